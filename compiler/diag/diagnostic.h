@@ -1,0 +1,71 @@
+// Diagnostics: what is wrong with the user's text. Stages report into a Sink and go on, so that
+// all mistakes of a text are found; renderers turn the collected list into text.
+//
+// Every kind is one row of diagnostic_kinds.def: the kernel's own identifier and exact text where
+// the kernel has one (kernel/trace/trace_probe.h, trace_events_filter.c of 6.1), ours otherwise.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kevt::diag {
+
+enum class Kind : std::uint16_t {
+#define KEVT_DIAGNOSTIC(name, kernel_id, text) name,
+#include "compiler/diag/diagnostic_kinds.def"
+#undef KEVT_DIAGNOSTIC
+};
+
+// Which parser speaks: the LOC of an error_log entry.
+enum class Location : std::uint8_t { Kprobe, Uprobe, Fprobe, Eprobe, Synthetic, Filter, Hist, Dynevent, Kevtrace };
+
+struct Note {
+  std::string text;  // our help: "use `r:` for a return probe"
+};
+
+struct FixIt {  // replace columns [begin, end) of the command
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  std::string replacement;
+};
+
+struct Diagnostic {
+  Kind kind;
+  Location location;
+  std::string command;                  // the text the column counts in
+  std::optional<std::uint32_t> column;  // of the caret; absent: no caret
+  int errno_value;                      // what write(2) would answer
+  bool logged = true;                   // false: the kernel writes no error_log entry for it
+  std::string detail;                   // added after the kernel's text, e.g. candidates of a symbol
+  std::vector<Note> notes;
+  std::vector<FixIt> fixits;
+};
+
+std::string_view kind_name(Kind kind);    // "BadFetchArg"
+std::string_view kernel_id(Kind kind);    // "BAD_FETCH_ARG", or "" for a kind of our own
+std::string_view kernel_text(Kind kind);  // "Invalid fetch argument"
+std::string_view location_name(Location location);  // "trace_kprobe"
+std::size_t kind_count();
+
+class Sink {
+ public:
+  void report(Diagnostic diagnostic) { diagnostics_.push_back(std::move(diagnostic)); }
+  bool empty() const { return diagnostics_.empty(); }
+  const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
+  std::vector<Diagnostic> take() { return std::move(diagnostics_); }
+
+ private:
+  std::vector<Diagnostic> diagnostics_;
+};
+
+enum class Color : std::uint8_t { Off, On };
+
+// "ORIGIN:LINE:COL: error: TEXT   [trace_kprobe: BAD_FETCH_ARG]", the command, a caret, then notes.
+std::string render_text(const Diagnostic& diagnostic, std::string_view origin, int line, Color color);
+// One error_log entry as the kernel writes it; `seconds` of the local trace clock.
+std::string render_kernel(const Diagnostic& diagnostic, std::uint64_t seconds, std::uint32_t microseconds);
+
+}  // namespace kevt::diag

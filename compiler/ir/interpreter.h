@@ -1,0 +1,47 @@
+// The reference meaning of fetch IR: slow and obvious. Both code generators are held to it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/abi/registers.h"
+#include "compiler/ir/program.h"
+
+namespace kevt::ir {
+
+// What a hit sees. Tests and the fake runtime implement it.
+class Machine {
+ public:
+  virtual ~Machine() = default;
+  // False when any byte is unreadable; `out` is then unspecified.
+  virtual bool read(std::uint64_t address, std::span<std::uint8_t> out) const = 0;
+  virtual std::string symbol_text(std::uint64_t address) const = 0;
+
+  kevt_registers registers{};
+  std::vector<std::uint64_t> slots;
+  std::string comm;
+  std::uint64_t probe_address = 0;
+  std::uint64_t return_address = 0;
+  std::uint32_t event_id = 0;
+  std::uint32_t pid = 0;
+  std::uint32_t cpu = 0;
+};
+
+enum class Outcome : std::uint8_t { Recorded, Filtered, Lost /* the record would be over kMaxRecordBytes */ };
+
+struct RunResult {
+  std::vector<Outcome> outcomes;       // one per sink
+  std::vector<std::uint8_t> record;    // whole record with its common and address fields; empty when no sink accepted
+  std::uint32_t faults = 0;            // integers that could not be read
+};
+
+// `program` must have passed verify().
+RunResult interpret(const Program& program, const Machine& machine);
+
+// The kernel's glob matcher over a whole string (lib/glob.c semantics as event filters use them)
+// and its cheaper forms; shared with nothing: code generators have their own.
+bool match_text(model::GlobKind kind, const std::string& pattern, const std::string& text);
+
+}  // namespace kevt::ir

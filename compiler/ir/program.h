@@ -1,0 +1,111 @@
+// Fetch IR: one small typed program per event, between the checked definition and machine code.
+// It names no LLVM type and no runtime.
+//
+//   p:w libc:write fd=%di:s32 buf=+0(%si):string      with the filter  fd > 2
+//
+//   v0 = reg di            v2 = reg si
+//   v1 = narrow s4 v0      v3 = string v2+0
+//   store int4 v1 @16      store string v3 @20
+//   sink 0 when v1 s> 2
+//
+// *Values* are fetched lazily and at most once: each sink's condition fetches what it reads, in
+// order and with short circuits; the stores run when the first sink accepts. A rejected hit pays
+// for the values its filter reads and nothing else. A string that a filter read is the string
+// that is recorded.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/model/compiled_event.h"
+#include "compiler/model/definition.h"
+#include "compiler/model/filter.h"
+
+namespace kevt::ir {
+
+enum class Op : std::uint8_t {
+#define KEVT_FETCH_OP(name, text, result) name,
+#include "compiler/ir/fetch_op.def"
+#undef KEVT_FETCH_OP
+};
+enum class ResultType : std::uint8_t { Integer, Text };
+
+using ValueId = std::uint32_t;  // index into Program::values; operands come before their users
+
+struct Value {
+  Op op = Op::Immediate;
+  ValueId a = 0;         // operand, where the op has one
+  std::int64_t imm = 0;  // see fetch_op.def
+  std::uint8_t bytes = 0;
+  std::uint8_t shift = 0;
+  std::uint8_t width = 0;
+  bool is_signed = false;
+  friend bool operator==(const Value&, const Value&) = default;
+};
+
+enum class StoreKind : std::uint8_t {
+  Integer,      // low `bytes` of `value`
+  Text,         // data_loc word, then the bytes with their NUL in the dynamic part
+  IntegerArray, // `count` items of `bytes` read at `value` + `imm`, back to back; see below
+  TextArray,    // `count` data_loc words of the strings whose addresses lie at `value` + `imm` + 8 * i
+};
+
+// Arrays are read by the store itself: item i is a Load of `bytes` at value + imm + i * bytes,
+// then Bits(shift, width) when width > 0. An unreadable item is 0 and counts one fault; an
+// unreadable string of a TextArray is absent; a faulted `value` makes every item 0 or absent and counts no
+// further fault.
+struct Store {
+  StoreKind kind = StoreKind::Integer;
+  ValueId value = 0;
+  std::uint32_t offset = 0;  // bytes from the record's start
+  std::uint8_t bytes = 8;    // of one item
+  std::uint32_t count = 1;
+  std::int64_t imm = 0;
+  std::uint8_t shift = 0;
+  std::uint8_t width = 0;
+  friend bool operator==(const Store&, const Store&) = default;
+};
+
+enum class ConditionKind : std::uint8_t {
+  Never,
+  And,          // children in order, stops at the first false
+  Or,           // children in order, stops at the first true
+  Not,
+  Compare,      // Integer `value` op `constant`; signed by `is_signed`; BitAnd: nonzero
+  MatchText,    // Text `value` against `text` as `glob`; `negated` inverts; an absent string compares as ""
+};
+struct Condition {
+  ConditionKind kind = ConditionKind::Never;
+  std::vector<Condition> children;
+  ValueId value = 0;
+  model::CompareOp op = model::CompareOp::Equal;
+  bool is_signed = false;
+  std::uint64_t constant = 0;
+  model::GlobKind glob = model::GlobKind::Full;
+  bool negated = false;
+  std::string text;
+  friend bool operator==(const Condition&, const Condition&) = default;
+};
+
+// One trace instance that has the event on: gate → condition → reserve and store.
+struct Sink {
+  std::uint32_t instance = 0;
+  std::optional<Condition> condition;
+  friend bool operator==(const Sink&, const Sink&) = default;
+};
+
+struct Program {
+  model::ProbePoint point = model::ProbePoint::Entry;
+  std::vector<Value> values;
+  std::vector<std::string> texts;
+  std::vector<model::SlotSource> slots;
+  std::vector<Store> stores;  // in record order
+  std::vector<Sink> sinks;
+  std::uint32_t fixed_size = model::kCommonBytes;  // bytes before the dynamic part
+};
+
+ResultType result_type(Op op);
+
+}  // namespace kevt::ir

@@ -1,0 +1,45 @@
+// Layout: where the bytes of a record lie, and every text the kernel prints about an event.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "compiler/diag/diagnostic.h"
+#include "compiler/model/definition.h"
+#include "compiler/model/record_layout.h"
+#include "compiler/target/target_env.h"
+
+namespace kevt::layout {
+
+// Sum of static sizes over the kernel's limit: EventTooBig.
+std::optional<model::RecordLayout> layout_record(const model::Definition& definition, diag::Sink& sink);
+
+// The `format` file, byte for byte.
+std::string format_text(const model::Definition& definition, const model::RecordLayout& layout, std::uint32_t id);
+// One line of dynamic_events, without '\n'. An unnumbered return probe lists the default instances
+// of `possible_cpus` (max(10, 2 * cpus)) as 6.1 does.
+std::string listing(const model::Definition& definition, unsigned possible_cpus);
+
+// What follows the time stamp of a trace line: "EV: (vfs_read+0x0/0x140) a=1 s=\"x\"".
+// Kprobe-style places print symbols, uprobe-style ones raw addresses. `record` may be hostile: lengths and
+// offsets outside it print as the kernel would print a fault.
+std::string event_text(const model::Definition& definition, const model::RecordLayout& layout,
+                       std::span<const std::uint8_t> record, const target::TargetEnv& env);
+
+// "%16s-%-7d [%03d] ..... %5lu.%06lu: " as trace prints it.
+struct LineContext {
+  std::string_view comm;
+  std::int32_t pid = 0;
+  std::uint32_t cpu = 0;
+  std::uint64_t timestamp_ns = 0;
+  std::uint8_t flags = 0;
+  std::uint8_t preempt_count = 0;
+};
+std::string line_prefix(const LineContext& context);
+// "  %-44s %15lu %15lu\n" of kprobe_profile.
+std::string profile_line(std::string_view event, std::uint64_t hits, std::uint64_t misses);
+
+}  // namespace kevt::layout

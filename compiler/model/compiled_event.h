@@ -1,0 +1,58 @@
+// CompiledEvent: what the compiler hands to a runtime. Everything a runtime needs, nothing of LLVM.
+//
+// Events defined together are compiled together: one CompiledBatch holds one NativeImage with the
+// extractors of all of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/model/definition.h"
+#include "compiler/model/record_layout.h"
+
+namespace kevt::model {
+
+// A 64-bit word the extractor reads and that is known only in the target: filled at install.
+enum class SlotKind : std::uint8_t {
+  SymbolAddress,  // address of data symbol `name` + addend
+  FileAddress,    // address where byte `addend` of file `name` is mapped
+};
+struct SlotSource {
+  SlotKind kind = SlotKind::SymbolAddress;
+  std::string name;
+  std::int64_t addend = 0;
+};
+
+// A load that may fault: when the instruction at `fault` faults, continue at `fixup`.
+struct FaultEntry {
+  std::uint32_t fault = 0;  // byte offsets in NativeImage::bytes
+  std::uint32_t fixup = 0;
+};
+
+// Position-independent machine code without external symbols: copying it is placing it.
+struct NativeImage {
+  std::vector<std::uint8_t> bytes;
+  std::vector<FaultEntry> faults;  // sorted by `fault`
+};
+
+struct CompiledEvent {
+  Definition definition;
+  RecordLayout layout;
+  std::string format;   // the `format` file, with "ID: %u" still to be filled in (layout::with_id)
+  std::string listing;  // canonical line of dynamic_events
+  std::vector<SlotSource> slots;
+  std::uint64_t function_address = 0;  // of the probed symbol or address, 0 when not resolved
+  std::uint64_t place_address = 0;     // function_address + offset
+  std::uint32_t entry = 0;             // offset of the extractor in the image
+  std::uint32_t register_reads = 0;    // bit i: 8-byte word i of kevt_registers must be saved for the extractor
+  std::uint32_t register_clobbers = 0; // bit i: the extractor changes that register
+  bool reads_comm = false;
+};
+
+struct CompiledBatch {
+  std::vector<CompiledEvent> events;
+  NativeImage native;  // empty where only the BPF target was asked for
+};
+
+}  // namespace kevt::model

@@ -1,0 +1,179 @@
+// Definition: one line of kprobe_events, uprobe_events, synthetic_events or dynamic_events, as data.
+//
+//   r4:io/opened libc:openat+0 path=+0(%si):string[2]      (spec: language.md A, B)
+//
+// Grammar fills everything that is written; sema fills what is implied (default group and event
+// names, generated argument names) and refuses what is wrong. Plain values: copy, compare, keep.
+// Spans count columns of `Definition::command`, the words joined with single blanks as error_log
+// shows them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/model/span.h"
+
+namespace kevt::model {
+
+enum class EventKind : std::uint8_t { Kprobe, Uprobe, Eprobe, Fprobe, Tprobe, Synthetic, Watchpoint };
+enum class ProbePoint : std::uint8_t { Entry, Return };
+
+// ---- where the probe sits -------------------------------------------------------------------
+
+struct SymbolPlace {  // [MODULE:]SYMBOL[+OFFSET]
+  std::optional<std::string> module;
+  std::string symbol;
+  std::uint64_t offset = 0;  // bytes
+};
+struct AddressPlace {  // 0xADDR
+  std::uint64_t address = 0;
+};
+struct FilePlace {  // PATH:OFFSET[(REF_CTR)]
+  std::string path;
+  std::uint64_t offset = 0;                      // bytes from the start of the file
+  std::optional<std::uint64_t> reference_counter;  // file offset of a u16 semaphore
+};
+struct EventPlace {  // SYSTEM.EVENT of an eprobe
+  std::string system;
+  std::string event;
+};
+struct TracepointPlace {
+  std::string tracepoint;
+};
+struct WatchPlace {  // [r|w|rw]@(ADDR|SYM[±OFF])[:LEN]
+  std::string access;
+  std::optional<std::string> symbol;  // absent: `offset` is the address
+  std::int64_t offset = 0;
+  std::uint32_t length = 4;
+};
+using Place = std::variant<SymbolPlace, AddressPlace, FilePlace, EventPlace, TracepointPlace, WatchPlace>;
+
+// ---- fetch-args -----------------------------------------------------------------------------
+
+// What an expression starts from, innermost.
+struct RegisterBase {
+  std::string name;  // without '%'
+};
+struct StackPointerBase {};
+struct StackSlotBase {
+  std::uint32_t index = 0;  // word number
+};
+struct ReturnValueBase {};
+struct ArgumentBase {
+  std::uint32_t number = 1;  // 1-based, as in $arg1
+};
+struct CommBase {};
+struct EventFieldBase {
+  std::string name;  // eprobe field, without '$'
+};
+struct MemoryBase {  // @ADDR: the value is the memory there
+  std::uint64_t address = 0;
+};
+struct SymbolBase {  // @SYM±OFF
+  std::string symbol;
+  std::int64_t offset = 0;
+};
+struct FileOffsetBase {  // @+OFF
+  std::uint64_t offset = 0;
+};
+struct ImmediateBase {  // \IMM
+  std::uint64_t value = 0;
+};
+struct ImmediateStringBase {  // \"text"
+  std::string text;
+};
+struct VariableBase {  // NAME, resolved from BTF or DWARF; `$arg*` is expanded by sema
+  std::string name;
+};
+using FetchBase = std::variant<RegisterBase, StackPointerBase, StackSlotBase, ReturnValueBase, ArgumentBase, CommBase,
+                               EventFieldBase, MemoryBase, SymbolBase, FileOffsetBase, ImmediateBase,
+                               ImmediateStringBase, VariableBase>;
+
+enum class AddressSpace : std::uint8_t { Default, User };
+
+// One `+OFF( )` or `+uOFF( )` around what comes before it.
+struct Dereference {
+  std::int64_t offset = 0;
+  AddressSpace space = AddressSpace::Default;
+  Span span;  // of the sign and offset
+};
+
+// `+8(+0(%di))` is base `%di`, dereferences {+0, +8}: in order of evaluation, innermost first.
+struct FetchExpr {
+  FetchBase base = ImmediateBase{};
+  Span base_span;
+  std::vector<Dereference> dereferences;
+};
+
+enum class TypeKind : std::uint8_t {
+  Unsigned,
+  Signed,
+  Hex,
+  Char,
+  Symbol,      // address printed as SYM+off/size
+  String,      // NUL-terminated, at the fetched address
+  UserString,  // ustring
+  SymbolString,  // symstr: text resolved at the hit
+  Bitfield,
+};
+
+struct TypeSpec {
+  TypeKind kind = TypeKind::Hex;
+  std::uint8_t bytes = 8;       // of one item in the record; strings: 4 (the data_loc word)
+  std::uint8_t bit_width = 0;   // Bitfield: bWIDTH@OFFSET/CONTAINER, CONTAINER == 8 * bytes
+  std::uint8_t bit_offset = 0;
+  std::uint32_t array_count = 0;  // 0: not an array
+  bool written = false;           // false: implied
+  std::string text;               // as written, without ':'; empty when implied
+  Span span;
+};
+
+struct FetchArg {
+  std::string name;
+  bool name_written = false;
+  FetchExpr expr;
+  TypeSpec type;
+  std::string text;  // expression and `:type` exactly as listings print them
+  Span span;         // whole word
+  Span expr_span;    // after `NAME=`
+};
+
+// ---- whole statements -----------------------------------------------------------------------
+
+struct SyntheticField {
+  std::string type;  // canonical, brackets included: "char[16]", "unsigned long[]"
+  std::string name;
+  bool is_array = false;           // `[]` or `[N]`
+  std::uint32_t array_count = 0;   // 0 with is_array: dynamic
+  Span span;
+};
+
+struct Definition {
+  EventKind kind = EventKind::Kprobe;
+  ProbePoint point = ProbePoint::Entry;
+  std::string group;  // empty until sema when not written
+  std::string event;
+  std::optional<std::uint32_t> maxactive;
+  Place place;
+  Span place_span;
+  std::vector<FetchArg> args;
+  std::optional<std::string> filter;       // eprobe `if …`
+  std::vector<SyntheticField> fields;      // Synthetic only
+  std::string command;                     // what spans count columns of
+};
+
+// `-:[GROUP/]EVENT [LOCATION [ARGS…]]` or `!…`: removes events.
+struct Deletion {
+  std::optional<std::string> group;
+  std::optional<std::string> event;  // absent: the whole group
+  std::optional<std::string> location;
+  std::vector<std::string> args;  // `name=expr` words that must match
+  std::string command;
+};
+
+using Statement = std::variant<Definition, Deletion>;
+
+}  // namespace kevt::model

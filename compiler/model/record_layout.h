@@ -1,0 +1,45 @@
+// RecordLayout: the bytes of one record, exactly as the event's `format` file describes them.
+//
+//   8 common bytes (u16 type, u8 flags, u8 preempt_count, s32 pid), then the addresses
+//   (__probe_ip | __probe_func, __probe_ret_ip), then the arguments back to back without
+//   alignment, then the bytes of the strings in argument order.  A string's word in the record
+//   is (length << 16) | offset, offset from the record's start, length with the final NUL,
+//   0 when it could not be read.  (kernel/trace/trace_probe.c, trace_kprobe.c of 6.1)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/model/definition.h"
+
+namespace kevt::model {
+
+enum class FieldRole : std::uint8_t { ProbeIp, ProbeFunc, ProbeRetIp, Argument };
+
+struct RecordField {
+  FieldRole role = FieldRole::Argument;
+  std::string name;
+  TypeSpec type;
+  std::uint32_t offset = 0;      // bytes from the record's start
+  std::uint32_t size = 0;        // bytes in the fixed part: items * bytes of one item
+  bool is_signed = false;        // as the format file says
+  std::uint32_t arg_index = 0;   // Argument only: index into Definition::args
+};
+
+struct RecordLayout {
+  std::vector<RecordField> fields;  // in record order, without the 8 common bytes
+  std::uint32_t fixed_size = 8;     // bytes before the dynamic data
+  bool has_dynamic = false;         // any string
+
+  static bool is_string(const RecordField& field) {
+    return field.type.kind == TypeKind::String || field.type.kind == TypeKind::UserString ||
+           field.type.kind == TypeKind::SymbolString;
+  }
+};
+
+inline constexpr std::uint32_t kCommonBytes = 8;
+inline constexpr std::uint32_t kMaxStringBytes = 4096;  // with the NUL (MAX_STRING_SIZE / PATH_MAX)
+inline constexpr std::uint32_t kMaxRecordBytes = 4080 - 4;  // one ring-buffer page less its header and event word
+
+}  // namespace kevt::model

@@ -1,0 +1,35 @@
+// TriggerSpec: one line of an event's `trigger` file, e.g. `traceoff:5 if a > 3`  (language.md E).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/model/span.h"
+
+namespace kevt::model {
+
+enum class TriggerKind : std::uint8_t {
+  TraceOn, TraceOff, Snapshot, Stacktrace, EnableEvent, DisableEvent, EnableHist, DisableHist, Hist
+};
+
+struct HistPart {  // one ':'-separated part of a hist trigger, e.g. name "keys", text "pid.hex,comm"
+  std::string name;
+  std::string text;
+  Span span;
+};
+
+struct TriggerSpec {
+  TriggerKind kind = TriggerKind::TraceOn;
+  bool remove = false;  // leading '!'
+  std::string target_system;  // enable_event:SYSTEM:EVENT and its like
+  std::string target_event;
+  std::optional<std::uint64_t> count;
+  std::vector<HistPart> hist;
+  std::optional<std::string> filter;  // text after `if`
+  Span filter_span;
+  std::string command;
+};
+
+}  // namespace kevt::model

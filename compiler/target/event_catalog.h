@@ -1,0 +1,32 @@
+// EventCatalog: which events exist already. Read only; the engine owns the real one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/model/definition.h"
+#include "compiler/model/record_layout.h"
+
+namespace kevt::target {
+
+enum class EventOwner : std::uint8_t { Kprobe, Uprobe, Eprobe, Fprobe, Tprobe, Synthetic, Watchpoint, Static };
+
+struct CatalogEntry {
+  std::string group;
+  std::string event;
+  EventOwner owner = EventOwner::Static;
+  // All probes of the event (appending adds siblings); empty for static events.
+  std::vector<model::Definition> siblings;
+  model::RecordLayout layout;
+};
+
+class EventCatalog {
+ public:
+  virtual ~EventCatalog() = default;
+  virtual const CatalogEntry* find(std::string_view group, std::string_view event) const = 0;
+};
+
+}  // namespace kevt::target

@@ -1,0 +1,41 @@
+// Text → model. The only home of ANTLR: its types and exceptions stop here.
+//
+// Syntax only: names, limits and everything else that does not depend on the world. Mistakes go
+// to the sink with the kernel's kind and column; nullopt when there was any.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "compiler/diag/diagnostic.h"
+#include "compiler/model/definition.h"
+#include "compiler/model/filter.h"
+#include "compiler/model/trigger.h"
+
+namespace kevt::grammar {
+
+// Which file the text was written to: decides which forms are taken.
+enum class EventsFile : std::uint8_t { Kprobe, Uprobe, Synthetic, Dynamic };
+
+// One line (no '\n'). Blank and comment-only lines: nullopt and no diagnostic.
+std::optional<model::Statement> parse_line(std::string_view line, EventsFile file, diag::Sink& sink);
+std::optional<model::FilterExpr> parse_filter(std::string_view text, diag::Sink& sink);
+std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sink& sink);
+
+// Cuts a write into lines and removes comments as trace_parse_run_command does.
+struct Line {
+  std::string_view text;
+  int number = 1;  // 1-based
+};
+std::vector<Line> split_lines(std::string_view text);
+
+// Tokens as plain structs, for highlighting and completion.
+enum class TokenClass : std::uint8_t { Keyword, Name, Register, Variable, Number, String, Type, Operator, Other };
+struct Token {
+  TokenClass kind = TokenClass::Other;
+  model::Span span;
+};
+std::vector<Token> tokenize(std::string_view line);
+
+}  // namespace kevt::grammar
