@@ -39,20 +39,24 @@ struct Diagnostic {
   std::optional<std::uint32_t> column;  // of the caret; absent: no caret
   int errno_value;                      // what write(2) would answer
   bool logged = true;                   // false: the kernel writes no error_log entry for it
+  std::uint32_t order = 0;              // when the kernel would find it; a Sink keeps the lowest first
   std::string detail;                   // added after the kernel's text, e.g. candidates of a symbol
   std::vector<Note> notes;
   std::vector<FixIt> fixits;
 };
 
-std::string_view kind_name(Kind kind);    // "BadFetchArg"
-std::string_view kernel_id(Kind kind);    // "BAD_FETCH_ARG", or "" for a kind of our own
-std::string_view kernel_text(Kind kind);  // "Invalid fetch argument"
+std::string_view kind_name(Kind kind);              // "BadFetchArg"
+std::string_view kernel_id(Kind kind);              // "BAD_FETCH_ARG", or "" for a kind of our own
+std::string_view kernel_text(Kind kind);            // "Invalid fetch argument"
 std::string_view location_name(Location location);  // "trace_kprobe"
+std::string_view help_text(Kind kind);              // what helps against it, "" where nothing general does
 std::size_t kind_count();
 
+// Collects the mistakes of one text. Kept by `order`, and in the order of reporting where that is equal,
+// so diagnostics().front() is the one the kernel would have stopped at.
 class Sink {
  public:
-  void report(Diagnostic diagnostic) { diagnostics_.push_back(std::move(diagnostic)); }
+  void report(Diagnostic diagnostic);
   bool empty() const { return diagnostics_.empty(); }
   const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
   std::vector<Diagnostic> take() { return std::move(diagnostics_); }
