@@ -1,0 +1,161 @@
+#include "compiler/target/elf_image.h"
+
+#include <elf.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace kevt::target {
+namespace {
+
+const char* const kLibc = "/lib/x86_64-linux-gnu/libc.so.6";
+const char* const kSelf = "/proc/self/exe";
+
+std::vector<std::uint8_t> file_bytes(const char* path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+extern "C" __attribute__((noinline, used)) int kevt_elf_probe_me(int x) { return x * 3 + 1; }
+
+TEST(ElfImage, RefusesWhatIsNotAProgram) {
+  EXPECT_THAT(ElfImage::open("/no/such/file").error().message(), testing::HasSubstr("No such file"));
+  EXPECT_THAT(ElfImage::open("/proc").error().message(), testing::HasSubstr("not a regular file"));
+  EXPECT_THAT(ElfImage::from_bytes({}, "empty").error().message(), testing::HasSubstr("not an ELF file"));
+  EXPECT_THAT(ElfImage::from_bytes({'#', '!', '/', 'b', 'i', 'n', '/', 's', 'h', 10, 1, 2, 3, 4, 5, 6, 7}, "script")
+                  .error()
+                  .message(),
+              testing::HasSubstr("not an ELF file, while reading `script`"));
+  std::vector<std::uint8_t> other = file_bytes(kLibc);
+  other[18] = EM_AARCH64;
+  EXPECT_THAT(ElfImage::from_bytes(other, "arm").error().message(), testing::HasSubstr("not x86-64 code"));
+}
+
+TEST(ElfImage, SurvivesTruncationAnywhere) {
+  const std::vector<std::uint8_t> whole = file_bytes(kLibc);
+  for (std::size_t size : {std::size_t{20}, std::size_t{64}, std::size_t{100}, std::size_t{700}, whole.size() / 2}) {
+    EXPECT_FALSE(ElfImage::from_bytes({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)}, "cut"))
+        << size;
+  }
+}
+
+// Whatever the headers claim, reading everything must neither fault nor hang.
+TEST(ElfImage, SurvivesDamage) {
+  const std::vector<std::uint8_t> whole = file_bytes("/lib/x86_64-linux-gnu/libz.so.1");
+  std::uint64_t state = 1;
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::uint8_t> bytes = whole;
+    for (int hits = 0; hits < 40; ++hits) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      const std::size_t limit = hits % 2 ? 4096 : bytes.size();
+      bytes[(state >> 33) % limit] = static_cast<std::uint8_t>(state >> 25);
+    }
+    std::memcpy(bytes.data(), whole.data(), 20);
+    const auto image = ElfImage::from_bytes(std::move(bytes), "damaged");
+    if (!image) continue;
+    for (const FunctionRange& function : image->functions()) image->landing_pads(function);
+    image->code_pointers();
+    image->soname();
+    image->find_functions("inflate");
+    image->section_name(image->entry());
+  }
+}
+
+TEST(ElfImage, LibcFacts) {
+  const auto image = ElfImage::open(kLibc);
+  ASSERT_TRUE(image) << image.error().message();
+  EXPECT_EQ(image->soname(), "libc.so.6");
+  EXPECT_THAT(std::string(image->interpreter()), testing::HasSubstr("ld-linux-x86-64"));
+  EXPECT_FALSE(image->is_program());
+  EXPECT_FALSE(image->is_go());
+  const auto open = image->find_functions("open");
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_EQ(open[0].kind, SymbolKind::Function);
+  EXPECT_EQ(image->find_functions("open64")[0].address, open[0].address);
+  EXPECT_EQ(image->function_containing(open[0].address + 3)->start, open[0].address);
+  EXPECT_EQ(image->symbol_covering(open[0].address + 3)->name, "open");
+  EXPECT_TRUE(image->is_executable(open[0].address));
+  EXPECT_EQ(image->section_name(open[0].address), ".text");
+  EXPECT_EQ(image->find_objects("stdout").size(), 1u);
+  EXPECT_TRUE(image->find_functions("stdout").empty());
+  EXPECT_EQ(image->find_functions("strlen")[0].kind, SymbolKind::IFunc);
+}
+
+TEST(ElfImage, DefaultVersionWinsAndOthersCanBeNamed) {
+  const auto image = ElfImage::open(kLibc);
+  const auto chosen = image->find_functions("pthread_cond_wait");
+  ASSERT_EQ(chosen.size(), 1u);
+  EXPECT_EQ(chosen[0].versioning, SymbolVersion::Default);
+  const auto old = image->find_functions("pthread_cond_wait@GLIBC_2.2.5");
+  ASSERT_EQ(old.size(), 1u);
+  EXPECT_NE(old[0].address, chosen[0].address);
+}
+
+TEST(ElfImage, ImportsAreNoDefinitions) {
+  const auto image = ElfImage::open(kSelf);
+  ASSERT_TRUE(image);
+  EXPECT_TRUE(image->find_functions("dlopen").empty());
+  EXPECT_TRUE(image->find_functions("abort").empty());
+  EXPECT_TRUE(image->is_program());
+  const auto own = image->find_functions("kevt_elf_probe_me");
+  ASSERT_EQ(own.size(), 1u);
+  const auto bytes = image->bytes_at(own[0].address, own[0].size);
+  EXPECT_EQ(std::memcmp(bytes.data(), reinterpret_cast<const void*>(&kevt_elf_probe_me), bytes.size()), 0);
+}
+
+TEST(ElfImage, OffsetsAndAddressesAreInverse) {
+  const auto image = ElfImage::open(kLibc);
+  for (const FunctionRange& function : image->functions()) {
+    const auto offset = image->file_offset(function.start);
+    ASSERT_TRUE(offset);
+    ASSERT_EQ(image->image_addr(*offset), function.start);
+  }
+  EXPECT_FALSE(image->file_offset({~std::uint64_t{0} - 3}));
+  std::array<std::uint8_t, 8> out{};
+  EXPECT_FALSE(image->read_text({~std::uint64_t{0} - 3}, out));
+}
+
+// libc's local functions have no symbols; their frames say where they are.
+TEST(ElfImage, FramesKnowNamelessFunctions) {
+  const auto image = ElfImage::open(kLibc);
+  const auto& all = image->functions();
+  const auto nameless = std::ranges::count_if(all, [](const FunctionRange& f) { return f.name.empty(); });
+  EXPECT_GT(nameless, 500);
+  EXPECT_TRUE(std::ranges::is_sorted(all, {}, &FunctionRange::start));
+}
+
+// The same functions are found when the section headers are gone.
+TEST(ElfImage, NeedsNoSectionHeaders) {
+  std::vector<std::uint8_t> bytes = file_bytes(kLibc);
+  const auto whole = ElfImage::from_bytes(bytes, "whole");
+  std::memset(bytes.data() + offsetof(Elf64_Ehdr, e_shoff), 0, 8);
+  const auto bare = ElfImage::from_bytes(bytes, "bare");
+  ASSERT_TRUE(bare) << bare.error().message();
+  EXPECT_EQ(bare->symbols().size(), whole->symbols().size());
+  EXPECT_EQ(bare->functions().size(), whole->functions().size());
+  EXPECT_EQ(bare->find_functions("open")[0].address, whole->find_functions("open")[0].address);
+}
+
+TEST(ElfImage, PointersIncludeRelocatedOnes) {
+  const auto image = ElfImage::open(kLibc);
+  EXPECT_GT(image->code_pointers().size(), 100u);
+  for (const CodePointer& pointer : image->code_pointers()) EXPECT_TRUE(image->is_executable(pointer.target));
+}
+
+TEST(ElfImage, OneSymbolOfLibcIsFast) {
+  const auto before = std::chrono::steady_clock::now();
+  const auto image = ElfImage::open(kLibc);
+  EXPECT_EQ(image->find_functions("openat").size(), 1u);
+  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - before;
+  RecordProperty("milliseconds", std::to_string(spent.count()));
+  std::printf("open libc and find one symbol: %.2f ms\n", spent.count());
+  EXPECT_LT(spent.count(), 10.0 * 4);  // 10 ms is the promise; a loaded machine gets slack
+}
+
+}  // namespace
+}  // namespace kevt::target

@@ -1,0 +1,361 @@
+// Names and extents of functions: .symtab, .dynsym with versions, and .eh_frame for what has no name.
+//
+// Both symbol tables are read into one list ordered by address; what stands in both is kept once.
+// A stripped library still has .dynsym (found through DT_SYMTAB when even the section headers are
+// gone) and .eh_frame, which gives nameless functions their extent.
+//   `memcpy` in libc.so.6: memcpy@@GLIBC_2.14 (default) and memcpy@GLIBC_2.2.5 (hidden): the default
+//   wins; `open`, `open64`, `__open` lie at one address and are one function.
+// Not done: symbols without a type, .gnu_debuglink files, demangled names.
+#include <algorithm>
+#include <tuple>
+
+#include "compiler/target/elf_image_state.h"
+
+namespace kevt::target {
+namespace {
+
+struct SymbolTable {
+  CheckedBytes entries;
+  CheckedBytes names;
+  CheckedBytes versions;                      // u16 per symbol, or empty
+  std::vector<std::string_view> definitions;  // version index → name
+};
+
+std::vector<std::string_view> read_version_names(CheckedBytes table, CheckedBytes names, std::uint64_t count) {
+  std::vector<std::string_view> result;
+  std::uint64_t at = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto entry = table.read<Elf64_Verdef>(at);
+    if (!entry) break;
+    const auto first_name = table.read<Elf64_Verdaux>(at + entry->vd_aux);
+    const unsigned index = entry->vd_ndx & 0x7fff;
+    if (result.size() <= index) result.resize(index + 1);
+    if (first_name) result[index] = names.text(first_name->vda_name);
+    if (entry->vd_next == 0) break;
+    at += entry->vd_next;
+  }
+  return result;
+}
+
+std::optional<std::uint64_t> tag(const ElfImage::State& state, std::int64_t wanted) {
+  const auto found = state.dynamic.find(wanted);
+  if (found == state.dynamic.end()) return std::nullopt;
+  return found->second;
+}
+
+// Number of dynamic symbols when there are no section headers: the highest chain of DT_GNU_HASH, or
+// the second word of DT_HASH.
+std::uint64_t dynamic_symbol_count(const ElfImage::State& state) {
+  if (const auto hash = tag(state, DT_HASH)) return state.mapped({*hash + 4}).read<std::uint32_t>(0).value_or(0);
+  const auto gnu = tag(state, DT_GNU_HASH);
+  if (!gnu) return 0;
+  const CheckedBytes table = state.mapped({*gnu});
+  const std::uint64_t buckets = table.read<std::uint32_t>(0).value_or(0);
+  const std::uint64_t first = table.read<std::uint32_t>(4).value_or(0);
+  const std::uint64_t bloom = table.read<std::uint32_t>(8).value_or(0);
+  const std::uint64_t bucket_at = 16 + bloom * 8;
+  std::uint64_t last = 0;
+  for (std::uint64_t i = 0; i < buckets; ++i) {
+    const auto head = table.read<std::uint32_t>(bucket_at + i * 4);
+    if (!head) return 0;
+    last = std::max<std::uint64_t>(last, *head);
+  }
+  if (last < first) return first;
+  const std::uint64_t chain_at = bucket_at + buckets * 4;
+  for (;; ++last) {
+    const auto chain = table.read<std::uint32_t>(chain_at + (last - first) * 4);
+    if (!chain) return 0;
+    if (*chain & 1) return last + 1;
+  }
+}
+
+std::optional<SymbolTable> dynamic_table(const ElfImage::State& state) {
+  const auto entries = tag(state, DT_SYMTAB);
+  const auto names = tag(state, DT_STRTAB);
+  if (!entries || !names) return std::nullopt;
+  SymbolTable table;
+  std::uint64_t bytes = dynamic_symbol_count(state) * sizeof(Elf64_Sym);
+  for (const Elf64_Shdr& section : state.sections) {
+    if (section.sh_type == SHT_DYNSYM && section.sh_addr == *entries) bytes = section.sh_size;
+  }
+  const CheckedBytes rest = state.mapped({*entries});
+  table.entries = rest.part(0, std::min(bytes, rest.size())).value_or(CheckedBytes{});
+  table.names = state.mapped({*names});
+  if (const auto versions = tag(state, DT_VERSYM)) table.versions = state.mapped({*versions});
+  if (const auto definitions = tag(state, DT_VERDEF)) {
+    table.definitions =
+        read_version_names(state.mapped({*definitions}), table.names, tag(state, DT_VERDEFNUM).value_or(0));
+  }
+  return table;
+}
+
+std::optional<SymbolTable> full_table(const ElfImage::State& state) {
+  for (const Elf64_Shdr& section : state.sections) {
+    if (section.sh_type != SHT_SYMTAB || section.sh_link >= state.sections.size()) continue;
+    SymbolTable table;
+    table.entries = state.contents(section);
+    table.names = state.contents(state.sections[section.sh_link]);
+    return table;
+  }
+  return std::nullopt;
+}
+
+SymbolBinding binding_of(unsigned char info) {
+  switch (ELF64_ST_BIND(info)) {
+    case STB_LOCAL:
+      return SymbolBinding::Local;
+    case STB_WEAK:
+      return SymbolBinding::Weak;
+  }
+  return SymbolBinding::Global;
+}
+
+std::optional<SymbolKind> kind_of(unsigned char info) {
+  switch (ELF64_ST_TYPE(info)) {
+    case STT_FUNC:
+      return SymbolKind::Function;
+    case STT_GNU_IFUNC:
+      return SymbolKind::IFunc;
+    case STT_OBJECT:
+      return SymbolKind::Object;
+  }
+  return std::nullopt;
+}
+
+// .symtab spells versions in the name, .dynsym in a table beside it.
+void set_version(ElfSymbol& symbol, const SymbolTable& table, std::uint64_t index) {
+  const std::size_t at = symbol.name.find('@');
+  if (at != std::string_view::npos && at > 0) {
+    const bool is_default = symbol.name.substr(at).starts_with("@@");
+    symbol.version = symbol.name.substr(at + (is_default ? 2 : 1));
+    symbol.versioning = is_default ? SymbolVersion::Default : SymbolVersion::Hidden;
+    symbol.name = symbol.name.substr(0, at);
+    return;
+  }
+  const auto version = table.versions.read<std::uint16_t>(index * 2);
+  if (!version || (*version & 0x7fff) < 2 || (*version & 0x7fff) >= table.definitions.size()) return;
+  symbol.version = table.definitions[*version & 0x7fff];
+  symbol.versioning = (*version & 0x8000) ? SymbolVersion::Hidden : SymbolVersion::Default;
+}
+
+void append_symbols(const SymbolTable& table, std::vector<ElfSymbol>& out) {
+  const std::uint64_t count = table.entries.size() / sizeof(Elf64_Sym);
+  out.reserve(out.size() + count);
+  for (std::uint64_t i = 1; i < count; ++i) {
+    const Elf64_Sym raw = *table.entries.read<Elf64_Sym>(i * sizeof(Elf64_Sym));
+    const auto kind = kind_of(raw.st_info);
+    if (!kind || raw.st_shndx == SHN_UNDEF || raw.st_shndx == SHN_ABS || raw.st_value == 0) continue;
+    ElfSymbol symbol{.name = table.names.text(raw.st_name),
+                     .version = {},
+                     .address = {raw.st_value},
+                     .size = raw.st_size,
+                     .kind = *kind,
+                     .binding = binding_of(raw.st_info)};
+    if (symbol.name.empty()) continue;
+    set_version(symbol, table, i);
+    out.push_back(symbol);
+  }
+}
+
+// Equal names at one address are one symbol; the one that knows its version is kept.
+void drop_doubles(std::vector<ElfSymbol>& symbols) {
+  std::ranges::stable_sort(symbols, [](const ElfSymbol& a, const ElfSymbol& b) {
+    return std::tuple(a.address, a.name, b.version) < std::tuple(b.address, b.name, a.version);
+  });
+  const auto same = [](const ElfSymbol& a, const ElfSymbol& b) {
+    return a.address == b.address && a.name == b.name && (a.version == b.version || b.version.empty());
+  };
+  const auto tail = std::ranges::unique(symbols, same);
+  symbols.erase(tail.begin(), tail.end());
+}
+
+struct WantedName {
+  std::string_view name;
+  std::string_view version;  // empty: any
+};
+
+WantedName split_version(std::string_view text) {
+  const std::size_t at = text.find('@');
+  if (at == std::string_view::npos || at == 0) return {text, {}};
+  const std::size_t version = text.find_first_not_of('@', at);
+  return {text.substr(0, at), version == std::string_view::npos ? std::string_view{} : text.substr(version)};
+}
+
+// One candidate per address, default versions before hidden ones.
+std::vector<ElfSymbol> choose(std::vector<ElfSymbol> all) {
+  const bool has_visible =
+      std::ranges::any_of(all, [](const ElfSymbol& s) { return s.versioning != SymbolVersion::Hidden; });
+  if (has_visible) std::erase_if(all, [](const ElfSymbol& s) { return s.versioning == SymbolVersion::Hidden; });
+  std::ranges::stable_sort(all, {}, &ElfSymbol::address);
+  const auto tail = std::ranges::unique(all, {}, &ElfSymbol::address);
+  all.erase(tail.begin(), tail.end());
+  return all;
+}
+
+template <class Keep>
+std::vector<ElfSymbol> find_named(const ElfImage::State& state, std::string_view text, Keep keep) {
+  const WantedName wanted = split_version(text);
+  std::vector<ElfSymbol> found;
+  const auto [begin, end] = state.symbols_by_name.equal_range(wanted.name);
+  for (auto it = begin; it != end; ++it) {
+    const ElfSymbol& symbol = state.symbols[it->second];
+    if (keep(symbol) && (wanted.version.empty() || symbol.version == wanted.version)) found.push_back(symbol);
+  }
+  return choose(std::move(found));
+}
+
+}  // namespace
+
+bool plainer_name(const ElfSymbol& a, const ElfSymbol& b) {
+  const auto rank = [](const ElfSymbol& s) {
+    const std::size_t underscores = std::min(s.name.find_first_not_of('_'), s.name.size());
+    const bool hidden = s.versioning == SymbolVersion::Hidden;
+    return std::tuple(hidden, underscores, -static_cast<int>(s.binding), s.name.size(), s.name);
+  };
+  return rank(a) < rank(b);
+}
+
+void ElfImage::State::load_symbols() {
+  if (symbols_loaded) return;
+  symbols_loaded = true;
+  if (const auto table = dynamic_table(*this)) append_symbols(*table, symbols);
+  if (const auto table = full_table(*this)) append_symbols(*table, symbols);
+  drop_doubles(symbols);
+  symbols_by_name.reserve(symbols.size());
+  reach.reserve(symbols.size());
+  std::uint64_t farthest = 0;
+  for (std::uint32_t i = 0; i < symbols.size(); ++i) {
+    symbols_by_name.emplace(symbols[i].name, i);
+    const std::uint64_t end = symbols[i].address.value + symbols[i].size;
+    farthest = std::max(farthest, end);
+    reach.push_back(farthest);
+  }
+}
+
+void ElfImage::State::load_frames() {
+  if (frames_loaded) return;
+  frames_loaded = true;
+  if (const Elf64_Shdr* section = find_section(".eh_frame"); section && section->sh_type != SHT_NOBITS) {
+    frames = read_eh_frame(contents(*section), {section->sh_addr});
+    return;
+  }
+  if (!frame_header) return;
+  // .eh_frame_hdr: version, three encodings, then a pointer to .eh_frame (0x1b: relative, 4 bytes).
+  const CheckedBytes header = mapped({frame_header->p_vaddr});
+  const auto encoding = header.read<std::uint8_t>(1);
+  const auto distance = header.read<std::int32_t>(4);
+  if (!encoding || !distance || *encoding != 0x1b) return;
+  const ImageAddr address{frame_header->p_vaddr + 4 + static_cast<std::uint64_t>(std::int64_t{*distance})};
+  frames = read_eh_frame(mapped(address), address);
+}
+
+void ElfImage::State::load_functions() {
+  if (functions_loaded) return;
+  functions_loaded = true;
+  load_symbols();
+  load_frames();
+  std::vector<const ElfSymbol*> named;
+  for (const ElfSymbol& symbol : symbols) {
+    if (symbol.kind != SymbolKind::Object) named.push_back(&symbol);
+  }
+  std::size_t frame = 0;
+  const auto add_frames_before = [&](std::uint64_t limit) {
+    for (; frame < frames.size() && frames[frame].start.value < limit; ++frame) {
+      functions.push_back({frames[frame].start, frames[frame].size, {}});
+    }
+  };
+  for (std::size_t i = 0; i < named.size();) {
+    const ImageAddr start = named[i]->address;
+    add_frames_before(start.value);
+    const ElfSymbol* best = named[i];
+    std::uint64_t size = 0;
+    for (; i < named.size() && named[i]->address == start; ++i) {
+      size = std::max(size, named[i]->size);
+      if (plainer_name(*named[i], *best)) best = named[i];
+    }
+    for (; frame < frames.size() && frames[frame].start == start; ++frame) {
+      if (size == 0) size = frames[frame].size;
+    }
+    if (size != 0) functions.push_back({start, size, best->name});
+  }
+  add_frames_before(~std::uint64_t{0});
+}
+
+const std::vector<ElfSymbol>& ElfImage::symbols() const {
+  state_->load_symbols();
+  return state_->symbols;
+}
+
+std::vector<ElfSymbol> ElfImage::find_functions(std::string_view name) const {
+  state_->load_symbols();
+  return find_named(*state_, name,
+                    [&](const ElfSymbol& s) { return s.kind != SymbolKind::Object && is_executable(s.address); });
+}
+
+std::vector<ElfSymbol> ElfImage::find_objects(std::string_view name) const {
+  state_->load_symbols();
+  return find_named(*state_, name, [](const ElfSymbol& s) { return s.kind == SymbolKind::Object; });
+}
+
+std::optional<ElfSymbol> ElfImage::symbol_covering(ImageAddr address) const {
+  state_->load_symbols();
+  const std::vector<ElfSymbol>& all = state_->symbols;
+  auto after = std::ranges::upper_bound(all, address, {}, &ElfSymbol::address);
+  const ElfSymbol* best = nullptr;
+  for (std::size_t i = after - all.begin(); i-- > 0 && state_->reach[i] > address.value;) {
+    if (address.value - all[i].address.value >= all[i].size) continue;
+    if (best && all[i].address < best->address) break;  // the innermost symbol has been seen completely
+    if (!best || plainer_name(all[i], *best)) best = &all[i];
+  }
+  if (!best) return std::nullopt;
+  return *best;
+}
+
+const std::vector<FunctionRange>& ElfImage::functions() const {
+  state_->load_functions();
+  return state_->functions;
+}
+
+std::optional<FunctionRange> ElfImage::function_containing(ImageAddr address) const {
+  const std::vector<FunctionRange>& all = functions();
+  auto after = std::ranges::upper_bound(all, address, {}, &FunctionRange::start);
+  // Nested ranges are rare (several entries in one frame): the innermost one that covers it counts.
+  for (unsigned tries = 0; tries < 16 && after != all.begin(); ++tries) {
+    --after;
+    if (address < after->end()) return *after;
+  }
+  return std::nullopt;
+}
+
+std::optional<ImageAddr> ElfImage::next_function_start(ImageAddr address) const {
+  const std::vector<FunctionRange>& all = functions();
+  const auto after = std::ranges::upper_bound(all, address, {}, &FunctionRange::start);
+  if (after == all.end()) return std::nullopt;
+  return after->start;
+}
+
+std::optional<ImageAddr> ElfImage::previous_function_end(ImageAddr address) const {
+  const std::vector<FunctionRange>& all = functions();
+  auto after = std::ranges::upper_bound(all, address, {}, &FunctionRange::start);
+  while (after != all.begin()) {
+    --after;
+    if (after->end() <= address) return after->end();
+  }
+  return std::nullopt;
+}
+
+std::vector<ImageAddr> ElfImage::landing_pads(const FunctionRange& function) const {
+  state_->load_frames();
+  std::vector<ImageAddr> pads;
+  const std::vector<FrameRange>& frames = state_->frames;
+  auto frame = std::ranges::lower_bound(frames, function.start, {}, &FrameRange::start);
+  for (; frame != frames.end() && frame->start < function.end(); ++frame) {
+    if (frame->lsda.value == 0) continue;
+    const auto found = read_landing_pads(state_->mapped(frame->lsda), frame->lsda, frame->start);
+    pads.insert(pads.end(), found.begin(), found.end());
+  }
+  std::ranges::sort(pads);
+  return pads;
+}
+
+}  // namespace kevt::target
