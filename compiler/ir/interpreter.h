@@ -32,16 +32,19 @@ class Machine {
 enum class Outcome : std::uint8_t { Recorded, Filtered, Lost /* the record would be over kMaxRecordBytes */ };
 
 struct RunResult {
-  std::vector<Outcome> outcomes;       // one per sink
-  std::vector<std::uint8_t> record;    // whole record with its common and address fields; empty when no sink accepted
-  std::uint32_t faults = 0;            // integers that could not be read
+  std::vector<Outcome> outcomes;     // one per sink
+  std::vector<std::uint8_t> record;  // whole record with its common and address fields, without padding; empty
+                                     // when no sink is Recorded
+  std::uint32_t faults = 0;          // integers that could not be read; unspecified when a sink is Lost
 };
 
-// `program` must have passed verify().
+// `program` must have passed verify(), and `machine.slots` holds one word per slot of it.
 RunResult interpret(const Program& program, const Machine& machine);
 
 // The kernel's glob matcher over a whole string (lib/glob.c semantics as event filters use them)
 // and its cheaper forms; shared with nothing: code generators have their own.
+// Glob: `*` any bytes, `?` one byte, `[a-c]` `[!a-c]` one byte (`]` first is itself, no escapes inside, an
+// unclosed `[` is itself), `\x` is x; a final backslash is nothing. Bytes compare unsigned.
 bool match_text(model::GlobKind kind, const std::string& pattern, const std::string& text);
 
 }  // namespace kevt::ir

@@ -3,10 +3,18 @@
 //
 //   p:w libc:write fd=%di:s32 buf=+0(%si):string      with the filter  fd > 2
 //
-//   v0 = reg di            v2 = reg si
-//   v1 = narrow s4 v0      v3 = string v2+0
-//   store int4 v1 @16      store string v3 @20
+//   program entry fixed 24
+//   v0 = reg di
+//   v1 = narrow s4 v0
+//   v2 = reg si
+//   v3 = string v2+0
+//   store int4 v1 @16
+//   store string v3 @20
 //   sink 0 when v1 s> 2
+//
+// The common bytes and the address fields (__probe_ip at 8; return probes: __probe_func at 8,
+// __probe_ret_ip at 16) are in every record and have no store. Stores lie back to back after them
+// up to fixed_size, so every byte of a record is written.
 //
 // *Values* are fetched lazily and at most once: each sink's condition fetches what it reads, in
 // order and with short circuits; the stores run when the first sink accepts. A rejected hit pays
@@ -17,6 +25,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/model/compiled_event.h"
@@ -46,16 +55,18 @@ struct Value {
 };
 
 enum class StoreKind : std::uint8_t {
-  Integer,      // low `bytes` of `value`
-  Text,         // data_loc word, then the bytes with their NUL in the dynamic part
-  IntegerArray, // `count` items of `bytes` read at `value` + `imm`, back to back; see below
-  TextArray,    // `count` data_loc words of the strings whose addresses lie at `value` + `imm` + 8 * i
+  Integer,       // low `bytes` of `value`
+  Text,          // data_loc word, then the bytes with their NUL in the dynamic part; absent: length 0,
+                 // offset where the next dynamic byte goes, no dynamic byte
+  IntegerArray,  // `count` items of `bytes` read at `value` + `imm`, back to back; see below
+  TextArray,     // `count` data_loc words of the strings whose addresses lie at `value` + `imm` + 8 * i
 };
 
 // Arrays are read by the store itself: item i is a Load of `bytes` at value + imm + i * bytes,
 // then Bits(shift, width) when width > 0. An unreadable item is 0 and counts one fault; an
-// unreadable string of a TextArray is absent; a faulted `value` makes every item 0 or absent and counts no
-// further fault.
+// unreadable string of a TextArray, or one whose address is unreadable, is absent and counts none; a faulted
+// `value` makes every item 0 or absent and counts no further fault.
+// Text and TextArray: `bytes` is 4, the data_loc word. Dynamic bytes follow in store order, items in order.
 struct Store {
   StoreKind kind = StoreKind::Integer;
   ValueId value = 0;
@@ -70,11 +81,12 @@ struct Store {
 
 enum class ConditionKind : std::uint8_t {
   Never,
-  And,          // children in order, stops at the first false
-  Or,           // children in order, stops at the first true
-  Not,
-  Compare,      // Integer `value` op `constant`; signed by `is_signed`; BitAnd: nonzero
-  MatchText,    // Text `value` against `text` as `glob`; `negated` inverts; an absent string compares as ""
+  And,        // two or more children in order, stops at the first false
+  Or,         // two or more children in order, stops at the first true
+  Not,        // one child
+  Compare,    // Integer `value` op `constant`, 64 bits; signed by `is_signed`; BitAnd: nonzero; never Glob
+  MatchText,  // Text `value` (without its NUL) against `text` as `glob`; `negated` inverts; an absent string compares
+              // as ""
 };
 struct Condition {
   ConditionKind kind = ConditionKind::Never;
@@ -96,16 +108,27 @@ struct Sink {
   friend bool operator==(const Sink&, const Sink&) = default;
 };
 
+// A record over kMaxRecordBytes is Lost in every sink that accepts it. The integers it would have
+// held need not be fetched then, so the fault count of such a hit is unspecified.
 struct Program {
   model::ProbePoint point = model::ProbePoint::Entry;
   std::vector<Value> values;
-  std::vector<std::string> texts;
+  std::vector<std::string> texts;  // at most 4095 bytes, no NUL
   std::vector<model::SlotSource> slots;
   std::vector<Store> stores;  // in record order
   std::vector<Sink> sinks;
   std::uint32_t fixed_size = model::kCommonBytes;  // bytes before the dynamic part
 };
+bool operator==(const Program& a, const Program& b);
+
+// A filter is shorter than a page, so no condition of a sink nests deeper.
+inline constexpr std::uint32_t kMaxConditionDepth = 4096;
+inline constexpr std::uint32_t kMaxArrayCount = 64;
 
 ResultType result_type(Op op);
+std::string_view op_text(Op op);  // spelling in the text form
+bool has_operand(Op op);          // whether `a` is used
+// Bytes of the common and address fields: where the first store lies.
+std::uint32_t header_size(model::ProbePoint point);
 
 }  // namespace kevt::ir

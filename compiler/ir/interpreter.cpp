@@ -1,0 +1,318 @@
+// The reference meaning of fetch IR. One hit: each sink's condition is asked, the record is built for
+// the first that accepts, and a record that is too long is lost everywhere.
+//
+// The idea: a table of fetched values, filled on demand. `fetch` walks from the wanted value down its
+// operands to the first that is there, then comes back up; so no input makes it recurse.
+//
+//   sink 0 when v1 s> 2      asks v1, which asks v0; v3 is fetched only if the condition holds
+//
+// It is slow (a virtual call for each byte of a string) and does no more than fetch_op.def and
+// program.h say. Record bytes are those of model/record_layout.h (kernel/trace/trace_probe_tmpl.h, 6.1).
+#include "compiler/ir/interpreter.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/assert.h"
+
+namespace kevt::ir {
+
+namespace {
+
+// What a value turned out to be: integers use `number`, texts `text` without its NUL.
+struct Fetched {
+  bool faulted = false;
+  std::uint64_t number = 0;
+  std::string text;
+};
+
+std::uint64_t low_bytes(std::uint64_t number, unsigned bytes) {
+  return bytes >= 8 ? number : number & ((std::uint64_t{1} << (8 * bytes)) - 1);
+}
+
+std::uint64_t sign_extend(std::uint64_t number, unsigned bytes) {
+  const unsigned unused = 64 - 8 * bytes;
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(number << unused) >> unused);
+}
+
+std::uint64_t bit_range(std::uint64_t number, unsigned shift, unsigned width) {
+  const std::uint64_t shifted = number >> shift;
+  return width >= 64 ? shifted : shifted & ((std::uint64_t{1} << width) - 1);
+}
+
+// One hit of one program.
+class Run {
+ public:
+  Run(const Program& program, const Machine& machine)
+      : program_(program), machine_(machine), fetched_(program.values.size()) {}
+
+  RunResult run() &&;
+
+ private:
+  const Fetched& fetch(ValueId id);
+  Fetched evaluate(const Value& value);
+  Fetched evaluate_on(const Value& value, const Fetched& a);
+  Fetched load(std::uint64_t address, unsigned bytes);
+  Fetched string_at(std::uint64_t address) const;
+
+  bool holds(const Condition& condition);
+  bool compare(const Condition& condition);
+  bool match(const Condition& condition);
+
+  void put(std::uint32_t offset, std::uint64_t number, unsigned bytes);
+  void put_text(std::uint32_t offset, const Fetched& text);
+  void put_header();
+  void run_store(const Store& store);
+  void store_integers(const Store& store);
+  void store_texts(const Store& store);
+
+  const Program& program_;
+  const Machine& machine_;
+  std::vector<std::optional<Fetched>> fetched_;
+  std::vector<std::uint8_t> record_;
+  std::uint32_t faults_ = 0;
+};
+
+Fetched integer(std::uint64_t number) { return {.faulted = false, .number = number, .text = {}}; }
+Fetched text(std::string bytes) {
+  if (bytes.size() >= model::kMaxStringBytes) bytes.resize(model::kMaxStringBytes - 1);
+  return {.faulted = false, .number = 0, .text = std::move(bytes)};
+}
+Fetched fault() { return {.faulted = true, .number = 0, .text = {}}; }
+
+const Fetched& Run::fetch(ValueId id) {
+  std::vector<ValueId> missing;
+  for (ValueId at = id; !fetched_[at]; at = program_.values[at].a) {
+    missing.push_back(at);
+    if (!has_operand(program_.values[at].op)) break;
+  }
+  for (; !missing.empty(); missing.pop_back()) {
+    const Value& value = program_.values[missing.back()];
+    fetched_[missing.back()] = has_operand(value.op) ? evaluate_on(value, *fetched_[value.a]) : evaluate(value);
+  }
+  return *fetched_[id];
+}
+
+Fetched Run::evaluate(const Value& value) {
+  switch (value.op) {
+    case Op::Register: {
+      std::uint64_t word = 0;
+      std::memcpy(&word, reinterpret_cast<const char*>(&machine_.registers) + value.imm, sizeof word);
+      return integer(word);
+    }
+    case Op::Immediate:
+      return integer(static_cast<std::uint64_t>(value.imm));
+    case Op::Slot:
+      return integer(machine_.slots[static_cast<std::size_t>(value.imm)]);
+    case Op::ProbeAddress:
+      return integer(machine_.probe_address);
+    case Op::ReturnAddress:
+      return integer(program_.point == model::ProbePoint::Return ? machine_.return_address : 0);
+    case Op::EventId:
+      return integer(machine_.event_id);
+    case Op::Pid:
+      return integer(machine_.pid);
+    case Op::Cpu:
+      return integer(machine_.cpu);
+    case Op::ImmediateText:
+      return text(program_.texts[static_cast<std::size_t>(value.imm)]);
+    case Op::Comm:
+      return text(machine_.comm);
+    case Op::Load:
+    case Op::Bits:
+    case Op::Narrow:
+    case Op::String:
+    case Op::SymbolText:
+      break;
+  }
+  KEVT_ASSERT(!"an op with an operand");
+  return fault();
+}
+
+Fetched Run::evaluate_on(const Value& value, const Fetched& a) {
+  if (a.faulted) return fault();
+  const std::uint64_t address = a.number + static_cast<std::uint64_t>(value.imm);
+  switch (value.op) {
+    case Op::Load:
+      return load(address, value.bytes);
+    case Op::Bits:
+      return integer(bit_range(a.number, value.shift, value.width));
+    case Op::Narrow:
+      return integer(value.is_signed ? sign_extend(a.number, value.bytes) : low_bytes(a.number, value.bytes));
+    case Op::String:
+      return string_at(address);
+    case Op::SymbolText:
+      return text(machine_.symbol_text(a.number));
+    case Op::Register:
+    case Op::Immediate:
+    case Op::Slot:
+    case Op::ProbeAddress:
+    case Op::ReturnAddress:
+    case Op::EventId:
+    case Op::Pid:
+    case Op::Cpu:
+    case Op::ImmediateText:
+    case Op::Comm:
+      break;
+  }
+  KEVT_ASSERT(!"an op without operand");
+  return fault();
+}
+
+Fetched Run::load(std::uint64_t address, unsigned bytes) {
+  std::uint64_t number = 0;
+  if (machine_.read(address, {reinterpret_cast<std::uint8_t*>(&number), bytes}))
+    return integer(low_bytes(number, bytes));
+  ++faults_;
+  return fault();
+}
+
+Fetched Run::string_at(std::uint64_t address) const {
+  std::string bytes;
+  for (;;) {
+    std::uint8_t byte = 0;
+    if (!machine_.read(address + bytes.size(), {&byte, 1})) return fault();
+    if (byte == 0 || bytes.size() + 1 == model::kMaxStringBytes) return text(std::move(bytes));
+    bytes.push_back(static_cast<char>(byte));
+  }
+}
+
+bool Run::holds(const Condition& condition) {
+  const auto child_holds = [this](const Condition& child) { return holds(child); };
+  switch (condition.kind) {
+    case ConditionKind::Never:
+      return false;
+    case ConditionKind::And:
+      return std::ranges::all_of(condition.children, child_holds);
+    case ConditionKind::Or:
+      return std::ranges::any_of(condition.children, child_holds);
+    case ConditionKind::Not:
+      return !holds(condition.children.front());
+    case ConditionKind::Compare:
+      return compare(condition);
+    case ConditionKind::MatchText:
+      return match(condition);
+  }
+  return false;
+}
+
+template <class T>
+bool ordered(model::CompareOp op, T a, T b) {
+  switch (op) {
+    case model::CompareOp::Equal:
+      return a == b;
+    case model::CompareOp::NotEqual:
+      return a != b;
+    case model::CompareOp::Less:
+      return a < b;
+    case model::CompareOp::LessEqual:
+      return a <= b;
+    case model::CompareOp::Greater:
+      return a > b;
+    case model::CompareOp::GreaterEqual:
+      return a >= b;
+    case model::CompareOp::BitAnd:
+      return (a & b) != 0;
+    case model::CompareOp::Glob:
+      break;
+  }
+  return false;
+}
+
+bool Run::compare(const Condition& condition) {
+  const std::uint64_t a = fetch(condition.value).number;
+  const std::uint64_t b = condition.constant;
+  if (condition.is_signed) return ordered(condition.op, static_cast<std::int64_t>(a), static_cast<std::int64_t>(b));
+  return ordered(condition.op, a, b);
+}
+
+bool Run::match(const Condition& condition) {
+  return match_text(condition.glob, condition.text, fetch(condition.value).text) != condition.negated;
+}
+
+void Run::put(std::uint32_t offset, std::uint64_t number, unsigned bytes) {
+  for (unsigned i = 0; i < bytes; ++i) record_[offset + i] = static_cast<std::uint8_t>(number >> (8 * i));
+}
+
+void Run::put_text(std::uint32_t offset, const Fetched& text) {
+  const std::size_t begin = record_.size();
+  if (!text.faulted) {
+    record_.insert(record_.end(), text.text.begin(), text.text.end());
+    record_.push_back(0);
+  }
+  const std::uint64_t length = record_.size() - begin;
+  put(offset, length << 16 | (begin & 0xffff), 4);
+}
+
+void Run::put_header() {
+  put(0, machine_.event_id, 2);
+  put(4, machine_.pid, 4);
+  put(8, machine_.probe_address, 8);
+  if (program_.point == model::ProbePoint::Return) put(16, machine_.return_address, 8);
+}
+
+void Run::store_integers(const Store& store) {
+  const Fetched base = fetch(store.value);
+  for (std::uint32_t i = 0; i < store.count; ++i) {
+    const std::uint64_t address = base.number + static_cast<std::uint64_t>(store.imm) + i * store.bytes;
+    std::uint64_t item = base.faulted ? 0 : load(address, store.bytes).number;
+    if (store.width > 0) item = bit_range(item, store.shift, store.width);
+    put(store.offset + i * store.bytes, item, store.bytes);
+  }
+}
+
+void Run::store_texts(const Store& store) {
+  const Fetched base = fetch(store.value);
+  for (std::uint32_t i = 0; i < store.count; ++i) {
+    std::uint64_t pointer = 0;
+    const std::uint64_t address = base.number + static_cast<std::uint64_t>(store.imm) + 8 * i;
+    const bool readable =
+        !base.faulted && machine_.read(address, {reinterpret_cast<std::uint8_t*>(&pointer), sizeof pointer});
+    put_text(store.offset + 4 * i, readable ? string_at(pointer) : fault());
+  }
+}
+
+void Run::run_store(const Store& store) {
+  switch (store.kind) {
+    case StoreKind::Integer:
+      put(store.offset, fetch(store.value).number, store.bytes);
+      break;
+    case StoreKind::Text:
+      put_text(store.offset, fetch(store.value));
+      break;
+    case StoreKind::IntegerArray:
+      store_integers(store);
+      break;
+    case StoreKind::TextArray:
+      store_texts(store);
+      break;
+  }
+}
+
+RunResult Run::run() && {
+  RunResult result;
+  for (const Sink& sink : program_.sinks) {
+    const bool accepts = !sink.condition || holds(*sink.condition);
+    result.outcomes.push_back(accepts ? Outcome::Recorded : Outcome::Filtered);
+    if (!accepts || !record_.empty()) continue;
+    record_.resize(program_.fixed_size);
+    put_header();
+    for (const Store& store : program_.stores) run_store(store);
+  }
+  if (record_.size() > model::kMaxRecordBytes) {
+    std::ranges::replace(result.outcomes, Outcome::Recorded, Outcome::Lost);
+    record_.clear();
+  }
+  result.record = std::move(record_);
+  result.faults = faults_;
+  return result;
+}
+
+}  // namespace
+
+RunResult interpret(const Program& program, const Machine& machine) {
+  KEVT_ASSERT(machine.slots.size() >= program.slots.size());
+  return Run(program, machine).run();
+}
+
+}  // namespace kevt::ir

@@ -1,0 +1,278 @@
+#include "compiler/ir/interpreter.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <map>
+
+#include "compiler/ir/text.h"
+
+namespace kevt::ir {
+namespace {
+
+using testing::ElementsAre;
+
+// Bytes at [0x1000, 0x1000 + memory.size()) are readable, and counted.
+class TestMachine final : public Machine {
+ public:
+  bool read(std::uint64_t address, std::span<std::uint8_t> out) const override {
+    ++reads;
+    if (address < 0x1000 || address - 0x1000 + out.size() > memory.size()) return false;
+    std::memcpy(out.data(), memory.data() + (address - 0x1000), out.size());
+    return true;
+  }
+  std::string symbol_text(std::uint64_t address) const override { return "f+0x" + std::to_string(address); }
+
+  std::string memory;
+  mutable int reads = 0;
+};
+
+TestMachine machine() {
+  TestMachine m;
+  m.event_id = 0x1234;
+  m.pid = 77;
+  m.cpu = 3;
+  m.comm = "cat";
+  m.probe_address = 0xabcdef;
+  m.return_address = 0x5555;
+  m.registers.di = 0x1000;
+  m.registers.si = 0xfffffffffffffffe;
+  return m;
+}
+
+RunResult run(const std::string& text, const Machine& m) {
+  const Result<Program> program = parse(text);
+  EXPECT_TRUE(program) << program.error().message();
+  return program ? interpret(*program, m) : RunResult{};
+}
+
+std::uint64_t word(const RunResult& result, std::size_t offset, std::size_t bytes) {
+  std::uint64_t value = 0;
+  EXPECT_LE(offset + bytes, result.record.size());
+  if (offset + bytes <= result.record.size()) std::memcpy(&value, result.record.data() + offset, bytes);
+  return value;
+}
+
+TEST(Interpreter, HeaderOfAnEntryRecord) {
+  const RunResult r = run("program entry fixed 16\nsink 0\n", machine());
+  EXPECT_THAT(r.outcomes, ElementsAre(Outcome::Recorded));
+  EXPECT_THAT(r.record, ElementsAre(0x34, 0x12, 0, 0, 77, 0, 0, 0, 0xef, 0xcd, 0xab, 0, 0, 0, 0, 0));
+}
+
+TEST(Interpreter, HeaderOfAReturnRecord) {
+  const RunResult r = run("program return fixed 32\nv0 = return_address\nstore int8 v0 @24\nsink 0\n", machine());
+  ASSERT_EQ(r.record.size(), 32u);
+  EXPECT_EQ(word(r, 8, 8), 0xabcdefu);
+  EXPECT_EQ(word(r, 16, 8), 0x5555u);
+  EXPECT_EQ(word(r, 24, 8), 0x5555u);
+}
+
+TEST(Interpreter, ReturnAddressOfAnEntryProbeIsZero) {
+  const RunResult r = run("program entry fixed 24\nv0 = return_address\nstore int8 v0 @16\nsink 0\n", machine());
+  EXPECT_EQ(word(r, 16, 8), 0u);
+}
+
+TEST(Interpreter, IntegerOps) {
+  TestMachine m = machine();
+  m.memory = "\x01\x02\x03\xf4\x05\x06\x07\x08\x09";
+  m.slots = {0x99};
+  const RunResult r = run(R"(program entry fixed 77
+slot 0 = symbol "x"+0
+v0 = reg di
+v1 = load u4 v0+1
+v2 = narrow s1 v1
+v3 = load u2 v0+2
+v4 = narrow s2 v3
+v5 = bits 12:8 v3
+v6 = imm -1
+v7 = slot 0
+v8 = cpu
+v9 = load u8 v0+0
+v10 = narrow u1 v9
+store int8 v1 @16
+store int8 v2 @24
+store int8 v4 @32
+store int1 v5 @40
+store int8 v6 @41
+store int8 v7 @49
+store int4 v8 @57
+store int8 v9 @61
+store int8 v10 @69
+sink 0
+)",
+                          m);
+  EXPECT_EQ(word(r, 16, 8), 0x05f40302u);
+  EXPECT_EQ(word(r, 24, 8), 2u);
+  EXPECT_EQ(word(r, 32, 8), 0xfffffffffffff403u);
+  EXPECT_EQ(word(r, 40, 1), 0x0fu);
+  EXPECT_EQ(word(r, 41, 8), ~std::uint64_t{0});
+  EXPECT_EQ(word(r, 49, 8), 0x99u);
+  EXPECT_EQ(word(r, 57, 4), 3u);
+  EXPECT_EQ(word(r, 61, 8), 0x08070605f4030201u);
+  EXPECT_EQ(word(r, 69, 8), 1u);
+  EXPECT_EQ(r.faults, 0u);
+}
+
+TEST(Interpreter, AFaultIsCountedOnceAndSpreads) {
+  TestMachine m = machine();
+  const RunResult r = run(R"(program entry fixed 52
+v0 = imm 16
+v1 = load u8 v0+0
+v2 = load u4 v1+0
+v3 = narrow s2 v2
+v4 = string v1+0
+v5 = symbol_text v2
+v6 = load u1 v0+0
+store int8 v1 @16
+store int8 v3 @24
+store string v4 @32
+store string v5 @36
+store int4[2] v2+0 @40
+store int4 v6 @48
+sink 0
+)",
+                          m);
+  EXPECT_EQ(r.faults, 2u);  // v1 and v6
+  EXPECT_EQ(m.reads, 2);
+  EXPECT_EQ(word(r, 16, 8), 0u);
+  EXPECT_EQ(word(r, 24, 8), 0u);
+  EXPECT_EQ(word(r, 32, 4), 52u);
+  EXPECT_EQ(word(r, 36, 4), 52u);
+  EXPECT_EQ(r.record.size(), 52u);
+}
+
+TEST(Interpreter, Strings) {
+  TestMachine m = machine();
+  m.memory = std::string("one\0\0unending", 13);
+  const RunResult r = run(R"(program entry fixed 44
+text 0 = "lit"
+v0 = reg di
+v1 = string v0+1
+v2 = string v0+3
+v3 = string v0+6
+v4 = text 0
+v5 = comm
+v6 = symbol_text v0
+v7 = string v0+13
+store string v1 @16
+store string v2 @20
+store string v3 @24
+store string v4 @28
+store string v5 @32
+store string v6 @36
+store string v7 @40
+sink 0
+)",
+                          m);
+  EXPECT_EQ(word(r, 16, 4), 3u << 16 | 44);
+  EXPECT_EQ(word(r, 20, 4), 1u << 16 | 47);
+  EXPECT_EQ(word(r, 24, 4), 48u);  // runs off the memory: absent
+  EXPECT_EQ(word(r, 28, 4), 4u << 16 | 48);
+  EXPECT_EQ(word(r, 32, 4), 4u << 16 | 52);
+  EXPECT_EQ(word(r, 36, 4), 9u << 16 | 56);
+  EXPECT_EQ(word(r, 40, 4), 65u);
+  EXPECT_EQ(std::string(r.record.begin() + 44, r.record.end()), std::string("ne\0\0lit\0cat\0f+0x4096\0", 21));
+  EXPECT_EQ(r.faults, 0u);
+}
+
+// A 4080-byte string does not fit a record, so its length shows by a filter.
+bool accepts_suffix(const std::string& memory, const std::string& suffix) {
+  TestMachine m = machine();
+  m.memory = memory;
+  return run("program entry fixed 16\nv0 = reg di\nv1 = string v0+0\nsink 0 when v1 ~ suffix \"" + suffix + "\"", m)
+             .outcomes[0] == Outcome::Recorded;
+}
+
+TEST(Interpreter, LongStringsAreCutTo4095Bytes) {
+  const std::string body(4093, 'x');
+  EXPECT_TRUE(accepts_suffix(body + "yz" + std::string(1, '\0'), "yz"));
+  EXPECT_TRUE(accepts_suffix(body + "yzz", "yz"));  // byte 4095 counts as the NUL
+  EXPECT_FALSE(accepts_suffix(body + "yzz", "zz"));
+  EXPECT_FALSE(accepts_suffix(body + "yz", "yz"));  // byte 4095 cannot be read: absent
+}
+
+TEST(Interpreter, RecordsOverTheLimitAreLost) {
+  TestMachine m = machine();
+  const std::string text =
+      "program entry fixed 20\nv0 = reg di\nv1 = string v0+0\nstore string v1 @16\n"
+      "sink 0\nsink 1 when never\nsink 2\n";
+  m.memory = std::string(4076 - 20 - 1, 'x') + std::string(1, '\0');
+  EXPECT_EQ(run(text, m).record.size(), 4076u);
+  m.memory = "x" + m.memory;
+  const RunResult lost = run(text, m);
+  EXPECT_THAT(lost.outcomes, ElementsAre(Outcome::Lost, Outcome::Filtered, Outcome::Lost));
+  EXPECT_TRUE(lost.record.empty());
+}
+
+TEST(Interpreter, Arrays) {
+  TestMachine m = machine();
+  m.memory = std::string("\x08\x10\0\0\0\0\0\0ab\0", 11);
+  m.memory += std::string("\x08\x10\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x09\x10", 18);
+  const RunResult r = run(R"(program entry fixed 45
+v0 = reg di
+store int2[2] v0+8 bits 4:4 @16
+store string[4] v0+11 @20
+store int8[1] v0+24 @36
+store int1[1] v0+9 @44
+sink 0
+)",
+                          m);
+  EXPECT_EQ(word(r, 16, 2), 0x6u);
+  EXPECT_EQ(word(r, 18, 2), 0u);
+  EXPECT_EQ(word(r, 20, 4), 3u << 16 | 45);
+  EXPECT_EQ(word(r, 24, 4), 48u);  // the pointer 1 cannot be read
+  EXPECT_EQ(word(r, 28, 4), 48u);  // the pointer itself is cut off
+  EXPECT_EQ(word(r, 32, 4), 48u);
+  EXPECT_EQ(word(r, 36, 8), 0u);
+  EXPECT_EQ(word(r, 44, 1), std::uint64_t{'b'});
+  EXPECT_EQ(r.record.size(), 48u);
+  EXPECT_EQ(r.faults, 1u);  // the int8 item; string items print (fault) instead
+}
+
+TEST(Interpreter, ConditionsFetchOnlyWhatTheyNeed) {
+  TestMachine m = machine();
+  m.memory = std::string("\x05", 1);
+  const std::string head =
+      "program entry fixed 17\nv0 = reg di\nv1 = load u1 v0+0\nv2 = load u1 v0+8\n"
+      "store int1 v1 @16\nsink 0 when ";
+  EXPECT_EQ(run(head + "(v1 u== 6 and v2 u== 0)", m).faults, 0u);
+  EXPECT_EQ(m.reads, 1);
+  const RunResult both = run(head + "(v1 u== 5 and v2 u== 0)\nsink 1 when v2 u!= 0\n", m);
+  EXPECT_THAT(both.outcomes, ElementsAre(Outcome::Recorded, Outcome::Filtered));
+  EXPECT_EQ(both.faults, 1u);
+  EXPECT_EQ(m.reads, 3);  // v1 once although the store wants it too, v2 once
+  EXPECT_EQ(run(head + "(v1 u== 5 or v2 u== 0)", m).faults, 0u);
+}
+
+TEST(Interpreter, RejectedHitsDoNotFetchTheStores) {
+  TestMachine m = machine();
+  const RunResult r =
+      run("program entry fixed 17\nv0 = reg di\nv1 = load u1 v0+0\nstore int1 v1 @16\nsink 0 when never", m);
+  EXPECT_THAT(r.outcomes, ElementsAre(Outcome::Filtered));
+  EXPECT_TRUE(r.record.empty());
+  EXPECT_EQ(m.reads, 0);
+}
+
+TEST(Interpreter, ComparisonsKeepTheirSign) {
+  const TestMachine m = machine();  // si is -2
+  const std::map<std::string, bool> rows = {
+      {"v0 s< 1", true},    {"v0 u< 1", false},   {"v0 s<= -2", true}, {"v0 s> -3", true},
+      {"v0 u> 1", true},    {"v0 s>= -1", false}, {"v0 s== -2", true}, {"v0 u== 18446744073709551614", true},
+      {"v0 s!= -2", false}, {"v0 u& 1", false},   {"v0 u& 2", true},   {"not v0 u& 2", false},
+  };
+  for (const auto& [condition, expected] : rows) {
+    const RunResult r = run("program entry fixed 16\nv0 = reg si\nsink 0 when " + condition, m);
+    EXPECT_EQ(r.outcomes[0] == Outcome::Recorded, expected) << condition;
+  }
+}
+
+TEST(Interpreter, AnAbsentStringComparesAsEmpty) {
+  const TestMachine m = machine();
+  const std::string head = "program entry fixed 16\nv0 = imm 0\nv1 = string v0+0\nsink 0 when v1 ";
+  EXPECT_EQ(run(head + "~ full \"\"", m).outcomes[0], Outcome::Recorded);
+  EXPECT_EQ(run(head + "!~ full \"x\"", m).outcomes[0], Outcome::Recorded);
+  EXPECT_EQ(run(head + "~ glob \"?*\"", m).outcomes[0], Outcome::Filtered);
+}
+
+}  // namespace
+}  // namespace kevt::ir

@@ -1,0 +1,22 @@
+// Words that the printer and the parser of IR text share.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "compiler/model/filter.h"
+
+namespace kevt::ir {
+
+// Word i of kevt_registers.
+inline constexpr std::array<std::string_view, 21> kRegisterWords = {
+    "r15", "r14", "r13", "r12", "bp",      "bx", "r11", "r10",   "r9", "r8", "ax",
+    "cx",  "dx",  "si",  "di",  "orig_ax", "ip", "cs",  "flags", "sp", "ss"};
+
+// By CompareOp; Glob is no word of Compare.
+inline constexpr std::array<std::string_view, 7> kCompareWords = {"==", "!=", "<", "<=", ">", ">=", "&"};
+
+// By GlobKind.
+inline constexpr std::array<std::string_view, 5> kGlobWords = {"full", "prefix", "suffix", "middle", "glob"};
+
+}  // namespace kevt::ir

@@ -1,0 +1,250 @@
+// IR text back into a Program: the inverse of text_print.cpp, line by line, then verify().
+//
+// Blank lines and lines that begin with '#' mean nothing. Slots, texts and values carry their number,
+// which must be the next one, so that a line moved by hand is noticed.
+//
+//   v1 = narrow s4 v0   →   values[1] = {Narrow, a 0, bytes 4, signed}
+#include <fmt/format.h>
+
+#include <string>
+
+#include "compiler/ir/text.h"
+#include "compiler/ir/text_cursor.h"
+#include "compiler/ir/text_names.h"
+#include "compiler/ir/verify.h"
+
+namespace kevt::ir {
+
+namespace {
+
+constexpr std::string_view kOpWords[] = {
+#define KEVT_FETCH_OP(name, text, result) text,
+#include "compiler/ir/fetch_op.def"
+#undef KEVT_FETCH_OP
+};
+
+ValueId value_id(TextCursor& in) {
+  in.expect("v");
+  return in.index();
+}
+
+// `v2+16`
+template <class Target>
+void read_place(TextCursor& in, ValueId& value, Target& offset) {
+  value = value_id(in);
+  offset = in.signed_number();
+}
+
+void read_bits(TextCursor& in, std::uint8_t& shift, std::uint8_t& width) {
+  shift = in.small_number();
+  in.expect(":");
+  width = in.small_number();
+}
+
+bool read_sign(TextCursor& in) {
+  if (in.take("s")) return true;
+  in.expect("u");
+  return false;
+}
+
+Value read_value(TextCursor& in) {
+  Value value{.op = static_cast<Op>(in.choice(kOpWords, "an op"))};
+  switch (value.op) {
+    case Op::Register:
+      value.imm = static_cast<std::int64_t>(8 * in.choice(kRegisterWords, "a register"));
+      break;
+    case Op::Immediate:
+    case Op::Slot:
+    case Op::ImmediateText:
+      value.imm = in.signed_number();
+      break;
+    case Op::Load:
+      in.expect("u");
+      value.bytes = in.small_number();
+      read_place(in, value.a, value.imm);
+      break;
+    case Op::Bits:
+      read_bits(in, value.shift, value.width);
+      value.a = value_id(in);
+      break;
+    case Op::Narrow:
+      value.is_signed = read_sign(in);
+      value.bytes = in.small_number();
+      value.a = value_id(in);
+      break;
+    case Op::String:
+      read_place(in, value.a, value.imm);
+      break;
+    case Op::SymbolText:
+      value.a = value_id(in);
+      break;
+    case Op::ProbeAddress:
+    case Op::ReturnAddress:
+    case Op::EventId:
+    case Op::Pid:
+    case Op::Cpu:
+    case Op::Comm:
+      break;
+  }
+  return value;
+}
+
+model::SlotSource read_slot(TextCursor& in) {
+  static constexpr std::string_view kKinds[] = {"symbol", "file"};
+  model::SlotSource slot;
+  slot.kind =
+      in.choice(kKinds, "`symbol` or `file`") == 0 ? model::SlotKind::SymbolAddress : model::SlotKind::FileAddress;
+  slot.name = in.quoted_text();
+  slot.addend = in.signed_number();
+  return slot;
+}
+
+// `[4] v0+8` behind the item's type, or ` v0` for one item.
+void read_source(TextCursor& in, Store& store, StoreKind array_kind) {
+  if (!in.take("[")) {
+    store.value = value_id(in);
+    return;
+  }
+  store.kind = array_kind;
+  store.count = in.index();
+  in.expect("]");
+  read_place(in, store.value, store.imm);
+}
+
+Store read_store(TextCursor& in) {
+  Store store;
+  if (in.take("string")) {
+    store.kind = StoreKind::Text;
+    store.bytes = 4;
+    read_source(in, store, StoreKind::TextArray);
+  } else {
+    in.expect("int");
+    store.bytes = in.small_number();
+    read_source(in, store, StoreKind::IntegerArray);
+    if (in.take("bits")) read_bits(in, store.shift, store.width);
+  }
+  in.expect("@");
+  store.offset = in.index();
+  return store;
+}
+
+Condition read_condition(TextCursor& in, std::uint32_t depth);
+
+// `a and b and c)` behind the parenthesis.
+Condition read_tree(TextCursor& in, std::uint32_t depth) {
+  Condition tree;
+  tree.children.push_back(read_condition(in, depth + 1));
+  std::string_view word = "and";
+  tree.kind = ConditionKind::And;
+  if (in.take("or")) {
+    tree.kind = ConditionKind::Or;
+    word = "or";
+  } else {
+    in.expect("and");
+  }
+  do {
+    tree.children.push_back(read_condition(in, depth + 1));
+  } while (in.take(word));
+  in.expect(")");
+  return tree;
+}
+
+Condition read_match(TextCursor& in, Condition match) {
+  match.kind = ConditionKind::MatchText;
+  match.glob = static_cast<model::GlobKind>(in.choice(kGlobWords, "`full`, `prefix`, `suffix`, `middle` or `glob`"));
+  match.text = in.quoted_text();
+  return match;
+}
+
+Condition read_predicate(TextCursor& in) {
+  Condition predicate;
+  predicate.value = value_id(in);
+  predicate.negated = in.take("!~");
+  if (predicate.negated || in.take("~")) return read_match(in, std::move(predicate));
+  predicate.kind = ConditionKind::Compare;
+  predicate.is_signed = read_sign(in);
+  predicate.op = static_cast<model::CompareOp>(in.choice(kCompareWords, "a comparison"));
+  predicate.constant = predicate.is_signed ? static_cast<std::uint64_t>(in.signed_number()) : in.number();
+  return predicate;
+}
+
+Condition read_condition(TextCursor& in, std::uint32_t depth) {
+  if (depth > kMaxConditionDepth) in.fail(fmt::format("nests deeper than {}", kMaxConditionDepth));
+  if (in.failed() || in.take("never")) return {};
+  if (in.take("(")) return read_tree(in, depth);
+  if (!in.take("not ")) return read_predicate(in);
+  Condition negation;
+  negation.kind = ConditionKind::Not;
+  negation.children.push_back(read_condition(in, depth + 1));
+  return negation;
+}
+
+Sink read_sink(TextCursor& in) {
+  Sink sink;
+  sink.instance = in.index();
+  if (in.take("when")) sink.condition = read_condition(in, 1);
+  return sink;
+}
+
+void expect_next(TextCursor& in, std::size_t next) {
+  const std::uint32_t index = in.index();
+  if (index != next) in.fail(fmt::format("number {} where {} comes next", index, next));
+  in.expect("=");
+}
+
+void read_header(TextCursor& in, Program& program) {
+  static constexpr std::string_view kPoints[] = {"entry", "return"};
+  in.expect("program");
+  program.point = in.choice(kPoints, "`entry` or `return`") == 0 ? model::ProbePoint::Entry : model::ProbePoint::Return;
+  in.expect("fixed");
+  program.fixed_size = in.index();
+}
+
+void read_line(TextCursor& in, Program& program) {
+  if (in.take("slot")) {
+    expect_next(in, program.slots.size());
+    program.slots.push_back(read_slot(in));
+  } else if (in.take("text")) {
+    expect_next(in, program.texts.size());
+    program.texts.push_back(in.quoted_text());
+  } else if (in.take("store")) {
+    program.stores.push_back(read_store(in));
+  } else if (in.take("sink")) {
+    program.sinks.push_back(read_sink(in));
+  } else {
+    in.expect("v");
+    expect_next(in, program.values.size());
+    program.values.push_back(read_value(in));
+  }
+}
+
+bool is_comment(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(' ');
+  return first == std::string_view::npos || line[first] == '#';
+}
+
+}  // namespace
+
+Result<Program> parse(std::string_view text) {
+  Program program;
+  bool header_read = false;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t length = text.find('\n');
+    const std::string_view line = text.substr(0, length);
+    text.remove_prefix(length == std::string_view::npos ? text.size() : length + 1);
+    if (is_comment(line)) continue;
+    TextCursor in(line);
+    if (header_read)
+      read_line(in, program);
+    else
+      read_header(in, program);
+    header_read = true;
+    if (!in.failed()) in.expect_end();
+    if (in.failed()) return std::unexpected(Error(fmt::format("line {}: {}", number, in.problem())));
+  }
+  if (!header_read) return std::unexpected(Error("line 1: `program` expected"));
+  if (const auto problem = verify(program)) return std::unexpected(Error(*problem));
+  return program;
+}
+
+}  // namespace kevt::ir

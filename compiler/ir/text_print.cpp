@@ -1,0 +1,159 @@
+// Fetch IR as text: one line per slot, text, value, store and sink, in that order.
+//
+//   program entry fixed 24
+//   slot 0 = symbol "jiffies"+0
+//   text 0 = "none"
+//   v0 = reg di
+//   v1 = load u4 v0+16
+//   v2 = narrow s4 v1
+//   v3 = string v0+0
+//   store int4 v2 @16
+//   store string v3 @20
+//   sink 0 when (v2 s> 2 and not v3 ~ glob "a*")
+//
+// Arrays: `store int2[4] v0+8 @16`, `store int2[4] v0+8 bits 3:5 @16`, `store string[2] v0+0 @24`.
+// Everything a verified Program holds is printed; what it cannot hold (members without use) is not.
+#include <fmt/format.h>
+
+#include "compiler/ir/text.h"
+#include "compiler/ir/text_names.h"
+
+namespace kevt::ir {
+
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      out += {'\\', c};
+    else if (byte < 0x20 || byte >= 0x7f)
+      out += fmt::format("\\x{:02x}", byte);
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+std::string place(ValueId value, std::int64_t offset) { return fmt::format("v{}{:+}", value, offset); }
+
+std::string slot_text(const model::SlotSource& slot) {
+  const char* kind = slot.kind == model::SlotKind::SymbolAddress ? "symbol" : "file";
+  return fmt::format("{} {}{:+}", kind, quoted(slot.name), slot.addend);
+}
+
+std::string value_text(const Value& value) {
+  const std::string_view op = op_text(value.op);
+  switch (value.op) {
+    case Op::Register:
+      return fmt::format("{} {}", op, kRegisterWords.at(static_cast<std::size_t>(value.imm) / 8));
+    case Op::Immediate:
+    case Op::Slot:
+    case Op::ImmediateText:
+      return fmt::format("{} {}", op, value.imm);
+    case Op::Load:
+      return fmt::format("{} u{} {}", op, value.bytes, place(value.a, value.imm));
+    case Op::Bits:
+      return fmt::format("{} {}:{} v{}", op, value.shift, value.width, value.a);
+    case Op::Narrow:
+      return fmt::format("{} {}{} v{}", op, value.is_signed ? 's' : 'u', value.bytes, value.a);
+    case Op::String:
+      return fmt::format("{} {}", op, place(value.a, value.imm));
+    case Op::SymbolText:
+      return fmt::format("{} v{}", op, value.a);
+    case Op::ProbeAddress:
+    case Op::ReturnAddress:
+    case Op::EventId:
+    case Op::Pid:
+    case Op::Cpu:
+    case Op::Comm:
+      return std::string(op);
+  }
+  return std::string(op);
+}
+
+std::string store_text(const Store& store) {
+  switch (store.kind) {
+    case StoreKind::Integer:
+      return fmt::format("int{} v{} @{}", store.bytes, store.value, store.offset);
+    case StoreKind::Text:
+      return fmt::format("string v{} @{}", store.value, store.offset);
+    case StoreKind::IntegerArray: {
+      const std::string bits = store.width > 0 ? fmt::format(" bits {}:{}", store.shift, store.width) : "";
+      const std::string from = place(store.value, store.imm);
+      return fmt::format("int{}[{}] {}{} @{}", store.bytes, store.count, from, bits, store.offset);
+    }
+    case StoreKind::TextArray:
+      return fmt::format("string[{}] {} @{}", store.count, place(store.value, store.imm), store.offset);
+  }
+  return "";
+}
+
+void print_condition(const Condition& condition, std::string& out);
+
+void print_children(const Condition& condition, std::string_view between, std::string& out) {
+  out += '(';
+  for (std::size_t i = 0; i < condition.children.size(); ++i) {
+    if (i > 0) out += between;
+    print_condition(condition.children[i], out);
+  }
+  out += ')';
+}
+
+std::string compare_text(const Condition& condition) {
+  const std::string_view op = kCompareWords.at(static_cast<std::size_t>(condition.op));
+  if (condition.is_signed)
+    return fmt::format("v{} s{} {}", condition.value, op, static_cast<std::int64_t>(condition.constant));
+  return fmt::format("v{} u{} {}", condition.value, op, condition.constant);
+}
+
+void print_condition(const Condition& condition, std::string& out) {
+  switch (condition.kind) {
+    case ConditionKind::Never:
+      out += "never";
+      break;
+    case ConditionKind::And:
+      print_children(condition, " and ", out);
+      break;
+    case ConditionKind::Or:
+      print_children(condition, " or ", out);
+      break;
+    case ConditionKind::Not:
+      out += "not ";
+      print_condition(condition.children.at(0), out);
+      break;
+    case ConditionKind::Compare:
+      out += compare_text(condition);
+      break;
+    case ConditionKind::MatchText:
+      out += fmt::format("v{} {} {} {}", condition.value, condition.negated ? "!~" : "~",
+                         kGlobWords.at(static_cast<std::size_t>(condition.glob)), quoted(condition.text));
+      break;
+  }
+}
+
+}  // namespace
+
+std::string print(const Program& program) {
+  const char* point = program.point == model::ProbePoint::Entry ? "entry" : "return";
+  std::string out = fmt::format("program {} fixed {}\n", point, program.fixed_size);
+  for (std::size_t i = 0; i < program.slots.size(); ++i)
+    out += fmt::format("slot {} = {}\n", i, slot_text(program.slots[i]));
+  for (std::size_t i = 0; i < program.texts.size(); ++i)
+    out += fmt::format("text {} = {}\n", i, quoted(program.texts[i]));
+  for (std::size_t i = 0; i < program.values.size(); ++i)
+    out += fmt::format("v{} = {}\n", i, value_text(program.values[i]));
+  for (const Store& store : program.stores) out += fmt::format("store {}\n", store_text(store));
+  for (const Sink& sink : program.sinks) {
+    out += fmt::format("sink {}", sink.instance);
+    if (sink.condition) {
+      out += " when ";
+      print_condition(*sink.condition, out);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace kevt::ir

@@ -1,0 +1,90 @@
+#include "compiler/ir/text.h"
+
+#include <gmock/gmock.h>
+
+namespace kevt::ir {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::string_view kEverything = R"(program return fixed 92
+slot 0 = symbol "jiffies"+8
+slot 1 = file "/bin/a \"b\"\\\x01\xff"-9223372036854775808
+text 0 = "none"
+v0 = reg di
+v1 = imm -3
+v2 = slot 1
+v3 = load u4 v0+16
+v4 = bits 3:5 v3
+v5 = narrow s4 v3
+v6 = narrow u2 v3
+v7 = probe_address
+v8 = return_address
+v9 = event_id
+v10 = pid
+v11 = cpu
+v12 = string v0-8
+v13 = text 0
+v14 = comm
+v15 = symbol_text v7
+v16 = reg orig_ax
+store int4 v5 @24
+store string v12 @28
+store int8[4] v0+8 @32
+store int2[4] v0+8 bits 3:5 @64
+store string[5] v0+0 @72
+sink 0
+sink 4 when never
+sink 2 when (v5 s> -2 and not (v6 u& 4 or v7 u<= 18446744073709551615 or v5 s== 3) and v12 ~ glob "a\"*")
+sink 1 when (v14 !~ full "x" or v13 ~ middle "")
+sink 3 when not not v15 ~ prefix "\x7f"
+)";
+
+TEST(IrText, EveryFormComesBackTheSame) {
+  const Result<Program> program = parse(kEverything);
+  ASSERT_TRUE(program) << program.error().message();
+  EXPECT_EQ(print(*program), kEverything);
+  EXPECT_EQ(program->slots[1].name, "/bin/a \"b\"\\\x01\xff");
+  EXPECT_EQ(program->sinks[2].condition->children[1].children[0].children[1].constant, ~std::uint64_t{0});
+}
+
+TEST(IrText, EveryOpIsInThatText) {
+#define KEVT_FETCH_OP(name, text, result) EXPECT_THAT(std::string(kEverything), HasSubstr(" = " text));
+#include "compiler/ir/fetch_op.def"
+#undef KEVT_FETCH_OP
+}
+
+TEST(IrText, CommentsAndBlankLinesMeanNothing) {
+  const Result<Program> program = parse("# a comment\n\nprogram entry fixed 16\n   # more\nsink 0");
+  ASSERT_TRUE(program) << program.error().message();
+  EXPECT_EQ(print(*program), "program entry fixed 16\nsink 0\n");
+}
+
+std::string problem(std::string_view text) {
+  const Result<Program> program = parse(text);
+  return program ? "parsed" : program.error().message();
+}
+
+TEST(IrText, ProblemsNameTheirLine) {
+  EXPECT_EQ(problem(""), "line 1: `program` expected");
+  EXPECT_THAT(problem("v0 = pid"), HasSubstr("line 1: `program` expected"));
+  EXPECT_THAT(problem("program middle fixed 16"), HasSubstr("`entry` or `return`"));
+  EXPECT_THAT(problem("program entry fixed 16\nv1 = pid"), HasSubstr("line 2: number 1 where 0 comes next"));
+  EXPECT_THAT(problem("program entry fixed 16\nv0 = pidx"), HasSubstr("line 2: an op expected at `pidx`"));
+  EXPECT_THAT(problem("program entry fixed 16\nv0 = reg eax"), HasSubstr("a register expected"));
+  EXPECT_THAT(problem("program entry fixed 16\nv0 = pid 3"), HasSubstr("nothing more expected at `3`"));
+  EXPECT_THAT(problem("program entry fixed 16\nv0 = imm 9223372036854775808"), HasSubstr("a number up to"));
+  EXPECT_THAT(problem("program entry fixed 16\ntext 0 = \"a"), HasSubstr("not closed"));
+  EXPECT_THAT(problem("program entry fixed 16\ntext 0 = \"\\n\""), HasSubstr("escape"));
+  EXPECT_THAT(problem("program entry fixed 16\nsink 0 when (never)"), HasSubstr("`and` expected"));
+  EXPECT_THAT(problem("program entry fixed 16\nv0 = pid\nv1 = load u3 v0+0"), HasSubstr("v1: 3 bytes"));
+}
+
+TEST(IrText, NestingIsBounded) {
+  std::string text = "program entry fixed 16\nsink 0 when ";
+  for (int i = 0; i < 100000; ++i) text += "(";
+  EXPECT_THAT(problem(text), HasSubstr("nests deeper than 4096"));
+}
+
+}  // namespace
+}  // namespace kevt::ir

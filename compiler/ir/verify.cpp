@@ -1,0 +1,264 @@
+// Which Programs mean something: the rules that passes, code generators and the interpreter rely on.
+//
+// One function per part, each returns the first broken rule as text that begins with the part it is
+// about ("store 2: …"). What an op, store or condition does not use must be at its default, so that
+// equal meaning is equal data and the text form loses nothing.
+//
+// Not checked: whether the program is a good one (values nobody reads, equal values) and whether slot
+// names exist anywhere.
+#include "compiler/ir/verify.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "common/abi/registers.h"
+
+namespace kevt::ir {
+
+namespace {
+
+using Problem = std::optional<std::string>;
+
+constexpr std::size_t kMaxTextBytes = model::kMaxStringBytes - 1;
+
+bool is_item_size(std::uint8_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
+
+// Like `value`, with only the members that its op uses.
+Value used_part(const Value& value) {
+  Value used{.op = value.op};
+  if (has_operand(value.op)) used.a = value.a;
+  switch (value.op) {
+    case Op::Register:
+    case Op::Immediate:
+    case Op::Slot:
+    case Op::ImmediateText:
+    case Op::String:
+      used.imm = value.imm;
+      break;
+    case Op::Load:
+      used.imm = value.imm;
+      used.bytes = value.bytes;
+      break;
+    case Op::Bits:
+      used.shift = value.shift;
+      used.width = value.width;
+      break;
+    case Op::Narrow:
+      used.bytes = value.bytes;
+      used.is_signed = value.is_signed;
+      break;
+    case Op::ProbeAddress:
+    case Op::ReturnAddress:
+    case Op::EventId:
+    case Op::Pid:
+    case Op::Cpu:
+    case Op::Comm:
+    case Op::SymbolText:
+      break;
+  }
+  return used;
+}
+
+Problem check_index(std::int64_t index, std::size_t count, std::string_view what) {
+  if (index >= 0 && static_cast<std::uint64_t>(index) < count) return std::nullopt;
+  return fmt::format("{} {} of {}", what, index, count);
+}
+
+Problem check_op(const Program& program, const Value& value) {
+  switch (value.op) {
+    case Op::Register:
+      if (value.imm < 0 || value.imm % 8 != 0 || value.imm >= static_cast<std::int64_t>(sizeof(kevt_registers)))
+        return fmt::format("no register lies at byte {}", value.imm);
+      return std::nullopt;
+    case Op::Slot:
+      return check_index(value.imm, program.slots.size(), "slot");
+    case Op::ImmediateText:
+      return check_index(value.imm, program.texts.size(), "text");
+    case Op::Load:
+    case Op::Narrow:
+      if (!is_item_size(value.bytes)) return fmt::format("{} bytes are not 1, 2, 4 or 8", value.bytes);
+      return std::nullopt;
+    case Op::Bits:
+      if (value.width == 0 || value.shift + value.width > 64)
+        return fmt::format("bits {}:{} are not inside 64", value.shift, value.width);
+      return std::nullopt;
+    case Op::Immediate:
+    case Op::ProbeAddress:
+    case Op::ReturnAddress:
+    case Op::EventId:
+    case Op::Pid:
+    case Op::Cpu:
+    case Op::String:
+    case Op::Comm:
+    case Op::SymbolText:
+      return std::nullopt;
+  }
+  return fmt::format("op {} does not exist", static_cast<unsigned>(value.op));
+}
+
+Problem check_value(const Program& program, ValueId id) {
+  const Value& value = program.values[id];
+  if (auto problem = check_op(program, value)) return problem;
+  if (has_operand(value.op)) {
+    if (value.a >= id) return fmt::format("operand v{} is not defined before it", value.a);
+    if (result_type(program.values[value.a].op) != ResultType::Integer)
+      return fmt::format("operand v{} is a text", value.a);
+  }
+  if (value != used_part(value)) return fmt::format("`{}` has a member set that it does not use", op_text(value.op));
+  return std::nullopt;
+}
+
+Problem check_use(const Program& program, ValueId id, ResultType wanted) {
+  if (id >= program.values.size()) return fmt::format("v{} does not exist", id);
+  if (result_type(program.values[id].op) == wanted) return std::nullopt;
+  return fmt::format("v{} is {}", id, wanted == ResultType::Text ? "an integer" : "a text");
+}
+
+bool is_array(StoreKind kind) { return kind == StoreKind::IntegerArray || kind == StoreKind::TextArray; }
+bool is_text(StoreKind kind) { return kind == StoreKind::Text || kind == StoreKind::TextArray; }
+
+Problem check_store_shape(const Store& store) {
+  if (is_text(store.kind) ? store.bytes != 4 : !is_item_size(store.bytes))
+    return fmt::format("items of {} bytes", store.bytes);
+  if (store.count < 1 || store.count > kMaxArrayCount)
+    return fmt::format("{} items are not 1 to {}", store.count, kMaxArrayCount);
+  if (!is_array(store.kind) && (store.count != 1 || store.imm != 0)) return "count or imm is set, and it is no array";
+  if (store.kind == StoreKind::IntegerArray && store.width != 0) {
+    if (store.shift + store.width <= 8 * store.bytes) return std::nullopt;
+    return fmt::format("bits {}:{} are not inside {} bytes", store.shift, store.width, store.bytes);
+  }
+  if (store.shift != 0 || store.width != 0) return "shift or width is set without use";
+  return std::nullopt;
+}
+
+Problem check_store(const Program& program, const Store& store, std::uint32_t expected_offset) {
+  if (store.kind > StoreKind::TextArray) return "kind does not exist";
+  if (auto problem = check_store_shape(store)) return problem;
+  const ResultType wanted = store.kind == StoreKind::Text ? ResultType::Text : ResultType::Integer;
+  if (auto problem = check_use(program, store.value, wanted)) return problem;
+  if (store.offset == expected_offset) return std::nullopt;
+  return fmt::format("lies at {}, the bytes before it end at {}", store.offset, expected_offset);
+}
+
+Problem check_text(const std::string& text) {
+  if (text.size() > kMaxTextBytes) return fmt::format("{} bytes are over {}", text.size(), kMaxTextBytes);
+  if (text.find('\0') != std::string::npos) return "holds a NUL";
+  return std::nullopt;
+}
+
+// Like `condition`, with only the members that its kind uses.
+Condition used_part(const Condition& condition) {
+  Condition used;
+  used.kind = condition.kind;
+  switch (condition.kind) {
+    case ConditionKind::Never:
+      break;
+    case ConditionKind::And:
+    case ConditionKind::Or:
+    case ConditionKind::Not:
+      used.children = condition.children;
+      break;
+    case ConditionKind::Compare:
+      used.value = condition.value;
+      used.op = condition.op;
+      used.is_signed = condition.is_signed;
+      used.constant = condition.constant;
+      break;
+    case ConditionKind::MatchText:
+      used.value = condition.value;
+      used.glob = condition.glob;
+      used.negated = condition.negated;
+      used.text = condition.text;
+      break;
+  }
+  return used;
+}
+
+bool has_unused_members(const Condition& condition) {
+  const bool is_tree = condition.kind == ConditionKind::And || condition.kind == ConditionKind::Or ||
+                       condition.kind == ConditionKind::Not;
+  if (!is_tree) return condition != used_part(condition);
+  Condition flat;  // without the children, which may be many
+  flat.kind = condition.kind;
+  return flat.value != condition.value || flat.op != condition.op || flat.is_signed != condition.is_signed ||
+         flat.constant != condition.constant || flat.glob != condition.glob || flat.negated != condition.negated ||
+         flat.text != condition.text;
+}
+
+Problem check_condition(const Program& program, const Condition& condition, std::uint32_t depth);
+
+Problem check_children(const Program& program, const Condition& condition, std::uint32_t depth) {
+  for (const Condition& child : condition.children)
+    if (auto problem = check_condition(program, child, depth + 1)) return problem;
+  return std::nullopt;
+}
+
+Problem check_condition(const Program& program, const Condition& condition, std::uint32_t depth) {
+  if (depth > kMaxConditionDepth) return fmt::format("nests deeper than {}", kMaxConditionDepth);
+  if (condition.kind > ConditionKind::MatchText) return "condition kind does not exist";
+  if (has_unused_members(condition)) return "a condition has a member set that it does not use";
+  switch (condition.kind) {
+    case ConditionKind::Never:
+      return std::nullopt;
+    case ConditionKind::And:
+    case ConditionKind::Or:
+      if (condition.children.size() < 2) return "`and`, `or` of fewer than two conditions";
+      return check_children(program, condition, depth);
+    case ConditionKind::Not:
+      if (condition.children.size() != 1) return "`not` takes one condition";
+      return check_children(program, condition, depth);
+    case ConditionKind::Compare:
+      if (condition.op > model::CompareOp::BitAnd) return "an integer is compared by a glob";
+      return check_use(program, condition.value, ResultType::Integer);
+    case ConditionKind::MatchText:
+      if (condition.glob > model::GlobKind::Glob) return "glob kind does not exist";
+      if (auto problem = check_text(condition.text)) return problem;
+      return check_use(program, condition.value, ResultType::Text);
+  }
+  return std::nullopt;
+}
+
+Problem check_tables(const Program& program) {
+  for (std::size_t i = 0; i < program.texts.size(); ++i)
+    if (auto problem = check_text(program.texts[i])) return fmt::format("text {}: {}", i, *problem);
+  for (std::size_t i = 0; i < program.slots.size(); ++i)
+    if (auto problem = check_text(program.slots[i].name)) return fmt::format("slot {}: {}", i, *problem);
+  return std::nullopt;
+}
+
+Problem check_stores(const Program& program) {
+  std::uint32_t end = header_size(program.point);
+  for (std::size_t i = 0; i < program.stores.size(); ++i) {
+    const Store& store = program.stores[i];
+    if (auto problem = check_store(program, store, end)) return fmt::format("store {}: {}", i, *problem);
+    end += store.bytes * store.count;
+    if (end > model::kMaxRecordBytes) return fmt::format("store {}: ends over {}", i, model::kMaxRecordBytes);
+  }
+  if (program.fixed_size == end) return std::nullopt;
+  return fmt::format("fixed size {}: the stores end at {}", program.fixed_size, end);
+}
+
+Problem check_sinks(const Program& program) {
+  std::set<std::uint32_t> instances;
+  for (const Sink& sink : program.sinks) {
+    if (!instances.insert(sink.instance).second) return fmt::format("sink {}: occurs twice", sink.instance);
+    if (!sink.condition) continue;
+    if (auto problem = check_condition(program, *sink.condition, 1))
+      return fmt::format("sink {}: {}", sink.instance, *problem);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> verify(const Program& program) {
+  if (program.point > model::ProbePoint::Return) return "probe point does not exist";
+  if (auto problem = check_tables(program)) return problem;
+  for (std::size_t i = 0; i < program.values.size(); ++i)
+    if (auto problem = check_value(program, static_cast<ValueId>(i))) return fmt::format("v{}: {}", i, *problem);
+  if (auto problem = check_stores(program)) return problem;
+  return check_sinks(program);
+}
+
+}  // namespace kevt::ir

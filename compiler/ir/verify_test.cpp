@@ -1,0 +1,161 @@
+#include "compiler/ir/verify.h"
+
+#include <gmock/gmock.h>
+
+namespace kevt::ir {
+namespace {
+
+using testing::HasSubstr;
+using testing::Optional;
+
+// v0 = reg di, v1 = string v0+0, stored as int4 and string, one sink.
+Program good() {
+  Program program;
+  program.values = {{.op = Op::Register, .imm = 112}, {.op = Op::String, .a = 0}};
+  program.stores = {{.kind = StoreKind::Integer, .value = 0, .offset = 16, .bytes = 4},
+                    {.kind = StoreKind::Text, .value = 1, .offset = 20, .bytes = 4}};
+  program.sinks = {{.instance = 0, .condition = std::nullopt}};
+  program.fixed_size = 24;
+  return program;
+}
+
+Program with_value(Value value) {
+  Program program = good();
+  program.values.push_back(value);
+  return program;
+}
+
+Program with_store(Store store) {
+  Program program = good();
+  program.stores = {store};
+  program.fixed_size = 16 + store.bytes * store.count;
+  return program;
+}
+
+Program with_condition(Condition condition) {
+  Program program = good();
+  program.sinks[0].condition = std::move(condition);
+  return program;
+}
+
+TEST(Verify, AcceptsAGoodProgram) { EXPECT_EQ(verify(good()), std::nullopt); }
+
+TEST(Verify, Values) {
+  const auto broken = [](Value value) { return verify(with_value(value)); };
+  EXPECT_THAT(broken({.op = Op::Register, .imm = 4}), Optional(HasSubstr("v2: no register lies at byte 4")));
+  EXPECT_THAT(broken({.op = Op::Register, .imm = 168}), Optional(HasSubstr("no register")));
+  EXPECT_THAT(broken({.op = Op::Register, .imm = -8}), Optional(HasSubstr("no register")));
+  EXPECT_THAT(broken({.op = Op::Slot, .imm = 0}), Optional(HasSubstr("slot 0 of 0")));
+  EXPECT_THAT(broken({.op = Op::ImmediateText, .imm = -1}), Optional(HasSubstr("text -1 of 0")));
+  EXPECT_THAT(broken({.op = Op::Load, .a = 0, .bytes = 3}), Optional(HasSubstr("3 bytes")));
+  EXPECT_THAT(broken({.op = Op::Load, .a = 2, .bytes = 8}), Optional(HasSubstr("v2 is not defined")));
+  EXPECT_THAT(broken({.op = Op::Load, .a = 1, .bytes = 8}), Optional(HasSubstr("v1 is a text")));
+  EXPECT_THAT(broken({.op = Op::Bits, .a = 0, .shift = 60, .width = 5}), Optional(HasSubstr("not inside 64")));
+  EXPECT_THAT(broken({.op = Op::Bits, .a = 0, .width = 0}), Optional(HasSubstr("not inside 64")));
+  EXPECT_THAT(broken({.op = Op::Narrow, .a = 0, .bytes = 0}), Optional(HasSubstr("0 bytes")));
+  EXPECT_THAT(broken({.op = Op::Pid, .imm = 1}), Optional(HasSubstr("`pid` has a member set")));
+  EXPECT_THAT(broken({.op = Op::Immediate, .a = 1}), Optional(HasSubstr("member set")));
+  EXPECT_THAT(broken({.op = Op::Load, .a = 0, .bytes = 8, .is_signed = true}), Optional(HasSubstr("member set")));
+  EXPECT_EQ(broken({.op = Op::Bits, .a = 0, .shift = 0, .width = 64}), std::nullopt);
+  EXPECT_EQ(broken({.op = Op::Register, .imm = 160}), std::nullopt);
+}
+
+TEST(Verify, Stores) {
+  const auto broken = [](Store store) { return verify(with_store(store)); };
+  EXPECT_THAT(broken({.value = 9, .offset = 16}), Optional(HasSubstr("store 0: v9 does not exist")));
+  EXPECT_THAT(broken({.value = 1, .offset = 16}), Optional(HasSubstr("v1 is a text")));
+  EXPECT_THAT(broken({.kind = StoreKind::Text, .value = 0, .offset = 16, .bytes = 4}), Optional(HasSubstr("integer")));
+  EXPECT_THAT(broken({.kind = StoreKind::Text, .value = 1, .offset = 16}), Optional(HasSubstr("items of 8 bytes")));
+  EXPECT_THAT(broken({.value = 0, .offset = 16, .bytes = 5}), Optional(HasSubstr("items of 5 bytes")));
+  EXPECT_THAT(broken({.value = 0, .offset = 8}), Optional(HasSubstr("lies at 8, the bytes before it end at 16")));
+  EXPECT_THAT(broken({.value = 0, .offset = 24}), Optional(HasSubstr("lies at 24")));
+  EXPECT_THAT(broken({.value = 0, .offset = 16, .count = 2}), Optional(HasSubstr("no array")));
+  EXPECT_THAT(broken({.value = 0, .offset = 16, .width = 2}), Optional(HasSubstr("without use")));
+  Store array{.kind = StoreKind::IntegerArray, .value = 0, .offset = 16, .bytes = 2, .count = 64};
+  EXPECT_EQ(broken(array), std::nullopt);
+  array.count = 65;
+  EXPECT_THAT(broken(array), Optional(HasSubstr("65 items")));
+  array.count = 0;
+  EXPECT_THAT(broken(array), Optional(HasSubstr("0 items")));
+  array.count = 1;
+  array.shift = 12;
+  EXPECT_THAT(broken(array), Optional(HasSubstr("without use")));
+  array.width = 5;
+  EXPECT_THAT(broken(array), Optional(HasSubstr("not inside 2 bytes")));
+  array.width = 4;
+  EXPECT_EQ(broken(array), std::nullopt);
+}
+
+TEST(Verify, StoresFillTheFixedPart) {
+  Program program = good();
+  program.fixed_size = 25;
+  EXPECT_THAT(verify(program), Optional(HasSubstr("fixed size 25: the stores end at 24")));
+  program = good();
+  program.point = model::ProbePoint::Return;
+  EXPECT_THAT(verify(program), Optional(HasSubstr("end at 24")));
+  program = good();
+  program.stores.assign(8, {.kind = StoreKind::IntegerArray, .value = 0, .offset = 16, .bytes = 8, .count = 64});
+  for (std::uint32_t i = 0; i < 8; ++i) program.stores[i].offset = 16 + i * 512;
+  EXPECT_THAT(verify(program), Optional(HasSubstr("ends over 4076")));
+}
+
+TEST(Verify, Conditions) {
+  const auto broken = [](Condition condition) { return verify(with_condition(std::move(condition))); };
+  Condition compare;
+  compare.kind = ConditionKind::Compare;
+  EXPECT_EQ(broken(compare), std::nullopt);
+  Condition bad = compare;
+  bad.value = 1;
+  EXPECT_THAT(broken(bad), Optional(HasSubstr("sink 0: v1 is a text")));
+  bad = compare;
+  bad.op = model::CompareOp::Glob;
+  EXPECT_THAT(broken(bad), Optional(HasSubstr("glob")));
+  bad = compare;
+  bad.text = "x";
+  EXPECT_THAT(broken(bad), Optional(HasSubstr("member set")));
+  Condition match;
+  match.kind = ConditionKind::MatchText;
+  EXPECT_THAT(broken(match), Optional(HasSubstr("v0 is an integer")));
+  match.value = 1;
+  EXPECT_EQ(broken(match), std::nullopt);
+  match.text = std::string("a\0b", 3);
+  EXPECT_THAT(broken(match), Optional(HasSubstr("NUL")));
+  Condition tree;
+  tree.kind = ConditionKind::And;
+  tree.children = {compare};
+  EXPECT_THAT(broken(tree), Optional(HasSubstr("fewer than two")));
+  tree.kind = ConditionKind::Not;
+  EXPECT_EQ(broken(tree), std::nullopt);
+  tree.children = {compare, compare};
+  EXPECT_THAT(broken(tree), Optional(HasSubstr("one condition")));
+  tree.kind = ConditionKind::Or;
+  tree.children[1].value = 7;
+  EXPECT_THAT(broken(tree), Optional(HasSubstr("v7 does not exist")));
+}
+
+TEST(Verify, ConditionDepthIsBounded) {
+  Condition deep;
+  for (std::uint32_t i = 1; i < kMaxConditionDepth; ++i) {
+    Condition outer;
+    outer.kind = ConditionKind::Not;
+    outer.children.push_back(std::move(deep));
+    deep = std::move(outer);
+  }
+  EXPECT_EQ(verify(with_condition(deep)), std::nullopt);
+  Condition outer;
+  outer.kind = ConditionKind::Not;
+  outer.children.push_back(std::move(deep));
+  EXPECT_THAT(verify(with_condition(outer)), Optional(HasSubstr("deeper")));
+}
+
+TEST(Verify, TextsAndInstances) {
+  Program program = good();
+  program.texts = {std::string(4096, 'x')};
+  EXPECT_THAT(verify(program), Optional(HasSubstr("text 0: 4096 bytes")));
+  program = good();
+  program.sinks.push_back(program.sinks[0]);
+  EXPECT_THAT(verify(program), Optional(HasSubstr("sink 0: occurs twice")));
+}
+
+}  // namespace
+}  // namespace kevt::ir
