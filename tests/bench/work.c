@@ -1,0 +1,46 @@
+/* The twins without a writer of their own: see work.h. */
+#include "work.h"
+
+#define PLAIN_TWIN(name)                                                                        \
+  BENCH_TWIN long name(int a, long b, const char* s, long d) { return bench_body(a, b, s, d); } \
+  BENCH_LOOP(name)
+
+PLAIN_TWIN(work_base)
+PLAIN_TWIN(work_control)
+PLAIN_TWIN(work_accepted)
+PLAIN_TWIN(work_rejected)
+PLAIN_TWIN(work_entry)
+PLAIN_TWIN(work_return)
+PLAIN_TWIN(kernel_accepted)
+PLAIN_TWIN(kernel_rejected)
+PLAIN_TWIN(kernel_return)
+
+/* The branch back to 1: is never taken (the string is not NULL), but no one can know: the second
+ * instruction, at offset 1, is a jump target, and a 5-byte jump over it is not safe. */
+#define INT3_TWIN(name)                   \
+  __asm__(                                \
+      ".pushsection .text\n"              \
+      ".globl " #name                     \
+      "\n"                                \
+      ".balign 64\n"                      \
+      ".type " #name ",@function\n" #name \
+      ":\n"                               \
+      "  push %rbp\n"                     \
+      "1:mov %rsp, %rbp\n"                \
+      "  test %rdx, %rdx\n"               \
+      "  jz 1b\n"                         \
+      "  movslq %edi, %rdi\n"             \
+      "  movsbq (%rdx), %rax\n"           \
+      "  add %rdi, %rsi\n"                \
+      "  add %rsi, %rax\n"                \
+      "  add %rcx, %rax\n"                \
+      "  pop %rbp\n"                      \
+      "  ret\n"                           \
+      ".size " #name ", . - " #name       \
+      "\n"                                \
+      ".popsection\n");
+
+INT3_TWIN(work_int3)
+INT3_TWIN(work_int3_base)
+BENCH_LOOP(work_int3)
+BENCH_LOOP(work_int3_base)
