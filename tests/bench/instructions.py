@@ -1,0 +1,33 @@
+"""Instructions per hit by callgrind: exact, so one run is enough. (calls n2 - calls n1) / (n2 - n1)."""
+
+import re
+import shutil
+import subprocess
+
+VARIANTS = {"limit_accepted": "base", "limit_rejected": "base"}
+FEW, MANY = 1000, 3000
+
+
+def count(program, variant, calls):
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--smc-check=all"]
+    done = subprocess.run([*command, program, "--count", variant, str(calls)], capture_output=True, text=True, check=False)
+    collected = re.search(r"Collected : (\d+)", done.stderr)
+    return int(collected[1]) if collected else None
+
+
+def per_call(program, variant):
+    few, many = count(program, variant, FEW), count(program, variant, MANY)
+    return None if few is None or many is None else (many - few) / (MANY - FEW)
+
+
+def per_hit(program):
+    """{variant: instructions more than its unprobed twin}; empty without valgrind."""
+    if not shutil.which("valgrind"):
+        return {}
+    base = {name: per_call(program, name) for name in set(VARIANTS.values())}
+    result = {}
+    for variant, twin in VARIANTS.items():
+        calls = per_call(program, variant)
+        if calls is not None and base[twin] is not None:
+            result[variant] = calls - base[twin]
+    return result

@@ -1,0 +1,114 @@
+"""Ratios, their spread, what they are held against, and whether the runs are worth anything."""
+
+import statistics
+
+CONTROL_LIMIT_NS = 0.1  # the unprobed twin against itself; more than this and the run is void
+
+# name, numerator, denominator, how to read it, bound, who has to be on
+RATIOS = [
+    ("accepted hit / hand-written", "accepted", "limit_accepted", "max", 1.25, ("kevtrace",)),
+    ("rejected hit / hand-written", "rejected", "limit_rejected", "info", None, ("kevtrace",)),
+    ("LTTng tracepoint / accepted hit", "lttng_accepted", "accepted", "min", 5, ("kevtrace", "lttng")),
+    ("LTTng rejected / rejected hit", "lttng_rejected", "rejected", "info", None, ("kevtrace", "lttng")),
+    ("return probe / entry probe", "return", "entry", "max", 1.5, ("kevtrace",)),
+    ("int3 hit / SIGTRAP round trip", "int3", "sigtrap", "info", None, ("kevtrace",)),
+    ("kernel uprobe / accepted hit", "kernel_accepted", "accepted", "info", None, ("kevtrace", "kernel")),
+    ("kernel uprobe rejected / rejected hit", "kernel_rejected", "rejected", "info", None, ("kevtrace", "kernel")),
+    ("kernel uretprobe / return probe", "kernel_return", "return", "info", None, ("kevtrace", "kernel")),
+    ("LTTng tracepoint / hand-written", "lttng_accepted", "limit_accepted", "info", None, ("lttng",)),
+    ("kernel uprobe / hand-written", "kernel_accepted", "limit_accepted", "info", None, ("kernel",)),
+]
+STARTUP_LIMIT_MS = 150
+KEVTRACE = ("accepted", "rejected", "entry", "return", "int3")
+
+
+def is_valid(run):
+    return abs(run["variants"]["control"]["median_ns"]) <= CONTROL_LIMIT_NS
+
+
+def summarize(runs, active, instruction_counts):
+    valid = [run for run in runs if is_valid(run)]
+    used = valid or runs
+    variants = {}
+    for name in runs[0]["variants"]:
+        medians = [run["variants"][name]["median_ns"] for run in used]
+        variants[name] = {
+            "median_ns": statistics.median(medians),
+            "min_ns": min(medians),
+            "max_ns": max(medians),
+            "armed": runs[0]["variants"][name]["armed"],
+            "instructions": instruction_counts.get(name),
+        }
+    ratios = []
+    for name, over, under, kind, bound, needs in RATIOS:
+        if not all(active[need] for need in needs) or over not in variants or under not in variants:
+            continue
+        values = [run["variants"][over]["median_ns"] / max(run["variants"][under]["median_ns"], 1e-3) for run in used]
+        median = statistics.median(values)
+        holds = {"max": lambda: median <= bound, "min": lambda: median >= bound, "info": lambda: None}[kind]()
+        spread = (max(values) - min(values)) / median if median else 0
+        ratios.append({"name": name, "median": median, "min": min(values), "max": max(values), "spread": spread, "kind": kind, "bound": bound, "holds": holds})
+    summary = {"runs": len(runs), "valid_runs": len(valid), "variants": variants, "ratios": ratios}
+    if active["kevtrace"]:
+        summary["startup_ms"] = statistics.median(run["startup_ms"] for run in runs)
+    return summary
+
+
+def check_counts(runs, active, kernel_hits, lttng_sample):
+    """What a tracer that drops, or was never armed, would get wrong. [] is good."""
+    complaints = []
+    if active["kevtrace"]:
+        for number, run in enumerate(runs, 1):
+            complaints += [f"run {number}: {text}" for text in check_kevtrace(run)]
+    if active["kernel"]:
+        for event in ("accepted", "rejected", "return"):
+            hits = kernel_hits.get(event, 0)
+            calls = sum(run["variants"][f"kernel_{event}"]["calls"] for run in runs)
+            if hits != calls:
+                complaints.append(f"kernel {event}: {hits} hits for {calls} calls")
+    if active["lttng"] and 's = "hello-world-123"' not in lttng_sample:
+        complaints.append(f"LTTng's last record is not ours: {lttng_sample!r}")
+    for number, run in enumerate(runs, 1):
+        if run["limit"]["dropped"]:
+            complaints.append(f"run {number}: the hand-written writer dropped {run['limit']['dropped']}")
+    return complaints
+
+
+def check_kevtrace(run):
+    for name in KEVTRACE:
+        variant, count = run["variants"][name], run["accounting"].get(name)
+        wanted = "int3" if name == "int3" else "jump"
+        if variant["armed"] != wanted:
+            yield f"{name}: armed as {variant['armed']}, not {wanted}"
+        if not count:
+            yield f"{name}: no accounting line"
+            continue
+        if count["hits"] != variant["calls"]:
+            yield f"{name}: {count['hits']} hits for {variant['calls']} calls"
+        if count["hits"] != count["recorded"] + count["filtered"] + count["lost"] + count["missed"]:
+            yield f"{name}: the accounting does not add up"
+        if count["lost"] + count["missed"] > count["hits"] / 1000:
+            yield f"{name}: {count['lost']} lost, {count['missed']} missed: its time is not a recording's; use --pause or --burst"
+
+
+def print_table(summary):
+    print(f"{'variant':<18}{'ns/hit':>10}{'min':>10}{'max':>10}{'instr':>8}  armed")
+    for name, v in summary["variants"].items():
+        instructions = "" if v["instructions"] is None else f"{v['instructions']:.0f}"
+        armed = v["armed"] if name in KEVTRACE else ""
+        print(f"{name:<18}{v['median_ns']:>10.2f}{v['min_ns']:>10.2f}{v['max_ns']:>10.2f}{instructions:>8}  {armed}")
+    print()
+    print(f"{'ratio':<40}{'median':>9}{'min':>9}{'max':>9}  goal")
+    for r in summary["ratios"]:
+        goal = ""
+        if r["kind"] != "info":
+            goal = f"{'<=' if r['kind'] == 'max' else '>='} {r['bound']}: {'holds' if r['holds'] else 'MISSED'}"
+        noisy = "  (spread over 15 %: run again)" if r["spread"] > 0.15 else ""
+        print(f"{r['name']:<40}{r['median']:>9.2f}{r['min']:>9.2f}{r['max']:>9.2f}  {goal}{noisy}")
+    if "startup_ms" in summary:
+        startup = summary["startup_ms"]
+        verdict = "holds" if startup <= STARTUP_LIMIT_MS else "MISSED"
+        print(f"\nfrom `kevtrace run` to the program's main, 5 probes armed: {startup:.0f} ms; goal <= {STARTUP_LIMIT_MS}: {verdict}")
+    print(f"\n{summary['valid_runs']} of {summary['runs']} runs valid (control within {CONTROL_LIMIT_NS} ns)")
+    for complaint in summary["checks"]:
+        print(f"CHECK: {complaint}")
