@@ -44,10 +44,9 @@ struct CompiledEvent {
   std::vector<SlotSource> slots;
   std::uint64_t function_address = 0;  // of the probed symbol or address, 0 when not resolved
   std::uint64_t place_address = 0;     // function_address + offset
-  std::uint32_t entry = 0;             // offset of the extractor in the image
-  std::uint32_t register_reads = 0;    // bit i: 8-byte word i of kevt_registers must be saved for the extractor
-  std::uint32_t register_clobbers = 0; // bit i: the extractor changes that register
-  bool reads_comm = false;
+  std::uint32_t entry = 0;           // offset of the extractor in the image
+  std::uint32_t code_size = 0;       // bytes of the extractor
+  std::uint32_t register_reads = 0;  // bit i: 8-byte word i of kevt_registers must be saved for the extractor
 };
 
 struct CompiledBatch {

@@ -1,0 +1,24 @@
+/*
+ * The agent's image: one position-independent blob whose first bytes are this table.  Offsets are
+ * bytes from the image's start.
+ */
+#ifndef KEVT_ABI_AGENT_IMAGE_H
+#define KEVT_ABI_AGENT_IMAGE_H
+
+#include <stdint.h>
+
+#define KEVT_AGENT_MAGIC 0x6b657641u
+
+typedef struct kevt_agent_table {
+  uint32_t magic;
+  uint32_t size;            /* of the image */
+  uint32_t shared_address;  /* 8-byte word to patch: address of kevt_shared in the target */
+  uint32_t faults_begin;    /* pairs of int32: load - here, fix-up - here */
+  uint32_t faults_end;
+  uint32_t thread, guarded, text_length, text_copy, text_fetch, comm, match; /* kevt_services */
+  uint32_t return_enter, return_exit;
+  uint32_t on_signal, restorer;
+  uint32_t virtual_syscall;
+} kevt_agent_table;
+
+#endif

@@ -1,0 +1,170 @@
+/*
+ * What the controller, the agent in the traced process and the generated extractors share: plain
+ * structs in shared memory, stated once.  Freestanding C, also read by the code generator
+ * (offsetof).  Pointers are 64-bit addresses *in the target*.
+ *
+ * One hit, in the order of the fields it touches:
+ *
+ *   detour ─ saves registers ─► extractor(kevt_registers*, kevt_event*, return address)
+ *      index[hash(thread pointer)] ─► kevt_thread             who hits; slow path: services.thread
+ *      kevt_thread.guard                                      set while a hit runs: nested hits are missed
+ *      kevt_counts (this thread's own row)                    plain increments, nobody else writes
+ *      kevt_ring of the CPU: reserve (cmpxchg), write, commit (release of kevt_record.word)
+ */
+#ifndef KEVT_ABI_PROBE_H
+#define KEVT_ABI_PROBE_H
+
+#include <stdint.h>
+
+#include "common/abi/registers.h"
+
+#define KEVT_ABI_VERSION 1u
+
+enum {
+  KEVT_INDEX_BITS = 10,          /* slots of the thread index: 1 << 10 */
+  KEVT_MAX_THREADS = 1024,       /* kevt_thread structs per process */
+  KEVT_MAX_SHARDS = 2048,        /* private counter shards per session, all processes together */
+  KEVT_MAX_ROWS = 8192,          /* counter rows: one per event and sink */
+  KEVT_RETURN_DEPTH = 256,       /* return instances per thread */
+  KEVT_SCRATCH_TEXTS = 8,        /* strings a filter may read */
+  KEVT_TEXT_BYTES = 4096,        /* one fetched string with its NUL */
+  KEVT_MAP_SLOTS = 1 << 17,      /* address map: int3 sites and fault fix-ups */
+  KEVT_RING_HEADER = 4096,       /* bytes before a ring's data */
+  KEVT_COMM_BYTES = 16,
+};
+
+/* Multiplier of the thread index hash: 2^64 / golden ratio. */
+#define KEVT_HASH_MULTIPLIER 0x9E3779B97F4A7C15ull
+
+/* attempts `hits` == recorded + filtered + lost + missed, once no hit is under way. */
+typedef struct kevt_counts {
+  uint64_t hits, recorded, filtered, lost, missed;
+  uint64_t faults;    /* numbers that could not be read, stored as 0 */
+  uint64_t spare[2];
+} kevt_counts;
+
+/* In a ring: `word` is 0 until the record is committed, then length | position tag << 32. */
+typedef struct kevt_record {
+  uint64_t word;
+  uint64_t tsc;
+  /* payload: the ftrace record, `length` bytes, padded to 8 */
+} kevt_record;
+#define KEVT_RECORD_DISCARDED 0x80000000u /* in the length: skip it; the hit was abandoned */
+#define KEVT_RECORD_LENGTH 0x7fffffffu
+/* The tag of a record that starts at byte `position` of the ring's endless stream. */
+#define KEVT_RECORD_TAG(position) ((uint32_t)((position) >> 3))
+
+typedef struct kevt_ring {
+  uint64_t head; /* bytes reserved so far; writers, by locked cmpxchg */
+  uint64_t pad0[7];
+  uint64_t tail; /* bytes given back by the reader */
+  uint64_t pad1[7];
+  /* data at KEVT_RING_HEADER, `ring_bytes` long, mapped twice in a row: a record never wraps */
+} kevt_ring;
+
+typedef struct kevt_map_entry {
+  uint64_t key; /* address; 0: free, 1: removed */
+  uint64_t value;
+} kevt_map_entry;
+
+typedef struct kevt_return_instance {
+  uint64_t slot;           /* address of the return address on the stack */
+  uint64_t return_address; /* what was there: where to go on */
+  uint64_t shown;          /* the program's own return address, for records (differs when detours nest) */
+  uint64_t event;          /* kevt_event* */
+} kevt_return_instance;
+
+typedef struct kevt_thread {
+  uint64_t thread_pointer; /* 0: free */
+  uint32_t tid;
+  uint32_t check;          /* the 32-bit word at thread_pointer + check_offset when it was filled in */
+  uint64_t guard;          /* 0, or the stack address of the hit under way */
+  uint64_t counts;         /* this thread's shard of kevt_counts rows */
+  uint64_t guard_counts;   /* row of the hit under way */
+  uint64_t open_record;    /* kevt_record* between reserve and commit, else 0 */
+  uint64_t open_word;      /* what its commit will store */
+  uint32_t pid;
+  uint32_t shard;
+  uint64_t blocked;        /* SIGTRAP, SIGSEGV, SIGBUS as the program thinks it blocked them: bit signo - 1 */
+  uint64_t pending;        /* of these, sent by somebody while "blocked" */
+  uint64_t depth;          /* return instances in use */
+  kevt_return_instance instances[KEVT_RETURN_DEPTH];
+  uint8_t texts[KEVT_SCRATCH_TEXTS][KEVT_TEXT_BYTES];
+  uint8_t comm[KEVT_COMM_BYTES];
+} kevt_thread;
+
+/* What the controller shows of a shard: who it belongs to. Written by the agent at a thread's first hit. */
+typedef struct kevt_shard_owner {
+  uint32_t tid;
+  uint32_t pid;
+  char comm[KEVT_COMM_BYTES];
+  uint64_t generation; /* grows when the owner changes */
+} kevt_shard_owner;
+
+struct kevt_event;
+
+/* Services of the agent. All keep every register but rax and r11 (LLVM's preserve_most). */
+typedef struct kevt_services {
+  uint64_t thread;        /* kevt_thread *(kevt_event *): slow path of the thread index; 0: missed, counted */
+  uint64_t guarded;       /* int (kevt_thread *, kevt_event *, stack): 1: go on (stale guard), 0: missed, counted */
+  uint64_t text_length;   /* uint32 (address): bytes with NUL, cut to 4096; 0: unreadable */
+  uint64_t text_copy;     /* uint32 (to, address, length): copies, ends with NUL; length written, 0: unreadable */
+  uint64_t text_fetch;    /* uint32 (to, address): length and copy in one pass; 0: unreadable */
+  uint64_t comm;          /* uint32 (to): the thread's name, bytes with NUL */
+  uint64_t match;         /* int (kind, pattern, pattern length, text, text length without NUL) */
+} kevt_services;
+
+/* What rt_sigaction takes: the kernel's struct sigaction on x86-64. */
+typedef struct kevt_disposition {
+  uint64_t handler, flags, restorer, mask;
+} kevt_disposition;
+
+/* Per process, in private memory that fork copies; the index is in memory that fork wipes. */
+typedef struct kevt_private {
+  uint64_t used_threads;
+  uint64_t signals_owned;            /* 1: the agent's handlers are installed */
+  kevt_disposition dispositions[32]; /* the program's own for SIGTRAP (5), SIGBUS (7), SIGSEGV (11), by number */
+  uint64_t masks[65];                /* the bits of these three in each signal's own sa_mask, by number */
+  uint32_t active[KEVT_MAX_ROWS]; /* return instances in use, of events with a maxactive */
+  kevt_thread threads[KEVT_MAX_THREADS];
+} kevt_private;
+
+/* Head of the shared memory. */
+typedef struct kevt_shared {
+  uint32_t version;
+  uint32_t ring_count;
+  uint64_t self;            /* address of this struct in the target */
+  uint64_t index;           /* kevt_thread*[1 << KEVT_INDEX_BITS], wiped on fork */
+  uint64_t priv;            /* kevt_private* */
+  uint64_t rings;
+  uint64_t ring_stride;
+  uint64_t ring_bytes;      /* power of two */
+  uint64_t counts;          /* kevt_counts[KEVT_MAX_SHARDS][KEVT_MAX_ROWS] */
+  uint64_t owners;          /* kevt_shard_owner[KEVT_MAX_SHARDS] */
+  uint64_t map;             /* kevt_map_entry[KEVT_MAP_SLOTS] */
+  uint64_t code_begin, code_end; /* agent text in the target */
+  uint64_t next_shard;      /* atomic; shard 0 is everybody's: locked increments */
+  uint32_t check_offset;    /* of a 32-bit word that differs between threads, from the thread pointer */
+  uint32_t spare;
+  uint64_t windows[64][2];  /* code arena windows [begin, end) */
+  kevt_services services;
+} kevt_shared;
+
+typedef struct kevt_event {
+  uint64_t shared;         /* kevt_shared* */
+  uint64_t index;          /* copies of what the fast path reads, one cache line */
+  uint64_t rings;
+  uint64_t ring_stride;
+  uint64_t ring_limit;     /* ring_bytes */
+  uint32_t row_offset;     /* of the first sink's counter row in a shard, bytes */
+  uint32_t event_id;
+  uint32_t check_offset;
+  uint32_t gates;          /* bit i: sink i is on */
+  uint64_t probe_address;  /* __probe_ip, __probe_func */
+  uint32_t maxactive;      /* 0: only the depth per thread limits */
+  uint32_t sink_count;
+  kevt_services services;
+  uint64_t slots[];        /* see model::SlotSource */
+} kevt_event;
+
+#endif

@@ -1,0 +1,401 @@
+// One event's extractor. The shape, for two sinks:
+//
+//   begin ─► gate 0 ─► condition 0 ─► record 0 ─► gate 1 ─► condition 1 ─► record 1 ─► finish
+//               └────────── filtered ──┘
+//
+// Laziness: a value that costs something (a load, a string, the thread's name) has a `done` flag,
+// its value and whether it could be read, in locals. Every use first makes sure it was fetched.
+// Which values are certainly fetched is tracked along the blocks, so most flags are never read and
+// LLVM removes them; the rest stay, which is what short circuits need.
+//
+// Pure values (registers, constants, narrowing) are emitted at each use: LLVM shares them. They
+// are 0 when their operand faulted, because the operand is 0 then.
+#include "compiler/codegen/event_emitter.h"
+
+#include <algorithm>
+
+#include "common/assert.h"
+
+namespace kevt::codegen {
+
+using ir::ConditionKind;
+using ir::Op;
+using ir::StoreKind;
+using llvm::BasicBlock;
+using llvm::Value;
+
+namespace {
+
+bool is_memoized(Op op) {
+  return op == Op::Load || op == Op::String || op == Op::Comm || op == Op::ImmediateText || op == Op::SymbolText;
+}
+
+void texts_of(const ir::Program& program, const ir::Condition& c, std::set<ir::ValueId>& out) {
+  if (c.kind == ConditionKind::MatchText) out.insert(c.value);
+  for (const ir::Condition& child : c.children) texts_of(program, child, out);
+}
+
+}  // namespace
+
+EventEmitter::EventEmitter(llvm::Module& module, const ir::Program& program, TargetHooks& hooks)
+    : module_(module), program_(program), hooks_(hooks), b_(module.getContext()) {}
+
+// ---- plumbing -------------------------------------------------------------------------------
+
+BasicBlock* EventEmitter::block(const char* name) { return BasicBlock::Create(module_.getContext(), name, function_); }
+
+void EventEmitter::note_known(BasicBlock* at) {
+  auto [it, is_new] = known_at_.try_emplace(at, known_);
+  if (is_new) return;
+  std::set<ir::ValueId> both;
+  std::ranges::set_intersection(it->second, known_, std::inserter(both, both.end()));
+  it->second = std::move(both);
+}
+
+void EventEmitter::go(BasicBlock* to) {
+  note_known(to);
+  b_.CreateBr(to);
+}
+
+void EventEmitter::branch(Value* c, BasicBlock* yes, BasicBlock* no) {
+  note_known(yes);
+  note_known(no);
+  b_.CreateCondBr(c, yes, no);
+}
+
+void EventEmitter::start(BasicBlock* at) {
+  b_.SetInsertPoint(at);
+  if (auto it = known_at_.find(at); it != known_at_.end()) known_ = it->second;
+}
+
+llvm::AllocaInst* EventEmitter::local(llvm::Type* type, const char* name) {
+  llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+  return entry.CreateAlloca(type, nullptr, name);
+}
+
+Value* EventEmitter::constant_text(const std::string& text) { return b_.CreateGlobalString(text, "text", 0, &module_); }
+
+// Emits `for (i = 0; i < count; i++) body`, leaves the builder in the body; the caller ends it by
+// storing i + 1 through the returned local and branching to `body`'s header.
+Value* EventEmitter::counted_loop(std::uint32_t count, BasicBlock*& header, BasicBlock*& done) {
+  llvm::AllocaInst* i = local(b_.getInt32Ty(), "i");
+  b_.CreateStore(b_.getInt32(0), i);
+  header = block("loop");
+  BasicBlock* body = block("body");
+  done = block("done");
+  go(header);
+  start(header);
+  branch(b_.CreateICmpULT(b_.CreateLoad(b_.getInt32Ty(), i), b_.getInt32(count)), body, done);
+  start(body);
+  return i;
+}
+
+// ---- the event ------------------------------------------------------------------------------
+
+// Strings stay in scratch when a filter reads them (the compared bytes are the recorded bytes) or
+// when several sinks record them.
+void EventEmitter::plan_memos() {
+  std::set<ir::ValueId> compared;
+  for (const ir::Sink& sink : program_.sinks)
+    if (sink.condition) texts_of(program_, *sink.condition, compared);
+  std::uint32_t scratch = 0;
+  for (ir::ValueId id = 0; id < program_.values.size(); ++id) {
+    const ir::Value& value = program_.values[id];
+    if (!is_memoized(value.op)) continue;
+    Memo memo;
+    memo.done = local(b_.getInt1Ty(), "done");
+    b_.CreateStore(b_.getFalse(), memo.done);
+    const bool is_text = ir::result_type(value.op) == ir::ResultType::Text;
+    memo.value = local(is_text ? b_.getInt32Ty() : b_.getInt64Ty(), "value");
+    if (!is_text) memo.ok = local(b_.getInt1Ty(), "ok");
+    const bool kept = value.op == Op::Comm ||
+                      (value.op == Op::String && (compared.contains(id) || program_.sinks.size() > 1));
+    if (kept) {
+      memo.in_scratch = true;
+      memo.scratch = scratch++;
+    }
+    memos_.emplace(id, memo);
+  }
+}
+
+void EventEmitter::emit(const std::string& name) {
+  function_ = hooks_.declare(name);
+  b_.SetInsertPoint(&function_->getEntryBlock());
+  plan_memos();
+  hooks_.begin(b_, static_cast<std::uint32_t>(program_.sinks.size()));
+  for (std::uint32_t i = 0; i < program_.sinks.size(); ++i) {
+    BasicBlock* next = block("next");
+    emit_sink(i, next);
+    start(next);
+  }
+  hooks_.finish(b_);
+}
+
+void EventEmitter::emit_sink(std::uint32_t index, BasicBlock* next) {
+  BasicBlock* open = block("open");
+  BasicBlock* accepted = block("accepted");
+  BasicBlock* filtered = block("filtered");
+  branch(hooks_.gate(b_, index), open, filtered);
+
+  start(open);
+  const ir::Sink& sink = program_.sinks[index];
+  if (sink.condition) {
+    condition(*sink.condition, accepted, filtered);
+  } else {
+    go(accepted);
+  }
+  start(filtered);
+  hooks_.count(b_, Counter::Filtered, index);
+  go(next);
+
+  start(accepted);
+  emit_record(index, next);
+}
+
+// ---- conditions -----------------------------------------------------------------------------
+
+void EventEmitter::condition(const ir::Condition& c, BasicBlock* yes, BasicBlock* no) {
+  switch (c.kind) {
+    case ConditionKind::Never:
+      return go(no);
+    case ConditionKind::Not:
+      return condition(c.children.front(), no, yes);
+    case ConditionKind::And:
+    case ConditionKind::Or:
+      for (std::size_t i = 0; i + 1 < c.children.size(); ++i) {
+        BasicBlock* next = block("term");
+        if (c.kind == ConditionKind::And) {
+          condition(c.children[i], next, no);
+        } else {
+          condition(c.children[i], yes, next);
+        }
+        start(next);
+      }
+      return condition(c.children.back(), yes, no);
+    case ConditionKind::Compare:
+      return compare(c, yes, no);
+    case ConditionKind::MatchText:
+      return match_text(c, yes, no);
+  }
+}
+
+void EventEmitter::compare(const ir::Condition& c, BasicBlock* yes, BasicBlock* no) {
+  Value* left = integer(c.value);
+  Value* right = b_.getInt64(c.constant);
+  using P = llvm::CmpInst::Predicate;
+  P predicate = P::ICMP_EQ;
+  switch (c.op) {
+    case model::CompareOp::Equal:
+      break;
+    case model::CompareOp::NotEqual:
+      predicate = P::ICMP_NE;
+      break;
+    case model::CompareOp::Less:
+      predicate = c.is_signed ? P::ICMP_SLT : P::ICMP_ULT;
+      break;
+    case model::CompareOp::LessEqual:
+      predicate = c.is_signed ? P::ICMP_SLE : P::ICMP_ULE;
+      break;
+    case model::CompareOp::Greater:
+      predicate = c.is_signed ? P::ICMP_SGT : P::ICMP_UGT;
+      break;
+    case model::CompareOp::GreaterEqual:
+      predicate = c.is_signed ? P::ICMP_SGE : P::ICMP_UGE;
+      break;
+    case model::CompareOp::BitAnd:
+      left = b_.CreateAnd(left, right);
+      right = b_.getInt64(0);
+      predicate = P::ICMP_NE;
+      break;
+    case model::CompareOp::Glob:
+      KEVT_ASSERT(!"verify() keeps globs out of integer comparisons");
+  }
+  branch(b_.CreateICmp(predicate, left, right), yes, no);
+}
+
+// i1: the `constant.size()` bytes at `text` (readable, ours) equal `constant`.
+Value* EventEmitter::equal_constant(Value* text, const std::string& constant) {
+  Value* all = b_.getTrue();
+  for (std::size_t at = 0; at < constant.size();) {
+    const std::size_t left = constant.size() - at;
+    const unsigned bytes = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    std::uint64_t word = 0;
+    for (unsigned i = bytes; i-- > 0;) word = word << 8 | static_cast<std::uint8_t>(constant[at + i]);
+    llvm::Type* type = b_.getIntNTy(bytes * 8);
+    Value* pointer = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), text, at);
+    Value* loaded = b_.CreateAlignedLoad(type, pointer, llvm::Align(1));
+    all = b_.CreateAnd(all, b_.CreateICmpEQ(loaded, llvm::ConstantInt::get(type, word)));
+    at += bytes;
+  }
+  return all;
+}
+
+void EventEmitter::match_text(const ir::Condition& c, BasicBlock* yes, BasicBlock* no) {
+  if (c.negated) std::swap(yes, no);
+  ensure(c.value);
+  const ir::Value& value = program_.values[c.value];
+  const Memo& memo = memos_.at(c.value);
+  Value* text = value.op == Op::ImmediateText ? constant_text(program_.texts[static_cast<std::size_t>(value.imm)])
+                                              : hooks_.scratch(b_, memo.scratch);
+  Value* length = b_.CreateLoad(b_.getInt32Ty(), memo.value);
+  // Without the NUL; an absent string compares as "".
+  Value* chars = b_.CreateSelect(b_.CreateICmpEQ(length, b_.getInt32(0)), length, b_.CreateSub(length, b_.getInt32(1)));
+  const auto size = static_cast<std::uint32_t>(c.text.size());
+  if (c.glob == model::GlobKind::Full || c.glob == model::GlobKind::Prefix) {
+    BasicBlock* bytes = block("bytes");
+    branch(c.glob == model::GlobKind::Full ? b_.CreateICmpEQ(chars, b_.getInt32(size))
+                                           : b_.CreateICmpUGE(chars, b_.getInt32(size)),
+           bytes, no);
+    start(bytes);
+    return branch(equal_constant(text, c.text), yes, no);
+  }
+  Value* matched = hooks_.match(b_, c.glob, constant_text(c.text), size, text, chars);
+  branch(matched, yes, no);
+}
+
+// ---- values ---------------------------------------------------------------------------------
+
+bool EventEmitter::can_fault(ir::ValueId id) const {
+  const ir::Value& value = program_.values[id];
+  if (value.op == Op::Load) return true;
+  return (value.op == Op::Bits || value.op == Op::Narrow) && can_fault(value.a);
+}
+
+Value* EventEmitter::integer(ir::ValueId id) {
+  const ir::Value& v = program_.values[id];
+  switch (v.op) {
+    case Op::Register:
+      return hooks_.register_word(b_, static_cast<std::uint32_t>(v.imm));
+    case Op::Immediate:
+      return b_.getInt64(static_cast<std::uint64_t>(v.imm));
+    case Op::Slot:
+      return hooks_.slot(b_, static_cast<std::uint32_t>(v.imm));
+    case Op::Load:
+      ensure(id);
+      return b_.CreateLoad(b_.getInt64Ty(), memos_.at(id).value);
+    case Op::Bits: {
+      Value* shifted = b_.CreateLShr(integer(v.a), b_.getInt64(v.shift));
+      return v.width >= 64 ? shifted : b_.CreateAnd(shifted, b_.getInt64((1ull << v.width) - 1));
+    }
+    case Op::Narrow: {
+      if (v.bytes == 8) return integer(v.a);
+      llvm::Type* narrow = b_.getIntNTy(v.bytes * 8u);
+      Value* low = b_.CreateTrunc(integer(v.a), narrow);
+      return v.is_signed ? b_.CreateSExt(low, b_.getInt64Ty()) : b_.CreateZExt(low, b_.getInt64Ty());
+    }
+    case Op::ProbeAddress:
+      return hooks_.probe_address(b_);
+    case Op::ReturnAddress:
+      return program_.point == model::ProbePoint::Return ? hooks_.return_address(b_) : b_.getInt64(0);
+    case Op::EventId:
+      return hooks_.event_id(b_);
+    case Op::Pid:
+      return hooks_.pid(b_);
+    case Op::Cpu:
+      return hooks_.cpu(b_);
+    case Op::String:
+    case Op::ImmediateText:
+    case Op::Comm:
+    case Op::SymbolText:
+      break;
+  }
+  KEVT_ASSERT(!"verify() keeps texts out of integer operands");
+  return nullptr;
+}
+
+Value* EventEmitter::is_ok(ir::ValueId id) {
+  if (!can_fault(id)) return b_.getTrue();
+  const ir::Value& v = program_.values[id];
+  if (v.op != Op::Load) return is_ok(v.a);
+  ensure(id);
+  return b_.CreateLoad(b_.getInt1Ty(), memos_.at(id).ok);
+}
+
+void EventEmitter::ensure(ir::ValueId id) {
+  if (known_.contains(id)) return;
+  const Memo& memo = memos_.at(id);
+  BasicBlock* missing = block("fetch");
+  BasicBlock* ready = block("ready");
+  const std::set<ir::ValueId> before = known_;
+  b_.CreateCondBr(b_.CreateLoad(b_.getInt1Ty(), memo.done), ready, missing);
+  b_.SetInsertPoint(missing);
+  fetch(id);
+  b_.CreateStore(b_.getTrue(), memo.done);
+  b_.CreateBr(ready);
+  b_.SetInsertPoint(ready);
+  known_ = before;  // its operands were fetched only on the path that needed them
+  known_.insert(id);
+}
+
+void EventEmitter::fetch(ir::ValueId id) {
+  const ir::Value& value = program_.values[id];
+  const Memo& memo = memos_.at(id);
+  if (value.op == Op::Load) {
+    fetch_load(value, memo);
+  } else {
+    fetch_text(id, memo);
+  }
+}
+
+void EventEmitter::fetch_load(const ir::Value& value, const Memo& memo) {
+  BasicBlock* readable = block("readable");
+  BasicBlock* unreadable = block("unreadable");
+  BasicBlock* skipped = block("skipped");
+  BasicBlock* done = block("loaded");
+  Value* ok = is_ok(value.a);
+  b_.CreateCondBr(ok, readable, skipped);
+
+  b_.SetInsertPoint(readable);
+  Value* address = b_.CreateAdd(integer(value.a), b_.getInt64(static_cast<std::uint64_t>(value.imm)));
+  Value* loaded = hooks_.load(b_, address, value.bytes, unreadable);
+  b_.CreateStore(loaded, memo.value);
+  b_.CreateStore(b_.getTrue(), memo.ok);
+  b_.CreateBr(done);
+
+  b_.SetInsertPoint(unreadable);
+  hooks_.count_fault(b_);
+  b_.CreateBr(skipped);
+  b_.SetInsertPoint(skipped);
+  b_.CreateStore(b_.getInt64(0), memo.value);
+  b_.CreateStore(b_.getFalse(), memo.ok);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
+// Sets the length; in scratch also the bytes.
+void EventEmitter::fetch_text(ir::ValueId id, const Memo& memo) {
+  const ir::Value& value = program_.values[id];
+  switch (value.op) {
+    case Op::ImmediateText: {
+      const auto size = program_.texts[static_cast<std::size_t>(value.imm)].size() + 1;
+      b_.CreateStore(b_.getInt32(static_cast<std::uint32_t>(size)), memo.value);
+      return;
+    }
+    case Op::Comm:
+      b_.CreateStore(hooks_.comm(b_, hooks_.scratch(b_, memo.scratch)), memo.value);
+      return;
+    case Op::SymbolText: {  // the address itself; the reader makes the text
+      Value* length = b_.CreateSelect(is_ok(value.a), b_.getInt32(8), b_.getInt32(0));
+      b_.CreateStore(length, memo.value);
+      return;
+    }
+    default:
+      break;
+  }
+  BasicBlock* readable = block("readable");
+  BasicBlock* unreadable = block("unreadable");
+  BasicBlock* done = block("measured");
+  b_.CreateCondBr(is_ok(value.a), readable, unreadable);
+  b_.SetInsertPoint(readable);
+  Value* address = b_.CreateAdd(integer(value.a), b_.getInt64(static_cast<std::uint64_t>(value.imm)));
+  Value* length = memo.in_scratch ? hooks_.text_fetch(b_, hooks_.scratch(b_, memo.scratch), address)
+                                  : hooks_.text_length(b_, address);
+  b_.CreateStore(length, memo.value);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(unreadable);
+  b_.CreateStore(b_.getInt32(0), memo.value);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
+}  // namespace kevt::codegen

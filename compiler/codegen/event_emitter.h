@@ -1,0 +1,125 @@
+// EventEmitter: fetch IR → LLVM IR, once for every target. What differs between targets stands
+// behind TargetHooks.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "compiler/ir/program.h"
+
+namespace kevt::codegen {
+
+enum class Counter : std::uint8_t { Recorded, Filtered, Lost };
+
+// Everything a target does differently. Methods emit at the builder's insertion point and may
+// leave it in a new block.
+class TargetHooks {
+ public:
+  virtual ~TargetHooks() = default;
+
+  // The function, positioned in its entry block; after begin() a hit is under way.
+  virtual llvm::Function* declare(const std::string& name) = 0;
+  virtual void begin(llvm::IRBuilder<>& b, std::uint32_t sinks) = 0;
+  virtual void finish(llvm::IRBuilder<>& b) = 0;  // ends with `ret`
+
+  virtual llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) = 0;
+  virtual llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
+  virtual llvm::Value* event_id(llvm::IRBuilder<>& b) = 0;
+  virtual llvm::Value* pid(llvm::IRBuilder<>& b) = 0;
+  virtual llvm::Value* cpu(llvm::IRBuilder<>& b) = 0;
+  virtual llvm::Value* probe_address(llvm::IRBuilder<>& b) = 0;
+  virtual llvm::Value* return_address(llvm::IRBuilder<>& b) = 0;
+
+  // `bytes` at `address`, zero-extended to 64 bits; goes to `fault` when unreadable.
+  virtual llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* address, unsigned bytes, llvm::BasicBlock* fault) = 0;
+  virtual void count_fault(llvm::IRBuilder<>& b) = 0;
+  virtual void count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) = 0;
+  virtual llvm::Value* gate(llvm::IRBuilder<>& b, std::uint32_t sink) = 0;  // i1
+
+  // Texts. Lengths are i32 with the NUL, 0: unreadable.
+  virtual llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
+  virtual llvm::Value* text_fetch(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address) = 0;
+  virtual llvm::Value* text_length(llvm::IRBuilder<>& b, llvm::Value* address) = 0;
+  virtual llvm::Value* text_copy(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, llvm::Value* length) = 0;
+  virtual llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) = 0;
+  virtual llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, llvm::Value* pattern, std::uint32_t length,
+                             llvm::Value* text, llvm::Value* text_length) = 0;
+
+  // Room for a record of `size` (i32) bytes: its first byte. Goes to `full` when there is none.
+  virtual llvm::Value* reserve(llvm::IRBuilder<>& b, llvm::Value* size, llvm::BasicBlock* full) = 0;
+  virtual void commit(llvm::IRBuilder<>& b) = 0;
+};
+
+class EventEmitter {
+ public:
+  EventEmitter(llvm::Module& module, const ir::Program& program, TargetHooks& hooks);
+  void emit(const std::string& name);
+
+ private:
+  // A value that is fetched at run time, at most once.
+  struct Memo {
+    llvm::AllocaInst* done = nullptr;
+    llvm::AllocaInst* value = nullptr;  // Integer: i64. Text: i32 length
+    llvm::AllocaInst* ok = nullptr;     // Integer only: i1
+    std::uint32_t scratch = 0;          // Text kept in scratch
+    bool in_scratch = false;
+  };
+  struct TextItem {  // one string of the record, after measuring
+    llvm::Value* source = nullptr;  // address (i64) or pointer
+    llvm::Value* length = nullptr;  // i32
+    bool copied = false;            // already ours: plain copy
+  };
+
+  void plan_memos();
+  void emit_sink(std::uint32_t index, llvm::BasicBlock* next);
+  void emit_record(std::uint32_t sink, llvm::BasicBlock* next);
+
+  // Conditions.
+  void condition(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no);
+  void compare(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no);
+  void match_text(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no);
+  llvm::Value* equal_constant(llvm::Value* text, const std::string& constant);
+
+  // Values.
+  llvm::Value* integer(ir::ValueId id);
+  llvm::Value* is_ok(ir::ValueId id);  // i1
+  bool can_fault(ir::ValueId id) const;
+  void ensure(ir::ValueId id);
+  void fetch(ir::ValueId id);
+  void fetch_load(const ir::Value& value, const Memo& memo);
+  void fetch_text(ir::ValueId id, const Memo& memo);
+
+  // Stores.
+  llvm::Value* measure(const ir::Store& store, TextItem& item);
+  llvm::Value* measure_array(const ir::Store& store, llvm::AllocaInst* addresses, llvm::AllocaInst* lengths);
+  llvm::Value* store_text(const ir::Store& store, const TextItem& item, llvm::Value* record, llvm::Value* at);
+  llvm::Value* store_text_array(const ir::Store& store, llvm::AllocaInst* addresses, llvm::AllocaInst* lengths,
+                                llvm::Value* record, llvm::Value* at);
+  void store_array(const ir::Store& store, llvm::Value* record);
+
+  // Plumbing.
+  llvm::BasicBlock* block(const char* name);
+  void go(llvm::BasicBlock* to);  // branch, noting which values are known there
+  void branch(llvm::Value* c, llvm::BasicBlock* yes, llvm::BasicBlock* no);
+  void start(llvm::BasicBlock* at);
+  llvm::Value* counted_loop(std::uint32_t count, llvm::BasicBlock*& body, llvm::BasicBlock*& done);
+  llvm::AllocaInst* local(llvm::Type* type, const char* name);
+  llvm::Value* constant_text(const std::string& text);
+  void note_known(llvm::BasicBlock* at);
+
+  llvm::Module& module_;
+  const ir::Program& program_;
+  TargetHooks& hooks_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* function_ = nullptr;
+  std::map<ir::ValueId, Memo> memos_;
+  std::set<ir::ValueId> known_;  // fetched on every path to here
+  std::map<llvm::BasicBlock*, std::set<ir::ValueId>> known_at_;
+};
+
+}  // namespace kevt::codegen

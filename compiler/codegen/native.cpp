@@ -1,0 +1,156 @@
+// A batch of programs → one LLVM module → one object → one flat image.
+//
+// LLVM costs about a millisecond before it does anything for an event, so all events of a batch
+// share the module. Code uses general registers only: the detour saves no vector state.
+#include "compiler/codegen/native.h"
+
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <mutex>
+
+#include "common/abi/probe.h"
+#include "compiler/codegen/event_emitter.h"
+#include "compiler/codegen/native_hooks.h"
+#include "compiler/codegen/native_image.h"
+
+namespace kevt::codegen {
+
+namespace {
+
+constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
+
+Result<std::unique_ptr<llvm::TargetMachine>> make_machine() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+  });
+  std::string error;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
+  if (!target) return std::unexpected(Error("llvm: " + error));
+  llvm::TargetOptions options;
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      kTriple, "x86-64", "+rdpid", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  if (!machine) return std::unexpected(Error("llvm: no target machine for x86-64"));
+  return machine;
+}
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopUnrolling = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+}
+
+Result<llvm::SmallVector<char, 0>> emit_object(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return std::unexpected(Error("llvm: this target emits no object files"));
+  passes.run(module);
+  return object;
+}
+
+std::uint32_t texts_in_scratch(const ir::Program& program) {
+  std::uint32_t count = 0;
+  for (const ir::Value& value : program.values) count += value.op == ir::Op::String || value.op == ir::Op::Comm;
+  return count;
+}
+
+bool matches_symbol_text(const ir::Program& program, const ir::Condition& c) {
+  if (c.kind == ir::ConditionKind::MatchText && program.values[c.value].op == ir::Op::SymbolText) return true;
+  for (const ir::Condition& child : c.children)
+    if (matches_symbol_text(program, child)) return true;
+  return false;
+}
+
+bool compares_text(const ir::Condition& c) {
+  if (c.kind == ir::ConditionKind::MatchText) return true;
+  for (const ir::Condition& child : c.children)
+    if (compares_text(child)) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string native_refusal(const ir::Program& program) {
+  bool keeps_texts = program.sinks.size() > 1;
+  for (const ir::Sink& sink : program.sinks) {
+    if (!sink.condition) continue;
+    keeps_texts = keeps_texts || compares_text(*sink.condition);
+    if (matches_symbol_text(program, *sink.condition))
+      return "a filter on a `symstr` field: in process its text is made when the record is read";
+  }
+  if (keeps_texts && texts_in_scratch(program) > KEVT_SCRATCH_TEXTS)
+    return "a string filter on an event with more than 8 strings";
+  if (program.sinks.size() > 32) return "more than 32 instances on one event";
+  return "";
+}
+
+std::uint32_t registers_read(const ir::Program& program) {
+  std::uint32_t words = 0;
+  for (const ir::Value& value : program.values)
+    if (value.op == ir::Op::Register) words |= 1u << (value.imm / 8);
+  return words;
+}
+
+Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr keep_ir) {
+  for (const NativeInput& input : inputs)
+    if (std::string why = native_refusal(*input.program); !why.empty())
+      return std::unexpected(Error(input.name + ": " + why));
+  auto machine = make_machine();
+  if (!machine) return std::unexpected(std::move(machine.error()));
+
+  llvm::LLVMContext context;
+  llvm::Module module("kevtrace", context);
+  module.setTargetTriple(kTriple);
+  module.setDataLayout((*machine)->createDataLayout());
+  module.setPICLevel(llvm::PICLevel::SmallPIC);
+  for (const NativeInput& input : inputs) {
+    NativeHooks hooks(module);
+    EventEmitter(module, *input.program, hooks).emit(input.name);
+  }
+  std::string problem;
+  llvm::raw_string_ostream problems(problem);
+  if (llvm::verifyModule(module, &problems)) return std::unexpected(Error("generated LLVM IR is malformed: " + problem));
+  optimize(module, **machine);
+
+  NativeOutput out;
+  if (keep_ir == KeepIr::Yes) {
+    llvm::raw_string_ostream text(out.llvm_ir);
+    module.print(text, nullptr);
+  }
+  auto object = emit_object(module, **machine);
+  if (!object) return std::unexpected(std::move(object.error()));
+  auto linked = link_flat(llvm::MemoryBufferRef(llvm::StringRef(object->data(), object->size()), "kevtrace"));
+  if (!linked) return std::unexpected(std::move(linked.error()));
+  out.image = std::move(linked->image);
+  for (const NativeInput& input : inputs) {
+    auto it = linked->functions.find(input.name);
+    if (it == linked->functions.end()) return std::unexpected(Error("extractor `" + input.name + "` is missing"));
+    out.functions.push_back(it->second);
+  }
+  return out;
+}
+
+}  // namespace kevt::codegen

@@ -1,0 +1,50 @@
+// Native code for fetch IR: closed, position-independent extractors, all events of a batch in one
+// module so that LLVM's fixed cost is paid once.
+//
+//   void extractor(kevt_registers *saved, kevt_event *event, uint64_t return_address)
+//
+// common/abi/probe.h states what it works on. LLVM stops here: no type of it leaves this folder.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/ir/program.h"
+#include "compiler/model/compiled_event.h"
+
+namespace kevt::codegen {
+
+struct NativeInput {
+  std::string name;  // unique in the batch
+  const ir::Program* program = nullptr;
+};
+
+struct NativeFunction {
+  std::uint32_t entry = 0;  // byte offset in the image
+  std::uint32_t size = 0;   // bytes
+};
+
+struct NativeOutput {
+  model::NativeImage image;
+  std::vector<NativeFunction> functions;  // one per input
+  std::string llvm_ir;                    // after optimization; only when asked for
+};
+
+enum class KeepIr : std::uint8_t { No, Yes };
+
+// Fails when a program asks for what native code cannot do (the text says what) or LLVM refuses.
+Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr keep_ir);
+
+// What stops this program from running natively, e.g. a filter on a symstr field; empty: nothing.
+std::string native_refusal(const ir::Program& program);
+
+// Words of kevt_registers the extractor of `program` reads: bit i is word i.
+std::uint32_t registers_read(const ir::Program& program);
+
+// "+0x12  movq (%rdi), %rax" lines, AT&T syntax.
+std::string disassemble(std::span<const std::uint8_t> code);
+
+}  // namespace kevt::codegen

@@ -1,0 +1,242 @@
+// The recording half of EventEmitter: measure the strings, reserve exactly that much, write in
+// place, commit. Everything that can fault is fetched before the reservation where it can be, so
+// that the time between reserve and commit stays short.
+#include "compiler/codegen/event_emitter.h"
+
+namespace kevt::codegen {
+
+using ir::Op;
+using ir::StoreKind;
+using llvm::BasicBlock;
+using llvm::Value;
+
+// Length of a text store (i32), and where its bytes come from.
+Value* EventEmitter::measure(const ir::Store& store, TextItem& item) {
+  const ir::Value& value = program_.values[store.value];
+  ensure(store.value);
+  const Memo& memo = memos_.at(store.value);
+  item.length = b_.CreateLoad(b_.getInt32Ty(), memo.value);
+  if (value.op == Op::ImmediateText) {
+    item.source = constant_text(program_.texts[static_cast<std::size_t>(value.imm)]);
+    item.copied = true;
+  } else if (memo.in_scratch) {
+    item.source = hooks_.scratch(b_, memo.scratch);
+    item.copied = true;
+  } else if (value.op == Op::String) {
+    item.source = b_.CreateAdd(integer(value.a), b_.getInt64(static_cast<std::uint64_t>(value.imm)));
+  } else {
+    item.source = integer(value.a);  // SymbolText
+  }
+  return item.length;
+}
+
+// Fetches the pointers of a TextArray and measures what they point to. Returns the sum (i32).
+Value* EventEmitter::measure_array(const ir::Store& store, llvm::AllocaInst* addresses, llvm::AllocaInst* lengths) {
+  llvm::AllocaInst* sum = local(b_.getInt32Ty(), "sum");
+  b_.CreateStore(b_.getInt32(0), sum);
+  Value* base_ok = is_ok(store.value);
+  Value* base = b_.CreateAdd(integer(store.value), b_.getInt64(static_cast<std::uint64_t>(store.imm)));
+  BasicBlock *header, *done;
+  Value* counter = counted_loop(store.count, header, done);
+  Value* i = b_.CreateLoad(b_.getInt32Ty(), counter);
+  BasicBlock* readable = block("readable");
+  BasicBlock* absent = block("absent");
+  BasicBlock* measured = block("measured");
+  Value* address_at = b_.CreateInBoundsGEP(b_.getInt64Ty(), addresses, i);
+  Value* length_at = b_.CreateInBoundsGEP(b_.getInt32Ty(), lengths, i);
+  b_.CreateCondBr(base_ok, readable, absent);
+
+  b_.SetInsertPoint(readable);
+  Value* pointer = b_.CreateAdd(base, b_.CreateZExt(b_.CreateShl(i, b_.getInt32(3)), b_.getInt64Ty()));
+  Value* address = hooks_.load(b_, pointer, 8, absent);
+  Value* length = hooks_.text_length(b_, address);
+  b_.CreateStore(address, address_at);
+  b_.CreateStore(length, length_at);
+  b_.CreateStore(b_.CreateAdd(b_.CreateLoad(b_.getInt32Ty(), sum), length), sum);
+  b_.CreateBr(measured);
+
+  b_.SetInsertPoint(absent);
+  b_.CreateStore(b_.getInt32(0), length_at);
+  b_.CreateBr(measured);
+
+  b_.SetInsertPoint(measured);
+  b_.CreateStore(b_.CreateAdd(i, b_.getInt32(1)), counter);
+  go(header);
+  start(done);
+  return b_.CreateLoad(b_.getInt32Ty(), sum);
+}
+
+namespace {
+
+Value* byte_at(llvm::IRBuilder<>& b, Value* record, Value* offset) {
+  return b.CreateInBoundsGEP(b.getInt8Ty(), record, offset);
+}
+
+void store_at(llvm::IRBuilder<>& b, Value* value, Value* record, std::uint32_t offset) {
+  b.CreateAlignedStore(value, b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), record, offset), llvm::Align(1));
+}
+
+Value* data_loc(llvm::IRBuilder<>& b, Value* length, Value* at) {
+  return b.CreateOr(b.CreateShl(length, b.getInt32(16)), at);
+}
+
+}  // namespace
+
+// Writes one string at dynamic offset `at`; returns the next one.
+Value* EventEmitter::store_text(const ir::Store& store, const TextItem& item, Value* record, Value* at) {
+  Value* to = byte_at(b_, record, at);
+  Value* written = item.length;
+  if (program_.values[store.value].op == Op::SymbolText) {
+    b_.CreateAlignedStore(item.source, to, llvm::Align(1));
+  } else {
+    Value* address = item.copied ? b_.CreatePtrToInt(item.source, b_.getInt64Ty()) : item.source;
+    BasicBlock* copy = block("copy");
+    BasicBlock* after = block("copied");
+    BasicBlock* from = b_.GetInsertBlock();
+    b_.CreateCondBr(b_.CreateICmpNE(item.length, b_.getInt32(0)), copy, after);
+    b_.SetInsertPoint(copy);
+    Value* length = hooks_.text_copy(b_, to, address, item.length);
+    BasicBlock* copied = b_.GetInsertBlock();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    llvm::PHINode* phi = b_.CreatePHI(b_.getInt32Ty(), 2);
+    phi->addIncoming(b_.getInt32(0), from);
+    phi->addIncoming(length, copied);
+    written = phi;
+  }
+  store_at(b_, data_loc(b_, written, at), record, store.offset);
+  return b_.CreateAdd(at, written);
+}
+
+Value* EventEmitter::store_text_array(const ir::Store& store, llvm::AllocaInst* addresses, llvm::AllocaInst* lengths,
+                                      Value* record, Value* start_at) {
+  llvm::AllocaInst* at = local(b_.getInt32Ty(), "at");
+  b_.CreateStore(start_at, at);
+  BasicBlock *header, *done;
+  Value* counter = counted_loop(store.count, header, done);
+  Value* i = b_.CreateLoad(b_.getInt32Ty(), counter);
+  Value* length = b_.CreateLoad(b_.getInt32Ty(), b_.CreateInBoundsGEP(b_.getInt32Ty(), lengths, i));
+  Value* offset = b_.CreateLoad(b_.getInt32Ty(), at);
+  BasicBlock* copy = block("copy");
+  BasicBlock* after = block("copied");
+  BasicBlock* from = b_.GetInsertBlock();
+  b_.CreateCondBr(b_.CreateICmpNE(length, b_.getInt32(0)), copy, after);
+  b_.SetInsertPoint(copy);
+  Value* address = b_.CreateLoad(b_.getInt64Ty(), b_.CreateInBoundsGEP(b_.getInt64Ty(), addresses, i));
+  Value* copied_length = hooks_.text_copy(b_, byte_at(b_, record, offset), address, length);
+  BasicBlock* copied = b_.GetInsertBlock();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  llvm::PHINode* written = b_.CreatePHI(b_.getInt32Ty(), 2);
+  written->addIncoming(b_.getInt32(0), from);
+  written->addIncoming(copied_length, copied);
+  Value* word_at = b_.CreateAdd(b_.getInt32(store.offset), b_.CreateShl(i, b_.getInt32(2)));
+  b_.CreateAlignedStore(data_loc(b_, written, offset), byte_at(b_, record, word_at), llvm::Align(1));
+  b_.CreateStore(b_.CreateAdd(offset, written), at);
+  b_.CreateStore(b_.CreateAdd(i, b_.getInt32(1)), counter);
+  go(header);
+  start(done);
+  return b_.CreateLoad(b_.getInt32Ty(), at);
+}
+
+void EventEmitter::store_array(const ir::Store& store, Value* record) {
+  llvm::Type* item_type = b_.getIntNTy(store.bytes * 8u);
+  Value* base_ok = is_ok(store.value);
+  Value* base = b_.CreateAdd(integer(store.value), b_.getInt64(static_cast<std::uint64_t>(store.imm)));
+  BasicBlock *header, *done;
+  Value* counter = counted_loop(store.count, header, done);
+  Value* i = b_.CreateLoad(b_.getInt32Ty(), counter);
+  Value* distance = b_.CreateMul(i, b_.getInt32(store.bytes));
+  BasicBlock* readable = block("readable");
+  BasicBlock* unreadable = block("unreadable");
+  BasicBlock* skipped = block("skipped");
+  BasicBlock* stored = block("stored");
+  Value* to = byte_at(b_, record, b_.CreateAdd(distance, b_.getInt32(store.offset)));
+  b_.CreateCondBr(base_ok, readable, skipped);
+
+  b_.SetInsertPoint(readable);
+  Value* item = hooks_.load(b_, b_.CreateAdd(base, b_.CreateZExt(distance, b_.getInt64Ty())), store.bytes, unreadable);
+  if (store.width) {
+    item = b_.CreateLShr(item, b_.getInt64(store.shift));
+    if (store.width < 64) item = b_.CreateAnd(item, b_.getInt64((1ull << store.width) - 1));
+  }
+  b_.CreateAlignedStore(b_.CreateTrunc(item, item_type), to, llvm::Align(1));
+  b_.CreateBr(stored);
+
+  b_.SetInsertPoint(unreadable);
+  hooks_.count_fault(b_);
+  b_.CreateBr(skipped);
+  b_.SetInsertPoint(skipped);
+  b_.CreateAlignedStore(llvm::ConstantInt::get(item_type, 0), to, llvm::Align(1));
+  b_.CreateBr(stored);
+
+  b_.SetInsertPoint(stored);
+  b_.CreateStore(b_.CreateAdd(i, b_.getInt32(1)), counter);
+  go(header);
+  start(done);
+}
+
+void EventEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
+  const auto count = program_.stores.size();
+  std::vector<TextItem> texts(count);
+  std::vector<Value*> integers(count);
+  std::vector<llvm::AllocaInst*> addresses(count), lengths(count);
+  Value* size = b_.getInt32(program_.fixed_size);
+  for (std::size_t i = 0; i < count; ++i) {
+    const ir::Store& store = program_.stores[i];
+    switch (store.kind) {
+      case StoreKind::Integer:
+        integers[i] = integer(store.value);
+        break;
+      case StoreKind::Text:
+        size = b_.CreateAdd(size, measure(store, texts[i]));
+        break;
+      case StoreKind::TextArray:
+        addresses[i] = local(llvm::ArrayType::get(b_.getInt64Ty(), store.count), "addresses");
+        lengths[i] = local(llvm::ArrayType::get(b_.getInt32Ty(), store.count), "lengths");
+        size = b_.CreateAdd(size, measure_array(store, addresses[i], lengths[i]));
+        break;
+      case StoreKind::IntegerArray:
+        (void)is_ok(store.value);  // its base before the reservation
+        break;
+    }
+  }
+  // counted_loop() leaves the integers' defining blocks in front of everything after them.
+  BasicBlock* fits = block("fits");
+  BasicBlock* lost = block("lost");
+  branch(b_.CreateICmpULE(size, b_.getInt32(model::kMaxRecordBytes)), fits, lost);
+  start(lost);
+  hooks_.count(b_, Counter::Lost, sink);
+  go(next);
+
+  start(fits);
+  Value* record = hooks_.reserve(b_, size, lost);
+  const bool is_return = program_.point == model::ProbePoint::Return;
+  Value* common = b_.CreateOr(hooks_.event_id(b_), b_.CreateShl(hooks_.pid(b_), b_.getInt64(32)));
+  store_at(b_, common, record, 0);
+  store_at(b_, hooks_.probe_address(b_), record, 8);
+  if (is_return) store_at(b_, hooks_.return_address(b_), record, 16);
+  Value* at = b_.getInt32(program_.fixed_size);
+  for (std::size_t i = 0; i < count; ++i) {
+    const ir::Store& store = program_.stores[i];
+    switch (store.kind) {
+      case StoreKind::Integer:
+        store_at(b_, b_.CreateTrunc(integers[i], b_.getIntNTy(store.bytes * 8u)), record, store.offset);
+        break;
+      case StoreKind::Text:
+        at = store_text(store, texts[i], record, at);
+        break;
+      case StoreKind::TextArray:
+        at = store_text_array(store, addresses[i], lengths[i], record, at);
+        break;
+      case StoreKind::IntegerArray:
+        store_array(store, record);
+        break;
+    }
+  }
+  hooks_.commit(b_);
+  hooks_.count(b_, Counter::Recorded, sink);
+  go(next);
+}
+
+}  // namespace kevt::codegen

@@ -1,0 +1,82 @@
+/*
+ * The agent: the code that is mapped into a traced process.  Freestanding: no libc, no allocation,
+ * no lock in a hit, general registers only, no writable data of its own (its state lies in the
+ * memory the controller maps).  It holds the probe machinery and no compiler.
+ */
+#ifndef KEVT_AGENT_H
+#define KEVT_AGENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/abi/probe.h"
+
+/* Callable from an extractor or a detour: every register is kept but rax (and r11, by LLVM's rule). */
+#define KEVT_SERVICE __attribute__((no_caller_saved_registers, used))
+#define KEVT_INTERNAL __attribute__((visibility("hidden")))
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Address of kevt_shared, patched into the code when it is placed. */
+KEVT_INTERNAL extern const volatile uint64_t kevt_shared_address;
+
+static inline __attribute__((always_inline)) kevt_shared *kevt_state(void) {
+  return (kevt_shared *)kevt_shared_address;
+}
+
+static inline __attribute__((always_inline)) uint64_t kevt_thread_pointer(void) {
+  uint64_t tp;
+  __asm__("movq %%fs:0, %0" : "=r"(tp));
+  return tp;
+}
+
+static inline __attribute__((always_inline)) uint32_t kevt_check_word(uint32_t offset) {
+  uint32_t word;
+  __asm__ volatile("movl %%fs:(%1), %0" : "=r"(word) : "r"((uint64_t)offset));
+  return word;
+}
+
+static inline __attribute__((always_inline)) uint32_t kevt_index_of(uint64_t tp) {
+  return (uint32_t)((tp * KEVT_HASH_MULTIPLIER) >> (64 - KEVT_INDEX_BITS));
+}
+
+/* Raw system call; the result is negative errno on failure. */
+static inline __attribute__((always_inline)) int64_t kevt_syscall(int64_t nr, uint64_t a, uint64_t b, uint64_t c,
+                                                                  uint64_t d) {
+  register uint64_t r10 __asm__("r10") = d;
+  int64_t result;
+  __asm__ volatile("syscall" : "=a"(result) : "0"(nr), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
+  return result;
+}
+
+/* One instruction: a signal handler on the same thread never sees half of it. */
+static inline __attribute__((always_inline)) void kevt_increment(uint64_t *counter) {
+  __asm__ volatile("incq %0" : "+m"(*counter));
+}
+static inline __attribute__((always_inline)) void kevt_increment_shared(uint64_t *counter) {
+  __asm__ volatile("lock incq %0" : "+m"(*counter));
+}
+
+/*
+ * Accesses that may fault: the instruction and where to go on stand in the section kevt_faults,
+ * which the signal handler reads through the address map.
+ */
+#define KEVT_FAULT_ENTRY(label)                                        \
+  ".pushsection kevt_faults, \"a\"\n .long 1b - .\n .long %l[" #label \
+  "] - .\n .popsection\n"
+#define KEVT_LOAD8(value, address, label) \
+  __asm__ goto("1: movq (%1), %0\n" KEVT_FAULT_ENTRY(label) : "=r"(value) : "r"(address) : "memory" : label)
+#define KEVT_LOAD1(value, address, label) \
+  __asm__ goto("1: movzbl (%1), %0\n" KEVT_FAULT_ENTRY(label) : "=r"(value) : "r"(address) : "memory" : label)
+#define KEVT_STORE8(value, address, label) \
+  __asm__ goto("1: movq %0, (%1)\n" KEVT_FAULT_ENTRY(label) : : "r"(value), "r"(address) : "memory" : label)
+
+/* The hitting thread; 0 when the process has more threads than KEVT_MAX_THREADS. */
+KEVT_INTERNAL kevt_thread *kevt_find_thread(void);
+/* Counts an attempt that was missed in every sink of the event. */
+KEVT_INTERNAL void kevt_count_missed(kevt_thread *thread, kevt_event *event);
+/* A hit under way whose stack frame is gone (a signal handler jumped out of it): settled, 1. Else 0. */
+KEVT_INTERNAL int kevt_guard_is_stale(kevt_thread *thread, uint64_t stack);
+KEVT_INTERNAL int kevt_in_code(const kevt_shared *shared, uint64_t address);
+
+#endif

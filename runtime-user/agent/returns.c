@@ -1,0 +1,98 @@
+/*
+ * Return probes, by pop and call.  At the function's entry the detour asks for an instance, pops
+ * the return address into it and *calls* the displaced code, so that the function's own `ret`
+ * comes back to the detour: the CPU's return predictor stays balanced and a shadow stack agrees.
+ *
+ * An instance is found again by the stack address of its return slot, newest first: stacks can be
+ * switched under us, so nothing is assumed to be last in, first out.  An instance whose slot no
+ * longer holds our detour's address is dead (longjmp, an ended coroutine) and is reclaimed when
+ * room is needed.
+ */
+#include "runtime-user/agent/agent.h"
+
+/* What a detour hands over on its stack; see detour.cpp. */
+typedef struct return_frame {
+  uint64_t return_address;
+  uint64_t shown;
+} return_frame;
+
+static uint32_t *active_of(kevt_event *event) {
+  kevt_private *priv = (kevt_private *)kevt_state()->priv;
+  return &priv->active[event->row_offset / sizeof(kevt_counts)];
+}
+
+static void remove_instance(kevt_thread *thread, uint64_t i) {
+  kevt_event *event = (kevt_event *)thread->instances[i].event;
+  if (event->maxactive) __atomic_fetch_sub(active_of(event), 1, __ATOMIC_RELAXED);
+  for (; i + 1 < thread->depth; i++) thread->instances[i] = thread->instances[i + 1];
+  thread->depth--;
+}
+
+/* Drops instances whose return slot was overwritten or unmapped. */
+static void reclaim(const kevt_shared *shared, kevt_thread *thread) {
+  for (uint64_t i = thread->depth; i-- > 0;) {
+    uint64_t held, slot = thread->instances[i].slot;
+    KEVT_LOAD8(held, slot, dead);
+    if (kevt_in_code(shared, held)) continue;
+  dead:
+    remove_instance(thread, i);
+  }
+}
+
+static int has_room(const kevt_shared *shared, kevt_thread *thread, kevt_event *event) {
+  if (unlikely(thread->depth == KEVT_RETURN_DEPTH)) reclaim(shared, thread);
+  if (thread->depth == KEVT_RETURN_DEPTH) return 0;
+  if (!event->maxactive) return 1;
+  uint32_t *active = active_of(event);
+  for (int attempt = 0; attempt < 2; attempt++) {
+    if (__atomic_fetch_add(active, 1, __ATOMIC_RELAXED) < event->maxactive) return 1;
+    __atomic_fetch_sub(active, 1, __ATOMIC_RELAXED);
+    if (attempt == 0) reclaim(shared, thread);
+  }
+  return 0;
+}
+
+/* 1: the return address in *slot is kept, the detour may pop it. 0: run the function unprobed. */
+KEVT_SERVICE int kevt_return_enter(kevt_event *event, uint64_t *slot) {
+  if (unlikely(!event->gates)) return 0;
+  const kevt_shared *shared = kevt_state();
+  kevt_thread *thread = kevt_find_thread();
+  if (unlikely(!thread)) {
+    kevt_count_missed(0, event);
+    return 0;
+  }
+  if (unlikely(thread->guard && !kevt_guard_is_stale(thread, (uint64_t)slot))) {
+    kevt_count_missed(thread, event);
+    return 0;
+  }
+  if (unlikely(!has_room(shared, thread, event))) {
+    kevt_count_missed(thread, event);
+    return 0;
+  }
+  kevt_return_instance *instance = &thread->instances[thread->depth];
+  instance->slot = (uint64_t)slot;
+  instance->return_address = *slot;
+  instance->shown = *slot;
+  instance->event = (uint64_t)event;
+  if (thread->depth && (uint64_t)slot == instance[-1].slot && kevt_in_code(shared, *slot))
+    instance->shown = instance[-1].shown; /* probed twice, or reached by a tail call from a probed function */
+  __asm__ volatile("" ::: "memory");
+  thread->depth++;
+  return 1;
+}
+
+/* Takes the instance of `slot` back and says where to return. */
+KEVT_SERVICE void kevt_return_exit(kevt_event *event, uint64_t slot, return_frame *frame) {
+  kevt_thread *thread = kevt_find_thread();
+  if (likely(thread != 0)) {
+    for (uint64_t i = thread->depth; i-- > 0;) {
+      kevt_return_instance *instance = &thread->instances[i];
+      if (instance->slot != slot || instance->event != (uint64_t)event) continue;
+      frame->return_address = instance->return_address;
+      frame->shown = instance->shown;
+      remove_instance(thread, i);
+      return;
+    }
+  }
+  __builtin_trap(); /* no instance: the return address is lost, going on would run wild */
+}

@@ -1,0 +1,178 @@
+/*
+ * The agent owns SIGTRAP (int3 probe points), SIGSEGV and SIGBUS (reads that may fault).  They are
+ * never really blocked, since a fault while its signal is blocked kills the process; the program
+ * keeps its own idea of handlers and masks: kevt_virtual_syscall stands in for rt_sigaction and
+ * rt_sigprocmask at every site of these calls in the program's libraries.
+ *
+ *   int3 at a probe point      go on in its detour
+ *   fault at a known load      go on at its fix-up
+ *   anything else              the program's own disposition, as the kernel would have run it
+ */
+#include "runtime-user/agent/agent.h"
+
+enum { NR_RT_SIGACTION = 13, NR_RT_SIGPROCMASK = 14, NR_GETPID = 39, NR_TGKILL = 234 };
+enum { SIGTRAP_ = 5, SIGBUS_ = 7, SIGSEGV_ = 11 };
+enum { SIG_BLOCK_ = 0, SIG_UNBLOCK_ = 1, SIG_SETMASK_ = 2 };
+#define EFAULT_ 14
+#define SA_NODEFER_ 0x40000000ull
+#define SA_RESETHAND_ 0x80000000ull
+#define SA_ONSTACK_ 0x08000000ull
+#define SA_RESTORER_ 0x04000000ull
+#define SA_SIGINFO_ 4ull
+#define BIT(signal) (1ull << ((signal)-1))
+#define OURS (BIT(SIGTRAP_) | BIT(SIGBUS_) | BIT(SIGSEGV_))
+#define SI_USER_OR_QUEUE(code) ((code) <= 0)
+
+typedef struct siginfo_head {
+  int signo, error, code;
+} siginfo_head;
+
+/* The part of ucontext_t we change; gregs[16] is rip (sys/ucontext.h order). */
+typedef struct context {
+  uint64_t flags, link, stack[3];
+  uint64_t gregs[23];
+  uint64_t fpregs, reserved[8];
+  uint64_t mask;
+} context;
+#define RIP 16
+
+static uint64_t map_lookup(const kevt_shared *shared, uint64_t key, int *found) {
+  const kevt_map_entry *map = (const kevt_map_entry *)shared->map;
+  uint32_t i = (uint32_t)((key * KEVT_HASH_MULTIPLIER) >> 32) & (KEVT_MAP_SLOTS - 1);
+  for (uint32_t n = 0; n < KEVT_MAP_SLOTS; n++, i = (i + 1) & (KEVT_MAP_SLOTS - 1)) {
+    uint64_t at = __atomic_load_n(&map[i].key, __ATOMIC_ACQUIRE);
+    if (at == key) {
+      *found = 1;
+      return __atomic_load_n(&map[i].value, __ATOMIC_ACQUIRE);
+    }
+    if (!at) break;
+  }
+  *found = 0;
+  return 0;
+}
+
+/* Runs the program's own disposition on the context of the signal. */
+static void forward(int signal, siginfo_head *info, context *uc) {
+  kevt_private *priv = (kevt_private *)kevt_state()->priv;
+  kevt_thread *thread = kevt_find_thread();
+  kevt_disposition *own = &priv->dispositions[signal];
+  int sent = SI_USER_OR_QUEUE(info->code);
+  int blocked = thread && (thread->blocked & BIT(signal));
+  if (blocked && sent) { /* delivered when the program unblocks it */
+    thread->pending |= BIT(signal);
+    return;
+  }
+  if (own->handler == 1 /* SIG_IGN */ && sent) return;
+  if (own->handler <= 1 || blocked) { /* the kernel's own end of the process, with the original cause */
+    kevt_disposition none = {0, SA_RESTORER_, ((kevt_shared *)kevt_state())->code_begin, 0};
+    kevt_syscall(NR_RT_SIGACTION, (uint64_t)signal, (uint64_t)&none, 0, 8);
+    if (sent) kevt_syscall(NR_TGKILL, (uint64_t)kevt_syscall(NR_GETPID, 0, 0, 0, 0), thread ? thread->tid : 0,
+                           (uint64_t)signal, 0);
+    return; /* a fault happens again at the same instruction */
+  }
+  uint64_t handler = own->handler, before = thread ? thread->blocked : 0;
+  uint64_t mask = own->mask & ~OURS;
+  kevt_syscall(NR_RT_SIGPROCMASK, SIG_BLOCK_, (uint64_t)&mask, 0, 8);
+  if (thread) thread->blocked |= priv->masks[signal] | (own->flags & SA_NODEFER_ ? 0 : BIT(signal));
+  if (own->flags & SA_RESETHAND_) own->handler = 0;
+  ((void (*)(int, siginfo_head *, context *))handler)(signal, info, uc);
+  if (thread) thread->blocked = before;
+}
+
+void kevt_on_signal(int signal, siginfo_head *info, context *uc) {
+  const kevt_shared *shared = kevt_state();
+  int found;
+  uint64_t at = uc->gregs[RIP] - (signal == SIGTRAP_ ? 1 : 0);
+  uint64_t to = SI_USER_OR_QUEUE(info->code) ? (found = 0) : map_lookup(shared, at, &found);
+  if (found) {
+    uc->gregs[RIP] = to ? to : at; /* 0: the probe point is gone, its instruction is back */
+    return;
+  }
+  forward(signal, info, uc);
+}
+
+/* Copies the 32 bytes of a struct sigaction from or to the program; 0 when unreadable. */
+static int copy_in(kevt_disposition *to, uint64_t from) {
+  uint64_t *words = (uint64_t *)to;
+  for (int i = 0; i < 4; i++) {
+    uint64_t word, at = from + 8 * (uint64_t)i;
+    KEVT_LOAD8(word, at, bad);
+    words[i] = word;
+  }
+  return 1;
+bad:
+  return 0;
+}
+static int copy_out(uint64_t to, const kevt_disposition *from) {
+  const uint64_t *words = (const uint64_t *)from;
+  for (int i = 0; i < 4; i++) {
+    uint64_t word = words[i], at = to + 8 * (uint64_t)i;
+    KEVT_STORE8(word, at, bad);
+  }
+  return 1;
+bad:
+  return 0;
+}
+
+static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, uint64_t size) {
+  kevt_private *priv = (kevt_private *)kevt_state()->priv;
+  kevt_disposition wanted = {0, 0, 0, 0}, previous;
+  if (size != 8 || signal < 1 || signal > 64)
+    return kevt_syscall(NR_RT_SIGACTION, signal, act, old, size);
+  if (act && !copy_in(&wanted, act)) return -EFAULT_;
+  uint64_t own_bits = wanted.mask & OURS, old_bits = priv->masks[signal];
+  if (signal < 32 && (BIT(signal) & OURS)) {
+    previous = priv->dispositions[signal];
+    if (act) priv->dispositions[signal] = wanted;
+  } else {
+    wanted.mask &= ~OURS;
+    int64_t result = kevt_syscall(NR_RT_SIGACTION, signal, act ? (uint64_t)&wanted : 0, (uint64_t)&previous, size);
+    if (result < 0) return result;
+    previous.mask |= old_bits;
+  }
+  if (act) priv->masks[signal] = own_bits;
+  if (old && !copy_out(old, &previous)) return -EFAULT_;
+  return 0;
+}
+
+static void deliver_pending(kevt_thread *thread) {
+  uint64_t ready = thread->pending & ~thread->blocked;
+  for (int signal = 1; ready && signal < 32; signal++) {
+    if (!(ready & BIT(signal))) continue;
+    thread->pending &= ~BIT(signal);
+    kevt_syscall(NR_TGKILL, thread->pid, thread->tid, (uint64_t)signal, 0);
+  }
+}
+
+static int64_t virtual_sigprocmask(uint64_t how, uint64_t set, uint64_t old, uint64_t size) {
+  uint64_t wanted = 0, previous = 0;
+  kevt_thread *thread = kevt_find_thread();
+  if (!thread || size != 8) return kevt_syscall(NR_RT_SIGPROCMASK, how, set, old, size);
+  if (set) {
+    KEVT_LOAD8(wanted, set, bad);
+  }
+  uint64_t real = wanted & ~OURS, bits = wanted & OURS, before = thread->blocked;
+  int64_t result = kevt_syscall(NR_RT_SIGPROCMASK, how, set ? (uint64_t)&real : 0, (uint64_t)&previous, size);
+  if (result < 0) return result;
+  if (set) {
+    if (how == SIG_BLOCK_) thread->blocked |= bits;
+    if (how == SIG_UNBLOCK_) thread->blocked &= ~bits;
+    if (how == SIG_SETMASK_) thread->blocked = bits;
+  }
+  if (old) {
+    uint64_t shown = previous | before;
+    KEVT_STORE8(shown, old, bad);
+  }
+  if (thread->pending) deliver_pending(thread);
+  return 0;
+bad:
+  return -EFAULT_;
+}
+
+/* Stands in for the `syscall` instruction at a hooked site. */
+KEVT_SERVICE int64_t kevt_virtual_syscall(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t nr) {
+  kevt_private *priv = (kevt_private *)kevt_state()->priv;
+  if (priv->signals_owned && nr == NR_RT_SIGACTION) return virtual_sigaction(a, b, c, d);
+  if (priv->signals_owned && nr == NR_RT_SIGPROCMASK) return virtual_sigprocmask(a, b, c, d);
+  return kevt_syscall((int64_t)nr, a, b, c, d);
+}

@@ -1,0 +1,34 @@
+/* The image's head: see common/abi/agent_image.h, which states the order. */
+  .section .kevt_table, "a", @progbits
+  .globl kevt_image
+kevt_image:
+  .long 0x6b657641
+  .long kevt_image_end - kevt_image
+  .long kevt_shared_address - kevt_image
+  .long kevt_faults_begin - kevt_image
+  .long kevt_faults_end - kevt_image
+  .long kevt_service_thread - kevt_image
+  .long kevt_service_guarded - kevt_image
+  .long kevt_service_text_length - kevt_image
+  .long kevt_service_text_copy - kevt_image
+  .long kevt_service_text_fetch - kevt_image
+  .long kevt_service_comm - kevt_image
+  .long kevt_service_match - kevt_image
+  .long kevt_return_enter - kevt_image
+  .long kevt_return_exit - kevt_image
+  .long kevt_on_signal - kevt_image
+  .long kevt_restorer - kevt_image
+  .long kevt_virtual_syscall - kevt_image
+  .balign 8
+  .globl kevt_shared_address
+  .hidden kevt_shared_address
+kevt_shared_address:
+  .quad 0
+
+  .text
+  .globl kevt_restorer
+  .hidden kevt_restorer
+kevt_restorer:
+  mov $15, %eax /* rt_sigreturn */
+  syscall
+  .section .note.GNU-stack, "", @progbits
