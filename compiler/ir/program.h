@@ -121,8 +121,8 @@ struct Program {
 };
 bool operator==(const Program& a, const Program& b);
 
-// A filter is shorter than a page, so no condition of a sink nests deeper.
-inline constexpr std::uint32_t kMaxConditionDepth = 4096;
+// A filter is shorter than a page and lowering adds at most 16 levels, so no condition nests deeper.
+inline constexpr std::uint32_t kMaxConditionDepth = 4096 + 16;
 inline constexpr std::uint32_t kMaxArrayCount = 64;
 
 ResultType result_type(Op op);

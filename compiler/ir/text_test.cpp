@@ -83,7 +83,7 @@ TEST(IrText, ProblemsNameTheirLine) {
 TEST(IrText, NestingIsBounded) {
   std::string text = "program entry fixed 16\nsink 0 when ";
   for (int i = 0; i < 100000; ++i) text += "(";
-  EXPECT_THAT(problem(text), HasSubstr("nests deeper than 4096"));
+  EXPECT_THAT(problem(text), HasSubstr("nests deeper than 4112"));
 }
 
 }  // namespace

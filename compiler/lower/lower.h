@@ -11,8 +11,13 @@
 
 namespace kevt::lower {
 
+// Whether code can be made of it: false for synthetic events and eprobes (no record of their own kind
+// of hit) and for arguments with names that sema leaves unresolved.
+bool lowerable(const model::Definition& definition);
+
 // `filters[i]` is the bound filter of sink i, or nullopt; one sink per element.
-// Equal values are made once. `definition` and `layout` must come from sema and layout.
+// Equal values are made once. `definition` and `layout` must come from sema and layout, and
+// lowerable(definition) must hold. The result passes ir::verify.
 ir::Program lower_event(const model::Definition& definition, const model::RecordLayout& layout,
                         const std::vector<std::optional<model::FilterExpr>>& filters);
 

@@ -1,0 +1,85 @@
+// A fetch expression becomes a chain of loads, innermost first, and leaves the last one open: the
+// type decides how much of it is read (an integer, a string, an array).
+//
+//   +8(+0(%di))     v0 = reg di; v1 = load u8 v0+0; the datum lies at v1+8
+//   @jiffies+4      v0 = slot 0 (symbol "jiffies"+4); the datum lies at v0+0
+//   $stack2         v0 = reg sp; v1 = load u8 v0+16 is the datum: a word, not a place
+//
+// `+u0()` is `+0()`: user and kernel addresses do not overlap on x86-64.
+// It mirrors parse_probe_arg of kernel/trace/trace_probe.c (6.1), where `@` forms end in a
+// dereference of their own.
+#include "compiler/lower/fetch.h"
+
+#include "common/assert.h"
+#include "compiler/target/target_env.h"
+
+namespace kevt::lower {
+
+namespace {
+
+constexpr std::uint8_t kWordBytes = 8;
+
+ir::ValueId named_register(std::string_view name, ValueTable& values) {
+  const std::optional<std::uint32_t> offset = target::register_offset(name);
+  KEVT_ASSERT(offset.has_value());
+  return values.reg(*offset);
+}
+
+std::string file_of(const model::Place& place) {
+  const auto* file = std::get_if<model::FilePlace>(&place);
+  KEVT_ASSERT(file != nullptr);
+  return file->path;
+}
+
+struct BaseLowering {
+  const model::Place& place;
+  ValueTable& values;
+
+  Fetched operator()(const model::RegisterBase& base) const { return {named_register(base.name, values), {}}; }
+  Fetched operator()(const model::StackPointerBase&) const { return {named_register("sp", values), {}}; }
+  Fetched operator()(const model::StackSlotBase& base) const {
+    const std::int64_t offset = std::int64_t{base.index} * kWordBytes;
+    return {values.load(named_register("sp", values), offset, kWordBytes), {}};
+  }
+  Fetched operator()(const model::ReturnValueBase&) const { return {named_register("ax", values), {}}; }
+  Fetched operator()(const model::ArgumentBase& base) const {
+    const target::ArgumentLocation at = target::argument_location(base.number);
+    if (at.in_register) return {values.reg(at.offset), {}};
+    return {values.load(named_register("sp", values), at.offset, kWordBytes), {}};
+  }
+  Fetched operator()(const model::CommBase&) const { return {values.plain(ir::Op::Comm), {}}; }
+  Fetched operator()(const model::MemoryBase& base) const { return {values.immediate(base.address), 0}; }
+  Fetched operator()(const model::SymbolBase& base) const {
+    return {values.slot({model::SlotKind::SymbolAddress, base.symbol, base.offset}), 0};
+  }
+  Fetched operator()(const model::FileOffsetBase& base) const {
+    const auto offset = static_cast<std::int64_t>(base.offset);
+    return {values.slot({model::SlotKind::FileAddress, file_of(place), offset}), 0};
+  }
+  Fetched operator()(const model::ImmediateBase& base) const { return {values.immediate(base.value), {}}; }
+  Fetched operator()(const model::ImmediateStringBase& base) const { return {values.text(base.text), {}}; }
+  Fetched operator()(const model::EventFieldBase&) const { return not_lowerable(); }
+  Fetched operator()(const model::VariableBase&) const { return not_lowerable(); }
+
+  Fetched not_lowerable() const {
+    KEVT_ASSERT(!"lowerable() was not asked");
+    return {};
+  }
+};
+
+}  // namespace
+
+Fetched lower_fetch(const model::FetchExpr& expr, const model::Place& place, ValueTable& values) {
+  Fetched datum = std::visit(BaseLowering{place, values}, expr.base);
+  for (const model::Dereference& dereference : expr.dereferences) {
+    if (datum.offset) datum.value = values.load(datum.value, *datum.offset, kWordBytes);
+    datum.offset = dereference.offset;
+  }
+  return datum;
+}
+
+bool lowerable_base(const model::FetchBase& base) {
+  return !std::holds_alternative<model::EventFieldBase>(base) && !std::holds_alternative<model::VariableBase>(base);
+}
+
+}  // namespace kevt::lower

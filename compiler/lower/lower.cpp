@@ -1,0 +1,56 @@
+// The table of contents of lowering: fields in record order give values and stores, then each filter
+// gives the condition of its sink over those same values.
+//
+//   p:w libc:write fd=%di:s32 buf=+0(%si):string  with  fd > 2      see ir/program.h for the result
+//
+// It optimizes nothing beyond making equal values once; unused values cost nothing, as values are
+// fetched on demand.
+#include "compiler/lower/lower.h"
+
+#include <algorithm>
+
+#include "common/assert.h"
+#include "compiler/ir/verify.h"
+#include "compiler/lower/condition.h"
+
+namespace kevt::lower {
+
+bool lowerable(const model::Definition& definition) {
+  switch (definition.kind) {
+    case model::EventKind::Synthetic:
+    case model::EventKind::Eprobe:
+      return false;
+    case model::EventKind::Kprobe:
+    case model::EventKind::Uprobe:
+    case model::EventKind::Fprobe:
+    case model::EventKind::Tprobe:
+    case model::EventKind::Watchpoint:
+      break;
+  }
+  return std::ranges::all_of(definition.args, [](const model::FetchArg& arg) { return lowerable_base(arg.expr.base); });
+}
+
+ir::Program lower_event(const model::Definition& definition, const model::RecordLayout& layout,
+                        const std::vector<std::optional<model::FilterExpr>>& filters) {
+  KEVT_ASSERT(lowerable(definition));
+  ir::Program program;
+  program.point = definition.point;
+  program.fixed_size = layout.fixed_size;
+  ValueTable values(program);
+
+  std::vector<FieldValue> fields;
+  for (const model::RecordField& field : layout.fields) {
+    LoweredField lowered = lower_field(definition, field, values);
+    fields.push_back(std::move(lowered.value));
+    program.stores.insert(program.stores.end(), lowered.stores.begin(), lowered.stores.end());
+  }
+  for (std::size_t i = 0; i < filters.size(); ++i) {
+    ir::Sink sink{.instance = static_cast<std::uint32_t>(i), .condition = std::nullopt};
+    if (filters[i]) sink.condition = lower_condition(*filters[i], fields, values);
+    program.sinks.push_back(std::move(sink));
+  }
+  KEVT_ASSERT(!ir::verify(program));
+  return program;
+}
+
+}  // namespace kevt::lower
