@@ -20,10 +20,17 @@ enum class EventsFile : std::uint8_t { Kprobe, Uprobe, Synthetic, Dynamic };
 
 // One line (no '\n'). Blank and comment-only lines: nullopt and no diagnostic.
 std::optional<model::Statement> parse_line(std::string_view line, EventsFile file, diag::Sink& sink);
+// The same, but a definition whose kind and place could be read is returned even if mistakes were reported, so
+// that sema can add the mistakes only the world shows: the kernel looks for the file and the symbol
+// before it reads the event's name and the arguments, and the sink puts its first one first. Arguments that
+// could not be read have an empty `text`. Deletions with mistakes are not returned.
+std::optional<model::Statement> parse_line_leniently(std::string_view line, EventsFile file, diag::Sink& sink);
 std::optional<model::FilterExpr> parse_filter(std::string_view text, diag::Sink& sink);
 std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sink& sink);
 
-// Cuts a write into lines and removes comments as trace_parse_run_command does.
+// Cuts a write into lines and removes comments as trace_parse_run_command does. The last line may lack its
+// '\n'. A line that the kernel would refuse unread (too long, or with a NUL byte) is kept whole,
+// comment and all: parse_line reports it.
 struct Line {
   std::string_view text;
   int number = 1;  // 1-based

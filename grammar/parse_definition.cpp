@@ -1,0 +1,201 @@
+// A line of kprobe_events, uprobe_events or dynamic_events → Statement.
+//
+// Problem: four files take overlapping sets of forms, each form's own parser may decline a line in
+// favour of the next, and a decline has no message while a mistake has an exact one.
+// Idea: this page decides who parses the line, in the kernel's order; the parts (names, places,
+// arguments, types, synthetic fields) live in parse_definition_*.cpp and report into the line's context.
+//
+//   dynamic_events:  "r4:io/opened openat ret=$retval"  ->  Kprobe, Return, maxactive 4, group io, …
+//
+// All mistakes of a line are reported; Diagnostic::order puts the kernel's first one first.
+// Not here: defaults and everything that needs the world (sema).
+// Mirrors create_dyn_event() (trace_dynevent.c) and the three __trace_*probe_create() of 6.1.
+#include <limits>
+#include <utility>
+
+#include "grammar/parse_definition_limits.h"
+#include "grammar/parse_definition_parts.h"
+
+namespace kevt::grammar {
+namespace {
+
+using Parsed = std::optional<model::Statement>;
+
+struct Refusal {
+  diag::Kind kind;
+  std::string note;
+};
+
+// A line nobody takes: the kernel answers EINVAL and writes nothing to error_log.
+Parsed refuse(std::string_view command, const Refusal& refusal, diag::Sink& sink) {
+  diag::Diagnostic diagnostic{.kind = refusal.kind,
+                              .location = diag::Location::Dynevent,
+                              .command = std::string(command),
+                              .column = std::nullopt,
+                              .errno_value = EINVAL,
+                              .logged = false};
+  if (const auto help = diag::help_text(refusal.kind); !help.empty()) diagnostic.notes.push_back({std::string(help)});
+  if (!refusal.note.empty()) diagnostic.notes.push_back({refusal.note});
+  sink.report(std::move(diagnostic));
+  return std::nullopt;
+}
+
+// `-:[G/]E [LOCATION [ARG…]]`, or `!…:` with the rest of a listing.
+Parsed parse_deletion(const Words& words, diag::Sink& sink) {
+  const std::string_view head = words[0];
+  const std::size_t colon = head[0] == '-' ? 1 : head.find(':');
+  if (colon >= head.size() || head[colon] != ':') return refuse(words.command(), {diag::Kind::BadDeletion, ""}, sink);
+
+  model::Deletion deletion{.command = words.command()};
+  std::string_view event = head.substr(colon + 1);
+  if (const std::size_t slash = event.find('/'); slash != std::string_view::npos) {
+    deletion.group = event.substr(0, slash);
+    event.remove_prefix(slash + 1);
+  }
+  if (!deletion.group && event.empty()) return refuse(words.command(), {diag::Kind::BadDeletion, ""}, sink);
+  if (!event.empty()) deletion.event = event;
+  if (words.size() > 1) deletion.location = words[1];
+  for (std::size_t word = 2; word < words.size(); ++word) deletion.args.emplace_back(words[word]);
+  return deletion;
+}
+
+// Digits behind `p` or `r`. False: reported.
+bool take_maxactive(const LineContext& line, std::string_view lead, model::Definition& definition) {
+  if (lead.size() < 2 || !is_digit(lead[1])) return true;
+  const auto report = [&](diag::Kind kind) {
+    line.report({.kind = kind, .word = 0, .column = 1, .order = diag::kStepHead});
+    return false;
+  };
+  if (lead[0] == 'p') return report(diag::Kind::MaxactNoKprobe);
+  const std::string_view digits = lead.substr(1);
+  const Number number = parse_unsigned(digits, kAutoBase);
+  const bool fits = number.value <= std::numeric_limits<std::uint32_t>::max() && digits.size() <= kMaxNameBytes;
+  if (number.error != 0 || number.value == 0 || !fits) return report(diag::Kind::BadMaxact);
+  if (number.value > kMaxMaxactive) return report(diag::Kind::MaxactTooBig);
+  definition.maxactive = static_cast<std::uint32_t>(number.value);
+  return true;
+}
+
+bool is_file_place(std::string_view word) {
+  const std::size_t colon = word.rfind(':');
+  return word.contains('/') && colon != std::string_view::npos && colon + 1 < word.size() && is_digit(word[colon + 1]);
+}
+
+bool is_declined_by_kprobes(std::string_view word) {
+  return parse_unsigned(word, kAutoBase).error != 0 && word.contains('/') && word.contains(':');
+}
+
+model::Definition begin_definition(const LineContext& line) {
+  return {.kind = line.kind, .point = line.point, .place_span = line.word_span(1), .command = line.words.command()};
+}
+
+model::ProbePoint point_of(const Words& words) {
+  return words[0][0] == 'r' ? model::ProbePoint::Return : model::ProbePoint::Entry;
+}
+
+Parsed finish(model::Definition definition, std::optional<model::Place> place) {
+  if (!place) return std::nullopt;
+  definition.place = std::move(*place);
+  return definition;
+}
+
+Parsed parse_kprobe(const Words& words, diag::Sink& sink) {
+  LineContext line{words, model::EventKind::Kprobe, point_of(words), diag::Location::Kprobe, sink};
+  model::Definition definition = begin_definition(line);
+  const HeadPieces head = cut_head(words[0]);
+  const bool head_good = take_maxactive(line, head.lead.text, definition);
+  auto place = parse_symbol_place(line, definition.point);
+  line.point = definition.point;
+  if (head.name) parse_event_name(line, head.name->text, head.name->begin, diag::kStepName, definition);
+  parse_arguments(line, words.size(), definition);
+  return head_good ? finish(std::move(definition), std::move(place)) : std::nullopt;
+}
+
+Parsed parse_uprobe(const Words& words, diag::Sink& sink) {
+  LineContext line{words, model::EventKind::Uprobe, point_of(words), diag::Location::Uprobe, sink};
+  model::Definition definition = begin_definition(line);
+  auto place = parse_file_place(line, definition.point);
+  line.point = definition.point;
+  // A name is looked for directly behind the letter only: `r10:x` has none.
+  constexpr std::uint32_t kNameColumn = 2;
+  if (words[0].substr(1).starts_with(':')) {
+    parse_event_name(line, words[0].substr(kNameColumn), kNameColumn, diag::kStepName, definition);
+  }
+  parse_arguments(line, words.size(), definition);
+  return finish(std::move(definition), std::move(place));
+}
+
+Parsed parse_eprobe(const Words& words, diag::Sink& sink) {
+  const LineContext line{words, model::EventKind::Eprobe, model::ProbePoint::Entry, diag::Location::Eprobe, sink};
+  model::Definition definition = begin_definition(line);
+  const HeadPieces head = cut_head(words[0]);
+  if (head.name) parse_event_name(line, head.name->text, head.name->begin, diag::kStepHead, definition);
+  auto place = parse_event_place(line);
+  std::size_t end = 2;
+  while (end < words.size() && words[end] != "if") ++end;
+  if (end < words.size()) {
+    definition.filter = words.tail(end + 1);
+    if (end + 1 == words.size()) {
+      line.report({.kind = diag::Kind::NoEpFilter, .word = end + 1, .order = diag::kStepFilter});
+    }
+  }
+  parse_arguments(line, end, definition);
+  return finish(std::move(definition), std::move(place));
+}
+
+// `f:`, `t:` and `w:` of newer kernels.
+bool is_newer_form(std::string_view head) {
+  const bool letter = head[0] == 'f' || head[0] == 't' || head[0] == 'w';
+  return letter && (head.size() == 1 || head[1] == ':' || is_digit(head[1]));
+}
+
+Parsed parse_probe(const Words& words, EventsFile file, diag::Sink& sink) {
+  const char letter = words[0][0];
+  const bool dynamic = file == EventsFile::Dynamic;
+  if (dynamic && is_newer_form(words[0])) {
+    return refuse(words.command(), {diag::Kind::UnsupportedForm, "fprobes, tprobes and watchpoints are newer than 6.1"},
+                  sink);
+  }
+  if (words.size() < 2) return refuse(words.command(), {diag::Kind::BadCommand, "an event needs a place"}, sink);
+  if (dynamic && letter == 'e') return parse_eprobe(words, sink);
+  if (letter != 'p' && letter != 'r') return refuse(words.command(), {diag::Kind::BadCommand, ""}, sink);
+  const bool declined = is_declined_by_kprobes(words[1]);
+  if (file == EventsFile::Kprobe && declined) {
+    return refuse(words.command(), {diag::Kind::BadCommand, "`PATH:OFFSET` belongs into uprobe_events"}, sink);
+  }
+  if (file == EventsFile::Uprobe || declined) {
+    // In dynamic_events kprobes look at the number of instances before they decline.
+    model::Definition probed;
+    const LineContext line{words, model::EventKind::Kprobe, point_of(words), diag::Location::Kprobe, sink};
+    if (dynamic && !take_maxactive(line, cut_head(words[0]).lead.text, probed)) return std::nullopt;
+    if (!is_file_place(words[1])) {
+      return refuse(words.command(), {diag::Kind::BadCommand, "a uprobe's place is `PATH:OFFSET`"}, sink);
+    }
+    return parse_uprobe(words, sink);
+  }
+  return parse_kprobe(words, sink);
+}
+
+}  // namespace
+
+std::optional<model::Statement> parse_line_leniently(std::string_view line, EventsFile file, diag::Sink& sink) {
+  if (line.size() > kMaxLineBytes || line.contains('\0')) {
+    return refuse("", {diag::Kind::LineTooLong, line.contains('\0') ? "the line holds a NUL byte" : ""}, sink);
+  }
+  line = line.substr(0, line.find('#'));
+  if (file == EventsFile::Synthetic) return parse_synthetic_file_line(line, sink);
+  const Words words(line);
+  if (words.size() == 0) return std::nullopt;
+  if (line[0] == '-' || (line[0] == '!' && file == EventsFile::Dynamic)) return parse_deletion(words, sink);
+  if (file == EventsFile::Dynamic && words[0].starts_with("s:")) return parse_synthetic_definition(line, sink);
+  return parse_probe(words, file, sink);
+}
+
+std::optional<model::Statement> parse_line(std::string_view line, EventsFile file, diag::Sink& sink) {
+  const std::size_t before = sink.diagnostics().size();
+  auto statement = parse_line_leniently(line, file, sink);
+  if (sink.diagnostics().size() != before) return std::nullopt;
+  return statement;
+}
+
+}  // namespace kevt::grammar

@@ -1,0 +1,37 @@
+// The parts of the definition parser; parse_definition.cpp names them in order.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "grammar/parse.h"
+#include "grammar/parse_definition_report.h"
+#include "grammar/parse_definition_words.h"
+
+namespace kevt::grammar {
+
+// Fills group and event from `GROUP/EVENT`, which stands at `column` of the first word.
+void parse_event_name(const LineContext& line, std::string_view name, std::uint32_t column, std::uint32_t order,
+                      model::Definition& definition);
+
+// Places are word 1. nullopt: reported.
+std::optional<model::Place> parse_symbol_place(const LineContext& line, model::ProbePoint& point);
+std::optional<model::Place> parse_file_place(const LineContext& line, model::ProbePoint& point);
+std::optional<model::Place> parse_event_place(const LineContext& line);
+
+// Words [2, end) as fetch-args, checked each on its own.
+void parse_arguments(const LineContext& line, std::size_t end, model::Definition& definition);
+
+// Type of an argument; `column` is where the body begins in its word. nullopt: reported.
+struct TypeRequest {
+  std::size_t word;
+  std::size_t argument;
+  std::uint32_t column;
+};
+std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeRequest& request, const BodyPieces& body);
+
+// A line of synthetic_events, or `s:…` of dynamic_events.
+std::optional<model::Statement> parse_synthetic_file_line(std::string_view line, diag::Sink& sink);
+std::optional<model::Statement> parse_synthetic_definition(std::string_view line, diag::Sink& sink);
+
+}  // namespace kevt::grammar

@@ -1,0 +1,163 @@
+// Types of fetch-args: `:s32`, `:string`, `:x8[16]`, `:b3@5/32`.
+//
+// Problem: a type is a name, an array count and, for bitfields, three numbers, each with its own
+// message; and a bitfield's numbers are looked at only after the expression was understood.
+// Idea: brackets first, then the name in one table, the bitfield's inside last, with the steps of
+// diag/definition_order.h telling when.
+//
+//   b3@5/32  ->  Bitfield of 4 bytes, width 3, offset 5
+//
+// Not here: which type goes with which expression (sema).
+// Mirrors find_fetch_type() and traceprobe_parse_probe_arg_body() of kernel/trace/trace_probe.c (6.1).
+#include <algorithm>
+#include <limits>
+
+#include "grammar/parse_definition_limits.h"
+#include "grammar/parse_definition_parts.h"
+
+namespace kevt::grammar {
+namespace {
+
+struct NamedType {
+  std::string_view name;
+  model::TypeKind kind;
+  std::uint8_t bytes;
+};
+
+constexpr std::uint8_t kDataLocBytes = 4;
+
+constexpr NamedType kTypes[] = {
+    {"string", model::TypeKind::String, kDataLocBytes},
+    {"ustring", model::TypeKind::UserString, kDataLocBytes},
+    {"symstr", model::TypeKind::SymbolString, kDataLocBytes},
+    {"u8", model::TypeKind::Unsigned, 1},
+    {"u16", model::TypeKind::Unsigned, 2},
+    {"u32", model::TypeKind::Unsigned, 4},
+    {"u64", model::TypeKind::Unsigned, 8},
+    {"s8", model::TypeKind::Signed, 1},
+    {"s16", model::TypeKind::Signed, 2},
+    {"s32", model::TypeKind::Signed, 4},
+    {"s64", model::TypeKind::Signed, 8},
+    {"x8", model::TypeKind::Hex, 1},
+    {"x16", model::TypeKind::Hex, 2},
+    {"x32", model::TypeKind::Hex, 4},
+    {"x64", model::TypeKind::Hex, 8},
+    {"symbol", model::TypeKind::Symbol, 8},
+};
+
+struct TypeMistake {
+  diag::Kind kind;
+  std::uint32_t column;
+  diag::ArgumentStep step;
+  bool logged = true;
+};
+
+// `[N]`. nullopt: the count is in `items`.
+std::optional<TypeMistake> read_count(const TypePieces& type, std::uint32_t& items) {
+  if (!type.count) return std::nullopt;
+  if (!type.tail) return TypeMistake{diag::Kind::ArrayNoClose, type.count->end, diag::kArgArray};
+  if (!type.tail->text.empty()) return TypeMistake{diag::Kind::BadArraySuffix, type.tail->begin, diag::kArgArray};
+  const Number count = parse_unsigned(type.count->text, kAutoBase);
+  if (count.error != 0 || count.value == 0 || count.value > std::numeric_limits<std::uint32_t>::max()) {
+    return TypeMistake{diag::Kind::BadArrayNum, type.count->begin, diag::kArgArray};
+  }
+  if (count.value > kMaxArrayItems) return TypeMistake{diag::Kind::ArrayTooBig, type.count->begin, diag::kArgArray};
+  items = static_cast<std::uint32_t>(count.value);
+  return std::nullopt;
+}
+
+// The container behind '/', which alone decides whether `b…` is a type at all.
+std::optional<std::uint8_t> container_bytes(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const Number bits = parse_unsigned(name.substr(slash + 1), kAutoBase);
+  if (bits.error != 0) return std::nullopt;
+  for (const std::uint64_t container : {8, 16, 32, 64}) {
+    if (bits.value == container) return static_cast<std::uint8_t>(container / 8);
+  }
+  return std::nullopt;
+}
+
+// `bW@O/…`. False: not a bitfield of its container.
+bool read_bits(std::string_view name, model::TypeSpec& type) {
+  name.remove_prefix(1);
+  const LooseNumber width = parse_leading(name);
+  if (width.value == 0) return false;
+  name.remove_prefix(width.used);
+  if (!name.starts_with('@')) return false;
+  name.remove_prefix(1);
+  const LooseNumber offset = parse_leading(name);
+  if (offset.used == 0) return false;
+  name.remove_prefix(offset.used);
+  if (!name.starts_with('/')) return false;
+  const std::uint64_t container = 8u * type.bytes;
+  if (width.value > container || offset.value > container || width.value + offset.value > container) return false;
+  type.bit_width = static_cast<std::uint8_t>(width.value);
+  type.bit_offset = static_cast<std::uint8_t>(offset.value);
+  return true;
+}
+
+bool find_type(std::string_view name, model::TypeSpec& type) {
+  if (name.starts_with('b')) {
+    const auto bytes = container_bytes(name);
+    if (!bytes) return false;
+    type.kind = model::TypeKind::Bitfield;
+    type.bytes = *bytes;
+    return true;
+  }
+  const auto* found = std::ranges::find(kTypes, name, &NamedType::name);
+  if (found == std::end(kTypes)) return false;
+  type.kind = found->kind;
+  type.bytes = found->bytes;
+  return true;
+}
+
+// $comm and immediate strings are strings whatever is written, and nothing else may be written.
+bool is_text_operand(const LineContext& line, std::string_view operand) {
+  if (line.kind == model::EventKind::Eprobe) return false;
+  return operand == "$comm" || operand == "$COMM" || operand.starts_with("\\\"");
+}
+
+}  // namespace
+
+std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeRequest& request, const BodyPieces& body) {
+  const auto report = [&](const TypeMistake& mistake) {
+    line.report({.kind = mistake.kind,
+                 .word = request.word,
+                 .column = request.column + mistake.column,
+                 .order = diag::argument_order(request.argument, mistake.step),
+                 .logged = mistake.logged});
+  };
+  model::TypeSpec type;
+  if (body.type) {
+    if (const auto mistake = read_count(*body.type, type.array_count)) {
+      report(*mistake);
+      return std::nullopt;
+    }
+    const std::uint32_t base = line.words.begin(request.word) + request.column;
+    const std::uint32_t end = body.type->tail ? body.type->tail->end : body.type->name.end;
+    type.written = true;
+    type.span = {base + body.type->name.begin, base + end};
+    type.text = line.words.command().substr(type.span.begin, type.span.end - type.span.begin);
+  }
+  if (is_text_operand(line, body.operand.text)) {
+    if (type.array_count != 0 || (body.type && body.type->name.text != "string")) {
+      report({diag::Kind::NeedStringType, body.type->name.begin, diag::kArgType, false});
+      return std::nullopt;
+    }
+    type.kind = model::TypeKind::String;
+    type.bytes = kDataLocBytes;
+    return type;
+  }
+  if (!body.type) return type;
+  if (!find_type(body.type->name.text, type)) {
+    report({diag::Kind::BadType, body.type->name.begin, diag::kArgType});
+    return std::nullopt;
+  }
+  if (type.kind == model::TypeKind::Bitfield && !read_bits(body.type->name.text, type)) {
+    report({diag::Kind::BadBitfield, body.type->name.begin, diag::kArgBitfield});
+  }
+  return type;
+}
+
+}  // namespace kevt::grammar

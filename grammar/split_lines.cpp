@@ -1,0 +1,32 @@
+// A write(2), cut into lines.
+//
+// Problem: the kernel executes a write line by line, and which bytes make a line decides what is an
+// error: '#' hides the rest of a line, even inside an expression; a line of 4094 bytes or more and
+// a NUL byte are refused before the line is looked at.
+// Idea: cut first, then remove the comment, except where the line will be refused anyway.
+//
+//   "p vfs_read # a\n\nr vfs_read"  ->  {1, "p vfs_read "} {2, ""} {3, "r vfs_read"}
+//
+// Mirrors trace_parse_run_command() of kernel/trace/trace.c (6.1).
+#include "grammar/parse.h"
+#include "grammar/parse_definition_limits.h"
+
+namespace kevt::grammar {
+
+std::vector<Line> split_lines(std::string_view text) {
+  std::vector<Line> lines;
+  int number = 1;
+  while (!text.empty()) {
+    const std::size_t newline = text.find('\n');
+    std::string_view line = text.substr(0, newline);
+    const bool terminated = newline != std::string_view::npos;
+    const bool refused = line.size() > kMaxLineBytes - (terminated ? 1 : 0) || line.contains('\0');
+    if (!refused) line = line.substr(0, line.find('#'));
+    lines.push_back({.text = line, .number = number++});
+    if (!terminated) break;
+    text.remove_prefix(newline + 1);
+  }
+  return lines;
+}
+
+}  // namespace kevt::grammar
