@@ -1,0 +1,36 @@
+// A filter's text, read as far as it can be.
+//
+// The kernel looks each field up before it reads on, so an unknown field early in the text hides a
+// syntax mistake later in it. Who knows the fields (sema::compile_filter) therefore needs what stands
+// before the mistake; who only wants syntax uses parse_filter of parse.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "compiler/diag/diagnostic.h"
+#include "compiler/model/filter.h"
+
+namespace kevt::grammar {
+
+// One page less its NUL: longer writes are refused without a log entry.
+inline constexpr std::size_t kMaxFilterBytes = 4095;
+
+struct FilterReading {
+  std::optional<model::FilterExpr> tree;             // absent when there is a mistake
+  std::optional<diag::Diagnostic> mistake;           // the first one
+  std::vector<model::FilterPredicate> before;        // whole predicates in front of the mistake, in text order
+  std::optional<model::FilterPredicate> unfinished;  // the one the mistake is in: field, and modifier if any
+};
+
+FilterReading read_filter(std::string_view text);
+
+// The text as the kernel keeps and shows it: up to the first NUL, without blanks at the end.
+std::string_view filter_command(std::string_view text);
+
+// Bytes the kernel's isspace() takes, 0xa0 included.
+bool is_kernel_space(char c);
+
+}  // namespace kevt::grammar

@@ -1,0 +1,121 @@
+// The problem: `x=v` defines a variable, `keys=v` a key, and `onmax($x).save(v)` is an action.
+//
+// The idea: as the kernel does, a part with '=' is sorted by its beginning (what begins with none of the
+// known words is a variable), a part without by the whole word or a handler's beginning.
+//
+//   key=a      → keys "a"        xkeys=a   → var "xkeys=a"        onfoo($x)   → mistake
+//
+// Fields, expressions, modifiers and limits are left to who builds the histogram. Mirrors
+// parse_hist_trigger_attrs(), parse_assignment() and parse_action() of kernel/trace/trace_events_hist.c, 6.1.
+#include "grammar/parse_trigger_hist.h"
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "grammar/kernel_number.h"
+
+namespace kevt::grammar {
+namespace {
+
+using diag::Kind;
+using model::HistPart;
+using model::Span;
+
+struct Prefix {
+  std::string_view written;
+  std::string_view name;
+};
+
+constexpr std::array<Prefix, 9> kAssignments = {{{"key=", "keys"},
+                                                 {"keys=", "keys"},
+                                                 {"val=", "vals"},
+                                                 {"vals=", "vals"},
+                                                 {"values=", "vals"},
+                                                 {"sort=", "sort"},
+                                                 {"name=", "name"},
+                                                 {"clock=", "clock"},
+                                                 {"size=", "size"}}};
+constexpr std::array<Prefix, 4> kWords = {
+    {{"pause", "pause"}, {"cont", "cont"}, {"continue", "cont"}, {"clear", "clear"}}};
+constexpr std::array<Prefix, 3> kHandlers = {{{"onmatch(", "onmatch"}, {"onmax(", "onmax"}, {"onchange(", "onchange"}}};
+
+diag::Diagnostic unlogged(std::string_view command, Span span, std::string detail) {
+  return {.kind = Kind::HistSyntax,
+          .location = diag::Location::Kevtrace,
+          .command = std::string(command),
+          .column = span.begin,
+          .errno_value = EINVAL,
+          .logged = false,
+          .detail = std::move(detail),
+          .notes = {},
+          .fixits = {}};
+}
+
+// The kernel searches its copy of the command for the part, so the caret is at the first like it.
+diag::Diagnostic empty_assignment(std::string_view command, std::string_view part) {
+  diag::Diagnostic diagnostic{.kind = Kind::HistEmptyAssignment,
+                              .location = diag::Location::Hist,
+                              .command = hist_command(command),
+                              .column = 0,
+                              .errno_value = EINVAL,
+                              .detail = {},
+                              .notes = {},
+                              .fixits = {}};
+  const std::size_t found = diagnostic.command.find(part);
+  if (found != std::string::npos) diagnostic.column = static_cast<std::uint32_t>(found);
+  return diagnostic;
+}
+
+// The table has 2^7 to 2^17 entries; the size is rounded up to a power of two.
+bool is_map_size(std::string_view text) {
+  constexpr std::uint64_t kMostThatRoundsTooLow = 64;
+  constexpr std::uint64_t kMost = 131072;
+  const auto size = kernel_unsigned(text);
+  return size && *size > kMostThatRoundsTooLow && *size <= kMost;
+}
+
+std::optional<HistPart> read_assignment(std::string_view command, Span span, diag::Sink& sink) {
+  const std::string_view part = command.substr(span.begin, span.end - span.begin);
+  if (part.find('=') + 1 == part.size()) {
+    sink.report(empty_assignment(command, part));
+    return std::nullopt;
+  }
+  for (const Prefix& known : kAssignments) {
+    if (!part.starts_with(known.written)) continue;
+    const std::string_view value = part.substr(known.written.size());
+    if (known.name == "size" && !is_map_size(value)) {
+      sink.report(unlogged(command, span, "size is a number from 65 to 131072"));
+      return std::nullopt;
+    }
+    return HistPart{std::string(known.name), std::string(value), span};
+  }
+  return HistPart{"var", std::string(part), span};
+}
+
+}  // namespace
+
+std::optional<HistPart> read_hist_part(std::string_view command, Span span, diag::Sink& sink) {
+  const std::string_view part = command.substr(span.begin, span.end - span.begin);
+  if (part.find('=') != std::string_view::npos) return read_assignment(command, span, sink);
+  for (const Prefix& word : kWords) {
+    if (part == word.written) return HistPart{std::string(word.name), {}, span};
+  }
+  for (const Prefix& handler : kHandlers) {
+    if (part.starts_with(handler.written)) return HistPart{std::string(handler.name), std::string(part), span};
+  }
+  sink.report(unlogged(command, span,
+                       "`" + std::string(part) +
+                           "` is no part of a histogram; known: keys= vals= sort= size= name= clock= VAR= pause cont "
+                           "clear onmatch(..) onmax(..) onchange(..)"));
+  return std::nullopt;
+}
+
+std::string hist_command(std::string_view command) {
+  const std::size_t separator = command.find_first_of(": \t");
+  if (separator == std::string_view::npos) return "hist:";
+  const std::size_t rest = command.find_first_not_of(" \t", separator + 1);
+  return "hist:" + std::string(rest == std::string_view::npos ? std::string_view{} : command.substr(rest));
+}
+
+}  // namespace kevt::grammar
