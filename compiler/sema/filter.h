@@ -1,0 +1,27 @@
+// Filters of one event: text or tree → tree bound to the record's fields, with the kernel's mistakes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "compiler/diag/diagnostic.h"
+#include "compiler/model/filter.h"
+#include "compiler/model/record_layout.h"
+
+namespace kevt::sema {
+
+// Parses and binds in the kernel's order: an unknown field wins over a syntax mistake to its right. The
+// first diagnostic reported is the kernel's; further ones, if any, are not `logged`.
+std::optional<model::FilterExpr> compile_filter(std::string_view text, const model::RecordLayout& layout,
+                                                diag::Sink& sink);
+
+// What an event's filter file reads after `mistake` (language.md D4): the text, a caret, the message. The
+// caret never stands right of the text's end, unlike the one in error_log.
+std::string filter_file_text(const diag::Diagnostic& mistake);
+
+// The shortest text that parses to the same tree: `a > 3 && !(b == 1 || c ~ "x*")`. For a bound tree what
+// the user wrote is printed, not what it was bound to.
+std::string print_filter(const model::FilterExpr& filter);
+
+}  // namespace kevt::sema

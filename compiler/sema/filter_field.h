@@ -1,0 +1,24 @@
+// Which field a filter's word names, and how the kernel's filter sees that field.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "compiler/model/filter.h"
+#include "compiler/model/record_layout.h"
+
+namespace kevt::sema {
+
+struct FilterField {
+  model::FilterOperand source = model::FilterOperand::Unbound;
+  std::uint32_t index = 0;  // RecordField only: into RecordLayout::fields
+  bool is_string = false;
+  bool is_signed = false;
+  std::uint32_t bytes = 0;
+};
+
+// The event's own fields, then CPU and COMM, then the common ones.
+std::optional<FilterField> find_filter_field(std::string_view name, const model::RecordLayout& layout);
+
+}  // namespace kevt::sema
