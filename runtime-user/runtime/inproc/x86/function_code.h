@@ -1,0 +1,50 @@
+// FunctionCode: all instructions of one function, decoded in a line from its start.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/addresses.h"
+#include "compiler/target/elf_image.h"
+#include "runtime-user/runtime/inproc/x86/decode.h"
+
+namespace kevt::x86 {
+
+struct PlacedInstruction {
+  ImageAddr address;
+  Instruction in;
+  ImageAddr end() const { return address + in.length; }
+};
+
+class FunctionCode {
+ public:
+  static FunctionCode read(const target::ElfImage& image, const target::FunctionRange& range);
+
+  const target::FunctionRange& range() const { return range_; }
+  const std::vector<PlacedInstruction>& instructions() const { return instructions_; }
+  // Where decoding stopped before the end of the function; nullopt: everything is instructions.
+  std::optional<ImageAddr> undecodable() const { return undecodable_; }
+  // The instruction that covers `address`.
+  const PlacedInstruction* covering(ImageAddr address) const;
+  // An indirect jump inside the function whose targets no table or pointer of the image tells.
+  // Tail calls through pointers are no such jumps.
+  std::optional<ImageAddr> unresolved_jump() const;
+
+ private:
+  bool resolved(std::size_t jump) const;
+  bool resolved_sum(std::size_t sum, std::uint8_t target_register) const;
+  bool loads_address_of_data(std::uint8_t reg) const;
+
+  const target::ElfImage* image_ = nullptr;
+  target::FunctionRange range_;
+  std::vector<PlacedInstruction> instructions_;
+  std::optional<ImageAddr> undecodable_;
+};
+
+// Whether an instruction starts at `address`, as far as the function around it tells. nullopt: no
+// function is known there.
+std::optional<bool> is_instruction_start(const target::ElfImage& image, ImageAddr address);
+
+}  // namespace kevt::x86

@@ -1,0 +1,43 @@
+// JumpTargets: every place of an image that some jump, call, table or pointer may lead to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "common/addresses.h"
+#include "compiler/target/elf_image.h"
+
+namespace kevt::x86 {
+
+enum class TargetSource : std::uint8_t {
+  Branch,     // jmp, jcc or call with a 4-byte distance
+  Address,    // lea or an immediate that names code
+  JumpTable,  // entry of a 4-byte relative table
+  Pointer,    // 8-byte pointer in data
+};
+
+struct JumpTarget {
+  ImageAddr target;
+  ImageAddr source;  // the instruction, the table or the slot
+  TargetSource kind = TargetSource::Branch;
+};
+
+class JumpTargets {
+ public:
+  // Scans every executable byte once, at every offset: what looks like a branch there counts, so
+  // nothing is missed where code and data are mixed (see `Branch` entries as suspicions).
+  static JumpTargets of_image(const target::ElfImage& image);
+  // The same, keeping only what leads into `window`: for a single site.
+  static JumpTargets into_window(const target::ElfImage& image, target::ImageRange window);
+
+  // Those in [begin, end), ascending.
+  std::vector<JumpTarget> within(ImageAddr begin, ImageAddr end) const;
+  std::size_t size() const { return targets_.size(); }
+
+ private:
+  std::vector<JumpTarget> targets_;  // ascending by target
+};
+
+}  // namespace kevt::x86
