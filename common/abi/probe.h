@@ -23,8 +23,8 @@
 enum {
   KEVT_INDEX_BITS = 10,          /* slots of the thread index: 1 << 10 */
   KEVT_MAX_THREADS = 1024,       /* kevt_thread structs per process */
-  KEVT_MAX_SHARDS = 2048,        /* private counter shards per session, all processes together */
-  KEVT_MAX_ROWS = 8192,          /* counter rows: one per event and sink */
+  KEVT_MAX_SHARDS = 1024,        /* counter shards per session, all processes together */
+  KEVT_MAX_ROWS = 16384,         /* counter rows at most: one per event and sink */
   KEVT_RETURN_DEPTH = 256,       /* return instances per thread */
   KEVT_SCRATCH_TEXTS = 8,        /* strings a filter may read */
   KEVT_TEXT_BYTES = 4096,        /* one fetched string with its NUL */
@@ -139,7 +139,8 @@ typedef struct kevt_shared {
   uint64_t rings;
   uint64_t ring_stride;
   uint64_t ring_bytes;      /* power of two */
-  uint64_t counts;          /* kevt_counts[KEVT_MAX_SHARDS][KEVT_MAX_ROWS] */
+  uint64_t counts;          /* KEVT_MAX_SHARDS shards of kevt_counts rows */
+  uint64_t shard_bytes;     /* from one shard to the next */
   uint64_t owners;          /* kevt_shard_owner[KEVT_MAX_SHARDS] */
   uint64_t map;             /* kevt_map_entry[KEVT_MAP_SLOTS] */
   uint64_t code_begin, code_end; /* agent text in the target */

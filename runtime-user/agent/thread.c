@@ -67,7 +67,7 @@ static kevt_thread *enrol(uint64_t tp) {
         return 0;
       }
       thread->shard = (uint32_t)shard;
-      thread->counts = shared->counts + shard * sizeof(kevt_counts) * KEVT_MAX_ROWS;
+      thread->counts = shared->counts + shard * shared->shard_bytes;
       if (thread->pid == 0) thread->depth = 0;
     } else {
       thread->depth = 0;

@@ -1,0 +1,73 @@
+// A bump allocator per window. Detours are not given back one by one: a thread may still be inside
+// one, or a return address on some stack may point into it, long after its probe was removed.
+#include "runtime-user/runtime/inproc/code_arena.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <utility>
+
+#include "common/assert.h"
+
+namespace kevt::inproc {
+
+namespace {
+constexpr std::int64_t kReach = (std::int64_t{1} << 31) - (16 << 20);
+}
+
+Result<CodeArena> CodeArena::create() {
+  CodeArena arena;
+  const std::uint64_t bytes = kWindowBytes * kMaxWindows;
+  arena.fd_ = UniqueFd(memfd_create("kevtrace-code", MFD_CLOEXEC));
+  if (!arena.fd_ || ftruncate(arena.fd_.get(), static_cast<off_t>(bytes)) < 0)
+    return std::unexpected(Error::from_errno("code arena"));
+  void* local = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena.fd_.get(), 0);
+  if (local == MAP_FAILED) return std::unexpected(Error::from_errno("mapping the code arena"));
+  arena.local_ = static_cast<std::uint8_t*>(local);
+  return arena;
+}
+
+CodeArena::CodeArena(CodeArena&& other) noexcept
+    : fd_(std::move(other.fd_)),
+      local_(std::exchange(other.local_, nullptr)),
+      windows_(std::move(other.windows_)) {}
+
+CodeArena::~CodeArena() {
+  if (local_) munmap(local_, kWindowBytes * kMaxWindows);
+}
+
+Result<std::uint32_t> CodeArena::next_window() const {
+  if (windows_.size() == kMaxWindows) return std::unexpected(Error("the code arena is full"));
+  return static_cast<std::uint32_t>(windows_.size());
+}
+
+void CodeArena::add_window(std::uint32_t index, RemoteAddr base) { windows_.push_back({index, base, 0}); }
+
+CodeArena::Window* CodeArena::window_near(RemoteAddr address) {
+  for (Window& window : windows_) {
+    const std::int64_t low = window.base - address;
+    const std::int64_t high = low + static_cast<std::int64_t>(kWindowBytes);
+    if (low > -kReach && high < kReach && window.used + 65536 < kWindowBytes) return &window;
+  }
+  return nullptr;
+}
+
+Result<RemoteAddr> CodeArena::allocate(Window& window, std::uint64_t size) {
+  const std::uint64_t at = (window.used + 15) & ~15ull;
+  if (at + size > kWindowBytes) return std::unexpected(Error("no room in the code arena's window"));
+  window.used = at + size;
+  return window.base + at;
+}
+
+void CodeArena::write(RemoteAddr at, std::span<const std::uint8_t> bytes) {
+  for (const Window& window : windows_) {
+    const std::int64_t offset = at - window.base;
+    if (offset < 0 || static_cast<std::uint64_t>(offset) + bytes.size() > kWindowBytes) continue;
+    std::memcpy(local_ + window.index * kWindowBytes + offset, bytes.data(), bytes.size());
+    return;
+  }
+  KEVT_ASSERT(!"write outside every window");
+}
+
+}  // namespace kevt::inproc

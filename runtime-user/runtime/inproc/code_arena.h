@@ -1,0 +1,51 @@
+// CodeArena: executable memory for targets. One memfd, writable here, read-execute in the target:
+// no page is ever writable and executable in one place. A target maps *windows* of it near the
+// objects it probes, since a jump reaches ±2 GiB.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/addresses.h"
+#include "common/error.h"
+#include "common/unique_fd.h"
+
+namespace kevt::inproc {
+
+class CodeArena {
+ public:
+  static constexpr std::uint64_t kWindowBytes = 4u << 20;
+  static constexpr std::uint32_t kMaxWindows = 64;
+
+  static Result<CodeArena> create();
+  CodeArena(CodeArena&&) noexcept;
+  CodeArena& operator=(CodeArena&&) = delete;
+  ~CodeArena();
+
+  int fd() const { return fd_.get(); }
+
+  // Announces that bytes [index * kWindowBytes, …) of the memfd are mapped at `base`.
+  struct Window {
+    std::uint32_t index = 0;
+    RemoteAddr base;
+    std::uint64_t used = 0;
+  };
+  Result<std::uint32_t> next_window() const;
+  void add_window(std::uint32_t index, RemoteAddr base);
+  // A window all of whose bytes a rel32 at `address` reaches, or nullptr.
+  Window* window_near(RemoteAddr address);
+  const std::vector<Window>& windows() const { return windows_; }
+
+  // Room for `size` bytes, 16-aligned.
+  Result<RemoteAddr> allocate(Window& window, std::uint64_t size);
+  void write(RemoteAddr at, std::span<const std::uint8_t> bytes);
+
+ private:
+  CodeArena() = default;
+  UniqueFd fd_;
+  std::uint8_t* local_ = nullptr;
+  std::vector<Window> windows_;
+};
+
+}  // namespace kevt::inproc

@@ -1,0 +1,73 @@
+// Tracee: a process held by ptrace. Everything that happens to a target while it stands still:
+// reading and writing its memory, system calls on its behalf, letting it run to a place.
+//
+// ptrace belongs to the thread that attached: use a Tracee from one thread only. Destroying it lets the
+// process go.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/addresses.h"
+#include "common/error.h"
+#include "common/unique_fd.h"
+
+namespace kevt::inproc {
+
+class Tracee {
+ public:
+  // Starts `argv` (searched in PATH) and holds it right after exec, before its first instruction.
+  // Error::errno_value is exec's when that failed.
+  static Result<Tracee> spawn(const std::vector<std::string>& argv);
+  Tracee(Tracee&&) noexcept;
+  Tracee& operator=(Tracee&&) = delete;
+  ~Tracee();
+
+  pid_t pid() const { return pid_; }
+
+  // Stops every thread; fails when the process is gone. No-op while stopped.
+  Result<void> stop();
+  // Lets every thread go on, untraced. The process is a plain child again.
+  void release();
+  bool is_stopped() const { return !threads_.empty(); }
+  // wait(2) status once the process has ended. Never blocks.
+  std::optional<int> poll_exit();
+
+  Result<void> read(RemoteAddr at, std::span<std::uint8_t> out) const;
+  Result<void> write(RemoteAddr at, std::span<const std::uint8_t> bytes) const;
+
+  // The following need a stopped process.
+  Result<std::int64_t> syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments);
+  // Calls a function without arguments (an ifunc resolver) and returns rax.
+  Result<std::uint64_t> call(RemoteAddr function);
+  // Lets the process run (it must have one thread) until it executes `at`.
+  Result<void> run_to(RemoteAddr at);
+
+  const std::vector<pid_t>& threads() const { return threads_; }
+  Result<user_regs_struct> registers(pid_t tid) const;
+  Result<void> set_registers(pid_t tid, const user_regs_struct& registers) const;
+
+ private:
+  Tracee() = default;
+  Result<void> hold_thread(pid_t tid);
+  // Continues one thread by `request` until it stops with SIGTRAP; other signals go through.
+  Result<void> resume_until_trap(pid_t tid, int request);
+  Result<RemoteAddr> syscall_instruction();
+  bool note_end(pid_t tid, int status);
+
+  pid_t pid_ = -1;
+  std::vector<pid_t> threads_;  // stopped ones; the first is the thread that works for us
+  std::optional<int> exit_status_;
+  UniqueFd memory_;
+  RemoteAddr syscall_at_;
+  std::vector<int> deferred_signals_;
+};
+
+}  // namespace kevt::inproc

@@ -1,0 +1,75 @@
+// ProbeRuntime: what a runtime is to the engine. It receives CompiledEvents, never the compiler.
+// inproc, bpf and kmod implement it; so does a fake for tests.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/model/compiled_event.h"
+
+namespace kevt::runtime {
+
+// Names one installed event; valid until remove().
+using ProbeHandle = std::uint32_t;
+
+// attempts == recorded + filtered + lost + missed whenever no hit is under way; see
+// docs/architecture.md, "Counting". Each is a counter of its own.
+struct EventCounts {
+  std::uint64_t attempts = 0;
+  std::uint64_t recorded = 0;
+  std::uint64_t filtered = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t missed = 0;
+  std::uint64_t faults = 0;  // numbers that could not be read (stored as 0), over all hits
+};
+
+enum class ArmState : std::uint8_t { Off, Jump, Breakpoint };
+struct ArmStatus {
+  ArmState state = ArmState::Off;
+  std::string reason;  // Breakpoint: why not by a jump
+};
+
+// One record as the event's `format` describes it. `bytes` lives until the callback returns.
+struct Record {
+  ProbeHandle event = 0;
+  std::uint64_t timestamp_ns = 0;  // CLOCK_MONOTONIC
+  std::uint32_t cpu = 0;
+  std::string_view comm;           // of the thread that hit
+  std::span<const std::uint8_t> bytes;
+};
+using RecordSink = std::function<void(const Record&)>;
+
+struct Capabilities {
+  std::string name;           // "inproc"
+  bool sees_misses = true;    // false: profile prints `missed ?`
+  std::vector<std::string> clocks;
+};
+
+class ProbeRuntime {
+ public:
+  virtual ~ProbeRuntime() = default;
+
+  virtual Capabilities capabilities() const = 0;
+
+  // Makes the events of a batch known, disarmed. `ids[i]` is the event id (common_type) of event i.
+  // All or nothing.
+  virtual Result<std::vector<ProbeHandle>> install(const model::CompiledBatch& batch,
+                                                   std::span<const std::uint32_t> ids) = 0;
+  // One batch each: all of them, or an error and none.
+  virtual Result<void> arm(std::span<const ProbeHandle> probes) = 0;
+  virtual Result<void> disarm(std::span<const ProbeHandle> probes) = 0;
+  virtual Result<void> remove(std::span<const ProbeHandle> probes) = 0;
+
+  virtual EventCounts counts(ProbeHandle probe) const = 0;
+  virtual ArmStatus arm_status(ProbeHandle probe) const = 0;
+
+  // Hands out what has been committed, merged by time. Never blocks. Returns the number of records.
+  virtual std::size_t drain(const RecordSink& sink) = 0;
+};
+
+}  // namespace kevt::runtime
