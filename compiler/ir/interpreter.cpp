@@ -1,5 +1,5 @@
 // The reference meaning of fetch IR. One hit: each sink's condition is asked, the record is built for
-// the first that accepts, and a record that is too long is lost everywhere.
+// those that accept, and a record that is too long is lost everywhere.
 //
 // The idea: a table of fetched values, filled on demand. `fetch` walks from the wanted value down its
 // operands to the first that is there, then comes back up; so no input makes it recurse.
@@ -294,8 +294,8 @@ RunResult Run::run() && {
   for (const Sink& sink : program_.sinks) {
     const bool accepts = !sink.condition || holds(*sink.condition);
     result.outcomes.push_back(accepts ? Outcome::Recorded : Outcome::Filtered);
-    if (!accepts || !record_.empty()) continue;
-    record_.resize(program_.fixed_size);
+    if (!accepts) continue;
+    record_.assign(program_.fixed_size, 0);
     put_header();
     for (const Store& store : program_.stores) run_store(store);
   }

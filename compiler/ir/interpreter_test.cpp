@@ -229,6 +229,13 @@ sink 0
   EXPECT_EQ(r.faults, 1u);  // the int8 item; string items print (fault) instead
 }
 
+TEST(Interpreter, EverySinkReadsArraysAnewAndValuesOnce) {
+  const std::string text =
+      "program entry fixed 21\nv0 = imm 0\nv1 = load u1 v0+0\nstore int1 v1 @16\n"
+      "store int2[2] v0+0 @17\nsink 0\nsink 1 when never\nsink 2\n";
+  EXPECT_EQ(run(text, machine()).faults, 1u + 2u + 2u);
+}
+
 TEST(Interpreter, ConditionsFetchOnlyWhatTheyNeed) {
   TestMachine m = machine();
   m.memory = std::string("\x05", 1);

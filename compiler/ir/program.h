@@ -17,7 +17,7 @@
 // up to fixed_size, so every byte of a record is written.
 //
 // *Values* are fetched lazily and at most once: each sink's condition fetches what it reads, in
-// order and with short circuits; the stores run when the first sink accepts. A rejected hit pays
+// order and with short circuits; the stores run for each sink that accepts. A rejected hit pays
 // for the values its filter reads and nothing else. A string that a filter read is the string
 // that is recorded.
 #pragma once
@@ -62,10 +62,10 @@ enum class StoreKind : std::uint8_t {
   TextArray,     // `count` data_loc words of the strings whose addresses lie at `value` + `imm` + 8 * i
 };
 
-// Arrays are read by the store itself: item i is a Load of `bytes` at value + imm + i * bytes,
-// then Bits(shift, width) when width > 0. An unreadable item is 0 and counts one fault; an
-// unreadable string of a TextArray, or one whose address is unreadable, is absent and counts none; a faulted
-// `value` makes every item 0 or absent and counts no further fault.
+// Arrays are read by the store itself, anew for each sink that accepts: item i is a Load of `bytes`
+// at value + imm + i * bytes, then Bits(shift, width) when width > 0. An unreadable item is 0 and
+// counts one fault; an unreadable string of a TextArray, or one whose address is unreadable, is
+// absent and counts none; a faulted `value` makes every item 0 or absent and counts no further fault.
 // Text and TextArray: `bytes` is 4, the data_loc word. Dynamic bytes follow in store order, items in order.
 struct Store {
   StoreKind kind = StoreKind::Integer;
