@@ -1,0 +1,73 @@
+// A world of fixed facts: TargetEnv and EventCatalog for tests and for checking scripts offline.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/target/event_catalog.h"
+#include "compiler/target/target_env.h"
+
+namespace kevt::target {
+
+class FixedTargetEnv : public TargetEnv {
+ public:
+  // A function or data object; names may repeat (then a bare lookup is NotUnique).
+  void add_function(Symbol symbol) { functions_.push_back(std::move(symbol)); }
+  void add_data(Symbol symbol) { data_.push_back(std::move(symbol)); }
+  void add_file(std::string path, FileStatus status) { files_[std::move(path)] = status; }
+  // Byte 0 of `path` lies at `address`.
+  void map_file(std::string path, std::uint64_t address) { mapped_[std::move(path)] = address; }
+  // What probeability() says of one address; all others are Ok.
+  void set_probeability(std::uint64_t address, Probeability answer) { probeability_[address] = answer; }
+  void set_possible_cpus(unsigned cpus) { cpus_ = cpus; }
+
+  std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
+                                                   std::string_view name) const override;
+  std::expected<Symbol, LookupError> find_data(std::string_view name) const override;
+  std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
+                                                             std::uint64_t offset) const override;
+  Probeability probeability(std::uint64_t address) const override;
+  FileStatus file_status(std::string_view path) const override;
+  std::optional<Symbol> symbolize(std::uint64_t address) const override;
+  unsigned possible_cpus() const override { return cpus_; }
+  std::uint32_t max_stack_slots() const override { return 2048; }  // 16 KiB stacks
+
+ private:
+  std::vector<Symbol> functions_;
+  std::vector<Symbol> data_;
+  std::map<std::string, FileStatus, std::less<>> files_;
+  std::map<std::string, std::uint64_t, std::less<>> mapped_;
+  std::map<std::uint64_t, Probeability> probeability_;
+  unsigned cpus_ = 1;
+};
+
+// An environment that knows nothing: every lookup answers NotChecked, so only the text is judged.
+class UncheckedTargetEnv : public TargetEnv {
+ public:
+  std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
+                                                   std::string_view name) const override;
+  std::expected<Symbol, LookupError> find_data(std::string_view name) const override;
+  std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
+                                                             std::uint64_t offset) const override;
+  Probeability probeability(std::uint64_t) const override { return Probeability::NotChecked; }
+  FileStatus file_status(std::string_view) const override { return FileStatus::NotChecked; }
+  std::optional<Symbol> symbolize(std::uint64_t) const override { return std::nullopt; }
+  unsigned possible_cpus() const override { return 1; }
+  std::uint32_t max_stack_slots() const override { return 2048; }
+};
+
+class FixedCatalog : public EventCatalog {
+ public:
+  // Replaces an entry of the same name. Pointers from find() stay good until then.
+  void add(CatalogEntry entry);
+  bool remove(std::string_view group, std::string_view event);
+  const CatalogEntry* find(std::string_view group, std::string_view event) const override;
+  CatalogEntry* find(std::string_view group, std::string_view event);
+
+ private:
+  std::map<std::pair<std::string, std::string>, CatalogEntry> entries_;
+};
+
+}  // namespace kevt::target
