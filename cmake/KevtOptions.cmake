@@ -9,7 +9,7 @@ if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
-set(KEVT_WARNINGS -Wall -Wextra -Wshadow=local -Wno-missing-field-initializers)
+set(KEVT_WARNINGS -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wno-missing-field-initializers)
 
 add_library(kevt_flags INTERFACE)
 set_target_properties(kevt_flags PROPERTIES KEVT_LAYER -1)
