@@ -1,12 +1,13 @@
 /* kevt_bench: measures every variant of a hit, interleaved, in one process; prints JSON.
  *
  *   kevt_bench [--rounds N] [--slice US] [--burst N] [--pause MS] [--chain] [--cpu N] [--kernel]
- *              [--without NAME] [--started NS] [--json FILE]
+ *              [--without NAME] [--json FILE]
  *   kevt_bench --count VARIANT N     exactly N calls and nothing else: for callgrind
  *   kevt_bench --file-offset TWIN    where the twin is in this file: for a kernel uprobe
+ *   kevt_bench --startup NS          prints the time since NS (CLOCK_MONOTONIC), as early as main can
  *
  * The probes are armed from outside: `kevtrace run -e … -- kevt_bench` and uprobe_events; which of the twins
- * carry one is read from their bytes. --started is CLOCK_MONOTONIC when the tracer was started.
+ * carry one is read from their bytes.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -93,9 +94,9 @@ static int check_results(void) {
   return 0;
 }
 
-static void print_json(FILE* out, double startup_ms) {
-  fprintf(out, "{\"v\":1,\"startup_ms\":%.3f,\"limit\":{\"recorded\":%lu,\"dropped\":%lu},\"variants\":{", startup_ms,
-          limit_recorded(), limit_dropped());
+static void print_json(FILE* out) {
+  fprintf(out, "{\"v\":1,\"limit\":{\"recorded\":%lu,\"dropped\":%lu},\"variants\":{", limit_recorded(),
+          limit_dropped());
   const char* comma = "";
   for (int i = 0; i < kVariants; i++) {
     const struct bench_variant* v = &variants[i];
@@ -112,17 +113,16 @@ static void print_json(FILE* out, double startup_ms) {
 struct arguments {
   struct bench_options options;
   const char *json, *count;
-  double started_ns;
 };
 
 static void parse(int argc, char** argv, struct arguments* arguments) {
-  enum { Rounds, Slice, Burst, Pause, Chain, Cpu, Kernel, Without, Started, Json, Count, FileOffset, Serve };
+  enum { Rounds, Slice, Burst, Pause, Chain, Cpu, Kernel, Without, Startup, Json, Count, FileOffset, Serve };
   static const struct option known[] = {
       {"rounds", required_argument, NULL, Rounds},   {"slice", required_argument, NULL, Slice},
       {"burst", required_argument, NULL, Burst},     {"pause", required_argument, NULL, Pause},
       {"chain", no_argument, NULL, Chain},           {"cpu", required_argument, NULL, Cpu},
       {"kernel", no_argument, NULL, Kernel},         {"without", required_argument, NULL, Without},
-      {"started", required_argument, NULL, Started}, {"json", required_argument, NULL, Json},
+      {"startup", required_argument, NULL, Startup}, {"json", required_argument, NULL, Json},
       {"count", required_argument, NULL, Count},     {"file-offset", required_argument, NULL, FileOffset},
       {"serve", no_argument, NULL, Serve},           {0}};
   struct bench_options* options = &arguments->options;
@@ -154,9 +154,9 @@ static void parse(int argc, char** argv, struct arguments* arguments) {
       case Without:
         variant_named(optarg)->is_on = 0;
         break;
-      case Started:
-        arguments->started_ns = atof(optarg);
-        break;
+      case Startup:
+        printf("startup_ms %.3f\n", (bench_now_ns() - atof(optarg)) / 1e6);
+        exit(0);
       case Json:
         arguments->json = optarg;
         break;
@@ -174,7 +174,6 @@ static void parse(int argc, char** argv, struct arguments* arguments) {
 }
 
 int main(int argc, char** argv) {
-  const double begin_ns = bench_now_ns();
   struct arguments arguments = {.options = {.rounds = 51, .slice_us = 400, .burst = 20000, .pause_ms = 0, .cpu = -1},
                                 .json = "-"};
   parse(argc, argv, &arguments);
@@ -193,6 +192,6 @@ int main(int argc, char** argv) {
     perror(arguments.json);
     return 1;
   }
-  print_json(out, arguments.started_ns > 0 ? (begin_ns - arguments.started_ns) / 1e6 : 0);
+  print_json(out);
   return fflush(out) == 0 ? 0 : 1;
 }

@@ -13,11 +13,11 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 
 import contestants
 import instructions
 import report
+import startup
 
 PROBES = [
     ("accepted", "p:accepted work_accepted a=%di:s32 b=%si:s64 s=+0(%dx):string d=%cx:s64", "a >= 0 && b != -5"),
@@ -86,15 +86,12 @@ def one_run(options, scratch, active, cpu):
     command = program
     if active["kevtrace"]:
         command = kevtrace_command(options) + program + ["--pause", str(options.pause)]
-    command += ["--started", str(time.monotonic_ns())]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
         sys.exit(f"bench: `{' '.join(command)}` exited with {done.returncode}:\n{done.stdout[-4000:]}")
     with open(figures, encoding="utf-8") as file:
         result = json.load(file)
     result["accounting"] = accounting(done.stdout)
-    if not active["kevtrace"]:
-        result["startup_ms"] = 0
     return result
 
 
@@ -125,11 +122,14 @@ def main():
     counts = {} if "instructions" in options.without else instructions.per_hit(options.program)
     summary = report.summarize(runs, active, counts)
     summary["checks"] = report.check_counts(runs, active, kernel_hits, lttng_sample)
+    summary["startup"] = startup.measure(options.program, options.kevtrace if active["kevtrace"] else "", PROBES[0][1])
     report.print_table(summary)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"v": 1, "summary": summary, "runs": runs}, file, indent=1)
         say(f"wrote {options.json}")
+    if summary["checks"] or not summary["valid_runs"]:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
