@@ -26,6 +26,7 @@
 #include "common/assert.h"
 #include "grammar/antlr_input.h"
 #include "grammar/parse.h"
+#include "grammar/parse_definition_text.h"
 #include "grammar/parse_filter_balance.h"
 #include "grammar/parse_filter_tree.h"
 
@@ -227,11 +228,9 @@ FilterReading read_balanced(std::string_view text) {
 
 }  // namespace
 
-bool is_kernel_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == static_cast<char>(0xa0); }
-
 std::string_view filter_command(std::string_view text) {
   text = text.substr(0, text.find('\0'));
-  while (!text.empty() && is_kernel_space(text.back())) text.remove_suffix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
 }
 

@@ -30,7 +30,4 @@ FilterReading read_filter(std::string_view text);
 // The text as the kernel keeps and shows it: up to the first NUL, without blanks at the end.
 std::string_view filter_command(std::string_view text);
 
-// Bytes the kernel's isspace() takes, 0xa0 included.
-bool is_kernel_space(char c);
-
 }  // namespace kevt::grammar

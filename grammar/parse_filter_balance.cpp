@@ -12,7 +12,7 @@
 
 #include <vector>
 
-#include "grammar/parse_filter.h"
+#include "grammar/parse_definition_text.h"
 
 namespace kevt::grammar {
 namespace {
@@ -43,7 +43,7 @@ BalanceResult check_balance(std::string_view text) {
       open.pop_back();
     } else if (joins(text, at)) {
       continue;  // the second of the pair, alone or doubled again, is looked at like any other byte
-    } else if (!is_kernel_space(c)) {
+    } else if (!is_blank(c)) {
       has_predicate = true;
     }
   }

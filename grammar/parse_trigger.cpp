@@ -22,8 +22,8 @@
 #include "TriggerLexer.h"
 #include "TriggerParser.h"
 #include "grammar/antlr_input.h"
-#include "grammar/kernel_number.h"
 #include "grammar/parse.h"
+#include "grammar/parse_definition_text.h"
 #include "grammar/parse_filter.h"
 #include "grammar/parse_trigger_hist.h"
 
@@ -69,8 +69,11 @@ Expectation expectation(const antlr4::RuleContext* context) {
       return {Kind::TriggerBadEvent, "SYSTEM:EVENT was expected"};
     case TriggerParser::RuleCount:
       return {Kind::TriggerBadCount, "a number was expected"};
+    case TriggerParser::RuleSeparator:
+    case TriggerParser::RuleTrigger:
+    case TriggerParser::RuleCommand:
     case TriggerParser::RuleSetting:
-      return {Kind::TriggerSyntax, "a count or `if FILTER` was expected"};
+      return {Kind::TriggerSyntax, "parameters or `if FILTER` were expected"};
     case TriggerParser::RuleHistogram:
     case TriggerParser::RulePart:
     case TriggerParser::RulePiece:
@@ -184,8 +187,11 @@ class Reader {
   bool read_count(TriggerParser::CountContext* count) { return count == nullptr || read_number(span_of(count)); }
 
   bool read_number(Span span) {
-    spec_.count = kernel_unsigned(piece(span));
-    if (spec_.count) return true;
+    const Number count = parse_unsigned(piece(span), kAutoBase);
+    if (count.error == 0) {
+      spec_.count = count.value;
+      return true;
+    }
     sink_.report(mistake_at(spec_.command, Kind::TriggerBadCount, span.begin,
                             "`" + std::string(piece(span)) + "` is not a number of 64 bits without sign"));
     return false;
@@ -220,7 +226,7 @@ class Reader {
 
 std::string_view trimmed(std::string_view text) {
   text = filter_command(text);
-  while (!text.empty() && is_kernel_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   return text;
 }
 

@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "grammar/kernel_number.h"
+#include "grammar/parse_definition_text.h"
 
 namespace kevt::grammar {
 namespace {
@@ -71,8 +71,8 @@ diag::Diagnostic empty_assignment(std::string_view command, std::string_view par
 bool is_map_size(std::string_view text) {
   constexpr std::uint64_t kMostThatRoundsTooLow = 64;
   constexpr std::uint64_t kMost = 131072;
-  const auto size = kernel_unsigned(text);
-  return size && *size > kMostThatRoundsTooLow && *size <= kMost;
+  const Number size = parse_unsigned(text, kAutoBase);
+  return size.error == 0 && size.value > kMostThatRoundsTooLow && size.value <= kMost;
 }
 
 std::optional<HistPart> read_assignment(std::string_view command, Span span, diag::Sink& sink) {

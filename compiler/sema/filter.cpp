@@ -18,7 +18,7 @@
 #include "compiler/sema/filter_field.h"
 #include "compiler/sema/filter_glob.h"
 #include "compiler/sema/sema.h"
-#include "grammar/kernel_number.h"
+#include "grammar/parse_definition_text.h"
 #include "grammar/parse_filter.h"
 
 namespace kevt::sema {
@@ -142,10 +142,10 @@ std::uint64_t cut_to_field(std::uint64_t value, const FilterField& field) {
 }
 
 std::optional<std::uint64_t> number_for(std::string_view operand, const FilterField& field) {
-  if (!field.is_signed) return grammar::kernel_unsigned(operand);
-  const auto value = grammar::kernel_signed(operand);
-  if (!value) return std::nullopt;
-  return static_cast<std::uint64_t>(*value);
+  const grammar::Number number = field.is_signed ? grammar::parse_signed(operand, grammar::kAutoBase)
+                                                 : grammar::parse_unsigned(operand, grammar::kAutoBase);
+  if (number.error != 0) return std::nullopt;
+  return number.value;
 }
 
 void Binder::bind_number(FilterPredicate& predicate, const FilterField& field) {

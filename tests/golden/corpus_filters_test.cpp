@@ -1,0 +1,194 @@
+// The problem: filters and triggers must be taken, refused and explained as Debian's 6.1 does.
+//
+// The idea: replay what that kernel answered. Each record of filter.jsonl.gz is a text written to an event's
+// filter file, with errno, the error_log entry and what the file read afterwards; all of them must agree. Of
+// trigger.jsonl.gz only the verdict of one write is asked for: what depends on triggers that exist already, or
+// on a histogram's fields, is the engine's.
+//
+// The folder comes from KEVT_CORPUS; without it nothing is tested here (filters_test.cpp always runs).
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "compiler/sema/filter.h"
+#include "grammar/parse.h"
+#include "grammar/parse_filter.h"
+#include "tests/golden/filter_fixtures.h"
+
+namespace kevt::golden {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kLeastPercent = 99.0;
+
+std::vector<json> read_corpus(const std::string& path) {
+  gzFile file = gzopen(path.c_str(), "rb");
+  EXPECT_NE(file, nullptr) << path;
+  if (file == nullptr) return {};
+  std::string text;
+  char chunk[65536];
+  for (int got = gzread(file, chunk, sizeof chunk); got > 0; got = gzread(file, chunk, sizeof chunk)) {
+    text.append(chunk, static_cast<std::size_t>(got));
+  }
+  gzclose(file);
+  std::vector<json> records;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    records.push_back(json::parse(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return records;
+}
+
+std::optional<std::string> corpus_folder() {
+  const char* folder = std::getenv("KEVT_CORPUS");
+  if (folder == nullptr || *folder == 0) return std::nullopt;
+  return folder;
+}
+
+// errno, error_log entry and read-back, as one text that is compared as a whole.
+struct Answer {
+  std::string verdict;
+  std::string log;
+  std::string file;
+};
+
+Answer kernel_answer(const json& record) {
+  const json& result = record.at("result");
+  Answer answer{result.at("errno"), "", result.at("filter")};
+  if (result.contains("error")) {
+    const json& error = result.at("error");
+    answer.log = fmt::format("{} | {} | {}", error.at("msg").get<std::string>(), error.at("cmd").get<std::string>(),
+                             error.at("caret").is_null() ? -1 : error.at("caret").get<int>());
+  }
+  return answer;
+}
+
+// The filter file read `none` before.
+Answer our_answer(const std::string& text, const model::RecordLayout& layout) {
+  if (text.empty()) return {"", "", "none\n"};  // an empty write(2) does nothing
+  diag::Sink sink;
+  if (sema::compile_filter(text, layout, sink)) {
+    return {"", "", std::string(grammar::filter_command(text)) + "\n"};
+  }
+  const diag::Diagnostic& first = sink.diagnostics().front();
+  Answer answer{errno_name(first.errno_value), "", "none\n"};
+  if (!first.logged) return answer;
+  answer.file = sema::filter_file_text(first);
+  answer.log =
+      fmt::format("{}: error: {} | {} | {}", diag::location_name(first.location), diag::kernel_text(first.kind),
+                  first.command, first.column ? static_cast<int>(*first.column) : -1);
+  return answer;
+}
+
+struct Tally {
+  int seen = 0;
+  int agreed = 0;
+  void add(bool agrees) {
+    ++seen;
+    agreed += agrees ? 1 : 0;
+  }
+  double percent() const { return seen == 0 ? 0.0 : 100.0 * agreed / seen; }
+};
+
+void print_tally(std::string_view what, const Tally& tally) {
+  fmt::print("{:<28} {:>4} of {:>4}  {:.1f} %\n", what, tally.agreed, tally.seen, tally.percent());
+}
+
+TEST(CorpusFilters, AnswersAsTheKernelDoes) {
+  const auto folder = corpus_folder();
+  if (!folder) GTEST_SKIP() << "KEVT_CORPUS is not set: the folder that holds filter.jsonl.gz";
+  Tally verdicts, logs, files;
+  int excluded = 0;
+  for (const json& record : read_corpus(*folder + "/filter.jsonl.gz")) {
+    const model::RecordLayout* layout = fixture_layout(record.at("event").get<std::string>());
+    if (layout == nullptr) {
+      ++excluded;
+      continue;
+    }
+    const std::string text = record.at("text");
+    const Answer kernel = kernel_answer(record);
+    const Answer ours = our_answer(text, *layout);
+    verdicts.add(kernel.verdict == ours.verdict);
+    logs.add(kernel.log == ours.log);
+    files.add(kernel.file == ours.file);
+    if (kernel.verdict != ours.verdict || kernel.log != ours.log || kernel.file != ours.file) {
+      fmt::print("differs: {} {:.200}\n  kernel: {} {:.200}\n  ours:   {} {:.200}\n",
+                 record.at("event").get<std::string>(), record.at("text").dump(), kernel.verdict, kernel.log,
+                 ours.verdict, ours.log);
+    }
+  }
+  print_tally("filter: verdict, errno", verdicts);
+  print_tally("filter: error_log", logs);
+  print_tally("filter: file", files);
+  fmt::print("filter: {} excluded (event not laid out)\n", excluded);
+  EXPECT_GE(verdicts.percent(), kLeastPercent);
+  EXPECT_GE(logs.percent(), kLeastPercent);
+  EXPECT_GE(files.percent(), kLeastPercent);
+}
+
+// ---- triggers -------------------------------------------------------------------------------------
+
+bool is_hist(const std::string& text) {
+  const std::size_t begin = text.starts_with('!') ? 1 : 0;
+  return text.compare(begin, 4, "hist") == 0 && text.size() > begin + 4 &&
+         std::string_view(": \t").find(text[begin + 4]) != std::string_view::npos;
+}
+
+// Errors of state, not of text: the target event, or a trigger that is there or is not.
+std::string state_verdict(const model::TriggerSpec& spec, const json& record) {
+  const bool targets = spec.kind == model::TriggerKind::EnableEvent || spec.kind == model::TriggerKind::DisableEvent ||
+                       spec.kind == model::TriggerKind::EnableHist || spec.kind == model::TriggerKind::DisableHist;
+  if (targets && fixture_layout(spec.target_system + "/" + spec.target_event) == nullptr) return "EINVAL";
+  if (record.at("result").at("errno") == "EEXIST") return "EEXIST";
+  return "";
+}
+
+std::string trigger_verdict(const json& record) {
+  const std::string text = record.at("text");
+  diag::Sink sink;
+  const auto spec = grammar::parse_trigger(text, sink);
+  if (!spec) return errno_name(sink.diagnostics().front().errno_value);
+  const model::RecordLayout* layout = fixture_layout(record.at("event").get<std::string>());
+  const std::string state = state_verdict(*spec, record);
+  if (!state.empty()) return state;
+  if (spec->filter && layout != nullptr && !sema::compile_filter(*spec->filter, *layout, sink)) {
+    return errno_name(sink.diagnostics().front().errno_value);
+  }
+  return "";
+}
+
+TEST(CorpusTriggers, VerdictsAgree) {
+  const auto folder = corpus_folder();
+  if (!folder) GTEST_SKIP() << "KEVT_CORPUS is not set: the folder that holds trigger.jsonl.gz";
+  Tally simple, hist_taken, hist_refused;
+  for (const json& record : read_corpus(*folder + "/trigger.jsonl.gz")) {
+    const std::string kernel = record.at("result").at("errno");
+    const std::string ours = trigger_verdict(record);
+    const bool agrees = kernel == ours;
+    if (!is_hist(record.at("text"))) {
+      simple.add(agrees);
+    } else if (kernel.empty()) {
+      hist_taken.add(agrees);
+    } else {
+      hist_refused.add(agrees);
+      continue;  // most need the fields of the event
+    }
+    if (!agrees) fmt::print("differs: {} kernel `{}` ours `{}`\n", record.at("text").dump(), kernel, ours);
+  }
+  print_tally("trigger: not hist", simple);
+  print_tally("trigger: hist, taken", hist_taken);
+  print_tally("trigger: hist, refused", hist_refused);
+  EXPECT_GE(simple.percent(), kLeastPercent);
+  EXPECT_GE(hist_taken.percent(), kLeastPercent);
+}
+
+}  // namespace
+}  // namespace kevt::golden
