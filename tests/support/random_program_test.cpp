@@ -86,6 +86,32 @@ TEST_F(RandomPrograms, VerifyAndComeBackFromText) {
   });
 }
 
+// Damaged text is refused or means something that comes back the same.
+TEST_F(RandomPrograms, DamagedTextIsRefusedOrConsistent) {
+  int accepted = 0;
+  for_each_program(3000, [&](const ir::Program& program, Random& random) {
+    std::string text = ir::print(program);
+    for (std::uint64_t left = 1 + below(random, 3); left > 0; --left) {
+      const std::size_t at = below(random, text.size());
+      const std::size_t other = below(random, text.size());
+      if (one_in(random, 2))
+        text[at] = text[other];
+      else
+        text.erase(at, one_in(random, 4) ? other % 40 : 1);
+      if (text.empty()) text = "x";
+    }
+    const Result<ir::Program> parsed = ir::parse(text);
+    if (!parsed) return;
+    ++accepted;
+    EXPECT_EQ(ir::verify(*parsed), std::nullopt) << text;
+    const Result<ir::Program> again = ir::parse(ir::print(*parsed));
+    ASSERT_TRUE(again) << text;
+    EXPECT_TRUE(*again == *parsed) << text;
+  });
+  EXPECT_GT(accepted, 50);
+  EXPECT_LT(accepted, 2500);
+}
+
 std::uint32_t word_at(const std::vector<std::uint8_t>& record, std::uint32_t offset) {
   return record[offset] | record[offset + 1] << 8 | record[offset + 2] << 16 |
          static_cast<std::uint32_t>(record[offset + 3]) << 24;
