@@ -114,14 +114,4 @@ std::optional<ImageAddr> FunctionCode::unresolved_jump() const {
   return std::nullopt;
 }
 
-std::optional<bool> is_instruction_start(const ElfImage& image, ImageAddr address) {
-  const std::optional<FunctionRange> range = image.function_containing(address);
-  if (!range) return std::nullopt;
-  const FunctionCode code = FunctionCode::read(image, {range->start, address.value - range->start.value + 1, {}});
-  const PlacedInstruction* found = code.covering(address);
-  // The last instruction may be cut by the shortened range.
-  if (!found) return code.undecodable() == address || range->start == address;
-  return found->address == address;
-}
-
 }  // namespace kevt::x86

@@ -43,8 +43,4 @@ class FunctionCode {
   std::optional<ImageAddr> undecodable_;
 };
 
-// Whether an instruction starts at `address`, as far as the function around it tells. nullopt: no
-// function is known there.
-std::optional<bool> is_instruction_start(const target::ElfImage& image, ImageAddr address);
-
 }  // namespace kevt::x86

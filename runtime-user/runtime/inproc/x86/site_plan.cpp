@@ -20,6 +20,7 @@
 
 #include <algorithm>
 
+#include "compiler/target/instruction_start.h"
 #include "runtime-user/runtime/inproc/x86/relocate.h"
 
 namespace kevt::x86 {
@@ -188,7 +189,7 @@ Verdict SiteCheck::check_target(const JumpTarget& target) const {
     case TargetSource::Branch:
     case TargetSource::Address: {
       // Found at any byte offset: it counts unless it lies across the real instructions.
-      if (is_instruction_start(image_, target.source) == false) return std::nullopt;
+      if (target::is_instruction_start(image_, target.source) == false) return std::nullopt;
       const std::string_view what = target.kind == TargetSource::Branch ? "jump" : "code address taken";
       return fmt::format("a {} at {} lands inside the 5 bytes", what, offset_text(target.source));
     }

@@ -1,0 +1,15 @@
+// Whether an address is the start of an instruction.
+#pragma once
+
+#include <optional>
+
+#include "common/addresses.h"
+#include "compiler/target/elf_image.h"
+
+namespace kevt::target {
+
+// Decodes in a line from the start of the function around `address`. nullopt: no function is known
+// there, so nothing can be said.
+std::optional<bool> is_instruction_start(const ElfImage& image, ImageAddr address);
+
+}  // namespace kevt::target

@@ -1,0 +1,364 @@
+// A process as the compiler sees it: which names are where.
+//
+// /proc/PID/maps gives the loaded files, ElfImage what is in them; an address in the process is an
+// image address plus the file's load bias. Example, `p libc:open`: `libc` matches libc.so.6 at bias
+// 0x7f0012000000, `open` is at 0xf6a40 there, so the probe is at 0x7f00120f6a40.
+// A name without a module must mean one place in everything that is loaded, as a kernel symbol must
+// (NON_UNIQ_SYMBOL); names a file merely imports are no definitions, and aliases at one address are one.
+// Files are opened below /proc/PID/root, so containers work, and compared by what stat says of them,
+// never by the device in maps (overlayfs shows another one there).
+// Not done: the vdso, JIT code, symbols of files that were deleted and are not readable any more.
+#include "compiler/target/process_env.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "compiler/target/instruction_start.h"
+#include "compiler/target/near_misses.h"
+
+namespace kevt::target {
+namespace {
+
+constexpr std::uint32_t kStackSlots = 16384 / 8;  // THREAD_SIZE / word, as in the kernel
+
+struct FileId {
+  dev_t device = 0;
+  ino_t inode = 0;
+  friend bool operator==(const FileId&, const FileId&) = default;
+};
+
+std::optional<FileId> file_id(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return FileId{status.st_dev, status.st_ino};
+}
+
+std::string_view base_name(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// "libc.so.6" → "libc", "libpython3.11.so.1.0" → "libpython3.11".
+std::string_view stem(std::string_view name) {
+  const std::size_t at = name.find(".so");
+  if (at == 0 || at == std::string_view::npos) return name;
+  const std::string_view tail = name.substr(at + 3);
+  return tail.empty() || tail.front() == '.' ? name.substr(0, at) : name;
+}
+
+struct Loaded {
+  LoadedObject object;
+  ProcessModule module;
+  std::string open_path;          // where we can read the file
+  std::optional<FileId> id;       // of open_path
+  bool tried = false;             // to open the image
+  std::optional<ElfImage> image;  // empty after trying: unreadable or not ELF
+
+  bool covers(RemoteAddr address) const {
+    if (!object.ranges.empty()) return object.contains(address);
+    return image && image->file_offset({address.value - module.bias});
+  }
+};
+
+// The file behind a mapping: below the target's root, or the mapping itself where it was deleted.
+std::string readable_path(pid_t pid, const LoadedObject& object) {
+  const std::string rooted = fmt::format("/proc/{}/root{}", pid, object.path);
+  const std::optional<FileId> id = file_id(rooted);
+  if (!object.deleted && id && id->inode == object.inode) return rooted;
+  const Mapping& first = object.ranges.front();
+  const std::string mapped = fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, first.start.value, first.end.value);
+  if (::access(mapped.c_str(), R_OK) == 0) return mapped;
+  return object.deleted ? std::string{} : rooted;
+}
+
+struct Found {
+  Loaded* loaded;
+  ElfSymbol symbol;
+  RemoteAddr address() const { return {symbol.address.value + loaded->module.bias}; }
+};
+
+}  // namespace
+
+struct ProcessEnv::State {
+  pid_t pid = 0;  // 0: files
+  ProcessEnvOptions options;
+  std::vector<Mapping> maps;
+  std::vector<Loaded> objects;
+
+  const ElfImage* image_of(Loaded& loaded) const;
+  std::vector<Loaded*> matching(std::string_view module);
+  Loaded* covering(RemoteAddr address);
+  std::expected<Symbol, LookupError> finish_function(const Found& found, std::string_view name);
+};
+
+const ElfImage* ProcessEnv::State::image_of(Loaded& loaded) const {
+  if (!loaded.tried) {
+    loaded.tried = true;
+    if (auto image = ElfImage::open(loaded.open_path)) {
+      const std::optional<std::uint64_t> bias = load_bias(loaded.object, *image);
+      if (bias) {
+        loaded.module.bias = *bias;
+        loaded.image = std::move(*image);
+      }
+    }
+  }
+  return loaded.image ? &*loaded.image : nullptr;
+}
+
+namespace {
+
+bool module_matches(const Loaded& loaded, std::string_view wanted) {
+  if (wanted.contains('/')) {
+    if (loaded.module.path == wanted) return true;
+    return loaded.id && file_id(std::string(wanted)) == loaded.id;
+  }
+  const std::string_view name = loaded.module.name;
+  return name == wanted || stem(name) == wanted;
+}
+
+Symbol make_symbol(const Loaded& loaded, const ElfSymbol& symbol) {
+  return {.name = std::string(symbol.name),
+          .module = loaded.module.is_program ? std::string{} : loaded.module.name,
+          .address = symbol.address.value + loaded.module.bias,
+          .size = symbol.size};
+}
+
+std::unexpected<LookupError> failure(LookupFailure why, std::vector<std::string> candidates = {}) {
+  return std::unexpected(LookupError{why, std::move(candidates)});
+}
+
+std::string label(const Loaded& loaded, const ElfSymbol& symbol) {
+  std::string text = loaded.module.name + ":" + std::string(symbol.name);
+  if (symbol.versioning == SymbolVersion::Hidden) text += "@" + std::string(symbol.version);
+  return text;
+}
+
+}  // namespace
+
+std::vector<Loaded*> ProcessEnv::State::matching(std::string_view module) {
+  std::vector<Loaded*> found;
+  for (Loaded& loaded : objects) {
+    if (module_matches(loaded, module)) found.push_back(&loaded);
+  }
+  if (!found.empty()) return found;
+  for (Loaded& loaded : objects) {  // sonames need the files, so they come last
+    const ElfImage* image = image_of(loaded);
+    if (image && !image->soname().empty() && (image->soname() == module || stem(image->soname()) == module)) {
+      found.push_back(&loaded);
+    }
+  }
+  return found;
+}
+
+Loaded* ProcessEnv::State::covering(RemoteAddr address) {
+  for (Loaded& loaded : objects) {
+    if (loaded.covers(address)) return image_of(loaded) ? &loaded : nullptr;
+  }
+  return nullptr;
+}
+
+// An indirect function is what its resolver chooses; sizes come from what lies at the final address.
+std::expected<Symbol, LookupError> ProcessEnv::State::finish_function(const Found& found, std::string_view name) {
+  Symbol symbol = make_symbol(*found.loaded, found.symbol);
+  symbol.name = std::string(name.substr(0, name.find('@')));
+  Loaded* home = found.loaded;
+  if (found.symbol.kind == SymbolKind::IFunc) {
+    if (!options.resolve_ifunc) return failure(LookupFailure::NotChecked);
+    const Result<RemoteAddr> chosen = options.resolve_ifunc(found.address());
+    if (!chosen) return failure(LookupFailure::NotFound);
+    home = covering(*chosen);
+    if (!home) return failure(LookupFailure::NotFound);
+    symbol.module = home->module.is_program ? std::string{} : home->module.name;
+    symbol.address = chosen->value;
+    symbol.size = 0;
+  }
+  if (symbol.size != 0) return symbol;
+  const auto range = image_of(*home)->function_containing({symbol.address - home->module.bias});
+  if (range && range->start.value == symbol.address - home->module.bias) symbol.size = range->size;
+  return symbol;
+}
+
+ProcessEnv::ProcessEnv(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ProcessEnv::ProcessEnv(ProcessEnv&&) noexcept = default;
+ProcessEnv& ProcessEnv::operator=(ProcessEnv&&) noexcept = default;
+ProcessEnv::~ProcessEnv() = default;
+
+Result<ProcessEnv> ProcessEnv::of_process(pid_t pid, ProcessEnvOptions options) {
+  auto maps = read_maps(pid);
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  auto state = std::make_unique<State>();
+  state->pid = pid;
+  state->options = std::move(options);
+  state->maps = std::move(*maps);
+  const std::optional<FileId> program = file_id(fmt::format("/proc/{}/exe", pid));
+  for (LoadedObject& object : loaded_objects(state->maps)) {
+    Loaded loaded;
+    loaded.module = {.name = std::string(base_name(object.path)), .path = object.path};
+    loaded.open_path = readable_path(pid, object);
+    loaded.id = file_id(loaded.open_path);
+    loaded.module.is_program = loaded.id && loaded.id == program;
+    loaded.object = std::move(object);
+    state->objects.push_back(std::move(loaded));
+  }
+  return ProcessEnv(std::move(state));
+}
+
+Result<ProcessEnv> ProcessEnv::of_files(const std::vector<std::string>& paths, ProcessEnvOptions options) {
+  auto state = std::make_unique<State>();
+  state->options = std::move(options);
+  for (const std::string& path : paths) {
+    auto image = ElfImage::open(path);
+    if (!image) return std::unexpected(std::move(image.error()));
+    Loaded loaded;
+    loaded.module = {.name = std::string(base_name(path)), .path = path, .is_program = image->is_program()};
+    loaded.open_path = path;
+    loaded.id = file_id(path);
+    loaded.tried = true;
+    loaded.image = std::move(*image);
+    state->objects.push_back(std::move(loaded));
+  }
+  return ProcessEnv(std::move(state));
+}
+
+namespace {
+
+// All candidates in `objects`, one per object and address.
+template <class Find>
+std::vector<Found> collect(const ProcessEnv::State& state, const std::vector<Loaded*>& objects, Find find) {
+  std::vector<Found> found;
+  for (Loaded* loaded : objects) {
+    const ElfImage* image = state.image_of(*loaded);
+    if (!image) continue;
+    for (const ElfSymbol& symbol : find(*image)) found.push_back({loaded, symbol});
+  }
+  return found;
+}
+
+std::vector<std::string> near_misses(const ProcessEnv::State& state, const std::vector<Loaded*>& objects,
+                                     std::string_view name, SymbolKind kind) {
+  NearMisses misses(name);
+  for (Loaded* loaded : objects) {
+    const ElfImage* image = state.image_of(*loaded);
+    if (!image) continue;
+    for (const ElfSymbol& symbol : image->symbols()) {
+      const bool data = symbol.kind == SymbolKind::Object;
+      if (data == (kind == SymbolKind::Object)) misses.consider(symbol.name, loaded->module.name);
+    }
+  }
+  return misses.best();
+}
+
+std::vector<std::string> labels(const std::vector<Found>& found) {
+  std::vector<std::string> texts;
+  for (const Found& one : found) {
+    std::string text = label(*one.loaded, one.symbol);
+    if (std::ranges::find(texts, text) != texts.end()) text += fmt::format(" at {:#x}", one.address().value);
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+std::vector<Loaded*> all_of(std::vector<Loaded>& objects) {
+  std::vector<Loaded*> all;
+  for (Loaded& loaded : objects) all.push_back(&loaded);
+  return all;
+}
+
+}  // namespace
+
+std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::string_view> module,
+                                                             std::string_view name) const {
+  const std::vector<Loaded*> objects = module ? state_->matching(*module) : all_of(state_->objects);
+  if (module && objects.empty()) return failure(LookupFailure::ModuleMissing);
+  const auto found = collect(*state_, objects, [&](const ElfImage& image) { return image.find_functions(name); });
+  if (found.empty()) {
+    return failure(LookupFailure::NotFound, near_misses(*state_, objects, name, SymbolKind::Function));
+  }
+  if (found.size() > 1) return failure(LookupFailure::NotUnique, labels(found));
+  return state_->finish_function(found.front(), name);
+}
+
+std::expected<Symbol, LookupError> ProcessEnv::find_data(std::string_view name) const {
+  std::vector<Loaded*> objects = all_of(state_->objects);
+  if (const std::size_t colon = name.find(':'); colon != std::string_view::npos) {
+    objects = state_->matching(name.substr(0, colon));
+    name = name.substr(colon + 1);
+    if (objects.empty()) return failure(LookupFailure::ModuleMissing);
+  }
+  auto found = collect(*state_, objects, [&](const ElfImage& image) { return image.find_objects(name); });
+  if (found.empty()) {
+    return failure(LookupFailure::NotFound, near_misses(*state_, objects, name, SymbolKind::Object));
+  }
+  const auto program = std::ranges::find_if(found, [](const auto& one) { return one.loaded->module.is_program; });
+  if (program != found.end() && program->symbol.binding != SymbolBinding::Local) found = {*program};
+  if (found.size() > 1) return failure(LookupFailure::NotUnique, labels(found));
+  return make_symbol(*found.front().loaded, found.front().symbol);
+}
+
+std::expected<std::uint64_t, LookupError> ProcessEnv::find_file_offset(std::string_view path,
+                                                                       std::uint64_t offset) const {
+  std::optional<FileId> wanted = file_id(std::string(path));
+  const std::optional<FileId> rooted =
+      state_->pid ? file_id(fmt::format("/proc/{}/root{}", state_->pid, path)) : std::nullopt;
+  for (Loaded& loaded : state_->objects) {
+    const bool same = loaded.module.path == path || (loaded.id && (loaded.id == wanted || loaded.id == rooted));
+    if (!same) continue;
+    const ElfImage* image = state_->image_of(loaded);
+    if (!image) continue;
+    if (const auto address = image->image_addr({offset})) return address->value + loaded.module.bias;
+  }
+  return failure(LookupFailure::NotFound);
+}
+
+std::optional<ProcessEnv::Place> ProcessEnv::place(RemoteAddr address) const {
+  Loaded* loaded = state_->covering(address);
+  if (!loaded) return std::nullopt;
+  return Place{&*loaded->image, &loaded->module, {address.value - loaded->module.bias}};
+}
+
+std::vector<ProcessModule> ProcessEnv::modules() const {
+  std::vector<ProcessModule> all;
+  for (Loaded& loaded : state_->objects) {
+    if (state_->image_of(loaded)) all.push_back(loaded.module);
+  }
+  return all;
+}
+
+Probeability ProcessEnv::probeability(std::uint64_t address) const {
+  if (state_->options.blacklisted && state_->options.blacklisted({address})) return Probeability::Blacklisted;
+  const std::optional<Place> where = place({address});
+  if (!where || !where->image->is_executable(where->address)) return Probeability::NotExecutable;
+  const std::optional<bool> start = is_instruction_start(*where->image, where->address);
+  if (!start) return Probeability::NotChecked;
+  return *start ? Probeability::Ok : Probeability::NotInstructionBoundary;
+}
+
+FileStatus ProcessEnv::file_status(std::string_view path) const {
+  struct stat status {};
+  std::string text(path);
+  if (::stat(text.c_str(), &status) != 0) {
+    text = fmt::format("/proc/{}/root{}", state_->pid, path);
+    if (state_->pid == 0 || ::stat(text.c_str(), &status) != 0) return FileStatus::Missing;
+  }
+  return S_ISREG(status.st_mode) ? FileStatus::Regular : FileStatus::NotRegular;
+}
+
+std::optional<Symbol> ProcessEnv::symbolize(std::uint64_t address) const {
+  Loaded* loaded = state_->covering({address});
+  if (!loaded) return std::nullopt;
+  const auto symbol = loaded->image->symbol_covering({address - loaded->module.bias});
+  if (!symbol) return std::nullopt;
+  return make_symbol(*loaded, *symbol);
+}
+
+unsigned ProcessEnv::possible_cpus() const {
+  const long count = ::sysconf(_SC_NPROCESSORS_CONF);
+  return count > 0 ? static_cast<unsigned>(count) : 1;
+}
+
+std::uint32_t ProcessEnv::max_stack_slots() const { return kStackSlots; }
+
+}  // namespace kevt::target
