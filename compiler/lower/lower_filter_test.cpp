@@ -178,6 +178,17 @@ TEST(LowerFilter, SmallArraysCompareAsOneInteger) {
             "sink 0 when (v7 u& 0 or v8 u& 1 or v9 u& 0 or v10 u& 0)\n");
 }
 
+// "!!!…!a<1" of 4095 bytes.
+TEST(LowerFilter, TheDeepestFilterIsStillAProgram) {
+  FilterExpr filter = integer(kPacked, CompareOp::Less, 1, 4, false);
+  for (int i = 0; i < 4092; ++i) {
+    FilterExpr negated = node(FilterNode::Not, {});
+    negated.children.push_back(std::move(filter));
+    filter = std::move(negated);
+  }
+  EXPECT_TRUE(filtered(std::move(filter)).ends_with(")\n"));
+}
+
 // Memory at 0x1000 is the four bytes of the packed array.
 class ArrayMachine final : public ir::Machine {
  public:
