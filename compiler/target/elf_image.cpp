@@ -267,4 +267,16 @@ std::optional<ImageRange> ElfImage::section_range(ImageAddr address) const {
   return ImageRange{{section->sh_addr}, {section->sh_addr + section->sh_size}};
 }
 
+std::optional<ImageRange> ElfImage::find_section(std::string_view name) const {
+  const Elf64_Shdr* section = state_->find_section(name);
+  if (!section || !(section->sh_flags & SHF_ALLOC)) return std::nullopt;
+  return ImageRange{{section->sh_addr}, {section->sh_addr + section->sh_size}};
+}
+
+bool ElfImage::is_mapped(ImageAddr address) const {
+  return std::ranges::any_of(state_->segments, [&](const Elf64_Phdr& segment) {
+    return address.value >= segment.p_vaddr && address.value - segment.p_vaddr < segment.p_memsz;
+  });
+}
+
 }  // namespace kevt::target

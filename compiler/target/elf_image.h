@@ -93,6 +93,9 @@ class ElfImage {
   // The section that covers `address` ("" when the file has no sections or none covers it).
   std::string_view section_name(ImageAddr address) const;
   std::optional<ImageRange> section_range(ImageAddr address) const;
+  std::optional<ImageRange> find_section(std::string_view name) const;
+  // Inside a segment, the part without file contents (.bss) included.
+  bool is_mapped(ImageAddr address) const;
 
   // All definitions, from .symtab and .dynsym; the same definition in both appears once.
   const std::vector<ElfSymbol>& symbols() const;

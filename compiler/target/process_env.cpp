@@ -59,7 +59,7 @@ struct Loaded {
 
   bool covers(RemoteAddr address) const {
     if (!object.ranges.empty()) return object.contains(address);
-    return image && image->file_offset({address.value - module.bias});
+    return image && image->is_mapped({address.value - module.bias});
   }
 };
 
@@ -156,6 +156,11 @@ std::vector<Loaded*> ProcessEnv::State::matching(std::string_view module) {
 Loaded* ProcessEnv::State::covering(RemoteAddr address) {
   for (Loaded& loaded : objects) {
     if (loaded.covers(address)) return image_of(loaded) ? &loaded : nullptr;
+  }
+  // .bss is mapped without the file, behind the object's own mappings.
+  for (Loaded& loaded : objects) {
+    if (loaded.object.ranges.empty() || address < loaded.object.start() || !image_of(loaded)) continue;
+    if (loaded.image->is_mapped({address.value - loaded.module.bias})) return &loaded;
   }
   return nullptr;
 }

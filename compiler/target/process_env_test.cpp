@@ -13,6 +13,7 @@
 extern "C" {
 __attribute__((noinline, used)) int kevt_env_probe_me(int x) { return x * 5 + 1; }
 int kevt_env_some_data = 7;
+char kevt_env_zeroes[1 << 16];  // .bss: mapped without a file
 // libz defines this too, so the name is not unique once both are loaded.
 __attribute__((noinline, used)) int inflateReset(int x) { return x; }
 }
@@ -101,6 +102,7 @@ TEST_F(ProcessEnvTest, SymbolizesWithTheModule) {
   ASSERT_TRUE(own);
   EXPECT_EQ(own->name, "kevt_env_probe_me");
   EXPECT_EQ(own->module, "");
+  EXPECT_EQ(env_->symbolize(reinterpret_cast<std::uintptr_t>(kevt_env_zeroes) + 0xf000)->name, "kevt_env_zeroes");
   EXPECT_FALSE(env_->symbolize(16));
 }
 

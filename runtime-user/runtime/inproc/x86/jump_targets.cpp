@@ -106,6 +106,23 @@ void Scan::read_table(ImageAddr table, std::uint64_t length) {
   }
 }
 
+// Section `__rseq_cs` lists code that the kernel restarts when the thread is preempted in it, 32 bytes
+// each: version and flags, start (a pointer), length, where to go on (a pointer).
+std::vector<ImageRange> read_restartable(const ElfImage& image) {
+  std::vector<ImageRange> ranges;
+  const std::optional<ImageRange> section = image.find_section("__rseq_cs");
+  if (!section) return ranges;
+  for (const CodePointer& pointer : image.code_pointers()) {
+    if (!section->contains(pointer.slot) || (pointer.slot.value - section->begin.value) % 32 != 8) continue;
+    std::uint64_t length = 0;
+    const auto bytes = image.bytes_at(pointer.slot + 8, sizeof length);
+    if (bytes.size() != sizeof length) continue;
+    std::memcpy(&length, bytes.data(), sizeof length);
+    ranges.push_back({pointer.target, pointer.target + length});
+  }
+  return ranges;
+}
+
 }  // namespace
 
 JumpTargets JumpTargets::of_image(const ElfImage& image) {
@@ -119,6 +136,7 @@ JumpTargets JumpTargets::into_window(const ElfImage& image, ImageRange window) {
   scan.run();
   JumpTargets result;
   result.targets_ = std::move(scan.found());
+  result.restartable_ = read_restartable(image);
   std::ranges::sort(result.targets_, [](const JumpTarget& a, const JumpTarget& b) {
     return a.target != b.target ? a.target < b.target : a.source < b.source;
   });

@@ -34,10 +34,13 @@ class JumpTargets {
 
   // Those in [begin, end), ascending.
   std::vector<JumpTarget> within(ImageAddr begin, ImageAddr end) const;
+  // Restartable sequences (rseq critical sections).
+  const std::vector<target::ImageRange>& restartable() const { return restartable_; }
   std::size_t size() const { return targets_.size(); }
 
  private:
   std::vector<JumpTarget> targets_;  // ascending by target
+  std::vector<target::ImageRange> restartable_;
 };
 
 }  // namespace kevt::x86

@@ -21,9 +21,32 @@
 
 #include <limits>
 
-#include "runtime-user/runtime/inproc/x86/decode.h"
-
 namespace kevt::x86 {
+
+std::optional<std::string_view> immovable(const Instruction& in) {
+  if (in.rip_operand && in.address_size_prefix) return "its operand is relative to EIP";
+  if (in.flow != Flow::Next && in.operand_bits == 16) return "it cuts the instruction pointer to 16 bits";
+  switch (in.flow) {
+    case Flow::Next:
+    case Flow::Return:
+    case Flow::IndirectJump:
+    case Flow::Jump:
+    case Flow::ConditionalJump:
+    case Flow::Call:
+      return std::nullopt;
+    case Flow::IndirectCall:
+      if (!in.has_memory && in.source == kStackPointer) return "it calls through the stack pointer";
+      if (in.has_memory && in.base == kStackPointer && in.displacement < 0)
+        return "it calls through a word below the stack";
+      return std::nullopt;
+    case Flow::Trap:
+      return "it is a trap that reports its own address";
+    case Flow::Other:
+      return "it is a far transfer, a return from the kernel or a transaction";
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 class Mover {
@@ -101,10 +124,8 @@ void Mover::push_return_address(std::uint64_t address) {
 }
 
 Result<void> Mover::move_indirect_call(std::span<const std::uint8_t> bytes, const Instruction& in) {
-  if (!in.has_memory && in.source == kStackPointer) return refuse("it calls through the stack pointer");
   push_return_address(original_of(in.length));
   const bool through_stack = in.has_memory && in.base == kStackPointer;
-  if (through_stack && in.displacement < 0) return refuse("it calls through a word below the stack");
   for (unsigned i = 0; i < in.modrm_offset; ++i) byte(bytes[i]);
   const auto jump_modrm = static_cast<std::uint8_t>((bytes[in.modrm_offset] & 0xc7) | 0x20);  // /2 → /4
   if (through_stack) {  // the push has moved the stack pointer by 8; always 32 bits of displacement
@@ -135,8 +156,7 @@ Result<void> Mover::copy(std::span<const std::uint8_t> bytes, const Instruction&
 
 Result<void> Mover::move(std::span<const std::uint8_t> bytes, const Instruction& in, std::uint64_t offset) {
   offset_ = offset;
-  if (in.rip_operand && in.address_size_prefix) return refuse("its operand is relative to EIP");
-  if (in.flow != Flow::Next && in.operand_bits == 16) return refuse("it cuts the instruction pointer to 16 bits");
+  if (const auto why = immovable(in)) return refuse(*why);
   switch (in.flow) {
     case Flow::Next:
     case Flow::Return:
@@ -152,9 +172,8 @@ Result<void> Mover::move(std::span<const std::uint8_t> bytes, const Instruction&
     case Flow::IndirectCall:
       return move_indirect_call(bytes, in);
     case Flow::Trap:
-      return refuse("it is a trap that reports its own address");
     case Flow::Other:
-      return refuse("it is a far transfer, a return from the kernel or a transaction");
+      break;  // immovable
   }
   return {};
 }

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "common/addresses.h"
 #include "common/error.h"
+#include "runtime-user/runtime/inproc/x86/decode.h"
 
 namespace kevt::x86 {
 
@@ -24,6 +27,9 @@ struct Relocated {
 
 // Bytes that relocating `length` bytes of code needs at most.
 constexpr std::uint64_t max_relocated_size(std::uint64_t length) { return length * 9 + 32; }
+
+// Why an instruction cannot run at another address, whichever it is; nullopt: it can.
+std::optional<std::string_view> immovable(const Instruction& in);
 
 // `original` is whole instructions that stand at `from`. The result, placed at `to`, does what they do
 // at `from`: RIP-relative operands name the same bytes, branches reach their original targets (also

@@ -31,6 +31,7 @@ using target::FunctionRange;
 using target::ImageRange;
 
 constexpr std::uint64_t kShortReach = 130;  // a short jump and its own length
+constexpr std::ptrdiff_t kNeighbours = 16;  // ranges before the function that are looked at
 
 using Verdict = std::optional<std::string>;  // a reason against, or nothing
 
@@ -48,7 +49,8 @@ class SiteCheck {
   Verdict refusal();
   Verdict collect_displaced();
   Verdict check_padding(ImageAddr from) const;
-  Verdict check_movable(unsigned length) const;
+  Verdict check_movable() const;
+  Verdict check_restartable(const JumpTargets& targets) const;
   Verdict check_arrivals() const;
   Verdict check_short_jumps(const FunctionCode& code) const;
   Verdict check_neighbours() const;
@@ -92,15 +94,24 @@ Verdict SiteCheck::refusal() {
     return fmt::format("not at the start of an instruction (the one at {} covers it)", offset_text(at->address));
   }
   displaced_ = {*at};
-  if (auto why = check_movable(at->in.length)) return why;
+  if (auto why = check_movable()) return why;
   return std::nullopt;
 }
 
-Verdict SiteCheck::check_movable(unsigned length) const {
-  const RemoteAddr here{site_.value};
-  const auto moved = relocate(image_.bytes_at(site_, length), here, here + (1 << 20));
-  if (moved) return std::nullopt;
-  return moved.error().message();
+Verdict SiteCheck::check_movable() const {
+  for (const PlacedInstruction& placed : displaced_) {
+    const auto why = immovable(placed.in);
+    if (why) return fmt::format("the instruction at {} cannot be moved: {}", offset_text(placed.address), *why);
+  }
+  return std::nullopt;
+}
+
+Verdict SiteCheck::check_restartable(const JumpTargets& targets) const {
+  for (const ImageRange& range : targets.restartable()) {
+    if (site_ + kJumpLength <= range.begin || site_ >= range.end) continue;
+    return "the address is in a restartable sequence (rseq), which the kernel would abort";
+  }
+  return std::nullopt;
 }
 
 bool ends_flow(const Instruction& in) {
@@ -170,9 +181,9 @@ Verdict SiteCheck::check_neighbours() const {
   const std::vector<FunctionRange>& all = image_.functions();
   auto near = std::ranges::lower_bound(all, code_.range().start, {}, &FunctionRange::start);
   const std::uint64_t low = site_.value > kShortReach ? site_.value - kShortReach : 0;
-  for (auto before = near; before != all.begin();) {
+  for (auto before = near; before != all.begin() && near - before < kNeighbours;) {
     --before;
-    if (before->end().value < low) break;
+    if (before->end().value < low) continue;  // not the end: a longer range may enclose this one
     if (auto why = check_short_jumps(FunctionCode::read(image_, *before))) return why;
   }
   for (; near != all.end() && near->start.value < site_.value + kJumpLength + kShortReach; ++near) {
@@ -222,7 +233,7 @@ Verdict SiteCheck::check_indirect() const {
 
 Verdict SiteCheck::jump_obstacle(const JumpTargets& targets) {
   if (auto why = collect_displaced()) return why;
-  if (auto why = check_movable(displaced_length_)) return why;
+  if (auto why = check_movable()) return why;
   if (auto why = check_arrivals()) return why;
   if (auto why = check_short_jumps(code_)) return why;
   if (auto why = check_neighbours()) return why;
@@ -232,6 +243,7 @@ Verdict SiteCheck::jump_obstacle(const JumpTargets& targets) {
 
 SitePlan SiteCheck::plan(const JumpTargets& targets) {
   if (auto why = refusal()) return refused(std::move(*why));
+  if (auto why = check_restartable(targets)) return refused(std::move(*why));
   if (auto why = jump_obstacle(targets)) {
     const unsigned length = displaced_[0].in.length;
     return {ArmKind::Breakpoint, length, original(length), std::move(*why)};

@@ -133,6 +133,19 @@ x86_table:
 x86_pointers:
   .quad x86_labels + 11
   .text
+
+  begin x86_restartable
+  nop
+  .p2align 3
+  mov $1, %eax                  # +8: the sequence, 10 bytes
+  mov $2, %edx
+  ret
+  finish x86_restartable
+  .section __rseq_cs, "aw"
+  .p2align 5
+  .long 0, 0
+  .quad x86_restartable + 8, 10, x86_plain
+  .text
 )");
 extern "C" {
 void x86_plain();
@@ -234,6 +247,14 @@ TEST_F(SitePlanTest, PointersInData) {
   const SitePlan found = plan("x86_labels", 9);
   EXPECT_EQ(found.kind, ArmKind::Breakpoint);
   EXPECT_THAT(found.reason, testing::MatchesRegex("the pointer at 0x[0-9a-f]+ leads inside the 5 bytes"));
+}
+
+TEST_F(SitePlanTest, RestartableSequencesAreLeftAlone) {
+  EXPECT_EQ(plan("x86_restartable", 0).kind, ArmKind::Jump);
+  EXPECT_EQ(plan("x86_restartable", 8).kind, ArmKind::Refused);
+  const SitePlan inside = plan("x86_restartable", 13);
+  EXPECT_EQ(inside.kind, ArmKind::Refused);
+  EXPECT_THAT(inside.reason, testing::HasSubstr("rseq"));
 }
 
 TEST_F(SitePlanTest, OutsideCode) {
