@@ -46,7 +46,21 @@ FunctionCode FunctionCode::read(const ElfImage& image, const FunctionRange& rang
     code.instructions_.push_back({range.start + at, *in});
     at += in->length;
   }
+  code.summarise();
   return code;
+}
+
+void FunctionCode::summarise() {
+  for (std::size_t i = 0; i < instructions_.size(); ++i) {
+    const PlacedInstruction& placed = instructions_[i];
+    if (placed.in.branch) {
+      const ImageAddr target = placed.address + static_cast<std::uint64_t>(*placed.in.branch);
+      branches_.push_back({target, placed.address, placed.in.flow});
+    }
+    if (placed.in.flow == Flow::IndirectJump && !unresolved_jump_ && !resolved(i)) unresolved_jump_ = placed.address;
+  }
+  std::ranges::stable_sort(branches_, {}, &DirectBranch::target);
+  landing_pads_ = image_->landing_pads(range_);
 }
 
 const PlacedInstruction* FunctionCode::covering(ImageAddr address) const {
@@ -107,11 +121,18 @@ bool FunctionCode::resolved(std::size_t jump) const {
   return first == 0;
 }
 
-std::optional<ImageAddr> FunctionCode::unresolved_jump() const {
-  for (std::size_t i = 0; i < instructions_.size(); ++i) {
-    if (instructions_[i].in.flow == Flow::IndirectJump && !resolved(i)) return instructions_[i].address;
+const FunctionCode& FunctionCodeCache::get(const FunctionRange& range) {
+  const auto same = [&](const FunctionCode& code) {
+    return code.range().start == range.start && code.range().size == range.size;
+  };
+  const auto found = std::ranges::find_if(recent_, same);
+  if (found != recent_.end()) {
+    recent_.splice(recent_.begin(), recent_, found);
+    return recent_.front();
   }
-  return std::nullopt;
+  recent_.push_front(FunctionCode::read(*image_, range));
+  if (recent_.size() > kKept) recent_.pop_back();
+  return recent_.front();
 }
 
 }  // namespace kevt::x86

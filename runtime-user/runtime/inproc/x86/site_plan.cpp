@@ -37,7 +37,8 @@ using Verdict = std::optional<std::string>;  // a reason against, or nothing
 
 class SiteCheck {
  public:
-  SiteCheck(const ElfImage& image, ImageAddr site) : image_(image), site_(site) {}
+  SiteCheck(const ElfImage& image, FunctionCodeCache& functions, ImageAddr site)
+      : image_(image), functions_(functions), site_(site) {}
 
   SitePlan plan(const JumpTargets& targets);
 
@@ -66,15 +67,16 @@ class SiteCheck {
   }
 
   const ElfImage& image_;
+  FunctionCodeCache& functions_;
   ImageAddr site_;
-  FunctionCode code_;
+  const FunctionCode* code_ = nullptr;  // of the function around the site
   std::vector<PlacedInstruction> displaced_;
   unsigned displaced_length_ = 0;
 };
 
 // "+0x1f" inside the function, else the image address.
 std::string SiteCheck::offset_text(ImageAddr address) const {
-  const FunctionRange& range = code_.range();
+  const FunctionRange& range = code_->range();
   if (address < range.start || address >= range.end()) return fmt::format("{:#x}", address.value);
   return fmt::format("+{:#x}", address.value - range.start.value);
 }
@@ -87,9 +89,9 @@ Verdict SiteCheck::refusal() {
   }
   const std::optional<FunctionRange> range = image_.function_containing(site_);
   if (!range) return "no function is known there, so its instructions cannot be told apart";
-  code_ = FunctionCode::read(image_, *range);
-  const PlacedInstruction* at = code_.covering(site_);
-  if (!at) return fmt::format("the bytes at {} are no instruction", offset_text(*code_.undecodable()));
+  code_ = &functions_.get(*range);
+  const PlacedInstruction* at = code_->covering(site_);
+  if (!at) return fmt::format("the bytes at {} are no instruction", offset_text(*code_->undecodable()));
   if (at->address != site_) {
     return fmt::format("not at the start of an instruction (the one at {} covers it)", offset_text(at->address));
   }
@@ -126,11 +128,11 @@ Verdict SiteCheck::collect_displaced() {
     if (last.in.flow == Flow::Call || last.in.flow == Flow::IndirectCall) {
       return fmt::format("the call at {} would return into the 5 bytes", offset_text(last.address));
     }
-    if (last.end() >= code_.range().end()) {
+    if (last.end() >= code_->range().end()) {
       if (!ends_flow(last.in)) return "the function is shorter than the 5 bytes of a jump";
       return check_padding(last.end());
     }
-    const PlacedInstruction* next = code_.covering(last.end());
+    const PlacedInstruction* next = code_->covering(last.end());
     if (!next) return fmt::format("the bytes at {} are no instruction", offset_text(last.end()));
     displaced_.push_back(*next);
     displaced_length_ += next->in.length;
@@ -160,7 +162,7 @@ Verdict SiteCheck::check_arrivals() const {
       return fmt::format("an endbr64 at {} marks a jump target inside the 5 bytes", offset_text(displaced_[i].address));
     }
   }
-  for (const ImageAddr pad : image_.landing_pads(code_.range())) {
+  for (const ImageAddr pad : code_->landing_pads()) {
     if (hits(pad)) return fmt::format("an exception handler starts at {} inside the 5 bytes", offset_text(pad));
   }
   if (hits(image_.entry())) return "the program's entry point lies inside the 5 bytes";
@@ -168,29 +170,24 @@ Verdict SiteCheck::check_arrivals() const {
 }
 
 Verdict SiteCheck::check_short_jumps(const FunctionCode& code) const {
-  for (const PlacedInstruction& placed : code.instructions()) {
-    if (!placed.in.branch) continue;
-    if (!hits(placed.address + static_cast<std::uint64_t>(*placed.in.branch))) continue;
-    const std::string_view what = placed.in.flow == Flow::Call ? "call" : "jump";
-    return fmt::format("a {} at {} lands inside the 5 bytes", what, offset_text(placed.address));
-  }
-  return std::nullopt;
+  const auto first = std::ranges::lower_bound(code.branches(), window().begin, {}, &DirectBranch::target);
+  if (first == code.branches().end() || !hits(first->target)) return std::nullopt;
+  const std::string_view what = first->flow == Flow::Call ? "call" : "jump";
+  return fmt::format("a {} at {} lands inside the 5 bytes", what, offset_text(first->source));
 }
 
 Verdict SiteCheck::check_neighbours() const {
   const std::vector<FunctionRange>& all = image_.functions();
-  auto near = std::ranges::lower_bound(all, code_.range().start, {}, &FunctionRange::start);
+  auto near = std::ranges::lower_bound(all, code_->range().start, {}, &FunctionRange::start);
   const std::uint64_t low = site_.value > kShortReach ? site_.value - kShortReach : 0;
   for (auto before = near; before != all.begin() && near - before < kNeighbours;) {
     --before;
     if (before->end().value < low) continue;  // not the end: a longer range may enclose this one
-    if (auto why = check_short_jumps(FunctionCode::read(image_, *before))) return why;
+    if (auto why = check_short_jumps(functions_.get(*before))) return why;
   }
   for (; near != all.end() && near->start.value < site_.value + kJumpLength + kShortReach; ++near) {
-    if (near->start == code_.range().start) continue;
-    FunctionRange head = *near;  // only its first bytes can reach back that far
-    head.size = std::min(head.size, 2 * kShortReach);
-    if (auto why = check_short_jumps(FunctionCode::read(image_, head))) return why;
+    if (near->start == code_->range().start) continue;
+    if (auto why = check_short_jumps(functions_.get(*near))) return why;
   }
   return std::nullopt;
 }
@@ -220,12 +217,12 @@ Verdict SiteCheck::check_targets(const JumpTargets& targets) const {
 }
 
 Verdict SiteCheck::check_indirect() const {
-  if (code_.range().start == site_) return std::nullopt;
-  if (const auto at = code_.undecodable()) {
+  if (code_->range().start == site_) return std::nullopt;
+  if (const auto at = code_->undecodable()) {
     return fmt::format("the function's bytes at {} are no instructions, so its jumps are not all known",
                        offset_text(*at));
   }
-  if (const auto jump = code_.unresolved_jump()) {
+  if (const auto jump = code_->unresolved_jump()) {
     return fmt::format("the targets of the indirect jump at {} are not known", offset_text(*jump));
   }
   return std::nullopt;
@@ -235,7 +232,7 @@ Verdict SiteCheck::jump_obstacle(const JumpTargets& targets) {
   if (auto why = collect_displaced()) return why;
   if (auto why = check_movable()) return why;
   if (auto why = check_arrivals()) return why;
-  if (auto why = check_short_jumps(code_)) return why;
+  if (auto why = check_short_jumps(*code_)) return why;
   if (auto why = check_neighbours()) return why;
   if (auto why = check_targets(targets)) return why;
   return check_indirect();
@@ -255,12 +252,13 @@ SitePlan SiteCheck::plan(const JumpTargets& targets) {
 
 SitePlan plan_site(const ElfImage& image, ImageAddr site) {
   const JumpTargets targets = JumpTargets::into_window(image, {site, site + kJumpLength});
-  return SiteCheck(image, site).plan(targets);
+  FunctionCodeCache functions(image);
+  return SiteCheck(image, functions, site).plan(targets);
 }
 
 SitePlan SitePlanner::plan(ImageAddr site) {
   if (!targets_) targets_ = JumpTargets::of_image(*image_);
-  return SiteCheck(*image_, site).plan(*targets_);
+  return SiteCheck(*image_, functions_, site).plan(*targets_);
 }
 
 }  // namespace kevt::x86

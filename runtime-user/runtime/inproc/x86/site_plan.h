@@ -39,11 +39,12 @@ SitePlan plan_site(const target::ElfImage& image, ImageAddr site);
 // For many sites of one image: the scan is done once, at the first plan. Keeps a reference to `image`.
 class SitePlanner {
  public:
-  explicit SitePlanner(const target::ElfImage& image) : image_(&image) {}
+  explicit SitePlanner(const target::ElfImage& image) : image_(&image), functions_(image) {}
   SitePlan plan(ImageAddr site);
 
  private:
   const target::ElfImage* image_;
+  FunctionCodeCache functions_;
   std::optional<JumpTargets> targets_;
 };
 
