@@ -8,12 +8,25 @@
 // both, and nothing else runs meanwhile.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <regex.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <functional>
+#include <iomanip>
+#include <locale>
+#include <map>
+#include <span>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 
 #include "compiler/target/process_map.h"
@@ -98,6 +111,62 @@ class Assembler {
   RemoteAddr address_;
 };
 
+struct TextRange {
+  std::uint64_t begin;
+  std::uint64_t size;
+};
+
+struct TextPatch {
+  std::uint8_t* at;
+  std::array<std::uint8_t, kJumpLength> bytes;
+};
+
+long protect(const TextRange& range, long rights) {
+  long result = 10;  // mprotect
+  asm volatile("syscall" : "+a"(result) : "D"(range.begin), "S"(range.size), "d"(rights) : "rcx", "r11", "memory");
+  return result;
+}
+
+// Calls nothing: the library that is being written may be libc.
+bool write_text(std::span<const TextRange> ranges, std::span<const TextPatch> patches) {
+  for (std::size_t i = 0; i != ranges.size(); ++i) {
+    if (protect(ranges.data()[i], PROT_READ | PROT_WRITE) != 0) return false;
+  }
+  const TextPatch* const first = patches.data();
+  const std::size_t count = patches.size();
+  for (std::size_t i = 0; i != count; ++i) {
+    for (unsigned b = 0; b != kJumpLength; ++b) {
+      *const_cast<volatile std::uint8_t*>(first[i].at + b) = first[i].bytes[b];
+    }
+  }
+  for (std::size_t i = 0; i != ranges.size(); ++i) {
+    if (protect(ranges.data()[i], PROT_READ | PROT_EXEC) != 0) return false;
+  }
+  return true;
+}
+
+// Writes the detour of `site`; the result is the jump to it.
+std::optional<TextPatch> build_detour(RemoteAddr counter, RemoteAddr detour, RemoteAddr site, const SitePlan& plan) {
+  Assembler out(reinterpret_cast<std::uint8_t*>(detour.value), detour);
+  out.bytes({0x48, 0x8d, 0x64, 0x24, 0x80});  // lea -128(%rsp),%rsp
+  out.bytes({0x9c, 0x48, 0xff, 0x05});        // pushfq; incq counter(%rip)
+  out.distance(counter);
+  out.bytes({0x9d, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0});  // popfq; lea 128(%rsp),%rsp
+  const auto moved = relocate(std::span(plan.original).first(plan.displaced), site, out.address());
+  if (!moved) {
+    std::fprintf(stderr, "%#lx: %s\n", static_cast<unsigned long>(site.value), moved.error().message().c_str());
+    return std::nullopt;
+  }
+  out.append(moved->code);
+  out.bytes({0xe9});
+  out.distance(site + plan.displaced);
+  TextPatch patch{.at = reinterpret_cast<std::uint8_t*>(site.value), .bytes = {}};
+  Assembler head(patch.bytes.data(), site);
+  head.bytes({0xe9});
+  head.distance(detour);
+  return patch;
+}
+
 // Puts jumps on `chosen`; returns the hit counter, or nullptr when that was not possible.
 std::uint64_t* patch(const Library& library, const std::vector<Chosen>& chosen) {
   const std::uint64_t size = (kPage + chosen.size() * kDetour + kPage - 1) & ~(kPage - 1);
@@ -109,38 +178,21 @@ std::uint64_t* patch(const Library& library, const std::vector<Chosen>& chosen) 
   void* arena = ::mmap(reinterpret_cast<void*>(gap->value), size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   if (arena == MAP_FAILED) return nullptr;
-  auto* counter = static_cast<std::uint64_t*>(arena);
-  for (const target::ImageRange& range : library.image.executable_ranges()) {
-    const std::uint64_t begin = (range.begin.value + library.bias) & ~(kPage - 1);
-    ::mprotect(reinterpret_cast<void*>(begin), range.end.value + library.bias - begin, PROT_READ | PROT_WRITE);
-  }
+  std::vector<TextPatch> patches;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const RemoteAddr site{chosen[i].site.value + library.bias};
-    const RemoteAddr detour = *gap + kPage + i * kDetour;
-    Assembler out(reinterpret_cast<std::uint8_t*>(detour.value), detour);
-    out.bytes({0x48, 0x8d, 0x64, 0x24, 0x80});  // lea -128(%rsp),%rsp
-    out.bytes({0x9c, 0x48, 0xff, 0x05});        // pushfq; incq counter(%rip)
-    out.distance(*gap);
-    out.bytes({0x9d, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0});  // popfq; lea 128(%rsp),%rsp
-    const auto* text = reinterpret_cast<const std::uint8_t*>(site.value);
-    const auto moved = relocate({text, chosen[i].plan.displaced}, site, out.address());
-    if (!moved) {
-      std::fprintf(stderr, "%#lx: %s\n", static_cast<unsigned long>(site.value), moved.error().message().c_str());
-      return nullptr;
-    }
-    out.append(moved->code);
-    out.bytes({0xe9});
-    out.distance(site + chosen[i].plan.displaced);
-    Assembler head(reinterpret_cast<std::uint8_t*>(site.value), site);
-    head.bytes({0xe9});
-    head.distance(detour);
+    const auto jump = build_detour(*gap, *gap + kPage + i * kDetour, site, chosen[i].plan);
+    if (!jump) return nullptr;
+    patches.push_back(*jump);
   }
+  std::vector<TextRange> ranges;
   for (const target::ImageRange& range : library.image.executable_ranges()) {
     const std::uint64_t begin = (range.begin.value + library.bias) & ~(kPage - 1);
-    ::mprotect(reinterpret_cast<void*>(begin), range.end.value + library.bias - begin, PROT_READ | PROT_EXEC);
+    const std::uint64_t end = (range.end.value + library.bias + kPage - 1) & ~(kPage - 1);
+    ranges.push_back({begin, end - begin});
   }
   ::mprotect(reinterpret_cast<void*>(gap->value + kPage), size - kPage, PROT_READ | PROT_EXEC);
-  return counter;
+  return write_text(ranges, patches) ? static_cast<std::uint64_t*>(arena) : nullptr;
 }
 
 struct Outcome {
@@ -278,6 +330,112 @@ TEST(PatchedLibrary, SqliteStillAnswers) {
   });
   ::dlclose(handle);
 }
+
+struct Thrower {
+  explicit Thrower(std::uint64_t& sum) : sum(sum) {}
+  ~Thrower() { ++sum; }
+  std::uint64_t& sum;
+};
+
+std::uint64_t throw_deep(int depth, std::uint64_t& sum) {
+  const Thrower guard(sum);
+  if (depth == 0) throw std::out_of_range("deep");
+  return throw_deep(depth - 1, sum) + 1;
+}
+
+// Exceptions are thrown in and through the library, and caught inside it too (streams).
+TEST(PatchedLibrary, LibstdcxxStillThrows) {
+  expect_same_when_patched("libstdc++.so", [] {
+    std::uint64_t digest = 1;
+    for (int i = 0; i < 50; ++i) {
+      try {
+        throw_deep(i, digest);
+      } catch (const std::exception& error) {
+        digest = mix(digest, error.what(), std::strlen(error.what()));
+      }
+      try {
+        digest += static_cast<std::uint64_t>(std::string("abc").at(static_cast<std::size_t>(i)));
+        digest += static_cast<std::uint64_t>(std::stoi(i % 2 ? "17" : "x"));
+      } catch (const std::logic_error& error) {
+        digest = mix(digest, error.what(), std::strlen(error.what()));
+      }
+      std::stringstream stream;
+      stream.exceptions(i % 3 ? std::ios::failbit : std::ios::goodbit);
+      stream << std::hex << i << ' ' << 3.25 * i << std::boolalpha << true << std::setw(20) << "text";
+      const std::string text = stream.str();
+      digest = mix(digest, text.data(), text.size());
+      int number = 0;
+      try {
+        stream >> number >> number >> number;
+      } catch (const std::ios_base::failure&) {
+        digest += 3;
+      }
+      std::locale::global(std::locale::classic());
+      std::map<std::string, int> words;
+      for (int w = 0; w < 100; ++w) words[std::to_string((w * 7919) % 101)] += w;
+      for (const auto& [word, count] : words) digest = mix(digest, word.data(), word.size()) + count;
+    }
+    return digest;
+  });
+}
+
+std::uint64_t work_of_libc() {
+  std::uint64_t digest = 1;
+  char buffer[512];
+  for (int i = 0; i < 200; ++i) {
+    const int length = std::snprintf(buffer, sizeof buffer, "%d %5.3f %-10s|%08lx %e %c %%", i, i / 3.0, "word",
+                                     static_cast<long>(i) << 20, 1e10 / (i + 1), 'a' + i % 26);
+    digest = mix(digest, buffer, static_cast<std::size_t>(length));
+    digest += std::strlen(buffer) + static_cast<std::uint64_t>(std::strtod(buffer + 2, nullptr) * 8);
+    std::vector<char> block(static_cast<std::size_t>(i * 37 + 1), static_cast<char>(i));
+    std::vector<char> copy(block.size());
+    std::memcpy(copy.data(), block.data(), block.size());
+    std::memmove(copy.data(), copy.data() + copy.size() / 3, copy.size() / 2);
+    digest = mix(digest, copy.data(), copy.size());
+    digest += static_cast<std::uint64_t>(std::memcmp(copy.data(), block.data(), block.size()) == 0);
+  }
+  std::vector<int> numbers;
+  for (int i = 0; i < 2000; ++i) numbers.push_back(i * 7919 % 2003);
+  std::qsort(numbers.data(), numbers.size(), sizeof(int),
+             [](const void* a, const void* b) { return *static_cast<const int*>(a) - *static_cast<const int*>(b); });
+  digest = mix(digest, numbers.data(), numbers.size() * sizeof(int));
+  std::jmp_buf environment;
+  volatile int jumps = 0;
+  if (setjmp(environment) < 3) {
+    jumps = jumps + 1;
+    std::longjmp(environment, jumps);
+  }
+  digest += static_cast<std::uint64_t>(jumps);
+  pthread_t thread;
+  pthread_create(
+      &thread, nullptr,
+      [](void* sum) -> void* {
+        *static_cast<std::uint64_t*>(sum) += 77;
+        return nullptr;
+      },
+      &digest);
+  pthread_join(thread, nullptr);
+  regex_t pattern;
+  regmatch_t match[2];
+  regcomp(&pattern, "q([a-z]+)k.*(fox|dog)", REG_EXTENDED);
+  digest += static_cast<std::uint64_t>(regexec(&pattern, "the quick brown fox", 2, match, 0) + match[1].rm_eo);
+  regfree(&pattern);
+  if (FILE* pipe = ::popen("printf 'from a shell %d' 42", "r")) {
+    const std::size_t got = std::fread(buffer, 1, sizeof buffer, pipe);
+    digest = mix(digest, buffer, got) + static_cast<std::uint64_t>(::pclose(pipe));
+  }
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(5);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  std::time_t when = 86400 * 1000;
+  std::tm parts{};
+  ::gmtime_r(&when, &parts);
+  digest = mix(digest, buffer, std::strftime(buffer, sizeof buffer, "%A %d %B %Y %j", &parts));
+  return digest + static_cast<std::uint64_t>(WEXITSTATUS(status));
+}
+
+TEST(PatchedLibrary, LibcStillRuns) { expect_same_when_patched("libc.so", work_of_libc); }
 
 }  // namespace
 }  // namespace kevt::x86
