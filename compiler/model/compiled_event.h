@@ -22,6 +22,8 @@ struct SlotSource {
   SlotKind kind = SlotKind::SymbolAddress;
   std::string name;
   std::int64_t addend = 0;
+  std::uint64_t address = 0;  // in the target, addend included; filled before install
+  friend bool operator==(const SlotSource&, const SlotSource&) = default;
 };
 
 // A load that may fault: when the instruction at `fault` faults, continue at `fixup`.
@@ -39,13 +41,13 @@ struct NativeImage {
 struct CompiledEvent {
   Definition definition;
   RecordLayout layout;
-  std::string format;   // the `format` file, with "ID: %u" still to be filled in (layout::with_id)
   std::string listing;  // canonical line of dynamic_events
   std::vector<SlotSource> slots;
   std::uint64_t function_address = 0;  // of the probed symbol or address, 0 when not resolved
   std::uint64_t place_address = 0;     // function_address + offset
   std::uint32_t entry = 0;           // offset of the extractor in the image
   std::uint32_t code_size = 0;       // bytes of the extractor
+  std::uint32_t sinks = 1;           // instances the extractor records into
   std::uint32_t register_reads = 0;  // bit i: 8-byte word i of kevt_registers must be saved for the extractor
 };
 

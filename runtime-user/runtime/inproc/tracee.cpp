@@ -280,6 +280,8 @@ Result<std::uint64_t> Tracee::call(RemoteAddr function) {
   return after->rax;
 }
 
+Result<void> Tracee::step() { return resume_until_trap(threads_.front(), PTRACE_SINGLESTEP); }
+
 Result<void> Tracee::run_to(RemoteAddr at) {
   const pid_t tid = threads_.front();
   std::uint8_t original = 0;

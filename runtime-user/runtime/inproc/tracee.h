@@ -47,6 +47,8 @@ class Tracee {
   Result<std::int64_t> syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments);
   // Calls a function without arguments (an ifunc resolver) and returns rax.
   Result<std::uint64_t> call(RemoteAddr function);
+  // Executes one instruction of the thread that works for us.
+  Result<void> step();
   // Lets the process run (it must have one thread) until it executes `at`.
   Result<void> run_to(RemoteAddr at);
 

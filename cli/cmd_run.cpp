@@ -1,0 +1,248 @@
+// kevtrace run: define → start CMD → record → remove.
+//
+// CMD is started first and held before its first instruction: its libraries are then where they
+// will be, so definitions are checked against the real thing. A mistake ends it right there,
+// without having run. Trace lines go to standard output (or -o), everything else to standard error.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <bit>
+#include <chrono>
+
+#include "cli/commands.h"
+#include "cli/exit_status.h"
+#include "cli/report.h"
+#include "cli/run_output.h"
+#include "compiler/layout/layout.h"
+#include "compiler/target/process_env.h"
+#include "runtime-user/engine/engine.h"
+#include "runtime-user/engine/trace_printer.h"
+#include "runtime-user/runtime/inproc/inproc_runtime.h"
+
+namespace kevt::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::atomic<int> interrupts = 0;  // Ctrl-C: the first stops, the second aborts
+
+void on_interrupt(int) {
+  if (++interrupts > 1) _exit(kSignalBase + SIGINT);
+}
+
+void catch_signals() {
+  struct sigaction action = {};
+  action.sa_handler = on_interrupt;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+int status_of(int wait_status) {
+  if (WIFSIGNALED(wait_status)) return kSignalBase + WTERMSIG(wait_status);
+  return WEXITSTATUS(wait_status);
+}
+
+class Run {
+ public:
+  Run(const RunOptions& options, const GlobalOptions& global) : options_(options), report_(global) {}
+  int go();
+
+ private:
+  std::optional<int> start();   // an exit status when it failed
+  std::optional<int> define();
+  void record();
+  void finish();
+  void take_records();
+  void stop_tracing();
+  bool limit_reached() const;
+  void print_summary() const;
+  int exit_status() const;
+
+  const RunOptions& options_;
+  Reporter report_;
+  std::optional<RunOutput> output_;
+  std::vector<Source> definitions_;
+  std::vector<Source> filters_;
+  std::unique_ptr<inproc::InprocRuntime> runtime_;
+  std::optional<target::ProcessEnv> env_;
+  std::optional<engine::Engine> engine_;
+  std::optional<engine::TracePrinter> printer_;
+  std::optional<int> wait_status_;
+  std::uint64_t printed_ = 0;
+  Clock::time_point started_;
+  bool tracing_ = false;
+  bool output_failed_ = false;
+  bool stop_failed_ = false;
+};
+
+std::optional<int> Run::start() {
+  auto output = RunOutput::open(options_.output);
+  if (!output) {
+    report_.error(output.error());
+    return kFailed;
+  }
+  output_ = std::move(*output);
+  inproc::SessionOptions session;
+  session.ring_bytes = std::bit_ceil(options_.buffer_kb * 1024);
+  session.rows = static_cast<std::uint32_t>(std::max<std::size_t>(64, std::bit_ceil(definitions_.size())));
+  auto runtime = inproc::InprocRuntime::launch(options_.command, session);
+  if (!runtime) {
+    report_.error(runtime.error());
+    const int why = runtime.error().errno_value();
+    if (why == ENOENT) return kNotFound;
+    if (why == EACCES || why == ENOEXEC || why == EISDIR) return kNotExecutable;
+    return why == EPERM ? kMissing : kOurFailure;
+  }
+  runtime_ = std::move(*runtime);
+  target::ProcessEnvOptions env;
+  env.resolve_ifunc = [this](RemoteAddr resolver) { return runtime_->resolve_indirect(resolver); };
+  auto made = target::ProcessEnv::of_process(runtime_->pid(), std::move(env));
+  if (!made) {
+    report_.error(made.error());
+    return kOurFailure;
+  }
+  env_ = std::move(*made);
+  engine_.emplace(*runtime_, *env_);
+  printer_.emplace(*engine_, *env_);
+  return std::nullopt;
+}
+
+std::optional<int> Run::define() {
+  std::vector<std::string> definitions;
+  for (const Source& source : definitions_) definitions.push_back(source.text);
+  std::vector<engine::EventFilter> filters;
+  for (std::size_t i = 0; i < options_.filters.size(); ++i) {
+    filters.push_back(split_filter(options_.filters[i]));
+    filters_.push_back({filters.back().text, fmt::format("<filter {}>", i + 1), 1});
+  }
+  std::vector<engine::Problem> problems;
+  auto defined = engine_->define(definitions, filters, problems);
+  if (!defined) {
+    report_.error(defined.error());
+    return kFailed;
+  }
+  if (!*defined) {
+    report_.problems(problems, definitions_, filters_);
+    return kNotCompiled;
+  }
+  if (auto armed = engine_->enable_all(); !armed) {
+    report_.error(armed.error());
+    return kFailed;
+  }
+  std::string how;
+  for (const engine::Event& event : engine_->events())
+    for (runtime::ProbeHandle probe : event.probes) {
+      const runtime::ArmStatus status = runtime_->arm_status(probe);
+      how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name,
+                         status.state == runtime::ArmState::Jump ? "jump" : "int3 (" + status.reason + ")");
+    }
+  report_.status(fmt::format("runtime=inproc pid={} {}", runtime_->pid(), how));
+  return std::nullopt;
+}
+
+void Run::take_records() {
+  runtime_->drain([&](const runtime::Record& record) {
+    if (options_.events && printed_ >= *options_.events) return;
+    ++printed_;
+    printer_->print(record, output_->buffer());
+  });
+  if (output_failed_) {
+    output_->buffer().clear();
+    return;
+  }
+  if (auto written = output_->flush(); !written) {
+    output_failed_ = true;
+    report_.error(written.error());
+  }
+}
+
+bool Run::limit_reached() const {
+  if (interrupts || output_failed_) return true;
+  if (options_.events && printed_ >= *options_.events) return true;
+  return options_.seconds && std::chrono::duration<double>(Clock::now() - started_).count() >= *options_.seconds;
+}
+
+void Run::stop_tracing() {
+  tracing_ = false;
+  if (auto detached = runtime_->detach(); !detached && !runtime_->poll_exit()) {
+    stop_failed_ = true;
+    report_.error(std::move(detached.error()).while_doing("removing the probes"));
+  }
+}
+
+void Run::record() {
+  tracing_ = true;
+  started_ = Clock::now();
+  runtime_->go();
+  timespec pause = {0, 1'000'000};
+  while (!(wait_status_ = runtime_->poll_exit())) {
+    take_records();
+    if (tracing_ && limit_reached()) stop_tracing();
+    nanosleep(&pause, nullptr);
+  }
+}
+
+void Run::finish() {
+  runtime_->settle();
+  take_records();
+}
+
+void Run::print_summary() const {
+  for (const engine::Event& event : engine_->events()) {
+    const runtime::EventCounts c = engine_->counts(event);
+    fmt::print(stderr, "{}", layout::profile_line(event.name, c.attempts - c.missed, c.missed));
+  }
+  for (const engine::Event& event : engine_->events()) {
+    const runtime::EventCounts c = engine_->counts(event);
+    fmt::print(stderr, "{}", engine::accounting_line(event, c));
+    if (c.faults) fmt::print(stderr, "{}: {} numbers could not be read and are recorded as 0\n", event.name, c.faults);
+  }
+}
+
+int Run::exit_status() const {
+  if (output_failed_ || stop_failed_) return kFailed;
+  for (const engine::Event& event : engine_->events()) {
+    const runtime::EventCounts c = engine_->counts(event);
+    for (const std::string& what : options_.fail_on)
+      if ((what == "lost" && c.lost) || (what == "missed" && c.missed)) return kDataLost;
+  }
+  return status_of(*wait_status_);
+}
+
+int Run::go() {
+  auto definitions = collect_definitions(options_.definitions, options_.definition_files);
+  if (!definitions) {
+    report_.error(definitions.error());
+    return kUsage;
+  }
+  definitions_ = std::move(*definitions);
+  if (definitions_.empty()) {
+    report_.error("no event is defined; give -e DEF or -p FILE");
+    return kUsage;
+  }
+  if (options_.runtime == "bpf" || options_.runtime == "kmod") {
+    report_.error("the " + options_.runtime + " runtime is not there yet; --runtime=inproc traces a program");
+    return kMissing;
+  }
+  if (auto failed = start()) return *failed;
+  if (auto failed = define()) {
+    kill(runtime_->pid(), SIGKILL);  // held since its start: nothing of it has run
+    return *failed;
+  }
+  catch_signals();
+  record();
+  finish();
+  print_summary();
+  return exit_status();
+}
+
+}  // namespace
+
+int run(const RunOptions& options, const GlobalOptions& global) { return Run(options, global).go(); }
+
+}  // namespace kevt::cli

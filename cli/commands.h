@@ -1,0 +1,14 @@
+// The verbs. Each returns the exit status.
+#pragma once
+
+#include "cli/options.h"
+
+namespace kevt::cli {
+
+int run(const RunOptions& options, const GlobalOptions& global);
+int check(const CheckOptions& options, const GlobalOptions& global);
+int explain(const ExplainOptions& options, const GlobalOptions& global);
+int list(const ListOptions& options, const GlobalOptions& global);
+int doctor(const DoctorOptions& options, const GlobalOptions& global);
+
+}  // namespace kevt::cli

@@ -1,0 +1,23 @@
+// kevtrace: reads the command line and calls the verb. Verbs live in cmd_<verb>.cpp.
+#include "cli/commands.h"
+#include "cli/options.h"
+
+namespace kevt::cli {
+namespace {
+
+struct Call {
+  const GlobalOptions& global;
+  int operator()(const RunOptions& options) const { return run(options, global); }
+  int operator()(const CheckOptions& options) const { return check(options, global); }
+  int operator()(const ExplainOptions& options) const { return explain(options, global); }
+  int operator()(const ListOptions& options) const { return list(options, global); }
+  int operator()(const DoctorOptions& options) const { return doctor(options, global); }
+};
+
+}  // namespace
+}  // namespace kevt::cli
+
+int main(int argc, char** argv) {
+  const kevt::cli::CommandLine line = kevt::cli::parse_command_line(argc, argv);
+  return std::visit(kevt::cli::Call{line.global}, line.verb);
+}

@@ -1,0 +1,65 @@
+// What the command line asks for, as plain data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace kevt::cli {
+
+enum class When : std::uint8_t { Auto, Always, Never };
+enum class Format : std::uint8_t { Text, Kernel };
+
+struct GlobalOptions {
+  When color = When::Auto;
+  Format diagnostics = Format::Text;
+  int quiet = 0;
+};
+
+struct RunOptions {
+  std::vector<std::string> definitions;
+  std::vector<std::string> definition_files;
+  std::vector<std::string> filters;  // EVENT:EXPRESSION
+  std::optional<double> seconds;
+  std::optional<std::uint64_t> events;
+  std::string output;        // empty or "-": standard output
+  std::uint64_t buffer_kb = 4096;  // per CPU
+  std::vector<std::string> fail_on;  // "lost", "missed"
+  std::string runtime = "auto";
+  std::vector<std::string> command;
+};
+
+struct CheckOptions {
+  std::vector<std::string> files;  // "-": standard input
+  std::vector<std::string> definitions;
+  std::vector<std::string> filters;
+};
+
+struct ExplainOptions {
+  std::vector<std::string> definitions;
+  std::vector<std::string> filters;
+  std::vector<std::string> command;  // program and arguments; only the program's libraries are looked at
+};
+
+struct ListOptions {
+  enum class What : std::uint8_t { Functions, Events, Registers, Types } what = What::Functions;
+  std::string pattern = "*";
+  std::vector<std::string> files;
+  bool verbose = false;
+};
+
+struct DoctorOptions {};
+
+using Verb = std::variant<RunOptions, CheckOptions, ExplainOptions, ListOptions, DoctorOptions>;
+
+struct CommandLine {
+  GlobalOptions global;
+  Verb verb;
+};
+
+// Exits by itself for --help, --version and mistakes (status 2).
+CommandLine parse_command_line(int argc, char** argv);
+
+}  // namespace kevt::cli

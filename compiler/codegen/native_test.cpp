@@ -1,0 +1,45 @@
+// Native code against the interpreter on hand-picked programs is in tests/differential.
+#include <gtest/gtest.h>
+
+#include "compiler/codegen/native.h"
+
+namespace kevt::codegen {
+namespace {
+
+ir::Program one_register() {
+  ir::Program program;
+  program.values = {{.op = ir::Op::Register, .imm = 14 * 8}};
+  program.stores = {{.value = 0, .offset = 16, .bytes = 8}};
+  program.sinks = {{}};
+  program.fixed_size = 24;
+  return program;
+}
+
+TEST(Native, OneFunctionPerInput) {
+  const ir::Program a = one_register(), b = one_register();
+  const NativeInput inputs[] = {{"a", &a}, {"b", &b}};
+  auto out = compile_native(inputs, KeepIr::Yes);
+  ASSERT_TRUE(out) << out.error().message();
+  ASSERT_EQ(out->functions.size(), 2u);
+  EXPECT_GT(out->functions[0].size, 0u);
+  EXPECT_NE(out->functions[0].entry, out->functions[1].entry);
+  EXPECT_NE(out->llvm_ir.find("define"), std::string::npos);
+}
+
+TEST(Native, FaultEntriesPointIntoTheCode) {
+  ir::Program program = one_register();
+  program.values.push_back({.op = ir::Op::Load, .a = 0, .imm = 8, .bytes = 4});
+  program.stores[0].value = 1;
+  const NativeInput inputs[] = {{"load", &program}};
+  auto out = compile_native(inputs, KeepIr::No);
+  ASSERT_TRUE(out) << out.error().message();
+  ASSERT_EQ(out->image.faults.size(), 1u);
+  EXPECT_LT(out->image.faults[0].fault, out->image.bytes.size());
+  EXPECT_LT(out->image.faults[0].fixup, out->image.bytes.size());
+  EXPECT_NE(out->image.faults[0].fault, out->image.faults[0].fixup);
+}
+
+TEST(Native, ReadsTheRegistersOfItsProgram) { EXPECT_EQ(registers_read(one_register()), 1u << 14); }
+
+}  // namespace
+}  // namespace kevt::codegen

@@ -1,0 +1,130 @@
+// The whole compiler on one page. Read it from top to bottom: each line is a stage, and each stage
+// is a folder.
+#include "compiler/pipeline/compile.h"
+
+#include "common/assert.h"
+#include "compiler/codegen/native.h"
+#include "compiler/ir/verify.h"
+#include "compiler/layout/layout.h"
+#include "compiler/lower/lower.h"
+#include "compiler/sema/sema.h"
+#include "grammar/parse.h"
+
+namespace kevt::pipeline {
+
+namespace {
+
+// Forms that are right but that no runtime runs yet. They are refused here, never silently accepted.
+bool can_run(const model::Definition& definition, diag::Sink& sink) {
+  if (lower::lowerable(definition)) return true;
+  sink.report({.kind = diag::Kind::NotSupportedByRuntime,
+               .location = diag::Location::Kevtrace,
+               .command = definition.command,
+               .column = 0,
+               .errno_value = 95 /* EOPNOTSUPP */,
+               .detail = "only `p` and `r` probes run so far",
+               .notes = {},
+               .fixits = {}});
+  return false;
+}
+
+// Addresses that the code reads from its data block: known now, not when it was compiled.
+Result<void> resolve_slots(model::CompiledEvent& event, const target::TargetEnv& env) {
+  for (model::SlotSource& slot : event.slots) {
+    const bool is_symbol = slot.kind == model::SlotKind::SymbolAddress;
+    if (is_symbol) {
+      auto symbol = env.find_data(slot.name);
+      if (!symbol) return std::unexpected(Error("data symbol `" + slot.name + "` is not found"));
+      slot.address = symbol->address + static_cast<std::uint64_t>(slot.addend);
+    } else {
+      auto address = env.find_file_offset(slot.name, static_cast<std::uint64_t>(slot.addend));
+      if (!address) return std::unexpected(Error("the file offset is not mapped: " + slot.name));
+      slot.address = *address;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<CheckedEvent> check_event(std::string_view line, const target::TargetEnv& env,
+                                        const target::EventCatalog& catalog, diag::Sink& sink) {
+  // Text → model: syntax alone.
+  auto statement = grammar::parse_line(line, grammar::EventsFile::Dynamic, sink);
+  if (!statement) return std::nullopt;
+  auto* written = std::get_if<model::Definition>(&*statement);
+  if (!written) {
+    sink.report({.kind = diag::Kind::UnsupportedForm,
+                 .location = diag::Location::Kevtrace,
+                 .command = std::string(line),
+                 .column = 0,
+                 .errno_value = 22,
+                 .detail = "a deletion defines no event",
+                 .notes = {},
+                 .fixits = {}});
+    return std::nullopt;
+  }
+  // Model + world → checked model: names, symbols, types, limits.
+  auto checked = sema::check_definition(std::move(*written), env, catalog, sink);
+  if (!checked || !can_run(checked->definition, sink)) return std::nullopt;
+  // Where the bytes of a record lie. Offsets are final below.
+  auto layout = layout::layout_record(checked->definition, sink);
+  if (!layout) return std::nullopt;
+
+  CheckedEvent event;
+  event.listing = layout::listing(checked->definition, env.possible_cpus());
+  event.definition = std::move(checked->definition);
+  event.layout = std::move(*layout);
+  event.function_address = checked->function_address;
+  event.place_address = checked->place_address;
+  return event;
+}
+
+std::optional<model::FilterExpr> check_filter(std::string_view text, const CheckedEvent& event, diag::Sink& sink) {
+  auto filter = grammar::parse_filter(text, sink);
+  if (!filter) return std::nullopt;
+  return sema::check_filter(std::move(*filter), text, event.layout, sink);
+}
+
+Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
+                                      const std::vector<std::vector<std::optional<model::FilterExpr>>>& filters,
+                                      const target::TargetEnv& env, Artifacts artifacts) {
+  CompiledEvents out;
+  // Checked model → fetch IR. From here on nobody looks at the definition's text again.
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    out.programs.push_back(lower::lower_event(events[i].definition, events[i].layout, filters[i]));
+    const auto broken = ir::verify(out.programs.back());
+    KEVT_ASSERT(!broken);
+  }
+
+  // Fetch IR → machine code, all events in one go: LLVM's fixed cost is paid once.
+  std::vector<codegen::NativeInput> inputs;
+  for (std::size_t i = 0; i < events.size(); ++i)
+    inputs.push_back({"event" + std::to_string(i) + "_" + events[i].definition.event, &out.programs[i]});
+  auto native = codegen::compile_native(
+      inputs, artifacts == Artifacts::KeepAll ? codegen::KeepIr::Yes : codegen::KeepIr::No);
+  if (!native) return std::unexpected(std::move(native.error()));
+
+  // What a runtime needs, and nothing of the compiler.
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    model::CompiledEvent event;
+    event.definition = events[i].definition;
+    event.layout = events[i].layout;
+    event.listing = events[i].listing;
+    event.slots = out.programs[i].slots;
+    event.function_address = events[i].function_address;
+    event.place_address = events[i].place_address;
+    event.entry = native->functions[i].entry;
+    event.code_size = native->functions[i].size;
+    event.sinks = static_cast<std::uint32_t>(out.programs[i].sinks.size());
+    event.register_reads = codegen::registers_read(out.programs[i]);
+    if (auto resolved = resolve_slots(event, env); !resolved)
+      return std::unexpected(std::move(resolved.error()).while_doing("compiling `" + event.definition.command + "`"));
+    out.batch.events.push_back(std::move(event));
+  }
+  out.batch.native = std::move(native->image);
+  out.llvm_ir = std::move(native->llvm_ir);
+  return out;
+}
+
+}  // namespace kevt::pipeline

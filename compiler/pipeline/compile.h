@@ -1,0 +1,53 @@
+// The compiler, stage by stage: text → checked event → fetch IR → machine code.
+//
+// Mistakes of the user go to the sink (nullopt then), trouble of the world or of LLVM is an Error.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/diag/diagnostic.h"
+#include "compiler/ir/program.h"
+#include "compiler/model/compiled_event.h"
+#include "compiler/model/definition.h"
+#include "compiler/model/filter.h"
+#include "compiler/model/record_layout.h"
+#include "compiler/target/event_catalog.h"
+#include "compiler/target/target_env.h"
+
+namespace kevt::pipeline {
+
+// A definition that is right for this target: everything about the event but its code.
+struct CheckedEvent {
+  model::Definition definition;
+  model::RecordLayout layout;
+  std::string listing;
+  std::uint64_t function_address = 0;
+  std::uint64_t place_address = 0;
+};
+
+
+struct CompiledEvents {
+  model::CompiledBatch batch;
+  std::vector<ir::Program> programs;
+  std::string llvm_ir;  // of the whole batch, when asked for
+};
+
+enum class Artifacts : std::uint8_t { CodeOnly, KeepAll };
+
+// One line of dynamic_events. Blank and comment lines: nullopt and no diagnostic.
+std::optional<CheckedEvent> check_event(std::string_view line, const target::TargetEnv& env,
+                                        const target::EventCatalog& catalog, diag::Sink& sink);
+
+// A filter for an event's records.
+std::optional<model::FilterExpr> check_filter(std::string_view text, const CheckedEvent& event, diag::Sink& sink);
+
+// Code for events that are defined together. `filters[i]` has one element per sink of event i.
+Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
+                                      const std::vector<std::vector<std::optional<model::FilterExpr>>>& filters,
+                                      const target::TargetEnv& env, Artifacts artifacts);
+
+}  // namespace kevt::pipeline

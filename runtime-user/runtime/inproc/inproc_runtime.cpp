@@ -1,0 +1,322 @@
+// The order of things: launch → (target held) install → arm → go → drain … → settle or detach.
+//
+// install() puts an event's data block into the shared memory and its batch's code into the arena.
+// arm() writes detours, then stops the target once and patches all sites of the batch. Several
+// events at one address share a probe point; its detour runs them all and is made anew when the set
+// changes.
+#include "runtime-user/runtime/inproc/inproc_runtime.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "runtime-user/runtime/inproc/agent_image.h"
+#include "runtime-user/runtime/inproc/signal_hooks.h"
+#include "runtime-user/runtime/inproc/startup.h"
+
+namespace kevt::inproc {
+
+using runtime::ProbeHandle;
+
+namespace {
+
+// Holds the target for one batch of changes; lets it go only if it was running before.
+class Hold {
+ public:
+  static Result<Hold> take(Tracee& tracee) {
+    const bool was_stopped = tracee.is_stopped();
+    if (auto stopped = tracee.stop(); !stopped) return std::unexpected(std::move(stopped.error()));
+    return Hold(tracee, was_stopped);
+  }
+  Hold(Hold&& other) noexcept : tracee_(std::exchange(other.tracee_, nullptr)), was_stopped_(other.was_stopped_) {}
+  ~Hold() {
+    if (tracee_ && !was_stopped_) tracee_->release();
+  }
+
+ private:
+  Hold(Tracee& tracee, bool was_stopped) : tracee_(&tracee), was_stopped_(was_stopped) {}
+  Tracee* tracee_;
+  bool was_stopped_;
+};
+
+std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
+  std::uint32_t value = 0;
+  if (at + 4 <= record.size()) std::memcpy(&value, record.data() + at, 4);
+  return value;
+}
+
+}  // namespace
+
+InprocRuntime::InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena arena)
+    : tracee_(std::move(tracee)),
+      memory_(std::move(memory)),
+      arena_(std::move(arena)),
+      placement_(tracee_, memory_, arena_),
+      points_(tracee_, placement_, arena_) {}
+
+InprocRuntime::~InprocRuntime() {
+  if (!poll_exit()) (void)detach();
+}
+
+Result<std::unique_ptr<InprocRuntime>> InprocRuntime::launch(const std::vector<std::string>& argv,
+                                                             const SessionOptions& options) {
+  if (!TscClock::is_usable())
+    return std::unexpected(Error("this CPU's time-stamp counter is not constant (constant_tsc, nonstop_tsc): no clock for hits"));
+  auto memory = SessionMemory::create(options);
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  auto arena = CodeArena::create();
+  if (!arena) return std::unexpected(std::move(arena.error()));
+  auto tracee = Tracee::spawn(argv);
+  if (!tracee) return std::unexpected(std::move(tracee.error()));
+  std::unique_ptr<InprocRuntime> made(
+      new InprocRuntime(std::move(*tracee), std::move(*memory), std::move(*arena)));
+  if (auto ready = made->prepare(); !ready) {
+    kill(made->pid(), SIGKILL);  // it has not run an instruction of its own yet
+    return std::unexpected(std::move(ready.error()).while_doing("preparing " + argv[0]));
+  }
+  return made;
+}
+
+Result<void> InprocRuntime::prepare() {
+  clock_.sample();
+  if (auto loaded = run_until_loaded(tracee_); !loaded) return loaded;
+  if (auto placed = placement_.place_agent(); !placed) return placed;
+  return hook_signals();
+}
+
+Result<void> InprocRuntime::hook_signals() {
+  std::vector<TextPatch> patches;
+  for (ProbedObject* object : points_.objects()) {
+    auto planned = plan_signal_hooks(*object->image, object->bias, placement_, arena_, hook_undo_);
+    if (!planned) return std::unexpected(std::move(planned.error()));
+    std::ranges::move(*planned, std::back_inserter(patches));
+  }
+  if (auto patched = apply_patches(tracee_, patches); !patched) return patched;
+  return placement_.own_signals();
+}
+
+Result<RemoteAddr> InprocRuntime::resolve_indirect(RemoteAddr resolver) {
+  auto chosen = tracee_.call(resolver);
+  if (!chosen) return std::unexpected(std::move(chosen.error()));
+  return RemoteAddr{*chosen};
+}
+
+runtime::Capabilities InprocRuntime::capabilities() const { return {"inproc", true, {"mono"}}; }
+
+// ---- installing -----------------------------------------------------------------------------
+
+Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::CompiledEvent& event, std::size_t image,
+                                                            std::uint32_t id) {
+  auto block = memory_.add_event(event.slots.size(), event.sinks);
+  if (!block) return std::unexpected(std::move(block.error()));
+  kevt_event& b = *block->local;
+  b.event_id = id;
+  b.probe_address = event.definition.point == model::ProbePoint::Return ? event.function_address : event.place_address;
+  b.maxactive = event.definition.maxactive.value_or(0);
+  for (std::size_t i = 0; i < event.slots.size(); ++i) b.slots[i] = event.slots[i].address;
+  const auto code = std::span(images_[image].image.bytes).subspan(event.entry, event.code_size);
+  return Installed{.place = RemoteAddr{event.place_address},
+                   .point = event.definition.point,
+                   .image = image,
+                   .entry = event.entry,
+                   .reads = event.register_reads,
+                   .clobbers = extractor_clobbers(code),
+                   .block = *block,
+                   .id = id};
+}
+
+Result<std::vector<ProbeHandle>> InprocRuntime::install(const model::CompiledBatch& batch,
+                                                        std::span<const std::uint32_t> ids) {
+  auto hold = Hold::take(tracee_);
+  if (!hold) return std::unexpected(std::move(hold.error()));
+  for (const model::CompiledEvent& event : batch.events)
+    if (auto point = points_.at(RemoteAddr{event.place_address}); !point)
+      return std::unexpected(std::move(point.error()).while_doing("placing `" + event.definition.command + "`"));
+  images_.push_back({batch.native, {}});
+  std::vector<Installed> made;
+  for (std::size_t i = 0; i < batch.events.size(); ++i) {
+    auto one = install_one(batch.events[i], images_.size() - 1, ids[i]);
+    if (!one) return std::unexpected(std::move(one.error()));
+    made.push_back(std::move(*one));
+  }
+  std::vector<ProbeHandle> handles;
+  for (Installed& one : made) {
+    handles.push_back(static_cast<ProbeHandle>(installed_.size()));
+    by_id_[one.id] = handles.back();
+    installed_.push_back(std::move(one));
+  }
+  return handles;
+}
+
+// ---- arming ---------------------------------------------------------------------------------
+
+Result<RemoteAddr> InprocRuntime::image_in(std::size_t index, CodeArena::Window& window) {
+  PlacedImage& placed = images_[index];
+  if (auto it = placed.by_window.find(window.index); it != placed.by_window.end()) return it->second;
+  auto at = arena_.allocate(window, placed.image.bytes.size());
+  if (!at) return at;
+  arena_.write(*at, placed.image.bytes);
+  for (const model::FaultEntry& fault : placed.image.faults)
+    if (auto noted = memory_.map_address(*at + fault.fault, *at + fault.fixup); !noted)
+      return std::unexpected(std::move(noted.error()));
+  placed.by_window.emplace(window.index, *at);
+  return *at;
+}
+
+// What the site must hold now, given which of its events are armed; nullopt: it holds it already.
+Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
+  DetourSpec spec;
+  std::vector<std::uint32_t> key;
+  auto window = placement_.window_for(point.object->loaded.start(), point.object->loaded.end());
+  if (!window) return std::unexpected(std::move(window.error()));
+  for (std::size_t i = 0; i < installed_.size(); ++i) {
+    const Installed& one = installed_[i];
+    if (!one.armed || one.place != point.site) continue;
+    key.push_back(static_cast<std::uint32_t>(i));
+    auto code = image_in(one.image, **window);
+    if (!code) return std::unexpected(std::move(code.error()));
+    const DetourEvent event{one.block.target, *code + one.entry, one.reads, one.clobbers};
+    (one.point == model::ProbePoint::Return ? spec.returns : spec.entries).push_back(event);
+  }
+  if (key.empty()) {
+    if (!point.patched) return std::nullopt;
+    if (auto noted = memory_.map_address(point.site, RemoteAddr{}); !noted)
+      return std::unexpected(std::move(noted.error()));
+    point.patched = false;
+    return ProbePoints::disarm_patch(point);
+  }
+  spec.return_enter = placement_.agent().base + agent_table().return_enter;
+  spec.return_exit = placement_.agent().base + agent_table().return_exit;
+  auto made = points_.detour_for(point, key, std::move(spec));
+  if (!made) return std::unexpected(std::move(made.error()));
+  if (auto noted = memory_.map_address(point.site, (*made)->at); !noted)
+    return std::unexpected(std::move(noted.error()));
+  point.patched = true;
+  return ProbePoints::arm_patch(point, **made);
+}
+
+Result<void> InprocRuntime::rearm(std::span<const ProbeHandle> probes) {
+  auto hold = Hold::take(tracee_);
+  if (!hold) return std::unexpected(std::move(hold.error()));
+  std::set<RemoteAddr> sites;
+  for (ProbeHandle probe : probes) sites.insert(installed_[probe].place);
+  std::vector<TextPatch> patches;
+  for (RemoteAddr site : sites) {
+    auto point = points_.at(site);
+    if (!point) return std::unexpected(std::move(point.error()));
+    auto patch = patch_for(**point);
+    if (!patch) return std::unexpected(std::move(patch.error()));
+    if (*patch) patches.push_back(std::move(**patch));
+  }
+  return apply_patches(tracee_, patches);
+}
+
+Result<void> InprocRuntime::arm(std::span<const ProbeHandle> probes) {
+  for (ProbeHandle probe : probes) {
+    installed_[probe].armed = true;
+    __atomic_store_n(&installed_[probe].block.local->gates, ~0u, __ATOMIC_RELEASE);
+  }
+  auto done = rearm(probes);
+  if (!done)
+    for (ProbeHandle probe : probes) installed_[probe].armed = false;
+  return done;
+}
+
+Result<void> InprocRuntime::disarm(std::span<const ProbeHandle> probes) {
+  for (ProbeHandle probe : probes) {
+    installed_[probe].armed = false;
+    __atomic_store_n(&installed_[probe].block.local->gates, 0u, __ATOMIC_RELEASE);
+  }
+  return rearm(probes);
+}
+
+Result<void> InprocRuntime::remove(std::span<const ProbeHandle> probes) {
+  auto disarmed = disarm(probes);
+  for (ProbeHandle probe : probes) installed_[probe].removed = true;
+  return disarmed;
+}
+
+Result<void> InprocRuntime::detach() {
+  std::vector<ProbeHandle> all;
+  for (std::size_t i = 0; i < installed_.size(); ++i)
+    if (installed_[i].armed) all.push_back(static_cast<ProbeHandle>(i));
+  auto hold = Hold::take(tracee_);
+  if (!hold) return std::unexpected(std::move(hold.error()));
+  if (auto disarmed = disarm(all); !disarmed) return disarmed;
+  if (auto undone = apply_patches(tracee_, hook_undo_); !undone) return undone;
+  hook_undo_.clear();
+  auto given = placement_.give_signals_back();
+  tracee_.release();
+  return given;
+}
+
+// ---- counting and reading -------------------------------------------------------------------
+
+runtime::EventCounts InprocRuntime::counts(ProbeHandle probe) const {
+  const kevt_counts sum = memory_.counts(installed_[probe].block.local->row_offset);
+  runtime::EventCounts counts{sum.hits, sum.recorded, sum.filtered, sum.lost, sum.missed, sum.faults};
+  // Hits that died with their process between the first counter and the last one.
+  if (settled_) counts.lost += counts.attempts - (sum.recorded + sum.filtered + sum.lost + sum.missed);
+  return counts;
+}
+
+runtime::ArmStatus InprocRuntime::arm_status(ProbeHandle probe) const {
+  const Installed& one = installed_[probe];
+  if (!one.armed) return {};
+  auto point = const_cast<ProbePoints&>(points_).at(one.place);
+  if (!point) return {};
+  if ((*point)->plan.kind == x86::ArmKind::Jump) return {runtime::ArmState::Jump, ""};
+  return {runtime::ArmState::Breakpoint, (*point)->plan.reason};
+}
+
+std::string_view InprocRuntime::comm_of(std::uint32_t tid) {
+  const auto owners = memory_.owners();
+  owner_generations_.resize(owners.size(), 0);
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    const std::uint64_t generation = __atomic_load_n(&owners[i].generation, __ATOMIC_ACQUIRE);
+    if (generation == owner_generations_[i]) continue;
+    owner_generations_[i] = generation;
+    comms_[owners[i].tid] = std::string(owners[i].comm, strnlen(owners[i].comm, KEVT_COMM_BYTES));
+  }
+  auto it = comms_.find(tid);
+  return it == comms_.end() ? std::string_view("<...>") : std::string_view(it->second);
+}
+
+void InprocRuntime::deliver(const runtime::RecordSink& sink, std::uint64_t until) {
+  std::ranges::stable_sort(pending_, {}, &Pending::tsc);
+  while (!pending_.empty() && pending_.front().tsc <= until) {
+    const Pending& p = pending_.front();
+    const auto it = by_id_.find(common_u32(p.bytes, 0) & 0xffff);
+    if (it != by_id_.end()) {
+      runtime::Record record;
+      record.event = it->second;
+      record.timestamp_ns = clock_.to_ns(p.tsc);
+      record.cpu = p.cpu;
+      record.comm = comm_of(common_u32(p.bytes, 4));
+      record.bytes = p.bytes;
+      sink(record);
+    }
+    pending_.pop_front();
+  }
+}
+
+// Records newer than the start of this drain wait for the next one: another CPU's ring may still
+// hold an older one.
+std::size_t InprocRuntime::drain(const runtime::RecordSink& sink) {
+  clock_.sample();
+  const std::uint64_t until = settled_ ? ~0ull : clock_.now_tsc();
+  const auto keep = [&](const RawRecord& raw) {
+    pending_.push_back({raw.tsc, raw.cpu, {raw.bytes.begin(), raw.bytes.end()}});
+  };
+  std::size_t count = memory_.drain(keep);
+  if (settled_) memory_.drain_abandoned(keep);
+  deliver(sink, until);
+  return count;
+}
+
+void InprocRuntime::settle() { settled_ = true; }
+
+}  // namespace kevt::inproc

@@ -1,0 +1,104 @@
+// InprocRuntime: probes inside one process, without a kernel trap on the fast path
+// (docs/in-process.md). Use it from one thread: ptrace belongs to the thread that started it.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime-user/runtime/inproc/code_arena.h"
+#include "runtime-user/runtime/inproc/placement.h"
+#include "runtime-user/runtime/inproc/probe_points.h"
+#include "runtime-user/runtime/inproc/session_memory.h"
+#include "runtime-user/runtime/inproc/tracee.h"
+#include "runtime-user/runtime/inproc/tsc_clock.h"
+#include "runtime-user/runtime/probe_runtime.h"
+
+namespace kevt::inproc {
+
+enum class Lifetime : std::uint8_t { Running, Ended };
+
+class InprocRuntime final : public runtime::ProbeRuntime {
+ public:
+  // Starts `argv` and holds it when its libraries are loaded, ready for install() and arm().
+  static Result<std::unique_ptr<InprocRuntime>> launch(const std::vector<std::string>& argv,
+                                                       const SessionOptions& options);
+  ~InprocRuntime() override;
+
+  pid_t pid() const { return tracee_.pid(); }
+  // For resolving indirect functions: runs the resolver in the held target.
+  Result<RemoteAddr> resolve_indirect(RemoteAddr resolver);
+
+  // Lets the target run. Arming and disarming stop it for a moment by themselves.
+  void go() { tracee_.release(); }
+  // wait(2) status once it has ended.
+  std::optional<int> poll_exit() { return tracee_.poll_exit(); }
+  // Disarms everything and gives signals and text back; the target runs on as if never traced.
+  Result<void> detach();
+  // After the target has ended: counts what was under way as lost, steps over unfinished records.
+  void settle();
+
+  runtime::Capabilities capabilities() const override;
+  Result<std::vector<runtime::ProbeHandle>> install(const model::CompiledBatch& batch,
+                                                    std::span<const std::uint32_t> ids) override;
+  Result<void> arm(std::span<const runtime::ProbeHandle> probes) override;
+  Result<void> disarm(std::span<const runtime::ProbeHandle> probes) override;
+  Result<void> remove(std::span<const runtime::ProbeHandle> probes) override;
+  runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
+  runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;
+  std::size_t drain(const runtime::RecordSink& sink) override;
+
+ private:
+  // The extractors of one batch, copied into each window that needs them.
+  struct PlacedImage {
+    model::NativeImage image;
+    std::unordered_map<std::uint32_t, RemoteAddr> by_window;
+  };
+  struct Installed {
+    RemoteAddr place;
+    model::ProbePoint point = model::ProbePoint::Entry;
+    std::size_t image = 0;
+    std::uint32_t entry = 0;
+    std::uint32_t reads = 0;
+    std::uint32_t clobbers = 0;
+    SessionMemory::EventBlock block;
+    std::uint32_t id = 0;
+    bool armed = false;
+    bool removed = false;
+  };
+  struct Pending {
+    std::uint64_t tsc = 0;
+    std::uint32_t cpu = 0;
+    std::vector<std::uint8_t> bytes;
+  };
+
+  InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena arena);
+  Result<void> prepare();
+  Result<void> hook_signals();
+  Result<Installed> install_one(const model::CompiledEvent& event, std::size_t image, std::uint32_t id);
+  Result<RemoteAddr> image_in(std::size_t image, CodeArena::Window& window);
+  Result<void> rearm(std::span<const runtime::ProbeHandle> probes);
+  Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
+  std::string_view comm_of(std::uint32_t tid);
+  void deliver(const runtime::RecordSink& sink, std::uint64_t until);
+
+  Tracee tracee_;
+  SessionMemory memory_;
+  CodeArena arena_;
+  Placement placement_;
+  ProbePoints points_;
+  TscClock clock_;
+  std::vector<TextPatch> hook_undo_;
+  std::vector<PlacedImage> images_;
+  std::vector<Installed> installed_;
+  std::unordered_map<std::uint32_t, runtime::ProbeHandle> by_id_;
+  std::deque<Pending> pending_;  // drained from the rings, newer than what was delivered
+  std::unordered_map<std::uint32_t, std::string> comms_;
+  std::vector<std::uint64_t> owner_generations_;
+  bool settled_ = false;
+};
+
+}  // namespace kevt::inproc

@@ -1,0 +1,29 @@
+// Patcher: changes live text of a stopped target, so that no thread ever runs half of an old and
+// half of a new instruction.
+#pragma once
+
+#include <vector>
+
+#include "common/error.h"
+#include "runtime-user/runtime/inproc/detour.h"
+#include "runtime-user/runtime/inproc/tracee.h"
+
+namespace kevt::inproc {
+
+// One place to change. Threads that stand behind its first byte, inside `bytes`, are moved to the
+// same instruction in the detour (`moved`, base address `detour`).
+struct TextPatch {
+  RemoteAddr site;
+  std::vector<std::uint8_t> bytes;
+  RemoteAddr detour;
+  std::vector<x86::MovedOffset> moved;  // relocated offsets count from `detour`
+};
+
+// Writes all patches of one batch. The target must be stopped; every CPU sees the new text before
+// any thread goes on (core-serialising membarrier, executed by the target).
+Result<void> apply_patches(Tracee& tracee, std::span<const TextPatch> patches);
+
+// jmp from `site` to `to`, 5 bytes.
+std::vector<std::uint8_t> jump_bytes(RemoteAddr site, RemoteAddr to);
+
+}  // namespace kevt::inproc

@@ -1,0 +1,203 @@
+// Everything here is system calls made by the target itself while it stands still. Our memfds are
+// opened in the target through /proc/OUR-PID/fd/N and closed again at once.
+#include "runtime-user/runtime/inproc/placement.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "runtime-user/runtime/inproc/agent_image.h"
+
+namespace kevt::inproc {
+
+namespace {
+
+constexpr std::uint64_t kReach = (1ull << 31) - (64ull << 20);
+constexpr int kOwned[] = {SIGTRAP, SIGBUS, SIGSEGV};
+constexpr std::uint64_t kRestorerFlag = 0x04000000;
+
+std::span<const std::uint8_t> bytes_of(const auto& value) {
+  return {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
+}
+
+}  // namespace
+
+Result<std::int64_t> Placement::call(const char* what, std::int64_t number, std::array<std::uint64_t, 6> arguments) {
+  auto result = tracee_.syscall(number, arguments);
+  if (!result) return std::unexpected(std::move(result.error()).while_doing(what));
+  if (*result < 0 && *result > -4096)
+    return std::unexpected(
+        Error(std::string(what) + " in the target: " + std::strerror(static_cast<int>(-*result)), static_cast<int>(-*result)));
+  return *result;
+}
+
+Result<RemoteAddr> Placement::map_anonymous(std::uint64_t bytes, int protection) {
+  auto at = call("mmap", SYS_mmap,
+                 {0, bytes, static_cast<std::uint64_t>(protection),
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull, 0});
+  if (!at) return std::unexpected(std::move(at.error()));
+  return RemoteAddr{static_cast<std::uint64_t>(*at)};
+}
+
+Result<RemoteAddr> Placement::scratch_text(const std::string& text) {
+  if (!scratch_.value) {
+    auto page = map_anonymous(4096, PROT_READ | PROT_WRITE);
+    if (!page) return page;
+    scratch_ = *page;
+  }
+  auto put = tracee_.write(scratch_, {reinterpret_cast<const std::uint8_t*>(text.c_str()), text.size() + 1});
+  if (!put) return std::unexpected(std::move(put.error()));
+  return scratch_;
+}
+
+Result<std::int64_t> Placement::open_ours(int our_fd, int flags) {
+  auto path = scratch_text("/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(our_fd));
+  if (!path) return std::unexpected(std::move(path.error()));
+  return call("opening the tracer's memory", SYS_openat,
+              {static_cast<std::uint64_t>(AT_FDCWD), path->value, static_cast<std::uint64_t>(flags | O_CLOEXEC), 0, 0, 0});
+}
+
+Result<RemoteAddr> Placement::map_file(int our_fd, RemoteAddr at, std::uint64_t bytes, std::uint64_t offset,
+                                       int protection) {
+  auto fd = open_ours(our_fd, O_RDWR);
+  if (!fd) return std::unexpected(std::move(fd.error()));
+  const int flags = MAP_SHARED | (at.value ? MAP_FIXED : 0);
+  auto mapped = call("mmap", SYS_mmap,
+                     {at.value, bytes, static_cast<std::uint64_t>(protection), static_cast<std::uint64_t>(flags),
+                      static_cast<std::uint64_t>(*fd), offset});
+  auto closed = call("close", SYS_close, {static_cast<std::uint64_t>(*fd), 0, 0, 0, 0, 0});
+  if (!mapped) return std::unexpected(std::move(mapped.error()));
+  if (!closed) return std::unexpected(std::move(closed.error()));
+  return RemoteAddr{static_cast<std::uint64_t>(*mapped)};
+}
+
+// The whole plan with one open: ring mappings come in pairs per CPU.
+Result<void> Placement::map_session() {
+  auto base = map_anonymous(memory_.span(), PROT_NONE);
+  if (!base) return std::unexpected(std::move(base.error()));
+  auto fd = open_ours(memory_.fd(), O_RDWR);
+  if (!fd) return std::unexpected(std::move(fd.error()));
+  for (const MapPiece& piece : memory_.plan()) {
+    auto mapped = call("mapping the rings", SYS_mmap,
+                       {base->value + piece.at, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                        static_cast<std::uint64_t>(*fd), piece.file_offset});
+    if (!mapped) return std::unexpected(std::move(mapped.error()));
+  }
+  if (auto closed = call("close", SYS_close, {static_cast<std::uint64_t>(*fd), 0, 0, 0, 0, 0}); !closed)
+    return std::unexpected(std::move(closed.error()));
+
+  auto priv = map_anonymous(sizeof(kevt_private), PROT_READ | PROT_WRITE);
+  if (!priv) return std::unexpected(std::move(priv.error()));
+  constexpr std::uint64_t kIndexBytes = 8ull << KEVT_INDEX_BITS;
+  auto index = map_anonymous(kIndexBytes, PROT_READ | PROT_WRITE);
+  if (!index) return std::unexpected(std::move(index.error()));
+  if (auto wiped = call("madvise", SYS_madvise, {index->value, kIndexBytes, MADV_WIPEONFORK, 0, 0, 0}); !wiped)
+    return std::unexpected(std::move(wiped.error()));
+  agent_.priv = *priv;
+  agent_.index = *index;
+  memory_.set_target(*base, *priv, *index);
+  return {};
+}
+
+// A word of the thread control block that differs between threads: where the tid stands, in glibc
+// and musl. 0 (the block's own address) when it is not found: then a new thread at an old thread's
+// address goes unnoticed until its index entry is replaced.
+Result<std::uint32_t> Placement::find_check_offset() {
+  auto registers = tracee_.registers(tracee_.threads().front());
+  if (!registers) return std::unexpected(std::move(registers.error()));
+  if (!registers->fs_base)
+    return std::unexpected(Error("the program has no thread control block (%fs is 0): it runs without a C library"));
+  std::uint8_t block[2048];
+  std::uint32_t length = sizeof block;
+  while (length > 64 && !tracee_.read(RemoteAddr{registers->fs_base}, {block, length})) length /= 2;
+  const auto tid = static_cast<std::uint32_t>(tracee_.threads().front());
+  for (std::uint32_t at = 8; at + 4 <= length; at += 4) {
+    std::uint32_t word;
+    std::memcpy(&word, block + at, sizeof word);
+    if (word == tid) return at;
+  }
+  return 0;
+}
+
+Result<void> Placement::place_agent() {
+  if (auto mapped = map_session(); !mapped) return mapped;
+  auto check = find_check_offset();
+  if (!check) return std::unexpected(std::move(check.error()));
+  kevt_shared& shared = memory_.shared();
+  shared.check_offset = *check;
+
+  auto registers = tracee_.registers(tracee_.threads().front());
+  if (!registers) return std::unexpected(std::move(registers.error()));
+  auto window = window_for(RemoteAddr{registers->rip}, RemoteAddr{registers->rip + 1});
+  if (!window) return std::unexpected(std::move(window.error()));
+  auto base = arena_.allocate(**window, agent_table().size);
+  if (!base) return std::unexpected(std::move(base.error()));
+  agent_.base = *base;
+  arena_.write(*base, agent_image_for(memory_.target()));
+  shared.code_begin = base->value;
+  shared.code_end = base->value + agent_table().size;
+  shared.services = agent_services(*base);
+  for (const AgentFault& fault : agent_faults())
+    if (auto noted = memory_.map_address(*base + fault.fault, *base + fault.fixup); !noted) return noted;
+
+  constexpr std::uint64_t kRegisterSyncCore = 64;  // MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE
+  if (auto done = call("membarrier", SYS_membarrier, {kRegisterSyncCore, 0, 0, 0, 0, 0}); !done)
+    return std::unexpected(std::move(done.error()));
+  return {};
+}
+
+Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr end) {
+  CodeArena::Window* low = arena_.window_near(begin);
+  if (low && low == arena_.window_near(end)) return low;
+  auto index = arena_.next_window();
+  if (!index) return std::unexpected(std::move(index.error()));
+  auto maps = target::read_maps(tracee_.pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  auto gap = target::find_gap(*maps, begin, CodeArena::kWindowBytes, kReach - static_cast<std::uint64_t>(end - begin));
+  if (!gap) return std::unexpected(Error("no free address space within 2 GiB of the probed code"));
+  auto mapped = map_file(arena_.fd(), *gap, CodeArena::kWindowBytes, *index * CodeArena::kWindowBytes,
+                         PROT_READ | PROT_EXEC);
+  if (!mapped) return std::unexpected(std::move(mapped.error()));
+  arena_.add_window(*index, *mapped);
+  auto& entry = memory_.shared().windows[*index];
+  entry[0] = mapped->value;
+  entry[1] = mapped->value + CodeArena::kWindowBytes;
+  CodeArena::Window* window = arena_.window_near(begin);
+  if (!window) return std::unexpected(Error("the code arena's new window is out of reach"));
+  return window;
+}
+
+Result<void> Placement::own_signals() {
+  const auto at = [&](int signal) {
+    return agent_.priv + (offsetof(kevt_private, dispositions) + sizeof(kevt_disposition) * static_cast<unsigned>(signal));
+  };
+  const kevt_disposition ours = {agent_.base.value + agent_table().on_signal,
+                                 SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART | kRestorerFlag,
+                                 agent_.base.value + agent_table().restorer, 0};
+  if (auto put = tracee_.write(at(0), bytes_of(ours)); !put) return put;
+  for (int signal : kOwned) {
+    auto done = call("rt_sigaction", SYS_rt_sigaction, {static_cast<std::uint64_t>(signal), at(0).value, at(signal).value, 8, 0, 0});
+    if (!done) return std::unexpected(std::move(done.error()));
+  }
+  const std::uint64_t one = 1;
+  return tracee_.write(agent_.priv + offsetof(kevt_private, signals_owned), bytes_of(one));
+}
+
+Result<void> Placement::give_signals_back() {
+  const std::uint64_t none = 0;
+  if (auto put = tracee_.write(agent_.priv + offsetof(kevt_private, signals_owned), bytes_of(none)); !put) return put;
+  for (int signal : kOwned) {
+    const RemoteAddr own = agent_.priv + (offsetof(kevt_private, dispositions) +
+                                          sizeof(kevt_disposition) * static_cast<unsigned>(signal));
+    auto done = call("rt_sigaction", SYS_rt_sigaction, {static_cast<std::uint64_t>(signal), own.value, 0, 8, 0, 0});
+    if (!done) return std::unexpected(std::move(done.error()));
+  }
+  return {};
+}
+
+}  // namespace kevt::inproc

@@ -1,0 +1,56 @@
+// Placement: what is mapped into a target before the first probe: the session's memory, the code
+// arena's windows, the agent, and the program's signals handed over to it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/target/process_map.h"
+#include "runtime-user/runtime/inproc/code_arena.h"
+#include "runtime-user/runtime/inproc/session_memory.h"
+#include "runtime-user/runtime/inproc/tracee.h"
+
+namespace kevt::inproc {
+
+// Where the agent's parts are in the target.
+struct PlacedAgent {
+  RemoteAddr base;
+  RemoteAddr priv;   // kevt_private
+  RemoteAddr index;
+};
+
+class Placement {
+ public:
+  Placement(Tracee& tracee, SessionMemory& memory, CodeArena& arena) : tracee_(tracee), memory_(memory), arena_(arena) {}
+
+  // All need the target stopped.
+  Result<void> place_agent();
+  // A window that reaches every byte of [begin, end), mapped when there is none yet.
+  Result<CodeArena::Window*> window_for(RemoteAddr begin, RemoteAddr end);
+  // The agent takes SIGTRAP, SIGSEGV and SIGBUS; the program's dispositions are kept aside.
+  Result<void> own_signals();
+  Result<void> give_signals_back();
+
+  const PlacedAgent& agent() const { return agent_; }
+
+  // mmap in the target; `fd_path` is opened there and closed again. at 0: anywhere.
+  Result<RemoteAddr> map_anonymous(std::uint64_t bytes, int protection);
+  Result<RemoteAddr> map_file(int our_fd, RemoteAddr at, std::uint64_t bytes, std::uint64_t offset, int protection);
+
+ private:
+  Result<std::int64_t> call(const char* what, std::int64_t number, std::array<std::uint64_t, 6> arguments);
+  Result<std::int64_t> open_ours(int our_fd, int flags);
+  Result<void> map_session();
+  Result<std::uint32_t> find_check_offset();
+  Result<RemoteAddr> scratch_text(const std::string& text);
+
+  Tracee& tracee_;
+  SessionMemory& memory_;
+  CodeArena& arena_;
+  PlacedAgent agent_;
+  RemoteAddr scratch_;
+};
+
+}  // namespace kevt::inproc

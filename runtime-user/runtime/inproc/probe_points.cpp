@@ -1,0 +1,96 @@
+// Finding the file behind an address, planning the site from the file's text, and keeping what the
+// target itself has there. The plan is made from the file; the bytes to restore are the target's,
+// and when the two differ (the program patched itself) the site is refused.
+#include "runtime-user/runtime/inproc/probe_points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace kevt::inproc {
+
+Result<void> ProbePoints::refresh() {
+  auto maps = target::read_maps(tracee_.pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  for (target::LoadedObject& loaded : target::loaded_objects(*maps)) {
+    const bool known = std::ranges::any_of(objects_, [&](const auto& object) {
+      return object->loaded.start() == loaded.start() && object->loaded.inode == loaded.inode;
+    });
+    if (known) continue;
+    auto image = target::ElfImage::open(loaded.path);
+    if (!image) continue;  // not ELF: a JIT cache, a deleted file
+    const auto bias = target::load_bias(loaded, *image);
+    if (!bias) continue;
+    auto object = std::make_unique<ProbedObject>();
+    object->loaded = std::move(loaded);
+    object->image = std::make_unique<target::ElfImage>(std::move(*image));
+    object->bias = *bias;
+    object->planner = std::make_unique<x86::SitePlanner>(*object->image);
+    objects_.push_back(std::move(object));
+  }
+  return {};
+}
+
+Result<ProbedObject*> ProbePoints::object_at(RemoteAddr address) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    for (const auto& object : objects_)
+      if (object->loaded.contains(address)) return object.get();
+    if (attempt == 0)
+      if (auto read = refresh(); !read) return std::unexpected(std::move(read.error()));
+  }
+  return std::unexpected(Error(fmt::format("{:#x} lies in no file that the target has mapped", address.value)));
+}
+
+std::vector<ProbedObject*> ProbePoints::objects() {
+  std::vector<ProbedObject*> all;
+  if (!refresh()) return all;
+  for (const auto& object : objects_) all.push_back(object.get());
+  return all;
+}
+
+Result<ProbePoint*> ProbePoints::at(RemoteAddr site) {
+  if (auto it = points_.find(site); it != points_.end()) return &it->second;
+  auto object = object_at(site);
+  if (!object) return std::unexpected(std::move(object.error()));
+  ProbePoint point;
+  point.site = site;
+  point.object = *object;
+  point.plan = (*object)->planner->plan(ImageAddr{site.value - (*object)->bias});
+  if (point.plan.kind == x86::ArmKind::Refused)
+    return std::unexpected(Error(fmt::format("{:#x} cannot be probed: {}", site.value, point.plan.reason)));
+  point.live.resize(point.plan.kind == x86::ArmKind::Jump ? x86::kJumpLength : 1);
+  std::vector<std::uint8_t> live(point.plan.original.size());
+  if (auto got = tracee_.read(site, live); !got) return std::unexpected(std::move(got.error()));
+  if (live != point.plan.original)
+    return std::unexpected(
+        Error(fmt::format("{:#x} cannot be probed: the target's code differs from {}", site.value, (*object)->loaded.path)));
+  std::ranges::copy_n(live.begin(), static_cast<std::ptrdiff_t>(point.live.size()), point.live.begin());
+  return &points_.emplace(site, std::move(point)).first->second;
+}
+
+Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, const std::vector<std::uint32_t>& key,
+                                                  DetourSpec spec) {
+  if (auto it = point.made.find(key); it != point.made.end()) return &it->second;
+  spec.site = point.site;
+  spec.displaced = std::span(point.plan.original).first(point.plan.displaced);
+  auto window = placement_.window_for(point.object->loaded.start(), point.object->loaded.end());
+  if (!window) return std::unexpected(std::move(window.error()));
+  auto at = arena_.allocate(**window, max_detour_size(spec));
+  if (!at) return std::unexpected(std::move(at.error()));
+  auto detour = build_detour(spec, *at);
+  if (!detour) return std::unexpected(std::move(detour.error()));
+  arena_.write(*at, detour->code);
+  ProbePoint::Made made{*at, std::move(detour->displaced)};
+  for (x86::MovedOffset& moved : made.moved)
+    moved.relocated = static_cast<std::uint16_t>(moved.relocated + detour->displaced_base);
+  return &point.made.emplace(key, std::move(made)).first->second;
+}
+
+TextPatch ProbePoints::arm_patch(const ProbePoint& point, const ProbePoint::Made& made) {
+  if (point.plan.kind == x86::ArmKind::Jump) return {point.site, jump_bytes(point.site, made.at), made.at, made.moved};
+  return {point.site, {0xcc}, made.at, {}};
+}
+
+TextPatch ProbePoints::disarm_patch(const ProbePoint& point) { return {point.site, point.live, {}, {}}; }
+
+}  // namespace kevt::inproc

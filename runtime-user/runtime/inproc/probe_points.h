@@ -1,0 +1,69 @@
+// Probe points: one per probed address, whatever number of events stand there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/target/elf_image.h"
+#include "compiler/target/process_map.h"
+#include "runtime-user/runtime/inproc/detour.h"
+#include "runtime-user/runtime/inproc/patcher.h"
+#include "runtime-user/runtime/inproc/placement.h"
+#include "runtime-user/runtime/inproc/x86/site_plan.h"
+
+namespace kevt::inproc {
+
+// A loaded file of the target, with its plan maker; opened once.
+struct ProbedObject {
+  target::LoadedObject loaded;
+  std::unique_ptr<target::ElfImage> image;
+  std::uint64_t bias = 0;
+  std::unique_ptr<x86::SitePlanner> planner;
+};
+
+struct ProbePoint {
+  RemoteAddr site;
+  ProbedObject* object = nullptr;
+  x86::SitePlan plan;
+  std::vector<std::uint8_t> live;  // the target's own bytes that the patch covers
+  bool patched = false;
+  // Detours already made for a set of events (in order): arming the same set again costs no code.
+  struct Made {
+    RemoteAddr at;
+    std::vector<x86::MovedOffset> moved;  // relocated offsets count from `at`
+  };
+  std::map<std::vector<std::uint32_t>, Made> made;
+};
+
+class ProbePoints {
+ public:
+  ProbePoints(Tracee& tracee, Placement& placement, CodeArena& arena)
+      : tracee_(tracee), placement_(placement), arena_(arena) {}
+
+  // Which file covers an address now. Maps are read again when none of the known ones does.
+  Result<ProbedObject*> object_at(RemoteAddr address);
+  std::vector<ProbedObject*> objects();
+
+  // The point at `site`, planned; an error when nothing may be put there.
+  Result<ProbePoint*> at(RemoteAddr site);
+
+  // The detour of `point` for these events, made now or earlier. `key` names the set.
+  Result<ProbePoint::Made*> detour_for(ProbePoint& point, const std::vector<std::uint32_t>& key, DetourSpec spec);
+
+  static TextPatch arm_patch(const ProbePoint& point, const ProbePoint::Made& made);
+  static TextPatch disarm_patch(const ProbePoint& point);
+
+ private:
+  Result<void> refresh();
+
+  Tracee& tracee_;
+  Placement& placement_;
+  CodeArena& arena_;
+  std::vector<std::unique_ptr<ProbedObject>> objects_;
+  std::map<RemoteAddr, ProbePoint> points_;
+};
+
+}  // namespace kevt::inproc

@@ -1,0 +1,80 @@
+// libc makes these calls inline, in sigaction(), sigprocmask(), pthread_create(), posix_spawn(),
+// abort() and more, always as
+//
+//   mov $0xe, %eax      b8 0e 00 00 00     exactly 5 bytes: room for a jump, nothing inside to land on
+//   …                   a few moves
+//   syscall             0f 05
+//
+// so each site is found by its bytes, confirmed by decoding the function from its start, and
+// replaced by a jump to a copy whose syscall asks the agent. What is not of this form (syscall(3), a
+// program's own assembly) is not seen; static programs have it in their own text and are scanned too.
+#include "runtime-user/runtime/inproc/signal_hooks.h"
+
+#include <algorithm>
+
+#include "compiler/target/instruction_start.h"
+#include "runtime-user/runtime/inproc/agent_image.h"
+#include "runtime-user/runtime/inproc/x86/decode.h"
+
+namespace kevt::inproc {
+
+namespace {
+
+constexpr unsigned kMovBytes = 5;
+constexpr unsigned kMaxInstructions = 12;
+
+bool is_move_of_number(std::span<const std::uint8_t> b) {
+  return b.size() >= kMovBytes && b[0] == 0xb8 && (b[1] == 13 || b[1] == 14) && b[2] == 0 && b[3] == 0 && b[4] == 0;
+}
+
+// Distance from the mov to the syscall it belongs to; 0: none in straight line.
+unsigned distance_to_syscall(std::span<const std::uint8_t> code) {
+  unsigned at = 0;
+  for (unsigned n = 0; n < kMaxInstructions; ++n) {
+    if (at + 1 < code.size() && code[at] == 0x0f && code[at + 1] == 0x05) return at;
+    const auto instruction = x86::decode(code.subspan(std::min<std::size_t>(at, code.size())));
+    if (!instruction || instruction->flow != x86::Flow::Next) return 0;
+    at += instruction->length;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<SignalCallSite> find_signal_calls(const target::ElfImage& image) {
+  std::vector<SignalCallSite> sites;
+  for (const target::ImageRange& range : image.executable_ranges()) {
+    const auto code = image.bytes_at(range.begin, static_cast<std::uint64_t>(range.end - range.begin));
+    for (auto it = std::ranges::find(code, 0xb8); it != code.end(); it = std::find(it + 1, code.end(), 0xb8)) {
+      const auto offset = static_cast<std::size_t>(it - code.begin());
+      if (!is_move_of_number(code.subspan(offset))) continue;
+      const unsigned distance = distance_to_syscall(code.subspan(offset));
+      const ImageAddr at = range.begin + offset;
+      if (distance && target::is_instruction_start(image, at).value_or(false)) sites.push_back({at, at + distance});
+    }
+  }
+  return sites;
+}
+
+Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias, Placement& placement,
+                                                 CodeArena& arena, std::vector<TextPatch>& undo) {
+  std::vector<TextPatch> patches;
+  const RemoteAddr handler = placement.agent().base + agent_table().virtual_syscall;
+  for (const SignalCallSite& found : find_signal_calls(image)) {
+    const RemoteAddr site{found.begin.value + bias};
+    const RemoteAddr resume{found.syscall.value + bias + 2};
+    const auto displaced = image.bytes_at(found.begin, static_cast<std::uint64_t>(found.syscall - found.begin));
+    auto window = placement.window_for(site, resume);
+    if (!window) return std::unexpected(std::move(window.error()));
+    auto at = arena.allocate(**window, x86::max_relocated_size(displaced.size()) + 64);
+    if (!at) return std::unexpected(std::move(at.error()));
+    auto code = build_syscall_hook(site, displaced, resume, handler, *at);
+    if (!code) return std::unexpected(std::move(code.error()));
+    arena.write(*at, *code);
+    patches.push_back({site, jump_bytes(site, *at), *at, {}});
+    undo.push_back({site, {displaced.begin(), displaced.begin() + kMovBytes}, {}, {}});
+  }
+  return patches;
+}
+
+}  // namespace kevt::inproc

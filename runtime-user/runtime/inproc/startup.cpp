@@ -1,0 +1,67 @@
+// The dynamic linker calls _dl_debug_state() whenever its list of libraries changes, for debuggers
+// to break on; _r_debug.r_state tells "consistent" from "adding" (glibc elf/link.h, struct r_debug).
+// The first consistent report comes after relocation, before any constructor.
+#include "runtime-user/runtime/inproc/startup.h"
+
+#include <elf.h>
+
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include "compiler/target/elf_image.h"
+
+namespace kevt::inproc {
+
+namespace {
+
+std::map<std::uint64_t, std::uint64_t> auxiliary_vector(pid_t pid) {
+  std::map<std::uint64_t, std::uint64_t> values;
+  std::ifstream file("/proc/" + std::to_string(pid) + "/auxv", std::ios::binary);
+  std::uint64_t pair[2];
+  while (file.read(reinterpret_cast<char*>(pair), sizeof pair)) values[pair[0]] = pair[1];
+  return values;
+}
+
+constexpr std::uint64_t kStateOffset = 24;  // struct r_debug: version, map, brk, state
+constexpr std::uint64_t kMapOffset = 8;
+
+Result<bool> is_consistent(const Tracee& tracee, RemoteAddr r_debug) {
+  std::uint8_t words[32];
+  if (auto got = tracee.read(r_debug, words); !got) return std::unexpected(std::move(got.error()));
+  std::uint64_t map;
+  std::int32_t state;
+  std::memcpy(&map, words + kMapOffset, sizeof map);
+  std::memcpy(&state, words + kStateOffset, sizeof state);
+  return map != 0 && state == 0;
+}
+
+}  // namespace
+
+Result<void> run_until_loaded(Tracee& tracee) {
+  auto aux = auxiliary_vector(tracee.pid());
+  const RemoteAddr entry{aux[AT_ENTRY]};
+  const std::uint64_t base = aux[AT_BASE];
+  if (!base) return tracee.run_to(entry);
+  const std::string exe = "/proc/" + std::to_string(tracee.pid()) + "/exe";
+  auto program = target::ElfImage::open(exe);
+  if (!program) return std::unexpected(std::move(program.error()));
+  auto linker = target::ElfImage::open(std::string(program->interpreter()));
+  if (!linker) return std::unexpected(std::move(linker.error()).while_doing("looking at the dynamic linker"));
+  const auto report = linker->find_functions("_dl_debug_state");
+  const auto debug = linker->find_objects("_r_debug");
+  if (report.size() != 1 || debug.size() != 1) return tracee.run_to(entry);
+
+  const RemoteAddr report_at{base + report.front().address.value};
+  const RemoteAddr debug_at{base + debug.front().address.value};
+  for (int reports = 0; reports < 16; ++reports) {
+    if (auto ran = tracee.run_to(report_at); !ran) return ran;
+    auto consistent = is_consistent(tracee, debug_at);
+    if (!consistent) return std::unexpected(std::move(consistent.error()));
+    if (*consistent) return {};
+    if (auto stepped = tracee.step(); !stepped) return stepped;
+  }
+  return std::unexpected(Error("the dynamic linker never reported its libraries as loaded"));
+}
+
+}  // namespace kevt::inproc
