@@ -36,8 +36,10 @@ class ProcessEnvTest : public testing::Test {
   static Result<RemoteAddr> call_resolver(RemoteAddr resolver) {
     return RemoteAddr{reinterpret_cast<std::uintptr_t (*)()>(resolver.value)()};
   }
+  // libc's own definition: sanitizers put theirs before it.
   static std::uint64_t address_of(const char* name) {
-    return reinterpret_cast<std::uintptr_t>(::dlsym(RTLD_DEFAULT, name));
+    void* const libc = ::dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+    return reinterpret_cast<std::uintptr_t>(::dlsym(libc, name));
   }
 
   // Maps name the file behind the symbolic link: libz.so.1.2.13.
