@@ -85,25 +85,24 @@ Value* data_loc(llvm::IRBuilder<>& b, Value* length, Value* at) {
 // Writes one string at dynamic offset `at`; returns the next one.
 Value* EventEmitter::store_text(const ir::Store& store, const TextItem& item, Value* record, Value* at) {
   Value* to = byte_at(b_, record, at);
-  Value* written = item.length;
-  if (program_.values[store.value].op == Op::SymbolText) {
+  BasicBlock* copy = block("copy");
+  BasicBlock* after = block("copied");
+  BasicBlock* from = b_.GetInsertBlock();
+  b_.CreateCondBr(b_.CreateICmpNE(item.length, b_.getInt32(0)), copy, after);
+  b_.SetInsertPoint(copy);
+  Value* length = item.length;
+  if (program_.values[store.value].op == Op::SymbolText) {  // 8 bytes: the address itself
     b_.CreateAlignedStore(item.source, to, llvm::Align(1));
   } else {
     Value* address = item.copied ? b_.CreatePtrToInt(item.source, b_.getInt64Ty()) : item.source;
-    BasicBlock* copy = block("copy");
-    BasicBlock* after = block("copied");
-    BasicBlock* from = b_.GetInsertBlock();
-    b_.CreateCondBr(b_.CreateICmpNE(item.length, b_.getInt32(0)), copy, after);
-    b_.SetInsertPoint(copy);
-    Value* length = hooks_.text_copy(b_, to, address, item.length);
-    BasicBlock* copied = b_.GetInsertBlock();
-    b_.CreateBr(after);
-    b_.SetInsertPoint(after);
-    llvm::PHINode* phi = b_.CreatePHI(b_.getInt32Ty(), 2);
-    phi->addIncoming(b_.getInt32(0), from);
-    phi->addIncoming(length, copied);
-    written = phi;
+    length = hooks_.text_copy(b_, to, address, item.length);
   }
+  BasicBlock* copied = b_.GetInsertBlock();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  llvm::PHINode* written = b_.CreatePHI(b_.getInt32Ty(), 2);
+  written->addIncoming(b_.getInt32(0), from);
+  written->addIncoming(length, copied);
   store_at(b_, data_loc(b_, written, at), record, store.offset);
   return b_.CreateAdd(at, written);
 }

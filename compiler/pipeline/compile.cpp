@@ -7,6 +7,7 @@
 #include "compiler/ir/verify.h"
 #include "compiler/layout/layout.h"
 #include "compiler/lower/lower.h"
+#include "compiler/sema/filter.h"
 #include "compiler/sema/sema.h"
 #include "grammar/parse.h"
 
@@ -81,9 +82,7 @@ std::optional<CheckedEvent> check_event(std::string_view line, const target::Tar
 }
 
 std::optional<model::FilterExpr> check_filter(std::string_view text, const CheckedEvent& event, diag::Sink& sink) {
-  auto filter = grammar::parse_filter(text, sink);
-  if (!filter) return std::nullopt;
-  return sema::check_filter(std::move(*filter), text, event.layout, sink);
+  return sema::compile_filter(text, event.layout, sink);
 }
 
 Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,

@@ -40,8 +40,7 @@ static int glob(const uint8_t *pattern, uint32_t plen, const uint8_t *text, uint
   for (;;) {
     if (t == tlen) {
       while (p < plen && pattern[p] == '*') p++;
-      if (p == plen) return 1;
-      return 0;
+      return p == plen || (p + 1 == plen && pattern[p] == '\\');
     }
     int matched = 0;
     uint32_t next = p;
@@ -59,8 +58,10 @@ static int glob(const uint8_t *pattern, uint32_t plen, const uint8_t *text, uint
         if (in >= 0) {
           matched = in;
         } else {
-          if (c == '\\' && next < plen) c = pattern[next++];
-          matched = c == text[t];
+          /* A backslash at the pattern's end stands for the end of the text. */
+          int at_end = c == '\\' && next == plen;
+          if (c == '\\' && !at_end) c = pattern[next++];
+          matched = !at_end && c == text[t];
         }
       }
     }
