@@ -30,7 +30,7 @@ std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sin
 
 // Cuts a write into lines and removes comments as trace_parse_run_command does. The last line may lack its
 // '\n'. A line that the kernel would refuse unread (too long, or with a NUL byte) is kept whole,
-// comment and all: parse_line reports it.
+// comment, '\n' and all: parse_line reports it.
 struct Line {
   std::string_view text;
   int number = 1;  // 1-based

@@ -71,6 +71,8 @@ bool take_maxactive(const LineContext& line, std::string_view lead, model::Defin
   const Number number = parse_unsigned(digits, kAutoBase);
   const bool fits = number.value <= std::numeric_limits<std::uint32_t>::max() && digits.size() <= kMaxNameBytes;
   if (number.error != 0 || number.value == 0 || !fits) return report(diag::Kind::BadMaxact);
+  // The kernel keeps it in an int: what became negative is taken as not given.
+  if (number.value > std::numeric_limits<std::int32_t>::max()) return true;
   if (number.value > kMaxMaxactive) return report(diag::Kind::MaxactTooBig);
   definition.maxactive = static_cast<std::uint32_t>(number.value);
   return true;

@@ -226,7 +226,7 @@ bool ArgumentParser::take_symbol(std::string_view text) {
 bool ArgumentParser::take_immediate(std::string_view text, std::uint32_t column) {
   if (text.starts_with('"')) {
     const std::string_view quoted = text.substr(1);
-    if (!quoted.empty() && !quoted.ends_with('"')) {
+    if (!quoted.ends_with('"')) {
       const auto past_end = column + 2 + static_cast<std::uint32_t>(quoted.size());
       return base_mistake(diag::Kind::ImmstrNoClose, past_end);
     }

@@ -17,7 +17,6 @@
 namespace kevt::grammar {
 namespace {
 
-constexpr std::size_t kMaxCommandBytes = 255;  // MAX_FILTER_STR_VAL - 1
 constexpr std::string_view kBlanks = " \t";
 constexpr std::string_view kSystem = "synthetic";
 
@@ -35,8 +34,7 @@ std::string_view skip_blanks(std::string_view text) {
 
 class SyntheticParser {
  public:
-  SyntheticParser(std::string_view command, diag::Sink& sink)
-      : command_(command.substr(0, kMaxCommandBytes)), sink_(sink) {}
+  SyntheticParser(std::string_view command, diag::Sink& sink) : command_(command), sink_(sink) {}
 
   // `name`, and everything behind the blank after it.
   std::optional<model::Statement> define(std::string_view name, std::string_view fields);
@@ -53,13 +51,13 @@ class SyntheticParser {
   std::size_t seen_ = 0;
 };
 
-// Column: the first occurrence of `at`, as the kernel's err_pos() and its u8 have it.
+// Column: the first occurrence of `at`, as the kernel's err_pos() has it.
 std::optional<model::Statement> SyntheticParser::report(diag::Kind kind, std::string_view at, std::uint32_t order) {
   const std::size_t found = at.empty() ? 0 : command_.find(at);
   diag::Diagnostic diagnostic{.kind = kind,
                               .location = diag::Location::Synthetic,
                               .command = std::string(command_),
-                              .column = found == std::string_view::npos ? 0 : static_cast<std::uint32_t>(found & 0xff),
+                              .column = found == std::string_view::npos ? 0 : static_cast<std::uint32_t>(found),
                               .errno_value = EINVAL,
                               .order = order};
   if (const auto help = diag::help_text(kind); !help.empty()) diagnostic.notes.push_back({std::string(help)});

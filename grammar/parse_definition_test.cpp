@@ -245,7 +245,7 @@ TEST(SplitLines, RemovesCommentsAndCountsLines) {
 TEST(SplitLines, KeepsRefusedLinesWhole) {
   const std::string text = "#" + std::string(4094, 'c');
   EXPECT_EQ(split_lines(text)[0].text, "");                      // 4095 bytes at the end of a write are taken
-  EXPECT_EQ(split_lines(text + "\np a")[0].text.size(), 4095u);  // but not with a '\n'
+  EXPECT_EQ(split_lines(text + "\np a")[0].text.size(), 4096u);  // but not with a '\n'
   EXPECT_EQ(split_lines(std::string_view("p\0 # x", 6))[0].text.size(), 6u);
 }
 

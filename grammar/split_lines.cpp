@@ -21,7 +21,11 @@ std::vector<Line> split_lines(std::string_view text) {
     std::string_view line = text.substr(0, newline);
     const bool terminated = newline != std::string_view::npos;
     const bool refused = line.size() > kMaxLineBytes - (terminated ? 1 : 0) || line.contains('\0');
-    if (!refused) line = line.substr(0, line.find('#'));
+    if (!refused) {
+      line = line.substr(0, line.find('#'));
+    } else if (terminated) {
+      line = text.substr(0, newline + 1);
+    }
     lines.push_back({.text = line, .number = number++});
     if (!terminated) break;
     text.remove_prefix(newline + 1);

@@ -20,7 +20,8 @@ std::optional<model::RecordLayout> layout_record(const model::Definition& defini
 // The `format` file, byte for byte.
 std::string format_text(const model::Definition& definition, const model::RecordLayout& layout, std::uint32_t id);
 // One line of dynamic_events, without '\n'. An unnumbered return probe lists the default instances
-// of `possible_cpus` (max(10, 2 * cpus)) as 6.1 does.
+// of `possible_cpus` (max(10, 2 * cpus)) as 6.1 does, and none where `possible_cpus` is 0: 6.1 knows the
+// number only when the probe is armed, so a waiting one has none.
 std::string listing(const model::Definition& definition, unsigned possible_cpus);
 
 // What follows the time stamp of a trace line: "EV: (vfs_read+0x0/0x140) a=1 s=\"x\"".

@@ -18,6 +18,7 @@ struct CheckedDefinition {
   model::Definition definition;
   std::uint64_t function_address = 0;  // start of the probed function; 0: not resolved (LookupFailure::NotChecked)
   std::uint64_t place_address = 0;     // function_address + offset, or the address given
+  bool waits = false;                  // the place's module is not loaded: the probe is armed when it is
 };
 std::optional<CheckedDefinition> check_definition(model::Definition definition, const target::TargetEnv& env,
                                                   const target::EventCatalog& catalog, diag::Sink& sink);

@@ -27,6 +27,8 @@ class EventCatalog {
  public:
   virtual ~EventCatalog() = default;
   virtual const CatalogEntry* find(std::string_view group, std::string_view event) const = 0;
+  // All uprobe definitions, whatever their event: rules about one byte of a file look across events.
+  virtual std::vector<const model::Definition*> file_probes() const { return {}; }
 };
 
 }  // namespace kevt::target

@@ -1,0 +1,197 @@
+// Records as text: what follows the time stamp of a trace line.
+//
+//   opened: (openat64+0x0/0xf0 [libc.so.6]) path="/etc/passwd" fd=3
+//
+// Problem: records come from rings that other programs share, so lengths and offsets may be anything.
+// Idea: every read goes through RecordView, which answers "not there" instead of reading; what is not
+// there prints as the kernel prints a fault, or as 0.
+// Kprobe-style places print symbols, uprobe-style ones addresses; a return probe shows where it returned to and
+// the function it left. Mirrors print_kprobe_event(), print_uprobe_event(), print_eprobe_event(), the
+// PRINT_TYPE_FUNCs and print_synth_event() of kernel/trace (6.1). Not here: the line's front (line_text.cpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/layout/field_type.h"
+#include "compiler/layout/layout.h"
+#include "compiler/layout/synthetic.h"
+
+namespace kevt::layout {
+namespace {
+
+constexpr std::string_view kFault = "(fault)";
+constexpr std::uint32_t kDataLocBytes = 4;
+
+// Bounds-checked reading of one record.
+class RecordView {
+ public:
+  explicit RecordView(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+
+  // 0 where the record is too short. `size` is 1 to 8.
+  std::uint64_t number(std::uint32_t offset, std::uint32_t size) const {
+    std::uint64_t value = 0;
+    if (size <= sizeof value && offset <= bytes_.size() && size <= bytes_.size() - offset) {
+      std::memcpy(&value, bytes_.data() + offset, size);
+    }
+    return value;
+  }
+
+  // Up to `size` bytes at `offset`, ending before a NUL; nullopt when not all of them are in the record.
+  std::optional<std::string_view> text(std::uint32_t offset, std::uint32_t size) const {
+    if (offset > bytes_.size() || size > bytes_.size() - offset) return std::nullopt;
+    const std::string_view all(reinterpret_cast<const char*>(bytes_.data()) + offset, size);
+    return all.substr(0, all.find('\0'));
+  }
+
+  // What the data_loc word at `offset` points to.
+  std::optional<std::string_view> located_text(std::uint32_t offset) const {
+    const auto word = static_cast<std::uint32_t>(number(offset, kDataLocBytes));
+    if (word >> 16 == 0) return std::nullopt;
+    return text(word & 0xffff, word >> 16);
+  }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+};
+
+std::int64_t sign_extended(std::uint64_t value, std::uint32_t bytes) {
+  const unsigned shift = 64 - 8 * std::clamp(bytes, 1u, 8u);
+  return static_cast<std::int64_t>(value << shift) >> shift;
+}
+
+enum class SymbolOffset : std::uint8_t { Shown, Hidden };
+
+// nullopt: nothing known covers the address.
+std::optional<std::string> symbol_text(const target::TargetEnv& env, std::uint64_t address, SymbolOffset offset) {
+  const auto symbol = env.symbolize(address);
+  if (!symbol) return std::nullopt;
+  std::string text = symbol->name;
+  if (offset == SymbolOffset::Shown) text += fmt::format("+0x{:x}/0x{:x}", address - symbol->address, symbol->size);
+  if (!symbol->module.empty()) text += fmt::format(" [{}]", symbol->module);
+  return text;
+}
+
+std::string place_text(const target::TargetEnv& env, std::uint64_t address, SymbolOffset offset) {
+  if (address == 0) return "0";
+  return symbol_text(env, address, offset).value_or(fmt::format("0x{:08x}", address));
+}
+
+std::string quoted(const std::optional<std::string_view>& text) {
+  return text ? fmt::format("\"{}\"", *text) : std::string(kFault);
+}
+
+// One item of an argument at `offset`.
+std::string item_text(const model::TypeSpec& type, const RecordView& record, std::uint32_t offset,
+                      const target::TargetEnv& env) {
+  const std::uint64_t value = record.number(offset, type.bytes);
+  switch (type.kind) {
+    case model::TypeKind::Unsigned:
+    case model::TypeKind::Bitfield:
+      return std::to_string(value);
+    case model::TypeKind::Signed:
+      return std::to_string(sign_extended(value, type.bytes));
+    case model::TypeKind::Hex:
+      return fmt::format("0x{:x}", value);
+    case model::TypeKind::Char:
+      return fmt::format("'{}'", static_cast<char>(value));
+    case model::TypeKind::Symbol:
+      return symbol_text(env, value, SymbolOffset::Shown).value_or(fmt::format("0x{:x}", value));
+    case model::TypeKind::String:
+    case model::TypeKind::UserString:
+    case model::TypeKind::SymbolString:
+      return quoted(record.located_text(offset));
+  }
+  return "";
+}
+
+std::string argument_text(const model::RecordField& field, const RecordView& record, const target::TargetEnv& env) {
+  if (field.type.array_count == 0) return item_text(field.type, record, field.offset, env);
+  std::string text = "{";
+  for (std::uint32_t i = 0; i < field.type.array_count; ++i) {
+    if (i != 0) text += ",";
+    text += item_text(field.type, record, field.offset + i * field.type.bytes, env);
+  }
+  return text + "}";
+}
+
+std::uint64_t address_of(const model::RecordLayout& layout, const RecordView& record, model::FieldRole role) {
+  const auto field = std::ranges::find(layout.fields, role, &model::RecordField::role);
+  return field == layout.fields.end() ? 0 : record.number(field->offset, field->size);
+}
+
+std::string location_text(const model::Definition& definition, const model::RecordLayout& layout,
+                          const RecordView& record, const target::TargetEnv& env) {
+  if (const auto* event = std::get_if<model::EventPlace>(&definition.place)) {
+    return fmt::format("{}.{}", event->system, event->event);
+  }
+  const bool raw = definition.kind == model::EventKind::Uprobe;
+  if (definition.point == model::ProbePoint::Entry) {
+    const std::uint64_t address = address_of(layout, record, model::FieldRole::ProbeIp);
+    return raw ? fmt::format("0x{:x}", address) : place_text(env, address, SymbolOffset::Shown);
+  }
+  const std::uint64_t returned_to = address_of(layout, record, model::FieldRole::ProbeRetIp);
+  const std::uint64_t function = address_of(layout, record, model::FieldRole::ProbeFunc);
+  if (raw) return fmt::format("0x{:x} <- 0x{:x}", returned_to, function);
+  return fmt::format("{} <- {}", place_text(env, returned_to, SymbolOffset::Shown),
+                     place_text(env, function, SymbolOffset::Hidden));
+}
+
+// Small numbers of synthetic events are printed without their sign, as the kernel does.
+std::string synthetic_number(const model::SyntheticField& field, std::uint64_t value) {
+  if (field.type == "gfp_t") return fmt::format("{:x}", value);
+  const std::uint32_t bytes = synthetic_size(field);
+  const bool with_sign = is_synthetic_signed(field) && bytes >= 4;
+  return with_sign ? std::to_string(sign_extended(value, bytes)) : std::to_string(value);
+}
+
+std::string stack_text(const RecordView& record, std::uint32_t offset, const target::TargetEnv& env) {
+  const auto word = static_cast<std::uint32_t>(record.number(offset, kDataLocBytes));
+  std::string text = "STACK:\n";
+  for (std::uint32_t at = 0; at + 8 <= word >> 16; at += 8) {
+    const std::uint64_t address = record.number((word & 0xffff) + at, 8);
+    if (address == 0) break;
+    const auto symbol = symbol_text(env, address, SymbolOffset::Shown);
+    text += fmt::format("=> {}\n", symbol.value_or(fmt::format("0x{:x}", address)));
+  }
+  return text;
+}
+
+std::string synthetic_text(const model::Definition& definition, const model::RecordLayout& layout,
+                           const RecordView& record, const target::TargetEnv& env) {
+  std::string text = definition.event + ": ";
+  for (const model::RecordField& slot : layout.fields) {
+    const model::SyntheticField& field = definition.fields[slot.arg_index];
+    const bool last = slot.arg_index + 1 == definition.fields.size();
+    text += field.name + "=";
+    if (is_synthetic_stack(field)) {
+      text += stack_text(record, slot.offset, env);
+      continue;
+    }
+    if (is_synthetic_dynamic(field)) {
+      text += record.located_text(slot.offset).value_or(kFault);
+    } else if (is_synthetic_text(field)) {
+      text += record.text(slot.offset, synthetic_slot(field)).value_or(kFault);
+    } else {
+      text += synthetic_number(field, record.number(slot.offset, slot.size));
+    }
+    if (!last) text += " ";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string event_text(const model::Definition& definition, const model::RecordLayout& layout,
+                       std::span<const std::uint8_t> record, const target::TargetEnv& env) {
+  const RecordView view(record);
+  if (definition.kind == model::EventKind::Synthetic) return synthetic_text(definition, layout, view, env);
+  std::string text = fmt::format("{}: ({})", definition.event, location_text(definition, layout, view, env));
+  for (const model::RecordField& field : layout.fields) {
+    if (field.role != model::FieldRole::Argument) continue;
+    text += fmt::format(" {}={}", field.name, argument_text(field, view, env));
+  }
+  return text;
+}
+
+}  // namespace kevt::layout

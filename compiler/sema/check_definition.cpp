@@ -1,0 +1,124 @@
+// Checked definitions: the page that names every rule in order.
+//
+//   p vfs_read $arg1  →  group kprobes, event p_vfs_read_0, arg1=$arg1 of 8 bytes, place_address resolved
+//
+// Problem: 6.1 stops at its first mistake, and which one is first follows from the order in which
+// four parsers look at the world. Idea: run every rule that can still say something, let each
+// finding carry its place in that order (diag/definition_order.h), and keep one finding per argument.
+//
+// Mirrors __trace_kprobe_create(), __trace_uprobe_create(), __trace_eprobe_create() and
+// __create_synth_event() of kernel/trace (6.1). Not here: text (grammar) and record bytes (layout).
+#include <set>
+#include <utility>
+
+#include "compiler/sema/definition_check.h"
+#include "compiler/sema/sema.h"
+
+namespace kevt::sema {
+namespace {
+
+void check_kprobe(DefinitionCheck& check) {
+  if (const auto* place = std::get_if<model::SymbolPlace>(&check.definition.place)) check_symbol_place(check, *place);
+  if (const auto* place = std::get_if<model::AddressPlace>(&check.definition.place)) {
+    check_address_place(check, *place);
+  }
+  fill_names(check.definition);
+  check_arguments(check, nullptr);
+  check_existing(check);
+  check_registration(check);
+}
+
+void check_uprobe(DefinitionCheck& check) {
+  check_file_place(check, std::get<model::FilePlace>(check.definition.place));
+  fill_names(check.definition);
+  check_arguments(check, nullptr);
+  check_existing(check);
+}
+
+void check_eprobe(DefinitionCheck& check) {
+  fill_names(check.definition);
+  const target::CatalogEntry* attached = check_event_place(check, std::get<model::EventPlace>(check.definition.place));
+  if (attached == nullptr) return;
+  check_eprobe_filter(check, *attached);
+  check_arguments(check, attached);
+  check_existing(check);
+}
+
+void check_unsupported(const DefinitionCheck& check) {
+  check.report({.kind = diag::Kind::UnsupportedForm, .logged = false, .detail = "fprobes, tprobes and watchpoints"});
+}
+
+void run_rules(DefinitionCheck& check) {
+  switch (check.definition.kind) {
+    case model::EventKind::Kprobe:
+      return check_kprobe(check);
+    case model::EventKind::Uprobe:
+      return check_uprobe(check);
+    case model::EventKind::Eprobe:
+      return check_eprobe(check);
+    case model::EventKind::Synthetic:
+      return check_existing(check);
+    case model::EventKind::Fprobe:
+    case model::EventKind::Tprobe:
+    case model::EventKind::Watchpoint:
+      return check_unsupported(check);
+  }
+}
+
+// Later findings about an argument mostly follow from its first one.
+void keep_first_per_argument(diag::Sink& sink) {
+  std::set<std::uint32_t> seen;
+  for (diag::Diagnostic& diagnostic : sink.take()) {
+    const bool in_argument = diagnostic.order >= diag::kStepArguments && diagnostic.order < diag::kStepCounter;
+    if (in_argument && !seen.insert(diagnostic.order / diag::kStepsPerArgument).second) continue;
+    sink.report(std::move(diagnostic));
+  }
+}
+
+}  // namespace
+
+void DefinitionCheck::report(Finding finding) const {
+  diag::Diagnostic diagnostic{.kind = finding.kind,
+                              .location = location(),
+                              .command = definition.command,
+                              .column = finding.column,
+                              .errno_value = finding.errno_value,
+                              .logged = finding.logged,
+                              .order = finding.order,
+                              .detail = std::move(finding.detail)};
+  if (const auto help = diag::help_text(finding.kind); !help.empty()) diagnostic.notes.push_back({std::string(help)});
+  sink.report(std::move(diagnostic));
+}
+
+diag::Location DefinitionCheck::location() const {
+  switch (definition.kind) {
+    case model::EventKind::Kprobe:
+      return diag::Location::Kprobe;
+    case model::EventKind::Uprobe:
+      return diag::Location::Uprobe;
+    case model::EventKind::Eprobe:
+      return diag::Location::Eprobe;
+    case model::EventKind::Synthetic:
+      return diag::Location::Synthetic;
+    case model::EventKind::Fprobe:
+    case model::EventKind::Tprobe:
+      return diag::Location::Fprobe;
+    case model::EventKind::Watchpoint:
+      return diag::Location::Kevtrace;
+  }
+  return diag::Location::Kevtrace;
+}
+
+std::optional<CheckedDefinition> check_definition(model::Definition definition, const target::TargetEnv& env,
+                                                  const target::EventCatalog& catalog, diag::Sink& sink) {
+  DefinitionCheck check{.definition = definition, .env = env, .catalog = catalog, .sink = sink};
+  run_rules(check);
+  keep_first_per_argument(sink);
+  if (!sink.empty()) return std::nullopt;
+  return CheckedDefinition{.definition = std::move(definition),
+                           .function_address = check.function_address,
+                           .place_address = check.place_address,
+                           .waits = !check.place_found};
+}
+
+}  // namespace kevt::sema

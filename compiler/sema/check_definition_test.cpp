@@ -1,0 +1,132 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "compiler/sema/sema.h"
+#include "compiler/target/fixed_target.h"
+#include "grammar/parse.h"
+
+namespace kevt::sema {
+namespace {
+
+using diag::Kind;
+
+class DefinitionSema : public testing::Test {
+ protected:
+  DefinitionSema() {
+    env_.add_function({.name = "vfs_read", .module = "", .address = 0x1000, .size = 0x100});
+    env_.add_function({.name = "openat", .module = "libc", .address = 0x5000, .size = 0x40});
+    env_.add_data({.name = "jiffies", .module = "", .address = 0x9000, .size = 8});
+    env_.add_file("/bin/sh", target::FileStatus::Regular);
+    env_.map_file("/bin/sh", 0x400000);
+  }
+
+  std::optional<CheckedDefinition> check(std::string_view line) {
+    sink_ = {};
+    auto statement = grammar::parse_line_leniently(line, grammar::EventsFile::Dynamic, sink_);
+    if (!statement) return std::nullopt;
+    return check_definition(std::get<model::Definition>(std::move(*statement)), env_, catalog_, sink_);
+  }
+
+  std::vector<Kind> mistakes(std::string_view line) {
+    EXPECT_FALSE(check(line)) << line;
+    std::vector<Kind> kinds;
+    for (const auto& diagnostic : sink_.diagnostics()) kinds.push_back(diagnostic.kind);
+    return kinds;
+  }
+
+  std::string generated_name(std::string_view line) {
+    const auto checked = check(line);
+    return checked ? checked->definition.group + "/" + checked->definition.event : "refused";
+  }
+
+  target::FixedTargetEnv env_;
+  target::FixedCatalog catalog_;
+  diag::Sink sink_;
+};
+
+TEST_F(DefinitionSema, ResolvesPlaces) {
+  const auto symbol = check("p vfs_read+8");
+  ASSERT_TRUE(symbol);
+  EXPECT_EQ(symbol->function_address, 0x1000u);
+  EXPECT_EQ(symbol->place_address, 0x1008u);
+  EXPECT_FALSE(symbol->waits);
+  EXPECT_EQ(check("p libc:openat")->place_address, 0x5000u);
+  EXPECT_EQ(check("p /bin/sh:0x10")->place_address, 0x400010u);
+  EXPECT_EQ(check("p 0x1010")->function_address, 0x1000u);
+  EXPECT_TRUE(check("p nomod:f")->waits);
+}
+
+TEST_F(DefinitionSema, MakesUpNames) {
+  EXPECT_EQ(generated_name("p vfs_read+8"), "kprobes/p_vfs_read_8");
+  EXPECT_EQ(generated_name("p vfs_read%return"), "kprobes/r_vfs_read_0");
+  EXPECT_EQ(generated_name("p:g/ libc:openat"), "g/p_libc_openat_0");
+  EXPECT_EQ(generated_name("p 0x1010"), "kprobes/p_0x0000000000001010");
+  EXPECT_EQ(generated_name("r /bin/sh:0x10"), "uprobes/p_sh_0x10");
+  EXPECT_EQ(generated_name("p nomod:" + std::string(80, 'f')), "kprobes/p_nomod_" + std::string(55, 'f'));
+}
+
+TEST_F(DefinitionSema, FindsTheKernelsFirstMistakeFirst) {
+  EXPECT_THAT(mistakes("p:1x vfs_raed &1"),
+              testing::ElementsAre(Kind::BadProbeAddr, Kind::BadEventName, Kind::BadFetchArg));
+  EXPECT_EQ(sink_.diagnostics()[0].errno_value, ENOENT);
+  EXPECT_EQ(sink_.diagnostics()[0].detail, "no function `vfs_raed`; near it: `vfs_read`");
+}
+
+TEST_F(DefinitionSema, KeepsOneMistakeOfAnArgument) {
+  EXPECT_THAT(mistakes("p vfs_read %zz:string[4] %yy"), testing::ElementsAre(Kind::BadRegName, Kind::BadRegName));
+}
+
+TEST_F(DefinitionSema, VariablesDependOnThePlace) {
+  EXPECT_TRUE(check("p vfs_read $arg1"));
+  EXPECT_THAT(mistakes("p vfs_read+8 $arg1"), testing::ElementsAre(Kind::BadVar));
+  EXPECT_THAT(mistakes("r vfs_read $arg1"), testing::ElementsAre(Kind::BadVar));
+  EXPECT_THAT(mistakes("p 0x1000 $arg1"), testing::ElementsAre(Kind::BadVar));
+  EXPECT_THAT(mistakes("p nomod:f $arg1"), testing::ElementsAre(Kind::BadVar));
+  EXPECT_TRUE(check("r vfs_read $retval"));
+  EXPECT_THAT(mistakes("r 0x1000 $retval"), testing::ElementsAre(Kind::RetvalOnProbe));
+}
+
+TEST_F(DefinitionSema, CountsOperationsAsTheKernel) {
+  const auto nested = [](int levels, const std::string& base) {
+    std::string text = "p vfs_read ";
+    for (int i = 0; i < levels; ++i) text += "+0(";
+    return text + base + std::string(levels, ')');
+  };
+  EXPECT_TRUE(check(nested(14, "%di")));
+  EXPECT_THAT(mistakes(nested(15, "%di")), testing::ElementsAre(Kind::TooManyOps));
+  EXPECT_TRUE(check(nested(12, "@jiffies")));
+  EXPECT_THAT(mistakes(nested(13, "@jiffies")), testing::ElementsAre(Kind::TooManyOps));
+  EXPECT_TRUE(check(nested(12, "@1") + ":u8[2]"));
+  EXPECT_THAT(mistakes(nested(13, "@1") + ":u8[2]"), testing::ElementsAre(Kind::TooManyOps));
+  EXPECT_THAT(mistakes(nested(13, "@1") + ":b1@1/8"), testing::ElementsAre(Kind::BadBitfield));
+}
+
+TEST_F(DefinitionSema, AppendsToAnEventOfTheSameShape) {
+  const auto first = check("p:m vfs_read a=%di:u8");
+  ASSERT_TRUE(first);
+  catalog_.add({.group = "kprobes",
+                .event = "m",
+                .owner = target::EventOwner::Kprobe,
+                .siblings = {first->definition},
+                .layout = {}});
+  EXPECT_TRUE(check("p:m libc:openat a=%si:b1@2/8"));  // a bitfield is its container
+  EXPECT_THAT(mistakes("p:m vfs_read a=%di:u8"), testing::ElementsAre(Kind::SameProbe));
+  EXPECT_THAT(mistakes("r:m vfs_read a=%di:u8"), testing::ElementsAre(Kind::DiffProbeType));
+  EXPECT_THAT(mistakes("p:m vfs_read a=%di:x8"), testing::ElementsAre(Kind::DiffArgType));
+  EXPECT_THAT(mistakes("p:m vfs_read"), testing::ElementsAre(Kind::DiffArgType));
+  EXPECT_EQ(sink_.diagnostics()[0].column, 13u);
+  EXPECT_THAT(mistakes("p:kprobes/m /bin/sh:0x10 a=%di:u8"), testing::ElementsAre(Kind::EventExist));
+}
+
+TEST_F(DefinitionSema, ChecksNothingItCannotKnow) {
+  const target::UncheckedTargetEnv unchecked;
+  auto statement = grammar::parse_line("p lib:f $arg1 @sym", grammar::EventsFile::Dynamic, sink_);
+  const auto checked = check_definition(std::get<model::Definition>(std::move(*statement)), unchecked, catalog_, sink_);
+  ASSERT_TRUE(checked);
+  EXPECT_EQ(checked->place_address, 0u);
+}
+
+}  // namespace
+}  // namespace kevt::sema

@@ -1,0 +1,151 @@
+// A name that is taken: appending a probe to an event, or a clash.
+//
+//   p:m vfs_read a=%di, then  p:m vfs_write a=%si  →  fine, a sibling
+//                             r:m …                →  DiffProbeType       p:m vfs_write b=%di  →  DiffArgType
+//
+// Problem: several probes may share an event, but only of one kind, one point and the same arguments. All
+// answers are EEXIST. Mirrors append_trace_kprobe(), append_trace_uprobe(), validate_ref_ctr_offset(),
+// trace_probe_compare_arg_type() (trace_probe.c) and find_synth_event() of 6.1.
+#include <algorithm>
+
+#include "compiler/sema/definition_check.h"
+
+namespace kevt::sema {
+namespace {
+
+target::EventOwner owner_of(model::EventKind kind) {
+  switch (kind) {
+    case model::EventKind::Kprobe:
+      return target::EventOwner::Kprobe;
+    case model::EventKind::Uprobe:
+      return target::EventOwner::Uprobe;
+    case model::EventKind::Eprobe:
+      return target::EventOwner::Eprobe;
+    case model::EventKind::Fprobe:
+      return target::EventOwner::Fprobe;
+    case model::EventKind::Tprobe:
+      return target::EventOwner::Tprobe;
+    case model::EventKind::Synthetic:
+      return target::EventOwner::Synthetic;
+    case model::EventKind::Watchpoint:
+      return target::EventOwner::Watchpoint;
+  }
+  return target::EventOwner::Static;
+}
+
+void report(const DefinitionCheck& check, diag::Kind kind, std::uint32_t column) {
+  check.report({.kind = kind, .column = column, .order = diag::kStepExisting, .errno_value = EEXIST});
+}
+
+// Bitfields are their container's unsigned type.
+model::TypeKind stored_kind(const model::TypeSpec& type) {
+  return type.kind == model::TypeKind::Bitfield ? model::TypeKind::Unsigned : type.kind;
+}
+
+bool same_argument(const model::FetchArg& a, const model::FetchArg& b) {
+  return a.name == b.name && stored_kind(a.type) == stored_kind(b.type) && a.type.bytes == b.type.bytes &&
+         a.type.array_count == b.type.array_count;
+}
+
+// Index of the first argument that differs.
+std::optional<std::size_t> first_difference(const model::Definition& added, const model::Definition& existing) {
+  if (added.args.size() != existing.args.size()) return std::min(added.args.size(), existing.args.size());
+  for (std::size_t i = 0; i < added.args.size(); ++i) {
+    if (!same_argument(added.args[i], existing.args[i])) return i;
+  }
+  return std::nullopt;
+}
+
+// "/a//b/./c" is "/a/b/c".
+std::string plain_path(std::string_view path) {
+  std::string plain;
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view component = path.substr(0, slash);
+    if (component != "." && !(component.empty() && !plain.empty())) plain.append(component).append("/");
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  return plain;
+}
+
+bool same_place(const model::Place& a, const model::Place& b) {
+  if (const auto* left = std::get_if<model::SymbolPlace>(&a)) {
+    const auto* right = std::get_if<model::SymbolPlace>(&b);
+    return right != nullptr && left->module == right->module && left->symbol == right->symbol &&
+           left->offset == right->offset;
+  }
+  if (const auto* left = std::get_if<model::AddressPlace>(&a)) {
+    const auto* right = std::get_if<model::AddressPlace>(&b);
+    return right != nullptr && left->address == right->address;
+  }
+  if (const auto* left = std::get_if<model::FilePlace>(&a)) {
+    const auto* right = std::get_if<model::FilePlace>(&b);
+    return right != nullptr && left->offset == right->offset && plain_path(left->path) == plain_path(right->path);
+  }
+  return false;
+}
+
+bool same_probe(const model::Definition& a, const model::Definition& b) {
+  return same_place(a.place, b.place) &&
+         std::ranges::equal(a.args, b.args, {}, &model::FetchArg::text, &model::FetchArg::text);
+}
+
+// One byte of a file has one semaphore; none counts as offset 0.
+void check_reference_counter(const DefinitionCheck& check) {
+  const auto& place = std::get<model::FilePlace>(check.definition.place);
+  for (const model::Definition* other : check.catalog.file_probes()) {
+    if (!same_place(check.definition.place, other->place)) continue;
+    const auto& counter = std::get<model::FilePlace>(other->place).reference_counter;
+    if (counter.value_or(0) == place.reference_counter.value_or(0)) continue;
+    return check.report({.kind = diag::Kind::RefcntMismatch,
+                         .column = check.place_column(),
+                         .order = diag::kStepCounter,
+                         .logged = false});
+  }
+}
+
+void check_append(const DefinitionCheck& check, const std::vector<model::Definition>& siblings) {
+  const model::Definition& added = check.definition;
+  if (siblings.empty()) return;
+  if (added.point != siblings.front().point) return report(check, diag::Kind::DiffProbeType, 0);
+  if (const auto index = first_difference(added, siblings.front())) {
+    const bool past_end = *index >= added.args.size();
+    const auto end = static_cast<std::uint32_t>(added.command.size() + 1);
+    return report(check, diag::Kind::DiffArgType, past_end ? end : added.args[*index].span.begin);
+  }
+  for (const model::Definition& sibling : siblings) {
+    if (same_probe(added, sibling)) return report(check, diag::Kind::SameProbe, 0);
+  }
+}
+
+void report_synthetic(const DefinitionCheck& check) {
+  const std::size_t column = check.definition.command.find(check.definition.event);
+  check.report({.kind = diag::Kind::SynthEventExists,
+                .column = column == std::string::npos ? 0 : static_cast<std::uint32_t>(column),
+                .order = diag::kStepPlace,
+                .errno_value = EEXIST});
+}
+
+}  // namespace
+
+void check_existing(DefinitionCheck& check) {
+  const model::Definition& definition = check.definition;
+  if (definition.kind == model::EventKind::Uprobe) check_reference_counter(check);
+  const target::CatalogEntry* existing = check.catalog.find(definition.group, definition.event);
+  if (existing == nullptr) return;
+  const bool own = existing->owner == owner_of(definition.kind);
+  switch (definition.kind) {
+    case model::EventKind::Kprobe:
+    case model::EventKind::Uprobe:
+    case model::EventKind::Fprobe:
+    case model::EventKind::Tprobe:
+      return own ? check_append(check, existing->siblings) : report(check, diag::Kind::EventExist, 0);
+    case model::EventKind::Eprobe:
+    case model::EventKind::Watchpoint:
+      return report(check, diag::Kind::EventExist, 0);
+    case model::EventKind::Synthetic:
+      return report_synthetic(check);
+  }
+}
+
+}  // namespace kevt::sema

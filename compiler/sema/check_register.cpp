@@ -1,0 +1,50 @@
+// What the kernel finds only when it arms a kprobe: data symbols, instruction boundaries, blacklists.
+//
+//   p vfs_read+1         →  BadInsnBndry, EILSEQ
+//   p vfs_read @nosymbol →  BadProbeAddr with the caret at the PLACE: that is where the kernel puts it
+//
+// A place whose module is not loaded is not looked at: it waits, symbols and all.
+// Mirrors __register_trace_kprobe() of kernel/trace/trace_kprobe.c and register_kprobe() (6.1).
+#include <fmt/format.h>
+
+#include "compiler/sema/definition_check.h"
+
+namespace kevt::sema {
+namespace {
+
+void check_data_symbols(const DefinitionCheck& check) {
+  for (const model::FetchArg& arg : check.definition.args) {
+    const auto* base = std::get_if<model::SymbolBase>(&arg.expr.base);
+    if (arg.text.empty() || base == nullptr) continue;
+    const auto found = check.env.find_data(base->symbol);
+    if (found || found.error().failure == target::LookupFailure::NotChecked) continue;
+    check.report({.kind = diag::Kind::BadProbeAddr,
+                  .column = check.place_column(),
+                  .order = diag::kStepRegister,
+                  .errno_value = ENOENT,
+                  .detail = fmt::format("no data symbol `{}`", base->symbol)});
+  }
+}
+
+}  // namespace
+
+void check_registration(DefinitionCheck& check) {
+  if (!check.place_found) return;
+  const auto report = [&](diag::Kind kind, int errno_value) {
+    check.report(
+        {.kind = kind, .column = check.place_column(), .order = diag::kStepRegister, .errno_value = errno_value});
+  };
+  switch (check.env.probeability(check.place_address)) {
+    case target::Probeability::Ok:
+    case target::Probeability::NotChecked:
+      return check_data_symbols(check);
+    case target::Probeability::NotInstructionBoundary:
+      check_data_symbols(check);
+      return report(diag::Kind::BadInsnBndry, EILSEQ);
+    case target::Probeability::Blacklisted:
+    case target::Probeability::NotExecutable:
+      return report(diag::Kind::FailRegProbe, EINVAL);
+  }
+}
+
+}  // namespace kevt::sema

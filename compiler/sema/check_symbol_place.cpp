@@ -1,0 +1,89 @@
+// Places by symbol and by address.
+//
+//   r vfs_read+8  →  BadRetprobe     p twice  →  NonUniqSymbol, with the candidates     p nomod:f  →  waits
+//
+// Problem: a bare symbol must exist exactly once, a symbol of a module that is not loaded is
+// accepted and waits, and whether the place is a function's entry decides which arguments it has.
+// Mirrors __trace_kprobe_create() of kernel/trace/trace_kprobe.c and kprobe_on_func_entry() (6.1).
+// Not here: whether the place can be probed (check_register.cpp).
+#include <fmt/format.h>
+
+#include "compiler/sema/definition_check.h"
+
+namespace kevt::sema {
+namespace {
+
+std::string list_of(const std::vector<std::string>& candidates, std::string_view lead) {
+  if (candidates.empty()) return "";
+  constexpr std::size_t kShown = 4;
+  std::string list(lead);
+  for (std::size_t i = 0; i < candidates.size() && i < kShown; ++i) {
+    list += fmt::format("{}`{}`", i == 0 ? " " : ", ", candidates[i]);
+  }
+  return list;
+}
+
+bool is_return(const DefinitionCheck& check) { return check.definition.point == model::ProbePoint::Return; }
+
+void report_missing(const DefinitionCheck& check, const std::string& symbol, const target::LookupError& error,
+                    std::uint32_t order) {
+  check.report({.kind = diag::Kind::BadProbeAddr,
+                .column = check.place_column(),
+                .order = order,
+                .errno_value = ENOENT,
+                .detail = fmt::format("no function `{}`{}", symbol, list_of(error.candidates, "; near it:"))});
+}
+
+void take_lookup_failure(DefinitionCheck& check, const model::SymbolPlace& place, const target::LookupError& error) {
+  check.entry = FunctionEntry::Unknown;
+  check.place_found = false;
+  switch (error.failure) {
+    case target::LookupFailure::NotFound:
+      return report_missing(check, place.symbol, error, place.module ? diag::kStepRegister : diag::kStepSymbol);
+    case target::LookupFailure::NotUnique:
+      return check.report({.kind = diag::Kind::NonUniqSymbol,
+                           .column = check.place_column(),
+                           .order = diag::kStepSymbol,
+                           .errno_value = EADDRNOTAVAIL,
+                           .detail = list_of(error.candidates, "one of")});
+    case target::LookupFailure::ModuleMissing:
+      return;
+    case target::LookupFailure::NotChecked:
+      check.entry = place.offset == 0 ? FunctionEntry::Yes : FunctionEntry::No;
+      return;
+  }
+}
+
+}  // namespace
+
+void check_symbol_place(DefinitionCheck& check, const model::SymbolPlace& place) {
+  std::optional<std::string_view> module;
+  if (place.module) module = *place.module;
+  const auto symbol = check.env.find_function(module, place.symbol);
+  if (!symbol) {
+    take_lookup_failure(check, place, symbol.error());
+  } else {
+    check.function_address = symbol->address;
+    check.place_address = symbol->address + place.offset;
+    check.entry = place.offset == 0 ? FunctionEntry::Yes : FunctionEntry::No;
+    if (symbol->size != 0 && place.offset >= symbol->size && !check.env.symbolize(check.place_address)) {
+      check.entry = FunctionEntry::Unknown;
+      return report_missing(check, place.symbol + "+" + std::to_string(place.offset), {}, diag::kStepRegister);
+    }
+  }
+  if (is_return(check) && check.entry == FunctionEntry::No) {
+    check.report({.kind = diag::Kind::BadRetprobe, .column = check.place_column(), .order = diag::kStepSymbol});
+  }
+}
+
+void check_address_place(DefinitionCheck& check, const model::AddressPlace& place) {
+  check.place_address = place.address;
+  const auto symbol = check.env.symbolize(place.address);
+  if (symbol) check.function_address = symbol->address;
+  check.place_found = symbol.has_value();
+  if (place.address == 0) {
+    check.report({.kind = diag::Kind::FailRegProbe, .column = check.place_column(), .order = diag::kStepRegister});
+  }
+}
+
+}  // namespace kevt::sema

@@ -1,0 +1,66 @@
+// The rules of check_definition(), one file each; check_definition.cpp names them in order.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+
+#include "compiler/diag/definition_order.h"
+#include "compiler/diag/diagnostic.h"
+#include "compiler/model/definition.h"
+#include "compiler/target/event_catalog.h"
+#include "compiler/target/target_env.h"
+
+namespace kevt::sema {
+
+struct Finding {
+  diag::Kind kind;
+  std::uint32_t column = 0;  // of the command
+  std::uint32_t order = 0;
+  int errno_value = EINVAL;
+  bool logged = true;
+  std::string detail;
+};
+
+// Is the place the first byte of a function? Unknown: its module is not loaded.
+enum class FunctionEntry : std::uint8_t { No, Yes, Unknown };
+
+// One definition being checked.
+struct DefinitionCheck {
+  model::Definition& definition;
+  const target::TargetEnv& env;
+  const target::EventCatalog& catalog;
+  diag::Sink& sink;
+
+  // Found by the place's rules.
+  FunctionEntry entry = FunctionEntry::No;
+  bool place_found = true;  // false: the place waits for its module
+  std::uint64_t function_address = 0;
+  std::uint64_t place_address = 0;
+
+  void report(Finding finding) const;
+  diag::Location location() const;
+  std::uint32_t place_column() const { return definition.place_span.begin; }
+};
+
+// ---- the rules ---------------------------------------------------------------------------------
+void check_symbol_place(DefinitionCheck& check, const model::SymbolPlace& place);
+void check_address_place(DefinitionCheck& check, const model::AddressPlace& place);
+void check_file_place(DefinitionCheck& check, const model::FilePlace& place);
+// The event attached to, or nullptr after reporting.
+const target::CatalogEntry* check_event_place(DefinitionCheck& check, const model::EventPlace& place);
+void check_eprobe_filter(DefinitionCheck& check, const target::CatalogEntry& attached);
+
+// Group and event names that were not written.
+void fill_names(model::Definition& definition);
+
+// Expressions and types of all arguments; `attached` is what an eprobe reads.
+void check_arguments(DefinitionCheck& check, const target::CatalogEntry* attached);
+void check_argument_type(DefinitionCheck& check, std::size_t argument);
+
+// Against the event of the same name: may this probe be added to it?
+void check_existing(DefinitionCheck& check);
+// What only arming finds: data symbols, instruction boundaries, blacklists.
+void check_registration(DefinitionCheck& check);
+
+}  // namespace kevt::sema
