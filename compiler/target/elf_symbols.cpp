@@ -1,8 +1,7 @@
-// Names and extents of functions: .symtab, .dynsym with versions, and .eh_frame for what has no name.
+// Names: .symtab, and .dynsym with its versions.
 //
 // Both symbol tables are read into one list ordered by address; what stands in both is kept once.
-// A stripped library still has .dynsym (found through DT_SYMTAB when even the section headers are
-// gone) and .eh_frame, which gives nameless functions their extent.
+// A stripped library still has .dynsym, found through DT_SYMTAB when even the section headers are gone.
 //   `memcpy` in libc.so.6: memcpy@@GLIBC_2.14 (default) and memcpy@GLIBC_2.2.5 (hidden): the default
 //   wins; `open`, `open64`, `__open` lie at one address and are one function.
 // Not done: symbols without a type, .gnu_debuglink files, demangled names.
@@ -232,55 +231,6 @@ void ElfImage::State::load_symbols() {
   }
 }
 
-void ElfImage::State::load_frames() {
-  if (frames_loaded) return;
-  frames_loaded = true;
-  if (const Elf64_Shdr* section = find_section(".eh_frame"); section && section->sh_type != SHT_NOBITS) {
-    frames = read_eh_frame(contents(*section), {section->sh_addr});
-    return;
-  }
-  if (!frame_header) return;
-  // .eh_frame_hdr: version, three encodings, then a pointer to .eh_frame (0x1b: relative, 4 bytes).
-  const CheckedBytes header = mapped({frame_header->p_vaddr});
-  const auto encoding = header.read<std::uint8_t>(1);
-  const auto distance = header.read<std::int32_t>(4);
-  if (!encoding || !distance || *encoding != 0x1b) return;
-  const ImageAddr address{frame_header->p_vaddr + 4 + static_cast<std::uint64_t>(std::int64_t{*distance})};
-  frames = read_eh_frame(mapped(address), address);
-}
-
-void ElfImage::State::load_functions() {
-  if (functions_loaded) return;
-  functions_loaded = true;
-  load_symbols();
-  load_frames();
-  std::vector<const ElfSymbol*> named;
-  for (const ElfSymbol& symbol : symbols) {
-    if (symbol.kind != SymbolKind::Object) named.push_back(&symbol);
-  }
-  std::size_t frame = 0;
-  const auto add_frames_before = [&](std::uint64_t limit) {
-    for (; frame < frames.size() && frames[frame].start.value < limit; ++frame) {
-      functions.push_back({frames[frame].start, frames[frame].size, {}});
-    }
-  };
-  for (std::size_t i = 0; i < named.size();) {
-    const ImageAddr start = named[i]->address;
-    add_frames_before(start.value);
-    const ElfSymbol* best = named[i];
-    std::uint64_t size = 0;
-    for (; i < named.size() && named[i]->address == start; ++i) {
-      size = std::max(size, named[i]->size);
-      if (plainer_name(*named[i], *best)) best = named[i];
-    }
-    for (; frame < frames.size() && frames[frame].start == start; ++frame) {
-      if (size == 0) size = frames[frame].size;
-    }
-    if (size != 0) functions.push_back({start, size, best->name});
-  }
-  add_frames_before(~std::uint64_t{0});
-}
-
 const std::vector<ElfSymbol>& ElfImage::symbols() const {
   state_->load_symbols();
   return state_->symbols;
@@ -309,53 +259,6 @@ std::optional<ElfSymbol> ElfImage::symbol_covering(ImageAddr address) const {
   }
   if (!best) return std::nullopt;
   return *best;
-}
-
-const std::vector<FunctionRange>& ElfImage::functions() const {
-  state_->load_functions();
-  return state_->functions;
-}
-
-std::optional<FunctionRange> ElfImage::function_containing(ImageAddr address) const {
-  const std::vector<FunctionRange>& all = functions();
-  auto after = std::ranges::upper_bound(all, address, {}, &FunctionRange::start);
-  // Nested ranges are rare (several entries in one frame): the innermost one that covers it counts.
-  for (unsigned tries = 0; tries < 16 && after != all.begin(); ++tries) {
-    --after;
-    if (address < after->end()) return *after;
-  }
-  return std::nullopt;
-}
-
-std::optional<ImageAddr> ElfImage::next_function_start(ImageAddr address) const {
-  const std::vector<FunctionRange>& all = functions();
-  const auto after = std::ranges::upper_bound(all, address, {}, &FunctionRange::start);
-  if (after == all.end()) return std::nullopt;
-  return after->start;
-}
-
-std::optional<ImageAddr> ElfImage::previous_function_end(ImageAddr address) const {
-  const std::vector<FunctionRange>& all = functions();
-  auto after = std::ranges::upper_bound(all, address, {}, &FunctionRange::start);
-  while (after != all.begin()) {
-    --after;
-    if (after->end() <= address) return after->end();
-  }
-  return std::nullopt;
-}
-
-std::vector<ImageAddr> ElfImage::landing_pads(const FunctionRange& function) const {
-  state_->load_frames();
-  std::vector<ImageAddr> pads;
-  const std::vector<FrameRange>& frames = state_->frames;
-  auto frame = std::ranges::lower_bound(frames, function.start, {}, &FrameRange::start);
-  for (; frame != frames.end() && frame->start < function.end(); ++frame) {
-    if (frame->lsda.value == 0) continue;
-    const auto found = read_landing_pads(state_->mapped(frame->lsda), frame->lsda, frame->start);
-    pads.insert(pads.end(), found.begin(), found.end());
-  }
-  std::ranges::sort(pads);
-  return pads;
 }
 
 }  // namespace kevt::target

@@ -5,8 +5,6 @@
 // 0x7f0012000000, `open` is at 0xf6a40 there, so the probe is at 0x7f00120f6a40.
 // A name without a module must mean one place in everything that is loaded, as a kernel symbol must
 // (NON_UNIQ_SYMBOL); names a file merely imports are no definitions, and aliases at one address are one.
-// Files are opened below /proc/PID/root, so containers work, and compared by what stat says of them,
-// never by the device in maps (overlayfs shows another one there).
 // Not done: the vdso, JIT code, symbols of files that were deleted and are not readable any more.
 #include "compiler/target/process_env.h"
 
@@ -18,61 +16,12 @@
 
 #include "compiler/target/instruction_start.h"
 #include "compiler/target/near_misses.h"
+#include "compiler/target/process_modules.h"
 
 namespace kevt::target {
 namespace {
 
 constexpr std::uint32_t kStackSlots = 16384 / 8;  // THREAD_SIZE / word, as in the kernel
-
-struct FileId {
-  dev_t device = 0;
-  ino_t inode = 0;
-  friend bool operator==(const FileId&, const FileId&) = default;
-};
-
-std::optional<FileId> file_id(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
-  return FileId{status.st_dev, status.st_ino};
-}
-
-std::string_view base_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
-
-// "libc.so.6" → "libc", "libpython3.11.so.1.0" → "libpython3.11".
-std::string_view stem(std::string_view name) {
-  const std::size_t at = name.find(".so");
-  if (at == 0 || at == std::string_view::npos) return name;
-  const std::string_view tail = name.substr(at + 3);
-  return tail.empty() || tail.front() == '.' ? name.substr(0, at) : name;
-}
-
-struct Loaded {
-  LoadedObject object;
-  ProcessModule module;
-  std::string open_path;          // where we can read the file
-  std::optional<FileId> id;       // of open_path
-  bool tried = false;             // to open the image
-  std::optional<ElfImage> image;  // empty after trying: unreadable or not ELF
-
-  bool covers(RemoteAddr address) const {
-    if (!object.ranges.empty()) return object.contains(address);
-    return image && image->is_mapped({address.value - module.bias});
-  }
-};
-
-// The file behind a mapping: below the target's root, or the mapping itself where it was deleted.
-std::string readable_path(pid_t pid, const LoadedObject& object) {
-  const std::string rooted = fmt::format("/proc/{}/root{}", pid, object.path);
-  const std::optional<FileId> id = file_id(rooted);
-  if (!object.deleted && id && id->inode == object.inode) return rooted;
-  const Mapping& first = object.ranges.front();
-  const std::string mapped = fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, first.start.value, first.end.value);
-  if (::access(mapped.c_str(), R_OK) == 0) return mapped;
-  return object.deleted ? std::string{} : rooted;
-}
 
 struct Found {
   Loaded* loaded;
@@ -88,36 +37,12 @@ struct ProcessEnv::State {
   std::vector<Mapping> maps;
   std::vector<Loaded> objects;
 
-  const ElfImage* image_of(Loaded& loaded) const;
   std::vector<Loaded*> matching(std::string_view module);
   Loaded* covering(RemoteAddr address);
   std::expected<Symbol, LookupError> finish_function(const Found& found, std::string_view name);
 };
 
-const ElfImage* ProcessEnv::State::image_of(Loaded& loaded) const {
-  if (!loaded.tried) {
-    loaded.tried = true;
-    if (auto image = ElfImage::open(loaded.open_path)) {
-      const std::optional<std::uint64_t> bias = load_bias(loaded.object, *image);
-      if (bias) {
-        loaded.module.bias = *bias;
-        loaded.image = std::move(*image);
-      }
-    }
-  }
-  return loaded.image ? &*loaded.image : nullptr;
-}
-
 namespace {
-
-bool module_matches(const Loaded& loaded, std::string_view wanted) {
-  if (wanted.contains('/')) {
-    if (loaded.module.path == wanted) return true;
-    return loaded.id && file_id(std::string(wanted)) == loaded.id;
-  }
-  const std::string_view name = loaded.module.name;
-  return name == wanted || stem(name) == wanted;
-}
 
 Symbol make_symbol(const Loaded& loaded, const ElfSymbol& symbol) {
   return {.name = std::string(symbol.name),
@@ -146,7 +71,7 @@ std::vector<Loaded*> ProcessEnv::State::matching(std::string_view module) {
   if (!found.empty()) return found;
   for (Loaded& loaded : objects) {  // sonames need the files, so they come last
     const ElfImage* image = image_of(loaded);
-    if (image && !image->soname().empty() && (image->soname() == module || stem(image->soname()) == module)) {
+    if (image && !image->soname().empty() && (image->soname() == module || library_stem(image->soname()) == module)) {
       found.push_back(&loaded);
     }
   }
@@ -186,6 +111,17 @@ std::expected<Symbol, LookupError> ProcessEnv::State::finish_function(const Foun
   return symbol;
 }
 
+namespace {
+
+// What we have put into the process ourselves is not part of what is traced.
+bool is_machinery(const LoadedObject& object, const Blacklist& blacklisted) {
+  return blacklisted && std::ranges::any_of(object.ranges, [&](const Mapping& mapping) {
+           return mapping.executable && blacklisted(mapping.start);
+         });
+}
+
+}  // namespace
+
 ProcessEnv::ProcessEnv(std::unique_ptr<State> state) : state_(std::move(state)) {}
 ProcessEnv::ProcessEnv(ProcessEnv&&) noexcept = default;
 ProcessEnv& ProcessEnv::operator=(ProcessEnv&&) noexcept = default;
@@ -200,6 +136,7 @@ Result<ProcessEnv> ProcessEnv::of_process(pid_t pid, ProcessEnvOptions options) 
   state->maps = std::move(*maps);
   const std::optional<FileId> program = file_id(fmt::format("/proc/{}/exe", pid));
   for (LoadedObject& object : loaded_objects(state->maps)) {
+    if (is_machinery(object, state->options.blacklisted)) continue;
     Loaded loaded;
     loaded.module = {.name = std::string(base_name(object.path)), .path = object.path};
     loaded.open_path = readable_path(pid, object);
@@ -232,21 +169,20 @@ namespace {
 
 // All candidates in `objects`, one per object and address.
 template <class Find>
-std::vector<Found> collect(const ProcessEnv::State& state, const std::vector<Loaded*>& objects, Find find) {
+std::vector<Found> collect(const std::vector<Loaded*>& objects, Find find) {
   std::vector<Found> found;
   for (Loaded* loaded : objects) {
-    const ElfImage* image = state.image_of(*loaded);
+    const ElfImage* image = image_of(*loaded);
     if (!image) continue;
     for (const ElfSymbol& symbol : find(*image)) found.push_back({loaded, symbol});
   }
   return found;
 }
 
-std::vector<std::string> near_misses(const ProcessEnv::State& state, const std::vector<Loaded*>& objects,
-                                     std::string_view name, SymbolKind kind) {
+std::vector<std::string> near_misses(const std::vector<Loaded*>& objects, std::string_view name, SymbolKind kind) {
   NearMisses misses(name);
   for (Loaded* loaded : objects) {
-    const ElfImage* image = state.image_of(*loaded);
+    const ElfImage* image = image_of(*loaded);
     if (!image) continue;
     for (const ElfSymbol& symbol : image->symbols()) {
       const bool data = symbol.kind == SymbolKind::Object;
@@ -278,9 +214,9 @@ std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::
                                                              std::string_view name) const {
   const std::vector<Loaded*> objects = module ? state_->matching(*module) : all_of(state_->objects);
   if (module && objects.empty()) return failure(LookupFailure::ModuleMissing);
-  const auto found = collect(*state_, objects, [&](const ElfImage& image) { return image.find_functions(name); });
+  const auto found = collect(objects, [&](const ElfImage& image) { return image.find_functions(name); });
   if (found.empty()) {
-    return failure(LookupFailure::NotFound, near_misses(*state_, objects, name, SymbolKind::Function));
+    return failure(LookupFailure::NotFound, near_misses(objects, name, SymbolKind::Function));
   }
   if (found.size() > 1) return failure(LookupFailure::NotUnique, labels(found));
   return state_->finish_function(found.front(), name);
@@ -293,9 +229,9 @@ std::expected<Symbol, LookupError> ProcessEnv::find_data(std::string_view name) 
     name = name.substr(colon + 1);
     if (objects.empty()) return failure(LookupFailure::ModuleMissing);
   }
-  auto found = collect(*state_, objects, [&](const ElfImage& image) { return image.find_objects(name); });
+  auto found = collect(objects, [&](const ElfImage& image) { return image.find_objects(name); });
   if (found.empty()) {
-    return failure(LookupFailure::NotFound, near_misses(*state_, objects, name, SymbolKind::Object));
+    return failure(LookupFailure::NotFound, near_misses(objects, name, SymbolKind::Object));
   }
   const auto program = std::ranges::find_if(found, [](const auto& one) { return one.loaded->module.is_program; });
   if (program != found.end() && program->symbol.binding != SymbolBinding::Local) found = {*program};
@@ -311,7 +247,7 @@ std::expected<std::uint64_t, LookupError> ProcessEnv::find_file_offset(std::stri
   for (Loaded& loaded : state_->objects) {
     const bool same = loaded.module.path == path || (loaded.id && (loaded.id == wanted || loaded.id == rooted));
     if (!same) continue;
-    const ElfImage* image = state_->image_of(loaded);
+    const ElfImage* image = image_of(loaded);
     if (!image) continue;
     if (const auto address = image->image_addr({offset})) return address->value + loaded.module.bias;
   }
@@ -327,7 +263,7 @@ std::optional<ProcessEnv::Place> ProcessEnv::place(RemoteAddr address) const {
 std::vector<ProcessModule> ProcessEnv::modules() const {
   std::vector<ProcessModule> all;
   for (Loaded& loaded : state_->objects) {
-    if (state_->image_of(loaded)) all.push_back(loaded.module);
+    if (image_of(loaded)) all.push_back(loaded.module);
   }
   return all;
 }

@@ -22,7 +22,8 @@ namespace kevt::target {
 
 // Runs the resolver of an indirect function in the target and returns its choice.
 using IfuncResolver = std::function<Result<RemoteAddr>(RemoteAddr resolver)>;
-// True where no probe may be put (the machinery's own code).
+// True where no probe may be put (the machinery's own code). A file whose code begins at such an
+// address is left out altogether: its symbols are not the target's.
 using Blacklist = std::function<bool(RemoteAddr)>;
 
 struct ProcessEnvOptions {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "compiler/target/near_misses.h"
@@ -142,6 +143,20 @@ TEST_F(ProcessEnvTest, Probeability) {
   for (unsigned i = 1; i < 12; ++i) inside += env_->probeability(start + i) == Probeability::NotInstructionBoundary;
   EXPECT_GT(inside, 2u) << int{text[0]};
   EXPECT_EQ(env_->probeability(8), Probeability::NotExecutable);
+}
+
+// The agent's symbols must not make the target's ambiguous.
+TEST_F(ProcessEnvTest, BlacklistedFilesAreLeftOut) {
+  std::vector<RemoteAddr> code_of_libz;
+  for (const LoadedObject& object : loaded_objects(*read_maps(::getpid()))) {
+    if (!object.path.ends_with(libz_name())) continue;
+    for (const Mapping& mapping : object.ranges) code_of_libz.push_back(mapping.start);
+  }
+  const auto env = ProcessEnv::of_process(::getpid(), {.blacklisted = [&](RemoteAddr address) {
+                                            return std::ranges::find(code_of_libz, address) != code_of_libz.end();
+                                          }});
+  EXPECT_EQ(env->find_function("libz", "inflate").error().failure, LookupFailure::ModuleMissing);
+  EXPECT_TRUE(env->find_function(std::nullopt, "inflateReset"));
 }
 
 TEST_F(ProcessEnvTest, Files) {

@@ -5,7 +5,8 @@
 // 4-byte jump tables (their base is always formed by a `lea table(%rip)`), pointers in data. They are
 // sought at every byte offset, so it does not matter whether a function is known or decodes: the price
 // is accidental hits, about one in four million per site, which the caller checks once found.
-//   4863 1493 with a preceding 488d15 <table>: entries table[i] + table, until one is no code address.
+//   `lea table(%rip),%rdx` makes `table` a candidate: its entries lead to table + table[i], up to the
+//   first that is no code address or to the next table.
 // Short branches (1-byte distance) would drown in accidental hits; site_plan.cpp finds those by decoding.
 // Not done: addresses composed at run time.
 #include "runtime-user/runtime/inproc/x86/jump_targets.h"

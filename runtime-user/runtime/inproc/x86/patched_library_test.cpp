@@ -240,7 +240,7 @@ std::uint64_t mix(std::uint64_t digest, const void* data, std::size_t size) {
 std::string sample_text() {
   std::string text;
   std::uint64_t state = 3;
-  for (int i = 0; i < 30000; ++i) {
+  for (int i = 0; i < 8000; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     text += i % 3 ? "the quick brown fox " + std::to_string(i % 17) : std::string(1, static_cast<char>(state >> 56));
   }
@@ -299,6 +299,7 @@ TEST(PatchedLibrary, SqliteStillAnswers) {
   const auto open = reinterpret_cast<Open>(::dlsym(handle, "sqlite3_open"));
   const auto exec = reinterpret_cast<Exec>(::dlsym(handle, "sqlite3_exec"));
   const auto close = reinterpret_cast<Close>(::dlsym(handle, "sqlite3_close"));
+  const auto release = reinterpret_cast<void (*)(void*)>(::dlsym(handle, "sqlite3_free"));
   const Callback row = [](void* digest, int count, char** values, char**) {
     auto& sum = *static_cast<std::uint64_t*>(digest);
     for (int i = 0; i < count; ++i) sum = mix(sum, values[i] ? values[i] : "-", values[i] ? std::strlen(values[i]) : 1);
@@ -324,6 +325,7 @@ TEST(PatchedLibrary, SqliteStillAnswers) {
       char* message = nullptr;
       digest += static_cast<std::uint64_t>(exec(database, statement, row, &digest, &message));
       if (message) digest = mix(digest, message, std::strlen(message));
+      release(message);
     }
     digest += static_cast<std::uint64_t>(close(database));
     return digest;
