@@ -93,18 +93,22 @@ std::optional<ImageAddr> ElfImage::previous_function_end(ImageAddr address) cons
   return std::nullopt;
 }
 
-std::vector<ImageAddr> ElfImage::landing_pads(const FunctionRange& function) const {
-  state_->load_frames();
-  std::vector<ImageAddr> pads;
-  const std::vector<FrameRange>& frames = state_->frames;
-  auto frame = std::ranges::lower_bound(frames, function.start, {}, &FrameRange::start);
-  for (; frame != frames.end() && frame->start < function.end(); ++frame) {
-    if (frame->lsda.value == 0) continue;
-    const auto found = read_landing_pads(state_->mapped(frame->lsda), frame->lsda, frame->start);
-    pads.insert(pads.end(), found.begin(), found.end());
+// Of the whole image: the pads of a function may lie in its cold part, which is another function here.
+void ElfImage::State::load_landing_pads() {
+  if (landing_pads_loaded) return;
+  landing_pads_loaded = true;
+  load_frames();
+  for (const FrameRange& frame : frames) {
+    if (frame.lsda.value == 0) continue;
+    const auto found = read_landing_pads(mapped(frame.lsda), frame.lsda, frame.start);
+    landing_pads.insert(landing_pads.end(), found.begin(), found.end());
   }
-  std::ranges::sort(pads);
-  return pads;
+  std::ranges::sort(landing_pads);
+}
+
+const std::vector<ImageAddr>& ElfImage::landing_pads() const {
+  state_->load_landing_pads();
+  return state_->landing_pads;
 }
 
 }  // namespace kevt::target

@@ -114,8 +114,8 @@ class ElfImage {
   std::optional<ImageAddr> previous_function_end(ImageAddr address) const;
   // All functions, ascending by start, one per start address.
   const std::vector<FunctionRange>& functions() const;
-  // Where the unwinder may enter `function` to handle an exception; ascending.
-  std::vector<ImageAddr> landing_pads(const FunctionRange& function) const;
+  // All places where the unwinder may go on after an exception; ascending.
+  const std::vector<ImageAddr>& landing_pads() const;
 
   // Words that point into executable ranges, ascending by target: from relocations, and in images
   // that are not position independent from every aligned word of data that looks like one.

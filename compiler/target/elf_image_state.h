@@ -60,6 +60,7 @@ struct ElfImage::State {
   void load_symbols();
   void load_frames();
   void load_functions();
+  void load_landing_pads();
   void load_pointers();
 
   bool symbols_loaded = false;
@@ -69,6 +70,8 @@ struct ElfImage::State {
 
   bool frames_loaded = false;
   std::vector<FrameRange> frames;
+  bool landing_pads_loaded = false;
+  std::vector<ImageAddr> landing_pads;
   bool functions_loaded = false;
   std::vector<FunctionRange> functions;
   bool pointers_loaded = false;

@@ -58,7 +58,8 @@ TEST(ElfImage, SurvivesDamage) {
     std::memcpy(bytes.data(), whole.data(), 20);
     const auto image = ElfImage::from_bytes(std::move(bytes), "damaged");
     if (!image) continue;
-    for (const FunctionRange& function : image->functions()) image->landing_pads(function);
+    image->functions();
+    image->landing_pads();
     image->code_pointers();
     image->soname();
     image->find_functions("inflate");
@@ -139,6 +140,27 @@ TEST(ElfImage, NeedsNoSectionHeaders) {
   EXPECT_EQ(bare->symbols().size(), whole->symbols().size());
   EXPECT_EQ(bare->functions().size(), whole->functions().size());
   EXPECT_EQ(bare->find_functions("open")[0].address, whole->find_functions("open")[0].address);
+}
+
+__attribute__((noinline)) int catches(void (*function)()) {
+  try {
+    function();
+  } catch (...) {
+    return 1;
+  }
+  return 0;
+}
+
+TEST(ElfImage, LandingPadsAreWhereExceptionsGoOn) {
+  EXPECT_EQ(catches([] { throw 1; }), 1);
+  const auto image = ElfImage::open(kSelf);
+  const auto own = std::ranges::find_if(
+      image->functions(), [](const FunctionRange& f) { return f.name.find("catches") != std::string_view::npos; });
+  ASSERT_NE(own, image->functions().end());
+  const auto& pads = image->landing_pads();
+  EXPECT_TRUE(std::ranges::is_sorted(pads));
+  const auto inside = std::ranges::count_if(pads, [&](ImageAddr a) { return own->start < a && a < own->end(); });
+  EXPECT_GE(inside + (own->name.ends_with(".cold") ? 1 : 0), 1);
 }
 
 TEST(ElfImage, PointersIncludeRelocatedOnes) {

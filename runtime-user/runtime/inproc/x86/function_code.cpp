@@ -60,7 +60,6 @@ void FunctionCode::summarise() {
     if (placed.in.flow == Flow::IndirectJump && !unresolved_jump_ && !resolved(i)) unresolved_jump_ = placed.address;
   }
   std::ranges::stable_sort(branches_, {}, &DirectBranch::target);
-  landing_pads_ = image_->landing_pads(range_);
 }
 
 const PlacedInstruction* FunctionCode::covering(ImageAddr address) const {

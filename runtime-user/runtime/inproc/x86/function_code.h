@@ -33,8 +33,6 @@ class FunctionCode {
   const std::vector<PlacedInstruction>& instructions() const { return instructions_; }
   // Direct jumps and calls, ascending by target.
   const std::vector<DirectBranch>& branches() const { return branches_; }
-  // Where exceptions may enter; ascending.
-  const std::vector<ImageAddr>& landing_pads() const { return landing_pads_; }
   // Where decoding stopped before the end of the function; nullopt: everything is instructions.
   std::optional<ImageAddr> undecodable() const { return undecodable_; }
   // The instruction that covers `address`.
@@ -53,7 +51,6 @@ class FunctionCode {
   target::FunctionRange range_;
   std::vector<PlacedInstruction> instructions_;
   std::vector<DirectBranch> branches_;
-  std::vector<ImageAddr> landing_pads_;
   std::optional<ImageAddr> undecodable_;
   std::optional<ImageAddr> unresolved_jump_;
 };

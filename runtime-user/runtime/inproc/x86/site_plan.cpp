@@ -162,8 +162,9 @@ Verdict SiteCheck::check_arrivals() const {
       return fmt::format("an endbr64 at {} marks a jump target inside the 5 bytes", offset_text(displaced_[i].address));
     }
   }
-  for (const ImageAddr pad : code_->landing_pads()) {
-    if (hits(pad)) return fmt::format("an exception handler starts at {} inside the 5 bytes", offset_text(pad));
+  const std::vector<ImageAddr>& pads = image_.landing_pads();
+  if (const auto pad = std::ranges::lower_bound(pads, window().begin); pad != pads.end() && hits(*pad)) {
+    return fmt::format("an exception handler starts at {} inside the 5 bytes", offset_text(*pad));
   }
   if (hits(image_.entry())) return "the program's entry point lies inside the 5 bytes";
   return std::nullopt;
