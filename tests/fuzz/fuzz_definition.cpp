@@ -37,7 +37,7 @@ void check_mistakes(const std::vector<kevt::diag::Diagnostic>& mistakes) {
 }
 
 // Listing a probe and defining it again gives the same listing.
-void check_round_trip(const kevt::sema::CheckedDefinition& checked, DefinitionWorld& world) {
+void check_round_trip(const kevt::sema::CheckedDefinition& checked, const DefinitionWorld& world) {
   const auto& definition = checked.definition;
   const std::string line = kevt::layout::listing(definition, checked.waits ? 0 : world.env().possible_cpus());
   if (line.size() > 4000) return;  // names were added
@@ -59,7 +59,7 @@ void check_layout(const kevt::model::Definition& definition, std::span<const std
   const auto layout = kevt::layout::layout_record(definition, sink);
   require(layout.has_value());
   kevt::layout::format_text(definition, *layout, 1);
-  kevt::layout::event_text(definition, *layout, bytes, const_cast<DefinitionWorld&>(world).env());
+  kevt::layout::event_text(definition, *layout, bytes, world.env());
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 // and left out.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <cstdlib>
 #include <map>
@@ -18,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/golden/corpus_reader.h"
 #include "tests/golden/definition_world.h"
 
 namespace kevt::golden {
@@ -26,25 +26,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kLeastPercent = 100.0;
-
-std::vector<json> read_corpus(const std::string& path) {
-  gzFile file = gzopen(path.c_str(), "rb");
-  EXPECT_NE(file, nullptr) << path;
-  if (file == nullptr) return {};
-  std::string text;
-  char chunk[65536];
-  for (int got = gzread(file, chunk, sizeof chunk); got > 0; got = gzread(file, chunk, sizeof chunk)) {
-    text.append(chunk, static_cast<std::size_t>(got));
-  }
-  gzclose(file);
-  std::vector<json> records;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    records.push_back(json::parse(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return records;
-}
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
@@ -208,12 +189,12 @@ void compare(const json& record, Scores& scores, bool verbose) {
 }
 
 TEST(CorpusDefinitions, AgreesWithTheKernel) {
-  const char* folder = std::getenv("KEVT_CORPUS");
-  if (folder == nullptr || *folder == 0) GTEST_SKIP() << "KEVT_CORPUS does not name the corpus' folder";
+  const auto folder = corpus_folder();
+  if (!folder) GTEST_SKIP() << "KEVT_CORPUS does not name the corpus' folder";
   const bool verbose = std::getenv("KEVT_CORPUS_VERBOSE") != nullptr;
   Scores scores;
   int excluded = 0;
-  for (const json& record : read_corpus(std::string(folder) + "/def.jsonl.gz")) {
+  for (const json& record : read_corpus(*folder + "/def.jsonl.gz")) {
     if (record.value("kernel_specific", false)) {
       ++excluded;
       continue;

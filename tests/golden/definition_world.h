@@ -33,7 +33,8 @@ class DefinitionWorld {
   std::vector<std::string> listing() const;
 
   target::FixedTargetEnv& env() { return env_; }
-  target::FixedCatalog& catalog() { return catalog_; }
+  const target::FixedTargetEnv& env() const { return env_; }
+  const target::FixedCatalog& catalog() const { return catalog_; }
 
  private:
   bool write_line(grammar::EventsFile file, std::string_view line, WriteResult& result);
