@@ -1,0 +1,82 @@
+// The native code generator held to the interpreter: random programs, each hit on a few random machines by calling its
+// extractor. Outcome of each sink (by the counters), faults and record bytes must be the same.
+//
+// A batch of programs has a seed of its own, printed when it fails; to repeat it alone:
+//   KEVT_SEED=… KEVT_DIFFERENTIAL_COUNT=100 kevt_differential_test
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "compiler/ir/text.h"
+#include "tests/differential/native_batch.h"
+#include "tests/differential/test_seed.h"
+
+namespace kevt::test {
+namespace {
+
+constexpr std::uint64_t kBatch = 100;
+constexpr int kMachines = 4;
+
+std::uint32_t random_gates(Random& random) { return one_in(random, 6) ? static_cast<std::uint32_t>(random()) : ~0u; }
+
+class Differential : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto arena = MemoryArena::create();
+    ASSERT_TRUE(arena) << arena.error().message();
+    arena_.emplace(std::move(*arena));
+    stay_on_this_cpu();
+  }
+  void run_batch(std::uint64_t seed, std::uint64_t programs);
+  void run_machine(LocalSession& session, const NativeEvent& event, Random& random);
+
+  std::optional<MemoryArena> arena_;
+  std::uint64_t runs_ = 0, recorded_ = 0, faulty_ = 0;
+};
+
+void Differential::run_machine(LocalSession& session, const NativeEvent& event, Random& random) {
+  NativeMachine machine(random_machine(random, *arena_, event.program.slots.size()));
+  become(machine);
+  load_event(event, machine);
+  event.local.block->gates = random_gates(random);
+  const ir::RunResult expected = expected_hit(event.program, machine, event.local.block->gates);
+  const std::vector<kevt_counts> before = counts_of(session, event);
+  kevt_registers registers = machine.registers;
+  LocalSession::hit(event.local, registers, machine.return_address);
+  const std::string problem = compare_hit(session, event, before, expected, drain_all(session));
+  EXPECT_EQ(problem, "");
+  ++runs_;
+  recorded_ += expected.record.empty() ? 0 : 1;
+  faulty_ += expected.faults > 0 ? 1 : 0;
+}
+
+void Differential::run_batch(std::uint64_t seed, std::uint64_t count) {
+  SCOPED_TRACE(testing::Message() << "KEVT_SEED=" << seed);
+  Random random(seed);
+  arena_->refill(random);
+  const RandomOptions options{.addresses = arena_->addresses(), .words = arena_->words()};
+  std::vector<ir::Program> programs;
+  while (programs.size() < count) programs.push_back(random_native_program(random, options));
+  auto session = LocalSession::create(batch_session_options());
+  ASSERT_TRUE(session) << session.error().message();
+  auto events = install_batch(**session, std::move(programs));
+  ASSERT_TRUE(events) << events.error().message();
+  for (std::size_t i = 0; i < events->size() && !HasFailure(); ++i) {
+    for (int m = 0; m < kMachines && !HasFailure(); ++m) run_machine(**session, (*events)[i], random);
+    if (HasFailure())
+      ADD_FAILURE() << "KEVT_SEED=" << seed << ", program " << i << "\n" << ir::print((*events)[i].program);
+  }
+}
+
+TEST_F(Differential, NativeDoesWhatTheInterpreterDoes) {
+  const std::uint64_t count = number_from_environment("KEVT_DIFFERENTIAL_COUNT", 20000);
+  for (std::uint64_t done = 0; done < count && !HasFailure(); done += kBatch)
+    run_batch(test_seed() + done / kBatch, std::min(kBatch, count - done));
+  if (HasFailure()) return;
+  EXPECT_GT(recorded_, runs_ / 3);
+  EXPECT_GT(faulty_, runs_ / 20);
+  RecordProperty("runs", static_cast<int>(runs_));
+}
+
+}  // namespace
+}  // namespace kevt::test

@@ -1,0 +1,179 @@
+// One hit on both sides. The interpreter's answer is turned into what native code leaves: a shut gate is a sink whose
+// condition never holds, and the text of a symbol is the 8 bytes of its address (fetch_op.def allows that).
+//
+//   interpreter: outcomes {Recorded, Filtered}, record bytes, faults
+//   native:      row 0: hits +1 recorded +1 faults +n   row 1: hits +1 filtered +1   one record in the ring
+//
+// Fault counts are compared only where no sink lost its record (program.h leaves the others open).
+#include "tests/differential/native_batch.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "common/assert.h"
+#include "compiler/codegen/native.h"
+
+namespace kevt::test {
+
+namespace {
+
+// Puts the 8th byte of each symbol's address into its place. The machine was asked once for each value, in the order
+// of the first store of it.
+void complete_symbols(const ir::Program& program, const std::vector<std::uint64_t>& asked,
+                      std::vector<std::uint8_t>& record) {
+  std::map<ir::ValueId, std::uint64_t> address_of;
+  std::size_t next = 0;
+  for (const ir::Store& store : program.stores) {
+    if (store.kind != ir::StoreKind::Text || program.values[store.value].op != ir::Op::SymbolText) continue;
+    std::uint32_t word = 0;
+    std::memcpy(&word, record.data() + store.offset, sizeof word);
+    if (word >> 16 == 0) continue;
+    if (!address_of.contains(store.value)) {
+      KEVT_ASSERT(next < asked.size());
+      address_of[store.value] = asked[next++];
+    }
+    record[(word & 0xffff) + 7] = static_cast<std::uint8_t>(address_of[store.value] >> 56);
+  }
+}
+
+std::string bytes_text(const std::vector<std::uint8_t>& bytes) { return fmt::format("{:02x}", fmt::join(bytes, " ")); }
+
+std::string counts_text(const kevt_counts& c) {
+  return fmt::format("hits {} recorded {} filtered {} lost {} missed {} faults {}", c.hits, c.recorded, c.filtered,
+                     c.lost, c.missed, c.faults);
+}
+
+kevt_counts difference(const kevt_counts& after, const kevt_counts& before) {
+  return {.hits = after.hits - before.hits,
+          .recorded = after.recorded - before.recorded,
+          .filtered = after.filtered - before.filtered,
+          .lost = after.lost - before.lost,
+          .missed = after.missed - before.missed,
+          .faults = after.faults - before.faults};
+}
+
+kevt_counts expected_counts(ir::Outcome outcome) {
+  kevt_counts counts{.hits = 1};
+  switch (outcome) {
+    case ir::Outcome::Recorded:
+      counts.recorded = 1;
+      break;
+    case ir::Outcome::Filtered:
+      counts.filtered = 1;
+      break;
+    case ir::Outcome::Lost:
+      counts.lost = 1;
+      break;
+  }
+  return counts;
+}
+
+}  // namespace
+
+std::string NativeMachine::symbol_text(std::uint64_t address) const {
+  asked_.push_back(address);
+  std::string low(7, '\0');
+  std::memcpy(low.data(), &address, low.size());
+  return low;
+}
+
+inproc::SessionOptions batch_session_options() { return {.ring_bytes = 65536, .rows = 2048, .event_bytes = 1u << 20}; }
+
+ir::Program random_native_program(Random& random, const RandomOptions& options) {
+  for (;;) {
+    ir::Program program = random_program(random, options);
+    if (codegen::native_refusal(program).empty()) return program;
+  }
+}
+
+Result<std::vector<NativeEvent>> install_batch(LocalSession& session, std::vector<ir::Program> programs) {
+  std::vector<codegen::NativeInput> inputs;
+  for (const ir::Program& program : programs) inputs.push_back({fmt::format("event_{}", inputs.size()), &program});
+  auto native = codegen::compile_native(inputs, codegen::KeepIr::No);
+  if (!native) return std::unexpected(std::move(native.error()));
+  auto base = session.place(native->image);
+  if (!base) return std::unexpected(std::move(base.error()));
+  std::vector<NativeEvent> events;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const codegen::NativeFunction& function = native->functions[i];
+    const auto code = std::span<const std::uint8_t>(native->image.bytes).subspan(function.entry, function.size);
+    auto local = session.add_event(*base + function.entry, programs[i].slots.size(),
+                                   static_cast<std::uint32_t>(programs[i].sinks.size()));
+    if (!local) return std::unexpected(std::move(local.error()));
+    const std::uint32_t reads = codegen::registers_read(programs[i]);
+    events.push_back({std::move(programs[i]), reads, inproc::extractor_clobbers(code), *local});
+  }
+  return events;
+}
+
+void load_event(const NativeEvent& event, const ir::Machine& machine) {
+  event.local.block->event_id = machine.event_id;
+  event.local.block->probe_address = machine.probe_address;
+  std::ranges::copy(machine.slots, event.local.block->slots);
+}
+
+void become(ir::Machine& machine) {
+  machine.pid = static_cast<std::uint32_t>(gettid());
+  machine.cpu = static_cast<std::uint32_t>(sched_getcpu());
+  prctl(PR_SET_NAME, machine.comm.c_str());
+}
+
+void stay_on_this_cpu() {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
+  sched_setaffinity(0, sizeof one, &one);
+}
+
+ir::RunResult expected_hit(const ir::Program& program, const NativeMachine& machine, std::uint32_t gates) {
+  ir::Program gated = program;
+  for (std::size_t i = 0; i < gated.sinks.size(); ++i)
+    if (!(gates >> i & 1)) gated.sinks[i].condition = ir::Condition{};
+  machine.forget_asked();
+  ir::RunResult result = ir::interpret(gated, machine);
+  if (!result.record.empty()) complete_symbols(program, machine.asked(), result.record);
+  return result;
+}
+
+std::vector<kevt_counts> counts_of(const LocalSession& session, const NativeEvent& event) {
+  std::vector<kevt_counts> counts;
+  while (counts.size() < event.program.sinks.size())
+    counts.push_back(session.counts(event.local, static_cast<std::uint32_t>(counts.size())));
+  return counts;
+}
+
+std::vector<std::vector<std::uint8_t>> drain_all(LocalSession& session) {
+  std::vector<std::vector<std::uint8_t>> records;
+  session.memory().drain(
+      [&](const inproc::RawRecord& record) { records.emplace_back(record.bytes.begin(), record.bytes.end()); });
+  return records;
+}
+
+std::string compare_hit(LocalSession& session, const NativeEvent& event, const std::vector<kevt_counts>& before,
+                        const ir::RunResult& expected, const std::vector<std::vector<std::uint8_t>>& records) {
+  const std::vector<kevt_counts> after = counts_of(session, event);
+  const bool lost = std::ranges::count(expected.outcomes, ir::Outcome::Lost) > 0;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    kevt_counts got = difference(after[i], before[i]);
+    kevt_counts want = expected_counts(expected.outcomes[i]);
+    if (i == 0) want.faults = expected.faults;
+    if (lost) got.faults = want.faults = 0;
+    if (std::memcmp(&got, &want, sizeof got) != 0)
+      return fmt::format("sink {}: native {}, interpreter {}", i, counts_text(got), counts_text(want));
+  }
+  const auto recorded = static_cast<std::size_t>(std::ranges::count(expected.outcomes, ir::Outcome::Recorded));
+  if (records.size() != recorded) return fmt::format("{} records in the ring, {} expected", records.size(), recorded);
+  for (const auto& record : records)
+    if (record != expected.record)
+      return fmt::format("record\nnative      {}\ninterpreter {}", bytes_text(record), bytes_text(expected.record));
+  return "";
+}
+
+}  // namespace kevt::test

@@ -1,0 +1,202 @@
+// What Placement does in a traced process by remote system calls, done here by plain ones: the session's memfd is
+// mapped a second time by its plan, the agent's private memory and index are anonymous, and one window of the code
+// arena is mapped read-execute near this program's text.
+//
+//   controller's view: SessionMemory's own mapping, CodeArena's own mapping (writable)
+//   target's view:     target_, priv_, index_, window_
+//
+// The signals are taken by raw system calls, as the agent's restorer must be used and libc's would not be.
+#include "tests/support/local_session.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "compiler/target/process_map.h"
+#include "runtime-user/runtime/inproc/agent_image.h"
+
+namespace kevt::test {
+
+namespace {
+
+constexpr std::uint64_t kReach = 1ull << 30;
+constexpr std::uint64_t kRestorerFlag = 0x04000000;
+constexpr int kOwned[] = {SIGTRAP, SIGBUS, SIGSEGV};
+
+std::uint64_t number_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
+
+Result<void*> map_anonymous(std::uint64_t bytes, int protection) {
+  void* at = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return std::unexpected(Error::from_errno("mapping the agent's memory"));
+  return at;
+}
+
+// Free address space that a jump in this program's text reaches.
+Result<RemoteAddr> gap_near_text(std::uint64_t bytes) {
+  auto maps = target::read_maps(getpid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  const RemoteAddr text{reinterpret_cast<std::uint64_t>(&gap_near_text)};
+  auto gap = target::find_gap(*maps, text, bytes, kReach);
+  if (!gap) return std::unexpected(Error("no free address space near the test's text"));
+  return *gap;
+}
+
+// Where this thread's id stands behind its thread pointer; see Placement::find_check_offset.
+std::uint32_t find_check_offset() {
+  std::uint64_t thread_pointer = 0;
+  asm("movq %%fs:0, %0" : "=r"(thread_pointer));
+  const auto tid = static_cast<std::uint32_t>(gettid());
+  for (std::uint32_t at = 8; at < 2048; at += 4) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, reinterpret_cast<const std::uint8_t*>(thread_pointer) + at, sizeof word);
+    if (word == tid) return at;
+  }
+  return 0;
+}
+
+}  // namespace
+
+LocalSession::Mapping::~Mapping() {
+  if (at) munmap(at, bytes);
+}
+
+LocalSession::LocalSession(inproc::SessionMemory memory, inproc::CodeArena arena)
+    : memory_(std::move(memory)), arena_(std::move(arena)) {}
+
+Result<std::unique_ptr<LocalSession>> LocalSession::create(const inproc::SessionOptions& options) {
+  auto memory = inproc::SessionMemory::create(options);
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  auto arena = inproc::CodeArena::create();
+  if (!arena) return std::unexpected(std::move(arena.error()));
+  std::unique_ptr<LocalSession> session(new LocalSession(std::move(*memory), std::move(*arena)));
+  for (auto step :
+       {&LocalSession::map_session, &LocalSession::map_window, &LocalSession::place_agent, &LocalSession::own_signals})
+    if (auto done = (session.get()->*step)(); !done) return std::unexpected(std::move(done.error()));
+  return session;
+}
+
+Result<void> LocalSession::map_session() {
+  auto target = map_anonymous(memory_.span(), PROT_NONE);
+  if (!target) return std::unexpected(std::move(target.error()));
+  target_.at = *target;
+  target_.bytes = memory_.span();
+  for (const inproc::MapPiece& piece : memory_.plan()) {
+    void* at = static_cast<std::uint8_t*>(target_.at) + piece.at;
+    if (mmap(at, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory_.fd(),
+             static_cast<off_t>(piece.file_offset)) == MAP_FAILED)
+      return std::unexpected(Error::from_errno("mapping the session again"));
+  }
+  auto priv = map_anonymous(sizeof(kevt_private), PROT_READ | PROT_WRITE);
+  if (!priv) return std::unexpected(std::move(priv.error()));
+  priv_.at = *priv;
+  priv_.bytes = sizeof(kevt_private);
+  index_.bytes = 8ull << KEVT_INDEX_BITS;
+  auto index = map_anonymous(index_.bytes, PROT_READ | PROT_WRITE);
+  if (!index) return std::unexpected(std::move(index.error()));
+  index_.at = *index;
+  if (madvise(index_.at, index_.bytes, MADV_WIPEONFORK) != 0)
+    return std::unexpected(Error::from_errno("MADV_WIPEONFORK"));
+  memory_.set_target({number_of(target_.at)}, {number_of(priv_.at)}, {number_of(index_.at)});
+  return {};
+}
+
+Result<void> LocalSession::map_window() {
+  auto gap = gap_near_text(inproc::CodeArena::kWindowBytes);
+  if (!gap) return std::unexpected(std::move(gap.error()));
+  auto index = arena_.next_window();
+  if (!index) return std::unexpected(std::move(index.error()));
+  void* at =
+      mmap(reinterpret_cast<void*>(gap->value), inproc::CodeArena::kWindowBytes, PROT_READ | PROT_EXEC,
+           MAP_SHARED | MAP_FIXED_NOREPLACE, arena_.fd(), static_cast<off_t>(*index * inproc::CodeArena::kWindowBytes));
+  if (at == MAP_FAILED) return std::unexpected(Error::from_errno("mapping the code window"));
+  window_.at = at;
+  window_.bytes = inproc::CodeArena::kWindowBytes;
+  arena_.add_window(*index, {number_of(at)});
+  memory_.shared().windows[*index][0] = number_of(at);
+  memory_.shared().windows[*index][1] = number_of(at) + window_.bytes;
+  return {};
+}
+
+Result<void> LocalSession::place_agent() {
+  kevt_shared& shared = memory_.shared();
+  shared.check_offset = find_check_offset();
+  auto base = place_code(inproc::agent_image_for(memory_.target()));
+  if (!base) return std::unexpected(std::move(base.error()));
+  agent_ = *base;
+  shared.code_begin = agent_.value;
+  shared.code_end = agent_.value + inproc::agent_table().size;
+  shared.services = inproc::agent_services(agent_);
+  for (const inproc::AgentFault& fault : inproc::agent_faults())
+    if (auto noted = memory_.map_address(agent_ + fault.fault, agent_ + fault.fixup); !noted) return noted;
+  return {};
+}
+
+Result<void> LocalSession::own_signals() {
+  const kevt_disposition ours = {agent_.value + inproc::agent_table().on_signal,
+                                 SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART | kRestorerFlag,
+                                 agent_.value + inproc::agent_table().restorer, 0};
+  for (const int signal : kOwned)
+    if (syscall(SYS_rt_sigaction, signal, &ours, &priv().dispositions[signal], 8) != 0)
+      return std::unexpected(Error::from_errno("taking a signal"));
+  priv().signals_owned = 1;
+  return {};
+}
+
+LocalSession::~LocalSession() {
+  if (!priv_.at || !priv().signals_owned) return;
+  priv().signals_owned = 0;
+  for (const int signal : kOwned) syscall(SYS_rt_sigaction, signal, &priv().dispositions[signal], nullptr, 8);
+}
+
+RemoteAddr LocalSession::return_enter() const { return agent_ + inproc::agent_table().return_enter; }
+RemoteAddr LocalSession::return_exit() const { return agent_ + inproc::agent_table().return_exit; }
+
+Result<RemoteAddr> LocalSession::place_code(std::span<const std::uint8_t> code) {
+  inproc::CodeArena::Window* window = arena_.window_near({number_of(window_.at)});
+  if (!window) return std::unexpected(Error("the code window is full"));
+  auto at = arena_.allocate(*window, code.size());
+  if (at) arena_.write(*at, code);
+  return at;
+}
+
+Result<RemoteAddr> LocalSession::place(const model::NativeImage& image) {
+  auto base = place_code(image.bytes);
+  if (!base) return base;
+  for (const model::FaultEntry& fault : image.faults)
+    if (auto noted = memory_.map_address(*base + fault.fault, *base + fault.fixup); !noted)
+      return std::unexpected(std::move(noted.error()));
+  return base;
+}
+
+Result<LocalEvent> LocalSession::add_event(RemoteAddr extractor, std::size_t slots, std::uint32_t sinks) {
+  auto block = memory_.add_event(slots, sinks);
+  if (!block) return std::unexpected(std::move(block.error()));
+  block->local->gates = ~0u;
+  return LocalEvent{block->local, block->target, extractor};
+}
+
+kevt_counts LocalSession::counts(const LocalEvent& event, std::uint32_t sink) const {
+  return memory_.counts(static_cast<std::uint32_t>(event.block->row_offset + sink * sizeof(kevt_counts)));
+}
+
+void LocalSession::hit(const LocalEvent& event, kevt_registers& registers, std::uint64_t return_address) {
+  using Extractor = void (*)(kevt_registers*, kevt_event*, std::uint64_t);
+  reinterpret_cast<Extractor>(event.extractor.value)(&registers, reinterpret_cast<kevt_event*>(event.address.value),
+                                                     return_address);
+}
+
+Result<std::unique_ptr<TestText>> TestText::create(std::uint64_t bytes) {
+  auto gap = gap_near_text(bytes);
+  if (!gap) return std::unexpected(std::move(gap.error()));
+  void* at = mmap(reinterpret_cast<void*>(gap->value), bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (at == MAP_FAILED) return std::unexpected(Error::from_errno("mapping test text"));
+  return std::unique_ptr<TestText>(new TestText(static_cast<std::uint8_t*>(at), bytes));
+}
+
+TestText::~TestText() { munmap(base_, bytes_); }
+
+}  // namespace kevt::test

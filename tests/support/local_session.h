@@ -1,0 +1,95 @@
+// LocalSession: the in-process runtime's memory, code window and agent inside the test program itself, without
+// ptrace: events are hit by calling their extractors, or by code that was patched to jump into detours.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "common/abi/probe.h"
+#include "common/addresses.h"
+#include "common/error.h"
+#include "compiler/model/compiled_event.h"
+#include "runtime-user/runtime/inproc/code_arena.h"
+#include "runtime-user/runtime/inproc/detour.h"
+#include "runtime-user/runtime/inproc/session_memory.h"
+
+namespace kevt::test {
+
+// One event of the session. `block` is the controller's view of what lies at `address` for the extractor.
+struct LocalEvent {
+  kevt_event* block = nullptr;
+  RemoteAddr address;
+  RemoteAddr extractor;
+};
+
+// While one exists, SIGTRAP, SIGSEGV and SIGBUS of this process are the agent's; at most one exists at a time.
+// Destroy it with no detour armed and no other thread in a hit.
+class LocalSession {
+ public:
+  static Result<std::unique_ptr<LocalSession>> create(const inproc::SessionOptions& options);
+  LocalSession(const LocalSession&) = delete;
+  LocalSession& operator=(const LocalSession&) = delete;
+  ~LocalSession();
+
+  inproc::SessionMemory& memory() { return memory_; }
+  inproc::CodeArena& arena() { return arena_; }
+  // What the agent keeps for itself (kevt_shared.priv).
+  kevt_private& priv() { return *static_cast<kevt_private*>(priv_.at); }
+  RemoteAddr return_enter() const;
+  RemoteAddr return_exit() const;
+
+  // Copies `code` into the window, within a jump's reach of this program's text.
+  Result<RemoteAddr> place_code(std::span<const std::uint8_t> code);
+  // The same, and registers its loads that may fault.
+  Result<RemoteAddr> place(const model::NativeImage& image);
+  // All gates open, the slots' words 0. `extractor` is where its code was placed.
+  Result<LocalEvent> add_event(RemoteAddr extractor, std::size_t slots, std::uint32_t sinks);
+  kevt_counts counts(const LocalEvent& event, std::uint32_t sink) const;
+
+  // One hit, without a detour.
+  static void hit(const LocalEvent& event, kevt_registers& registers, std::uint64_t return_address);
+
+ private:
+  // A mapping that is undone.
+  struct Mapping {
+    void* at = nullptr;
+    std::uint64_t bytes = 0;
+    Mapping() = default;
+    Mapping(const Mapping&) = delete;
+    Mapping& operator=(const Mapping&) = delete;
+    ~Mapping();
+  };
+
+  LocalSession(inproc::SessionMemory memory, inproc::CodeArena arena);
+  Result<void> map_session();
+  Result<void> map_window();
+  Result<void> place_agent();
+  Result<void> own_signals();
+
+  inproc::SessionMemory memory_;
+  inproc::CodeArena arena_;
+  Mapping target_, priv_, index_, window_;
+  RemoteAddr agent_;
+};
+
+// A piece of memory for test code, within a jump's reach of this program's text. Unlike the runtime's own it is
+// writable where it is executed, so that a test can patch it like a controller patches a stopped target.
+class TestText {
+ public:
+  static Result<std::unique_ptr<TestText>> create(std::uint64_t bytes);
+  TestText(const TestText&) = delete;
+  TestText& operator=(const TestText&) = delete;
+  ~TestText();
+
+  std::uint8_t* at(std::uint64_t offset) { return base_ + offset; }
+  RemoteAddr address(std::uint64_t offset) const { return {reinterpret_cast<std::uint64_t>(base_) + offset}; }
+  std::uint64_t size() const { return bytes_; }
+
+ private:
+  TestText(std::uint8_t* base, std::uint64_t bytes) : base_(base), bytes_(bytes) {}
+  std::uint8_t* base_;
+  std::uint64_t bytes_;
+};
+
+}  // namespace kevt::test
