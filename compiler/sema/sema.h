@@ -13,7 +13,9 @@
 namespace kevt::sema {
 
 // Fills default names and implied types, resolves the place, applies every rule of language.md A
-// and B that Debian's 6.1 has. nullopt when anything was reported.
+// and B that Debian's 6.1 has. nullopt when anything was reported, by this function or into the sink
+// before: together with grammar::parse_line_leniently every mistake of a line is found, the kernel's
+// first one first, one for each argument.
 struct CheckedDefinition {
   model::Definition definition;
   std::uint64_t function_address = 0;  // start of the probed function; 0: not resolved (LookupFailure::NotChecked)

@@ -87,7 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_mistakes(sink.diagnostics());
     if (!checked) continue;
     check_layout(checked->definition, {data, size}, world);
-    check_round_trip(*checked, world);
+    if (size % 4 == 0) check_round_trip(*checked, world);  // some, for it doubles the time
   }
   return 0;
 }
