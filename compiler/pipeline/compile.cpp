@@ -49,7 +49,7 @@ Result<void> resolve_slots(model::CompiledEvent& event, const target::TargetEnv&
 }  // namespace
 
 std::optional<CheckedEvent> check_event(std::string_view line, const target::TargetEnv& env,
-                                        const target::EventCatalog& catalog, diag::Sink& sink) {
+                                        const target::EventCatalog& catalog, Forms forms, diag::Sink& sink) {
   // Text → model: syntax alone.
   auto statement = grammar::parse_line(line, grammar::EventsFile::Dynamic, sink);
   if (!statement) return std::nullopt;
@@ -67,7 +67,7 @@ std::optional<CheckedEvent> check_event(std::string_view line, const target::Tar
   }
   // Model + world → checked model: names, symbols, types, limits.
   auto checked = sema::check_definition(std::move(*written), env, catalog, sink);
-  if (!checked || !can_run(checked->definition, sink)) return std::nullopt;
+  if (!checked || (forms == Forms::Runnable && !can_run(checked->definition, sink))) return std::nullopt;
   // Where the bytes of a record lie. Offsets are final below.
   auto layout = layout::layout_record(checked->definition, sink);
   if (!layout) return std::nullopt;
@@ -100,8 +100,8 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
   std::vector<codegen::NativeInput> inputs;
   for (std::size_t i = 0; i < events.size(); ++i)
     inputs.push_back({"event" + std::to_string(i) + "_" + events[i].definition.event, &out.programs[i]});
-  auto native = codegen::compile_native(
-      inputs, artifacts == Artifacts::KeepAll ? codegen::KeepIr::Yes : codegen::KeepIr::No);
+  auto native =
+      codegen::compile_native(inputs, artifacts == Artifacts::KeepAll ? codegen::KeepIr::Yes : codegen::KeepIr::No);
   if (!native) return std::unexpected(std::move(native.error()));
 
   // What a runtime needs, and nothing of the compiler.

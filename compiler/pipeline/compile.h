@@ -29,7 +29,6 @@ struct CheckedEvent {
   std::uint64_t place_address = 0;
 };
 
-
 struct CompiledEvents {
   model::CompiledBatch batch;
   std::vector<ir::Program> programs;
@@ -38,9 +37,12 @@ struct CompiledEvents {
 
 enum class Artifacts : std::uint8_t { CodeOnly, KeepAll };
 
+// Which forms are taken: those whose code can be made (lower::lowerable), or all of the language.
+enum class Forms : std::uint8_t { Runnable, All };
+
 // One line of dynamic_events. Blank and comment lines: nullopt and no diagnostic.
 std::optional<CheckedEvent> check_event(std::string_view line, const target::TargetEnv& env,
-                                        const target::EventCatalog& catalog, diag::Sink& sink);
+                                        const target::EventCatalog& catalog, Forms forms, diag::Sink& sink);
 
 // A filter for an event's records.
 std::optional<model::FilterExpr> check_filter(std::string_view text, const CheckedEvent& event, diag::Sink& sink);

@@ -15,6 +15,7 @@
 #include "compiler/model/record_layout.h"
 #include "compiler/target/event_catalog.h"
 #include "compiler/target/target_env.h"
+#include "runtime-user/engine/draft.h"
 #include "runtime-user/runtime/probe_runtime.h"
 
 namespace kevt::engine {
@@ -23,24 +24,12 @@ namespace kevt::engine {
 struct Event {
   std::string group;
   std::string name;
-  std::uint32_t id = 0;  // common_type
+  std::uint32_t id = 0;          // common_type
   model::Definition definition;  // of the first probe
   model::RecordLayout layout;
   std::vector<runtime::ProbeHandle> probes;
   std::vector<std::string> listings;  // one per probe
   std::optional<std::string> filter;
-};
-
-struct EventFilter {
-  std::string event;  // NAME, GROUP:NAME or GROUP/NAME
-  std::string text;
-};
-
-// What define() found wrong, each with the request it belongs to.
-struct Problem {
-  enum class Kind : std::uint8_t { Definition, Filter } kind = Kind::Definition;
-  std::size_t index = 0;  // into the definitions or filters given
-  diag::Diagnostic diagnostic;
 };
 
 class Engine final : public target::EventCatalog {
@@ -61,7 +50,6 @@ class Engine final : public target::EventCatalog {
   const target::CatalogEntry* find(std::string_view group, std::string_view event) const override;
 
  private:
-  struct Draft;
   std::vector<runtime::ProbeHandle> all_probes() const;
 
   runtime::ProbeRuntime& runtime_;

@@ -1,0 +1,106 @@
+// A draft is what define() and `kevtrace check` have in common.
+//
+//   p:a libc:open …      checked against the catalog, then in it
+//   p:a libc:openat …    so this one is a second probe of `a`, and must have the same arguments
+//   filter a: x > 3      bound to every probe of `a`
+//
+// A filter of an event that does not exist is a mistake only when all definitions are right:
+// otherwise the event may be missing because of its own mistake.
+#include "runtime-user/engine/draft.h"
+
+namespace kevt::engine {
+
+namespace {
+
+bool names(const EventFilter& filter, const model::Definition& definition) {
+  const std::string& group = definition.group;
+  const std::string& event = definition.event;
+  return filter.event == event || filter.event == group + ":" + event || filter.event == group + "/" + event ||
+         filter.event == group + "." + event;
+}
+
+target::EventOwner owner_of(model::EventKind kind) {
+  switch (kind) {
+    case model::EventKind::Kprobe:
+      return target::EventOwner::Kprobe;
+    case model::EventKind::Uprobe:
+      return target::EventOwner::Uprobe;
+    case model::EventKind::Eprobe:
+      return target::EventOwner::Eprobe;
+    case model::EventKind::Fprobe:
+      return target::EventOwner::Fprobe;
+    case model::EventKind::Tprobe:
+      return target::EventOwner::Tprobe;
+    case model::EventKind::Synthetic:
+      return target::EventOwner::Synthetic;
+    case model::EventKind::Watchpoint:
+      return target::EventOwner::Watchpoint;
+  }
+  return target::EventOwner::Static;
+}
+
+diag::Diagnostic missing_event(const EventFilter& filter) {
+  return {.kind = diag::Kind::EventMissing,
+          .location = diag::Location::Filter,
+          .command = filter.event + ":" + filter.text,
+          .column = 0,
+          .errno_value = 2,
+          .detail = "`" + filter.event + "` is not defined here",
+          .notes = {},
+          .fixits = {}};
+}
+
+}  // namespace
+
+const target::CatalogEntry* Draft::find(std::string_view group, std::string_view event) const {
+  for (const target::CatalogEntry& entry : catalog_)
+    if (entry.group == group && entry.event == event) return &entry;
+  return nullptr;
+}
+
+void Draft::add(std::size_t index, pipeline::CheckedEvent event) {
+  const model::Definition& d = event.definition;
+  bool known = false;
+  for (target::CatalogEntry& entry : catalog_) {
+    if (entry.group != d.group || entry.event != d.event) continue;
+    entry.siblings.push_back(d);
+    known = true;
+  }
+  if (!known) catalog_.push_back({d.group, d.event, owner_of(d.kind), {d}, event.layout});
+  entries_.push_back({index, std::move(event), std::nullopt, std::nullopt});
+}
+
+bool Draft::bind(const EventFilter& filter, diag::Sink& sink) {
+  bool used = false;
+  for (Entry& entry : entries_) {
+    if (!names(filter, entry.event.definition)) continue;
+    used = true;
+    if (!sink.empty()) continue;  // the same mistake for every probe of the event
+    if (auto bound = pipeline::check_filter(filter.text, entry.event, sink)) {
+      entry.filter = std::move(*bound);
+      entry.filter_text = filter.text;
+    }
+  }
+  return used;
+}
+
+void Draft::check(std::span<const std::string> definitions, std::span<const EventFilter> filters,
+                  const target::TargetEnv& env, pipeline::Forms forms, std::vector<Problem>& problems) {
+  const auto note = [&](Problem::Kind kind, std::size_t index, diag::Sink& sink) {
+    for (diag::Diagnostic& diagnostic : sink.take()) problems.push_back({kind, index, std::move(diagnostic)});
+  };
+  for (std::size_t i = 0; i < definitions.size(); ++i) {
+    diag::Sink sink;
+    auto checked = pipeline::check_event(definitions[i], env, *this, forms, sink);
+    note(Problem::Kind::Definition, i, sink);
+    if (checked) add(i, std::move(*checked));
+  }
+  const bool definitions_are_good = problems.empty();
+  for (std::size_t f = 0; f < filters.size(); ++f) {
+    diag::Sink sink;
+    if (!bind(filters[f], sink) && definitions_are_good) sink.report(missing_event(filters[f]));
+    note(Problem::Kind::Filter, f, sink);
+  }
+}
+
+}  // namespace kevt::engine

@@ -1,0 +1,63 @@
+// Draft: definitions and filters that belong together, checked as one: every definition against the
+// events before it, every filter against its event. Nothing is compiled or installed.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/diag/diagnostic.h"
+#include "compiler/model/filter.h"
+#include "compiler/pipeline/compile.h"
+#include "compiler/target/event_catalog.h"
+#include "compiler/target/target_env.h"
+
+namespace kevt::engine {
+
+struct EventFilter {
+  std::string event;  // NAME, GROUP:NAME or GROUP/NAME
+  std::string text;
+};
+
+// What is wrong, with the request it belongs to.
+struct Problem {
+  enum class Kind : std::uint8_t { Definition, Filter } kind = Kind::Definition;
+  std::size_t index = 0;  // into the definitions or filters given
+  diag::Diagnostic diagnostic;
+};
+
+class Draft final : public target::EventCatalog {
+ public:
+  // One checked definition.
+  struct Entry {
+    std::size_t index = 0;  // into the definitions given
+    pipeline::CheckedEvent event;
+    std::optional<model::FilterExpr> filter;
+    std::optional<std::string> filter_text;
+  };
+
+  // `existing`: events that are defined already.
+  explicit Draft(std::deque<target::CatalogEntry> existing) : catalog_(std::move(existing)) {}
+
+  // Mistakes are appended to `problems`; what is right is in entries(), in the order given.
+  void check(std::span<const std::string> definitions, std::span<const EventFilter> filters,
+             const target::TargetEnv& env, pipeline::Forms forms, std::vector<Problem>& problems);
+
+  std::vector<Entry>& entries() { return entries_; }
+  std::deque<target::CatalogEntry> take_catalog() { return std::move(catalog_); }
+
+  const target::CatalogEntry* find(std::string_view group, std::string_view event) const override;
+
+ private:
+  void add(std::size_t index, pipeline::CheckedEvent event);
+  // Whether an event of that name is there.
+  bool bind(const EventFilter& filter, diag::Sink& sink);
+
+  std::deque<target::CatalogEntry> catalog_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace kevt::engine
