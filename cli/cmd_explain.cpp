@@ -1,4 +1,217 @@
+// kevtrace explain: what becomes of a definition, stage by stage, down to the bytes.
+//
+//   kevtrace explain -e 'p libc:malloc size=%di:u64' -- ls
+//
+// PROGRAM is started and held before its first instruction, so that functions are where they will be
+// and the bytes shown are the ones a probe would replace; then it is ended without having run. Without
+// a PROGRAM functions are not looked up, and how the probes would be armed stays open.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "cli/commands.h"
+#include "cli/exit_status.h"
+#include "cli/launch.h"
+#include "cli/report.h"
+#include "common/abi/registers.h"
+#include "compiler/codegen/native.h"
+#include "compiler/ir/text.h"
+#include "compiler/layout/layout.h"
+#include "compiler/target/fixed_target.h"
+#include "runtime-user/engine/draft.h"
+#include "runtime-user/runtime/inproc/x86/site_plan.h"
+
 namespace kevt::cli {
-int explain(const ExplainOptions&, const GlobalOptions&) { return 1; }
+
+namespace {
+
+using Part = ExplainOptions::Part;
+
+constexpr std::uint32_t kFirstId = 20000;  // as the engine numbers events
+
+void heading(std::string_view text) { fmt::print("== {} ==\n", text); }
+
+// Lines with the indentation that keeps them apart from headings.
+void indented(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    fmt::print("  {}\n", text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
 }
+
+std::string hex_bytes(std::span<const std::uint8_t> bytes) {
+  std::string text;
+  for (const std::uint8_t byte : bytes) text += fmt::format("{}{:02x}", text.empty() ? "" : " ", byte);
+  return text;
+}
+
+std::string register_list(std::uint32_t mask) {
+  std::string text;
+  for (const std::string_view name : target::register_names())
+    if (mask >> (*target::register_offset(name) / 8) & 1) text += fmt::format("{}%{}", text.empty() ? "" : " ", name);
+  return text.empty() ? "none" : text;
+}
+
+class Explain {
+ public:
+  Explain(const ExplainOptions& options, const GlobalOptions& global) : options_(options), report_(global) {}
+  int go();
+
+ private:
+  std::optional<int> check();  // an exit status when it failed
+  std::optional<int> compile();
+  bool wanted(Part part) const {
+    return options_.only.empty() || std::ranges::find(options_.only, part) != options_.only.end();
+  }
+  void print_event(std::size_t i) const;
+  void print_code(std::size_t i) const;
+  void print_arming(const model::CompiledEvent& event) const;
+  void print_plan(const model::CompiledEvent& event, const target::ProcessEnv::Place& place) const;
+
+  const ExplainOptions& options_;
+  Reporter report_;
+  std::vector<Source> definitions_;
+  Filters filters_;
+  std::optional<HeldProgram> held_;
+  target::UncheckedTargetEnv unchecked_;
+  std::vector<pipeline::CheckedEvent> events_;
+  std::vector<std::vector<std::optional<model::FilterExpr>>> sinks_;
+  std::vector<std::optional<std::string>> filter_texts_;
+  pipeline::CompiledEvents compiled_;
+};
+
+std::optional<int> Explain::check() {
+  engine::Draft draft({});
+  std::vector<engine::Problem> problems;
+  const target::TargetEnv& env = held_ ? static_cast<const target::TargetEnv&>(*held_->env) : unchecked_;
+  draft.check(texts_of(definitions_), filters_.filters, env, pipeline::Forms::Runnable, problems);
+  if (!problems.empty()) {
+    report_.problems(problems, definitions_, filters_.sources);
+    return kNotCompiled;
+  }
+  for (engine::Draft::Entry& entry : draft.entries()) {
+    events_.push_back(std::move(entry.event));
+    sinks_.push_back({std::move(entry.filter)});
+    filter_texts_.push_back(std::move(entry.filter_text));
+  }
+  return std::nullopt;
+}
+
+std::optional<int> Explain::compile() {
+  const target::TargetEnv& env = held_ ? static_cast<const target::TargetEnv&>(*held_->env) : unchecked_;
+  auto compiled = pipeline::compile_events(events_, sinks_, env, pipeline::Artifacts::KeepAll);
+  if (!compiled) {
+    report_.error(compiled.error());
+    if (!held_) report_.status("no PROGRAM was given, so data symbols and files could not be looked up");
+    return kFailed;
+  }
+  compiled_ = std::move(*compiled);
+  return std::nullopt;
+}
+
+void Explain::print_code(std::size_t i) const {
+  const model::CompiledEvent& event = compiled_.batch.events[i];
+  const auto code = std::span(compiled_.batch.native.bytes).subspan(event.entry, event.code_size);
+  heading(fmt::format("machine code ({} bytes; reads {})", code.size(), register_list(event.register_reads)));
+  indented(codegen::disassemble(code));
+}
+
+void Explain::print_plan(const model::CompiledEvent& event, const target::ProcessEnv::Place& place) const {
+  const x86::SitePlan plan = x86::plan_site(*place.image, place.address);
+  switch (plan.kind) {
+    case x86::ArmKind::Jump:
+      fmt::print("  by a jump of {} bytes\n", x86::kJumpLength);
+      break;
+    case x86::ArmKind::Breakpoint:
+      fmt::print("  by int3, not by a jump: {}\n", plan.reason);
+      break;
+    case x86::ArmKind::Refused:
+      fmt::print("  not at all: {}\n", plan.reason);
+      return;
+  }
+  if (event.definition.point == model::ProbePoint::Return) {
+    const auto symbol = place.image->symbol_covering(place.address);
+    const auto refusal = x86::return_probe_refusal(*place.image, symbol ? symbol->name : std::string_view());
+    if (refusal)
+      fmt::print("  a return probe is refused there: {}\n", *refusal);
+    else
+      fmt::print(
+          "  the return is caught by taking the return address at the entry and calling the rest of the function\n");
+  }
+  fmt::print("  original bytes: {}\n", hex_bytes(plan.original));
+  fmt::print("  displaced, run out of line:\n");
+  indented(codegen::disassemble(
+      std::span(plan.original).first(std::min<std::size_t>(plan.displaced, plan.original.size()))));
+}
+
+void Explain::print_arming(const model::CompiledEvent& event) const {
+  heading("arming");
+  if (!held_) {
+    fmt::print("  open: it depends on the program; add `-- PROGRAM`\n");
+    return;
+  }
+  const auto place = held_->env->place(RemoteAddr{event.place_address});
+  if (!place) {
+    fmt::print("  not at all: 0x{:x} belongs to no program or library\n", event.place_address);
+    return;
+  }
+  const auto symbol = held_->env->symbolize(event.place_address);
+  const std::string name =
+      symbol ? fmt::format("{}+0x{:x}/0x{:x} ", symbol->name, event.place_address - symbol->address, symbol->size) : "";
+  fmt::print("  at {}[{}], 0x{:x} in the file's addresses\n", name, place->module->path, place->address.value);
+  print_plan(event, *place);
+}
+
+void Explain::print_event(std::size_t i) const {
+  const pipeline::CheckedEvent& event = events_[i];
+  if (events_.size() > 1) fmt::print("{}#### {}/{}\n", i ? "\n" : "", event.definition.group, event.definition.event);
+  if (wanted(Part::Listing)) {
+    heading("listing");
+    fmt::print("  {}\n", event.listing);
+    if (filter_texts_[i]) fmt::print("  filter: {}\n", *filter_texts_[i]);
+  }
+  if (wanted(Part::Format)) {
+    heading("format");
+    indented(layout::format_text(event.definition, event.layout, kFirstId + static_cast<std::uint32_t>(i)));
+  }
+  if (wanted(Part::FetchIr)) {
+    heading("fetch IR");
+    indented(ir::print(compiled_.programs[i]));
+  }
+  if (wanted(Part::Code)) print_code(i);
+  if (wanted(Part::Arming)) print_arming(compiled_.batch.events[i]);
+}
+
+int Explain::go() {
+  auto definitions = collect_definitions(options_.definitions, {});
+  auto filters = collect_filters(options_.filters);
+  if (!definitions || !filters || definitions->empty()) {
+    report_.error(!filters ? filters.error().message() : std::string("no event is defined; give -e DEF"));
+    return kUsage;
+  }
+  definitions_ = std::move(*definitions);
+  filters_ = std::move(*filters);
+  if (!options_.command.empty()) {
+    int status = kOurFailure;
+    held_ = launch_held(options_.command, {.ring_bytes = 64u << 10, .rows = 64}, report_, status);
+    if (!held_) return status;
+  }
+  auto failed = check();
+  if (!failed) failed = compile();
+  if (!failed) {
+    for (std::size_t i = 0; i < events_.size(); ++i) print_event(i);
+    if (wanted(Part::LlvmIr)) {
+      heading(events_.size() > 1 ? "LLVM IR of all of them" : "LLVM IR");
+      indented(compiled_.llvm_ir);
+    }
+  }
+  if (held_) end_held(*held_);
+  return failed.value_or(kOk);
+}
+
+}  // namespace
+
+int explain(const ExplainOptions& options, const GlobalOptions& global) { return Explain(options, global).go(); }
+
+}  // namespace kevt::cli

@@ -1,4 +1,162 @@
+// kevtrace list: the functions of programs and libraries, and the words of the language.
+//
+//   kevtrace list 'sqlite3_prep*' /usr/lib/x86_64-linux-gnu/libsqlite3.so.0
+//   sqlite3_prepare  0x21ef0  16
+//
+// Addresses are those of the file (as nm prints them), sizes bytes; one line per name and version, in
+// the order of names. -v plans a probe for each: jump, int3 with the reason, or refused with the reason.
+// Aliases of one address are planned once.
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "cli/commands.h"
+#include "cli/exit_status.h"
+#include "cli/list_words.h"
+#include "cli/report.h"
+#include "compiler/target/elf_image.h"
+#include "runtime-user/runtime/inproc/x86/site_plan.h"
+
 namespace kevt::cli {
-int list(const ListOptions&, const GlobalOptions&) { return 1; }
+
+namespace {
+
+struct Row {
+  std::string name;
+  ImageAddr address;
+  std::uint64_t size = 0;
+  bool indirect = false;
+  friend auto operator<=>(const Row&, const Row&) = default;
+};
+
+struct Tally {
+  std::size_t jump = 0;
+  std::size_t breakpoint = 0;
+  std::size_t refused = 0;
+};
+
+bool matches(const std::string& name, const std::vector<std::string>& patterns) {
+  if (patterns.empty()) return true;
+  return std::ranges::any_of(patterns, [&](const std::string& p) { return fnmatch(p.c_str(), name.c_str(), 0) == 0; });
 }
+
+std::vector<Row> functions_of(const target::ElfImage& image, const std::vector<std::string>& patterns) {
+  std::set<Row> rows;
+  for (const target::ElfSymbol& symbol : image.symbols()) {
+    if (symbol.kind == target::SymbolKind::Object) continue;
+    std::string name(symbol.name);
+    if (!matches(name, patterns)) continue;
+    if (symbol.versioning == target::SymbolVersion::Hidden) name += fmt::format("@{}", symbol.version);
+    rows.insert({std::move(name), symbol.address, symbol.size, symbol.kind == target::SymbolKind::IFunc});
+  }
+  return {rows.begin(), rows.end()};
+}
+
+std::string how_armed(const x86::SitePlan& plan) {
+  switch (plan.kind) {
+    case x86::ArmKind::Jump:
+      return "jump";
+    case x86::ArmKind::Breakpoint:
+      return "int3: " + plan.reason;
+    case x86::ArmKind::Refused:
+      return "refused: " + plan.reason;
+  }
+  return "";
+}
+
+void count(const x86::SitePlan& plan, Tally& tally) {
+  switch (plan.kind) {
+    case x86::ArmKind::Jump:
+      ++tally.jump;
+      break;
+    case x86::ArmKind::Breakpoint:
+      ++tally.breakpoint;
+      break;
+    case x86::ArmKind::Refused:
+      ++tally.refused;
+      break;
+  }
+}
+
+void print_brief(const std::vector<Row>& rows) {
+  for (const Row& row : rows) fmt::print("{}  0x{:x}  {}\n", row.name, row.address.value, row.size);
+}
+
+void print_planned(const target::ElfImage& image, const std::vector<Row>& rows) {
+  x86::SitePlanner planner(image);
+  std::map<ImageAddr, x86::SitePlan> plans;
+  Tally tally;
+  for (const Row& row : rows) {
+    auto it = plans.find(row.address);
+    if (it == plans.end()) {
+      it = plans.emplace(row.address, planner.plan(row.address)).first;
+      count(it->second, tally);
+    }
+    fmt::print("{}  0x{:x}  {}  {}{}\n", row.name, row.address.value, row.size, how_armed(it->second),
+               row.indirect ? "  (chooses the function that is called; a definition means the chosen one)" : "");
+  }
+  const std::size_t all = tally.jump + tally.breakpoint + tally.refused;
+  if (all)
+    fmt::print("{}: {} functions, by a jump {} ({:.1f} %), by int3 {}, refused {}\n", image.path(), all, tally.jump,
+               100.0 * static_cast<double>(tally.jump) / static_cast<double>(all), tally.breakpoint, tally.refused);
+}
+
+int list_functions(const ListOptions& options, const Reporter& report) {
+  std::vector<std::string> files;
+  std::vector<std::string> patterns;
+  for (const std::string& word : options.words) (word.contains('/') ? files : patterns).push_back(word);
+  if (files.empty()) {
+    report.error(
+        "which program or library? give its path, e.g. `kevtrace list 'open*' "
+        "/usr/lib/x86_64-linux-gnu/libc.so.6` (a word with a `/` is a file)");
+    return kUsage;
+  }
+  int status = kOk;
+  std::size_t found = 0;
+  for (const std::string& file : files) {
+    auto image = target::ElfImage::open(file);
+    if (!image) {
+      report.error(image.error());
+      status = kFailed;
+      continue;
+    }
+    const std::vector<Row> rows = functions_of(*image, patterns);
+    found += rows.size();
+    if (files.size() > 1) fmt::print("{}:\n", file);
+    if (options.verbose)
+      print_planned(*image, rows);
+    else
+      print_brief(rows);
+  }
+  if (status == kOk && found == 0) {
+    report.error(patterns.empty() ? "no function has a name there; an address works: FILE:0xOFFSET"
+                                  : "no function of that name there");
+    return kFailed;
+  }
+  return status;
+}
+
+}  // namespace
+
+int list(const ListOptions& options, const GlobalOptions& global) {
+  const Reporter report(global);
+  switch (options.what) {
+    case ListOptions::What::Functions:
+      return list_functions(options, report);
+    case ListOptions::What::Events:
+      print_event_kinds();
+      return kOk;
+    case ListOptions::What::Registers:
+      print_registers();
+      return kOk;
+    case ListOptions::What::Types:
+      print_types();
+      return kOk;
+  }
+  return kOurFailure;
+}
+
+}  // namespace kevt::cli

@@ -14,13 +14,12 @@
 
 #include "cli/commands.h"
 #include "cli/exit_status.h"
+#include "cli/launch.h"
 #include "cli/report.h"
 #include "cli/run_output.h"
 #include "compiler/layout/layout.h"
-#include "compiler/target/process_env.h"
 #include "runtime-user/engine/engine.h"
 #include "runtime-user/engine/trace_printer.h"
-#include "runtime-user/runtime/inproc/inproc_runtime.h"
 
 namespace kevt::cli {
 
@@ -53,7 +52,7 @@ class Run {
   int go();
 
  private:
-  std::optional<int> start();   // an exit status when it failed
+  std::optional<int> start();  // an exit status when it failed
   std::optional<int> define();
   void record();
   void finish();
@@ -67,9 +66,9 @@ class Run {
   Reporter report_;
   std::optional<RunOutput> output_;
   std::vector<Source> definitions_;
-  std::vector<Source> filters_;
-  std::unique_ptr<inproc::InprocRuntime> runtime_;
-  std::optional<target::ProcessEnv> env_;
+  Filters filters_;
+  std::optional<HeldProgram> held_;
+  inproc::InprocRuntime* runtime_ = nullptr;  // held_'s
   std::optional<engine::Engine> engine_;
   std::optional<engine::TracePrinter> printer_;
   std::optional<int> wait_status_;
@@ -90,44 +89,24 @@ std::optional<int> Run::start() {
   inproc::SessionOptions session;
   session.ring_bytes = std::bit_ceil(options_.buffer_kb * 1024);
   session.rows = static_cast<std::uint32_t>(std::max<std::size_t>(64, std::bit_ceil(definitions_.size())));
-  auto runtime = inproc::InprocRuntime::launch(options_.command, session);
-  if (!runtime) {
-    report_.error(runtime.error());
-    const int why = runtime.error().errno_value();
-    if (why == ENOENT) return kNotFound;
-    if (why == EACCES || why == ENOEXEC || why == EISDIR) return kNotExecutable;
-    return why == EPERM ? kMissing : kOurFailure;
-  }
-  runtime_ = std::move(*runtime);
-  target::ProcessEnvOptions env;
-  env.resolve_ifunc = [this](RemoteAddr resolver) { return runtime_->resolve_indirect(resolver); };
-  auto made = target::ProcessEnv::of_process(runtime_->pid(), std::move(env));
-  if (!made) {
-    report_.error(made.error());
-    return kOurFailure;
-  }
-  env_ = std::move(*made);
-  engine_.emplace(*runtime_, *env_);
-  printer_.emplace(*engine_, *env_);
+  int status = kOurFailure;
+  held_ = launch_held(options_.command, session, report_, status);
+  if (!held_) return status;
+  runtime_ = held_->runtime.get();
+  engine_.emplace(*runtime_, *held_->env);
+  printer_.emplace(*engine_, *held_->env);
   return std::nullopt;
 }
 
 std::optional<int> Run::define() {
-  std::vector<std::string> definitions;
-  for (const Source& source : definitions_) definitions.push_back(source.text);
-  std::vector<engine::EventFilter> filters;
-  for (std::size_t i = 0; i < options_.filters.size(); ++i) {
-    filters.push_back(split_filter(options_.filters[i]));
-    filters_.push_back({filters.back().text, fmt::format("<filter {}>", i + 1), 1});
-  }
   std::vector<engine::Problem> problems;
-  auto defined = engine_->define(definitions, filters, problems);
+  auto defined = engine_->define(texts_of(definitions_), filters_.filters, problems);
   if (!defined) {
     report_.error(defined.error());
     return kFailed;
   }
   if (!*defined) {
-    report_.problems(problems, definitions_, filters_);
+    report_.problems(problems, definitions_, filters_.sources);
     return kNotCompiled;
   }
   if (auto armed = engine_->enable_all(); !armed) {
@@ -225,13 +204,19 @@ int Run::go() {
     report_.error("no event is defined; give -e DEF or -p FILE");
     return kUsage;
   }
+  auto filters = collect_filters(options_.filters);
+  if (!filters) {
+    report_.error(filters.error());
+    return kUsage;
+  }
+  filters_ = std::move(*filters);
   if (options_.runtime == "bpf" || options_.runtime == "kmod") {
     report_.error("the " + options_.runtime + " runtime is not there yet; --runtime=inproc traces a program");
     return kMissing;
   }
   if (auto failed = start()) return *failed;
   if (auto failed = define()) {
-    kill(runtime_->pid(), SIGKILL);  // held since its start: nothing of it has run
+    end_held(*held_);
     return *failed;
   }
   catch_signals();

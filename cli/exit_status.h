@@ -5,12 +5,12 @@ namespace kevt::cli {
 
 enum ExitStatus : int {
   kOk = 0,
-  kFailed = 1,       // the run failed
-  kUsage = 2,        // the command line
-  kNotCompiled = 3,  // a definition, filter or trigger
-  kMissing = 4,      // a privilege or feature
-  kDataLost = 5,     // with --fail-on
-  kOurFailure = 125, // kevtrace itself
+  kFailed = 1,        // the run failed
+  kUsage = 2,         // the command line
+  kNotCompiled = 3,   // a definition, filter or trigger
+  kMissing = 4,       // a privilege or feature
+  kDataLost = 5,      // with --fail-on
+  kOurFailure = 125,  // kevtrace itself
   kNotExecutable = 126,
   kNotFound = 127,
   kSignalBase = 128,

@@ -2,6 +2,7 @@
 #include "cli/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
@@ -37,8 +38,8 @@ void add_global(CLI::App& app, GlobalOptions& global) {
           std::map<std::string, When>{{"auto", When::Auto}, {"always", When::Always}, {"never", When::Never}}))
       ->type_name("WHEN");
   app.add_option("--diagnostics", global.diagnostics, "how mistakes are shown: text, kernel (as error_log)")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Format>{{"text", Format::Text}, {"kernel", Format::Kernel}}))
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, Format>{{"text", Format::Text}, {"kernel", Format::Kernel}}))
       ->type_name("FORM");
   app.add_flag("-q,--quiet", global.quiet, "no status lines on standard error");
 }
@@ -46,50 +47,138 @@ void add_global(CLI::App& app, GlobalOptions& global) {
 void add_run(CLI::App& app, RunOptions& run) {
   CLI::App* verb = app.add_subcommand("run", "define events, start CMD, print its trace, remove everything");
   verb->add_option("-e,--event", run.definitions, "a definition, e.g. 'p:open libc:open64 path=+0(%di):string'")
-      ->type_name("DEF")->allow_extra_args(false);
+      ->type_name("DEF")
+      ->allow_extra_args(false);
   verb->add_option("-p,--probes", run.definition_files, "a file of definitions, one a line")
-      ->type_name("FILE")->allow_extra_args(false);
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   verb->add_option("--filter", run.filters, "record only what matches, e.g. 'open: path ~ \"/etc/*\"'")
-      ->type_name("EV:EXPR")->allow_extra_args(false);
+      ->type_name("EV:EXPR")
+      ->allow_extra_args(false);
   verb->add_option("-d,--duration", run.seconds, "stop tracing after SEC seconds (CMD goes on)")
-      ->type_name("SEC")->check(CLI::PositiveNumber);
+      ->type_name("SEC")
+      ->check(CLI::PositiveNumber);
   verb->add_option("-c,--count", run.events, "stop tracing after N events (CMD goes on)")
-      ->type_name("N")->check(CLI::PositiveNumber);
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
   verb->add_option("-o,--output", run.output, "write the trace to FILE instead of standard output")->type_name("FILE");
   verb->add_option("--buffer", run.buffer_kb, "ring size per CPU in KiB, rounded up to a power of two")
-      ->type_name("KIB")->check(CLI::Range(64, 1 << 20))->capture_default_str();
+      ->type_name("KIB")
+      ->check(CLI::Range(64, 1 << 20))
+      ->capture_default_str();
   verb->add_option("--fail-on", run.fail_on, "end with status 5 when records were lost or hits missed")
-      ->type_name("lost,missed")->delimiter(',')->check(CLI::IsMember({"lost", "missed"}));
+      ->type_name("lost,missed")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"lost", "missed"}));
   verb->add_option("--runtime", run.runtime, "auto, inproc (bpf and kmod: not there yet)")
-      ->check(CLI::IsMember({"auto", "inproc", "bpf", "kmod"}))->capture_default_str();
-  verb->add_option("command", run.command, "the program to trace and its arguments, after --")->required();
+      ->check(CLI::IsMember({"auto", "inproc", "bpf", "kmod"}))
+      ->capture_default_str();
+  verb->add_option("command", run.command, "the program to trace and its arguments, after --")
+      ->required()
+      ->type_name("CMD");
+  verb->footer(R"(
+Trace lines go to standard output or -o, in the kernel's format; what was armed, the profile (hits, misses)
+and one line per event (hits = recorded + filtered + lost + missed) to standard error. Ctrl-C stops tracing
+and lets CMD end; a second one ends kevtrace at once.
+
+examples:
+  kevtrace run -e 'p:open libc:open64 path=+0(%di):string' -- python3 -c 'open("/etc/hostname")'
+  kevtrace run -e 'r:got libz:compress $retval:s32' --filter 'got: arg1 != 0' -- ./prog
+  kevtrace run -p events.txt -d 5 -o trace.txt -- ./server
+
+exit status: CMD's own, 128+N when signal N ended it; 2 usage, 3 a definition or filter is wrong, 4 something is
+  missing here, 5 data lost (--fail-on), 126 CMD cannot be executed, 127 CMD is not there, 125 kevtrace failed)");
 }
 
 void add_check(CLI::App& app, CheckOptions& check) {
   CLI::App* verb = app.add_subcommand("check", "compile definitions and filters without touching anything");
-  verb->add_option("files", check.files, "files of definitions, - for standard input")->type_name("FILE");
+  verb->add_option("files", check.files, "files of definitions, one a line; - is standard input")->type_name("FILE");
   verb->add_option("-e,--event", check.definitions, "a definition")->type_name("DEF")->allow_extra_args(false);
-  verb->add_option("--filter", check.filters, "a filter for one of them")->type_name("EV:EXPR")->allow_extra_args(false);
+  verb->add_option("--filter", check.filters, "a filter for one of them")
+      ->type_name("EV:EXPR")
+      ->allow_extra_args(false);
+  verb->footer(R"(
+What is right is printed as dynamic_events would list it; every mistake goes to standard error, with its
+place and the kernel's words. Functions are not looked up: `kevtrace explain` does that, in a program.
+
+examples:
+  kevtrace check events.txt
+  kevtrace check -e 'p:open libc:openat path=+0(%si):string' --filter 'open: path ~ "/etc/*"'
+  echo 'r:got libz:compress $retval:s32' | kevtrace check -
+
+exit status: 0 all right, 2 usage, 3 mistakes, 4 a form that is not read yet (f, t, w))");
 }
 
 void add_explain(CLI::App& app, ExplainOptions& explain) {
-  CLI::App* verb = app.add_subcommand("explain", "show what becomes of a definition: listing, format, IR, code, arming");
-  verb->add_option("-e,--event", explain.definitions, "a definition")->type_name("DEF")->required()->allow_extra_args(false);
-  verb->add_option("--filter", explain.filters, "a filter for one of them")->type_name("EV:EXPR")->allow_extra_args(false);
-  verb->add_option("command", explain.command, "the program whose functions are meant, after --; it is started and ended "
-                                               "before its first instruction")->required();
+  CLI::App* verb =
+      app.add_subcommand("explain", "show what becomes of a definition: listing, format, IR, code, arming");
+  verb->add_option("-e,--event", explain.definitions, "a definition")
+      ->type_name("DEF")
+      ->required()
+      ->allow_extra_args(false);
+  verb->add_option("--filter", explain.filters, "a filter for one of them")
+      ->type_name("EV:EXPR")
+      ->allow_extra_args(false);
+  using Part = ExplainOptions::Part;
+  verb->add_option("--only", explain.only, "only these parts: listing, format, ir, llvm, asm, arm")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PART,…")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Part>{{"listing", Part::Listing},
+                                                                      {"format", Part::Format},
+                                                                      {"ir", Part::FetchIr},
+                                                                      {"llvm", Part::LlvmIr},
+                                                                      {"asm", Part::Code},
+                                                                      {"arm", Part::Arming}}));
+  verb->add_option("command", explain.command, "the program whose functions are meant, after --")->type_name("CMD");
+  verb->footer(R"(
+CMD is started, held before its first instruction, and ended: it never runs. Without it functions are not
+looked up, and how the probes would be armed stays open.
+
+examples:
+  kevtrace explain -e 'p libc:malloc size=%di:u64' -- ls
+  kevtrace explain -e 'p:open libc:openat path=+0(%si):string' --only=listing,format)");
 }
 
 void add_list(CLI::App& app, ListOptions& list) {
   CLI::App* verb = app.add_subcommand("list", "list functions of programs and libraries, or words of the language");
   using What = ListOptions::What;
-  verb->add_flag_callback("--functions", [&] { list.what = What::Functions; }, "functions that can be probed (default)");
-  verb->add_flag_callback("--events", [&] { list.what = What::Events; }, "kinds of events");
-  verb->add_flag_callback("--regs", [&] { list.what = What::Registers; }, "registers a fetch-arg can name");
-  verb->add_flag_callback("--types", [&] { list.what = What::Types; }, "types of fetch-args");
+  verb->add_flag_callback(
+      "--functions", [&] { list.what = What::Functions; }, "functions that can be probed (default)");
+  verb->add_flag_callback(
+      "--events", [&] { list.what = What::Events; }, "kinds of events, and which runtime runs them");
+  verb->add_flag_callback(
+      "--regs", [&] { list.what = What::Registers; }, "registers a fetch-arg can name, and their role");
+  verb->add_flag_callback(
+      "--types", [&] { list.what = What::Types; }, "types of fetch-args");
   verb->add_flag("-v,--verbose", list.verbose, "how each would be armed, and why not by a jump");
-  verb->add_option("pattern", list.pattern, "names to list, * and ? allowed")->type_name("GLOB");
-  verb->add_option("files", list.files, "programs or libraries to look into")->type_name("FILE");
+  verb->add_option("words", list.words, "with a `/`: a program or library; without: names to list, * and ? allowed")
+      ->type_name("GLOB|FILE");
+  verb->footer(R"(
+One function a line, in the order of names: NAME  0xADDRESS  SIZE (of the file, as nm prints them).
+
+examples:
+  kevtrace list /usr/bin/sqlite3
+  kevtrace list 'open*' /usr/lib/x86_64-linux-gnu/libc.so.6 -v
+  kevtrace list --types)");
+}
+
+void add_doctor(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand("doctor", "what works on this machine, what is missing and how to get it");
+  verb->footer("\nexit status: 0 programs can be traced here, 4 they cannot");
+}
+
+// One line for a mistake; help and the version go to standard output.
+int finish(const CLI::App& app, const CLI::ParseError& error, const std::string& verb) {
+  if (error.get_exit_code() == 0) {
+    app.exit(error);
+    return kOk;
+  }
+  std::string text = error.what();
+  while (text.ends_with('\n') || text.ends_with('.')) text.pop_back();
+  std::ranges::replace(text, '\n', ' ');
+  std::cerr << "kevtrace: error: " << text << "; see `kevtrace" << (verb.empty() ? "" : " " + verb) << " --help`\n";
+  return kUsage;
 }
 
 }  // namespace
@@ -106,11 +195,12 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_check(app, parsed.check);
   add_explain(app, parsed.explain);
   add_list(app, parsed.list);
-  app.add_subcommand("doctor", "what works on this machine, what is missing and how to get it");
+  add_doctor(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error) == 0 ? kOk : kUsage);
+    const auto chosen = app.get_subcommands();
+    std::exit(finish(app, error, chosen.empty() ? "" : chosen.front()->get_name()));
   }
   CommandLine line{parsed.global, DoctorOptions{}};
   if (app.got_subcommand("run")) line.verb = parsed.run;

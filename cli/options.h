@@ -24,8 +24,8 @@ struct RunOptions {
   std::vector<std::string> filters;  // EVENT:EXPRESSION
   std::optional<double> seconds;
   std::optional<std::uint64_t> events;
-  std::string output;        // empty or "-": standard output
-  std::uint64_t buffer_kb = 4096;  // per CPU
+  std::string output;                // empty or "-": standard output
+  std::uint64_t buffer_kb = 4096;    // per CPU
   std::vector<std::string> fail_on;  // "lost", "missed"
   std::string runtime = "auto";
   std::vector<std::string> command;
@@ -40,13 +40,14 @@ struct CheckOptions {
 struct ExplainOptions {
   std::vector<std::string> definitions;
   std::vector<std::string> filters;
-  std::vector<std::string> command;  // program and arguments; only the program's libraries are looked at
+  enum class Part : std::uint8_t { Listing, Format, FetchIr, LlvmIr, Code, Arming };
+  std::vector<Part> only;            // empty: all
+  std::vector<std::string> command;  // program and arguments; empty: symbols are not looked up
 };
 
 struct ListOptions {
   enum class What : std::uint8_t { Functions, Events, Registers, Types } what = What::Functions;
-  std::string pattern = "*";
-  std::vector<std::string> files;
+  std::vector<std::string> words;  // with a '/': a program or library; without: names to list, * and ? allowed
   bool verbose = false;
 };
 

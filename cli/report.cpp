@@ -1,15 +1,18 @@
 // Where messages go and how they look. Data never passes here: it goes to standard output.
 #include "cli/report.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <cctype>
+#include <cerrno>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 
+#include "common/unique_fd.h"
 #include "grammar/parse.h"
 
 namespace kevt::cli {
@@ -29,6 +32,21 @@ diag::Color decide_color(When when) {
   return isatty(STDERR_FILENO) ? diag::Color::On : diag::Color::Off;
 }
 
+Result<std::string> read_whole(const std::string& name) {
+  if (name == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  UniqueFd file(open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return std::unexpected(Error::from_errno(name));
+  std::string text;
+  char piece[16384];
+  for (;;) {
+    const ssize_t got = read(file.get(), piece, sizeof(piece));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::unexpected(Error::from_errno(name));
+    if (got == 0) return text;
+    text.append(piece, static_cast<std::size_t>(got));
+  }
+}
+
 }  // namespace
 
 Reporter::Reporter(const GlobalOptions& options) : options_(options), color_(decide_color(options.color)) {}
@@ -42,53 +60,80 @@ void Reporter::status(const std::string& message) const {
   if (!options_.quiet) fmt::print(stderr, "kevtrace: {}\n", message);
 }
 
+void Reporter::note(const Source& source, const std::string& message) const {
+  if (!options_.quiet) fmt::print(stderr, "{}:{}: note: {}\n", source.origin, source.line, message);
+}
+
 void Reporter::diagnostic(const diag::Diagnostic& diagnostic, const Source& source) const {
   if (options_.diagnostics == Format::Text) {
     fmt::print(stderr, "{}", diag::render_text(diagnostic, source.origin, source.line, color_));
     return;
   }
-  if (!diagnostic.logged) return;
+  if (!diagnostic.logged) {  // the kernel answers with a number only
+    error(fmt::format("{}:{}: {}", source.origin, source.line, diag::kernel_text(diagnostic.kind)));
+    return;
+  }
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  fmt::print(stderr, "{}", diag::render_kernel(diagnostic, static_cast<std::uint64_t>(now.tv_sec),
-                                               static_cast<std::uint32_t>(now.tv_nsec / 1000)));
+  fmt::print(stderr, "{}",
+             diag::render_kernel(diagnostic, static_cast<std::uint64_t>(now.tv_sec),
+                                 static_cast<std::uint32_t>(now.tv_nsec / 1000)));
 }
 
 void Reporter::problems(std::span<const engine::Problem> problems, std::span<const Source> definitions,
                         std::span<const Source> filters) const {
   for (const engine::Problem& problem : problems)
-    diagnostic(problem.diagnostic, problem.kind == engine::Problem::Kind::Definition ? definitions[problem.index]
-                                                                                     : filters[problem.index]);
+    diagnostic(problem.diagnostic,
+               problem.kind == engine::Problem::Kind::Definition ? definitions[problem.index] : filters[problem.index]);
   if (options_.diagnostics == Format::Text && problems.size() > 1)
     fmt::print(stderr, "{} errors; the kernel would report only the first.\n", problems.size());
 }
 
-engine::EventFilter split_filter(const std::string& text) {
-  const auto colon = text.find(':');
-  if (colon == std::string::npos) return {"", text};
-  std::string expression = text.substr(colon + 1);
-  const auto first = expression.find_first_not_of(" \t");
-  return {text.substr(0, colon), first == std::string::npos ? "" : expression.substr(first)};
+Result<Filters> collect_filters(const std::vector<std::string>& words) {
+  // A name, then ':'; a second name and ':' when the first was a group.
+  const auto name_length = [](std::string_view text) {
+    std::size_t end = text.find_first_not_of(" \t");
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_' ||
+                                 text[end] == '/' || text[end] == '.' || text[end] == '-'))
+      ++end;
+    return end < text.size() && text[end] == ':' ? end : std::string_view::npos;
+  };
+  Filters out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    std::size_t colon = name_length(word);
+    if (colon == std::string::npos)
+      return std::unexpected(Error("filter `" + word + "` names no event; write EVENT:EXPRESSION"));
+    const std::size_t second = name_length(std::string_view(word).substr(colon + 1));
+    if (second != std::string::npos && second > 0) colon += 1 + second;
+    const std::size_t begin = word.find_first_not_of(" \t", colon + 1);
+    const std::size_t name = word.find_first_not_of(" \t");
+    out.filters.push_back(
+        {word.substr(name, colon - name), begin == std::string::npos ? std::string() : word.substr(begin)});
+    out.sources.push_back({out.filters.back().text, fmt::format("<filter {}>", i + 1), 1});
+  }
+  return out;
+}
+
+std::vector<std::string> texts_of(std::span<const Source> sources) {
+  std::vector<std::string> texts;
+  for (const Source& source : sources) texts.push_back(source.text);
+  return texts;
 }
 
 Result<std::vector<Source>> collect_definitions(const std::vector<std::string>& words,
                                                 const std::vector<std::string>& files) {
   std::vector<Source> sources;
-  for (std::size_t i = 0; i < words.size(); ++i) sources.push_back({words[i], fmt::format("<event {}>", i + 1), 1});
+  const auto add_lines = [&](const std::string& text, const std::string& origin) {
+    for (const grammar::Line& line : grammar::split_lines(text))
+      if (line.text.find_first_not_of(" \t\r") != std::string_view::npos)
+        sources.push_back({std::string(line.text), origin, line.number});
+  };
+  for (std::size_t i = 0; i < words.size(); ++i) add_lines(words[i], fmt::format("<event {}>", i + 1));
   for (const std::string& name : files) {
-    std::string text;
-    if (name == "-") {
-      text.assign(std::istreambuf_iterator<char>(std::cin), {});
-    } else {
-      std::ifstream file(name, std::ios::binary);
-      if (!file) return std::unexpected(Error::from_errno(name));
-      text.assign(std::istreambuf_iterator<char>(file), {});
-      if (file.bad()) return std::unexpected(Error::from_errno(name));
-    }
-    for (const grammar::Line& line : grammar::split_lines(text)) {
-      if (line.text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      sources.push_back({std::string(line.text), name == "-" ? "<stdin>" : name, line.number});
-    }
+    auto text = read_whole(name);
+    if (!text) return std::unexpected(std::move(text.error()));
+    add_lines(*text, name == "-" ? "<stdin>" : name);
   }
   return sources;
 }

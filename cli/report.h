@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "common/error.h"
 #include "compiler/diag/diagnostic.h"
-#include "runtime-user/engine/engine.h"
+#include "runtime-user/engine/draft.h"
 
 namespace kevt::cli {
 
@@ -23,9 +23,11 @@ class Reporter {
  public:
   explicit Reporter(const GlobalOptions& options);
 
-  void error(const std::string& message) const;    // "kevtrace: error: …"
+  void error(const std::string& message) const;  // "kevtrace: error: …"
   void error(const Error& error) const { this->error(error.message()); }
-  void status(const std::string& message) const;   // "kevtrace: …", not with -q
+  void status(const std::string& message) const;  // "kevtrace: …", not with -q
+  // "ORIGIN:LINE: note: …", not with -q.
+  void note(const Source& source, const std::string& message) const;
   void diagnostic(const diag::Diagnostic& diagnostic, const Source& source) const;
   // All of them, and how many the kernel would have shown.
   void problems(std::span<const engine::Problem> problems, std::span<const Source> definitions,
@@ -36,8 +38,15 @@ class Reporter {
   diag::Color color_;
 };
 
-// Splits "EVENT:EXPR"; an empty event name when there is no ':'.
-engine::EventFilter split_filter(const std::string& text);
+// Filters of the command line, each with where it was written.
+struct Filters {
+  std::vector<engine::EventFilter> filters;
+  std::vector<Source> sources;
+};
+// Splits each "EVENT:EXPR" or "GROUP:EVENT:EXPR"; fails when no event is named.
+Result<Filters> collect_filters(const std::vector<std::string>& words);
+
+std::vector<std::string> texts_of(std::span<const Source> sources);
 
 // -e words and files, in that order; comments and blank lines are kept out. Fails when a file cannot be read.
 Result<std::vector<Source>> collect_definitions(const std::vector<std::string>& words,

@@ -1,0 +1,10 @@
+// Words of the language for `kevtrace list`: what can be written, where it runs, what it means.
+#pragma once
+
+namespace kevt::cli {
+
+void print_event_kinds();
+void print_registers();
+void print_types();
+
+}  // namespace kevt::cli
