@@ -52,6 +52,7 @@ class ArgumentParser {
   bool take_expression(const BodyPieces& body, std::uint32_t column);
   bool take_dereference(const DereferencePieces& pieces, std::uint32_t column, std::uint32_t kernel_column);
   bool take_base(std::string_view text, std::uint32_t column);
+  bool refuse_register(std::uint32_t column);
   bool take_variable(std::string_view name, std::uint32_t column);
   bool take_memory(std::string_view text, std::uint32_t column);
   bool take_symbol(std::string_view text);
@@ -146,12 +147,22 @@ bool ArgumentParser::take_base(std::string_view text, std::uint32_t column) {
   if (first == '$') return take_variable(text.substr(1), column);
   if (first == '@') return take_memory(text.substr(1), column);
   if (first == '\\') return take_immediate(text.substr(1), column);
-  // Events have no registers.
-  if (first == '%' && line_.kind != model::EventKind::Eprobe) {
+  if (first == '%' && line_.kind == model::EventKind::Eprobe) return refuse_register(column);
+  if (first == '%') {
     arg_.expr.base = model::RegisterBase{.name = std::string(text.substr(1))};
     return true;
   }
   return base_mistake(diag::Kind::BadFetchArg, column);
+}
+
+// Events have no registers: the kernel logs BAD_VAR, then BAD_FETCH_ARG.
+bool ArgumentParser::refuse_register(std::uint32_t column) {
+  line_.report({.kind = diag::Kind::BadFetchArg,
+                .word = word_,
+                .column = column,
+                .order = diag::argument_order(index_, diag::kArgBase),
+                .prelude = diag::Prelude{diag::Kind::BadVar, column}});
+  return false;
 }
 
 bool ArgumentParser::take_variable(std::string_view name, std::uint32_t column) {

@@ -19,6 +19,9 @@ void LineContext::report(const Mistake& mistake) const {
                               .logged = mistake.logged,
                               .order = mistake.order};
   if (mistake.word < words.size()) *diagnostic.column += mistake.column;
+  if (mistake.prelude) {
+    diagnostic.prelude = diag::Prelude{mistake.prelude->kind, words.begin(mistake.word) + mistake.prelude->column};
+  }
   if (const auto help = diag::help_text(mistake.kind); !help.empty()) diagnostic.notes.push_back({std::string(help)});
   sink.report(std::move(diagnostic));
 }
@@ -28,23 +31,30 @@ model::Span LineContext::word_span(std::size_t word) const {
   return {begin, word < words.size() ? begin + static_cast<std::uint32_t>(words[word].size()) : begin};
 }
 
-void parse_event_name(const LineContext& line, std::string_view name, std::uint32_t column, std::uint32_t order,
-                      model::Definition& definition) {
-  const auto report = [&](diag::Kind kind, std::uint32_t at) {
-    line.report({.kind = kind, .word = 0, .column = column + at, .order = order});
-  };
+std::optional<NameMistake> take_event_name(std::string_view name, EventName& taken) {
   const TargetPieces target = cut_target(name);
   if (target.group) {
-    if (target.group->text.empty()) return report(diag::Kind::NoGroupName, 0);
-    if (target.group->text.size() > kMaxNameBytes) return report(diag::Kind::GroupTooLong, 0);
-    if (!is_good_group(target.group->text)) return report(diag::Kind::BadGroupName, 0);
-    definition.group = target.group->text;
-    if (target.event.text.empty()) return;
+    if (target.group->text.empty()) return NameMistake{diag::Kind::NoGroupName, 0};
+    if (target.group->text.size() > kMaxNameBytes) return NameMistake{diag::Kind::GroupTooLong, 0};
+    if (!is_good_group(target.group->text)) return NameMistake{diag::Kind::BadGroupName, 0};
+    taken.group = target.group->text;
+    if (target.event.text.empty()) return std::nullopt;
   }
-  if (target.event.text.empty()) return report(diag::Kind::NoEventName, 0);
-  if (target.event.text.size() > kMaxNameBytes) return report(diag::Kind::EventTooLong, target.event.begin);
-  if (!is_good_name(target.event.text)) return report(diag::Kind::BadEventName, target.event.begin);
-  definition.event = target.event.text;
+  if (target.event.text.empty()) return NameMistake{diag::Kind::NoEventName, 0};
+  if (target.event.text.size() > kMaxNameBytes) return NameMistake{diag::Kind::EventTooLong, target.event.begin};
+  if (!is_good_name(target.event.text)) return NameMistake{diag::Kind::BadEventName, target.event.begin};
+  taken.event = target.event.text;
+  return std::nullopt;
+}
+
+void parse_event_name(const LineContext& line, std::string_view name, std::uint32_t column, std::uint32_t order,
+                      model::Definition& definition) {
+  EventName taken;
+  if (const auto mistake = take_event_name(name, taken)) {
+    line.report({.kind = mistake->kind, .word = 0, .column = column + mistake->column, .order = order});
+  }
+  definition.group = std::move(taken.group);
+  definition.event = std::move(taken.event);
 }
 
 }  // namespace kevt::grammar

@@ -10,6 +10,17 @@
 
 namespace kevt::grammar {
 
+struct NameMistake {
+  diag::Kind kind;
+  std::uint32_t column;
+};
+struct EventName {
+  std::string group;  // empty: not written
+  std::string event;
+};
+// `GROUP/EVENT`, `GROUP.EVENT`, `GROUP/` or `EVENT`; what stands before the mistake is taken.
+std::optional<NameMistake> take_event_name(std::string_view name, EventName& taken);
+
 // Fills group and event from `GROUP/EVENT`, which stands at `column` of the first word.
 void parse_event_name(const LineContext& line, std::string_view name, std::uint32_t column, std::uint32_t order,
                       model::Definition& definition);

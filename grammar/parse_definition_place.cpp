@@ -9,6 +9,7 @@
 // Not here: whether the symbol or file exists (sema).
 // Mirrors __trace_kprobe_create(), __trace_uprobe_create() and __trace_eprobe_create() of 6.1.
 #include <limits>
+#include <utility>
 
 #include "grammar/parse_definition_parts.h"
 
@@ -94,14 +95,16 @@ std::optional<model::Place> parse_file_place(const LineContext& line, model::Pro
 }
 
 std::optional<model::Place> parse_event_place(const LineContext& line) {
-  const TargetPieces target = cut_target(line.words[kPlaceWord]);
-  const bool good = target.group && target.group->text.size() <= kMaxNameBytes && is_good_group(target.group->text) &&
-                    target.event.text.size() <= kMaxNameBytes && is_good_name(target.event.text);
-  if (!good) {
-    line.report({.kind = diag::Kind::NoEventInfo, .word = kPlaceWord, .order = diag::kStepPlace});
+  EventName name;
+  const auto mistake = take_event_name(line.words[kPlaceWord], name);
+  if (mistake || name.group.empty() || name.event.empty()) {
+    // The kernel logs what is wrong with the name, then that it needs one.
+    std::optional<diag::Prelude> prelude;
+    if (mistake) prelude = diag::Prelude{mistake->kind, mistake->column};
+    line.report({.kind = diag::Kind::NoEventInfo, .word = kPlaceWord, .order = diag::kStepPlace, .prelude = prelude});
     return std::nullopt;
   }
-  return model::EventPlace{.system = std::string(target.group->text), .event = std::string(target.event.text)};
+  return model::EventPlace{.system = std::move(name.group), .event = std::move(name.event)};
 }
 
 }  // namespace kevt::grammar

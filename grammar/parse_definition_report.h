@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 
 #include "compiler/diag/definition_order.h"
 #include "compiler/diag/diagnostic.h"
@@ -18,6 +19,7 @@ struct Mistake {
   std::uint32_t order = 0;   // see diag/definition_order.h
   int errno_value = EINVAL;
   bool logged = true;
+  std::optional<diag::Prelude> prelude;  // its column counts in the word, too
 };
 
 // One definition being parsed.

@@ -32,6 +32,12 @@ struct FixIt {  // replace columns [begin, end) of the command
   std::string replacement;
 };
 
+// An entry that the kernel logs just before another one, for the same mistake.
+struct Prelude {
+  Kind kind;
+  std::uint32_t column;
+};
+
 struct Diagnostic {
   Kind kind;
   Location location;
@@ -40,6 +46,7 @@ struct Diagnostic {
   int errno_value;                      // what write(2) would answer
   bool logged = true;                   // false: the kernel writes no error_log entry for it
   std::uint32_t order = 0;              // when the kernel would find it; a Sink keeps the lowest first
+  std::optional<Prelude> prelude;       // 6.1 tells of some eprobe mistakes twice; this entry is the older one
   std::string detail;                   // added after the kernel's text, e.g. candidates of a symbol
   std::vector<Note> notes;
   std::vector<FixIt> fixits;

@@ -119,9 +119,9 @@ Answer kernel_answer(const json& record) {
   }
   if (result.contains("error")) {
     const json& error = result.at("error");
-    answer.log = fmt::format("{} | {} | {}", error.at("msg").get<std::string>(),
-                             error.at("caret").is_null() ? -1 : error.at("caret").get<int>(),
-                             error.at("cmd").get<std::string>());
+    answer.log = fmt::format(
+        "{} entries: {} | {} | {}", result.at("errors").get<int>(), error.at("msg").get<std::string>(),
+        error.at("caret").is_null() ? -1 : error.at("caret").get<int>(), error.at("cmd").get<std::string>());
   }
   return answer;
 }
@@ -162,7 +162,8 @@ Answer our_answer(const json& record) {
   answer.listing = joined(lines);
   for (const auto& [name, text] : result.format) answer.format += masked_format(text);
   if (!result.mistakes.empty() && result.mistakes.front().logged) {
-    answer.log = log_from_world(result.mistakes.front(), holders);
+    const diag::Diagnostic& first = result.mistakes.front();
+    answer.log = fmt::format("{} entries: {}", first.prelude ? 2 : 1, log_from_world(first, holders));
   }
   return answer;
 }

@@ -78,6 +78,8 @@ std::string mistake_line(const diag::Diagnostic& mistake) {
   const std::string_view id = kernel_id(mistake.kind);
   std::string line = fmt::format("{}{} {} {}: {}", kIndent, caret, error_name(mistake.errno_value),
                                  location_name(mistake.location), id.empty() ? kind_name(mistake.kind) : id);
+  if (mistake.prelude)
+    line += fmt::format(" after {} at {}", kernel_id(mistake.prelude->kind), mistake.prelude->column);
   if (!mistake.logged) line += " (not logged)";
   if (!mistake.detail.empty()) line += fmt::format(" ({})", mistake.detail);
   return line;
