@@ -17,6 +17,7 @@
 #include "DefinitionLexer.h"
 #include "DefinitionParser.h"
 #include "common/assert.h"
+#include "grammar/antlr_input.h"
 
 namespace kevt::grammar {
 namespace {
@@ -24,26 +25,11 @@ namespace {
 using kevt_antlr::DefinitionLexer;
 using kevt_antlr::DefinitionParser;
 
-std::string latin1_as_utf8(std::string_view text) {
-  std::string utf8;
-  utf8.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80) {
-      utf8 += c;
-    } else {
-      utf8 += static_cast<char>(0xc0 | (byte >> 6));
-      utf8 += static_cast<char>(0x80 | (byte & 0x3f));
-    }
-  }
-  return utf8;
-}
-
 // One text on its way through lexer and parser.
 class Session {
  public:
   explicit Session(std::string_view text)
-      : text_(text), input_(latin1_as_utf8(text)), lexer_(&input_), tokens_(&lexer_), parser_(&tokens_) {
+      : text_(text), input_(as_latin1(text)), lexer_(&input_), tokens_(&lexer_), parser_(&tokens_) {
     lexer_.removeErrorListeners();
     parser_.removeErrorListeners();
     parser_.setErrorHandler(std::make_shared<antlr4::BailErrorStrategy>());
