@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <iostream>
 
@@ -20,8 +21,7 @@ struct Parsed {
   ListOptions list;
 };
 
-constexpr const char* kExamples = R"(
-examples:
+constexpr const char* kExamples = R"(examples:
   kevtrace run -e 'p:open libc:open64 path=+0(%di):string' -- python3 -c 'open("/etc/hostname")'
   kevtrace run -e 'r:got libz:compress $retval:s32' --filter 'got: arg1 != 0' -- ./prog
   kevtrace explain -e 'p libc:malloc size=%di:u64' -- ls
@@ -32,14 +32,58 @@ exit status: 0 ok, 1 failed, 2 usage, 3 a definition or filter is wrong, 4 somet
   5 data lost (--fail-on), 125/126/127 kevtrace failed / CMD not executable / not found;
   `run -- CMD` ends with CMD's own status (128+N for signal N))";
 
+// One of a few words, kept as the enum's number for CLI11 to read.
+template <class Enum>
+CLI::Validator choice(std::vector<std::pair<std::string, Enum>> words) {
+  return CLI::Validator(
+      [words = std::move(words)](std::string& value) {
+        std::string all;
+        for (const auto& [word, meaning] : words) {
+          if (value == word) {
+            value = std::to_string(static_cast<int>(meaning));
+            return std::string();
+          }
+          all += (all.empty() ? "" : ", ") + word;
+        }
+        return "`" + value + "` is none of " + all;
+      },
+      "");
+}
+
+CLI::Validator member(std::vector<std::string> words) {
+  return CLI::Validator(
+      [words = std::move(words)](std::string& value) {
+        std::string all;
+        for (const std::string& word : words) {
+          if (value == word) return std::string();
+          all += (all.empty() ? "" : ", ") + word;
+        }
+        return "`" + value + "` is none of " + all;
+      },
+      "");
+}
+
+CLI::Validator positive(std::string what) {
+  return CLI::Validator(
+      [what = std::move(what)](std::string& value) {
+        char* end = nullptr;
+        const double number = std::strtod(value.c_str(), &end);
+        const bool good = !value.empty() && *end == '\0' && number > 0 && number < 1e15;
+        return good ? std::string() : "`" + value + "` is not " + what;
+      },
+      "");
+}
+
+void add_footer(CLI::App& verb, std::string text) {
+  verb.footer(text + "\n\nEvery verb also takes --color, --diagnostics and -q: `kevtrace --help`");
+}
+
 void add_global(CLI::App& app, GlobalOptions& global) {
   app.add_option("--color", global.color, "colour of messages: auto, always, never")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, When>{{"auto", When::Auto}, {"always", When::Always}, {"never", When::Never}}))
+      ->transform(choice<When>({{"auto", When::Auto}, {"always", When::Always}, {"never", When::Never}}))
       ->type_name("WHEN");
   app.add_option("--diagnostics", global.diagnostics, "how mistakes are shown: text, kernel (as error_log)")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, Format>{{"text", Format::Text}, {"kernel", Format::Kernel}}))
+      ->transform(choice<Format>({{"text", Format::Text}, {"kernel", Format::Kernel}}))
       ->type_name("FORM");
   app.add_flag("-q,--quiet", global.quiet, "no status lines on standard error");
 }
@@ -57,27 +101,27 @@ void add_run(CLI::App& app, RunOptions& run) {
       ->allow_extra_args(false);
   verb->add_option("-d,--duration", run.seconds, "stop tracing after SEC seconds (CMD goes on)")
       ->type_name("SEC")
-      ->check(CLI::PositiveNumber);
+      ->check(positive("a positive number of seconds"));
   verb->add_option("-c,--count", run.events, "stop tracing after N events (CMD goes on)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive("a positive number"));
   verb->add_option("-o,--output", run.output, "write the trace to FILE instead of standard output")->type_name("FILE");
   verb->add_option("--buffer", run.buffer_kb, "ring size per CPU in KiB, rounded up to a power of two")
       ->type_name("KIB")
-      ->check(CLI::Range(64, 1 << 20))
+      ->check(CLI::Range(64, 1 << 20).description(""))
       ->capture_default_str();
-  verb->add_option("--fail-on", run.fail_on, "end with status 5 when records were lost or hits missed")
-      ->type_name("lost,missed")
+  verb->add_option("--fail-on", run.fail_on, "end with status 5 when records were `lost` or hits `missed`")
+      ->type_name("WHAT,…")
       ->delimiter(',')
-      ->check(CLI::IsMember({"lost", "missed"}));
+      ->check(member({"lost", "missed"}));
   verb->add_option("--runtime", run.runtime, "auto, inproc (bpf and kmod: not there yet)")
-      ->check(CLI::IsMember({"auto", "inproc", "bpf", "kmod"}))
+      ->type_name("NAME")
+      ->check(member({"auto", "inproc", "bpf", "kmod"}))
       ->capture_default_str();
-  verb->add_option("command", run.command, "the program to trace and its arguments, after --")
-      ->required()
-      ->type_name("CMD");
-  verb->footer(R"(
-Trace lines go to standard output or -o, in the kernel's format; what was armed, the profile (hits, misses)
+  verb->add_option("CMD", run.command, "the program to trace and its arguments, after --")->required()->type_name("");
+  add_footer(
+      *verb,
+      R"(Trace lines go to standard output or -o, in the kernel's format; what was armed, the profile (hits, misses)
 and one line per event (hits = recorded + filtered + lost + missed) to standard error. Ctrl-C stops tracing
 and lets CMD end; a second one ends kevtrace at once.
 
@@ -92,13 +136,13 @@ exit status: CMD's own, 128+N when signal N ended it; 2 usage, 3 a definition or
 
 void add_check(CLI::App& app, CheckOptions& check) {
   CLI::App* verb = app.add_subcommand("check", "compile definitions and filters without touching anything");
-  verb->add_option("files", check.files, "files of definitions, one a line; - is standard input")->type_name("FILE");
+  verb->add_option("FILE", check.files, "files of definitions, one a line; - is standard input")->type_name("");
   verb->add_option("-e,--event", check.definitions, "a definition")->type_name("DEF")->allow_extra_args(false);
   verb->add_option("--filter", check.filters, "a filter for one of them")
       ->type_name("EV:EXPR")
       ->allow_extra_args(false);
-  verb->footer(R"(
-What is right is printed as dynamic_events would list it; every mistake goes to standard error, with its
+  add_footer(*verb,
+             R"(What is right is printed as dynamic_events would list it; every mistake goes to standard error, with its
 place and the kernel's words. Functions are not looked up: `kevtrace explain` does that, in a program.
 
 examples:
@@ -124,15 +168,16 @@ void add_explain(CLI::App& app, ExplainOptions& explain) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PART,…")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Part>{{"listing", Part::Listing},
-                                                                      {"format", Part::Format},
-                                                                      {"ir", Part::FetchIr},
-                                                                      {"llvm", Part::LlvmIr},
-                                                                      {"asm", Part::Code},
-                                                                      {"arm", Part::Arming}}));
-  verb->add_option("command", explain.command, "the program whose functions are meant, after --")->type_name("CMD");
-  verb->footer(R"(
-CMD is started, held before its first instruction, and ended: it never runs. Without it functions are not
+      ->transform(choice<Part>({{"listing", Part::Listing},
+                                {"format", Part::Format},
+                                {"ir", Part::FetchIr},
+                                {"llvm", Part::LlvmIr},
+                                {"asm", Part::Code},
+                                {"arm", Part::Arming}}));
+  verb->add_option("CMD", explain.command, "the program whose functions are meant, after --")->type_name("");
+  add_footer(
+      *verb,
+      R"(CMD is started, held before its first instruction, and ended: it never runs. Without it functions are not
 looked up, and how the probes would be armed stays open.
 
 examples:
@@ -152,10 +197,10 @@ void add_list(CLI::App& app, ListOptions& list) {
   verb->add_flag_callback(
       "--types", [&] { list.what = What::Types; }, "types of fetch-args");
   verb->add_flag("-v,--verbose", list.verbose, "how each would be armed, and why not by a jump");
-  verb->add_option("words", list.words, "with a `/`: a program or library; without: names to list, * and ? allowed")
-      ->type_name("GLOB|FILE");
-  verb->footer(R"(
-One function a line, in the order of names: NAME  0xADDRESS  SIZE (of the file, as nm prints them).
+  verb->add_option("GLOB|FILE", list.words, "with a `/`: a program or library; without: names to list, * and ? allowed")
+      ->type_name("");
+  add_footer(*verb,
+             R"(One function a line, in the order of names: NAME  0xADDRESS  SIZE (of the file, as nm prints them).
 
 examples:
   kevtrace list /usr/bin/sqlite3
@@ -165,19 +210,31 @@ examples:
 
 void add_doctor(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("doctor", "what works on this machine, what is missing and how to get it");
-  verb->footer("\nexit status: 0 programs can be traced here, 4 they cannot");
+  add_footer(*verb, "exit status: 0 programs can be traced here, 4 they cannot");
+}
+
+// The first word that is no option.
+std::string first_word(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (argv[i][0] != '-') return argv[i];
+  return "";
 }
 
 // One line for a mistake; help and the version go to standard output.
-int finish(const CLI::App& app, const CLI::ParseError& error, const std::string& verb) {
+int finish(const CLI::App& app, const CLI::ParseError& error, const std::string& word) {
   if (error.get_exit_code() == 0) {
     app.exit(error);
     return kOk;
   }
+  const auto verbs = app.get_subcommands();
   std::string text = error.what();
-  while (text.ends_with('\n') || text.ends_with('.')) text.pop_back();
+  if (verbs.empty() && dynamic_cast<const CLI::RequiredError*>(&error))
+    text = (word.empty() ? "a verb is missing" : "`" + word + "` is no verb") + ": run, check, explain, list or doctor";
   std::ranges::replace(text, '\n', ' ');
-  std::cerr << "kevtrace: error: " << text << "; see `kevtrace" << (verb.empty() ? "" : " " + verb) << " --help`\n";
+  while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();
+  if (!text.empty() && !text.starts_with("CMD")) text[0] = static_cast<char>(std::tolower(text[0]));
+  std::cerr << "kevtrace: error: " << text << "; see `kevtrace"
+            << (verbs.empty() ? "" : " " + verbs.front()->get_name()) << " --help`\n";
   return kUsage;
 }
 
@@ -187,7 +244,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   Parsed parsed;
   CLI::App app("kevtrace: the kernel's event language, compiled, for any process", "kevtrace");
   app.footer(kExamples);
-  app.set_version_flag("--version", std::string("kevtrace ") + KEVT_VERSION);
+  app.set_help_flag("-h,--help", "print this help");
+  app.set_version_flag("--version", std::string("kevtrace ") + KEVT_VERSION, "print the version");
   app.require_subcommand(1);
   app.fallthrough();
   add_global(app, parsed.global);
@@ -199,8 +257,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const auto chosen = app.get_subcommands();
-    std::exit(finish(app, error, chosen.empty() ? "" : chosen.front()->get_name()));
+    std::exit(finish(app, error, first_word(argc, argv)));
   }
   CommandLine line{parsed.global, DoctorOptions{}};
   if (app.got_subcommand("run")) line.verb = parsed.run;
