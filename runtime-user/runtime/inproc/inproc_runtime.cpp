@@ -48,6 +48,14 @@ std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
   return value;
 }
 
+// Why a return probe may not stand there; empty: it may, or the event is none.
+std::string why_no_return_probe(const model::CompiledEvent& event, const ProbePoint& point) {
+  if (event.definition.point != model::ProbePoint::Return) return "";
+  const target::ElfImage& image = *point.object->image;
+  const auto symbol = image.symbol_covering(ImageAddr{point.site.value - point.object->bias});
+  return x86::return_probe_refusal(image, symbol ? symbol->name : std::string_view()).value_or("");
+}
+
 }  // namespace
 
 InprocRuntime::InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena arena)
@@ -132,9 +140,12 @@ Result<std::vector<ProbeHandle>> InprocRuntime::install(const model::CompiledBat
                                                         std::span<const std::uint32_t> ids) {
   auto hold = Hold::take(tracee_);
   if (!hold) return std::unexpected(std::move(hold.error()));
-  for (const model::CompiledEvent& event : batch.events)
-    if (auto point = points_.at(RemoteAddr{event.place_address}); !point)
-      return std::unexpected(std::move(point.error()).while_doing("placing `" + event.definition.command + "`"));
+  for (const model::CompiledEvent& event : batch.events) {
+    auto point = points_.at(RemoteAddr{event.place_address});
+    if (!point) return std::unexpected(std::move(point.error()).while_doing("placing `" + event.definition.command + "`"));
+    if (auto refusal = why_no_return_probe(event, **point); !refusal.empty())
+      return std::unexpected(Error(refusal).while_doing("placing `" + event.definition.command + "`"));
+  }
   images_.push_back({batch.native, {}});
   std::vector<Installed> made;
   for (std::size_t i = 0; i < batch.events.size(); ++i) {
