@@ -1,7 +1,7 @@
 // kevtrace doctor: what works on this machine. Every line is tried, not guessed:
 //
 //   ok       ptrace              a child was seized, stopped and let go
-//   missing  perf_event          costs …; fix …
+//   missing  membarrier          what that costs, and in the next line how to get it
 //
 // The last one traces /bin/true and counts the hit: that decides the exit status. The kernel runtimes are
 // not there yet and are said so.
@@ -68,16 +68,21 @@ std::string proc_value(const std::string& path, std::string_view key) {
   return "";
 }
 
-Finding check_clock() {
+Finding check_cpu() {
   std::istringstream flags(proc_value("/proc/cpuinfo", "flags"));
   bool constant = false;
   bool nonstop = false;
+  bool rdpid = false;
   for (std::string flag; flags >> flag;) {
     constant |= flag == "constant_tsc";
     nonstop |= flag == "nonstop_tsc";
+    rdpid |= flag == "rdpid";
   }
-  if (constant && nonstop) return {State::Ok, "cpu clock", "constant_tsc, nonstop_tsc", ""};
-  return {State::Missing, "cpu clock", "no constant time-stamp counter: nothing can be traced in process",
+  if (!rdpid)
+    return {State::Missing, "cpu", "no rdpid: code of probes cannot tell its CPU, nothing can be traced in process",
+            "a CPU with rdpid (Intel from Ice Lake, AMD from Zen 2)"};
+  if (constant && nonstop) return {State::Ok, "cpu", "constant_tsc, nonstop_tsc, rdpid", ""};
+  return {State::Missing, "cpu", "no constant time-stamp counter: nothing can be traced in process",
           "a virtual machine: let it pass the host's counter through (qemu: -cpu host,+invtsc)"};
 }
 
@@ -208,7 +213,7 @@ void print(const Finding& finding) {
 
 int doctor(const DoctorOptions&, const GlobalOptions& global) {
   const Reporter report(global);
-  print(check_clock());
+  print(check_cpu());
   print(check_ptrace());
   print(check_code_memory());
   print(check_membarrier());

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <chrono>
 
 #include "cli/commands.h"
@@ -75,7 +76,8 @@ class Run {
   std::uint64_t printed_ = 0;
   Clock::time_point started_;
   bool tracing_ = false;
-  bool output_failed_ = false;
+  bool output_closed_ = false;
+  bool output_failed_ = false;  // closed, and not by a reader that has seen enough
   bool stop_failed_ = false;
 };
 
@@ -130,18 +132,22 @@ void Run::take_records() {
     ++printed_;
     printer_->print(record, output_->buffer());
   });
-  if (output_failed_) {
+  if (output_closed_) {
     output_->buffer().clear();
     return;
   }
   if (auto written = output_->flush(); !written) {
-    output_failed_ = true;
-    report_.error(written.error());
+    output_closed_ = true;
+    output_failed_ = written.error().errno_value() != EPIPE;
+    if (output_failed_)
+      report_.error(written.error());
+    else
+      report_.status("nobody reads the trace any more; tracing stops, CMD goes on");
   }
 }
 
 bool Run::limit_reached() const {
-  if (interrupts || output_failed_) return true;
+  if (interrupts || output_closed_) return true;
   if (options_.events && printed_ >= *options_.events) return true;
   return options_.seconds && std::chrono::duration<double>(Clock::now() - started_).count() >= *options_.seconds;
 }
@@ -172,13 +178,17 @@ void Run::finish() {
 }
 
 void Run::print_summary() const {
+  // With -q only what is not as it should be.
+  const auto wanted = [this](const runtime::EventCounts& c) {
+    return !report_.is_quiet() || c.lost || c.missed || c.faults;
+  };
   for (const engine::Event& event : engine_->events()) {
     const runtime::EventCounts c = engine_->counts(event);
-    fmt::print(stderr, "{}", layout::profile_line(event.name, c.attempts - c.missed, c.missed));
+    if (wanted(c)) fmt::print(stderr, "{}", layout::profile_line(event.name, c.attempts - c.missed, c.missed));
   }
   for (const engine::Event& event : engine_->events()) {
     const runtime::EventCounts c = engine_->counts(event);
-    fmt::print(stderr, "{}", engine::accounting_line(event, c));
+    if (wanted(c)) fmt::print(stderr, "{}", engine::accounting_line(event, c));
     if (c.faults) fmt::print(stderr, "{}: {} numbers could not be read and are recorded as 0\n", event.name, c.faults);
   }
 }

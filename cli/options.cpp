@@ -85,7 +85,7 @@ void add_global(CLI::App& app, GlobalOptions& global) {
   app.add_option("--diagnostics", global.diagnostics, "how mistakes are shown: text, kernel (as error_log)")
       ->transform(choice<Format>({{"text", Format::Text}, {"kernel", Format::Kernel}}))
       ->type_name("FORM");
-  app.add_flag("-q,--quiet", global.quiet, "no status lines on standard error");
+  app.add_flag("-q,--quiet", global.quiet, "only mistakes and what was lost on standard error");
 }
 
 void add_run(CLI::App& app, RunOptions& run) {
@@ -111,7 +111,7 @@ void add_run(CLI::App& app, RunOptions& run) {
       ->check(CLI::Range(64, 1 << 20).description(""))
       ->capture_default_str();
   verb->add_option("--fail-on", run.fail_on, "end with status 5 when records were `lost` or hits `missed`")
-      ->type_name("WHAT,…")
+      ->type_name("WHATS")
       ->delimiter(',')
       ->check(member({"lost", "missed"}));
   verb->add_option("--runtime", run.runtime, "auto, inproc (bpf and kmod: not there yet)")
@@ -167,7 +167,7 @@ void add_explain(CLI::App& app, ExplainOptions& explain) {
   verb->add_option("--only", explain.only, "only these parts: listing, format, ir, llvm, asm, arm")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->type_name("PART,…")
+      ->type_name("PARTS")
       ->transform(choice<Part>({{"listing", Part::Listing},
                                 {"format", Part::Format},
                                 {"ir", Part::FetchIr},

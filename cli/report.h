@@ -22,6 +22,7 @@ struct Source {
 class Reporter {
  public:
   explicit Reporter(const GlobalOptions& options);
+  bool is_quiet() const { return options_.quiet > 0; }
 
   void error(const std::string& message) const;  // "kevtrace: error: …"
   void error(const Error& error) const { this->error(error.message()); }
