@@ -19,6 +19,17 @@ constexpr int kMachines = 4;
 
 std::uint32_t random_gates(Random& random) { return one_in(random, 6) ? static_cast<std::uint32_t>(random()) : ~0u; }
 
+// Most programs are of the size people write: LLVM's time for the others is what the test takes.
+RandomOptions random_sizes(Random& random, const MemoryArena& arena) {
+  RandomOptions options{.addresses = arena.addresses(), .words = arena.words()};
+  if (one_in(random, 10)) return options;
+  options.max_values = 12;
+  options.max_stores = 4;
+  options.max_sinks = one_in(random, 3) ? 2 : 1;
+  options.max_condition_depth = 2;
+  return options;
+}
+
 class Differential : public testing::Test {
  protected:
   void SetUp() override {
@@ -54,9 +65,8 @@ void Differential::run_batch(std::uint64_t seed, std::uint64_t count) {
   SCOPED_TRACE(testing::Message() << "KEVT_SEED=" << seed);
   Random random(seed);
   arena_->refill(random);
-  const RandomOptions options{.addresses = arena_->addresses(), .words = arena_->words()};
   std::vector<ir::Program> programs;
-  while (programs.size() < count) programs.push_back(random_native_program(random, options));
+  while (programs.size() < count) programs.push_back(random_native_program(random, random_sizes(random, *arena_)));
   auto session = LocalSession::create(batch_session_options());
   ASSERT_TRUE(session) << session.error().message();
   auto events = install_batch(**session, std::move(programs));
@@ -73,7 +83,7 @@ TEST_F(Differential, NativeDoesWhatTheInterpreterDoes) {
   for (std::uint64_t done = 0; done < count && !HasFailure(); done += kBatch)
     run_batch(test_seed() + done / kBatch, std::min(kBatch, count - done));
   if (HasFailure()) return;
-  EXPECT_GT(recorded_, runs_ / 3);
+  EXPECT_GT(recorded_, runs_ / 4);
   EXPECT_GT(faulty_, runs_ / 20);
   RecordProperty("runs", static_cast<int>(runs_));
 }
