@@ -16,7 +16,7 @@
 
 namespace kevt::codegen {
 
-std::string disassemble(std::span<const std::uint8_t> code) {
+std::string disassemble(std::span<const std::uint8_t> code, std::uint64_t base) {
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86TargetMC();
   LLVMInitializeX86Disassembler();
@@ -32,6 +32,7 @@ std::string disassemble(std::span<const std::uint8_t> code) {
   std::unique_ptr<llvm::MCDisassembler> decoder(target->createMCDisassembler(*subtarget, context));
   std::unique_ptr<llvm::MCInstPrinter> printer(
       target->createMCInstPrinter(llvm::Triple(triple), 0, *assembly, *instructions, *registers));
+  printer->setPrintBranchImmAsAddress(true);
 
   std::string out;
   llvm::ArrayRef<std::uint8_t> bytes(code.data(), code.size());
@@ -43,7 +44,7 @@ std::string disassemble(std::span<const std::uint8_t> code) {
         llvm::MCDisassembler::Success) {
       line.clear();
       llvm::raw_string_ostream stream(line);
-      printer->printInst(&instruction, at, "", *subtarget, stream);
+      printer->printInst(&instruction, base + at, "", *subtarget, stream);
     }
     for (char& c : line)
       if (c == '\t') c = ' ';

@@ -44,7 +44,7 @@ std::string native_refusal(const ir::Program& program);
 // Words of kevt_registers the extractor of `program` reads: bit i is word i.
 std::uint32_t registers_read(const ir::Program& program);
 
-// "+0x12  movq (%rdi), %rax" lines, AT&T syntax.
-std::string disassemble(std::span<const std::uint8_t> code);
+// "+0x12  movq (%rdi), %rax" lines, AT&T syntax; branch targets as addresses, `base` being the first byte's.
+std::string disassemble(std::span<const std::uint8_t> code, std::uint64_t base = 0);
 
 }  // namespace kevt::codegen
