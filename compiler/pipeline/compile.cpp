@@ -29,6 +29,32 @@ bool can_run(const model::Definition& definition, diag::Sink& sink) {
   return false;
 }
 
+// The kernel lets a probe wait for its module or file; no runtime does yet, so its place must be there now.
+bool is_there(const sema::CheckedDefinition& checked, const target::TargetEnv& env, diag::Sink& sink) {
+  const model::Definition& definition = checked.definition;
+  const auto refuse = [&](diag::Kind kind, std::string detail) {
+    sink.report({.kind = kind,
+                 .location = diag::Location::Kevtrace,
+                 .command = definition.command,
+                 .column = definition.place_span.begin,
+                 .errno_value = 2 /* ENOENT */,
+                 .detail = std::move(detail),
+                 .notes = {},
+                 .fixits = {}});
+    return false;
+  };
+  if (const auto* symbol = std::get_if<model::SymbolPlace>(&definition.place); symbol && checked.waits) {
+    const auto found = env.find_function(symbol->module, symbol->symbol);
+    if (found || found.error().failure == target::LookupFailure::NotChecked) return true;
+    return refuse(diag::Kind::ModuleMissing, "`" + symbol->module.value_or("") + "`");
+  }
+  const auto* file = std::get_if<model::FilePlace>(&definition.place);
+  if (!file) return true;
+  const auto address = env.find_file_offset(file->path, file->offset);
+  if (address || address.error().failure == target::LookupFailure::NotChecked) return true;
+  return refuse(diag::Kind::OffsetNotMapped, "the program has no code of `" + file->path + "` there");
+}
+
 // Addresses that the code reads from its data block: known now, not when it was compiled.
 Result<void> resolve_slots(model::CompiledEvent& event, const target::TargetEnv& env) {
   for (model::SlotSource& slot : event.slots) {
@@ -67,7 +93,9 @@ std::optional<CheckedEvent> check_event(std::string_view line, const target::Tar
   }
   // Model + world → checked model: names, symbols, types, limits.
   auto checked = sema::check_definition(std::move(*written), env, catalog, sink);
-  if (!checked || (forms == Forms::Runnable && !can_run(checked->definition, sink))) return std::nullopt;
+  if (!checked) return std::nullopt;
+  if (forms == Forms::Runnable && (!can_run(checked->definition, sink) || !is_there(*checked, env, sink)))
+    return std::nullopt;
   // Where the bytes of a record lie. Offsets are final below.
   auto layout = layout::layout_record(checked->definition, sink);
   if (!layout) return std::nullopt;
