@@ -9,8 +9,11 @@
 // runtime runs yet get a note, those that cannot even be judged yet status 4.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "cli/exit_status.h"
+#include "cli/print.h"
 #include "cli/report.h"
 #include "common/assert.h"
 #include "compiler/codegen/native.h"
@@ -49,7 +52,7 @@ class Check {
 
  private:
   void sort_problems(std::vector<engine::Problem> problems);
-  void print(engine::Draft::Entry& entry);
+  void show(engine::Draft::Entry& entry);
 
   const CheckOptions& options_;
   Reporter report_;
@@ -72,8 +75,10 @@ void Check::sort_problems(std::vector<engine::Problem> problems) {
         break;
       case Verdict::NotJudged:
         not_judged_ = true;
-        report_.note(source, fmt::format("`{}` is not supported yet: {}; its text was not judged",
-                                         source.text.substr(0, 1), problem.diagnostic.detail));
+        report_.note(source,
+                     fmt::format("`{}` is newer than Linux 6.1 and not supported by a runtime yet; the text was "
+                                 "not judged",
+                                 source.text.substr(0, 1)));
         break;
       case Verdict::NotKnown:
         report_.note(source,
@@ -87,9 +92,9 @@ void Check::sort_problems(std::vector<engine::Problem> problems) {
   }
 }
 
-void Check::print(engine::Draft::Entry& entry) {
+void Check::show(engine::Draft::Entry& entry) {
   const model::Definition& definition = entry.event.definition;
-  fmt::print("{}\n", entry.event.listing);
+  print("{}\n", entry.event.listing);
   if (!lower::lowerable(definition)) {
     report_.note(definitions_[entry.index], "this kind of event is not supported by a runtime yet; the text is right");
     return;
@@ -127,8 +132,8 @@ int Check::go() {
     report_.problems(mistakes_, definitions_, filters_.sources);
     return kNotCompiled;
   }
-  for (engine::Draft::Entry& entry : draft.entries()) print(entry);
-  if (!draft.entries().empty())
+  for (engine::Draft::Entry& entry : draft.entries()) show(entry);
+  if (std::ranges::any_of(draft.entries(), [](const auto& e) { return lower::lowerable(e.event.definition); }))
     report_.status("functions, files and data symbols were not looked up; `kevtrace explain -e DEF -- PROGRAM` does");
   return not_judged_ ? kMissing : kOk;
 }

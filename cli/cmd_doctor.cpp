@@ -23,6 +23,7 @@
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/launch.h"
+#include "cli/print.h"
 #include "cli/report.h"
 #include "common/unique_fd.h"
 #include "compiler/pipeline/compile.h"
@@ -203,25 +204,25 @@ Finding check_inproc(const Reporter& report) {
   return {State::Ok, "inproc", fmt::format("/bin/true was traced; its probe was armed after {:.0f} ms", ready), ""};
 }
 
-void print(const Finding& finding) {
+void show(const Finding& finding) {
   const char* state = finding.state == State::Ok ? "ok" : "missing";
-  fmt::print("{:<8} {:<12} {}\n", state, finding.what, finding.text);
-  if (!finding.fix.empty()) fmt::print("{:<21} fix: {}\n", "", finding.fix);
+  print("{:<8} {:<12} {}\n", state, finding.what, finding.text);
+  if (!finding.fix.empty()) print("{:<21} fix: {}\n", "", finding.fix);
 }
 
 }  // namespace
 
 int doctor(const DoctorOptions&, const GlobalOptions& global) {
   const Reporter report(global);
-  print(check_cpu());
-  print(check_ptrace());
-  print(check_code_memory());
-  print(check_membarrier());
-  print(check_compiler());
+  show(check_cpu());
+  show(check_ptrace());
+  show(check_code_memory());
+  show(check_membarrier());
+  show(check_compiler());
   const Finding inproc = check_inproc(report);
-  print(inproc);
-  print({State::Missing, "bpf", "this runtime is not built yet: no probes of the kernel", ""});
-  print({State::Missing, "kmod", "this runtime is not built yet: no maxactive and misses of the kernel", ""});
+  show(inproc);
+  show({State::Missing, "bpf", "this runtime is not built yet: no probes of the kernel", ""});
+  show({State::Missing, "kmod", "this runtime is not built yet: no maxactive and misses of the kernel", ""});
   return inproc.state == State::Ok ? kOk : kMissing;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/launch.h"
+#include "cli/print.h"
 #include "cli/report.h"
 #include "common/abi/registers.h"
 #include "compiler/codegen/native.h"
@@ -29,13 +30,13 @@ using Part = ExplainOptions::Part;
 
 constexpr std::uint32_t kFirstId = 20000;  // as the engine numbers events
 
-void heading(std::string_view text) { fmt::print("== {} ==\n", text); }
+void heading(std::string_view text) { print("== {} ==\n", text); }
 
 // Lines with the indentation that keeps them apart from headings.
 void indented(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    fmt::print("  {}\n", text.substr(0, end));
+    print("  {}\n", text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
 }
@@ -121,55 +122,54 @@ void Explain::print_plan(const model::CompiledEvent& event, const target::Proces
   const x86::SitePlan plan = x86::plan_site(*place.image, place.address);
   switch (plan.kind) {
     case x86::ArmKind::Jump:
-      fmt::print("  by a jump of {} bytes\n", x86::kJumpLength);
+      print("  by a jump of {} bytes\n", x86::kJumpLength);
       break;
     case x86::ArmKind::Breakpoint:
-      fmt::print("  by int3, not by a jump: {}\n", plan.reason);
+      print("  by int3, not by a jump: {}\n", plan.reason);
       break;
     case x86::ArmKind::Refused:
-      fmt::print("  not at all: {}\n", plan.reason);
+      print("  not at all: {}\n", plan.reason);
       return;
   }
   if (event.definition.point == model::ProbePoint::Return) {
     const auto symbol = place.image->symbol_covering(place.address);
     const auto refusal = x86::return_probe_refusal(*place.image, symbol ? symbol->name : std::string_view());
     if (refusal)
-      fmt::print("  a return probe is refused there: {}\n", *refusal);
+      print("  a return probe is refused there: {}\n", *refusal);
     else
-      fmt::print(
-          "  the return is caught by taking the return address at the entry and calling the rest of the function\n");
+      print("  the return is caught by taking the return address at the entry and calling the rest of the function\n");
   }
-  fmt::print("  original bytes: {}\n", hex_bytes(plan.original));
-  fmt::print("  displaced, run out of line:\n");
-  indented(codegen::disassemble(
-      std::span(plan.original).first(std::min<std::size_t>(plan.displaced, plan.original.size()))));
+  print("  original bytes: {}\n", hex_bytes(plan.original));
+  print("  displaced, run out of line:\n");
+  const auto displaced = std::span(plan.original).first(std::min<std::size_t>(plan.displaced, plan.original.size()));
+  indented(codegen::disassemble(displaced, place.address.value));
 }
 
 void Explain::print_arming(const model::CompiledEvent& event) const {
   heading("arming");
   if (!held_) {
-    fmt::print("  open: it depends on the program; add `-- PROGRAM`\n");
+    print("  not known: it depends on the program; add `-- PROGRAM`\n");
     return;
   }
   const auto place = held_->env->place(RemoteAddr{event.place_address});
   if (!place) {
-    fmt::print("  not at all: 0x{:x} belongs to no program or library\n", event.place_address);
+    print("  not at all: 0x{:x} belongs to no program or library\n", event.place_address);
     return;
   }
   const auto symbol = held_->env->symbolize(event.place_address);
   const std::string name =
       symbol ? fmt::format("{}+0x{:x}/0x{:x} ", symbol->name, event.place_address - symbol->address, symbol->size) : "";
-  fmt::print("  at {}[{}], 0x{:x} in the file's addresses\n", name, place->module->path, place->address.value);
+  print("  at {}[{}], 0x{:x} in the file's addresses\n", name, place->module->path, place->address.value);
   print_plan(event, *place);
 }
 
 void Explain::print_event(std::size_t i) const {
   const pipeline::CheckedEvent& event = events_[i];
-  if (events_.size() > 1) fmt::print("{}#### {}/{}\n", i ? "\n" : "", event.definition.group, event.definition.event);
+  if (events_.size() > 1) print("{}#### {}/{}\n", i ? "\n" : "", event.definition.group, event.definition.event);
   if (wanted(Part::Listing)) {
     heading("listing");
-    fmt::print("  {}\n", event.listing);
-    if (filter_texts_[i]) fmt::print("  filter: {}\n", *filter_texts_[i]);
+    print("  {}\n", event.listing);
+    if (filter_texts_[i]) print("  filter: {}\n", *filter_texts_[i]);
   }
   if (wanted(Part::Format)) {
     heading("format");

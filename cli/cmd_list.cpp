@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/list_words.h"
+#include "cli/print.h"
 #include "cli/report.h"
 #include "compiler/target/elf_image.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
@@ -82,7 +83,7 @@ void count(const x86::SitePlan& plan, Tally& tally) {
 }
 
 void print_brief(const std::vector<Row>& rows) {
-  for (const Row& row : rows) fmt::print("{}  0x{:x}  {}\n", row.name, row.address.value, row.size);
+  for (const Row& row : rows) print("{}  0x{:x}  {}\n", row.name, row.address.value, row.size);
 }
 
 void print_planned(const target::ElfImage& image, const std::vector<Row>& rows) {
@@ -95,13 +96,13 @@ void print_planned(const target::ElfImage& image, const std::vector<Row>& rows) 
       it = plans.emplace(row.address, planner.plan(row.address)).first;
       count(it->second, tally);
     }
-    fmt::print("{}  0x{:x}  {}  {}{}\n", row.name, row.address.value, row.size, how_armed(it->second),
-               row.indirect ? "  (chooses the function that is called; a definition means the chosen one)" : "");
+    print("{}  0x{:x}  {}  {}{}\n", row.name, row.address.value, row.size, how_armed(it->second),
+          row.indirect ? "  (chooses the function that is called; a definition means the chosen one)" : "");
   }
   const std::size_t all = tally.jump + tally.breakpoint + tally.refused;
   if (all)
-    fmt::print("{}: {} functions, by a jump {} ({:.1f} %), by int3 {}, refused {}\n", image.path(), all, tally.jump,
-               100.0 * static_cast<double>(tally.jump) / static_cast<double>(all), tally.breakpoint, tally.refused);
+    print("{}: {} functions, by a jump {} ({:.1f} %), by int3 {}, refused {}\n", image.path(), all, tally.jump,
+          100.0 * static_cast<double>(tally.jump) / static_cast<double>(all), tally.breakpoint, tally.refused);
 }
 
 int list_functions(const ListOptions& options, const Reporter& report) {
@@ -125,7 +126,7 @@ int list_functions(const ListOptions& options, const Reporter& report) {
     }
     const std::vector<Row> rows = functions_of(*image, patterns);
     found += rows.size();
-    if (files.size() > 1) fmt::print("{}:\n", file);
+    if (files.size() > 1) print("{}:\n", file);
     if (options.verbose)
       print_planned(*image, rows);
     else

@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/launch.h"
+#include "cli/print.h"
 #include "cli/report.h"
 #include "cli/run_output.h"
 #include "compiler/layout/layout.h"
@@ -184,12 +185,12 @@ void Run::print_summary() const {
   };
   for (const engine::Event& event : engine_->events()) {
     const runtime::EventCounts c = engine_->counts(event);
-    if (wanted(c)) fmt::print(stderr, "{}", layout::profile_line(event.name, c.attempts - c.missed, c.missed));
+    if (wanted(c)) print_to(stderr, "{}", layout::profile_line(event.name, c.attempts - c.missed, c.missed));
   }
   for (const engine::Event& event : engine_->events()) {
     const runtime::EventCounts c = engine_->counts(event);
-    if (wanted(c)) fmt::print(stderr, "{}", engine::accounting_line(event, c));
-    if (c.faults) fmt::print(stderr, "{}: {} numbers could not be read and are recorded as 0\n", event.name, c.faults);
+    if (wanted(c)) print_to(stderr, "{}", engine::accounting_line(event, c));
+    if (c.faults) print_to(stderr, "{}: {} numbers could not be read and are recorded as 0\n", event.name, c.faults);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/print.h"
 #include "compiler/target/target_env.h"
 
 namespace kevt::cli {
@@ -52,7 +53,6 @@ constexpr TypeRow kTypes[] = {
     {"x16", "2", "unsigned", "0x%x", "p:a f x=%di:x16"},
     {"x32", "4", "unsigned", "0x%x", "p:a f x=%di:x32"},
     {"x64", "8", "unsigned", "0x%Lx", "p:a f x=%di:x64"},
-    {"char", "1", "signed", "'%c'", "p:a f x=+0(%di):char"},
     {"symbol", "8", "unsigned", "%pS", "p:a f x=%di:symbol"},
     {"string", "4 + text", "text", "\"%s\"", "p:a f x=+0(%di):string"},
     {"ustring", "4 + text", "text", "\"%s\"", "p:a f x=+0(%di):ustring"},
@@ -70,6 +70,9 @@ std::string role_of(std::string_view name) {
   if (name == "sp") return "stack pointer ($stack); arguments 7 and on: +8($stack), +16($stack) …";
   if (name == "ip") return "instruction pointer";
   if (name == "flags") return "flags";
+  if (name == "cs") return "code segment";
+  if (name == "ss") return "stack segment";
+  if (name == "orig_ax") return "system call number in the kernel's own block; says nothing at a probe";
   if (name == "bx" || name == "bp" || name == "r12" || name == "r13" || name == "r14" || name == "r15")
     return "kept by a called function";
   if (name == "r10" || name == "r11") return "scratch";
@@ -79,24 +82,22 @@ std::string role_of(std::string_view name) {
 }  // namespace
 
 void print_event_kinds() {
-  fmt::print("{:<6} {:<40} {:<9} {}\n", "EVENT", "HAPPENS WHEN", "RUNTIME", "EXAMPLE");
-  for (const EventRow& row : kEvents)
-    fmt::print("{:<6} {:<40} {:<9} {}\n", row.letter, row.what, row.runtime, row.example);
+  print("{:<6} {:<40} {:<9} {}\n", "EVENT", "HAPPENS WHEN", "RUNTIME", "EXAMPLE");
+  for (const EventRow& row : kEvents) print("{:<6} {:<40} {:<9} {}\n", row.letter, row.what, row.runtime, row.example);
 }
 
 void print_registers() {
   auto names = target::register_names();
   std::ranges::sort(names, {}, [](std::string_view name) { return *target::register_offset(name); });
   for (const std::string_view name : names) {
-    const std::string role = role_of(name);
-    fmt::print("%{:<8}{}{}\n", name, role.empty() ? "" : " ", role);
+    print("%{:<8} {}\n", name, role_of(name));
   }
 }
 
 void print_types() {
-  fmt::print("{:<8} {:<9} {:<9} {:<7} {}\n", "TYPE", "BYTES", "SIGN", "PRINTS", "EXAMPLE");
+  print("{:<8} {:<9} {:<9} {:<7} {}\n", "TYPE", "BYTES", "SIGN", "PRINTS", "EXAMPLE");
   for (const TypeRow& row : kTypes)
-    fmt::print("{:<8} {:<9} {:<9} {:<7} {}\n", row.name, row.size, row.sign, row.format, row.example);
+    print("{:<8} {:<9} {:<9} {:<7} {}\n", row.name, row.size, row.sign, row.format, row.example);
 }
 
 }  // namespace kevt::cli

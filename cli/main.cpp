@@ -1,5 +1,10 @@
 // kevtrace: reads the command line and calls the verb. Verbs live in cmd_<verb>.cpp.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
 #include "cli/commands.h"
+#include "cli/exit_status.h"
 #include "cli/options.h"
 
 namespace kevt::cli {
@@ -19,5 +24,8 @@ struct Call {
 
 int main(int argc, char** argv) {
   const kevt::cli::CommandLine line = kevt::cli::parse_command_line(argc, argv);
-  return std::visit(kevt::cli::Call{line.global}, line.verb);
+  const int status = std::visit(kevt::cli::Call{line.global}, line.verb);
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+  std::fprintf(stderr, "kevtrace: error: writing standard output: %s\n", std::strerror(errno));
+  return status == kevt::cli::kOk ? kevt::cli::kFailed : status;
 }

@@ -12,6 +12,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "cli/print.h"
 #include "common/unique_fd.h"
 #include "grammar/parse.h"
 
@@ -53,20 +54,20 @@ Reporter::Reporter(const GlobalOptions& options) : options_(options), color_(dec
 
 void Reporter::error(const std::string& message) const {
   const bool colored = color_ == diag::Color::On;
-  fmt::print(stderr, "kevtrace: {}error:{} {}\n", colored ? "\033[31;1m" : "", colored ? "\033[0m" : "", message);
+  print_to(stderr, "kevtrace: {}error:{} {}\n", colored ? "\033[31;1m" : "", colored ? "\033[0m" : "", message);
 }
 
 void Reporter::status(const std::string& message) const {
-  if (!options_.quiet) fmt::print(stderr, "kevtrace: {}\n", message);
+  if (!options_.quiet) print_to(stderr, "kevtrace: {}\n", message);
 }
 
 void Reporter::note(const Source& source, const std::string& message) const {
-  if (!options_.quiet) fmt::print(stderr, "{}:{}: note: {}\n", source.origin, source.line, message);
+  if (!options_.quiet) print_to(stderr, "{}:{}: note: {}\n", source.origin, source.line, message);
 }
 
 void Reporter::diagnostic(const diag::Diagnostic& diagnostic, const Source& source) const {
   if (options_.diagnostics == Format::Text) {
-    fmt::print(stderr, "{}", diag::render_text(diagnostic, source.origin, source.line, color_));
+    print_to(stderr, "{}", diag::render_text(diagnostic, source.origin, source.line, color_));
     return;
   }
   if (!diagnostic.logged) {  // the kernel answers with a number only
@@ -75,9 +76,9 @@ void Reporter::diagnostic(const diag::Diagnostic& diagnostic, const Source& sour
   }
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  fmt::print(stderr, "{}",
-             diag::render_kernel(diagnostic, static_cast<std::uint64_t>(now.tv_sec),
-                                 static_cast<std::uint32_t>(now.tv_nsec / 1000)));
+  print_to(stderr, "{}",
+           diag::render_kernel(diagnostic, static_cast<std::uint64_t>(now.tv_sec),
+                               static_cast<std::uint32_t>(now.tv_nsec / 1000)));
 }
 
 void Reporter::problems(std::span<const engine::Problem> problems, std::span<const Source> definitions,
@@ -86,7 +87,7 @@ void Reporter::problems(std::span<const engine::Problem> problems, std::span<con
     diagnostic(problem.diagnostic,
                problem.kind == engine::Problem::Kind::Definition ? definitions[problem.index] : filters[problem.index]);
   if (options_.diagnostics == Format::Text && problems.size() > 1)
-    fmt::print(stderr, "{} errors; the kernel would report only the first.\n", problems.size());
+    print_to(stderr, "{} errors; the kernel would report only the first.\n", problems.size());
 }
 
 Result<Filters> collect_filters(const std::vector<std::string>& words) {
