@@ -21,38 +21,47 @@
 #define KEVT_ABI_VERSION 1u
 
 enum {
-  KEVT_INDEX_BITS = 10,          /* slots of the thread index: 1 << 10 */
-  KEVT_MAX_THREADS = 1024,       /* kevt_thread structs per process */
-  KEVT_MAX_SHARDS = 1024,        /* counter shards per session, all processes together */
-  KEVT_MAX_ROWS = 16384,         /* counter rows at most: one per event and sink */
-  KEVT_RETURN_DEPTH = 256,       /* return instances per thread */
-  KEVT_SCRATCH_TEXTS = 8,        /* strings a filter may read */
-  KEVT_TEXT_BYTES = 4096,        /* one fetched string with its NUL */
-  KEVT_MAP_SLOTS = 1 << 17,      /* address map: int3 sites and fault fix-ups */
-  KEVT_RING_HEADER = 4096,       /* bytes before a ring's data */
+  KEVT_INDEX_BITS = 10,     /* slots of the thread index: 1 << 10 */
+  KEVT_MAX_THREADS = 1024,  /* kevt_thread structs per process */
+  KEVT_MAX_SHARDS = 1024,   /* counter shards per session, all processes together */
+  KEVT_MAX_ROWS = 16384,    /* counter rows at most: one per event and sink */
+  KEVT_RETURN_DEPTH = 256,  /* return instances per thread */
+  KEVT_SCRATCH_TEXTS = 8,   /* strings a filter may read */
+  KEVT_TEXT_BYTES = 4096,   /* one fetched string with its NUL */
+  KEVT_MAP_SLOTS = 1 << 17, /* address map: int3 sites and fault fix-ups */
+  KEVT_RING_HEADER = 4096,  /* bytes before a ring's data */
   KEVT_COMM_BYTES = 16,
 };
 
 /* Multiplier of the thread index hash: 2^64 / golden ratio. */
+struct kevt_event;
+struct kevt_thread;
+
 #define KEVT_HASH_MULTIPLIER 0x9E3779B97F4A7C15ull
 
 /* attempts `hits` == recorded + filtered + lost + missed, once no hit is under way. */
 typedef struct kevt_counts {
   uint64_t hits, recorded, filtered, lost, missed;
-  uint64_t faults;    /* numbers that could not be read, stored as 0 */
+  uint64_t faults; /* numbers that could not be read, stored as 0 */
   uint64_t spare[2];
 } kevt_counts;
 
-/* In a ring: `word` is 0 until the record is committed, then length | position tag << 32. */
+/*
+ * In a ring: `word` is 0 until the record is committed, then
+ *   bits 0-15 bytes of payload   16-30 bytes of room taken, in units of 8   31 discarded   32-63 position tag
+ * The room may be larger than the payload needs: short strings are stored in whole words.
+ */
 typedef struct kevt_record {
   uint64_t word;
   uint64_t tsc;
-  /* payload: the ftrace record, `length` bytes, padded to 8 */
+  /* payload: the ftrace record */
 } kevt_record;
-#define KEVT_RECORD_DISCARDED 0x80000000u /* in the length: skip it; the hit was abandoned */
-#define KEVT_RECORD_LENGTH 0x7fffffffu
+#define KEVT_RECORD_DISCARDED 0x80000000u /* skip it; the hit was abandoned */
+#define KEVT_RECORD_PAYLOAD(word) ((uint32_t)(word)&0xffffu)
+#define KEVT_RECORD_ROOM(word) (((uint32_t)(word) >> 16 & 0x7fffu) * 8u)
 /* The tag of a record that starts at byte `position` of the ring's endless stream. */
 #define KEVT_RECORD_TAG(position) ((uint32_t)((position) >> 3))
+#define KEVT_RECORD_SLACK 8u /* bytes that may be written behind the payload */
 
 typedef struct kevt_ring {
   uint64_t head; /* bytes reserved so far; writers, by locked cmpxchg */
@@ -77,17 +86,17 @@ typedef struct kevt_return_instance {
 typedef struct kevt_thread {
   uint64_t thread_pointer; /* 0: free */
   uint32_t tid;
-  uint32_t check;          /* the 32-bit word at thread_pointer + check_offset when it was filled in */
-  uint64_t guard;          /* 0, or the stack address of the hit under way */
-  uint64_t counts;         /* this thread's shard of kevt_counts rows */
-  uint64_t guard_counts;   /* row of the hit under way */
-  uint64_t open_record;    /* kevt_record* between reserve and commit, else 0 */
-  uint64_t open_word;      /* what its commit will store */
+  uint32_t check;       /* the 32-bit word at thread_pointer + check_offset when it was filled in */
+  uint64_t guard;       /* 0, or the stack address of the hit under way */
+  uint64_t counts;      /* this thread's shard of kevt_counts rows */
+  uint64_t guard_event; /* kevt_event* of the hit under way */
+  uint64_t open_record; /* kevt_record* from just before its reservation to its commit, else 0 */
+  uint64_t open_word;   /* what its commit will store */
   uint32_t pid;
   uint32_t shard;
-  uint64_t blocked;        /* SIGTRAP, SIGSEGV, SIGBUS as the program thinks it blocked them: bit signo - 1 */
-  uint64_t pending;        /* of these, sent by somebody while "blocked" */
-  uint64_t depth;          /* return instances in use */
+  uint64_t blocked; /* SIGTRAP, SIGSEGV, SIGBUS as the program thinks it blocked them: bit signo - 1 */
+  uint64_t pending; /* of these, sent by somebody while "blocked" */
+  uint64_t depth;   /* return instances in use */
   kevt_return_instance instances[KEVT_RETURN_DEPTH];
   uint8_t texts[KEVT_SCRATCH_TEXTS][KEVT_TEXT_BYTES];
   uint8_t comm[KEVT_COMM_BYTES];
@@ -101,17 +110,20 @@ typedef struct kevt_shard_owner {
   uint64_t generation; /* grows when the owner changes */
 } kevt_shard_owner;
 
-struct kevt_event;
+/* An event's generated code. `thread`: 0, or the hitting thread when the caller has looked it up. */
+typedef void kevt_extractor(kevt_registers* saved, struct kevt_event* event, uint64_t return_address,
+                            struct kevt_thread* thread);
 
 /* Services of the agent. All keep every register but rax and r11 (LLVM's preserve_most). */
 typedef struct kevt_services {
-  uint64_t thread;        /* kevt_thread *(kevt_event *): slow path of the thread index; 0: missed, counted */
-  uint64_t guarded;       /* int (kevt_thread *, kevt_event *, stack): 1: go on (stale guard), 0: missed, counted */
-  uint64_t text_length;   /* uint32 (address): bytes with NUL, cut to 4096; 0: unreadable */
-  uint64_t text_copy;     /* uint32 (to, address, length): copies, ends with NUL; length written, 0: unreadable */
-  uint64_t text_fetch;    /* uint32 (to, address): length and copy in one pass; 0: unreadable */
-  uint64_t comm;          /* uint32 (to): the thread's name, bytes with NUL */
-  uint64_t match;         /* int (kind, pattern, pattern length, text, text length without NUL) */
+  /* Both of type kevt_extractor, jumped to at the extractor's start; they count a miss or call it again. */
+  uint64_t thread;      /* the thread is not in the index yet */
+  uint64_t guarded;     /* `thread` is inside a hit: that one is stale, or this one is nested and missed */
+  uint64_t text_length; /* uint32 (address): bytes with NUL, cut to 4096; 0: unreadable */
+  uint64_t text_copy;   /* uint32 (to, address, length): copies, ends with NUL; length written, 0: unreadable */
+  uint64_t text_fetch;  /* uint32 (to, address): length and copy in one pass; 0: unreadable */
+  uint64_t comm;        /* uint32 (to): the thread's name, bytes with NUL */
+  uint64_t match;       /* int (kind, pattern, pattern length, text, text length without NUL) */
 } kevt_services;
 
 /* What rt_sigaction takes: the kernel's struct sigaction on x86-64. */
@@ -125,7 +137,7 @@ typedef struct kevt_private {
   uint64_t signals_owned;            /* 1: the agent's handlers are installed */
   kevt_disposition dispositions[32]; /* the program's own for SIGTRAP (5), SIGBUS (7), SIGSEGV (11), by number */
   uint64_t masks[65];                /* the bits of these three in each signal's own sa_mask, by number */
-  uint32_t active[KEVT_MAX_ROWS]; /* return instances in use, of events with a maxactive */
+  uint32_t active[KEVT_MAX_ROWS];    /* return instances in use, of events with a maxactive */
   kevt_thread threads[KEVT_MAX_THREADS];
 } kevt_private;
 
@@ -133,39 +145,40 @@ typedef struct kevt_private {
 typedef struct kevt_shared {
   uint32_t version;
   uint32_t ring_count;
-  uint64_t self;            /* address of this struct in the target */
-  uint64_t index;           /* kevt_thread*[1 << KEVT_INDEX_BITS], wiped on fork */
-  uint64_t priv;            /* kevt_private* */
+  uint64_t self;  /* address of this struct in the target */
+  uint64_t index; /* kevt_thread*[1 << KEVT_INDEX_BITS], wiped on fork */
+  uint64_t priv;  /* kevt_private* */
   uint64_t rings;
   uint64_t ring_stride;
-  uint64_t ring_bytes;      /* power of two */
-  uint64_t counts;          /* KEVT_MAX_SHARDS shards of kevt_counts rows */
-  uint64_t shard_bytes;     /* from one shard to the next */
-  uint64_t owners;          /* kevt_shard_owner[KEVT_MAX_SHARDS] */
-  uint64_t map;             /* kevt_map_entry[KEVT_MAP_SLOTS] */
+  uint64_t ring_bytes;           /* power of two */
+  uint64_t counts;               /* KEVT_MAX_SHARDS shards of kevt_counts rows */
+  uint64_t shard_bytes;          /* from one shard to the next */
+  uint64_t owners;               /* kevt_shard_owner[KEVT_MAX_SHARDS] */
+  uint64_t map;                  /* kevt_map_entry[KEVT_MAP_SLOTS] */
   uint64_t code_begin, code_end; /* agent text in the target */
-  uint64_t next_shard;      /* atomic; shard 0 is everybody's: locked increments */
-  uint32_t check_offset;    /* of a 32-bit word that differs between threads, from the thread pointer */
+  uint64_t next_shard;           /* atomic; shard 0 is everybody's: locked increments */
+  uint32_t check_offset;         /* of a 32-bit word that differs between threads, from the thread pointer */
   uint32_t spare;
-  uint64_t windows[64][2];  /* code arena windows [begin, end) */
+  uint64_t windows[64][2]; /* code arena windows [begin, end) */
   kevt_services services;
 } kevt_shared;
 
 typedef struct kevt_event {
-  uint64_t shared;         /* kevt_shared* */
-  uint64_t index;          /* copies of what the fast path reads, one cache line */
+  uint64_t shared; /* kevt_shared* */
+  uint64_t index;  /* copies of what the fast path reads, one cache line */
   uint64_t rings;
   uint64_t ring_stride;
-  uint64_t ring_limit;     /* ring_bytes */
-  uint32_t row_offset;     /* of the first sink's counter row in a shard, bytes */
+  uint64_t ring_limit; /* ring_bytes */
+  uint32_t row_offset; /* of the first sink's counter row in a shard, bytes */
   uint32_t event_id;
   uint32_t check_offset;
-  uint32_t gates;          /* bit i: sink i is on */
-  uint64_t probe_address;  /* __probe_ip, __probe_func */
-  uint32_t maxactive;      /* 0: only the depth per thread limits */
+  uint32_t gates;         /* bit i: sink i is on */
+  uint64_t probe_address; /* __probe_ip, __probe_func */
+  uint64_t extractor;     /* kevt_extractor * in the window of the probe point */
+  uint32_t maxactive;     /* 0: only the depth per thread limits */
   uint32_t sink_count;
   kevt_services services;
-  uint64_t slots[];        /* see model::SlotSource */
+  uint64_t slots[]; /* see model::SlotSource */
 } kevt_event;
 
 #endif

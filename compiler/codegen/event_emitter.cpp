@@ -108,8 +108,8 @@ void EventEmitter::plan_memos() {
     const bool is_text = ir::result_type(value.op) == ir::ResultType::Text;
     memo.value = local(is_text ? b_.getInt32Ty() : b_.getInt64Ty(), "value");
     if (!is_text) memo.ok = local(b_.getInt1Ty(), "ok");
-    const bool kept = value.op == Op::Comm ||
-                      (value.op == Op::String && (compared.contains(id) || program_.sinks.size() > 1));
+    const bool kept =
+        value.op == Op::Comm || (value.op == Op::String && (compared.contains(id) || program_.sinks.size() > 1));
     if (kept) {
       memo.in_scratch = true;
       memo.scratch = scratch++;
@@ -128,7 +128,18 @@ void EventEmitter::emit(const std::string& name) {
     emit_sink(i, next);
     start(next);
   }
-  hooks_.finish(b_);
+  hooks_.finish(b_, TargetHooks::WayOut::Recorded);
+}
+
+// A rejected hit ends by itself after the last sink: sharing the end with the recording part would make it
+// pay for the registers that part saves.
+void EventEmitter::reject(std::uint32_t sink, BasicBlock* next) {
+  hooks_.count(b_, Counter::Filtered, sink);
+  if (sink + 1 == program_.sinks.size()) {
+    hooks_.finish(b_, TargetHooks::WayOut::Rejected);
+  } else {
+    go(next);
+  }
 }
 
 void EventEmitter::emit_sink(std::uint32_t index, BasicBlock* next) {
@@ -145,8 +156,7 @@ void EventEmitter::emit_sink(std::uint32_t index, BasicBlock* next) {
     go(accepted);
   }
   start(filtered);
-  hooks_.count(b_, Counter::Filtered, index);
-  go(next);
+  reject(index, next);
 
   start(accepted);
   emit_record(index, next);

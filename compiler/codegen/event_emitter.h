@@ -25,7 +25,9 @@ class TargetHooks {
   // The function, positioned in its entry block; after begin() a hit is under way.
   virtual llvm::Function* declare(const std::string& name) = 0;
   virtual void begin(llvm::IRBuilder<>& b, std::uint32_t sinks) = 0;
-  virtual void finish(llvm::IRBuilder<>& b) = 0;  // ends with `ret`
+  // Ends the hit with `ret`. Each way out is code of its own: what one path saves, the other must not pay for.
+  enum class WayOut : std::uint8_t { Recorded, Rejected };
+  virtual void finish(llvm::IRBuilder<>& b, WayOut way) = 0;
 
   virtual llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) = 0;
   virtual llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
@@ -69,7 +71,7 @@ class EventEmitter {
     std::uint32_t scratch = 0;          // Text kept in scratch
     bool in_scratch = false;
   };
-  struct TextItem {  // one string of the record, after measuring
+  struct TextItem {                 // one string of the record, after measuring
     llvm::Value* source = nullptr;  // address (i64) or pointer
     llvm::Value* length = nullptr;  // i32
     bool copied = false;            // already ours: plain copy
@@ -77,6 +79,7 @@ class EventEmitter {
 
   void plan_memos();
   void emit_sink(std::uint32_t index, llvm::BasicBlock* next);
+  void reject(std::uint32_t sink, llvm::BasicBlock* next);
   void emit_record(std::uint32_t sink, llvm::BasicBlock* next);
 
   // Conditions.

@@ -39,8 +39,9 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_machine() {
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
   if (!target) return std::unexpected(Error("llvm: " + error));
   llvm::TargetOptions options;
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      kTriple, "x86-64", "+rdpid", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(kTriple, "x86-64", "+rdpid,+prfchw", options,
+                                                                           llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                                                           llvm::CodeGenOptLevel::Default));
   if (!machine) return std::unexpected(Error("llvm: no target machine for x86-64"));
   return machine;
 }
@@ -132,7 +133,8 @@ Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr 
   }
   std::string problem;
   llvm::raw_string_ostream problems(problem);
-  if (llvm::verifyModule(module, &problems)) return std::unexpected(Error("generated LLVM IR is malformed: " + problem));
+  if (llvm::verifyModule(module, &problems))
+    return std::unexpected(Error("generated LLVM IR is malformed: " + problem));
   optimize(module, **machine);
 
   NativeOutput out;

@@ -1,9 +1,8 @@
 // Native code for fetch IR: closed, position-independent extractors, all events of a batch in one
 // module so that LLVM's fixed cost is paid once.
 //
-//   void extractor(kevt_registers *saved, kevt_event *event, uint64_t return_address)
-//
-// common/abi/probe.h states what it works on. LLVM stops here: no type of it leaves this folder.
+// common/abi/probe.h states their type (kevt_extractor) and what they work on. LLVM stops here: no type of it leaves
+// this folder.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // The native half of an extractor. In the order a hit runs it:
 //
-//   movq %fs:0 ─► index ─► thread (tp and check word agree, else the agent's slow path)
+//   movq %fs:0 ─► index ─► thread (tp and check word agree, else the agent looks, and calls us again)
 //   row = thread.counts + event.row_offset;  incq hits
-//   guard set? the agent decides: stale (go on) or nested (missed)
+//   guard set? the agent decides: stale (it calls us again) or nested (missed)
 //   …the event's own code…
 //   guard = 0
 //
@@ -27,7 +27,8 @@ using llvm::Value;
 
 namespace {
 
-constexpr unsigned kFsAddressSpace = 257;  // x86: %fs-relative
+constexpr unsigned kFsAddressSpace = 257;         // x86: %fs-relative
+constexpr std::uint64_t kPrefetchDistance = 512;  // bytes ahead in the ring
 
 Value* inline_asm(llvm::IRBuilder<>& b, llvm::Type* result, const char* text, const char* constraints,
                   std::initializer_list<Value*> arguments) {
@@ -42,8 +43,8 @@ void unlikely(llvm::Instruction* branch, unsigned likely_successor) {
   auto weight = [&](unsigned n) {
     return llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), n));
   };
-  llvm::Metadata* parts[] = {llvm::MDString::get(context, "branch_weights"),
-                             weight(likely_successor == 0 ? 2000 : 1), weight(likely_successor == 0 ? 1 : 2000)};
+  llvm::Metadata* parts[] = {llvm::MDString::get(context, "branch_weights"), weight(likely_successor == 0 ? 2000 : 1),
+                             weight(likely_successor == 0 ? 1 : 2000)};
   branch->setMetadata(llvm::LLVMContext::MD_prof, llvm::MDNode::get(context, parts));
 }
 
@@ -90,7 +91,7 @@ llvm::Function* NativeHooks::declare(const std::string& name) {
   llvm::LLVMContext& context = module_.getContext();
   auto* pointer = llvm::PointerType::get(context, 0);
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
-                                       {pointer, pointer, llvm::Type::getInt64Ty(context)}, false);
+                                       {pointer, pointer, llvm::Type::getInt64Ty(context), pointer}, false);
   function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module_);
   function_->setDSOLocal(true);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
@@ -106,77 +107,88 @@ llvm::Function* NativeHooks::declare(const std::string& name) {
   return function_;
 }
 
-Value* NativeHooks::find_thread(llvm::IRBuilder<>& b, BasicBlock* missed) {
+// Hands the hit over to a service, as a jump: the rest of the function needs no frame for it.
+void NativeHooks::leave_to(llvm::IRBuilder<>& b, std::uint64_t service_offset, Value* thread) {
+  Value* target = read_pointer(b, event_, offsetof(kevt_event, services) + service_offset);
+  llvm::CallInst* call =
+      b.CreateCall(function_->getFunctionType(), target, {registers_, event_, return_address_, thread});
+  call->setTailCallKind(llvm::CallInst::TCK_MustTail);
+  b.CreateRetVoid();
+}
+
+Value* NativeHooks::find_thread(llvm::IRBuilder<>& b) {
   llvm::LLVMContext& context = b.getContext();
+  BasicBlock* entry = b.GetInsertBlock();
+  BasicBlock* lookup = BasicBlock::Create(context, "lookup", function_);
   BasicBlock* indexed = BasicBlock::Create(context, "indexed", function_);
   BasicBlock* same = BasicBlock::Create(context, "same", function_);
-  BasicBlock* slow = BasicBlock::Create(context, "slow", function_);
+  BasicBlock* unknown = BasicBlock::Create(context, "unknown", function_);
   BasicBlock* found = BasicBlock::Create(context, "found", function_);
   auto* fs = llvm::PointerType::get(context, kFsAddressSpace);
   auto fs_at = [&](Value* offset) { return b.CreateIntToPtr(offset, fs); };
+  Value* given = function_->getArg(3);
+  unlikely(b.CreateCondBr(b.CreateIsNull(given), lookup, found), 0);
 
+  b.SetInsertPoint(lookup);
   Value* tp = b.CreateLoad(b.getInt64Ty(), fs_at(b.getInt64(0)), true);
   Value* hash = b.CreateLShr(b.CreateMul(tp, b.getInt64(KEVT_HASH_MULTIPLIER)), b.getInt64(64 - KEVT_INDEX_BITS));
   Value* index = read_pointer(b, event_, offsetof(kevt_event, index));
   Value* candidate = b.CreateLoad(b.getPtrTy(), b.CreateInBoundsGEP(b.getInt64Ty(), index, hash));
-  unlikely(b.CreateCondBr(b.CreateIsNull(candidate), slow, indexed), 1);
-
+  unlikely(b.CreateCondBr(b.CreateIsNull(candidate), unknown, indexed), 1);
   b.SetInsertPoint(indexed);
+  Value* owner = read(b, candidate, offsetof(kevt_thread, thread_pointer), 64);
   Value* offset = b.CreateZExt(read(b, event_, offsetof(kevt_event, check_offset), 32), b.getInt64Ty());
   Value* check = b.CreateLoad(b.getInt32Ty(), fs_at(offset), true);
-  Value* tp_differs = b.CreateXor(tp, read(b, candidate, offsetof(kevt_thread, thread_pointer), 64));
   Value* check_differs = b.CreateXor(check, read(b, candidate, offsetof(kevt_thread, check), 32));
-  Value* differs = b.CreateOr(tp_differs, b.CreateZExt(check_differs, b.getInt64Ty()));
-  unlikely(b.CreateCondBr(b.CreateIsNull(differs), same, slow), 0);
+  Value* differs = b.CreateOr(b.CreateXor(tp, owner), b.CreateZExt(check_differs, b.getInt64Ty()));
+  unlikely(b.CreateCondBr(b.CreateIsNull(differs), same, unknown), 0);
   b.SetInsertPoint(same);
   b.CreateBr(found);
 
-  b.SetInsertPoint(slow);
-  Value* enrolled = service(b, offsetof(kevt_services, thread), b.getPtrTy(), {event_});
-  unlikely(b.CreateCondBr(b.CreateIsNull(enrolled), missed, found), 1);
+  b.SetInsertPoint(unknown);
+  leave_to(b, offsetof(kevt_services, thread), given);
 
   b.SetInsertPoint(found);
   llvm::PHINode* thread = b.CreatePHI(b.getPtrTy(), 2);
+  thread->addIncoming(given, entry);
   thread->addIncoming(candidate, same);
-  thread->addIncoming(enrolled, slow);
   return thread;
 }
 
 void NativeHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
   llvm::LLVMContext& context = b.getContext();
-  BasicBlock* missed = BasicBlock::Create(context, "missed", function_);
   BasicBlock* guarded = BasicBlock::Create(context, "guarded", function_);
   BasicBlock* free = BasicBlock::Create(context, "free", function_);
-  thread_ = find_thread(b, missed);
-  row_ = b.CreateInBoundsGEP(
-      b.getInt8Ty(), read_pointer(b, thread_, offsetof(kevt_thread, counts)),
-      b.CreateZExt(read(b, event_, offsetof(kevt_event, row_offset), 32), b.getInt64Ty()));
-  Value* stack = b.CreatePtrToInt(registers_, b.getInt64Ty());
+  thread_ = find_thread(b);
+  row_ = b.CreateInBoundsGEP(b.getInt8Ty(), read_pointer(b, thread_, offsetof(kevt_thread, counts)),
+                             b.CreateZExt(read(b, event_, offsetof(kevt_event, row_offset), 32), b.getInt64Ty()));
   Value* guard = read(b, thread_, offsetof(kevt_thread, guard), 64);
   unlikely(b.CreateCondBr(b.CreateIsNull(guard), free, guarded), 0);
-
   b.SetInsertPoint(guarded);
-  Value* stale = service(b, offsetof(kevt_services, guarded), b.getInt32Ty(), {thread_, event_, stack});
-  unlikely(b.CreateCondBr(b.CreateIsNull(stale), missed, free), 0);
-  b.SetInsertPoint(missed);
-  b.CreateRetVoid();
+  leave_to(b, offsetof(kevt_services, guarded), thread_);
 
   b.SetInsertPoint(free);
-  write(b, b.CreatePtrToInt(row_, b.getInt64Ty()), thread_, offsetof(kevt_thread, guard_counts));
-  write(b, stack, thread_, offsetof(kevt_thread, guard));
-  for (std::uint32_t i = 0; i < sinks; ++i)
-    increment(b, row_, i * sizeof(kevt_counts) + offsetof(kevt_counts, hits));
+  write(b, b.CreatePtrToInt(event_, b.getInt64Ty()), thread_, offsetof(kevt_thread, guard_event));
+  write(b, b.CreatePtrToInt(registers_, b.getInt64Ty()), thread_, offsetof(kevt_thread, guard));
+  for (std::uint32_t i = 0; i < sinks; ++i) increment(b, row_, i * sizeof(kevt_counts) + offsetof(kevt_counts, hits));
 }
 
-void NativeHooks::finish(llvm::IRBuilder<>& b) {
-  write(b, b.getInt64(0), thread_, offsetof(kevt_thread, guard));
+// Assembly with a comment of its own, so that LLVM does not merge the ways out again.
+void NativeHooks::finish(llvm::IRBuilder<>& b, WayOut way) {
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false);
+  const char* text = way == WayOut::Recorded ? "movq $$0, $0 # recorded" : "movq $$0, $0 # rejected";
+  llvm::CallInst* call = b.CreateCall(llvm::InlineAsm::get(type, text, "=*m,~{memory}", true),
+                                      {field(b, thread_, offsetof(kevt_thread, guard))});
+  call->addParamAttr(0, llvm::Attribute::get(b.getContext(), llvm::Attribute::ElementType, b.getInt64Ty()));
   b.CreateRetVoid();
 }
 
 // ---- what the hit sees ----------------------------------------------------------------------
 
+// Read again at each use (volatile): a rejected hit then keeps nothing alive for the recording part, and its
+// saved registers move there too.
 Value* NativeHooks::register_word(llvm::IRBuilder<>& b, std::uint32_t offset) {
-  return read(b, registers_, offset, 64);
+  return b.CreateLoad(b.getInt64Ty(), field(b, registers_, offset), true);
 }
 Value* NativeHooks::slot(llvm::IRBuilder<>& b, std::uint32_t index) {
   return read(b, event_, offsetof(kevt_event, slots) + 8ull * index, 64);
@@ -248,19 +260,102 @@ Value* NativeHooks::scratch(llvm::IRBuilder<>& b, std::uint32_t index) {
 Value* NativeHooks::text_fetch(llvm::IRBuilder<>& b, Value* to, Value* address) {
   return service(b, offsetof(kevt_services, text_fetch), b.getInt32Ty(), {to, address});
 }
-Value* NativeHooks::text_length(llvm::IRBuilder<>& b, Value* address) {
-  return service(b, offsetof(kevt_services, text_length), b.getInt32Ty(), {address});
+
+namespace {
+
+// Nonzero when a byte of `word` is 0; its lowest set bit then lies in the first such byte.
+Value* zero_bytes(llvm::IRBuilder<>& b, Value* word) {
+  Value* low = b.CreateSub(word, b.getInt64(0x0101010101010101ull));
+  return b.CreateAnd(b.CreateAnd(low, b.CreateNot(word)), b.getInt64(0x8080808080808080ull));
 }
+
+// i1: `bytes` at `address` lie in one page.
+Value* within_page(llvm::IRBuilder<>& b, Value* address, std::uint64_t bytes) {
+  return b.CreateICmpULE(b.CreateAnd(address, b.getInt64(4095)), b.getInt64(4096 - bytes));
+}
+
+}  // namespace
+
+// Strings of up to 16 bytes are measured in place: two words. Everything else, a fault included, is
+// the agent's.
+Value* NativeHooks::text_length(llvm::IRBuilder<>& b, Value* address) {
+  llvm::LLVMContext& context = b.getContext();
+  BasicBlock* near = BasicBlock::Create(context, "near", function_);
+  BasicBlock* second = BasicBlock::Create(context, "second", function_);
+  BasicBlock* slow = BasicBlock::Create(context, "long", function_);
+  BasicBlock* known = BasicBlock::Create(context, "measured", function_);
+  llvm::PHINode* length = llvm::PHINode::Create(b.getInt32Ty(), 3, "length", known);
+  const auto found = [&](Value* zeros, unsigned before) {
+    Value* bit = b.CreateIntrinsic(llvm::Intrinsic::cttz, {b.getInt64Ty()}, {zeros, b.getTrue()});
+    Value* index = b.CreateTrunc(b.CreateLShr(bit, b.getInt64(3)), b.getInt32Ty());
+    length->addIncoming(b.CreateAdd(index, b.getInt32(before + 1)), b.GetInsertBlock());
+    b.CreateBr(known);
+  };
+  unlikely(b.CreateCondBr(within_page(b, address, 16), near, slow), 0);
+
+  b.SetInsertPoint(near);
+  BasicBlock* in_first = BasicBlock::Create(context, "first", function_);
+  Value* zeros = zero_bytes(b, load(b, address, 8, slow));
+  b.CreateCondBr(b.CreateIsNotNull(zeros), in_first, second);
+  b.SetInsertPoint(in_first);
+  found(zeros, 0);
+
+  b.SetInsertPoint(second);
+  BasicBlock* in_second = BasicBlock::Create(context, "second", function_);
+  zeros = zero_bytes(b, load(b, b.CreateAdd(address, b.getInt64(8)), 8, slow));
+  b.CreateCondBr(b.CreateIsNotNull(zeros), in_second, slow);
+  b.SetInsertPoint(in_second);
+  found(zeros, 8);
+
+  b.SetInsertPoint(slow);
+  length->addIncoming(service(b, offsetof(kevt_services, text_length), b.getInt32Ty(), {address}), slow);
+  b.CreateBr(known);
+  b.SetInsertPoint(known);
+  return length;
+}
+
+// Up to 16 bytes as whole words: what they write behind the string is overwritten by the next one or
+// lies in the record's slack (KEVT_RECORD_SLACK).
 Value* NativeHooks::text_copy(llvm::IRBuilder<>& b, Value* to, Value* address, Value* length) {
-  return service(b, offsetof(kevt_services, text_copy), b.getInt32Ty(), {to, address, length});
+  llvm::LLVMContext& context = b.getContext();
+  BasicBlock* near = BasicBlock::Create(context, "near", function_);
+  BasicBlock* second = BasicBlock::Create(context, "second", function_);
+  BasicBlock* end = BasicBlock::Create(context, "end", function_);
+  BasicBlock* slow = BasicBlock::Create(context, "long", function_);
+  BasicBlock* copied = BasicBlock::Create(context, "copied", function_);
+  Value* is_near = b.CreateAnd(within_page(b, address, 16), b.CreateICmpULE(length, b.getInt32(16)));
+  unlikely(b.CreateCondBr(is_near, near, slow), 0);
+
+  b.SetInsertPoint(near);
+  Value* word = load(b, address, 8, slow);
+  b.CreateAlignedStore(word, to, llvm::Align(1));
+  b.CreateCondBr(b.CreateICmpUGT(length, b.getInt32(8)), second, end);
+  b.SetInsertPoint(second);
+  word = load(b, b.CreateAdd(address, b.getInt64(8)), 8, slow);
+  b.CreateAlignedStore(word, field(b, to, 8), llvm::Align(1));
+  b.CreateBr(end);
+  b.SetInsertPoint(end);
+  Value* last = b.CreateInBoundsGEP(b.getInt8Ty(), to, b.CreateSub(length, b.getInt32(1)));
+  b.CreateStore(b.getInt8(0), last);  // it may have grown since it was measured
+  b.CreateBr(copied);
+
+  b.SetInsertPoint(slow);
+  Value* by_agent = service(b, offsetof(kevt_services, text_copy), b.getInt32Ty(), {to, address, length});
+  b.CreateBr(copied);
+  b.SetInsertPoint(copied);
+  llvm::PHINode* written = b.CreatePHI(b.getInt32Ty(), 2);
+  written->addIncoming(length, end);
+  written->addIncoming(by_agent, slow);
+  return written;
 }
 Value* NativeHooks::comm(llvm::IRBuilder<>& b, Value* to) {
   return service(b, offsetof(kevt_services, comm), b.getInt32Ty(), {to});
 }
 Value* NativeHooks::match(llvm::IRBuilder<>& b, model::GlobKind kind, Value* pattern, std::uint32_t length, Value* text,
                           Value* text_length) {
-  Value* matched = service(b, offsetof(kevt_services, match), b.getInt32Ty(),
-                           {b.getInt32(static_cast<std::uint32_t>(kind)), pattern, b.getInt32(length), text, text_length});
+  Value* matched =
+      service(b, offsetof(kevt_services, match), b.getInt32Ty(),
+              {b.getInt32(static_cast<std::uint32_t>(kind)), pattern, b.getInt32(length), text, text_length});
   return b.CreateIsNotNull(matched);
 }
 
@@ -270,9 +365,11 @@ Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full)
   llvm::LLVMContext& context = b.getContext();
   BasicBlock* attempt = BasicBlock::Create(context, "reserve", function_);
   BasicBlock* room = BasicBlock::Create(context, "room", function_);
+  BasicBlock* again = BasicBlock::Create(context, "again", function_);
   BasicBlock* reserved = BasicBlock::Create(context, "reserved", function_);
   Value* wide = b.CreateZExt(size, b.getInt64Ty());
-  Value* bytes = b.CreateAnd(b.CreateAdd(wide, b.getInt64(sizeof(kevt_record) + 7)), b.getInt64(~7ull));
+  Value* bytes =
+      b.CreateAnd(b.CreateAdd(wide, b.getInt64(sizeof(kevt_record) + KEVT_RECORD_SLACK + 7)), b.getInt64(~7ull));
   Value* ring = b.CreateInBoundsGEP(b.getInt8Ty(), read_pointer(b, event_, offsetof(kevt_event, rings)),
                                     b.CreateMul(cpu(b), read(b, event_, offsetof(kevt_event, ring_stride), 64)));
   Value* limit = read(b, event_, offsetof(kevt_event, ring_limit), 64);
@@ -287,19 +384,28 @@ Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full)
   Value* tail = b.CreateLoad(b.getInt64Ty(), field(b, ring, offsetof(kevt_ring, tail)), true);
   unlikely(b.CreateCondBr(b.CreateICmpULE(b.CreateSub(end, tail), limit), room, full), 0);
 
+  // Noted before it is ours: whoever jumps out of this hit right behind the cmpxchg leaves a reservation that
+  // the agent can still find (thread.c).
   b.SetInsertPoint(room);
-  Value* pair = b.CreateAtomicCmpXchg(field(b, ring, offsetof(kevt_ring, head)), head, end, llvm::MaybeAlign(8),
-                                      llvm::AtomicOrdering::AcquireRelease, llvm::AtomicOrdering::Monotonic);
-  head->addIncoming(b.CreateExtractValue(pair, 0), room);
-  unlikely(b.CreateCondBr(b.CreateExtractValue(pair, 1), reserved, attempt), 0);
-
-  b.SetInsertPoint(reserved);
   Value* offset = b.CreateAnd(head, b.CreateSub(limit, b.getInt64(1)));
   record_ = b.CreateInBoundsGEP(b.getInt8Ty(), field(b, ring, KEVT_RING_HEADER), offset);
   Value* tag = b.CreateShl(b.CreateLShr(head, b.getInt64(3)), b.getInt64(32));
-  word_ = b.CreateOr(wide, tag);
+  word_ = b.CreateOr(b.CreateOr(wide, b.CreateShl(bytes, b.getInt64(13))), tag);  // room / 8 << 16
   write(b, word_, thread_, offsetof(kevt_thread, open_word));
   write(b, b.CreatePtrToInt(record_, b.getInt64Ty()), thread_, offsetof(kevt_thread, open_record));
+  Value* pair = b.CreateAtomicCmpXchg(field(b, ring, offsetof(kevt_ring, head)), head, end, llvm::MaybeAlign(8),
+                                      llvm::AtomicOrdering::AcquireRelease, llvm::AtomicOrdering::Monotonic);
+  unlikely(b.CreateCondBr(b.CreateExtractValue(pair, 1), reserved, again), 0);
+
+  b.SetInsertPoint(again);
+  write(b, b.getInt64(0), thread_, offsetof(kevt_thread, open_record));
+  head->addIncoming(b.CreateExtractValue(pair, 0), again);
+  b.CreateBr(attempt);
+
+  b.SetInsertPoint(reserved);
+  // The reader has had these lines; taking them back early keeps the next reservation's lock short.
+  Value* ahead = field(b, record_, kPrefetchDistance);
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()}, {ahead, b.getInt32(1), b.getInt32(3), b.getInt32(1)});
   Value* tsc = b.CreateIntrinsic(llvm::Intrinsic::x86_rdtsc, {}, {});
   b.CreateStore(tsc, field(b, record_, offsetof(kevt_record, tsc)));
   return field(b, record_, sizeof(kevt_record));

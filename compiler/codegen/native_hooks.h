@@ -12,7 +12,7 @@ class NativeHooks final : public TargetHooks {
 
   llvm::Function* declare(const std::string& name) override;
   void begin(llvm::IRBuilder<>& b, std::uint32_t sinks) override;
-  void finish(llvm::IRBuilder<>& b) override;
+  void finish(llvm::IRBuilder<>& b, WayOut way) override;
 
   llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) override;
   llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) override;
@@ -46,7 +46,8 @@ class NativeHooks final : public TargetHooks {
   void increment(llvm::IRBuilder<>& b, llvm::Value* base, std::uint64_t offset);
   llvm::Value* service(llvm::IRBuilder<>& b, std::uint64_t offset, llvm::Type* result,
                        std::initializer_list<llvm::Value*> arguments);
-  llvm::Value* find_thread(llvm::IRBuilder<>& b, llvm::BasicBlock* missed);
+  llvm::Value* find_thread(llvm::IRBuilder<>& b);
+  void leave_to(llvm::IRBuilder<>& b, std::uint64_t service_offset, llvm::Value* thread);
 
   llvm::Module& module_;
   llvm::Function* function_ = nullptr;

@@ -118,8 +118,8 @@ class FlatLink final : public jl::JITLinkContext {
       std::int32_t distances[2];
       std::memcpy(distances, content + at, sizeof distances);
       const auto word = static_cast<std::int64_t>(base + at);
-      out_.image.faults.push_back({static_cast<std::uint32_t>(word + distances[0]),
-                                   static_cast<std::uint32_t>(word + 4 + distances[1])});
+      out_.image.faults.push_back(
+          {static_cast<std::uint32_t>(word + distances[0]), static_cast<std::uint32_t>(word + 4 + distances[1])});
     }
   }
 

@@ -14,15 +14,16 @@
 /* Callable from an extractor or a detour: every register is kept but rax (and r11, by LLVM's rule). */
 #define KEVT_SERVICE __attribute__((no_caller_saved_registers, used))
 #define KEVT_INTERNAL __attribute__((visibility("hidden")))
+/* A rare path out of a service: it keeps the registers, so that the service itself need not. */
+#define KEVT_RARE __attribute__((no_caller_saved_registers, noinline, cold, visibility("hidden")))
+#define KEVT_RARE_STATIC static __attribute__((no_caller_saved_registers, noinline, cold))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* Address of kevt_shared, patched into the code when it is placed. */
 KEVT_INTERNAL extern const volatile uint64_t kevt_shared_address;
 
-static inline __attribute__((always_inline)) kevt_shared *kevt_state(void) {
-  return (kevt_shared *)kevt_shared_address;
-}
+static inline __attribute__((always_inline)) kevt_shared* kevt_state(void) { return (kevt_shared*)kevt_shared_address; }
 
 static inline __attribute__((always_inline)) uint64_t kevt_thread_pointer(void) {
   uint64_t tp;
@@ -50,10 +51,10 @@ static inline __attribute__((always_inline)) int64_t kevt_syscall(int64_t nr, ui
 }
 
 /* One instruction: a signal handler on the same thread never sees half of it. */
-static inline __attribute__((always_inline)) void kevt_increment(uint64_t *counter) {
+static inline __attribute__((always_inline)) void kevt_increment(uint64_t* counter) {
   __asm__ volatile("incq %0" : "+m"(*counter));
 }
-static inline __attribute__((always_inline)) void kevt_increment_shared(uint64_t *counter) {
+static inline __attribute__((always_inline)) void kevt_increment_shared(uint64_t* counter) {
   __asm__ volatile("lock incq %0" : "+m"(*counter));
 }
 
@@ -61,9 +62,8 @@ static inline __attribute__((always_inline)) void kevt_increment_shared(uint64_t
  * Accesses that may fault: the instruction and where to go on stand in the section kevt_faults,
  * which the signal handler reads through the address map.
  */
-#define KEVT_FAULT_ENTRY(label)                                        \
-  ".pushsection kevt_faults, \"a\"\n .long 1b - .\n .long %l[" #label \
-  "] - .\n .popsection\n"
+#define KEVT_FAULT_ENTRY(label) \
+  ".pushsection kevt_faults, \"a\"\n .long 1b - .\n .long %l[" #label "] - .\n .popsection\n"
 #define KEVT_LOAD8(value, address, label) \
   __asm__ goto("1: movq (%1), %0\n" KEVT_FAULT_ENTRY(label) : "=r"(value) : "r"(address) : "memory" : label)
 #define KEVT_LOAD1(value, address, label) \
@@ -71,12 +71,21 @@ static inline __attribute__((always_inline)) void kevt_increment_shared(uint64_t
 #define KEVT_STORE8(value, address, label) \
   __asm__ goto("1: movq %0, (%1)\n" KEVT_FAULT_ENTRY(label) : : "r"(value), "r"(address) : "memory" : label)
 
-/* The hitting thread; 0 when the process has more threads than KEVT_MAX_THREADS. */
-KEVT_INTERNAL kevt_thread *kevt_find_thread(void);
+/* First hit of a thread, or of a new thread at an old one's address; 0: more than KEVT_MAX_THREADS. */
+KEVT_RARE kevt_thread* kevt_enrol(uint64_t thread_pointer);
 /* Counts an attempt that was missed in every sink of the event. */
-KEVT_INTERNAL void kevt_count_missed(kevt_thread *thread, kevt_event *event);
+KEVT_RARE void kevt_count_missed(kevt_thread* thread, kevt_event* event);
 /* A hit under way whose stack frame is gone (a signal handler jumped out of it): settled, 1. Else 0. */
-KEVT_INTERNAL int kevt_guard_is_stale(kevt_thread *thread, uint64_t stack);
-KEVT_INTERNAL int kevt_in_code(const kevt_shared *shared, uint64_t address);
+KEVT_RARE int kevt_guard_is_stale(kevt_thread* thread, uint64_t stack);
+
+/* The hitting thread; 0 when there are too many. */
+static inline __attribute__((always_inline)) kevt_thread* kevt_find_thread(const kevt_shared* shared) {
+  uint64_t tp = kevt_thread_pointer();
+  kevt_thread* thread = (kevt_thread*)((uint64_t*)shared->index)[kevt_index_of(tp)];
+  if (likely(thread && thread->thread_pointer == tp && thread->check == kevt_check_word(shared->check_offset)))
+    return thread;
+  return kevt_enrol(tp);
+}
+KEVT_RARE int kevt_in_code(const kevt_shared* shared, uint64_t address);
 
 #endif

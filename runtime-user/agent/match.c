@@ -8,14 +8,14 @@
 
 enum { FULL, PREFIX, SUFFIX, MIDDLE, GLOB };
 
-static int same(const uint8_t *a, const uint8_t *b, uint32_t length) {
+static int same(const uint8_t* a, const uint8_t* b, uint32_t length) {
   for (uint32_t i = 0; i < length; i++)
     if (a[i] != b[i]) return 0;
   return 1;
 }
 
 /* `*at` stands behind '['. Advances behind the class and says whether `c` is in it; -1: no class, a plain '['. */
-static int in_class(const uint8_t *pattern, uint32_t length, uint32_t *at, uint8_t c) {
+static int in_class(const uint8_t* pattern, uint32_t length, uint32_t* at, uint8_t c) {
   uint32_t i = *at;
   int inverted = i < length && pattern[i] == '!', found = 0;
   i += (uint32_t)inverted;
@@ -34,7 +34,7 @@ static int in_class(const uint8_t *pattern, uint32_t length, uint32_t *at, uint8
   return found != inverted;
 }
 
-static int glob(const uint8_t *pattern, uint32_t plen, const uint8_t *text, uint32_t tlen) {
+static int glob(const uint8_t* pattern, uint32_t plen, const uint8_t* text, uint32_t tlen) {
   uint32_t p = 0, t = 0, back_p = 0, back_t = 0;
   int can_go_back = 0;
   for (;;) {
@@ -75,7 +75,7 @@ static int glob(const uint8_t *pattern, uint32_t plen, const uint8_t *text, uint
   }
 }
 
-KEVT_SERVICE int kevt_service_match(uint32_t kind, const uint8_t *pattern, uint32_t plen, const uint8_t *text,
+KEVT_SERVICE int kevt_service_match(uint32_t kind, const uint8_t* pattern, uint32_t plen, const uint8_t* text,
                                     uint32_t tlen) {
   switch (kind) {
     case FULL:

@@ -16,22 +16,24 @@ typedef struct return_frame {
   uint64_t shown;
 } return_frame;
 
-static uint32_t *active_of(kevt_event *event) {
-  kevt_private *priv = (kevt_private *)kevt_state()->priv;
+static uint32_t* active_of(kevt_event* event) {
+  kevt_private* priv = (kevt_private*)kevt_state()->priv;
   return &priv->active[event->row_offset / sizeof(kevt_counts)];
 }
 
-static void remove_instance(kevt_thread *thread, uint64_t i) {
-  kevt_event *event = (kevt_event *)thread->instances[i].event;
+KEVT_RARE_STATIC void remove_instance(kevt_thread* thread, uint64_t i) {
+  kevt_event* event = (kevt_event*)thread->instances[i].event;
   if (event->maxactive) __atomic_fetch_sub(active_of(event), 1, __ATOMIC_RELAXED);
   for (; i + 1 < thread->depth; i++) thread->instances[i] = thread->instances[i + 1];
+  thread->instances[i].slot = 0;
   thread->depth--;
 }
 
 /* Drops instances whose return slot was overwritten or unmapped. */
-static void reclaim(const kevt_shared *shared, kevt_thread *thread) {
+KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread) {
   for (uint64_t i = thread->depth; i-- > 0;) {
     uint64_t held, slot = thread->instances[i].slot;
+    if (!slot) continue; /* being filled in below this signal handler */
     KEVT_LOAD8(held, slot, dead);
     if (kevt_in_code(shared, held)) continue;
   dead:
@@ -39,11 +41,11 @@ static void reclaim(const kevt_shared *shared, kevt_thread *thread) {
   }
 }
 
-static int has_room(const kevt_shared *shared, kevt_thread *thread, kevt_event *event) {
-  if (unlikely(thread->depth == KEVT_RETURN_DEPTH)) reclaim(shared, thread);
+KEVT_RARE_STATIC int has_room(const kevt_shared* shared, kevt_thread* thread, kevt_event* event) {
+  if (thread->depth == KEVT_RETURN_DEPTH) reclaim(shared, thread);
   if (thread->depth == KEVT_RETURN_DEPTH) return 0;
   if (!event->maxactive) return 1;
-  uint32_t *active = active_of(event);
+  uint32_t* active = active_of(event);
   for (int attempt = 0; attempt < 2; attempt++) {
     if (__atomic_fetch_add(active, 1, __ATOMIC_RELAXED) < event->maxactive) return 1;
     __atomic_fetch_sub(active, 1, __ATOMIC_RELAXED);
@@ -53,10 +55,10 @@ static int has_room(const kevt_shared *shared, kevt_thread *thread, kevt_event *
 }
 
 /* 1: the return address in *slot is kept, the detour may pop it. 0: run the function unprobed. */
-KEVT_SERVICE int kevt_return_enter(kevt_event *event, uint64_t *slot) {
+KEVT_SERVICE int kevt_return_enter(kevt_event* event, uint64_t* slot) {
   if (unlikely(!event->gates)) return 0;
-  const kevt_shared *shared = kevt_state();
-  kevt_thread *thread = kevt_find_thread();
+  const kevt_shared* shared = kevt_state();
+  kevt_thread* thread = kevt_find_thread(shared);
   if (unlikely(!thread)) {
     kevt_count_missed(0, event);
     return 0;
@@ -65,28 +67,37 @@ KEVT_SERVICE int kevt_return_enter(kevt_event *event, uint64_t *slot) {
     kevt_count_missed(thread, event);
     return 0;
   }
-  if (unlikely(!has_room(shared, thread, event))) {
+  if (unlikely(thread->depth == KEVT_RETURN_DEPTH || event->maxactive) && !has_room(shared, thread, event)) {
     kevt_count_missed(thread, event);
     return 0;
   }
-  kevt_return_instance *instance = &thread->instances[thread->depth];
-  instance->slot = (uint64_t)slot;
-  instance->return_address = *slot;
-  instance->shown = *slot;
+  kevt_return_instance* instance = &thread->instances[thread->depth];
+  kevt_increment(&thread->depth); /* first: a signal handler that hits now takes the next one */
+  uint64_t address = *slot;
+  instance->return_address = address;
+  instance->shown = address;
   instance->event = (uint64_t)event;
-  if (thread->depth && (uint64_t)slot == instance[-1].slot && kevt_in_code(shared, *slot))
+  if (unlikely(thread->depth > 1 && (uint64_t)slot == instance[-1].slot) && kevt_in_code(shared, address))
     instance->shown = instance[-1].shown; /* probed twice, or reached by a tail call from a probed function */
-  __asm__ volatile("" ::: "memory");
-  thread->depth++;
+  __atomic_store_n(&instance->slot, (uint64_t)slot, __ATOMIC_RELEASE); /* 0 until it is complete */
   return 1;
 }
 
 /* Takes the instance of `slot` back and says where to return. */
-KEVT_SERVICE void kevt_return_exit(kevt_event *event, uint64_t slot, return_frame *frame) {
-  kevt_thread *thread = kevt_find_thread();
+KEVT_SERVICE void kevt_return_exit(kevt_event* event, uint64_t slot, return_frame* frame) {
+  kevt_thread* thread = kevt_find_thread(kevt_state());
   if (likely(thread != 0)) {
+    kevt_return_instance* newest = &thread->instances[thread->depth - 1];
+    if (likely(thread->depth && newest->slot == slot && newest->event == (uint64_t)event && !event->maxactive)) {
+      frame->return_address = newest->return_address;
+      frame->shown = newest->shown;
+      newest->slot = 0;
+      __asm__ volatile("" ::: "memory");
+      thread->depth--;
+      return;
+    }
     for (uint64_t i = thread->depth; i-- > 0;) {
-      kevt_return_instance *instance = &thread->instances[i];
+      kevt_return_instance* instance = &thread->instances[i];
       if (instance->slot != slot || instance->event != (uint64_t)event) continue;
       frame->return_address = instance->return_address;
       frame->shown = instance->shown;

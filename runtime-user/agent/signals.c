@@ -36,8 +36,8 @@ typedef struct context {
 } context;
 #define RIP 16
 
-static uint64_t map_lookup(const kevt_shared *shared, uint64_t key, int *found) {
-  const kevt_map_entry *map = (const kevt_map_entry *)shared->map;
+static uint64_t map_lookup(const kevt_shared* shared, uint64_t key, int* found) {
+  const kevt_map_entry* map = (const kevt_map_entry*)shared->map;
   uint32_t i = (uint32_t)((key * KEVT_HASH_MULTIPLIER) >> 32) & (KEVT_MAP_SLOTS - 1);
   for (uint32_t n = 0; n < KEVT_MAP_SLOTS; n++, i = (i + 1) & (KEVT_MAP_SLOTS - 1)) {
     uint64_t at = __atomic_load_n(&map[i].key, __ATOMIC_ACQUIRE);
@@ -52,10 +52,10 @@ static uint64_t map_lookup(const kevt_shared *shared, uint64_t key, int *found) 
 }
 
 /* Runs the program's own disposition on the context of the signal. */
-static void forward(int signal, siginfo_head *info, context *uc) {
-  kevt_private *priv = (kevt_private *)kevt_state()->priv;
-  kevt_thread *thread = kevt_find_thread();
-  kevt_disposition *own = &priv->dispositions[signal];
+static void forward(int signal, siginfo_head* info, context* uc) {
+  kevt_private* priv = (kevt_private*)kevt_state()->priv;
+  kevt_thread* thread = kevt_find_thread(kevt_state());
+  kevt_disposition* own = &priv->dispositions[signal];
   int sent = SI_USER_OR_QUEUE(info->code);
   int blocked = thread && (thread->blocked & BIT(signal));
   if (blocked && sent) { /* delivered when the program unblocks it */
@@ -64,10 +64,11 @@ static void forward(int signal, siginfo_head *info, context *uc) {
   }
   if (own->handler == 1 /* SIG_IGN */ && sent) return;
   if (own->handler <= 1 || blocked) { /* the kernel's own end of the process, with the original cause */
-    kevt_disposition none = {0, SA_RESTORER_, ((kevt_shared *)kevt_state())->code_begin, 0};
+    kevt_disposition none = {0, SA_RESTORER_, ((kevt_shared*)kevt_state())->code_begin, 0};
     kevt_syscall(NR_RT_SIGACTION, (uint64_t)signal, (uint64_t)&none, 0, 8);
-    if (sent) kevt_syscall(NR_TGKILL, (uint64_t)kevt_syscall(NR_GETPID, 0, 0, 0, 0), thread ? thread->tid : 0,
-                           (uint64_t)signal, 0);
+    if (sent)
+      kevt_syscall(NR_TGKILL, (uint64_t)kevt_syscall(NR_GETPID, 0, 0, 0, 0), thread ? thread->tid : 0, (uint64_t)signal,
+                   0);
     return; /* a fault happens again at the same instruction */
   }
   uint64_t handler = own->handler, before = thread ? thread->blocked : 0;
@@ -75,12 +76,12 @@ static void forward(int signal, siginfo_head *info, context *uc) {
   kevt_syscall(NR_RT_SIGPROCMASK, SIG_BLOCK_, (uint64_t)&mask, 0, 8);
   if (thread) thread->blocked |= priv->masks[signal] | (own->flags & SA_NODEFER_ ? 0 : BIT(signal));
   if (own->flags & SA_RESETHAND_) own->handler = 0;
-  ((void (*)(int, siginfo_head *, context *))handler)(signal, info, uc);
+  ((void (*)(int, siginfo_head*, context*))handler)(signal, info, uc);
   if (thread) thread->blocked = before;
 }
 
-void kevt_on_signal(int signal, siginfo_head *info, context *uc) {
-  const kevt_shared *shared = kevt_state();
+void kevt_on_signal(int signal, siginfo_head* info, context* uc) {
+  const kevt_shared* shared = kevt_state();
   int found;
   uint64_t at = uc->gregs[RIP] - (signal == SIGTRAP_ ? 1 : 0);
   uint64_t to = SI_USER_OR_QUEUE(info->code) ? (found = 0) : map_lookup(shared, at, &found);
@@ -92,8 +93,8 @@ void kevt_on_signal(int signal, siginfo_head *info, context *uc) {
 }
 
 /* Copies the 32 bytes of a struct sigaction from or to the program; 0 when unreadable. */
-static int copy_in(kevt_disposition *to, uint64_t from) {
-  uint64_t *words = (uint64_t *)to;
+static int copy_in(kevt_disposition* to, uint64_t from) {
+  uint64_t* words = (uint64_t*)to;
   for (int i = 0; i < 4; i++) {
     uint64_t word, at = from + 8 * (uint64_t)i;
     KEVT_LOAD8(word, at, bad);
@@ -103,8 +104,8 @@ static int copy_in(kevt_disposition *to, uint64_t from) {
 bad:
   return 0;
 }
-static int copy_out(uint64_t to, const kevt_disposition *from) {
-  const uint64_t *words = (const uint64_t *)from;
+static int copy_out(uint64_t to, const kevt_disposition* from) {
+  const uint64_t* words = (const uint64_t*)from;
   for (int i = 0; i < 4; i++) {
     uint64_t word = words[i], at = to + 8 * (uint64_t)i;
     KEVT_STORE8(word, at, bad);
@@ -115,10 +116,9 @@ bad:
 }
 
 static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, uint64_t size) {
-  kevt_private *priv = (kevt_private *)kevt_state()->priv;
+  kevt_private* priv = (kevt_private*)kevt_state()->priv;
   kevt_disposition wanted = {0, 0, 0, 0}, previous;
-  if (size != 8 || signal < 1 || signal > 64)
-    return kevt_syscall(NR_RT_SIGACTION, signal, act, old, size);
+  if (size != 8 || signal < 1 || signal > 64) return kevt_syscall(NR_RT_SIGACTION, signal, act, old, size);
   if (act && !copy_in(&wanted, act)) return -EFAULT_;
   uint64_t own_bits = wanted.mask & OURS, old_bits = priv->masks[signal];
   if (signal < 32 && (BIT(signal) & OURS)) {
@@ -135,7 +135,7 @@ static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, ui
   return 0;
 }
 
-static void deliver_pending(kevt_thread *thread) {
+static void deliver_pending(kevt_thread* thread) {
   uint64_t ready = thread->pending & ~thread->blocked;
   for (int signal = 1; ready && signal < 32; signal++) {
     if (!(ready & BIT(signal))) continue;
@@ -146,7 +146,7 @@ static void deliver_pending(kevt_thread *thread) {
 
 static int64_t virtual_sigprocmask(uint64_t how, uint64_t set, uint64_t old, uint64_t size) {
   uint64_t wanted = 0, previous = 0;
-  kevt_thread *thread = kevt_find_thread();
+  kevt_thread* thread = kevt_find_thread(kevt_state());
   if (!thread || size != 8) return kevt_syscall(NR_RT_SIGPROCMASK, how, set, old, size);
   if (set) {
     KEVT_LOAD8(wanted, set, bad);
@@ -171,7 +171,7 @@ bad:
 
 /* Stands in for the `syscall` instruction at a hooked site. */
 KEVT_SERVICE int64_t kevt_virtual_syscall(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t nr) {
-  kevt_private *priv = (kevt_private *)kevt_state()->priv;
+  kevt_private* priv = (kevt_private*)kevt_state()->priv;
   if (priv->signals_owned && nr == NR_RT_SIGACTION) return virtual_sigaction(a, b, c, d);
   if (priv->signals_owned && nr == NR_RT_SIGPROCMASK) return virtual_sigprocmask(a, b, c, d);
   return kevt_syscall((int64_t)nr, a, b, c, d);

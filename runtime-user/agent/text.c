@@ -10,7 +10,7 @@
 #define LOW_BITS 0x0101010101010101ull
 #define HIGH_BITS 0x8080808080808080ull
 /* Nonzero when a byte of x is zero; its lowest set bit is in the first such byte. */
-#define ZERO_BYTES(x) (((x)-LOW_BITS) & ~(x) & HIGH_BITS)
+#define ZERO_BYTES(x) (((x)-LOW_BITS) & ~(x)&HIGH_BITS)
 
 KEVT_SERVICE uint32_t kevt_service_text_length(uint64_t address) {
   uint64_t at = address & ~7ull, word, zero;
@@ -27,7 +27,7 @@ unreadable:
   return 0;
 }
 
-KEVT_SERVICE uint32_t kevt_service_text_copy(uint8_t *to, uint64_t address, uint32_t length) {
+KEVT_SERVICE uint32_t kevt_service_text_copy(uint8_t* to, uint64_t address, uint32_t length) {
   uint32_t left = length;
   uint64_t word;
   uint32_t byte;
@@ -47,7 +47,7 @@ unreadable:
   return 0;
 }
 
-KEVT_SERVICE uint32_t kevt_service_text_fetch(uint8_t *to, uint64_t address) {
+KEVT_SERVICE uint32_t kevt_service_text_fetch(uint8_t* to, uint64_t address) {
   uint32_t length = kevt_service_text_length(address);
   return length ? kevt_service_text_copy(to, address, length) : 0;
 }

@@ -12,13 +12,13 @@
 
 enum { NR_GETPID = 39, NR_GETTID = 186, NR_PRCTL = 157, NR_TGKILL = 234, NR_SIGALTSTACK = 131, PR_GET_NAME = 16 };
 
-static uint64_t take_shard(kevt_shared *shared) {
+static uint64_t take_shard(kevt_shared* shared) {
   uint64_t shard = __atomic_fetch_add(&shared->next_shard, 1, __ATOMIC_RELAXED);
   return shard < KEVT_MAX_SHARDS ? shard : 0;
 }
 
-static void show_owner(kevt_shared *shared, kevt_thread *thread) {
-  kevt_shard_owner *owner = (kevt_shard_owner *)shared->owners + thread->shard;
+static void show_owner(kevt_shared* shared, kevt_thread* thread) {
+  kevt_shard_owner* owner = (kevt_shard_owner*)shared->owners + thread->shard;
   kevt_syscall(NR_PRCTL, PR_GET_NAME, (uint64_t)thread->comm, 0, 0);
   owner->tid = thread->tid;
   owner->pid = thread->pid;
@@ -26,23 +26,30 @@ static void show_owner(kevt_shared *shared, kevt_thread *thread) {
   __atomic_fetch_add(&owner->generation, 1, __ATOMIC_RELEASE);
 }
 
-/* The struct of this thread pointer, or a free one, or one whose thread has died. */
-static kevt_thread *claim(kevt_private *priv, uint64_t tp, uint32_t pid) {
+static kevt_thread* find(kevt_private* priv, uint64_t tp) {
   uint64_t used = __atomic_load_n(&priv->used_threads, __ATOMIC_ACQUIRE);
   for (uint64_t i = 0; i < used; i++)
     if (__atomic_load_n(&priv->threads[i].thread_pointer, __ATOMIC_RELAXED) == tp) return &priv->threads[i];
+  return 0;
+}
+
+/* The struct of this thread pointer, or a free one, or one whose thread has died. */
+static kevt_thread* claim(kevt_private* priv, uint64_t tp, uint32_t pid) {
+  kevt_thread* known = find(priv, tp);
+  if (known) return known;
+  uint64_t used = __atomic_load_n(&priv->used_threads, __ATOMIC_ACQUIRE);
   for (uint64_t i = used; i < KEVT_MAX_THREADS; i++) {
     uint64_t none = 0;
     if (!__atomic_compare_exchange_n(&priv->threads[i].thread_pointer, &none, tp, 0, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
       continue;
-    while (used <= i && !__atomic_compare_exchange_n(&priv->used_threads, &used, i + 1, 0, __ATOMIC_RELEASE,
-                                                     __ATOMIC_RELAXED)) {
+    while (used <= i &&
+           !__atomic_compare_exchange_n(&priv->used_threads, &used, i + 1, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
     }
     return &priv->threads[i];
   }
   for (uint64_t i = 0; i < KEVT_MAX_THREADS; i++) {
-    kevt_thread *thread = &priv->threads[i];
+    kevt_thread* thread = &priv->threads[i];
     uint64_t old = thread->thread_pointer;
     if (kevt_syscall(NR_TGKILL, pid, thread->tid, 0, 0) != -3 /* ESRCH */) continue;
     if (__atomic_compare_exchange_n(&thread->thread_pointer, &old, tp, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -51,11 +58,19 @@ static kevt_thread *claim(kevt_private *priv, uint64_t tp, uint32_t pid) {
   return 0;
 }
 
-static kevt_thread *enrol(uint64_t tp) {
-  kevt_shared *shared = kevt_state();
-  kevt_private *priv = (kevt_private *)shared->priv;
+kevt_thread* kevt_enrol(uint64_t tp) {
+  kevt_shared* shared = kevt_state();
+  kevt_private* priv = (kevt_private*)shared->priv;
+  uint64_t* indexed = (uint64_t*)shared->index + kevt_index_of(tp);
+  if (*indexed) { /* another thread's: the two share the slot and take turns; fork would have wiped it */
+    kevt_thread* known = find(priv, tp);
+    if (known && known->check == kevt_check_word(shared->check_offset)) {
+      __atomic_store_n(indexed, (uint64_t)known, __ATOMIC_RELEASE);
+      return known;
+    }
+  }
   uint32_t pid = (uint32_t)kevt_syscall(NR_GETPID, 0, 0, 0, 0);
-  kevt_thread *thread = claim(priv, tp, pid);
+  kevt_thread* thread = claim(priv, tp, pid);
   if (!thread) return 0;
   uint32_t tid = (uint32_t)kevt_syscall(NR_GETTID, 0, 0, 0, 0);
   uint32_t check = kevt_check_word(shared->check_offset);
@@ -80,22 +95,13 @@ static kevt_thread *enrol(uint64_t tp) {
     thread->check = check;
     show_owner(shared, thread);
   }
-  __atomic_store_n((uint64_t *)shared->index + kevt_index_of(tp), (uint64_t)thread, __ATOMIC_RELEASE);
+  __atomic_store_n(indexed, (uint64_t)thread, __ATOMIC_RELEASE);
   return thread;
 }
 
-kevt_thread *kevt_find_thread(void) {
-  kevt_shared *shared = kevt_state();
-  uint64_t tp = kevt_thread_pointer();
-  kevt_thread *thread = (kevt_thread *)((uint64_t *)shared->index)[kevt_index_of(tp)];
-  if (likely(thread && thread->thread_pointer == tp && thread->check == kevt_check_word(shared->check_offset)))
-    return thread;
-  return enrol(tp);
-}
-
-void kevt_count_missed(kevt_thread *thread, kevt_event *event) {
-  kevt_shared *shared = kevt_state();
-  kevt_counts *row = (kevt_counts *)((thread ? thread->counts : shared->counts) + event->row_offset);
+void kevt_count_missed(kevt_thread* thread, kevt_event* event) {
+  kevt_shared* shared = kevt_state();
+  kevt_counts* row = (kevt_counts*)((thread ? thread->counts : shared->counts) + event->row_offset);
   for (uint32_t i = 0; i < event->sink_count; i++, row++) {
     if (thread) {
       kevt_increment(&row->hits);
@@ -107,10 +113,14 @@ void kevt_count_missed(kevt_thread *thread, kevt_event *event) {
   }
 }
 
-KEVT_SERVICE kevt_thread *kevt_service_thread(kevt_event *event) {
-  kevt_thread *thread = kevt_find_thread();
-  if (!thread) kevt_count_missed(0, event);
-  return thread;
+KEVT_SERVICE void kevt_service_thread(kevt_registers* saved, kevt_event* event, uint64_t return_address,
+                                      kevt_thread* none) {
+  (void)none;
+  kevt_thread* thread = kevt_enrol(kevt_thread_pointer());
+  if (thread)
+    ((kevt_extractor*)event->extractor)(saved, event, return_address, thread);
+  else
+    kevt_count_missed(0, event);
 }
 
 struct stack_info {
@@ -119,35 +129,82 @@ struct stack_info {
   uint64_t size;
 };
 
-int kevt_guard_is_stale(kevt_thread *thread, uint64_t stack) {
+/* Another thread is between noting the same place of the ring and committing there. */
+static int is_open_elsewhere(const kevt_shared* shared, const kevt_thread* thread) {
+  kevt_private* priv = (kevt_private*)shared->priv;
+  uint64_t used = __atomic_load_n(&priv->used_threads, __ATOMIC_ACQUIRE);
+  for (uint64_t i = 0; i < used; i++) {
+    const kevt_thread* other = &priv->threads[i];
+    if (other != thread && __atomic_load_n(&other->open_record, __ATOMIC_ACQUIRE) == thread->open_record &&
+        other->open_word >> 32 == thread->open_word >> 32)
+      return 1;
+  }
+  return 0;
+}
+
+/*
+ * The reader steps over what a hit had reserved and will not commit.  Noted is not reserved: the
+ * place must lie between the ring's tail and head, and nobody else may be writing there.
+ */
+static void discard_open(const kevt_shared* shared, kevt_thread* thread) {
+  uint64_t number = (thread->open_record - shared->rings) / shared->ring_stride, free = 0;
+  kevt_ring* ring = (kevt_ring*)(shared->rings + number * shared->ring_stride);
+  kevt_record* record = (kevt_record*)thread->open_record;
+  uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+  uint64_t reserved = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) - tail;
+  uint64_t distance = 8ull * ((uint32_t)(thread->open_word >> 32) - KEVT_RECORD_TAG(tail));
+  if (distance < reserved && !is_open_elsewhere(shared, thread))
+    __atomic_compare_exchange_n(&record->word, &free, thread->open_word | KEVT_RECORD_DISCARDED, 0, __ATOMIC_RELEASE,
+                                __ATOMIC_RELAXED);
+  thread->open_record = 0;
+}
+
+/* Every attempt of the event that has no outcome yet is the abandoned hit's. */
+static void settle_as_lost(const kevt_thread* thread, const kevt_event* event) {
+  kevt_counts* row = (kevt_counts*)(thread->counts + event->row_offset);
+  for (uint32_t i = 0; i < event->sink_count; i++, row++)
+    row->lost += row->hits - (row->recorded + row->filtered + row->lost + row->missed);
+}
+
+/* The detour's return address is still under the frame of the hit: it may go on. */
+static int frame_is_there(const kevt_shared* shared, uint64_t guard) {
+  uint64_t held, at = guard - 8;
+  KEVT_LOAD8(held, at, gone);
+  return kevt_in_code(shared, held);
+gone:
+  return 0;
+}
+
+static int may_go_on(const kevt_thread* thread, uint64_t stack) {
   struct stack_info alt = {0, 0, 0};
   uint64_t guard = thread->guard;
+  if (!frame_is_there(kevt_state(), guard)) return 0;
   kevt_syscall(NR_SIGALTSTACK, 0, (uint64_t)&alt, 0, 0);
   int on_alt = alt.flags & 1; /* SS_ONSTACK */
   int guard_on_alt = alt.size && guard >= alt.base && guard < alt.base + alt.size;
   if (on_alt != guard_on_alt) {
-    if (on_alt) return 0; /* a handler above an interrupted hit */
-  } else if (stack <= guard) {
-    return 0;
+    return on_alt; /* a handler above an interrupted hit */
   }
-  if (thread->open_record) { /* reserved, never to be committed by its hit */
-    kevt_record *record = (kevt_record *)thread->open_record;
-    __atomic_store_n(&record->word, thread->open_word | KEVT_RECORD_DISCARDED, __ATOMIC_RELEASE);
-    thread->open_record = 0;
-  }
-  kevt_counts *row = (kevt_counts *)thread->guard_counts;
-  row->lost += row->hits - (row->recorded + row->filtered + row->lost + row->missed);
+  return stack < guard; /* at the same place: its frame is ours now */
+}
+
+int kevt_guard_is_stale(kevt_thread* thread, uint64_t stack) {
+  if (may_go_on(thread, stack)) return 0;
+  if (thread->open_record) discard_open(kevt_state(), thread);
+  settle_as_lost(thread, (const kevt_event*)thread->guard_event);
   thread->guard = 0;
   return 1;
 }
 
-KEVT_SERVICE int kevt_service_guarded(kevt_thread *thread, kevt_event *event, uint64_t stack) {
-  if (kevt_guard_is_stale(thread, stack)) return 1;
-  kevt_count_missed(thread, event);
-  return 0;
+KEVT_SERVICE void kevt_service_guarded(kevt_registers* saved, kevt_event* event, uint64_t return_address,
+                                       kevt_thread* thread) {
+  if (kevt_guard_is_stale(thread, (uint64_t)saved))
+    ((kevt_extractor*)event->extractor)(saved, event, return_address, thread);
+  else
+    kevt_count_missed(thread, event);
 }
 
-KEVT_SERVICE uint32_t kevt_service_comm(uint8_t *to) {
+KEVT_SERVICE uint32_t kevt_service_comm(uint8_t* to) {
   kevt_syscall(NR_PRCTL, PR_GET_NAME, (uint64_t)to, 0, 0);
   uint32_t length = 0;
   while (length < KEVT_COMM_BYTES - 1 && to[length]) length++;
@@ -155,7 +212,7 @@ KEVT_SERVICE uint32_t kevt_service_comm(uint8_t *to) {
   return length + 1;
 }
 
-int kevt_in_code(const kevt_shared *shared, uint64_t address) {
+int kevt_in_code(const kevt_shared* shared, uint64_t address) {
   for (int i = 0; i < 64 && shared->windows[i][1]; i++)
     if (address >= shared->windows[i][0] && address < shared->windows[i][1]) return 1;
   return 0;

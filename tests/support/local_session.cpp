@@ -175,6 +175,7 @@ Result<LocalEvent> LocalSession::add_event(RemoteAddr extractor, std::size_t slo
   auto block = memory_.add_event(slots, sinks);
   if (!block) return std::unexpected(std::move(block.error()));
   block->local->gates = ~0u;
+  block->local->extractor = extractor.value;
   return LocalEvent{block->local, block->target, extractor};
 }
 
@@ -183,9 +184,8 @@ kevt_counts LocalSession::counts(const LocalEvent& event, std::uint32_t sink) co
 }
 
 void LocalSession::hit(const LocalEvent& event, kevt_registers& registers, std::uint64_t return_address) {
-  using Extractor = void (*)(kevt_registers*, kevt_event*, std::uint64_t);
-  reinterpret_cast<Extractor>(event.extractor.value)(&registers, reinterpret_cast<kevt_event*>(event.address.value),
-                                                     return_address);
+  reinterpret_cast<kevt_extractor*>(event.extractor.value)(
+      &registers, reinterpret_cast<kevt_event*>(event.address.value), return_address, nullptr);
 }
 
 Result<std::unique_ptr<TestText>> TestText::create(std::uint64_t bytes) {

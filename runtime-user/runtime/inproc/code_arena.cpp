@@ -29,9 +29,7 @@ Result<CodeArena> CodeArena::create() {
 }
 
 CodeArena::CodeArena(CodeArena&& other) noexcept
-    : fd_(std::move(other.fd_)),
-      local_(std::exchange(other.local_, nullptr)),
-      windows_(std::move(other.windows_)) {}
+    : fd_(std::move(other.fd_)), local_(std::exchange(other.local_, nullptr)), windows_(std::move(other.windows_)) {}
 
 CodeArena::~CodeArena() {
   if (local_) munmap(local_, kWindowBytes * kMaxWindows);

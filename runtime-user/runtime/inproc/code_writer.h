@@ -14,7 +14,27 @@ namespace kevt::inproc {
 
 // Words of kevt_registers (common/abi/registers.h), in order.
 enum Word : std::uint8_t {
-  kR15, kR14, kR13, kR12, kBp, kBx, kR11, kR10, kR9, kR8, kAx, kCx, kDx, kSi, kDi, kOrigAx, kIp, kCs, kFlags, kSp, kSs,
+  kR15,
+  kR14,
+  kR13,
+  kR12,
+  kBp,
+  kBx,
+  kR11,
+  kR10,
+  kR9,
+  kR8,
+  kAx,
+  kCx,
+  kDx,
+  kSi,
+  kDi,
+  kOrigAx,
+  kIp,
+  kCs,
+  kFlags,
+  kSp,
+  kSs,
   kWords
 };
 constexpr std::uint32_t bit(Word word) { return 1u << word; }
@@ -33,10 +53,10 @@ class CodeWriter {
     bytes({0x48, 0x8d, 0xa4, 0x24});
     word32(distance);
   }
-  void store(Word reg, std::int32_t offset) { memory(0x89, reg, offset); }         // mov %reg, offset(%rsp)
-  void load(Word reg, std::int32_t offset) { memory(0x8b, reg, offset); }          // mov offset(%rsp), %reg
-  void lea(Word reg, std::int32_t offset) { memory(0x8d, reg, offset); }           // lea offset(%rsp), %reg
-  void store_imm(std::int32_t value, std::int32_t offset) {                        // movq $value, offset(%rsp)
+  void store(Word reg, std::int32_t offset) { memory(0x89, reg, offset); }  // mov %reg, offset(%rsp)
+  void load(Word reg, std::int32_t offset) { memory(0x8b, reg, offset); }   // mov offset(%rsp), %reg
+  void lea(Word reg, std::int32_t offset) { memory(0x8d, reg, offset); }    // lea offset(%rsp), %reg
+  void store_imm(std::int32_t value, std::int32_t offset) {                 // movq $value, offset(%rsp)
     bytes({0x48, 0xc7, 0x84, 0x24});
     word32(offset);
     word32(value);
@@ -46,13 +66,13 @@ class CodeWriter {
     bytes({static_cast<std::uint8_t>(0x48 | (number >> 3)), static_cast<std::uint8_t>(0xb8 | (number & 7))});
     word64(value);
   }
-  void call(RemoteAddr target) { branch({0xe8}, target); }                         // call target
-  void jump(RemoteAddr target) { branch({0xe9}, target); }                         // jmp target
-  void call_ax() { bytes({0xff, 0xd0}); }                                          // call *%rax
+  void call(RemoteAddr target) { branch({0xe8}, target); }  // call target
+  void jump(RemoteAddr target) { branch({0xe9}, target); }  // jmp target
+  void call_ax() { bytes({0xff, 0xd0}); }                   // call *%rax
   // Forward branches: emitted with no target, set by land().
-  std::size_t call_forward() { return forward({0xe8}); }                           // call …
-  std::size_t jump_forward() { return forward({0xe9}); }                           // jmp …
-  std::size_t jump_if_zero_forward() { return forward({0x0f, 0x84}); }             // je …
+  std::size_t call_forward() { return forward({0xe8}); }                // call …
+  std::size_t jump_forward() { return forward({0xe9}); }                // jmp …
+  std::size_t jump_if_zero_forward() { return forward({0x0f, 0x84}); }  // je …
   void land(std::size_t branch_end) {
     const auto distance = static_cast<std::int32_t>(code_.size() - branch_end);
     std::memcpy(code_.data() + branch_end - 4, &distance, 4);

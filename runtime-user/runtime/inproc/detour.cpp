@@ -26,16 +26,17 @@ namespace kevt::inproc {
 namespace {
 
 // The frame at %rsp inside a detour.
-constexpr std::int32_t kFlagSave = kWords * 8;           // 168
-constexpr std::int32_t kReturnAddress = kFlagSave + 8;   // 176: struct return_frame of the agent
-constexpr std::int32_t kShown = kReturnAddress + 8;      // 184
-constexpr std::int32_t kFrame = kShown + 8;              // 192
+constexpr std::int32_t kFlagSave = kWords * 8;          // 168
+constexpr std::int32_t kReturnAddress = kFlagSave + 8;  // 176: struct return_frame of the agent
+constexpr std::int32_t kShown = kReturnAddress + 8;     // 184
+constexpr std::int32_t kFrame = kShown + 8;             // 192
 constexpr std::int32_t kRedZone = 128;
 constexpr std::int32_t kDown = kFrame + kRedZone;
 
+constexpr std::uint32_t kSetForCall = bit(kAx) | bit(kDi) | bit(kSi) | bit(kCx);
 constexpr std::uint32_t kGeneral = (1u << kOrigAx) - 1;  // words that are registers one can save
-constexpr std::uint32_t kCallerSaved = bit(kAx) | bit(kCx) | bit(kDx) | bit(kSi) | bit(kDi) | bit(kR8) | bit(kR9) |
-                                       bit(kR10) | bit(kR11);
+constexpr std::uint32_t kCallerSaved =
+    bit(kAx) | bit(kCx) | bit(kDx) | bit(kSi) | bit(kDi) | bit(kR8) | bit(kR9) | bit(kR10) | bit(kR11);
 
 // `old_sp`: distance from %rsp inside the frame to the stack pointer the program saw.
 void save(CodeWriter& w, std::uint32_t reads, std::uint32_t changes, std::int32_t old_sp, RemoteAddr ip) {
@@ -66,11 +67,12 @@ void restore(CodeWriter& w, std::uint32_t changes, std::int32_t up) {
 void call_extractor(CodeWriter& w, const DetourEvent& event) {
   w.lea(kDi, 0);
   w.set(kSi, event.event.value);
+  w.bytes({0x31, 0xc9});  // xor %ecx, %ecx: the thread is not known
   w.call(event.extractor);
 }
 
 void emit_entries(CodeWriter& w, const DetourSpec& spec) {
-  std::uint32_t reads = 0, changes = bit(kAx) | bit(kDi) | bit(kSi);
+  std::uint32_t reads = 0, changes = kSetForCall;
   for (const DetourEvent& event : spec.entries) {
     reads |= event.reads;
     changes |= event.clobbers;
@@ -95,7 +97,7 @@ void emit_return(CodeWriter& w, const DetourSpec& spec, const DetourEvent& event
   restore(w, kAsked, kDown + 8);  // and pops the return address
   const std::size_t call_next = w.call_forward();
 
-  const std::uint32_t changes = (event.clobbers | bit(kAx) | bit(kDi) | bit(kSi) | bit(kDx) | bit(kR11)) & kGeneral;
+  const std::uint32_t changes = (event.clobbers | kSetForCall | bit(kDx) | bit(kR11)) & kGeneral;
   w.lea_sp(-kDown - 8);
   save(w, event.reads, changes, kDown + 8, spec.site);
   w.set(kDi, event.event.value);
@@ -156,9 +158,9 @@ Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<
            0x49, 0x89, 0xc0});  // mov %rax, %r8
   w.set(kAx, handler.value);
   w.call_ax();
-  w.bytes({0x41, 0x5b,   // pop %r11
-           0x41, 0x58,   // pop %r8
-           0x59});       // pop %rcx
+  w.bytes({0x41, 0x5b,  // pop %r11
+           0x41, 0x58,  // pop %r8
+           0x59});      // pop %rcx
   w.lea_sp(kRedZone);
   w.jump(resume);
   return w.take();

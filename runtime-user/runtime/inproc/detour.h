@@ -13,18 +13,18 @@ namespace kevt::inproc {
 
 // One event at a probe point.
 struct DetourEvent {
-  RemoteAddr event;      // kevt_event
-  RemoteAddr extractor;  // within ±2 GiB of the detour
+  RemoteAddr event;            // kevt_event
+  RemoteAddr extractor;        // within ±2 GiB of the detour
   std::uint32_t reads = 0;     // words of kevt_registers the extractor reads
   std::uint32_t clobbers = 0;  // and those it changes
 };
 
 struct DetourSpec {
   RemoteAddr site;
-  std::span<const std::uint8_t> displaced;   // whole instructions that stand at `site`
-  std::vector<DetourEvent> entries;          // run in this order
-  std::vector<DetourEvent> returns;          // the first one is the outermost
-  RemoteAddr return_enter;                   // agent's kevt_return_enter, kevt_return_exit
+  std::span<const std::uint8_t> displaced;  // whole instructions that stand at `site`
+  std::vector<DetourEvent> entries;         // run in this order
+  std::vector<DetourEvent> returns;         // the first one is the outermost
+  RemoteAddr return_enter;                  // agent's kevt_return_enter, kevt_return_exit
   RemoteAddr return_exit;
 };
 

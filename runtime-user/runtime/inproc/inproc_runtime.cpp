@@ -72,15 +72,15 @@ InprocRuntime::~InprocRuntime() {
 Result<std::unique_ptr<InprocRuntime>> InprocRuntime::launch(const std::vector<std::string>& argv,
                                                              const SessionOptions& options) {
   if (!TscClock::is_usable())
-    return std::unexpected(Error("this CPU's time-stamp counter is not constant (constant_tsc, nonstop_tsc): no clock for hits"));
+    return std::unexpected(
+        Error("this CPU's time-stamp counter is not constant (constant_tsc, nonstop_tsc): no clock for hits"));
   auto memory = SessionMemory::create(options);
   if (!memory) return std::unexpected(std::move(memory.error()));
   auto arena = CodeArena::create();
   if (!arena) return std::unexpected(std::move(arena.error()));
   auto tracee = Tracee::spawn(argv);
   if (!tracee) return std::unexpected(std::move(tracee.error()));
-  std::unique_ptr<InprocRuntime> made(
-      new InprocRuntime(std::move(*tracee), std::move(*memory), std::move(*arena)));
+  std::unique_ptr<InprocRuntime> made(new InprocRuntime(std::move(*tracee), std::move(*memory), std::move(*arena)));
   if (auto ready = made->prepare(); !ready) {
     kill(made->pid(), SIGKILL);  // it has not run an instruction of its own yet
     return std::unexpected(std::move(ready.error()).while_doing("preparing " + argv[0]));
@@ -142,7 +142,8 @@ Result<std::vector<ProbeHandle>> InprocRuntime::install(const model::CompiledBat
   if (!hold) return std::unexpected(std::move(hold.error()));
   for (const model::CompiledEvent& event : batch.events) {
     auto point = points_.at(RemoteAddr{event.place_address});
-    if (!point) return std::unexpected(std::move(point.error()).while_doing("placing `" + event.definition.command + "`"));
+    if (!point)
+      return std::unexpected(std::move(point.error()).while_doing("placing `" + event.definition.command + "`"));
     if (auto refusal = why_no_return_probe(event, **point); !refusal.empty())
       return std::unexpected(Error(refusal).while_doing("placing `" + event.definition.command + "`"));
   }
@@ -190,6 +191,7 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
     auto code = image_in(one.image, **window);
     if (!code) return std::unexpected(std::move(code.error()));
     const DetourEvent event{one.block.target, *code + one.entry, one.reads, one.clobbers};
+    one.block.local->extractor = event.extractor.value;
     (one.point == model::ProbePoint::Return ? spec.returns : spec.entries).push_back(event);
   }
   if (key.empty()) {

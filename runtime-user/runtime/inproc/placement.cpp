@@ -17,6 +17,7 @@ namespace kevt::inproc {
 
 namespace {
 
+constexpr std::uint64_t kPopulateLimit = 16u << 20;  // per ring
 constexpr std::uint64_t kReach = (1ull << 31) - (64ull << 20);
 constexpr int kOwned[] = {SIGTRAP, SIGBUS, SIGSEGV};
 constexpr std::uint64_t kRestorerFlag = 0x04000000;
@@ -31,15 +32,15 @@ Result<std::int64_t> Placement::call(const char* what, std::int64_t number, std:
   auto result = tracee_.syscall(number, arguments);
   if (!result) return std::unexpected(std::move(result.error()).while_doing(what));
   if (*result < 0 && *result > -4096)
-    return std::unexpected(
-        Error(std::string(what) + " in the target: " + std::strerror(static_cast<int>(-*result)), static_cast<int>(-*result)));
+    return std::unexpected(Error(std::string(what) + " in the target: " + std::strerror(static_cast<int>(-*result)),
+                                 static_cast<int>(-*result)));
   return *result;
 }
 
 Result<RemoteAddr> Placement::map_anonymous(std::uint64_t bytes, int protection) {
-  auto at = call("mmap", SYS_mmap,
-                 {0, bytes, static_cast<std::uint64_t>(protection),
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull, 0});
+  auto at =
+      call("mmap", SYS_mmap,
+           {0, bytes, static_cast<std::uint64_t>(protection), MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull, 0});
   if (!at) return std::unexpected(std::move(at.error()));
   return RemoteAddr{static_cast<std::uint64_t>(*at)};
 }
@@ -58,8 +59,9 @@ Result<RemoteAddr> Placement::scratch_text(const std::string& text) {
 Result<std::int64_t> Placement::open_ours(int our_fd, int flags) {
   auto path = scratch_text("/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(our_fd));
   if (!path) return std::unexpected(std::move(path.error()));
-  return call("opening the tracer's memory", SYS_openat,
-              {static_cast<std::uint64_t>(AT_FDCWD), path->value, static_cast<std::uint64_t>(flags | O_CLOEXEC), 0, 0, 0});
+  return call(
+      "opening the tracer's memory", SYS_openat,
+      {static_cast<std::uint64_t>(AT_FDCWD), path->value, static_cast<std::uint64_t>(flags | O_CLOEXEC), 0, 0, 0});
 }
 
 Result<RemoteAddr> Placement::map_file(int our_fd, RemoteAddr at, std::uint64_t bytes, std::uint64_t offset,
@@ -83,8 +85,10 @@ Result<void> Placement::map_session() {
   auto fd = open_ours(memory_.fd(), O_RDWR);
   if (!fd) return std::unexpected(std::move(fd.error()));
   for (const MapPiece& piece : memory_.plan()) {
+    // Rings are there before the first hit; a hit never pays for a page.
+    const std::uint64_t populate = piece.at && piece.length <= kPopulateLimit ? MAP_POPULATE : 0;
     auto mapped = call("mapping the rings", SYS_mmap,
-                       {base->value + piece.at, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                       {base->value + piece.at, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | populate,
                         static_cast<std::uint64_t>(*fd), piece.file_offset});
     if (!mapped) return std::unexpected(std::move(mapped.error()));
   }
@@ -160,8 +164,8 @@ Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr en
   if (!maps) return std::unexpected(std::move(maps.error()));
   auto gap = target::find_gap(*maps, begin, CodeArena::kWindowBytes, kReach - static_cast<std::uint64_t>(end - begin));
   if (!gap) return std::unexpected(Error("no free address space within 2 GiB of the probed code"));
-  auto mapped = map_file(arena_.fd(), *gap, CodeArena::kWindowBytes, *index * CodeArena::kWindowBytes,
-                         PROT_READ | PROT_EXEC);
+  auto mapped =
+      map_file(arena_.fd(), *gap, CodeArena::kWindowBytes, *index * CodeArena::kWindowBytes, PROT_READ | PROT_EXEC);
   if (!mapped) return std::unexpected(std::move(mapped.error()));
   arena_.add_window(*index, *mapped);
   auto& entry = memory_.shared().windows[*index];
@@ -174,14 +178,16 @@ Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr en
 
 Result<void> Placement::own_signals() {
   const auto at = [&](int signal) {
-    return agent_.priv + (offsetof(kevt_private, dispositions) + sizeof(kevt_disposition) * static_cast<unsigned>(signal));
+    return agent_.priv +
+           (offsetof(kevt_private, dispositions) + sizeof(kevt_disposition) * static_cast<unsigned>(signal));
   };
   const kevt_disposition ours = {agent_.base.value + agent_table().on_signal,
                                  SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART | kRestorerFlag,
                                  agent_.base.value + agent_table().restorer, 0};
   if (auto put = tracee_.write(at(0), bytes_of(ours)); !put) return put;
   for (int signal : kOwned) {
-    auto done = call("rt_sigaction", SYS_rt_sigaction, {static_cast<std::uint64_t>(signal), at(0).value, at(signal).value, 8, 0, 0});
+    auto done = call("rt_sigaction", SYS_rt_sigaction,
+                     {static_cast<std::uint64_t>(signal), at(0).value, at(signal).value, 8, 0, 0});
     if (!done) return std::unexpected(std::move(done.error()));
   }
   const std::uint64_t one = 1;
@@ -192,8 +198,8 @@ Result<void> Placement::give_signals_back() {
   const std::uint64_t none = 0;
   if (auto put = tracee_.write(agent_.priv + offsetof(kevt_private, signals_owned), bytes_of(none)); !put) return put;
   for (int signal : kOwned) {
-    const RemoteAddr own = agent_.priv + (offsetof(kevt_private, dispositions) +
-                                          sizeof(kevt_disposition) * static_cast<unsigned>(signal));
+    const RemoteAddr own =
+        agent_.priv + (offsetof(kevt_private, dispositions) + sizeof(kevt_disposition) * static_cast<unsigned>(signal));
     auto done = call("rt_sigaction", SYS_rt_sigaction, {static_cast<std::uint64_t>(signal), own.value, 0, 8, 0, 0});
     if (!done) return std::unexpected(std::move(done.error()));
   }

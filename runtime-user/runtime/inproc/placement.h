@@ -17,13 +17,14 @@ namespace kevt::inproc {
 // Where the agent's parts are in the target.
 struct PlacedAgent {
   RemoteAddr base;
-  RemoteAddr priv;   // kevt_private
+  RemoteAddr priv;  // kevt_private
   RemoteAddr index;
 };
 
 class Placement {
  public:
-  Placement(Tracee& tracee, SessionMemory& memory, CodeArena& arena) : tracee_(tracee), memory_(memory), arena_(arena) {}
+  Placement(Tracee& tracee, SessionMemory& memory, CodeArena& arena)
+      : tracee_(tracee), memory_(memory), arena_(arena) {}
 
   // All need the target stopped.
   Result<void> place_agent();

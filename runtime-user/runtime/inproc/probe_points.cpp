@@ -62,8 +62,8 @@ Result<ProbePoint*> ProbePoints::at(RemoteAddr site) {
   std::vector<std::uint8_t> live(point.plan.original.size());
   if (auto got = tracee_.read(site, live); !got) return std::unexpected(std::move(got.error()));
   if (live != point.plan.original)
-    return std::unexpected(
-        Error(fmt::format("{:#x} cannot be probed: the target's code differs from {}", site.value, (*object)->loaded.path)));
+    return std::unexpected(Error(
+        fmt::format("{:#x} cannot be probed: the target's code differs from {}", site.value, (*object)->loaded.path)));
   std::ranges::copy_n(live.begin(), static_cast<std::ptrdiff_t>(point.live.size()), point.live.begin());
   return &points_.emplace(site, std::move(point)).first->second;
 }

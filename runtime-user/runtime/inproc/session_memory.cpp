@@ -62,7 +62,8 @@ Result<SessionMemory> SessionMemory::create(const SessionOptions& options) {
   std::uint64_t at = memory.rings_at_, file_at = memory.rings_at_;
   for (std::uint32_t cpu = 0; cpu < memory.ring_count_; ++cpu) {
     memory.plan_.push_back({at, file_at, KEVT_RING_HEADER + options.ring_bytes});
-    memory.plan_.push_back({at + KEVT_RING_HEADER + options.ring_bytes, file_at + KEVT_RING_HEADER, options.ring_bytes});
+    memory.plan_.push_back(
+        {at + KEVT_RING_HEADER + options.ring_bytes, file_at + KEVT_RING_HEADER, options.ring_bytes});
     at += KEVT_RING_HEADER + 2 * options.ring_bytes;
     file_at += KEVT_RING_HEADER + options.ring_bytes;
   }
@@ -201,10 +202,9 @@ std::size_t SessionMemory::drain_ring(std::uint32_t cpu, const std::function<voi
   while (at != head) {
     auto* record = reinterpret_cast<kevt_record*>(ring_data(cpu) + (at & mask));
     const std::uint64_t word = load_acquire(record->word);
-    const auto length = static_cast<std::uint32_t>(word) & KEVT_RECORD_LENGTH;
     if (word == 0 || word >> 32 != KEVT_RECORD_TAG(at)) break;
-    const std::uint64_t size = (sizeof(kevt_record) + length + 7) & ~7ull;
-    if (size > head - at) break;
+    const std::uint64_t length = KEVT_RECORD_PAYLOAD(word), size = KEVT_RECORD_ROOM(word);
+    if (size < sizeof(kevt_record) + length || size > head - at) break;
     if (!(word & KEVT_RECORD_DISCARDED)) {
       use({record->tsc, cpu, {reinterpret_cast<const std::uint8_t*>(record + 1), length}});
       ++count;
@@ -227,9 +227,9 @@ std::uint64_t SessionMemory::find_resume(std::uint32_t cpu, std::uint64_t from, 
   const std::uint64_t mask = options_.ring_bytes - 1;
   for (std::uint64_t at = from + 8; at < head; at += 8) {
     const auto* record = reinterpret_cast<const kevt_record*>(ring_data(cpu) + (at & mask));
-    const auto length = static_cast<std::uint32_t>(record->word) & KEVT_RECORD_LENGTH;
-    if (record->word && record->word >> 32 == KEVT_RECORD_TAG(at) && length >= 8 &&
-        at + sizeof(kevt_record) + length <= head)
+    const std::uint64_t room = KEVT_RECORD_ROOM(record->word);
+    if (record->word && record->word >> 32 == KEVT_RECORD_TAG(at) && room >= sizeof(kevt_record) + 8 &&
+        at + room <= head)
       return at;
   }
   return head;

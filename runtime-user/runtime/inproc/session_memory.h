@@ -17,9 +17,9 @@
 namespace kevt::inproc {
 
 struct SessionOptions {
-  std::uint64_t ring_bytes = 4u << 20;  // per CPU; a power of two, at least 64 KiB
-  std::uint32_t rows = 1024;            // counter rows: events times instances
-  std::uint32_t event_bytes = 4u << 20; // room for kevt_event blocks
+  std::uint64_t ring_bytes = 4u << 20;   // per CPU; a power of two, at least 64 KiB
+  std::uint32_t rows = 1024;             // counter rows: events times instances
+  std::uint32_t event_bytes = 4u << 20;  // room for kevt_event blocks
 };
 
 // Map `length` bytes of the memfd from `file_offset` at `at` bytes from the mapping's base.

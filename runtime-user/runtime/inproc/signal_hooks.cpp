@@ -56,8 +56,8 @@ std::vector<SignalCallSite> find_signal_calls(const target::ElfImage& image) {
   return sites;
 }
 
-Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias, Placement& placement,
-                                                 CodeArena& arena, std::vector<TextPatch>& undo) {
+Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias,
+                                                 Placement& placement, CodeArena& arena, std::vector<TextPatch>& undo) {
   std::vector<TextPatch> patches;
   const RemoteAddr handler = placement.agent().base + agent_table().virtual_syscall;
   for (const SignalCallSite& found : find_signal_calls(image)) {

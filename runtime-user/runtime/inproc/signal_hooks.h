@@ -21,7 +21,7 @@ struct SignalCallSite {
 std::vector<SignalCallSite> find_signal_calls(const target::ElfImage& image);
 
 // What to write at the sites of one mapped object, and the hooks' code in the arena. `undo` gets the original bytes.
-Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias, Placement& placement,
-                                                 CodeArena& arena, std::vector<TextPatch>& undo);
+Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias,
+                                                 Placement& placement, CodeArena& arena, std::vector<TextPatch>& undo);
 
 }  // namespace kevt::inproc
