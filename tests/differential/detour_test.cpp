@@ -11,7 +11,7 @@
 
 #include "common/abi/registers.h"
 #include "compiler/ir/text.h"
-#include "runtime-user/runtime/inproc/patcher.h"
+#include "tests/differential/arm_site.h"
 #include "tests/differential/machine_state.h"
 #include "tests/differential/native_batch.h"
 #include "tests/differential/site_code.h"
@@ -29,8 +29,6 @@ constexpr std::size_t kAboveStackPointer = 4096;
 constexpr std::size_t kRedZone = 128;
 constexpr std::uint64_t kDataAt = 4096;  // of TestText
 constexpr std::size_t kDataBytes = 64;
-
-enum class Arming : std::uint8_t { Jump, Breakpoint };
 
 std::uint64_t address_of(void (*function)()) { return reinterpret_cast<std::uint64_t>(function); }
 
@@ -110,8 +108,6 @@ class Detours : public testing::Test {
   void run_round(LocalSession& session, Random& random);
   const NativeEvent& pick_event(Random& random, model::ProbePoint point) const;
   std::vector<Planned> plan(Random& random, const NativeMachine& hit, model::ProbePoint point, std::uint64_t count);
-  void arm(LocalSession& session, const SiteCode& code, Arming arming, const std::vector<Planned>& entries,
-           const std::vector<Planned>& returns);
   MachineState random_state(Random& random, const ArenaMachine& machine);
   Seen run(const MachineState& in, const Memory& before, SiteShape shape);
   Memory random_memory(Random& random) const;
@@ -189,33 +185,8 @@ std::vector<Planned> Detours::plan(Random& random, const NativeMachine& hit, mod
 
 std::vector<inproc::DetourEvent> detour_events(const std::vector<Planned>& planned) {
   std::vector<inproc::DetourEvent> events;
-  for (const Planned& one : planned)
-    events.push_back({.event = one.event->local.address,
-                      .extractor = one.event->local.extractor,
-                      .reads = one.event->register_reads,
-                      .clobbers = one.event->clobbers});
+  for (const Planned& one : planned) events.push_back(one.event->in_detour());
   return events;
-}
-
-void Detours::arm(LocalSession& session, const SiteCode& code, Arming arming, const std::vector<Planned>& entries,
-                  const std::vector<Planned>& returns) {
-  const unsigned displaced = arming == Arming::Jump ? code.jump_displaced : code.trap_displaced;
-  const inproc::DetourSpec spec{.site = site(),
-                                .displaced = std::span(code.bytes).first(displaced),
-                                .entries = detour_events(entries),
-                                .returns = detour_events(returns),
-                                .return_enter = session.return_enter(),
-                                .return_exit = session.return_exit()};
-  auto at = session.arena().allocate(*session.arena().window_near(site()), inproc::max_detour_size(spec));
-  ASSERT_TRUE(at) << at.error().message();
-  auto detour = inproc::build_detour(spec, *at);
-  ASSERT_TRUE(detour) << detour.error().message();
-  ASSERT_LE(detour->code.size(), inproc::max_detour_size(spec));
-  session.arena().write(*at, detour->code);
-  ASSERT_TRUE(session.memory().map_address(site(), *at));
-  const std::vector<std::uint8_t> patch =
-      arming == Arming::Jump ? inproc::jump_bytes(site(), *at) : std::vector<std::uint8_t>{0xcc};
-  std::ranges::copy(patch, text_->at(0));
 }
 
 void Detours::check_state(const Seen& plain, const Seen& probed) {
@@ -248,9 +219,9 @@ void Detours::check_events(LocalSession& session, const std::vector<Planned>& pl
 void Detours::run_round(LocalSession& session, Random& random) {
   const SiteShape shape = one_in(random, 2) ? SiteShape::Fragment : SiteShape::Function;
   const Arming arming = one_in(random, 4) ? Arming::Breakpoint : Arming::Jump;
-  const SiteCode code = random_site(random, shape, site(), text_->address(kDataAt));
-  SCOPED_TRACE(testing::Message() << "site " << hex(code.bytes) << (arming == Arming::Jump ? ", jump" : ", int3"));
-  std::ranges::copy(code.bytes, text_->at(0));
+  const std::vector<std::uint8_t> code = random_site(random, shape, site(), text_->address(kDataAt));
+  SCOPED_TRACE(testing::Message() << "site " << hex(code) << (arming == Arming::Jump ? ", jump" : ", int3"));
+  std::ranges::copy(code, text_->at(0));
 
   NativeMachine entry(random_machine(random, *arena_, 2));
   become(entry);
@@ -266,8 +237,8 @@ void Detours::run_round(LocalSession& session, Random& random) {
   const std::uint64_t entry_count = return_count ? below(random, 3) : 1 + below(random, 2);
   const std::vector<Planned> entries = plan(random, entry, model::ProbePoint::Entry, entry_count);
   const std::vector<Planned> returns = plan(random, leave, model::ProbePoint::Return, return_count);
-  arm(session, code, arming, entries, returns);
-  if (HasFatalFailure()) return;
+  const auto armed = arm_site(session, site(), arming, {detour_events(entries), detour_events(returns)});
+  ASSERT_TRUE(armed) << armed.error().message();
   std::vector<std::vector<kevt_counts>> entries_before, returns_before;
   for (const Planned& one : entries) entries_before.push_back(counts_of(session, *one.event));
   for (const Planned& one : returns) returns_before.push_back(counts_of(session, *one.event));

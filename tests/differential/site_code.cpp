@@ -12,8 +12,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "common/assert.h"
-#include "runtime-user/runtime/inproc/x86/decode.h"
 #include "tests/differential/machine_state.h"
 
 namespace kevt::test {
@@ -25,6 +23,7 @@ using namespace std::string_view_literals;
 // What the last 1 or 4 bytes of an encoding are.
 enum class Tail : std::uint8_t { None, Data32, Exit32, Stub8, Helper32 };
 
+constexpr std::size_t kPadding = 32;
 constexpr int kNoRead = 1 << 20;
 
 struct Encoding {
@@ -96,22 +95,22 @@ class SiteWriter {
  public:
   SiteWriter(Random& random, RemoteAddr at, RemoteAddr data) : random_(random), at_(at), data_(data) {}
 
-  void put(std::string_view raw) { code_.bytes.insert(code_.bytes.end(), raw.begin(), raw.end()); }
+  void put(std::string_view raw) { code_.insert(code_.end(), raw.begin(), raw.end()); }
   void put(const Encoding& encoding);
   void put_any_of(const std::vector<Encoding>& encodings);
   void put_jump(RemoteAddr to);
   void fragment();
   void function();
-  SiteCode finish() &&;
+  std::vector<std::uint8_t> finish() &&;
 
  private:
-  RemoteAddr here() const { return at_ + code_.bytes.size(); }
+  RemoteAddr here() const { return at_ + code_.size(); }
   void set_distance(RemoteAddr to);
   std::size_t random_length() { return 2 + below(random_, 8); }
 
   Random& random_;
   RemoteAddr at_, data_;
-  SiteCode code_;
+  std::vector<std::uint8_t> code_;
   std::vector<std::size_t> to_stub_;  // ends of short branches
   int stack_ = 0;                     // the stack pointer, from what it was at the start
 };
@@ -121,7 +120,7 @@ RemoteAddr address_of(void (*function)()) { return {reinterpret_cast<std::uint64
 // The last 4 bytes lead to `to` from here.
 void SiteWriter::set_distance(RemoteAddr to) {
   const auto distance = static_cast<std::int32_t>(to - here());
-  std::memcpy(code_.bytes.data() + code_.bytes.size() - 4, &distance, 4);
+  std::memcpy(code_.data() + code_.size() - 4, &distance, 4);
 }
 
 // What lay below the red zone of the start may be overwritten at any time: by a detour, too.
@@ -144,7 +143,7 @@ void SiteWriter::put(const Encoding& encoding) {
     case Tail::Exit32:
       return set_distance(address_of(kevt_test_exit_2));
     case Tail::Stub8:
-      return to_stub_.push_back(code_.bytes.size());
+      return to_stub_.push_back(code_.size());
     case Tail::Helper32:
       return set_distance(address_of(kevt_test_helper));
   }
@@ -158,7 +157,7 @@ void SiteWriter::put_jump(RemoteAddr to) {
 void SiteWriter::fragment() {
   for (std::size_t left = random_length(); left > 0; --left) put_any_of(one_in(random_, 3) ? kFragmentOnly : kPlain);
   put_jump(address_of(kevt_test_exit_0));
-  for (const std::size_t end : to_stub_) code_.bytes[end - 1] = static_cast<std::uint8_t>(code_.bytes.size() - end);
+  for (const std::size_t end : to_stub_) code_[end - 1] = static_cast<std::uint8_t>(code_.size() - end);
   put_jump(address_of(kevt_test_exit_1));
 }
 
@@ -172,23 +171,15 @@ void SiteWriter::function() {
   put("\xc3"sv);                 // ret
 }
 
-SiteCode SiteWriter::finish() && {
-  for (int i = 0; i < 8; ++i) put("\xcc"sv);
-  const std::span<const std::uint8_t> code(code_.bytes);
-  for (unsigned at = 0; at < 5;) {
-    const auto instruction = x86::decode(code.subspan(at));
-    KEVT_ASSERT(instruction);
-    at += instruction->length;
-    if (code_.trap_displaced == 0) code_.trap_displaced = at;
-    code_.jump_displaced = at;
-    if (instruction->flow == x86::Flow::Return || instruction->flow == x86::Flow::Jump) break;  // padding follows
-  }
+// Padding that a jump at the start may overwrite.
+std::vector<std::uint8_t> SiteWriter::finish() && {
+  code_.insert(code_.end(), kPadding, 0xcc);
   return std::move(code_);
 }
 
 }  // namespace
 
-SiteCode random_site(Random& random, SiteShape shape, RemoteAddr at, RemoteAddr data) {
+std::vector<std::uint8_t> random_site(Random& random, SiteShape shape, RemoteAddr at, RemoteAddr data) {
   SiteWriter writer(random, at, data);
   if (one_in(random, 4)) writer.put("\xf3\x0f\x1e\xfa"sv);  // endbr64
   switch (shape) {

@@ -15,15 +15,9 @@ enum class SiteShape : std::uint8_t {
   Function,  // entered with a return address on the stack: leaves by ret
 };
 
-struct SiteCode {
-  std::vector<std::uint8_t> bytes;
-  unsigned jump_displaced = 0;  // bytes of whole instructions that a 5-byte jump displaces
-  unsigned trap_displaced = 0;  // those that int3 displaces: the first instruction
-};
-
 // `at` is where the code will stand; 64 bytes at `data` may be read and written. Code ends with enough padding for a
 // jump at its start.
-SiteCode random_site(Random& random, SiteShape shape, RemoteAddr at, RemoteAddr data);
+std::vector<std::uint8_t> random_site(Random& random, SiteShape shape, RemoteAddr at, RemoteAddr data);
 
 // "55 48 89 e5 …"
 std::string hex(const std::vector<std::uint8_t>& bytes);

@@ -1,0 +1,251 @@
+// What happens around hits: return instances, nested and stale hits, forked children, the program's own signals.
+#include <gtest/gtest.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tests/differential/probed_text.h"
+
+namespace kevt::test {
+namespace {
+
+// di at 16
+constexpr const char* kEntry = "program entry fixed 24\nv0 = reg di\nstore int8 v0 @16\nsink 0\n";
+// The same for two instances.
+constexpr const char* kTwoSinks = "program entry fixed 24\nv0 = reg di\nstore int8 v0 @16\nsink 0\nsink 1\n";
+// __probe_ret_ip at 16, ax at 24
+constexpr const char* kReturn = "program return fixed 32\nv0 = reg ax\nstore int8 v0 @24\nsink 0\n";
+
+class AgentHits : public testing::TestWithParam<Arming> {
+ protected:
+  void SetUp() override {
+    auto text = ProbedText::create({.ring_bytes = 1u << 20, .rows = 64, .event_bytes = 65536});
+    ASSERT_TRUE(text) << text.error().message();
+    text_ = std::move(*text);
+  }
+  void install(const std::vector<std::string>& programs) {
+    auto events = text_->install(programs);
+    ASSERT_TRUE(events) << events.error().message();
+    events_ = std::move(*events);
+  }
+  // Indices of events_.
+  void arm(RemoteAddr site, const std::vector<std::size_t>& entries, const std::vector<std::size_t>& returns) {
+    SiteEvents events;
+    for (const std::size_t i : entries) events.entries.push_back(events_[i].in_detour());
+    for (const std::size_t i : returns) events.returns.push_back(events_[i].in_detour());
+    const auto armed = arm_site(text_->session(), site, GetParam(), std::move(events));
+    ASSERT_TRUE(armed) << armed.error().message();
+  }
+  kevt_counts counts(std::size_t event, std::uint32_t sink = 0) {
+    return text_->session().counts(events_[event].local, sink);
+  }
+  kevt_thread* own_thread() {
+    std::uint64_t thread_pointer = 0;
+    asm("movq %%fs:0, %0" : "=r"(thread_pointer));
+    for (kevt_thread& thread : text_->session().priv().threads)
+      if (thread.thread_pointer == thread_pointer) return &thread;
+    return nullptr;
+  }
+
+  std::unique_ptr<ProbedText> text_;
+  std::vector<NativeEvent> events_;
+};
+
+TEST_P(AgentHits, SeveralEventsOnOnePoint) {
+  install({kEntry, kTwoSinks, kReturn, kReturn});
+  arm(text_->twice(), {0, 1}, {2, 3});
+  EXPECT_EQ(ProbedText::call(text_->twice(), 21), 42u);
+  const auto records = drain_all(text_->session());
+  ASSERT_EQ(records.size(), 5u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(number_at(records[i], 16, 8), 21u);
+  for (std::size_t i = 3; i < 5; ++i) {
+    EXPECT_EQ(number_at(records[i], 24, 8), 42u);
+    EXPECT_EQ(number_at(records[i], 16, 8), number_at(records[3], 16, 8));
+    EXPECT_FALSE(number_at(records[i], 16, 8) >= text_->session().memory().shared().windows[0][0] &&
+                 number_at(records[i], 16, 8) < text_->session().memory().shared().windows[0][1])
+        << "the detour's address is not the program's";
+  }
+  EXPECT_EQ(number_at(records[3], 0, 2), 4u) << "the inner one returns first";
+  for (std::size_t i = 0; i < events_.size(); ++i) EXPECT_EQ(counts(i).recorded, 1u);
+}
+
+TEST_P(AgentHits, RecursionDeeperThanMaxactiveIsMissed) {
+  install({kReturn});
+  events_[0].local.block->maxactive = 3;
+  arm(text_->sum(), {}, {0});
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    EXPECT_EQ(ProbedText::call(text_->sum(), 9), 45u);
+    EXPECT_EQ(counts(0).recorded, 3 * round);
+    EXPECT_EQ(counts(0).missed, 7 * round);
+    EXPECT_TRUE(adds_up(counts(0)));
+  }
+  const auto records = drain_all(text_->session());
+  ASSERT_EQ(records.size(), 9u);
+  EXPECT_EQ(number_at(records[0], 24, 8), 28u) << "1 + … + 7, the innermost of the first three";
+  EXPECT_EQ(number_at(records[2], 24, 8), 45u);
+}
+
+TEST_P(AgentHits, RecursionDeeperThanAThreadsInstances) {
+  install({kReturn});
+  arm(text_->sum(), {}, {0});
+  for (std::uint64_t round = 1; round <= 2; ++round) {
+    EXPECT_EQ(ProbedText::call(text_->sum(), 299), 44850u);
+    EXPECT_EQ(counts(0).recorded, KEVT_RETURN_DEPTH * round);
+    EXPECT_EQ(counts(0).missed, (300 - KEVT_RETURN_DEPTH) * round);
+  }
+}
+
+TEST_P(AgentHits, ATailCallReturnsToTheSameProgramAddress) {
+  install({kReturn, kReturn});
+  arm(text_->twice(), {}, {0});
+  arm(text_->tail(), {}, {1});
+  EXPECT_EQ(ProbedText::call(text_->tail(), 20), 42u);
+  const auto records = drain_all(text_->session());
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(number_at(records[0], 0, 2), 1u);
+  EXPECT_EQ(number_at(records[1], 0, 2), 2u);
+  EXPECT_EQ(number_at(records[0], 16, 8), number_at(records[1], 16, 8));
+}
+
+jmp_buf out_of_call;
+void jump_out() { longjmp(out_of_call, 1); }
+
+TEST_P(AgentHits, LongjmpOutOfProbedFunctionsLeavesRoom) {
+  install({kReturn});
+  events_[0].local.block->maxactive = 2;
+  arm(text_->caller(), {}, {0});
+  static int jumps;
+  for (jumps = 0; jumps < 3 * KEVT_RETURN_DEPTH; ++jumps)
+    if (setjmp(out_of_call) == 0) ProbedText::call(text_->caller(), reinterpret_cast<std::uint64_t>(&jump_out));
+  EXPECT_LE(own_thread()->depth, 2u);
+  ProbedText::call(text_->caller(), reinterpret_cast<std::uint64_t>(+[] {}));
+  EXPECT_EQ(counts(0).recorded, 1u);
+  EXPECT_TRUE(adds_up(counts(0)));
+}
+
+TEST_P(AgentHits, AHitInsideAHitIsMissed) {
+  install({kTwoSinks, kReturn});
+  arm(text_->twice(), {0}, {1});
+  ProbedText::call(text_->twice(), 1);
+  const std::uint64_t frame[2] = {text_->session().return_enter().value, 0};  // a detour's call, interrupted
+  own_thread()->guard = reinterpret_cast<std::uint64_t>(&frame[1]);
+  EXPECT_EQ(ProbedText::call(text_->twice(), 2), 4u);
+  own_thread()->guard = 0;
+  ProbedText::call(text_->twice(), 3);
+  for (std::uint32_t sink = 0; sink < 2; ++sink) {
+    EXPECT_EQ(counts(0, sink).missed, 1u);
+    EXPECT_EQ(counts(0, sink).recorded, 2u);
+    EXPECT_TRUE(adds_up(counts(0, sink)));
+  }
+  EXPECT_EQ(counts(1).missed, 1u);
+  EXPECT_EQ(counts(1).recorded, 2u);
+}
+
+// The hit's own counters, of the thread's shard.
+kevt_counts* row_of(const kevt_thread& thread, const NativeEvent& event) {
+  return reinterpret_cast<kevt_counts*>(thread.counts + event.local.block->row_offset);
+}
+
+TEST_P(AgentHits, AnAbandonedHitIsLostInEverySink) {
+  install({kTwoSinks});
+  arm(text_->twice(), {0}, {});
+  ProbedText::call(text_->twice(), 1);
+  kevt_thread* thread = own_thread();
+  row_of(*thread, events_[0])[0].hits++;  // a hit was begun …
+  row_of(*thread, events_[0])[1].hits++;
+  const std::uint64_t frame[2] = {0, 0};  // … whose frame has been overwritten since, above this one
+  thread->guard = reinterpret_cast<std::uint64_t>(&frame[1]);
+  thread->guard_event = events_[0].local.address.value;
+  ProbedText::call(text_->twice(), 2);
+  EXPECT_EQ(thread->guard, 0u);
+  for (std::uint32_t sink = 0; sink < 2; ++sink) {
+    EXPECT_EQ(counts(0, sink).recorded, 2u);
+    EXPECT_EQ(counts(0, sink).lost, 1u) << "sink " << sink;
+    EXPECT_TRUE(adds_up(counts(0, sink)));
+  }
+}
+
+TEST_P(AgentHits, AForkedChildHasItsOwnTid) {
+  install({kEntry, kReturn});
+  arm(text_->twice(), {0}, {1});
+  ProbedText::call(text_->twice(), 1);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < 10; ++i) ProbedText::call(text_->twice(), 2);
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  ProbedText::call(text_->twice(), 3);
+  std::size_t of_child = 0;
+  for (const auto& record : drain_all(text_->session())) {
+    const auto tid = static_cast<pid_t>(number_at(record, 4, 4));
+    EXPECT_TRUE(tid == child || tid == gettid()) << tid;
+    of_child += tid == child ? 1 : 0;
+  }
+  EXPECT_EQ(of_child, 20u);
+  EXPECT_EQ(counts(0).recorded, 12u);
+  EXPECT_EQ(counts(1).recorded, 12u);
+  EXPECT_TRUE(adds_up(counts(0)));
+}
+
+pid_t forked = 0;
+void fork_here() { forked = fork(); }
+
+// Both processes come back through the detour.
+TEST_P(AgentHits, ForkInsideAReturnProbedFunction) {
+  install({kReturn});
+  arm(text_->caller(), {}, {0});
+  ProbedText::call(text_->caller(), reinterpret_cast<std::uint64_t>(&fork_here));
+  if (forked == 0) _exit(7);
+  int status = -1;
+  waitpid(forked, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  std::vector<pid_t> tids;
+  for (const auto& record : drain_all(text_->session())) tids.push_back(static_cast<pid_t>(number_at(record, 4, 4)));
+  std::ranges::sort(tids);
+  std::vector<pid_t> expected = {gettid(), forked};
+  std::ranges::sort(expected);
+  EXPECT_EQ(tids, expected);
+}
+
+sigjmp_buf out_of_handler;
+void on_segv(int) { siglongjmp(out_of_handler, 1); }
+
+TEST(AgentSignals, TheProgramsOwnHandlerStillGetsItsFaults) {
+  struct sigaction action = {}, before = {}, after = {};
+  action.sa_handler = on_segv;
+  action.sa_flags = SA_NODEFER;
+  sigaction(SIGSEGV, &action, &before);
+  {
+    auto text = ProbedText::create({.ring_bytes = 65536, .rows = 16, .event_bytes = 65536});
+    ASSERT_TRUE(text) << text.error().message();
+    void* hole = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static int caught;
+    caught = 0;
+    static int round;
+    for (round = 0; round < 3; ++round) {
+      if (sigsetjmp(out_of_handler, 0) == 0) {
+        if (round == 0) raise(SIGSEGV);
+        *static_cast<volatile char*>(hole) = 1;
+      } else {
+        ++caught;
+      }
+    }
+    EXPECT_EQ(caught, 3);
+    munmap(hole, 4096);
+  }
+  sigaction(SIGSEGV, &before, &after);
+  EXPECT_EQ(after.sa_handler, on_segv) << "given back when the session ended";
+}
+
+INSTANTIATE_TEST_SUITE_P(Armed, AgentHits, testing::Values(Arming::Jump, Arming::Breakpoint),
+                         [](const auto& armed) { return armed.param == Arming::Jump ? "Jump" : "Breakpoint"; });
+
+}  // namespace
+}  // namespace kevt::test

@@ -1,0 +1,194 @@
+// Hits that are interrupted: signal handlers that hit the same event, that jump out of it for good, and threads that
+// share rings which are too small. Each storm ends after a second at the latest.
+#include <gtest/gtest.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "tests/differential/probed_text.h"
+
+namespace kevt::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// di at 16, si at 24, a long string at 32: something to be interrupted in.
+constexpr const char* kLongHit =
+    "program entry fixed 36\nv0 = reg di\nv1 = reg si\nv2 = reg dx\nv3 = string v2+0\nstore int8 v0 @16\n"
+    "store int8 v1 @24\nstore string v3 @32\nsink 0\nsink 1\n";
+constexpr std::size_t kStringBytes = 1500;
+
+std::uint64_t mixed(std::uint64_t x) { return (x ^ x >> 29) * 0xbf58476d1ce4e5b9ull; }
+
+// twice(x, mixed(x), a string whose letters x decides)
+struct ProbedCall {
+  std::uint64_t (*function)(std::uint64_t, std::uint64_t, const char*);
+  void operator()(std::uint64_t x, const char* text) const { function(x, mixed(x), text); }
+};
+
+bool is_whole(const std::vector<std::uint8_t>& record, std::size_t text_bytes) {
+  if (record.size() != 36 + text_bytes) return false;
+  if (number_at(record, 24, 8) != mixed(number_at(record, 16, 8))) return false;
+  const std::uint64_t letter = 'a' + number_at(record, 16, 8) % 26;
+  for (std::size_t i = 36; i + 1 < record.size(); ++i)
+    if (record[i] != letter) return false;
+  return record.back() == 0;
+}
+
+std::vector<std::string> alphabet() {
+  std::vector<std::string> texts;
+  for (char c = 'a'; c <= 'z'; ++c) texts.emplace_back(kStringBytes, c);
+  return texts;
+}
+
+class Storm : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto text = ProbedText::create({.ring_bytes = 65536, .rows = 64, .event_bytes = 65536});
+    ASSERT_TRUE(text) << text.error().message();
+    text_ = std::move(*text);
+    auto events = text_->install({kLongHit});
+    ASSERT_TRUE(events) << events.error().message();
+    event_ = std::move((*events)[0]);
+    const auto armed = arm_site(text_->session(), text_->twice(), Arming::Jump, {{event_.in_detour()}, {}});
+    ASSERT_TRUE(armed) << armed.error().message();
+    call_.function = reinterpret_cast<decltype(call_.function)>(text_->twice().value);
+  }
+  kevt_counts counts(std::uint32_t sink) { return text_->session().counts(event_.local, sink); }
+  void drain_and_check() {
+    for (const auto& record : drain_all(text_->session())) {
+      ++drained_;
+      if (!is_whole(record, kStringBytes + 1)) ++torn_;
+    }
+  }
+  void expect_identity() {
+    for (std::uint32_t sink = 0; sink < 2; ++sink) {
+      const kevt_counts c = counts(sink);
+      EXPECT_TRUE(adds_up(c)) << "sink " << sink << ": hits " << c.hits << " recorded " << c.recorded << " lost "
+                              << c.lost << " missed " << c.missed;
+    }
+  }
+  std::uint64_t recorded() { return counts(0).recorded + counts(1).recorded; }
+
+  std::unique_ptr<ProbedText> text_;
+  NativeEvent event_;
+  ProbedCall call_{};
+  const std::vector<std::string> texts_ = alphabet();
+  std::uint64_t drained_ = 0, torn_ = 0;
+};
+
+// What the handler does; plain globals, as handlers have no arguments.
+const ProbedCall* handler_call = nullptr;
+const char* handler_text = nullptr;
+volatile sig_atomic_t may_jump = 0;
+volatile sig_atomic_t alarms = 0;
+sigjmp_buf out_of_hit;
+
+void hit_again(int) {
+  alarms = alarms + 1;
+  (*handler_call)(25, handler_text);
+}
+void jump_away(int) {
+  alarms = alarms + 1;
+  if (may_jump) siglongjmp(out_of_hit, 1);
+}
+
+class AlarmStorm {
+ public:
+  explicit AlarmStorm(void (*handler)(int)) {
+    alarms = 0;
+    struct sigaction action = {};
+    action.sa_handler = handler;
+    action.sa_flags = SA_NODEFER | SA_RESTART;
+    sigaction(SIGALRM, &action, &before_);
+    set_interval(20);
+  }
+  AlarmStorm(const AlarmStorm&) = delete;
+  AlarmStorm& operator=(const AlarmStorm&) = delete;
+  ~AlarmStorm() {
+    set_interval(0);
+    sigaction(SIGALRM, &before_, nullptr);
+  }
+
+ private:
+  static void set_interval(suseconds_t us) {
+    const itimerval timer = {{0, us}, {0, us}};
+    setitimer(ITIMER_REAL, &timer, nullptr);
+  }
+  struct sigaction before_ = {};
+};
+
+TEST_F(Storm, HitsFromAHandlerInsideAHitAreMissed) {
+  handler_call = &call_;
+  handler_text = texts_[25].c_str();
+  {
+    const AlarmStorm storm(hit_again);
+    const auto end = Clock::now() + std::chrono::seconds(1);
+    for (std::uint64_t x = 0; Clock::now() < end && counts(0).missed < 2000; ++x) {
+      call_(x, texts_[x % 26].c_str());
+      if (x % 8 == 0) drain_and_check();
+    }
+  }
+  drain_and_check();
+  EXPECT_GT(counts(0).missed, 0u);
+  EXPECT_EQ(torn_, 0u);
+  EXPECT_EQ(drained_, recorded());
+  expect_identity();
+}
+
+// A hit that was jumped out of is lost, or was already recorded; its reservation does not block the ring.
+TEST_F(Storm, HitsThatAHandlerJumpsOutOfAreSettled) {
+  static std::uint64_t x;  // a local would not survive the jump
+  {
+    const AlarmStorm storm(jump_away);
+    const auto end = Clock::now() + std::chrono::seconds(1);
+    while (Clock::now() < end) {
+      if (sigsetjmp(out_of_hit, 0) == 0) {
+        may_jump = 1;
+        for (int i = 0; i < 8; ++i, ++x) call_(x, texts_[x % 26].c_str());
+      }
+      may_jump = 0;
+      drain_and_check();
+    }
+  }
+  call_(x, texts_[x % 26].c_str());  // settles the last one
+  drain_and_check();
+  RecordProperty("alarms", alarms);
+  const std::uint64_t lost = counts(0).lost + counts(1).lost;
+  EXPECT_GT(lost, 0u);
+  EXPECT_EQ(torn_, 0u);
+  EXPECT_GE(drained_, recorded());
+  EXPECT_LE(drained_, recorded() + lost);
+  EXPECT_FALSE(text_->session().memory().has_records()) << "the reader is stuck at a reservation nobody will commit";
+  expect_identity();
+}
+
+TEST_F(Storm, ThreadsThatShareSmallRings) {
+  constexpr int kThreads = 8;
+  constexpr std::uint64_t kHits = 20000;
+  std::atomic<int> running = kThreads;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      for (std::uint64_t i = 0; i < kHits; ++i) {
+        const std::uint64_t x = static_cast<std::uint64_t>(t) * kHits + i;
+        call_(x, texts_[x % 26].c_str());
+      }
+      --running;
+    });
+  while (running > 0) drain_and_check();
+  for (std::thread& thread : threads) thread.join();
+  drain_and_check();
+  EXPECT_EQ(torn_, 0u);
+  EXPECT_EQ(drained_, recorded());
+  EXPECT_GT(counts(0).lost, 0u);
+  for (std::uint32_t sink = 0; sink < 2; ++sink) EXPECT_EQ(counts(sink).hits, kThreads * kHits);
+  expect_identity();
+}
+
+}  // namespace
+}  // namespace kevt::test
