@@ -109,6 +109,9 @@ Result<Filters> collect_filters(const std::vector<std::string>& words) {
     if (second != std::string::npos && second > 0) colon += 1 + second;
     const std::size_t begin = word.find_first_not_of(" \t", colon + 1);
     const std::size_t name = word.find_first_not_of(" \t");
+    for (const engine::EventFilter& other : out.filters)
+      if (other.event == word.substr(name, colon - name))
+        return std::unexpected(Error("event `" + other.event + "` has two filters; join them with `&&`"));
     out.filters.push_back(
         {word.substr(name, colon - name), begin == std::string::npos ? std::string() : word.substr(begin)});
     out.sources.push_back({out.filters.back().text, fmt::format("<filter {}>", i + 1), 1});
