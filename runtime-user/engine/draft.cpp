@@ -103,4 +103,12 @@ void Draft::check(std::span<const std::string> definitions, std::span<const Even
   }
 }
 
+std::vector<const model::Definition*> Draft::file_probes() const {
+  std::vector<const model::Definition*> probes;
+  for (const target::CatalogEntry& entry : catalog_)
+    for (const model::Definition& sibling : entry.siblings)
+      if (sibling.kind == model::EventKind::Uprobe) probes.push_back(&sibling);
+  return probes;
+}
+
 }  // namespace kevt::engine

@@ -50,6 +50,7 @@ class Draft final : public target::EventCatalog {
   std::deque<target::CatalogEntry> take_catalog() { return std::move(catalog_); }
 
   const target::CatalogEntry* find(std::string_view group, std::string_view event) const override;
+  std::vector<const model::Definition*> file_probes() const override;
 
  private:
   void add(std::size_t index, pipeline::CheckedEvent event);

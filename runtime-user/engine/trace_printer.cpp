@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "compiler/layout/layout.h"
+#include "runtime-user/engine/symbol_text.h"
 
 namespace kevt::engine {
 
@@ -26,7 +27,12 @@ void TracePrinter::print(const runtime::Record& record, std::string& out) const 
   context.flags = record.bytes[2];
   context.preempt_count = record.bytes[3];
   out += layout::line_prefix(context);
-  out += layout::event_text(event->definition, event->layout, record.bytes, symbols_);
+  if (has_symbol_text(event->layout)) {
+    const auto complete = expand_symbol_texts(event->layout, record.bytes, symbols_);
+    out += layout::event_text(event->definition, event->layout, complete, symbols_);
+  } else {
+    out += layout::event_text(event->definition, event->layout, record.bytes, symbols_);
+  }
   out += '\n';
 }
 

@@ -23,25 +23,6 @@ using runtime::ProbeHandle;
 
 namespace {
 
-// Holds the target for one batch of changes; lets it go only if it was running before.
-class Hold {
- public:
-  static Result<Hold> take(Tracee& tracee) {
-    const bool was_stopped = tracee.is_stopped();
-    if (auto stopped = tracee.stop(); !stopped) return std::unexpected(std::move(stopped.error()));
-    return Hold(tracee, was_stopped);
-  }
-  Hold(Hold&& other) noexcept : tracee_(std::exchange(other.tracee_, nullptr)), was_stopped_(other.was_stopped_) {}
-  ~Hold() {
-    if (tracee_ && !was_stopped_) tracee_->release();
-  }
-
- private:
-  Hold(Tracee& tracee, bool was_stopped) : tracee_(&tracee), was_stopped_(was_stopped) {}
-  Tracee* tracee_;
-  bool was_stopped_;
-};
-
 std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
   std::uint32_t value = 0;
   if (at + 4 <= record.size()) std::memcpy(&value, record.data() + at, 4);
@@ -57,6 +38,35 @@ std::string why_no_return_probe(const model::CompiledEvent& event, const ProbePo
 }
 
 }  // namespace
+
+// Holds the target for one batch of changes; lets it go only if it was running before.
+class InprocRuntime::Hold {
+ public:
+  Hold(Tracee& tracee, bool was_stopped) : tracee_(&tracee), was_stopped_(was_stopped) {}
+  Hold(Hold&& other) noexcept : tracee_(std::exchange(other.tracee_, nullptr)), was_stopped_(other.was_stopped_) {}
+  ~Hold() {
+    if (tracee_ && !was_stopped_) tracee_->release();
+  }
+
+ private:
+  Tracee* tracee_;
+  bool was_stopped_;
+};
+
+// After exec the process is another program: nothing of ours is there, and nothing of it may be touched.
+Result<InprocRuntime::Hold> InprocRuntime::hold() {
+  const bool was_stopped = tracee_.is_stopped();
+  if (auto stopped = tracee_.stop(); !stopped) return std::unexpected(std::move(stopped.error()));
+  Hold held(tracee_, was_stopped);
+  if (!memory_.target().value) return held;
+  std::uint64_t self = 0;
+  const RemoteAddr at = memory_.target() + offsetof(kevt_shared, self);
+  auto got = tracee_.read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self});
+  if (!got || self != memory_.target().value) replaced_ = true;
+  if (replaced_)
+    return std::unexpected(Error("the process has been replaced by another program (exec): its probes are gone"));
+  return held;
+}
 
 InprocRuntime::InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena arena)
     : tracee_(std::move(tracee)),
@@ -138,8 +148,8 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
 
 Result<std::vector<ProbeHandle>> InprocRuntime::install(const model::CompiledBatch& batch,
                                                         std::span<const std::uint32_t> ids) {
-  auto hold = Hold::take(tracee_);
-  if (!hold) return std::unexpected(std::move(hold.error()));
+  auto held = hold();
+  if (!held) return std::unexpected(std::move(held.error()));
   for (const model::CompiledEvent& event : batch.events) {
     auto point = points_.at(RemoteAddr{event.place_address});
     if (!point)
@@ -212,8 +222,8 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
 }
 
 Result<void> InprocRuntime::rearm(std::span<const ProbeHandle> probes) {
-  auto hold = Hold::take(tracee_);
-  if (!hold) return std::unexpected(std::move(hold.error()));
+  auto held = hold();
+  if (!held) return std::unexpected(std::move(held.error()));
   std::set<RemoteAddr> sites;
   for (ProbeHandle probe : probes) sites.insert(installed_[probe].place);
   std::vector<TextPatch> patches;
@@ -256,8 +266,9 @@ Result<void> InprocRuntime::detach() {
   std::vector<ProbeHandle> all;
   for (std::size_t i = 0; i < installed_.size(); ++i)
     if (installed_[i].armed) all.push_back(static_cast<ProbeHandle>(i));
-  auto hold = Hold::take(tracee_);
-  if (!hold) return std::unexpected(std::move(hold.error()));
+  auto held = hold();
+  if (replaced_) return {};  // nothing of ours is left to take away
+  if (!held) return std::unexpected(std::move(held.error()));
   if (auto disarmed = disarm(all); !disarmed) return disarmed;
   if (auto undone = apply_patches(tracee_, hook_undo_); !undone) return undone;
   hook_undo_.clear();

@@ -75,7 +75,10 @@ class InprocRuntime final : public runtime::ProbeRuntime {
     std::vector<std::uint8_t> bytes;
   };
 
+  class Hold;
+
   InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena arena);
+  Result<Hold> hold();
   Result<void> prepare();
   Result<void> hook_signals();
   Result<Installed> install_one(const model::CompiledEvent& event, std::size_t image, std::uint32_t id);
@@ -99,6 +102,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   std::unordered_map<std::uint32_t, std::string> comms_;
   std::vector<std::uint64_t> owner_generations_;
   bool settled_ = false;
+  bool replaced_ = false;  // by exec
 };
 
 }  // namespace kevt::inproc

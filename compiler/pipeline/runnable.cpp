@@ -1,0 +1,68 @@
+// What stands between a right definition and a running probe: a form somebody runs, a place that is
+// there now, addresses that can be found. The kernel lets a probe wait; no runtime does yet.
+#include "compiler/pipeline/runnable.h"
+
+#include <variant>
+
+#include "compiler/lower/lower.h"
+
+namespace kevt::pipeline {
+
+// Forms that are right but that no runtime runs yet. They are refused here, never silently accepted.
+bool can_run(const model::Definition& definition, diag::Sink& sink) {
+  if (lower::lowerable(definition)) return true;
+  sink.report({.kind = diag::Kind::NotSupportedByRuntime,
+               .location = diag::Location::Kevtrace,
+               .command = definition.command,
+               .column = 0,
+               .errno_value = 95 /* EOPNOTSUPP */,
+               .detail = "only `p` and `r` probes run so far",
+               .notes = {},
+               .fixits = {}});
+  return false;
+}
+
+// The kernel lets a probe wait for its module or file; no runtime does yet, so its place must be there now.
+bool is_there(const sema::CheckedDefinition& checked, const target::TargetEnv& env, diag::Sink& sink) {
+  const model::Definition& definition = checked.definition;
+  const auto refuse = [&](diag::Kind kind, std::string detail) {
+    sink.report({.kind = kind,
+                 .location = diag::Location::Kevtrace,
+                 .command = definition.command,
+                 .column = definition.place_span.begin,
+                 .errno_value = 2 /* ENOENT */,
+                 .detail = std::move(detail),
+                 .notes = {},
+                 .fixits = {}});
+    return false;
+  };
+  if (const auto* symbol = std::get_if<model::SymbolPlace>(&definition.place); symbol && checked.waits) {
+    const auto found = env.find_function(symbol->module, symbol->symbol);
+    if (found || found.error().failure == target::LookupFailure::NotChecked) return true;
+    return refuse(diag::Kind::ModuleMissing, "`" + symbol->module.value_or("") + "`");
+  }
+  const auto* file = std::get_if<model::FilePlace>(&definition.place);
+  if (!file) return true;
+  const auto address = env.find_file_offset(file->path, file->offset);
+  if (address || address.error().failure == target::LookupFailure::NotChecked) return true;
+  return refuse(diag::Kind::OffsetNotMapped, "the program has no code of `" + file->path + "` there");
+}
+
+// Addresses that the code reads from its data block: known now, not when it was compiled.
+Result<void> resolve_slots(model::CompiledEvent& event, const target::TargetEnv& env) {
+  for (model::SlotSource& slot : event.slots) {
+    const bool is_symbol = slot.kind == model::SlotKind::SymbolAddress;
+    if (is_symbol) {
+      auto symbol = env.find_data(slot.name);
+      if (!symbol) return std::unexpected(Error("data symbol `" + slot.name + "` is not found"));
+      slot.address = symbol->address + static_cast<std::uint64_t>(slot.addend);
+    } else {
+      auto address = env.find_file_offset(slot.name, static_cast<std::uint64_t>(slot.addend));
+      if (!address) return std::unexpected(Error("the file offset is not mapped: " + slot.name));
+      slot.address = *address;
+    }
+  }
+  return {};
+}
+
+}  // namespace kevt::pipeline

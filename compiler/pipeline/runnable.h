@@ -1,0 +1,19 @@
+// Rules about running, after the definition itself was found right.
+#pragma once
+
+#include "common/error.h"
+#include "compiler/diag/diagnostic.h"
+#include "compiler/model/compiled_event.h"
+#include "compiler/sema/sema.h"
+#include "compiler/target/target_env.h"
+
+namespace kevt::pipeline {
+
+// Whether a runtime runs this form; reports NotSupportedByRuntime otherwise.
+bool can_run(const model::Definition& definition, diag::Sink& sink);
+// Whether the probed place is in the target now (or the target knows no places); reports otherwise.
+bool is_there(const sema::CheckedDefinition& checked, const target::TargetEnv& env, diag::Sink& sink);
+// Fills SlotSource::address: what the code reads from its data block, known now and not when it was compiled.
+Result<void> resolve_slots(model::CompiledEvent& event, const target::TargetEnv& env);
+
+}  // namespace kevt::pipeline
