@@ -13,6 +13,7 @@
 #include "compiler/codegen/event_emitter.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "common/assert.h"
 
@@ -99,6 +100,7 @@ void EventEmitter::plan_memos() {
   for (const ir::Sink& sink : program_.sinks)
     if (sink.condition) texts_of(program_, *sink.condition, compared);
   std::uint32_t scratch = 0;
+  std::optional<std::uint32_t> name_scratch;  // all values that are the thread's name share one place
   for (ir::ValueId id = 0; id < program_.values.size(); ++id) {
     const ir::Value& value = program_.values[id];
     if (!is_memoized(value.op)) continue;
@@ -108,9 +110,11 @@ void EventEmitter::plan_memos() {
     const bool is_text = ir::result_type(value.op) == ir::ResultType::Text;
     memo.value = local(is_text ? b_.getInt32Ty() : b_.getInt64Ty(), "value");
     if (!is_text) memo.ok = local(b_.getInt1Ty(), "ok");
-    const bool kept =
-        value.op == Op::Comm || (value.op == Op::String && (compared.contains(id) || program_.sinks.size() > 1));
-    if (kept) {
+    if (value.op == Op::Comm) {
+      if (!name_scratch) name_scratch = scratch++;
+      memo.in_scratch = true;
+      memo.scratch = *name_scratch;
+    } else if (value.op == Op::String && (compared.contains(id) || program_.sinks.size() > 1)) {
       memo.in_scratch = true;
       memo.scratch = scratch++;
     }

@@ -72,10 +72,14 @@ Result<llvm::SmallVector<char, 0>> emit_object(llvm::Module& module, llvm::Targe
   return object;
 }
 
+// At most; the thread's name is there once, however many values it has.
 std::uint32_t texts_in_scratch(const ir::Program& program) {
-  std::uint32_t count = 0;
-  for (const ir::Value& value : program.values) count += value.op == ir::Op::String || value.op == ir::Op::Comm;
-  return count;
+  std::uint32_t strings = 0, names = 0;
+  for (const ir::Value& value : program.values) {
+    strings += value.op == ir::Op::String ? 1 : 0;
+    if (value.op == ir::Op::Comm) names = 1;
+  }
+  return strings + names;
 }
 
 bool matches_symbol_text(const ir::Program& program, const ir::Condition& c) {
