@@ -39,7 +39,10 @@ struct kevt_thread;
 
 #define KEVT_HASH_MULTIPLIER 0x9E3779B97F4A7C15ull
 
-/* attempts `hits` == recorded + filtered + lost + missed, once no hit is under way. */
+/*
+ * In a shard: `hits` == recorded + filtered + lost once no hit is under way; a missed attempt is counted in `missed`
+ * alone, so that a signal never sees half of it.  Attempts are hits + missed: in sums over shards `hits` is those.
+ */
 typedef struct kevt_counts {
   uint64_t hits, recorded, filtered, lost, missed;
   uint64_t faults; /* numbers that could not be read, stored as 0 */

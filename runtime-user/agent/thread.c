@@ -103,13 +103,10 @@ void kevt_count_missed(kevt_thread* thread, kevt_event* event) {
   kevt_shared* shared = kevt_state();
   kevt_counts* row = (kevt_counts*)((thread ? thread->counts : shared->counts) + event->row_offset);
   for (uint32_t i = 0; i < event->sink_count; i++, row++) {
-    if (thread) {
-      kevt_increment(&row->hits);
+    if (thread)
       kevt_increment(&row->missed);
-    } else { /* shard 0 is everybody's */
-      kevt_increment_shared(&row->hits);
+    else /* shard 0 is everybody's */
       kevt_increment_shared(&row->missed);
-    }
   }
 }
 
@@ -163,7 +160,7 @@ static void discard_open(const kevt_shared* shared, kevt_thread* thread) {
 static void settle_as_lost(const kevt_thread* thread, const kevt_event* event) {
   kevt_counts* row = (kevt_counts*)(thread->counts + event->row_offset);
   for (uint32_t i = 0; i < event->sink_count; i++, row++)
-    row->lost += row->hits - (row->recorded + row->filtered + row->lost + row->missed);
+    row->lost += row->hits - (row->recorded + row->filtered + row->lost);
 }
 
 /* The detour's return address is still under the frame of the hit: it may go on. */

@@ -166,7 +166,7 @@ kevt_counts SessionMemory::counts(std::uint32_t row_offset) const {
     sum.lost += load_acquire(row.lost);
     sum.missed += load_acquire(row.missed);
     sum.faults += load_acquire(row.faults);
-    sum.hits += load_acquire(row.hits);
+    sum.hits += load_acquire(row.hits) + load_acquire(row.missed);
   }
   return sum;
 }
