@@ -29,11 +29,17 @@ KEVT_RARE_STATIC void remove_instance(kevt_thread* thread, uint64_t i) {
   thread->depth--;
 }
 
-/* Drops instances whose return slot was overwritten or unmapped. */
-KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread) {
+/* In an instance's slot address until the rest of it is there. */
+#define BEING_FILLED 1ull
+
+/* Drops instances whose return slot was overwritten or unmapped. `stack`: the slot of the hit that asks. */
+KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread, uint64_t stack) {
   for (uint64_t i = thread->depth; i-- > 0;) {
     uint64_t held, slot = thread->instances[i].slot;
-    if (!slot) continue; /* being filled in below this signal handler */
+    if (slot & BEING_FILLED) { /* below this signal handler, or abandoned when its frame is gone */
+      if (stack < (slot & ~BEING_FILLED)) continue;
+      goto dead;
+    }
     KEVT_LOAD8(held, slot, dead);
     if (kevt_in_code(shared, held)) continue;
   dead:
@@ -41,15 +47,15 @@ KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread) {
   }
 }
 
-KEVT_RARE_STATIC int has_room(const kevt_shared* shared, kevt_thread* thread, kevt_event* event) {
-  if (thread->depth == KEVT_RETURN_DEPTH) reclaim(shared, thread);
+KEVT_RARE_STATIC int has_room(const kevt_shared* shared, kevt_thread* thread, kevt_event* event, uint64_t stack) {
+  if (thread->depth == KEVT_RETURN_DEPTH) reclaim(shared, thread, stack);
   if (thread->depth == KEVT_RETURN_DEPTH) return 0;
   if (!event->maxactive) return 1;
   uint32_t* active = active_of(event);
   for (int attempt = 0; attempt < 2; attempt++) {
     if (__atomic_fetch_add(active, 1, __ATOMIC_RELAXED) < event->maxactive) return 1;
     __atomic_fetch_sub(active, 1, __ATOMIC_RELAXED);
-    if (attempt == 0) reclaim(shared, thread);
+    if (attempt == 0) reclaim(shared, thread, stack);
   }
   return 0;
 }
@@ -67,19 +73,24 @@ KEVT_SERVICE int kevt_return_enter(kevt_event* event, uint64_t* slot) {
     kevt_count_missed(thread, event);
     return 0;
   }
-  if (unlikely(thread->depth == KEVT_RETURN_DEPTH || event->maxactive) && !has_room(shared, thread, event)) {
+  if (unlikely(thread->depth == KEVT_RETURN_DEPTH || event->maxactive) &&
+      !has_room(shared, thread, event, (uint64_t)slot)) {
     kevt_count_missed(thread, event);
     return 0;
   }
   kevt_return_instance* instance = &thread->instances[thread->depth];
-  kevt_increment(&thread->depth); /* first: a signal handler that hits now takes the next one */
+  /* Counted first: a signal handler that hits now takes the next one. The slot is noted on both sides of that, as
+     such a handler may have used and freed this instance in between. */
+  __atomic_store_n(&instance->slot, (uint64_t)slot | BEING_FILLED, __ATOMIC_RELEASE);
+  kevt_increment(&thread->depth);
+  __atomic_store_n(&instance->slot, (uint64_t)slot | BEING_FILLED, __ATOMIC_RELEASE);
   uint64_t address = *slot;
   instance->return_address = address;
   instance->shown = address;
   instance->event = (uint64_t)event;
   if (unlikely(thread->depth > 1 && (uint64_t)slot == instance[-1].slot) && kevt_in_code(shared, address))
     instance->shown = instance[-1].shown; /* probed twice, or reached by a tail call from a probed function */
-  __atomic_store_n(&instance->slot, (uint64_t)slot, __ATOMIC_RELEASE); /* 0 until it is complete */
+  __atomic_store_n(&instance->slot, (uint64_t)slot, __ATOMIC_RELEASE);
   return 1;
 }
 
