@@ -3,10 +3,12 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "tests/differential/probed_text.h"
 
@@ -192,6 +194,73 @@ TEST_P(AgentHits, AForkedChildHasItsOwnTid) {
   EXPECT_EQ(counts(0).recorded, 12u);
   EXPECT_EQ(counts(1).recorded, 12u);
   EXPECT_TRUE(adds_up(counts(0)));
+}
+
+// Scratch for 8 texts is followed by the thread's name, and that by the next thread.
+TEST_P(AgentHits, TheThreadsNameTenTimesTakesOnePlace) {
+  std::string program = "program entry fixed 56\n";
+  for (int i = 0; i < 10; ++i) program += "v" + std::to_string(i) + " = comm\n";
+  for (int i = 0; i < 10; ++i)
+    program += "store string v" + std::to_string(i) + " @" + std::to_string(16 + 4 * i) + "\n";
+  install({program + "sink 0\n"});
+  arm(text_->twice(), {0}, {});
+  prctl(PR_SET_NAME, "name");
+  ProbedText::call(text_->twice(), 1);
+  const kevt_thread* thread = own_thread();
+  EXPECT_STREQ(reinterpret_cast<const char*>(thread->texts[0]), "name");
+  for (std::size_t i = 1; i < KEVT_SCRATCH_TEXTS; ++i) EXPECT_EQ(thread->texts[i][0], 0);
+  EXPECT_EQ(thread[1].thread_pointer, 0u) << "the next thread's place is untouched";
+  EXPECT_EQ(drain_all(text_->session()).at(0).size(), 56u + 10 * 5);
+}
+
+// glibc gives a new thread the stack, and so the thread pointer, of one that has ended.
+TEST_P(AgentHits, NewThreadsAtOldThreadsAddresses) {
+  install({kEntry, kReturn});
+  arm(text_->twice(), {0}, {1});
+  for (int i = 0; i < 50; ++i) {
+    pid_t tid = 0;
+    std::thread([&] {
+      tid = gettid();
+      ProbedText::call(text_->twice(), 1);
+    }).join();
+    const auto records = drain_all(text_->session());
+    ASSERT_EQ(records.size(), 2u);
+    for (const auto& record : records) EXPECT_EQ(static_cast<pid_t>(number_at(record, 4, 4)), tid);
+  }
+  EXPECT_LT(text_->session().priv().used_threads, 10u);
+}
+
+// Those that find no place are missed, in everybody's shard.
+TEST_P(AgentHits, MoreThreadsThanThereIsRoomFor) {
+  constexpr std::uint64_t kThreads = KEVT_MAX_THREADS + 8;
+  install({kTwoSinks, kReturn});
+  arm(text_->twice(), {0}, {1});
+  pthread_barrier_t all_have_hit;
+  pthread_barrier_init(&all_have_hit, nullptr, kThreads);
+  const auto body = [&] {
+    ProbedText::call(text_->twice(), 1);
+    pthread_barrier_wait(&all_have_hit);
+  };
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 128 << 10);
+  std::vector<pthread_t> threads(kThreads);
+  for (pthread_t& thread : threads)
+    ASSERT_EQ(pthread_create(
+                  &thread, &small,
+                  [](void* call) -> void* {
+                    (*static_cast<decltype(body)*>(call))();
+                    return nullptr;
+                  },
+                  const_cast<void*>(static_cast<const void*>(&body))),
+              0);
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  for (const kevt_counts& c : {counts(0, 0), counts(0, 1), counts(1)}) {
+    EXPECT_EQ(c.hits, kThreads);
+    EXPECT_EQ(c.recorded + c.lost, std::uint64_t{KEVT_MAX_SHARDS} - 1)
+        << "a thread has a shard of its own; 0 is everybody's";
+    EXPECT_TRUE(adds_up(c));
+  }
 }
 
 pid_t forked = 0;
