@@ -23,10 +23,10 @@ std::uint32_t random_gates(Random& random) { return one_in(random, 6) ? static_c
 RandomOptions random_sizes(Random& random, const MemoryArena& arena) {
   RandomOptions options{.addresses = arena.addresses(), .words = arena.words()};
   options.max_fetched_texts = 12;  // more than native code keeps at once: some are refused
-  if (one_in(random, 10)) return options;
-  options.max_values = 12;
-  options.max_stores = 4;
-  options.max_sinks = one_in(random, 3) ? 2 : 1;
+  if (one_in(random, 25)) return options;
+  options.max_values = 10;
+  options.max_stores = 3;
+  options.max_sinks = one_in(random, 5) ? 2 : 1;
   options.max_condition_depth = 2;
   return options;
 }
