@@ -65,13 +65,15 @@ const std::vector<Encoding> kPlain = {
     {"\x48\x01\x5c\x24\xe0"sv, Tail::None, -0x20},  // add %rbx, -0x20(%rsp)
     {"\x66\x48\x0f\x6e\xc0"sv},                     // movq %rax, %xmm0
     {"\x66\x0f\xef\xc9"sv},                         // pxor %xmm1, %xmm1
-    {"\x48\x8d\x05\0\0\0\0"sv, Tail::Data32},       // lea data(%rip), %rax
     {"\x48\x8b\x0d\0\0\0\0"sv, Tail::Data32},       // mov data(%rip), %rcx
     {"\x48\x31\x1d\0\0\0\0"sv, Tail::Data32},       // xor %rbx, data(%rip)
     {"\x4c\x3b\x0d\0\0\0\0"sv, Tail::Data32},       // cmp data(%rip), %r9
 };
 
+// No function returns a real address: return probes read where registers point, and the interpreter knows only the
+// arena.
 const std::vector<Encoding> kFragmentOnly = {
+    {"\x48\x8d\x05\0\0\0\0"sv, Tail::Data32},                // lea data(%rip), %rax
     {"\x55"sv, Tail::None, kNoRead, -8},                     // push %rbp
     {"\x41\x57"sv, Tail::None, kNoRead, -8},                 // push %r15
     {"\x48\x89\xe5"sv},                                      // mov %rsp, %rbp
