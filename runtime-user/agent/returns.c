@@ -32,8 +32,20 @@ KEVT_RARE_STATIC void remove_instance(kevt_thread* thread, uint64_t i) {
 /* In an instance's slot address until the rest of it is there. */
 #define BEING_FILLED 1ull
 
-/* Drops instances whose return slot was overwritten or unmapped. `stack`: the slot of the hit that asks. */
+/* A newer instance found something else in the same slot than our detour's address: this call had been left. */
+static int is_superseded(const kevt_shared* shared, const kevt_thread* thread, uint64_t i) {
+  for (uint64_t newer = i + 1; newer < thread->depth; newer++)
+    if (thread->instances[newer].slot == thread->instances[i].slot)
+      return !kevt_in_code(shared, thread->instances[newer].return_address);
+  return 0;
+}
+
+/*
+ * Drops instances whose return slot was overwritten, used again or unmapped. `stack`: the slot of the hit that asks.
+ * Older calls lie higher on a stack: only where one does not, a newer instance may have its slot.
+ */
 KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread, uint64_t stack) {
+  uint64_t highest = 0;
   for (uint64_t i = thread->depth; i-- > 0;) {
     uint64_t held, slot = thread->instances[i].slot;
     if (slot & BEING_FILLED) { /* below this signal handler, or abandoned when its frame is gone */
@@ -41,7 +53,10 @@ KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread, ui
       goto dead;
     }
     KEVT_LOAD8(held, slot, dead);
-    if (kevt_in_code(shared, held)) continue;
+    if (kevt_in_code(shared, held) && !(slot <= highest && is_superseded(shared, thread, i))) {
+      if (slot > highest) highest = slot;
+      continue;
+    }
   dead:
     remove_instance(thread, i);
   }
