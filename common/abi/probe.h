@@ -105,12 +105,12 @@ typedef struct kevt_thread {
   uint8_t comm[KEVT_COMM_BYTES];
 } kevt_thread;
 
-/* What the controller shows of a shard: who it belongs to. Written by the agent at a thread's first hit. */
+/* Who a thread is: noted by the agent at its first hit, one after the other in a ring of KEVT_MAX_SHARDS. */
 typedef struct kevt_shard_owner {
   uint32_t tid;
   uint32_t pid;
   char comm[KEVT_COMM_BYTES];
-  uint64_t generation; /* grows when the owner changes */
+  uint64_t generation; /* grows when the place is used again; written last */
 } kevt_shard_owner;
 
 /* An event's generated code. `thread`: 0, or the hitting thread when the caller has looked it up. */
@@ -161,8 +161,8 @@ typedef struct kevt_shared {
   uint64_t code_begin, code_end; /* agent text in the target */
   uint64_t next_shard;           /* atomic; shard 0 is everybody's: locked increments */
   uint32_t check_offset;         /* of a 32-bit word that differs between threads, from the thread pointer */
-  uint32_t spare;
-  uint64_t windows[64][2]; /* code arena windows [begin, end) */
+  uint32_t next_owner;           /* atomic; notes written so far */
+  uint64_t windows[64][2];       /* code arena windows [begin, end) */
   kevt_services services;
 } kevt_shared;
 

@@ -18,7 +18,8 @@ static uint64_t take_shard(kevt_shared* shared) {
 }
 
 static void show_owner(kevt_shared* shared, kevt_thread* thread) {
-  kevt_shard_owner* owner = (kevt_shard_owner*)shared->owners + thread->shard;
+  uint32_t note = __atomic_fetch_add(&shared->next_owner, 1, __ATOMIC_RELAXED) % KEVT_MAX_SHARDS;
+  kevt_shard_owner* owner = (kevt_shard_owner*)shared->owners + note;
   kevt_syscall(NR_PRCTL, PR_GET_NAME, (uint64_t)thread->comm, 0, 0);
   owner->tid = thread->tid;
   owner->pid = thread->pid;

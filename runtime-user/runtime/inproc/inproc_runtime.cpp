@@ -296,7 +296,8 @@ runtime::ArmStatus InprocRuntime::arm_status(ProbeHandle probe) const {
   return {runtime::ArmState::Breakpoint, (*point)->plan.reason};
 }
 
-std::string_view InprocRuntime::comm_of(std::uint32_t tid) {
+// A thread's note is written before its first record.
+void InprocRuntime::read_names() {
   const auto owners = memory_.owners();
   owner_generations_.resize(owners.size(), 0);
   for (std::size_t i = 0; i < owners.size(); ++i) {
@@ -305,11 +306,15 @@ std::string_view InprocRuntime::comm_of(std::uint32_t tid) {
     owner_generations_[i] = generation;
     comms_[owners[i].tid] = std::string(owners[i].comm, strnlen(owners[i].comm, KEVT_COMM_BYTES));
   }
+}
+
+std::string_view InprocRuntime::comm_of(std::uint32_t tid) const {
   auto it = comms_.find(tid);
   return it == comms_.end() ? std::string_view("<...>") : std::string_view(it->second);
 }
 
 void InprocRuntime::deliver(const runtime::RecordSink& sink, std::uint64_t until) {
+  read_names();
   std::ranges::stable_sort(pending_, {}, &Pending::tsc);
   while (!pending_.empty() && pending_.front().tsc <= until) {
     const Pending& p = pending_.front();

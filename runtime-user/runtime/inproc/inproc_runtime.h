@@ -85,7 +85,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<RemoteAddr> image_in(std::size_t image, CodeArena::Window& window);
   Result<void> rearm(std::span<const runtime::ProbeHandle> probes);
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
-  std::string_view comm_of(std::uint32_t tid);
+  void read_names();
+  std::string_view comm_of(std::uint32_t tid) const;
   void deliver(const runtime::RecordSink& sink, std::uint64_t until);
 
   Tracee tracee_;

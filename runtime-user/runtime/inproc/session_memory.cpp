@@ -172,8 +172,9 @@ kevt_counts SessionMemory::counts(std::uint32_t row_offset) const {
 }
 
 std::span<const kevt_shard_owner> SessionMemory::owners() const {
-  const std::uint64_t shards = std::min<std::uint64_t>(load_acquire(shared().next_shard), KEVT_MAX_SHARDS);
-  return {reinterpret_cast<const kevt_shard_owner*>(local_ + owners_at_), shards};
+  const std::uint32_t notes = __atomic_load_n(&shared().next_owner, __ATOMIC_ACQUIRE);
+  return {reinterpret_cast<const kevt_shard_owner*>(local_ + owners_at_),
+          std::min<std::size_t>(notes, KEVT_MAX_SHARDS)};
 }
 
 // ---- rings ----------------------------------------------------------------------------------

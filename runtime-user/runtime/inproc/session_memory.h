@@ -64,7 +64,7 @@ class SessionMemory {
 
   // Sum of one counter row over all shards.
   kevt_counts counts(std::uint32_t row_offset) const;
-  // Owners of shards, for names of threads that are gone.
+  // The latest notes of who hit, for names of threads that are gone.
   std::span<const kevt_shard_owner> owners() const;
 
   // Hands out what is committed, oldest first per CPU, and gives the room back. Returns the number of records.
