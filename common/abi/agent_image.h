@@ -19,6 +19,7 @@ typedef struct kevt_agent_table {
   uint32_t return_enter, return_exit;
   uint32_t on_signal, restorer;
   uint32_t virtual_syscall;
+  uint32_t restore_returns; /* of the shape of an extractor, but keeps only what the C ABI keeps */
 } kevt_agent_table;
 
 #endif

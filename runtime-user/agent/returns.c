@@ -131,5 +131,32 @@ KEVT_SERVICE void kevt_return_exit(kevt_event* event, uint64_t slot, return_fram
       return;
     }
   }
-  __builtin_trap(); /* no instance: the return address is lost, going on would run wild */
+  uint64_t restored = *(const uint64_t*)slot;
+  if (kevt_in_code(kevt_state(), restored))
+    __builtin_trap(); /* no instance: the return address is lost, going on would run wild */
+  frame->return_address = frame->shown = restored; /* by kevt_restore_returns, just now */
+}
+
+/*
+ * Stands in front of the functions that walk the stack (C++ exceptions, pthread_exit, backtrace): they must find the
+ * program's own return addresses.  Newest first, so that of nested detours in one slot the outermost one's address
+ * is written last.  These calls return unprobed and are missed.
+ */
+__attribute__((used)) void kevt_restore_returns(kevt_registers* saved, kevt_event* guard, uint64_t return_address,
+                                                kevt_thread* none) {
+  (void)saved, (void)guard, (void)return_address, (void)none;
+  const kevt_shared* shared = kevt_state();
+  kevt_thread* thread = kevt_find_thread(shared);
+  if (!thread) return;
+  for (uint64_t i = thread->depth; i-- > 0;) {
+    kevt_return_instance instance = thread->instances[i];
+    uint64_t held, slot = instance.slot;
+    if (slot & BEING_FILLED) continue;
+    KEVT_LOAD8(held, slot, gone);
+    if (!kevt_in_code(shared, held)) continue; /* not called yet below this signal handler, or left long ago */
+    *(uint64_t*)slot = instance.return_address;
+    kevt_count_missed(thread, (kevt_event*)instance.event);
+  gone:
+    remove_instance(thread, i);
+  }
 }

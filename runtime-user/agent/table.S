@@ -19,6 +19,7 @@ kevt_image:
   .long kevt_on_signal - kevt_image
   .long kevt_restorer - kevt_image
   .long kevt_virtual_syscall - kevt_image
+  .long kevt_restore_returns - kevt_image
   .balign 8
   .globl kevt_shared_address
   .hidden kevt_shared_address

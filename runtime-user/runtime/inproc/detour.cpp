@@ -125,6 +125,8 @@ std::uint32_t extractor_clobbers(std::span<const std::uint8_t> code) {
   return x86::clobbered_registers(code, bit(kAx) | bit(kR11)) & kCallerSaved;
 }
 
+std::uint32_t function_clobbers() { return kCallerSaved; }
+
 std::uint64_t max_detour_size(const DetourSpec& spec) {
   return 512 + 64 * spec.entries.size() + 1024 * spec.returns.size() + x86::max_relocated_size(spec.displaced.size());
 }

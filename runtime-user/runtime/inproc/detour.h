@@ -46,5 +46,7 @@ Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<
 
 // The registers an extractor changes that its caller must keep (see DetourEvent::clobbers).
 std::uint32_t extractor_clobbers(std::span<const std::uint8_t> code);
+// The same of a function that keeps to the C ABI.
+std::uint32_t function_clobbers();
 
 }  // namespace kevt::inproc

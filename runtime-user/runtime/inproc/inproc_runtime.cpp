@@ -16,6 +16,7 @@
 #include "runtime-user/runtime/inproc/agent_image.h"
 #include "runtime-user/runtime/inproc/signal_hooks.h"
 #include "runtime-user/runtime/inproc/startup.h"
+#include "runtime-user/runtime/inproc/unwinders.h"
 
 namespace kevt::inproc {
 
@@ -198,7 +199,7 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
     const Installed& one = installed_[i];
     if (!one.armed || one.place != point.site) continue;
     key.push_back(static_cast<std::uint32_t>(i));
-    auto code = image_in(one.image, **window);
+    auto code = one.is_guard ? guard_in(**window) : image_in(one.image, **window);
     if (!code) return std::unexpected(std::move(code.error()));
     const DetourEvent event{one.block.target, *code + one.entry, one.reads, one.clobbers};
     one.block.local->extractor = event.extractor.value;
@@ -221,11 +222,52 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
   return ProbePoints::arm_patch(point, **made);
 }
 
+// A jump to the agent's function: it may lie further away than a call from a detour reaches.
+Result<RemoteAddr> InprocRuntime::guard_in(CodeArena::Window& window) {
+  if (auto it = guard_code_.find(window.index); it != guard_code_.end()) return it->second;
+  auto at = arena_.allocate(window, 16);
+  if (!at) return at;
+  std::vector<std::uint8_t> code = {0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0,  // movabs $kevt_restore_returns, %rax
+                                    0xff, 0xe0};                         // jmp *%rax
+  const RemoteAddr to = placement_.agent().base + agent_table().restore_returns;
+  std::memcpy(code.data() + 2, &to.value, sizeof to.value);
+  arena_.write(*at, code);
+  return guard_code_[window.index] = *at;
+}
+
+Result<void> InprocRuntime::install_guards() {
+  guards_.emplace();
+  for (RemoteAddr place : find_unwinders(points_)) {
+    auto block = memory_.add_event(0, 1);
+    if (!block) return std::unexpected(std::move(block.error()));
+    guards_->push_back(static_cast<ProbeHandle>(installed_.size()));
+    installed_.push_back({.place = place, .clobbers = function_clobbers(), .block = *block, .is_guard = true});
+  }
+  return {};
+}
+
+// While a return probe is on, whoever walks the stack is made to find the program's own return addresses.
+Result<void> InprocRuntime::guard_unwinders(std::vector<ProbeHandle>& changed) {
+  const bool wanted = std::ranges::any_of(
+      installed_, [](const Installed& one) { return one.armed && one.point == model::ProbePoint::Return; });
+  if (wanted && !guards_)
+    if (auto made = install_guards(); !made) return made;
+  if (!guards_) return {};
+  for (ProbeHandle guard : *guards_) {
+    if (installed_[guard].armed == wanted) continue;
+    installed_[guard].armed = wanted;
+    changed.push_back(guard);
+  }
+  return {};
+}
+
 Result<void> InprocRuntime::rearm(std::span<const ProbeHandle> probes) {
   auto held = hold();
   if (!held) return std::unexpected(std::move(held.error()));
+  std::vector<ProbeHandle> changed(probes.begin(), probes.end());
+  if (auto guarded = guard_unwinders(changed); !guarded) return guarded;
   std::set<RemoteAddr> sites;
-  for (ProbeHandle probe : probes) sites.insert(installed_[probe].place);
+  for (ProbeHandle probe : changed) sites.insert(installed_[probe].place);
   std::vector<TextPatch> patches;
   for (RemoteAddr site : sites) {
     auto point = points_.at(site);

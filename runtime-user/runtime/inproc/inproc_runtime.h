@@ -66,6 +66,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
     std::uint32_t clobbers = 0;
     SessionMemory::EventBlock block;
     std::uint32_t id = 0;
+    bool is_guard = false;  // in front of an unwinder: runs the agent's kevt_restore_returns, records nothing
     bool armed = false;
     bool removed = false;
   };
@@ -83,6 +84,9 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> hook_signals();
   Result<Installed> install_one(const model::CompiledEvent& event, std::size_t image, std::uint32_t id);
   Result<RemoteAddr> image_in(std::size_t image, CodeArena::Window& window);
+  Result<RemoteAddr> guard_in(CodeArena::Window& window);
+  Result<void> install_guards();
+  Result<void> guard_unwinders(std::vector<runtime::ProbeHandle>& changed);
   Result<void> rearm(std::span<const runtime::ProbeHandle> probes);
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
   void read_names();
@@ -98,6 +102,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   std::vector<TextPatch> hook_undo_;
   std::vector<PlacedImage> images_;
   std::vector<Installed> installed_;
+  std::optional<std::vector<runtime::ProbeHandle>> guards_;   // made when the first return probe is armed
+  std::unordered_map<std::uint32_t, RemoteAddr> guard_code_;  // by window
   std::unordered_map<std::uint32_t, runtime::ProbeHandle> by_id_;
   std::deque<Pending> pending_;  // drained from the rings, newer than what was delivered
   std::unordered_map<std::uint32_t, std::string> comms_;
