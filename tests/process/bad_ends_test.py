@@ -1,10 +1,11 @@
 """Targets that end badly or become something else: SIGKILL, a fault of their own, exec, fork, spawn."""
 import os
 import re
+import resource
 import signal
 import subprocess
 
-from kevtest import FAULT, KEVTRACE, PROGRAMS, ProcessTest, Traced, _prepared, main, plain
+from kevtest import KEVTRACE, PROGRAMS, ProcessTest, Traced, _prepared, main, plain
 
 BADLY = os.path.join(PROGRAMS, "badly")
 TOUCH = "p:touch badly:touch n=%di:s64 s=+0(%si):string"
@@ -121,6 +122,28 @@ class BadEnds(ProcessTest):
             traced = self.run_both(["/bin/sh", "-c", end], "p:m libc:malloc size=%di:u64")
             self.assertEqual(traced.status, status, end)
 
+    def test_core_file_is_the_programs(self):
+        with open("/proc/sys/kernel/core_pattern", encoding="ascii") as file:
+            if file.read().strip() != "core":
+                self.skipTest("core files do not go to the working folder here")
+
+        def no_limit():
+            resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        size = {}
+        for kind in ("plain", "traced"):
+            folder = os.path.join(self.folder, kind)
+            os.mkdir(folder)
+            if kind == "plain":
+                plain([BADLY, "segv"], cwd=folder, preexec_fn=no_limit)
+            else:
+                self.run_traced([BADLY, "segv"], TOUCH, BACK, cwd=folder, preexec_fn=no_limit)
+            cores = [os.path.join(folder, name) for name in os.listdir(folder)]
+            size[kind] = sum(os.stat(path).st_blocks * 512 for path in cores)
+        self.assertEqual(size["plain"] > 0, size["traced"] > 0, size)
+        self.assertLess(size["traced"], size["plain"] + (16 << 20), size)  # the rings are not in it
+
     def test_definition_for_one_event_in_two_places(self):
         """Two probes of one event: the sums are over both."""
         traced = self.run_traced([BADLY, "plain"], "p:both badly:touch n=%di:s64", "p:both badly:touch_short n=%di:s64")
@@ -129,5 +152,4 @@ class BadEnds(ProcessTest):
 
 
 if __name__ == "__main__":
-    assert FAULT
     main()

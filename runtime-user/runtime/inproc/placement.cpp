@@ -94,6 +94,9 @@ Result<void> Placement::map_session() {
   }
   if (auto closed = call("close", SYS_close, {static_cast<std::uint64_t>(*fd), 0, 0, 0, 0, 0}); !closed)
     return std::unexpected(std::move(closed.error()));
+  // A core file is the program's; our rings would make it hundreds of times larger.
+  if (auto kept = call("madvise", SYS_madvise, {base->value, memory_.span(), MADV_DONTDUMP, 0, 0, 0}); !kept)
+    return std::unexpected(std::move(kept.error()));
 
   auto priv = map_anonymous(sizeof(kevt_private), PROT_READ | PROT_WRITE);
   if (!priv) return std::unexpected(std::move(priv.error()));
