@@ -115,22 +115,32 @@ bad:
   return 0;
 }
 
+/*
+ * Between vfork or posix_spawn and exec: the memory, and with it what we keep of dispositions and masks, is the
+ * parent's.  What the child sets ends with its exec, so it is not noted at all.
+ */
+static int is_borrowed(void) {
+  kevt_thread* thread = kevt_find_thread(kevt_state());
+  return thread && thread->pid != (uint32_t)kevt_syscall(NR_GETPID, 0, 0, 0, 0);
+}
+
 static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, uint64_t size) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
   kevt_disposition wanted = {0, 0, 0, 0}, previous;
   if (size != 8 || signal < 1 || signal > 64) return kevt_syscall(NR_RT_SIGACTION, signal, act, old, size);
   if (act && !copy_in(&wanted, act)) return -EFAULT_;
   uint64_t own_bits = wanted.mask & OURS, old_bits = priv->masks[signal];
+  int noted = act && !is_borrowed();
   if (signal < 32 && (BIT(signal) & OURS)) {
     previous = priv->dispositions[signal];
-    if (act) priv->dispositions[signal] = wanted;
+    if (noted) priv->dispositions[signal] = wanted;
   } else {
     wanted.mask &= ~OURS;
     int64_t result = kevt_syscall(NR_RT_SIGACTION, signal, act ? (uint64_t)&wanted : 0, (uint64_t)&previous, size);
     if (result < 0) return result;
     previous.mask |= old_bits;
   }
-  if (act) priv->masks[signal] = own_bits;
+  if (noted) priv->masks[signal] = own_bits;
   if (old && !copy_out(old, &previous)) return -EFAULT_;
   return 0;
 }
@@ -154,11 +164,11 @@ static int64_t virtual_sigprocmask(uint64_t how, uint64_t set, uint64_t old, uin
   uint64_t real = wanted & ~OURS, bits = wanted & OURS, before = thread->blocked;
   int64_t result = kevt_syscall(NR_RT_SIGPROCMASK, how, set ? (uint64_t)&real : 0, (uint64_t)&previous, size);
   if (result < 0) return result;
-  if (set) {
-    if (how == SIG_BLOCK_) thread->blocked |= bits;
-    if (how == SIG_UNBLOCK_) thread->blocked &= ~bits;
-    if (how == SIG_SETMASK_) thread->blocked = bits;
-  }
+  uint64_t after = before;
+  if (set && how == SIG_BLOCK_) after |= bits;
+  if (set && how == SIG_UNBLOCK_) after &= ~bits;
+  if (set && how == SIG_SETMASK_) after = bits;
+  if (after != before && !is_borrowed()) thread->blocked = after;
   if (old) {
     uint64_t shown = previous | before;
     KEVT_STORE8(shown, old, bad);

@@ -63,6 +63,12 @@ class BadSignals(ProcessTest):
         self.assertEqual({(r["n"], r["s"]) for r in traced.records("touch")}, {(-10, b"alarm")})
         self.assertEqual({r["v"] for r in traced.records("back")}, {-29})
 
+    def test_handlers_outlive_a_spawn(self):
+        """A spawned child resets signals while it still runs in our memory."""
+        traced = self.badly("spawn_handler", TOUCH, SHORT)
+        self.assertEqual(traced.status, 42)
+        self.assertEqual([r["n"] for r in traced.records("touch")], [0, 1, 2])
+
     def test_faulthandler(self):
         code = "import ctypes, sys; print('before', flush=True); ctypes.string_at(16)"
         command = ["/usr/bin/python3", "-S", "-X", "faulthandler", "-c", code]

@@ -87,6 +87,41 @@ static int spawned(void) {
   return 0;
 }
 
+static void last_words(int signal) {
+  (void)signal;
+  _exit(42);
+}
+
+/* The child's own dispositions and mask do not become the parent's, though they share its memory. */
+static int spawned_with_handler(void) {
+  char* words[] = {"true", NULL};
+  struct sigaction action = {.sa_handler = last_words}, now;
+  sigset_t bus, all;
+  posix_spawnattr_t attributes;
+  sigaction(SIGSEGV, &action, NULL);
+  sigemptyset(&bus);
+  sigaddset(&bus, SIGBUS);
+  sigprocmask(SIG_BLOCK, &bus, NULL);
+  sigfillset(&all);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  for (int i = 0; i < 3; i++) {
+    pid_t pid;
+    int status = -1;
+    touch(i, "spawner", NULL);
+    if (posix_spawn(&pid, "/bin/true", NULL, i ? &attributes : NULL, words, environ)) return 4;
+    waitpid(pid, &status, 0);
+    if (status) return 5;
+    sigaction(SIGSEGV, NULL, &now);
+    if (now.sa_handler != last_words) return 6;
+    sigprocmask(SIG_BLOCK, NULL, &bus);
+    if (!sigismember(&bus, SIGBUS) || sigismember(&bus, SIGSEGV) || sigismember(&bus, SIGTRAP)) return 7;
+  }
+  *(volatile int*)bad_address = 1;
+  return 8;
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static void* short_lived(void* argument) {
@@ -311,11 +346,23 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     int (*run)(void);
-  } modes[] = {
-      {"segv", own_segv},         {"kill", own_kill},       {"spin", spin},         {"exec", run_echo},
-      {"fork", children},         {"spawn", spawned},       {"threads", threads},   {"handlers", handlers},
-      {"blocked", blocked},       {"held_back", held_back}, {"overflow", overflow}, {"interrupted", interrupted},
-      {"pointers", bad_pointers}, {"longjmp", jumps},       {"recurse", recursion}, {"plain", plainly}};
+  } modes[] = {{"segv", own_segv},
+               {"kill", own_kill},
+               {"spin", spin},
+               {"exec", run_echo},
+               {"fork", children},
+               {"spawn", spawned},
+               {"spawn_handler", spawned_with_handler},
+               {"threads", threads},
+               {"handlers", handlers},
+               {"blocked", blocked},
+               {"held_back", held_back},
+               {"overflow", overflow},
+               {"interrupted", interrupted},
+               {"pointers", bad_pointers},
+               {"longjmp", jumps},
+               {"recurse", recursion},
+               {"plain", plainly}};
   for (size_t i = 0; argc == 2 && i < sizeof modes / sizeof modes[0]; i++)
     if (!strcmp(argv[1], modes[i].name)) return modes[i].run();
   return 2;
