@@ -51,8 +51,8 @@ typedef struct kevt_counts {
 
 /*
  * In a ring: `word` is 0 until the record is committed, then
- *   bits 0-15 bytes of payload   16-30 bytes of room taken, in units of 8   31 discarded   32-63 position tag
- * The room may be larger than the payload needs: short strings are stored in whole words.
+ *   bits 0-30 bytes of payload   31 discarded   32-63 position tag
+ * It takes KEVT_RECORD_ROOM bytes: short strings are stored in whole words, so a few may be written behind it.
  */
 typedef struct kevt_record {
   uint64_t word;
@@ -60,11 +60,11 @@ typedef struct kevt_record {
   /* payload: the ftrace record */
 } kevt_record;
 #define KEVT_RECORD_DISCARDED 0x80000000u /* skip it; the hit was abandoned */
-#define KEVT_RECORD_PAYLOAD(word) ((uint32_t)(word)&0xffffu)
-#define KEVT_RECORD_ROOM(word) (((uint32_t)(word) >> 16 & 0x7fffu) * 8u)
+#define KEVT_RECORD_PAYLOAD(word) ((uint32_t)(word)&0x7fffffffu)
+#define KEVT_RECORD_SLACK 8u /* bytes that may be written behind the payload */
+#define KEVT_RECORD_ROOM(payload) (((uint64_t)(payload) + sizeof(kevt_record) + KEVT_RECORD_SLACK + 7) & ~7ull)
 /* The tag of a record that starts at byte `position` of the ring's endless stream. */
 #define KEVT_RECORD_TAG(position) ((uint32_t)((position) >> 3))
-#define KEVT_RECORD_SLACK 8u /* bytes that may be written behind the payload */
 
 typedef struct kevt_ring {
   uint64_t head; /* bytes reserved so far; writers, by locked cmpxchg */
@@ -113,7 +113,7 @@ typedef struct kevt_shard_owner {
   uint64_t generation; /* grows when the place is used again; written last */
 } kevt_shard_owner;
 
-/* An event's generated code. `thread`: 0, or the hitting thread when the caller has looked it up. */
+/* An event's generated code. `thread` is looked up by the code itself; its recording half is handed it. */
 typedef void kevt_extractor(kevt_registers* saved, struct kevt_event* event, uint64_t return_address,
                             struct kevt_thread* thread);
 
@@ -122,6 +122,7 @@ typedef struct kevt_services {
   /* Both of type kevt_extractor, jumped to at the extractor's start; they count a miss or call it again. */
   uint64_t thread;      /* the thread is not in the index yet */
   uint64_t guarded;     /* `thread` is inside a hit: that one is stale, or this one is nested and missed */
+  uint64_t reserve;     /* kevt_record* (thread, ring, bytes of payload): after another writer came first; 0: full */
   uint64_t text_length; /* uint32 (address): bytes with NUL, cut to 4096; 0: unreadable */
   uint64_t text_copy;   /* uint32 (to, address, length): copies, ends with NUL; length written, 0: unreadable */
   uint64_t text_fetch;  /* uint32 (to, address): length and copy in one pass; 0: unreadable */

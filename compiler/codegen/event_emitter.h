@@ -25,6 +25,8 @@ class TargetHooks {
   // The function, positioned in its entry block; after begin() a hit is under way.
   virtual llvm::Function* declare(const std::string& name) = 0;
   virtual void begin(llvm::IRBuilder<>& b, std::uint32_t sinks) = 0;
+  // Goes on in a function of its own, called `name`, as part of the same hit; the builder stands in its entry.
+  virtual void begin_record(llvm::IRBuilder<>& b, const std::string& name) = 0;
   // Ends the hit with `ret`. Each way out is code of its own: what one path saves, the other must not pay for.
   enum class WayOut : std::uint8_t { Recorded, Rejected };
   virtual void finish(llvm::IRBuilder<>& b, WayOut way) = 0;
@@ -78,6 +80,7 @@ class EventEmitter {
   };
 
   void plan_memos();
+  void emit_apart(const std::string& name);
   void emit_sink(std::uint32_t index, llvm::BasicBlock* next);
   void reject(std::uint32_t sink, llvm::BasicBlock* next);
   void emit_record(std::uint32_t sink, llvm::BasicBlock* next);

@@ -154,7 +154,11 @@ Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr 
   for (const NativeInput& input : inputs) {
     auto it = linked->functions.find(input.name);
     if (it == linked->functions.end()) return std::unexpected(Error("extractor `" + input.name + "` is missing"));
-    out.functions.push_back(it->second);
+    NativeFunction function = it->second;
+    // The recording half, where it is apart, stands right behind.
+    if (auto half = linked->functions.find(input.name + ".record"); half != linked->functions.end())
+      function.size = half->second.entry + half->second.size - function.entry;
+    out.functions.push_back(function);
   }
   return out;
 }

@@ -87,23 +87,32 @@ Value* NativeHooks::service(llvm::IRBuilder<>& b, std::uint64_t offset, llvm::Ty
 
 // ---- begin and finish -----------------------------------------------------------------------
 
-llvm::Function* NativeHooks::declare(const std::string& name) {
+llvm::Function* NativeHooks::make_function(const std::string& name, llvm::GlobalValue::LinkageTypes linkage) {
   llvm::LLVMContext& context = module_.getContext();
   auto* pointer = llvm::PointerType::get(context, 0);
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
                                        {pointer, pointer, llvm::Type::getInt64Ty(context), pointer}, false);
-  function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module_);
-  function_->setDSOLocal(true);
-  function_->addFnAttr(llvm::Attribute::NoUnwind);
-  function_->addFnAttr(llvm::Attribute::NoImplicitFloat);
-  function_->addFnAttr(llvm::Attribute::NullPointerIsValid);
-  function_->addFnAttr("no-builtins");
-  function_->addFnAttr("no-jump-tables", "true");
-  function_->addFnAttr("target-features", "-sse,-sse2,-mmx,-avx,-avx2,-x87");
-  BasicBlock::Create(context, "entry", function_);
-  registers_ = function_->getArg(0);
-  event_ = function_->getArg(1);
-  return_address_ = function_->getArg(2);
+  llvm::Function* function = llvm::Function::Create(type, linkage, name, module_);
+  function->setDSOLocal(true);
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  function->addFnAttr(llvm::Attribute::NoImplicitFloat);
+  function->addFnAttr(llvm::Attribute::NullPointerIsValid);
+  function->addFnAttr("no-builtins");
+  function->addFnAttr("no-jump-tables", "true");
+  function->addFnAttr("target-features", "-sse,-sse2,-mmx,-avx,-avx2,-x87,+prfchw");
+  BasicBlock::Create(context, "entry", function);
+  return function;
+}
+
+void NativeHooks::enter(llvm::Function* function) {
+  function_ = function;
+  registers_ = function->getArg(0);
+  event_ = function->getArg(1);
+  return_address_ = function->getArg(2);
+}
+
+llvm::Function* NativeHooks::declare(const std::string& name) {
+  enter(make_function(name, llvm::Function::ExternalLinkage));
   return function_;
 }
 
@@ -118,18 +127,11 @@ void NativeHooks::leave_to(llvm::IRBuilder<>& b, std::uint64_t service_offset, V
 
 Value* NativeHooks::find_thread(llvm::IRBuilder<>& b) {
   llvm::LLVMContext& context = b.getContext();
-  BasicBlock* entry = b.GetInsertBlock();
-  BasicBlock* lookup = BasicBlock::Create(context, "lookup", function_);
   BasicBlock* indexed = BasicBlock::Create(context, "indexed", function_);
-  BasicBlock* same = BasicBlock::Create(context, "same", function_);
   BasicBlock* unknown = BasicBlock::Create(context, "unknown", function_);
   BasicBlock* found = BasicBlock::Create(context, "found", function_);
   auto* fs = llvm::PointerType::get(context, kFsAddressSpace);
   auto fs_at = [&](Value* offset) { return b.CreateIntToPtr(offset, fs); };
-  Value* given = function_->getArg(3);
-  unlikely(b.CreateCondBr(b.CreateIsNull(given), lookup, found), 0);
-
-  b.SetInsertPoint(lookup);
   Value* tp = b.CreateLoad(b.getInt64Ty(), fs_at(b.getInt64(0)), true);
   Value* hash = b.CreateLShr(b.CreateMul(tp, b.getInt64(KEVT_HASH_MULTIPLIER)), b.getInt64(64 - KEVT_INDEX_BITS));
   Value* index = read_pointer(b, event_, offsetof(kevt_event, index));
@@ -141,18 +143,16 @@ Value* NativeHooks::find_thread(llvm::IRBuilder<>& b) {
   Value* check = b.CreateLoad(b.getInt32Ty(), fs_at(offset), true);
   Value* check_differs = b.CreateXor(check, read(b, candidate, offsetof(kevt_thread, check), 32));
   Value* differs = b.CreateOr(b.CreateXor(tp, owner), b.CreateZExt(check_differs, b.getInt64Ty()));
-  unlikely(b.CreateCondBr(b.CreateIsNull(differs), same, unknown), 0);
-  b.SetInsertPoint(same);
-  b.CreateBr(found);
-
+  unlikely(b.CreateCondBr(b.CreateIsNull(differs), found, unknown), 0);
   b.SetInsertPoint(unknown);
-  leave_to(b, offsetof(kevt_services, thread), given);
-
+  leave_to(b, offsetof(kevt_services, thread), candidate);
   b.SetInsertPoint(found);
-  llvm::PHINode* thread = b.CreatePHI(b.getPtrTy(), 2);
-  thread->addIncoming(given, entry);
-  thread->addIncoming(candidate, same);
-  return thread;
+  return candidate;
+}
+
+Value* NativeHooks::find_row(llvm::IRBuilder<>& b) {
+  return b.CreateInBoundsGEP(b.getInt8Ty(), read_pointer(b, thread_, offsetof(kevt_thread, counts)),
+                             b.CreateZExt(read(b, event_, offsetof(kevt_event, row_offset), 32), b.getInt64Ty()));
 }
 
 void NativeHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
@@ -174,6 +174,20 @@ void NativeHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
 }
 
 // Assembly with a comment of its own, so that LLVM does not merge the ways out again.
+// The recording half is a function of its own where it can be: the registers it saves are not saved for a hit that
+// is rejected.
+void NativeHooks::begin_record(llvm::IRBuilder<>& b, const std::string& name) {
+  llvm::Function* record = make_function(name, llvm::Function::InternalLinkage);
+  record->addFnAttr(llvm::Attribute::NoInline);
+  llvm::CallInst* call = b.CreateCall(record, {registers_, event_, return_address_, thread_});
+  call->setTailCallKind(llvm::CallInst::TCK_MustTail);
+  b.CreateRetVoid();
+  enter(record);
+  thread_ = record->getArg(3);
+  b.SetInsertPoint(&record->getEntryBlock());
+  row_ = find_row(b);
+}
+
 void NativeHooks::finish(llvm::IRBuilder<>& b, WayOut way) {
   auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false);
   const char* text = way == WayOut::Recorded ? "movq $$0, $0 # recorded" : "movq $$0, $0 # rejected";
@@ -314,8 +328,8 @@ Value* NativeHooks::text_length(llvm::IRBuilder<>& b, Value* address) {
   return length;
 }
 
-// Up to 16 bytes as whole words: what they write behind the string is overwritten by the next one or
-// lies in the record's slack (KEVT_RECORD_SLACK).
+// Up to 16 bytes as one or two words, the second one ending with the string. What a short string's word writes
+// behind it is overwritten by the next one or lies in the record's slack (KEVT_RECORD_SLACK).
 Value* NativeHooks::text_copy(llvm::IRBuilder<>& b, Value* to, Value* address, Value* length) {
   llvm::LLVMContext& context = b.getContext();
   BasicBlock* near = BasicBlock::Create(context, "near", function_);
@@ -323,19 +337,20 @@ Value* NativeHooks::text_copy(llvm::IRBuilder<>& b, Value* to, Value* address, V
   BasicBlock* end = BasicBlock::Create(context, "end", function_);
   BasicBlock* slow = BasicBlock::Create(context, "long", function_);
   BasicBlock* copied = BasicBlock::Create(context, "copied", function_);
-  Value* is_near = b.CreateAnd(within_page(b, address, 16), b.CreateICmpULE(length, b.getInt32(16)));
-  unlikely(b.CreateCondBr(is_near, near, slow), 0);
+  Value* wide = b.CreateZExt(length, b.getInt64Ty());
+  unlikely(b.CreateCondBr(b.CreateICmpULE(length, b.getInt32(16)), near, slow), 0);
 
   b.SetInsertPoint(near);
   Value* word = load(b, address, 8, slow);
   b.CreateAlignedStore(word, to, llvm::Align(1));
   b.CreateCondBr(b.CreateICmpUGT(length, b.getInt32(8)), second, end);
   b.SetInsertPoint(second);
-  word = load(b, b.CreateAdd(address, b.getInt64(8)), 8, slow);
-  b.CreateAlignedStore(word, field(b, to, 8), llvm::Align(1));
+  Value* last_word = b.CreateSub(wide, b.getInt64(8));
+  word = load(b, b.CreateAdd(address, last_word), 8, slow);
+  b.CreateAlignedStore(word, b.CreateInBoundsGEP(b.getInt8Ty(), to, last_word), llvm::Align(1));
   b.CreateBr(end);
   b.SetInsertPoint(end);
-  Value* last = b.CreateInBoundsGEP(b.getInt8Ty(), to, b.CreateSub(length, b.getInt32(1)));
+  Value* last = b.CreateInBoundsGEP(b.getInt8Ty(), to, b.CreateSub(wide, b.getInt64(1)));
   b.CreateStore(b.getInt8(0), last);  // it may have grown since it was measured
   b.CreateBr(copied);
 
@@ -361,58 +376,57 @@ Value* NativeHooks::match(llvm::IRBuilder<>& b, model::GlobKind kind, Value* pat
 
 // ---- the ring -------------------------------------------------------------------------------
 
+// One attempt here; when another writer came first, the agent goes on trying.
 Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full) {
   llvm::LLVMContext& context = b.getContext();
-  BasicBlock* attempt = BasicBlock::Create(context, "reserve", function_);
   BasicBlock* room = BasicBlock::Create(context, "room", function_);
   BasicBlock* again = BasicBlock::Create(context, "again", function_);
   BasicBlock* reserved = BasicBlock::Create(context, "reserved", function_);
+  // Before the locked instruction: the counter is read while earlier stores drain. The reader sorts by time.
+  Value* tsc = b.CreateIntrinsic(llvm::Intrinsic::x86_rdtsc, {}, {});
   Value* wide = b.CreateZExt(size, b.getInt64Ty());
   Value* bytes =
       b.CreateAnd(b.CreateAdd(wide, b.getInt64(sizeof(kevt_record) + KEVT_RECORD_SLACK + 7)), b.getInt64(~7ull));
   Value* ring = b.CreateInBoundsGEP(b.getInt8Ty(), read_pointer(b, event_, offsetof(kevt_event, rings)),
                                     b.CreateMul(cpu(b), read(b, event_, offsetof(kevt_event, ring_stride), 64)));
   Value* limit = read(b, event_, offsetof(kevt_event, ring_limit), 64);
-  Value* first = b.CreateLoad(b.getInt64Ty(), field(b, ring, offsetof(kevt_ring, head)), true);
-  BasicBlock* before = b.GetInsertBlock();
-  b.CreateBr(attempt);
-
-  b.SetInsertPoint(attempt);
-  llvm::PHINode* head = b.CreatePHI(b.getInt64Ty(), 2);
-  head->addIncoming(first, before);
-  Value* end = b.CreateAdd(head, bytes);
+  Value* head = b.CreateLoad(b.getInt64Ty(), field(b, ring, offsetof(kevt_ring, head)), true);
   Value* tail = b.CreateLoad(b.getInt64Ty(), field(b, ring, offsetof(kevt_ring, tail)), true);
+  Value* end = b.CreateAdd(head, bytes);
   unlikely(b.CreateCondBr(b.CreateICmpULE(b.CreateSub(end, tail), limit), room, full), 0);
 
   // Noted before it is ours: whoever jumps out of this hit right behind the cmpxchg leaves a reservation that
   // the agent can still find (thread.c).
   b.SetInsertPoint(room);
   Value* offset = b.CreateAnd(head, b.CreateSub(limit, b.getInt64(1)));
-  record_ = b.CreateInBoundsGEP(b.getInt8Ty(), field(b, ring, KEVT_RING_HEADER), offset);
+  Value* first = b.CreateInBoundsGEP(b.getInt8Ty(), field(b, ring, KEVT_RING_HEADER), offset);
   Value* tag = b.CreateShl(b.CreateLShr(head, b.getInt64(3)), b.getInt64(32));
-  word_ = b.CreateOr(b.CreateOr(wide, b.CreateShl(bytes, b.getInt64(13))), tag);  // room / 8 << 16
-  write(b, word_, thread_, offsetof(kevt_thread, open_word));
-  write(b, b.CreatePtrToInt(record_, b.getInt64Ty()), thread_, offsetof(kevt_thread, open_record));
+  write(b, b.CreateOr(wide, tag), thread_, offsetof(kevt_thread, open_word));
+  write(b, b.CreatePtrToInt(first, b.getInt64Ty()), thread_, offsetof(kevt_thread, open_record));
   Value* pair = b.CreateAtomicCmpXchg(field(b, ring, offsetof(kevt_ring, head)), head, end, llvm::MaybeAlign(8),
                                       llvm::AtomicOrdering::AcquireRelease, llvm::AtomicOrdering::Monotonic);
+  BasicBlock* tried = b.GetInsertBlock();
   unlikely(b.CreateCondBr(b.CreateExtractValue(pair, 1), reserved, again), 0);
 
   b.SetInsertPoint(again);
-  write(b, b.getInt64(0), thread_, offsetof(kevt_thread, open_record));
-  head->addIncoming(b.CreateExtractValue(pair, 0), again);
-  b.CreateBr(attempt);
+  Value* later = service(b, offsetof(kevt_services, reserve), b.getPtrTy(), {thread_, ring, wide});
+  unlikely(b.CreateCondBr(b.CreateIsNull(later), full, reserved), 1);
 
   b.SetInsertPoint(reserved);
+  llvm::PHINode* record = b.CreatePHI(b.getPtrTy(), 2);
+  record->addIncoming(first, tried);
+  record->addIncoming(later, again);
+  record_ = record;
   // The reader has had these lines; taking them back early keeps the next reservation's lock short.
   Value* ahead = field(b, record_, kPrefetchDistance);
   b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()}, {ahead, b.getInt32(1), b.getInt32(3), b.getInt32(1)});
-  Value* tsc = b.CreateIntrinsic(llvm::Intrinsic::x86_rdtsc, {}, {});
   b.CreateStore(tsc, field(b, record_, offsetof(kevt_record, tsc)));
   return field(b, record_, sizeof(kevt_record));
 }
 
 void NativeHooks::commit(llvm::IRBuilder<>& b) {
-  llvm::StoreInst* store = b.CreateStore(word_, field(b, record_, offsetof(kevt_record, word)));
+  Value* word = read(b, thread_, offsetof(kevt_thread, open_word), 64);
+  llvm::StoreInst* store = b.CreateStore(word, field(b, record_, offsetof(kevt_record, word)));
   store->setAtomic(llvm::AtomicOrdering::Release);
   store->setAlignment(llvm::Align(8));
   write(b, b.getInt64(0), thread_, offsetof(kevt_thread, open_record));

@@ -12,6 +12,7 @@ class NativeHooks final : public TargetHooks {
 
   llvm::Function* declare(const std::string& name) override;
   void begin(llvm::IRBuilder<>& b, std::uint32_t sinks) override;
+  void begin_record(llvm::IRBuilder<>& b, const std::string& name) override;
   void finish(llvm::IRBuilder<>& b, WayOut way) override;
 
   llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) override;
@@ -46,7 +47,10 @@ class NativeHooks final : public TargetHooks {
   void increment(llvm::IRBuilder<>& b, llvm::Value* base, std::uint64_t offset);
   llvm::Value* service(llvm::IRBuilder<>& b, std::uint64_t offset, llvm::Type* result,
                        std::initializer_list<llvm::Value*> arguments);
+  llvm::Function* make_function(const std::string& name, llvm::GlobalValue::LinkageTypes linkage);
+  void enter(llvm::Function* function);
   llvm::Value* find_thread(llvm::IRBuilder<>& b);
+  llvm::Value* find_row(llvm::IRBuilder<>& b);
   void leave_to(llvm::IRBuilder<>& b, std::uint64_t service_offset, llvm::Value* thread);
 
   llvm::Module& module_;
@@ -57,7 +61,6 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* thread_ = nullptr;
   llvm::Value* row_ = nullptr;  // kevt_counts of sink 0
   llvm::Value* record_ = nullptr;
-  llvm::Value* word_ = nullptr;
 };
 
 }  // namespace kevt::codegen

@@ -211,8 +211,8 @@ void EventEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
   start(fits);
   Value* record = hooks_.reserve(b_, size, lost);
   const bool is_return = program_.point == model::ProbePoint::Return;
-  Value* common = b_.CreateOr(hooks_.event_id(b_), b_.CreateShl(hooks_.pid(b_), b_.getInt64(32)));
-  store_at(b_, common, record, 0);
+  store_at(b_, b_.CreateTrunc(hooks_.event_id(b_), b_.getInt32Ty()), record, 0);
+  store_at(b_, b_.CreateTrunc(hooks_.pid(b_), b_.getInt32Ty()), record, 4);
   store_at(b_, hooks_.probe_address(b_), record, 8);
   if (is_return) store_at(b_, hooks_.return_address(b_), record, 16);
   Value* at = b_.getInt32(program_.fixed_size);

@@ -9,6 +9,7 @@ kevt_image:
   .long kevt_faults_end - kevt_image
   .long kevt_service_thread - kevt_image
   .long kevt_service_guarded - kevt_image
+  .long kevt_service_reserve - kevt_image
   .long kevt_service_text_length - kevt_image
   .long kevt_service_text_copy - kevt_image
   .long kevt_service_text_fetch - kevt_image

@@ -1,7 +1,7 @@
 // A detour with one entry event and one return event:
 //
 //   lea -320(%rsp), %rsp            skips the 128-byte red zone and makes room for the frame
-//   save what is read or changed    nothing else; the six flags by lahf/seto, never popfq
+//   save what is read or changed    nothing else; flags, where they mean something, by lahf/seto, never popfq
 //   call extractor(frame, event)    straight into the generated code
 //   restore
 //   ── per return event ──
@@ -33,17 +33,18 @@ constexpr std::int32_t kFrame = kShown + 8;             // 192
 constexpr std::int32_t kRedZone = 128;
 constexpr std::int32_t kDown = kFrame + kRedZone;
 
-constexpr std::uint32_t kSetForCall = bit(kAx) | bit(kDi) | bit(kSi) | bit(kCx);
+constexpr std::uint32_t kSetForCall = bit(kDi) | bit(kSi);
 constexpr std::uint32_t kGeneral = (1u << kOrigAx) - 1;  // words that are registers one can save
 constexpr std::uint32_t kCallerSaved =
     bit(kAx) | bit(kCx) | bit(kDx) | bit(kSi) | bit(kDi) | bit(kR8) | bit(kR9) | bit(kR10) | bit(kR11);
 
 // `old_sp`: distance from %rsp inside the frame to the stack pointer the program saw.
-void save(CodeWriter& w, std::uint32_t reads, std::uint32_t changes, std::int32_t old_sp, RemoteAddr ip) {
+void save(CodeWriter& w, std::uint32_t reads, std::uint32_t changes, std::int32_t old_sp, RemoteAddr ip,
+          FlagsAtSite flags) {
   if (reads & bit(kFlags)) w.bytes({0x9c, 0x8f, 0x84, 0x24, 0x90, 0, 0, 0});  // pushfq; popq 144(%rsp)
   for (int word = 0; word < kOrigAx; ++word)
     if ((reads | changes) & (1u << word)) w.store(static_cast<Word>(word), word * 8);
-  w.save_flags(kFlagSave);
+  if (flags == FlagsAtSite::Kept) w.save_flags(kFlagSave);
   if (reads & bit(kSp)) {
     w.lea(kAx, old_sp);
     w.store(kAx, kSp * 8);
@@ -57,8 +58,8 @@ void save(CodeWriter& w, std::uint32_t reads, std::uint32_t changes, std::int32_
   if (reads & bit(kOrigAx)) w.store_imm(-1, kOrigAx * 8);
 }
 
-void restore(CodeWriter& w, std::uint32_t changes, std::int32_t up) {
-  w.restore_flags(kFlagSave);
+void restore(CodeWriter& w, std::uint32_t changes, std::int32_t up, FlagsAtSite flags) {
+  if (flags == FlagsAtSite::Kept) w.restore_flags(kFlagSave);
   for (int word = 0; word < kOrigAx; ++word)
     if (changes & (1u << word)) w.load(static_cast<Word>(word), word * 8);
   w.lea_sp(up);
@@ -67,39 +68,38 @@ void restore(CodeWriter& w, std::uint32_t changes, std::int32_t up) {
 void call_extractor(CodeWriter& w, const DetourEvent& event) {
   w.lea(kDi, 0);
   w.set(kSi, event.event.value);
-  w.bytes({0x31, 0xc9});  // xor %ecx, %ecx: the thread is not known
   w.call(event.extractor);
 }
 
 void emit_entries(CodeWriter& w, const DetourSpec& spec) {
-  std::uint32_t reads = 0, changes = kSetForCall;
+  std::uint32_t reads = 0, changes = kSetForCall | bit(kAx);
   for (const DetourEvent& event : spec.entries) {
     reads |= event.reads;
     changes |= event.clobbers;
   }
   w.lea_sp(-kDown);
-  save(w, reads, changes & kGeneral, kDown, spec.site);
+  save(w, reads, changes & kGeneral, kDown, spec.site, spec.flags);
   for (const DetourEvent& event : spec.entries) call_extractor(w, event);
-  restore(w, changes & kGeneral, kDown);
+  restore(w, changes & kGeneral, kDown, spec.flags);
 }
 
 // Emits one return event; what follows it in the stream is "next".
 void emit_return(CodeWriter& w, const DetourSpec& spec, const DetourEvent& event) {
   constexpr std::uint32_t kAsked = bit(kAx) | bit(kDi) | bit(kSi) | bit(kR11);
   w.lea_sp(-kDown);
-  save(w, 0, kAsked, kDown, spec.site);
+  save(w, 0, kAsked, kDown, spec.site, spec.flags);
   w.set(kDi, event.event.value);
   w.lea(kSi, kDown);  // the slot of the return address
   w.set(kAx, spec.return_enter.value);
   w.call_ax();
   w.bytes({0x85, 0xc0});  // test %eax, %eax
   const std::size_t refused = w.jump_if_zero_forward();
-  restore(w, kAsked, kDown + 8);  // and pops the return address
+  restore(w, kAsked, kDown + 8, spec.flags);  // and pops the return address
   const std::size_t call_next = w.call_forward();
 
-  const std::uint32_t changes = (event.clobbers | kSetForCall | bit(kDx) | bit(kR11)) & kGeneral;
+  const std::uint32_t changes = (event.clobbers | kSetForCall | bit(kAx) | bit(kDx) | bit(kR11)) & kGeneral;
   w.lea_sp(-kDown - 8);
-  save(w, event.reads, changes, kDown + 8, spec.site);
+  save(w, event.reads, changes, kDown + 8, spec.site, spec.flags);
   w.set(kDi, event.event.value);
   w.lea(kSi, kDown);
   w.lea(kDx, kReturnAddress);
@@ -109,11 +109,11 @@ void emit_return(CodeWriter& w, const DetourSpec& spec, const DetourEvent& event
   w.store(kAx, kDown);
   w.load(kDx, kShown);
   call_extractor(w, event);
-  restore(w, changes, kDown);
+  restore(w, changes, kDown, spec.flags);
   w.bytes({0xc3});  // ret
 
   w.land(refused);
-  restore(w, kAsked, kDown);
+  restore(w, kAsked, kDown, spec.flags);
   const std::size_t plain = w.jump_forward();
   w.land(call_next);
   w.land(plain);

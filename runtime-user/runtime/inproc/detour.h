@@ -19,8 +19,12 @@ struct DetourEvent {
   std::uint32_t clobbers = 0;  // and those it changes
 };
 
+// At a function's entry and after its return the flags mean nothing (System V ABI); anywhere else they are kept.
+enum class FlagsAtSite : std::uint8_t { Kept, Dead };
+
 struct DetourSpec {
   RemoteAddr site;
+  FlagsAtSite flags = FlagsAtSite::Kept;
   std::span<const std::uint8_t> displaced;  // whole instructions that stand at `site`
   std::vector<DetourEvent> entries;         // run in this order
   std::vector<DetourEvent> returns;         // the first one is the outermost

@@ -123,6 +123,19 @@ Result<RemoteAddr> InprocRuntime::resolve_indirect(RemoteAddr resolver) {
   return RemoteAddr{*chosen};
 }
 
+Result<RemoteAddr> InprocRuntime::step() {
+  if (auto stepped = tracee_.step(); !stepped) return std::unexpected(std::move(stepped.error()));
+  auto registers = tracee_.registers(tracee_.threads().front());
+  if (!registers) return std::unexpected(std::move(registers.error()));
+  return RemoteAddr{registers->rip};
+}
+
+bool InprocRuntime::is_ours(RemoteAddr at) const {
+  return std::ranges::any_of(arena_.windows(), [&](const CodeArena::Window& window) {
+    return window.base <= at && at < window.base + CodeArena::kWindowBytes;
+  });
+}
+
 runtime::Capabilities InprocRuntime::capabilities() const { return {"inproc", true, {"mono"}}; }
 
 // ---- installing -----------------------------------------------------------------------------

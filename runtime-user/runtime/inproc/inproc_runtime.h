@@ -34,6 +34,11 @@ class InprocRuntime final : public runtime::ProbeRuntime {
 
   // Lets the target run. Arming and disarming stop it for a moment by themselves.
   void go() { tracee_.release(); }
+  // For measuring, while the target is held: runs to an address; executes one instruction and says where it is.
+  Result<void> run_to(RemoteAddr at) { return tracee_.run_to(at); }
+  Result<RemoteAddr> step();
+  // Whether an address lies in the detours, extractors or the agent.
+  bool is_ours(RemoteAddr at) const;
   // wait(2) status once it has ended.
   std::optional<int> poll_exit() { return tracee_.poll_exit(); }
   // Disarms everything and gives signals and text back; the target runs on as if never traced.

@@ -72,6 +72,9 @@ Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, const std::
                                                   DetourSpec spec) {
   if (auto it = point.made.find(key); it != point.made.end()) return &it->second;
   spec.site = point.site;
+  const ImageAddr in_image{point.site.value - point.object->bias};
+  const auto function = point.object->image->function_containing(in_image);
+  spec.flags = function && function->start == in_image ? FlagsAtSite::Dead : FlagsAtSite::Kept;
   spec.displaced = std::span(point.plan.original).first(point.plan.displaced);
   auto window = placement_.window_for(point.object->loaded.start(), point.object->loaded.end());
   if (!window) return std::unexpected(std::move(window.error()));

@@ -204,7 +204,7 @@ std::size_t SessionMemory::drain_ring(std::uint32_t cpu, const std::function<voi
     auto* record = reinterpret_cast<kevt_record*>(ring_data(cpu) + (at & mask));
     const std::uint64_t word = load_acquire(record->word);
     if (word == 0 || word >> 32 != KEVT_RECORD_TAG(at)) break;
-    const std::uint64_t length = KEVT_RECORD_PAYLOAD(word), size = KEVT_RECORD_ROOM(word);
+    const std::uint64_t length = KEVT_RECORD_PAYLOAD(word), size = KEVT_RECORD_ROOM(length);
     if (size < sizeof(kevt_record) + length || size > head - at) break;
     if (!(word & KEVT_RECORD_DISCARDED)) {
       use({record->tsc, cpu, {reinterpret_cast<const std::uint8_t*>(record + 1), length}});
@@ -228,7 +228,7 @@ std::uint64_t SessionMemory::find_resume(std::uint32_t cpu, std::uint64_t from, 
   const std::uint64_t mask = options_.ring_bytes - 1;
   for (std::uint64_t at = from + 8; at < head; at += 8) {
     const auto* record = reinterpret_cast<const kevt_record*>(ring_data(cpu) + (at & mask));
-    const std::uint64_t room = KEVT_RECORD_ROOM(record->word);
+    const std::uint64_t length = KEVT_RECORD_PAYLOAD(record->word), room = KEVT_RECORD_ROOM(length);
     if (record->word && record->word >> 32 == KEVT_RECORD_TAG(at) && room >= sizeof(kevt_record) + 8 &&
         at + room <= head)
       return at;

@@ -1,0 +1,22 @@
+/*
+ * Reserving in a ring when another writer came first.  The extractor tries once by itself; this is
+ * the loop behind it.  As there, the place is noted before it is taken, so that a hit that is jumped
+ * out of leaves a reservation that can be found (thread.c).
+ */
+#include "runtime-user/agent/agent.h"
+
+KEVT_SERVICE kevt_record* kevt_service_reserve(kevt_thread* thread, kevt_ring* ring, uint64_t payload) {
+  const uint64_t limit = kevt_state()->ring_bytes, room = KEVT_RECORD_ROOM(payload);
+  uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+  for (;;) {
+    if (head + room - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) > limit) {
+      thread->open_record = 0;
+      return 0;
+    }
+    uint64_t at = (uint64_t)ring + KEVT_RING_HEADER + (head & (limit - 1));
+    __atomic_store_n(&thread->open_word, payload | (uint64_t)KEVT_RECORD_TAG(head) << 32, __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->open_record, at, __ATOMIC_RELEASE);
+    if (__atomic_compare_exchange_n(&ring->head, &head, head + room, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      return (kevt_record*)at;
+  }
+}
