@@ -1,5 +1,10 @@
-"""Instructions per hit by callgrind: exact, so one run is enough. (calls n2 - calls n1) / (n2 - n1)."""
+"""Instructions per hit: exact, so one run is enough.
 
+The hand-written twins by callgrind: (calls n2 - calls n1) / (n2 - n1). Valgrind runs a translation of a
+program, not the text that probes patch, so kevtrace's own hits are counted by single steps (hit_steps.cpp).
+"""
+
+import os
 import re
 import shutil
 import subprocess
@@ -30,4 +35,20 @@ def per_hit(program):
         calls = per_call(program, variant)
         if calls is not None and base[twin] is not None:
             result[variant] = calls - base[twin]
+    return result
+
+
+def per_kevtrace_hit(program, probes):
+    """{event: instructions from the probed function's first to the last that is not its own}."""
+    steps = os.path.join(os.path.dirname(program), "hit_steps")
+    result = {}
+    if not os.path.exists(steps):
+        return result
+    for event, definition, condition in probes:
+        if event == "int3":
+            continue  # the kernel's part of a signal cannot be stepped
+        command = [steps, program, event, definition] + ([f"{event}:{condition}"] if condition else [])
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            result[event] = int(done.stdout)
     return result

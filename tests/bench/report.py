@@ -19,6 +19,7 @@ RATIOS = [
     ("kernel uprobe / hand-written", "kernel_accepted", "limit_accepted", "info", None, ("kernel",)),
 ]
 STARTUP_LIMIT_MS = 150
+INSTRUCTION_LIMITS = {"accepted": 250, "rejected": 80}
 KEVTRACE = ("accepted", "rejected", "entry", "return", "int3")
 
 
@@ -111,6 +112,9 @@ def print_table(summary):
     for name, v in summary["variants"].items():
         instructions = "" if v["instructions"] is None else f"{v['instructions']:.0f}"
         armed = v["armed"] if name in KEVTRACE else ""
+        limit = INSTRUCTION_LIMITS.get(name)
+        if limit and v["instructions"] is not None:
+            armed += f"  instructions <= {limit}: {'holds' if v['instructions'] <= limit else 'MISSED'}"
         print(f"{name:<18}{v['median_ns']:>10.2f}{v['min_ns']:>10.2f}{v['max_ns']:>10.2f}{instructions:>8}  {armed}")
     print()
     print(f"{'ratio':<40}{'median':>9}{'min':>9}{'max':>9}  goal")

@@ -120,6 +120,8 @@ def main():
             kernel_hits = kernel.hits()
             lttng_sample = lttng.sample()
     counts = {} if "instructions" in options.without else instructions.per_hit(options.program)
+    if active["kevtrace"] and "instructions" not in options.without:
+        counts |= instructions.per_kevtrace_hit(options.program, PROBES)
     summary = report.summarize(runs, active, counts)
     summary["checks"] = report.check_counts(runs, active, kernel_hits, lttng_sample)
     summary["startup"] = startup.measure(options.program, options.kevtrace if active["kevtrace"] else "", PROBES[0][1])
