@@ -75,8 +75,9 @@ KEVT_RARE_STATIC int has_room(const kevt_shared* shared, kevt_thread* thread, ke
   return 0;
 }
 
+/* Called like any function: the detour has saved what the ABI lets it change. */
 /* 1: the return address in *slot is kept, the detour may pop it. 0: run the function unprobed. */
-KEVT_SERVICE int kevt_return_enter(kevt_event* event, uint64_t* slot) {
+int kevt_return_enter(kevt_event* event, uint64_t* slot) {
   if (unlikely(!event->gates)) return 0;
   const kevt_shared* shared = kevt_state();
   kevt_thread* thread = kevt_find_thread(shared);
@@ -110,7 +111,7 @@ KEVT_SERVICE int kevt_return_enter(kevt_event* event, uint64_t* slot) {
 }
 
 /* Takes the instance of `slot` back and says where to return. */
-KEVT_SERVICE void kevt_return_exit(kevt_event* event, uint64_t slot, return_frame* frame) {
+void kevt_return_exit(kevt_event* event, uint64_t slot, return_frame* frame) {
   kevt_thread* thread = kevt_find_thread(kevt_state());
   if (likely(thread != 0)) {
     kevt_return_instance* newest = &thread->instances[thread->depth - 1];

@@ -10,7 +10,15 @@
  */
 #include "runtime-user/agent/agent.h"
 
-enum { NR_GETPID = 39, NR_GETTID = 186, NR_PRCTL = 157, NR_TGKILL = 234, NR_SIGALTSTACK = 131, PR_GET_NAME = 16 };
+enum {
+  NR_GETPID = 39,
+  NR_GETPPID = 110,
+  NR_GETTID = 186,
+  NR_PRCTL = 157,
+  NR_TGKILL = 234,
+  NR_SIGALTSTACK = 131,
+  PR_GET_NAME = 16
+};
 
 static uint64_t take_shard(kevt_shared* shared) {
   uint64_t shard = __atomic_fetch_add(&shared->next_shard, 1, __ATOMIC_RELAXED);
@@ -59,6 +67,25 @@ static kevt_thread* claim(kevt_private* priv, uint64_t tp, uint32_t pid) {
   return 0;
 }
 
+/*
+ * Who runs. Between vfork and exec a child runs in its parent's memory and on its thread pointer: what is enrolled then
+ * stays for the parent, so it is enrolled as the parent, whose tid stands in the control block. A child by a bare
+ * fork system call looks the same but for the word behind the index, which fork has wiped.
+ */
+static void identify(const kevt_shared* shared, uint32_t check, uint32_t* pid, uint32_t* tid) {
+  uint64_t* enrolled_before = (uint64_t*)shared->index + (1 << KEVT_INDEX_BITS);
+  *pid = (uint32_t)kevt_syscall(NR_GETPID, 0, 0, 0, 0);
+  *tid = (uint32_t)kevt_syscall(NR_GETTID, 0, 0, 0, 0);
+  if (*enrolled_before && shared->check_offset && *pid == *tid && check != *tid) {
+    uint64_t parent = (uint64_t)kevt_syscall(NR_GETPPID, 0, 0, 0, 0);
+    if (check && kevt_syscall(NR_TGKILL, parent, check, 0, 0) == 0) {
+      *pid = (uint32_t)parent;
+      *tid = check;
+    }
+  }
+  *enrolled_before = 1;
+}
+
 kevt_thread* kevt_enrol(uint64_t tp) {
   kevt_shared* shared = kevt_state();
   kevt_private* priv = (kevt_private*)shared->priv;
@@ -70,11 +97,10 @@ kevt_thread* kevt_enrol(uint64_t tp) {
       return known;
     }
   }
-  uint32_t pid = (uint32_t)kevt_syscall(NR_GETPID, 0, 0, 0, 0);
+  uint32_t pid, tid, check = kevt_check_word(shared->check_offset);
+  identify(shared, check, &pid, &tid);
   kevt_thread* thread = claim(priv, tp, pid);
   if (!thread) return 0;
-  uint32_t tid = (uint32_t)kevt_syscall(NR_GETTID, 0, 0, 0, 0);
-  uint32_t check = kevt_check_word(shared->check_offset);
   if (thread->pid != pid || thread->tid != tid || thread->check != check) {
     if (thread->pid != pid) {
       uint64_t shard = take_shard(shared);

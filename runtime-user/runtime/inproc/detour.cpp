@@ -14,8 +14,7 @@
 //   ── next ──
 //   displaced instructions; jmp back
 //
-// No vector state is touched or saved: extractors and agent use general registers only. Services
-// keep every register but rax and r11.
+// No vector state is touched or saved: extractors and agent use general registers only.
 #include "runtime-user/runtime/inproc/detour.h"
 
 #include "runtime-user/runtime/inproc/code_writer.h"
@@ -85,7 +84,7 @@ void emit_entries(CodeWriter& w, const DetourSpec& spec) {
 
 // Emits one return event; what follows it in the stream is "next".
 void emit_return(CodeWriter& w, const DetourSpec& spec, const DetourEvent& event) {
-  constexpr std::uint32_t kAsked = bit(kAx) | bit(kDi) | bit(kSi) | bit(kR11);
+  constexpr std::uint32_t kAsked = kCallerSaved;  // kevt_return_enter is an ordinary function
   w.lea_sp(-kDown);
   save(w, 0, kAsked, kDown, spec.site, spec.flags);
   w.set(kDi, event.event.value);
@@ -97,7 +96,7 @@ void emit_return(CodeWriter& w, const DetourSpec& spec, const DetourEvent& event
   restore(w, kAsked, kDown + 8, spec.flags);  // and pops the return address
   const std::size_t call_next = w.call_forward();
 
-  const std::uint32_t changes = (event.clobbers | kSetForCall | bit(kAx) | bit(kDx) | bit(kR11)) & kGeneral;
+  const std::uint32_t changes = event.clobbers | kCallerSaved;
   w.lea_sp(-kDown - 8);
   save(w, event.reads, changes, kDown + 8, spec.site, spec.flags);
   w.set(kDi, event.event.value);
