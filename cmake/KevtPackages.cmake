@@ -1,9 +1,7 @@
 # Everything from outside, all of it from Debian's packages (scripts/packages lists them).
-find_package(PkgConfig REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Threads REQUIRED)
-pkg_check_modules(ELFUTILS REQUIRED IMPORTED_TARGET libdw libelf)
 find_library(ZYDIS_LIBRARY Zydis REQUIRED)
 find_library(ZYCORE_LIBRARY Zycore)
 find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)

@@ -12,9 +12,7 @@ struct Address {
 
   friend constexpr auto operator<=>(Address, Address) = default;
   friend constexpr Address operator+(Address a, std::uint64_t bytes) { return {a.value + bytes}; }
-  friend constexpr std::int64_t operator-(Address a, Address b) {
-    return static_cast<std::int64_t>(a.value - b.value);
-  }
+  friend constexpr std::int64_t operator-(Address a, Address b) { return static_cast<std::int64_t>(a.value - b.value); }
 };
 
 using RemoteAddr = Address<struct RemoteTag>;  // in the traced process

@@ -45,10 +45,10 @@ struct CompiledEvent {
   std::vector<SlotSource> slots;
   std::uint64_t function_address = 0;  // of the probed symbol or address, 0 when not resolved
   std::uint64_t place_address = 0;     // function_address + offset
-  std::uint32_t entry = 0;           // offset of the extractor in the image
-  std::uint32_t code_size = 0;       // bytes of the extractor
-  std::uint32_t sinks = 1;           // instances the extractor records into
-  std::uint32_t register_reads = 0;  // bit i: 8-byte word i of kevt_registers must be saved for the extractor
+  std::uint32_t entry = 0;             // offset of the extractor in the image
+  std::uint32_t code_size = 0;         // bytes of the extractor
+  std::uint32_t sinks = 1;             // instances the extractor records into
+  std::uint32_t register_reads = 0;    // bit i: 8-byte word i of kevt_registers must be saved for the extractor
 };
 
 struct CompiledBatch {

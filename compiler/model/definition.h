@@ -33,7 +33,7 @@ struct AddressPlace {  // 0xADDR
 };
 struct FilePlace {  // PATH:OFFSET[(REF_CTR)]
   std::string path;
-  std::uint64_t offset = 0;                      // bytes from the start of the file
+  std::uint64_t offset = 0;                        // bytes from the start of the file
   std::optional<std::uint64_t> reference_counter;  // file offset of a u16 semaphore
 };
 struct EventPlace {  // SYSTEM.EVENT of an eprobe
@@ -88,9 +88,9 @@ struct ImmediateStringBase {  // \"text"
 struct VariableBase {  // NAME, resolved from BTF or DWARF; `$arg*` is expanded by sema
   std::string name;
 };
-using FetchBase = std::variant<RegisterBase, StackPointerBase, StackSlotBase, ReturnValueBase, ArgumentBase, CommBase,
-                               EventFieldBase, MemoryBase, SymbolBase, FileOffsetBase, ImmediateBase,
-                               ImmediateStringBase, VariableBase>;
+using FetchBase =
+    std::variant<RegisterBase, StackPointerBase, StackSlotBase, ReturnValueBase, ArgumentBase, CommBase, EventFieldBase,
+                 MemoryBase, SymbolBase, FileOffsetBase, ImmediateBase, ImmediateStringBase, VariableBase>;
 
 enum class AddressSpace : std::uint8_t { Default, User };
 
@@ -113,17 +113,17 @@ enum class TypeKind : std::uint8_t {
   Signed,
   Hex,
   Char,
-  Symbol,      // address printed as SYM+off/size
-  String,      // NUL-terminated, at the fetched address
-  UserString,  // ustring
+  Symbol,        // address printed as SYM+off/size
+  String,        // NUL-terminated, at the fetched address
+  UserString,    // ustring
   SymbolString,  // symstr: text resolved at the hit
   Bitfield,
 };
 
 struct TypeSpec {
   TypeKind kind = TypeKind::Hex;
-  std::uint8_t bytes = 8;       // of one item in the record; strings: 4 (the data_loc word)
-  std::uint8_t bit_width = 0;   // Bitfield: bWIDTH@OFFSET/CONTAINER, CONTAINER == 8 * bytes
+  std::uint8_t bytes = 8;      // of one item in the record; strings: 4 (the data_loc word)
+  std::uint8_t bit_width = 0;  // Bitfield: bWIDTH@OFFSET/CONTAINER, CONTAINER == 8 * bytes
   std::uint8_t bit_offset = 0;
   std::uint32_t array_count = 0;  // 0: not an array
   bool written = false;           // false: implied
@@ -146,8 +146,8 @@ struct FetchArg {
 struct SyntheticField {
   std::string type;  // canonical, brackets included: "char[16]", "unsigned long[]"
   std::string name;
-  bool is_array = false;           // `[]` or `[N]`
-  std::uint32_t array_count = 0;   // 0 with is_array: dynamic
+  bool is_array = false;          // `[]` or `[N]`
+  std::uint32_t array_count = 0;  // 0 with is_array: dynamic
   Span span;
 };
 
@@ -160,9 +160,9 @@ struct Definition {
   Place place;
   Span place_span;
   std::vector<FetchArg> args;
-  std::optional<std::string> filter;       // eprobe `if …`
-  std::vector<SyntheticField> fields;      // Synthetic only
-  std::string command;                     // what spans count columns of
+  std::optional<std::string> filter;   // eprobe `if …`
+  std::vector<SyntheticField> fields;  // Synthetic only
+  std::string command;                 // what spans count columns of
 };
 
 // `-:[GROUP/]EVENT [LOCATION [ARGS…]]` or `!…`: removes events.

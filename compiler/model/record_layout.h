@@ -21,10 +21,10 @@ struct RecordField {
   FieldRole role = FieldRole::Argument;
   std::string name;
   TypeSpec type;
-  std::uint32_t offset = 0;      // bytes from the record's start
-  std::uint32_t size = 0;        // bytes in the fixed part: items * bytes of one item
-  bool is_signed = false;        // as the format file says
-  std::uint32_t arg_index = 0;   // Argument only: index into Definition::args
+  std::uint32_t offset = 0;     // bytes from the record's start
+  std::uint32_t size = 0;       // bytes in the fixed part: items * bytes of one item
+  bool is_signed = false;       // as the format file says
+  std::uint32_t arg_index = 0;  // Argument only: index into Definition::args
 };
 
 struct RecordLayout {
@@ -39,7 +39,7 @@ struct RecordLayout {
 };
 
 inline constexpr std::uint32_t kCommonBytes = 8;
-inline constexpr std::uint32_t kMaxStringBytes = 4096;  // with the NUL (MAX_STRING_SIZE / PATH_MAX)
+inline constexpr std::uint32_t kMaxStringBytes = 4096;      // with the NUL (MAX_STRING_SIZE / PATH_MAX)
 inline constexpr std::uint32_t kMaxRecordBytes = 4080 - 4;  // one ring-buffer page less its header and event word
 
 }  // namespace kevt::model

@@ -11,7 +11,15 @@
 namespace kevt::model {
 
 enum class TriggerKind : std::uint8_t {
-  TraceOn, TraceOff, Snapshot, Stacktrace, EnableEvent, DisableEvent, EnableHist, DisableHist, Hist
+  TraceOn,
+  TraceOff,
+  Snapshot,
+  Stacktrace,
+  EnableEvent,
+  DisableEvent,
+  EnableHist,
+  DisableHist,
+  Hist
 };
 
 struct HistPart {  // one ':'-separated part of a hist trigger, e.g. name "keys", text "pid.hex,comm"
@@ -22,7 +30,7 @@ struct HistPart {  // one ':'-separated part of a hist trigger, e.g. name "keys"
 
 struct TriggerSpec {
   TriggerKind kind = TriggerKind::TraceOn;
-  bool remove = false;  // leading '!'
+  bool remove = false;        // leading '!'
   std::string target_system;  // enable_event:SYSTEM:EVENT and its like
   std::string target_event;
   std::optional<std::uint64_t> count;

@@ -23,9 +23,9 @@ struct Symbol {
 
 enum class LookupFailure : std::uint8_t {
   NotFound,
-  NotUnique,       // `candidates` says where
-  ModuleMissing,   // the module (library) is not loaded; a probe on it would wait
-  NotChecked,      // this environment knows no symbols (kevtrace check without a target)
+  NotUnique,      // `candidates` says where
+  ModuleMissing,  // the module (library) is not loaded; a probe on it would wait
+  NotChecked,     // this environment knows no symbols (kevtrace check without a target)
 };
 struct LookupError {
   LookupFailure failure = LookupFailure::NotFound;
@@ -35,7 +35,7 @@ struct LookupError {
 enum class Probeability : std::uint8_t {
   Ok,
   NotInstructionBoundary,
-  Blacklisted,   // the machinery's own code, or code that must not be probed
+  Blacklisted,  // the machinery's own code, or code that must not be probed
   NotExecutable,
   NotChecked,
 };

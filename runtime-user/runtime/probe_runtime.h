@@ -39,14 +39,14 @@ struct Record {
   ProbeHandle event = 0;
   std::uint64_t timestamp_ns = 0;  // CLOCK_MONOTONIC
   std::uint32_t cpu = 0;
-  std::string_view comm;           // of the thread that hit
+  std::string_view comm;  // of the thread that hit
   std::span<const std::uint8_t> bytes;
 };
 using RecordSink = std::function<void(const Record&)>;
 
 struct Capabilities {
-  std::string name;           // "inproc"
-  bool sees_misses = true;    // false: profile prints `missed ?`
+  std::string name;         // "inproc"
+  bool sees_misses = true;  // false: profile prints `missed ?`
   std::vector<std::string> clocks;
 };
 
