@@ -105,6 +105,15 @@ class BadEnds(ProcessTest):
         self.assertNotIn(parent[0].tid, children)
         self.assert_none_lost(traced)
 
+    def test_first_hit_in_a_child_that_shares_memory(self):
+        """What a vfork child leaves behind does not put its id on its parent's records."""
+        traced = self.run_traced([BADLY, "vfork"], TOUCH, BACK)
+        self.assertEqual(traced.status, 0)
+        own = [r for r in traced.records("touch") if r["s"] != b"vforked"]
+        self.assertEqual([r["s"] for r in own], [b"parent", b"forked", b"forked", b"forked", b"parent"])
+        self.assertEqual([r.tid for r in own], [r["n"] for r in own])
+        self.assertEqual([r.tid for r in traced.records("back")], [r.tid for r in traced.records("touch")])
+
     def test_spawn(self):
         """posix_spawn and system() share the parent's memory until their exec."""
         traced = self.badly("spawn", TOUCH, "p:spawn libc:posix_spawn path=+0(%si):string", BACK)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +85,25 @@ static int spawned(void) {
   }
   if (system("exit 3") != 3 << 8) return 6;
   puts("spawned");
+  return 0;
+}
+
+/* The first hit is the child's, in its parent's memory; by a bare fork system call there is a copy of it. */
+static int first_hit_in_child(void) {
+  pid_t first = vfork();
+  if (first == 0) {
+    touch(1, "vforked", NULL);
+    _exit(0);
+  }
+  waitpid(first, NULL, 0);
+  touch(getpid(), "parent", NULL);
+  pid_t second = (pid_t)syscall(SYS_fork);
+  if (second == 0) {
+    for (int i = 0; i < 3; i++) touch(getpid(), "forked", NULL);
+    _exit(0);
+  }
+  waitpid(second, NULL, 0);
+  touch(getpid(), "parent", NULL);
   return 0;
 }
 
@@ -352,6 +372,7 @@ int main(int argc, char** argv) {
                {"exec", run_echo},
                {"fork", children},
                {"spawn", spawned},
+               {"vfork", first_hit_in_child},
                {"spawn_handler", spawned_with_handler},
                {"threads", threads},
                {"handlers", handlers},
