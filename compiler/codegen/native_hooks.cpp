@@ -11,6 +11,7 @@
 // (callbr) and an entry in the section kevt_faults: the fast path pays nothing for safety.
 #include "compiler/codegen/native_hooks.h"
 
+#include <cpuid.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -36,6 +37,12 @@ Value* inline_asm(llvm::IRBuilder<>& b, llvm::Type* result, const char* text, co
   for (Value* argument : arguments) types.push_back(argument->getType());
   auto* type = llvm::FunctionType::get(result, types, false);
   return b.CreateCall(llvm::InlineAsm::get(type, text, constraints, true), std::vector<Value*>(arguments));
+}
+
+// Code runs on the machine that compiles it.
+bool has_rdpid() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & (1u << 22));
 }
 
 void unlikely(llvm::Instruction* branch, unsigned likely_successor) {
@@ -213,10 +220,11 @@ Value* NativeHooks::event_id(llvm::IRBuilder<>& b) {
 Value* NativeHooks::pid(llvm::IRBuilder<>& b) {
   return b.CreateZExt(read(b, thread_, offsetof(kevt_thread, tid), 32), b.getInt64Ty());
 }
+// node << 12 | cpu, as Linux keeps it for the vDSO: in IA32_TSC_AUX, which rdpid reads, and as the limit of the
+// per-CPU segment 0x7b, which lsl reads on older CPUs (arch/x86/include/asm/segment.h, vdso_read_cpunode).
 Value* NativeHooks::cpu(llvm::IRBuilder<>& b) {
-  // IA32_TSC_AUX as Linux sets it: node << 12 | cpu (arch/x86/include/asm/segment.h, vdso_read_cpunode).
-  Value* aux = inline_asm(b, b.getInt64Ty(), "rdpid $0", "=r", {});
-  return b.CreateAnd(aux, b.getInt64(0xfff));
+  const char* text = has_rdpid() ? "rdpid $0" : "movl $$0x7b, ${0:k}\nlsl ${0:k}, ${0:k}";
+  return b.CreateAnd(inline_asm(b, b.getInt64Ty(), text, "=r,~{flags}", {}), b.getInt64(0xfff));
 }
 Value* NativeHooks::probe_address(llvm::IRBuilder<>& b) {
   return read(b, event_, offsetof(kevt_event, probe_address), 64);

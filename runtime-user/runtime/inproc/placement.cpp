@@ -121,7 +121,9 @@ Result<std::uint32_t> Placement::find_check_offset() {
   auto registers = tracee_.registers(tracee_.threads().front());
   if (!registers) return std::unexpected(std::move(registers.error()));
   if (!registers->fs_base)
-    return std::unexpected(Error("the program has no thread control block (%fs is 0): it runs without a C library"));
+    return std::unexpected(
+        Error("the program is static or has no C library: it has no thread control block (%fs) yet where tracing "
+              "begins, and such programs are not supported yet"));
   std::uint8_t block[2048];
   std::uint32_t length = sizeof block;
   while (length > 64 && !tracee_.read(RemoteAddr{registers->fs_base}, {block, length})) length /= 2;
