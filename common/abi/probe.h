@@ -154,16 +154,17 @@ typedef struct kevt_shared {
   uint64_t priv;  /* kevt_private* */
   uint64_t rings;
   uint64_t ring_stride;
-  uint64_t ring_bytes;           /* power of two */
-  uint64_t counts;               /* KEVT_MAX_SHARDS shards of kevt_counts rows */
-  uint64_t shard_bytes;          /* from one shard to the next */
-  uint64_t owners;               /* kevt_shard_owner[KEVT_MAX_SHARDS] */
-  uint64_t map;                  /* kevt_map_entry[KEVT_MAP_SLOTS] */
-  uint64_t code_begin, code_end; /* agent text in the target */
-  uint64_t next_shard;           /* atomic; shard 0 is everybody's: locked increments */
-  uint32_t check_offset;         /* of a 32-bit word that differs between threads, from the thread pointer */
-  uint32_t next_owner;           /* atomic; notes written so far */
-  uint64_t windows[64][2];       /* code arena windows [begin, end) */
+  uint64_t ring_bytes;                   /* power of two */
+  uint64_t counts;                       /* KEVT_MAX_SHARDS shards of kevt_counts rows */
+  uint64_t shard_bytes;                  /* from one shard to the next */
+  uint64_t owners;                       /* kevt_shard_owner[KEVT_MAX_SHARDS] */
+  uint64_t map;                          /* kevt_map_entry[KEVT_MAP_SLOTS] */
+  uint64_t code_begin, code_end;         /* agent text in the target */
+  uint64_t next_shard;                   /* atomic; shard 0 is everybody's: locked increments */
+  uint32_t check_offset;                 /* of a 32-bit word that differs between threads, from the thread pointer */
+  uint32_t next_owner;                   /* atomic; notes written so far */
+  uint64_t windows[64][2];               /* code arena windows [begin, end) */
+  uint64_t shard_users[KEVT_MAX_SHARDS]; /* pid << 32 | tid of the only writer; one that is dead leaves its shard */
   kevt_services services;
 } kevt_shared;
 

@@ -73,6 +73,8 @@ static inline __attribute__((always_inline)) void kevt_increment_shared(uint64_t
 
 /* First hit of a thread, or of a new thread at an old one's address; 0: more than KEVT_MAX_THREADS. */
 KEVT_RARE kevt_thread* kevt_enrol(uint64_t thread_pointer);
+/* This thread's struct even where it may not count (no shard left): its return instances must be found; 0: none. */
+KEVT_RARE kevt_thread* kevt_known_thread(void);
 /* Counts an attempt that was missed in every sink of the event. */
 KEVT_RARE void kevt_count_missed(kevt_thread* thread, kevt_event* event);
 /* A hit under way whose stack frame is gone (a signal handler jumped out of it): settled, 1. Else 0. */

@@ -113,6 +113,7 @@ int kevt_return_enter(kevt_event* event, uint64_t* slot) {
 /* Takes the instance of `slot` back and says where to return. */
 void kevt_return_exit(kevt_event* event, uint64_t slot, return_frame* frame) {
   kevt_thread* thread = kevt_find_thread(kevt_state());
+  if (unlikely(!thread)) thread = kevt_known_thread();
   if (likely(thread != 0)) {
     kevt_return_instance* newest = &thread->instances[thread->depth - 1];
     if (likely(thread->depth && newest->slot == slot && newest->event == (uint64_t)event && !event->maxactive)) {

@@ -20,9 +20,23 @@ enum {
   PR_GET_NAME = 16
 };
 
-static uint64_t take_shard(kevt_shared* shared) {
+static uint64_t shard_user(uint32_t pid, uint32_t tid) { return (uint64_t)pid << 32 | tid; }
+
+/* A shard nobody had, or one whose thread is dead: its counts stay, the sums go on. 0: none. */
+static uint64_t take_shard(kevt_shared* shared, uint32_t pid, uint32_t tid) {
   uint64_t shard = __atomic_fetch_add(&shared->next_shard, 1, __ATOMIC_RELAXED);
-  return shard < KEVT_MAX_SHARDS ? shard : 0;
+  if (shard < KEVT_MAX_SHARDS) {
+    __atomic_store_n(&shared->shard_users[shard], shard_user(pid, tid), __ATOMIC_RELEASE);
+    return shard;
+  }
+  for (shard = 1; shard < KEVT_MAX_SHARDS; shard++) {
+    uint64_t user = __atomic_load_n(&shared->shard_users[shard], __ATOMIC_ACQUIRE);
+    if (!user || kevt_syscall(NR_TGKILL, user >> 32, (uint32_t)user, 0, 0) != -3 /* ESRCH */) continue;
+    if (__atomic_compare_exchange_n(&shared->shard_users[shard], &user, shard_user(pid, tid), 0, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_RELAXED))
+      return shard;
+  }
+  return 0;
 }
 
 static void show_owner(kevt_shared* shared, kevt_thread* thread) {
@@ -103,15 +117,16 @@ kevt_thread* kevt_enrol(uint64_t tp) {
   if (!thread) return 0;
   if (thread->pid != pid || thread->tid != tid || thread->check != check) {
     if (thread->pid != pid) {
-      uint64_t shard = take_shard(shared);
-      if (!shard) {
-        __atomic_store_n(&thread->thread_pointer, 0, __ATOMIC_RELEASE);
+      uint64_t shard = take_shard(shared, pid, tid);
+      if (!shard) { /* a forked child keeps its return instances even so */
+        if (!thread->depth) __atomic_store_n(&thread->thread_pointer, 0, __ATOMIC_RELEASE);
         return 0;
       }
       thread->shard = (uint32_t)shard;
       thread->counts = shared->counts + shard * shared->shard_bytes;
       if (thread->pid == 0) thread->depth = 0;
     } else {
+      __atomic_store_n(&shared->shard_users[thread->shard], shard_user(pid, tid), __ATOMIC_RELEASE);
       thread->depth = 0;
       thread->blocked = thread->pending = 0;
     }
@@ -125,6 +140,8 @@ kevt_thread* kevt_enrol(uint64_t tp) {
   __atomic_store_n(indexed, (uint64_t)thread, __ATOMIC_RELEASE);
   return thread;
 }
+
+kevt_thread* kevt_known_thread(void) { return find((kevt_private*)kevt_state()->priv, kevt_thread_pointer()); }
 
 void kevt_count_missed(kevt_thread* thread, kevt_event* event) {
   kevt_shared* shared = kevt_state();

@@ -77,6 +77,15 @@ class Bash(ProcessTest):
         self.assertNotEqual(tids[b"2+2"], tids[b"3+3"])  # the subshell is another process
         self.assertEqual(tids[b"1+1"], tids[b"3+3"])
 
+    def test_more_children_than_counter_shards(self):
+        """A shard whose process is dead serves the next one: nothing is missed, however many there were."""
+        children = 1300
+        traced = self.run_traced(["/bin/bash", "-c", f"for ((i = 0; i < {children}; i++)); do (exit 3); done; exit 0"],
+                                 "p:leave libc:_exit status=%di:s32")
+        self.assertEqual(sum(r["status"] == 3 for r in traced.records("leave")), children)
+        self.assertEqual(len({r.tid for r in traced.records("leave") if r["status"] == 3}), children)
+        self.assert_none_lost(traced)
+
 
 if __name__ == "__main__":
     main()
