@@ -390,8 +390,6 @@ Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full)
   BasicBlock* room = BasicBlock::Create(context, "room", function_);
   BasicBlock* again = BasicBlock::Create(context, "again", function_);
   BasicBlock* reserved = BasicBlock::Create(context, "reserved", function_);
-  // Before the locked instruction: the counter is read while earlier stores drain. The reader sorts by time.
-  Value* tsc = b.CreateIntrinsic(llvm::Intrinsic::x86_rdtsc, {}, {});
   Value* wide = b.CreateZExt(size, b.getInt64Ty());
   Value* bytes =
       b.CreateAnd(b.CreateAdd(wide, b.getInt64(sizeof(kevt_record) + KEVT_RECORD_SLACK + 7)), b.getInt64(~7ull));
@@ -400,6 +398,9 @@ Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full)
   Value* limit = read(b, event_, offsetof(kevt_event, ring_limit), 64);
   Value* head = b.CreateLoad(b.getInt64Ty(), field(b, ring, offsetof(kevt_ring, head)), true);
   Value* tail = b.CreateLoad(b.getInt64Ty(), field(b, ring, offsetof(kevt_ring, tail)), true);
+  // Behind the loads and before the locked instruction: reading the counter takes as long as they do, and as
+  // earlier stores take to drain. The reader sorts by time.
+  Value* tsc = b.CreateIntrinsic(llvm::Intrinsic::x86_rdtsc, {}, {});
   Value* end = b.CreateAdd(head, bytes);
   unlikely(b.CreateCondBr(b.CreateICmpULE(b.CreateSub(end, tail), limit), room, full), 0);
 
