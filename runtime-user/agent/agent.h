@@ -80,13 +80,18 @@ KEVT_RARE void kevt_count_missed(kevt_thread* thread, kevt_event* event);
 /* A hit under way whose stack frame is gone (a signal handler jumped out of it): settled, 1. Else 0. */
 KEVT_RARE int kevt_guard_is_stale(kevt_thread* thread, uint64_t stack);
 
-/* The hitting thread; 0 when there are too many. */
-static inline __attribute__((always_inline)) kevt_thread* kevt_find_thread(const kevt_shared* shared) {
+/* The hitting thread if it is in the index, else 0. */
+static inline __attribute__((always_inline)) kevt_thread* kevt_indexed_thread(const kevt_shared* shared) {
   uint64_t tp = kevt_thread_pointer();
   kevt_thread* thread = (kevt_thread*)((uint64_t*)shared->index)[kevt_index_of(tp)];
-  if (likely(thread && thread->thread_pointer == tp && thread->check == kevt_check_word(shared->check_offset)))
-    return thread;
-  return kevt_enrol(tp);
+  if (unlikely(!thread)) return 0;
+  return likely(thread->thread_pointer == tp && thread->check == kevt_check_word(shared->check_offset)) ? thread : 0;
+}
+
+/* The hitting thread; 0 when there are too many. */
+static inline __attribute__((always_inline)) kevt_thread* kevt_find_thread(const kevt_shared* shared) {
+  kevt_thread* thread = kevt_indexed_thread(shared);
+  return likely(thread != 0) ? thread : kevt_enrol(kevt_thread_pointer());
 }
 KEVT_RARE int kevt_in_code(const kevt_shared* shared, uint64_t address);
 

@@ -75,68 +75,80 @@ KEVT_RARE_STATIC int has_room(const kevt_shared* shared, kevt_thread* thread, ke
   return 0;
 }
 
-/* Called like any function: the detour has saved what the ABI lets it change. */
-/* 1: the return address in *slot is kept, the detour may pop it. 0: run the function unprobed. */
-int kevt_return_enter(kevt_event* event, uint64_t* slot) {
-  if (unlikely(!event->gates)) return 0;
-  const kevt_shared* shared = kevt_state();
-  kevt_thread* thread = kevt_find_thread(shared);
-  if (unlikely(!thread)) {
-    kevt_count_missed(0, event);
-    return 0;
-  }
-  if (unlikely(thread->guard && !kevt_guard_is_stale(thread, (uint64_t)slot))) {
-    kevt_count_missed(thread, event);
-    return 0;
-  }
-  if (unlikely(thread->depth == KEVT_RETURN_DEPTH || event->maxactive) &&
-      !has_room(shared, thread, event, (uint64_t)slot)) {
-    kevt_count_missed(thread, event);
-    return 0;
-  }
-  kevt_return_instance* instance = &thread->instances[thread->depth];
+static inline __attribute__((always_inline)) void fill(kevt_thread* thread, kevt_return_instance* instance,
+                                                       kevt_event* event, uint64_t* slot, uint64_t shown) {
   /* Counted first: a signal handler that hits now takes the next one. The slot is noted on both sides of that, as
      such a handler may have used and freed this instance in between. */
   __atomic_store_n(&instance->slot, (uint64_t)slot | BEING_FILLED, __ATOMIC_RELEASE);
   kevt_increment(&thread->depth);
   __atomic_store_n(&instance->slot, (uint64_t)slot | BEING_FILLED, __ATOMIC_RELEASE);
-  uint64_t address = *slot;
-  instance->return_address = address;
-  instance->shown = address;
+  instance->return_address = *slot;
+  instance->shown = shown;
   instance->event = (uint64_t)event;
-  if (unlikely(thread->depth > 1 && (uint64_t)slot == instance[-1].slot) && kevt_in_code(shared, address))
-    instance->shown = instance[-1].shown; /* probed twice, or reached by a tail call from a probed function */
   __atomic_store_n(&instance->slot, (uint64_t)slot, __ATOMIC_RELEASE);
+}
+
+/* Every case that is not the common one. */
+static __attribute__((noinline, cold)) int enter_slowly(kevt_event* event, uint64_t* slot) {
+  if (!event->gates) return 0;
+  const kevt_shared* shared = kevt_state();
+  kevt_thread* thread = kevt_find_thread(shared);
+  if (!thread || (thread->guard && !kevt_guard_is_stale(thread, (uint64_t)slot)) ||
+      !has_room(shared, thread, event, (uint64_t)slot)) {
+    kevt_count_missed(thread, event);
+    return 0;
+  }
+  kevt_return_instance* instance = &thread->instances[thread->depth];
+  uint64_t shown = *slot;
+  if (thread->depth && (uint64_t)slot == instance[-1].slot && kevt_in_code(shared, shown))
+    shown = instance[-1].shown; /* probed twice, or reached by a tail call from a probed function */
+  fill(thread, instance, event, slot, shown);
   return 1;
 }
 
-/* Takes the instance of `slot` back and says where to return. */
-void kevt_return_exit(kevt_event* event, uint64_t slot, return_frame* frame) {
+/*
+ * 1: the return address in *slot is kept, the detour may pop it.  0: run the function unprobed.
+ * An ordinary function to its detour, which has saved what the ABI lets it change; the common case calls nothing.
+ */
+int kevt_return_enter(kevt_event* event, uint64_t* slot) {
+  kevt_thread* thread = kevt_indexed_thread(kevt_state());
+  if (unlikely(!thread || !event->gates || thread->guard || event->maxactive)) return enter_slowly(event, slot);
+  uint64_t depth = thread->depth;
+  if (unlikely(depth == KEVT_RETURN_DEPTH)) return enter_slowly(event, slot);
+  kevt_return_instance* instance = &thread->instances[depth];
+  if (unlikely(depth && instance[-1].slot == (uint64_t)slot)) return enter_slowly(event, slot);
+  fill(thread, instance, event, slot, *slot);
+  return 1;
+}
+
+static __attribute__((noinline, cold)) void exit_slowly(kevt_event* event, uint64_t slot, return_frame* frame) {
   kevt_thread* thread = kevt_find_thread(kevt_state());
-  if (unlikely(!thread)) thread = kevt_known_thread();
-  if (likely(thread != 0)) {
-    kevt_return_instance* newest = &thread->instances[thread->depth - 1];
-    if (likely(thread->depth && newest->slot == slot && newest->event == (uint64_t)event && !event->maxactive)) {
-      frame->return_address = newest->return_address;
-      frame->shown = newest->shown;
-      newest->slot = 0;
-      __asm__ volatile("" ::: "memory");
-      thread->depth--;
-      return;
-    }
-    for (uint64_t i = thread->depth; i-- > 0;) {
-      kevt_return_instance* instance = &thread->instances[i];
-      if (instance->slot != slot || instance->event != (uint64_t)event) continue;
-      frame->return_address = instance->return_address;
-      frame->shown = instance->shown;
-      remove_instance(thread, i);
-      return;
-    }
+  if (!thread) thread = kevt_known_thread();
+  for (uint64_t i = thread ? thread->depth : 0; i-- > 0;) {
+    kevt_return_instance* instance = &thread->instances[i];
+    if (instance->slot != slot || instance->event != (uint64_t)event) continue;
+    frame->return_address = instance->return_address;
+    frame->shown = instance->shown;
+    remove_instance(thread, i);
+    return;
   }
   uint64_t restored = *(const uint64_t*)slot;
   if (kevt_in_code(kevt_state(), restored))
     __builtin_trap(); /* no instance: the return address is lost, going on would run wild */
   frame->return_address = frame->shown = restored; /* by kevt_restore_returns, just now */
+}
+
+/* Takes the instance of `slot` back and says where to return. */
+void kevt_return_exit(kevt_event* event, uint64_t slot, return_frame* frame) {
+  kevt_thread* thread = kevt_indexed_thread(kevt_state());
+  if (unlikely(!thread || !thread->depth || event->maxactive)) return exit_slowly(event, slot, frame);
+  kevt_return_instance* newest = &thread->instances[thread->depth - 1];
+  if (unlikely(newest->slot != slot || newest->event != (uint64_t)event)) return exit_slowly(event, slot, frame);
+  frame->return_address = newest->return_address;
+  frame->shown = newest->shown;
+  newest->slot = 0;
+  __asm__ volatile("" ::: "memory");
+  thread->depth--;
 }
 
 /*
