@@ -27,6 +27,8 @@ namespace kevt::cli {
 
 namespace {
 
+constexpr std::size_t kGuardRows = 64;  // the runtime's own events, in front of unwinders
+
 using Clock = std::chrono::steady_clock;
 
 std::atomic<int> interrupts = 0;  // Ctrl-C: the first stops, the second aborts
@@ -56,6 +58,7 @@ class Run {
  private:
   std::optional<int> start();  // an exit status when it failed
   std::optional<int> define();
+  std::optional<int> open_output();
   void record();
   void finish();
   void take_records();
@@ -83,21 +86,26 @@ class Run {
 };
 
 std::optional<int> Run::start() {
-  auto output = RunOutput::open(options_.output);
-  if (!output) {
-    report_.error(output.error());
-    return kFailed;
-  }
-  output_ = std::move(*output);
   inproc::SessionOptions session;
   session.ring_bytes = std::bit_ceil(options_.buffer_kb * 1024);
-  session.rows = static_cast<std::uint32_t>(std::max<std::size_t>(64, std::bit_ceil(definitions_.size())));
+  session.rows = static_cast<std::uint32_t>(std::bit_ceil(definitions_.size() + kGuardRows));
   int status = kOurFailure;
   held_ = launch_held(options_.command, session, report_, status);
   if (!held_) return status;
   runtime_ = held_->runtime.get();
   engine_.emplace(*runtime_, *held_->env);
   printer_.emplace(*engine_, *held_->env);
+  return std::nullopt;
+}
+
+// Only now: a mistake in a definition must not empty the file of an earlier trace.
+std::optional<int> Run::open_output() {
+  auto output = RunOutput::open(options_.output);
+  if (!output) {
+    report_.error(output.error());
+    return kFailed;
+  }
+  output_ = std::move(*output);
   return std::nullopt;
 }
 
@@ -226,7 +234,9 @@ int Run::go() {
     return kMissing;
   }
   if (auto failed = start()) return *failed;
-  if (auto failed = define()) {
+  auto failed = define();
+  if (!failed) failed = open_output();
+  if (failed) {
     end_held(*held_);
     return *failed;
   }

@@ -33,10 +33,10 @@ enum {
   KEVT_COMM_BYTES = 16,
 };
 
-/* Multiplier of the thread index hash: 2^64 / golden ratio. */
 struct kevt_event;
 struct kevt_thread;
 
+/* Multiplier of the thread index hash: 2^64 / golden ratio. */
 #define KEVT_HASH_MULTIPLIER 0x9E3779B97F4A7C15ull
 
 /*

@@ -71,7 +71,7 @@ static inline __attribute__((always_inline)) void kevt_increment_shared(uint64_t
 #define KEVT_STORE8(value, address, label) \
   __asm__ goto("1: movq %0, (%1)\n" KEVT_FAULT_ENTRY(label) : : "r"(value), "r"(address) : "memory" : label)
 
-/* First hit of a thread, or of a new thread at an old one's address; 0: more than KEVT_MAX_THREADS. */
+/* First hit of a thread, or of a new thread at an old one's address; 0: no struct or no counter shard left. */
 KEVT_RARE kevt_thread* kevt_enrol(uint64_t thread_pointer);
 /* This thread's struct even where it may not count (no shard left): its return instances must be found; 0: none. */
 KEVT_RARE kevt_thread* kevt_known_thread(void);

@@ -161,6 +161,7 @@ __attribute__((used)) void kevt_restore_returns(kevt_registers* saved, kevt_even
   (void)saved, (void)guard, (void)return_address, (void)none;
   const kevt_shared* shared = kevt_state();
   kevt_thread* thread = kevt_find_thread(shared);
+  if (!thread) thread = kevt_known_thread();
   if (!thread) return;
   for (uint64_t i = thread->depth; i-- > 0;) {
     kevt_return_instance instance = thread->instances[i];

@@ -40,7 +40,10 @@ Result<std::uint32_t> CodeArena::next_window() const {
   return static_cast<std::uint32_t>(windows_.size());
 }
 
-void CodeArena::add_window(std::uint32_t index, RemoteAddr base) { windows_.push_back({index, base, 0}); }
+CodeArena::Window* CodeArena::add_window(std::uint32_t index, RemoteAddr base) {
+  windows_.push_back({index, base, 0});
+  return &windows_.back();
+}
 
 CodeArena::Window* CodeArena::window_near(RemoteAddr address) {
   for (Window& window : windows_) {

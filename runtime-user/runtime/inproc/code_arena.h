@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -32,10 +33,10 @@ class CodeArena {
     std::uint64_t used = 0;
   };
   Result<std::uint32_t> next_window() const;
-  void add_window(std::uint32_t index, RemoteAddr base);
+  Window* add_window(std::uint32_t index, RemoteAddr base);
   // A window all of whose bytes a rel32 at `address` reaches, or nullptr.
   Window* window_near(RemoteAddr address);
-  const std::vector<Window>& windows() const { return windows_; }
+  const std::deque<Window>& windows() const { return windows_; }
 
   // Room for `size` bytes, 16-aligned.
   Result<RemoteAddr> allocate(Window& window, std::uint64_t size);
@@ -45,7 +46,7 @@ class CodeArena {
   CodeArena() = default;
   UniqueFd fd_;
   std::uint8_t* local_ = nullptr;
-  std::vector<Window> windows_;
+  std::deque<Window> windows_;  // pointers to windows stay good
 };
 
 }  // namespace kevt::inproc

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <set>
 
 #include "runtime-user/runtime/inproc/agent_image.h"
@@ -63,6 +64,7 @@ Result<InprocRuntime::Hold> InprocRuntime::hold() {
   std::uint64_t self = 0;
   const RemoteAddr at = memory_.target() + offsetof(kevt_shared, self);
   auto got = tracee_.read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self});
+  if (!got && poll_exit()) return std::unexpected(Error("the process is gone", ESRCH));
   if (!got || self != memory_.target().value) replaced_ = true;
   if (replaced_)
     return std::unexpected(Error("the process has been replaced by another program (exec): its probes are gone"));
@@ -317,6 +319,30 @@ Result<void> InprocRuntime::remove(std::span<const ProbeHandle> probes) {
   return disarmed;
 }
 
+// Inside a hit, or about to be: it stands in our code, or its int3 or fault has not reached the agent's handler yet.
+bool InprocRuntime::is_in_hit(pid_t tid) const {
+  auto registers = tracee_.registers(tid);
+  if (registers && is_ours(RemoteAddr{registers->rip})) return true;
+  std::ifstream file(fmt::format("/proc/{}/task/{}/status", tracee_.pid(), tid));
+  constexpr std::uint64_t kOwned = 1ull << (SIGTRAP - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("SigPnd:")) return std::strtoull(line.c_str() + 7, nullptr, 16) & kOwned;
+  return false;
+}
+
+// Lets the disarmed target run for moments until no thread is in a hit; false: one stays there.
+Result<bool> InprocRuntime::wait_until_quiet() {
+  constexpr int kTries = 1000;
+  for (int n = 0; n < kTries; ++n) {
+    if (std::ranges::none_of(tracee_.threads(), [this](pid_t tid) { return is_in_hit(tid); })) return true;
+    tracee_.release();
+    const timespec moment = {0, 1'000'000};
+    nanosleep(&moment, nullptr);
+    if (auto again = tracee_.stop(); !again) return std::unexpected(std::move(again.error()));
+  }
+  return false;
+}
+
 Result<void> InprocRuntime::detach() {
   std::vector<ProbeHandle> all;
   for (std::size_t i = 0; i < installed_.size(); ++i)
@@ -325,6 +351,9 @@ Result<void> InprocRuntime::detach() {
   if (replaced_) return {};  // nothing of ours is left to take away
   if (!held) return std::unexpected(std::move(held.error()));
   if (auto disarmed = disarm(all); !disarmed) return disarmed;
+  auto quiet = wait_until_quiet();
+  if (!quiet) return std::unexpected(std::move(quiet.error()));
+  if (!*quiet) return {};  // the agent keeps the signals: a thread may still need its handlers
   if (auto undone = apply_patches(tracee_, hook_undo_); !undone) return undone;
   hook_undo_.clear();
   auto given = placement_.give_signals_back();
@@ -335,7 +364,7 @@ Result<void> InprocRuntime::detach() {
 // ---- counting and reading -------------------------------------------------------------------
 
 runtime::EventCounts InprocRuntime::counts(ProbeHandle probe) const {
-  const kevt_counts sum = memory_.counts(installed_[probe].block.local->row_offset);
+  const kevt_counts sum = memory_.counts(installed_[probe].block.row_offset);
   runtime::EventCounts counts{sum.hits, sum.recorded, sum.filtered, sum.lost, sum.missed, sum.faults};
   // Hits that died with their process between the first counter and the last one.
   if (settled_) counts.lost += counts.attempts - (sum.recorded + sum.filtered + sum.lost + sum.missed);
@@ -393,7 +422,8 @@ std::size_t InprocRuntime::drain(const runtime::RecordSink& sink) {
   clock_.sample();
   const std::uint64_t until = settled_ ? ~0ull : clock_.now_tsc();
   const auto keep = [&](const RawRecord& raw) {
-    pending_.push_back({raw.tsc, raw.cpu, {raw.bytes.begin(), raw.bytes.end()}});
+    // A stamp from the future, which only a broken target writes, would never be delivered.
+    pending_.push_back({std::min(raw.tsc, clock_.now_tsc()), raw.cpu, {raw.bytes.begin(), raw.bytes.end()}});
   };
   std::size_t count = memory_.drain(keep);
   if (settled_) memory_.drain_abandoned(keep);

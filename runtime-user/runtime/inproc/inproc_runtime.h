@@ -92,6 +92,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<RemoteAddr> guard_in(CodeArena::Window& window);
   Result<void> install_guards();
   Result<void> guard_unwinders(std::vector<runtime::ProbeHandle>& changed);
+  bool is_in_hit(pid_t tid) const;
+  Result<bool> wait_until_quiet();
   Result<void> rearm(std::span<const runtime::ProbeHandle> probes);
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
   void read_names();

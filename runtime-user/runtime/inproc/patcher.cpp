@@ -56,6 +56,7 @@ Result<void> apply_patches(Tracee& tracee, std::span<const TextPatch> patches) {
   constexpr std::uint64_t kSyncCore = 32;  // MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE
   auto done = tracee.syscall(SYS_membarrier, {kSyncCore, 0, 0, 0, 0, 0});
   if (!done) return std::unexpected(std::move(done.error()));
+  if (*done < 0) return std::unexpected(Error("membarrier in the target failed", static_cast<int>(-*done)));
   return {};
 }
 

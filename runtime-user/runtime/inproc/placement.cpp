@@ -175,12 +175,10 @@ Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr en
   auto mapped =
       map_file(arena_.fd(), *gap, CodeArena::kWindowBytes, *index * CodeArena::kWindowBytes, PROT_READ | PROT_EXEC);
   if (!mapped) return std::unexpected(std::move(mapped.error()));
-  arena_.add_window(*index, *mapped);
+  CodeArena::Window* window = arena_.add_window(*index, *mapped);
   auto& entry = memory_.shared().windows[*index];
   entry[0] = mapped->value;
   entry[1] = mapped->value + CodeArena::kWindowBytes;
-  CodeArena::Window* window = arena_.window_near(begin);
-  if (!window) return std::unexpected(Error("the code arena's new window is out of reach"));
   return window;
 }
 

@@ -55,8 +55,9 @@ Result<SessionMemory> SessionMemory::create(const SessionOptions& options) {
   memory.map_at_ = memory.owners_at_ + page_up(sizeof(kevt_shard_owner) * KEVT_MAX_SHARDS);
   memory.events_at_ = memory.map_at_ + page_up(sizeof(kevt_map_entry) * KEVT_MAP_SLOTS);
   memory.counts_at_ = memory.events_at_ + page_up(options.event_bytes);
-  const std::uint64_t shard_bytes = page_up(sizeof(kevt_counts) * options.rows);
-  memory.rings_at_ = memory.counts_at_ + shard_bytes * KEVT_MAX_SHARDS;
+  memory.shard_bytes_ = page_up(sizeof(kevt_counts) * options.rows);
+  memory.ring_stride_ = KEVT_RING_HEADER + 2 * options.ring_bytes;
+  memory.rings_at_ = memory.counts_at_ + memory.shard_bytes_ * KEVT_MAX_SHARDS;
 
   memory.plan_.push_back({0, 0, memory.rings_at_});
   std::uint64_t at = memory.rings_at_, file_at = memory.rings_at_;
@@ -83,9 +84,9 @@ Result<SessionMemory> SessionMemory::create(const SessionOptions& options) {
   kevt_shared& shared = memory.shared();
   shared.version = KEVT_ABI_VERSION;
   shared.ring_count = memory.ring_count_;
-  shared.ring_stride = KEVT_RING_HEADER + 2 * options.ring_bytes;
+  shared.ring_stride = memory.ring_stride_;
   shared.ring_bytes = options.ring_bytes;
-  shared.shard_bytes = shard_bytes;
+  shared.shard_bytes = memory.shard_bytes_;
   shared.next_shard = 1;  // shard 0 is everybody's
   return memory;
 }
@@ -98,6 +99,8 @@ SessionMemory::SessionMemory(SessionMemory&& other) noexcept
       target_(other.target_),
       options_(other.options_),
       ring_count_(other.ring_count_),
+      ring_stride_(other.ring_stride_),
+      shard_bytes_(other.shard_bytes_),
       owners_at_(other.owners_at_),
       map_at_(other.map_at_),
       events_at_(other.events_at_),
@@ -132,15 +135,16 @@ Result<SessionMemory::EventBlock> SessionMemory::add_event(std::size_t slots, st
   event->shared = target_.value;
   event->index = shared().index;
   event->rings = shared().rings;
-  event->ring_stride = shared().ring_stride;
+  event->ring_stride = ring_stride_;
   event->ring_limit = shared().ring_bytes;
-  event->row_offset = static_cast<std::uint32_t>(rows_used_ * sizeof(kevt_counts));
+  const auto event_row = static_cast<std::uint32_t>(rows_used_ * sizeof(kevt_counts));
+  event->row_offset = event_row;
   event->sink_count = sinks;
   event->check_offset = shared().check_offset;
   event->services = shared().services;
   events_used_ += bytes;
   rows_used_ += sinks;
-  return EventBlock{event, there};
+  return EventBlock{event, there, event_row};
 }
 
 Result<void> SessionMemory::map_address(RemoteAddr key, RemoteAddr value) {
@@ -159,8 +163,7 @@ kevt_counts SessionMemory::counts(std::uint32_t row_offset) const {
   kevt_counts sum{};
   const std::uint64_t shards = std::min<std::uint64_t>(load_acquire(shared().next_shard), KEVT_MAX_SHARDS);
   for (std::uint64_t shard = 0; shard < shards; ++shard) {
-    const auto& row =
-        *reinterpret_cast<const kevt_counts*>(local_ + counts_at_ + shard * shared().shard_bytes + row_offset);
+    const auto& row = *reinterpret_cast<const kevt_counts*>(local_ + counts_at_ + shard * shard_bytes_ + row_offset);
     sum.recorded += load_acquire(row.recorded);
     sum.filtered += load_acquire(row.filtered);
     sum.lost += load_acquire(row.lost);
@@ -180,7 +183,7 @@ std::span<const kevt_shard_owner> SessionMemory::owners() const {
 // ---- rings ----------------------------------------------------------------------------------
 
 kevt_ring& SessionMemory::ring(std::uint32_t cpu) const {
-  return *reinterpret_cast<kevt_ring*>(local_ + rings_at_ + cpu * shared().ring_stride);
+  return *reinterpret_cast<kevt_ring*>(local_ + rings_at_ + cpu * ring_stride_);
 }
 std::uint8_t* SessionMemory::ring_data(std::uint32_t cpu) const {
   return reinterpret_cast<std::uint8_t*>(&ring(cpu)) + KEVT_RING_HEADER;

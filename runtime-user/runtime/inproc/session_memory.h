@@ -56,6 +56,7 @@ class SessionMemory {
   struct EventBlock {
     kevt_event* local = nullptr;
     RemoteAddr target;
+    std::uint32_t row_offset = 0;  // ours: what stands in the shared block may be anything by now
   };
   Result<EventBlock> add_event(std::size_t slots, std::uint32_t sinks);
 
@@ -88,6 +89,7 @@ class SessionMemory {
   RemoteAddr target_;
   SessionOptions options_;
   std::uint32_t ring_count_ = 0;
+  std::uint64_t ring_stride_ = 0, shard_bytes_ = 0;  // never read back from the target's memory
   std::uint64_t owners_at_ = 0, map_at_ = 0, events_at_ = 0, counts_at_ = 0, rings_at_ = 0;
   std::uint64_t events_used_ = 0;
   std::uint32_t rows_used_ = 0;

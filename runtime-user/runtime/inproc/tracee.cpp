@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +33,15 @@ std::vector<pid_t> tasks_of(pid_t pid) {
     if (entry->d_name[0] != '.') tasks.push_back(static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10)));
   closedir(dir);
   return tasks;
+}
+
+// A thread that has ended but is still listed: a main thread that left by pthread_exit stays until the last one.
+bool is_dead(pid_t pid, pid_t tid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const auto name_end = line.rfind(") ");
+  return name_end == std::string::npos || line[name_end + 2] == 'Z' || line[name_end + 2] == 'X';
 }
 
 [[noreturn]] void become(const std::vector<std::string>& argv, int go, int failed) {
@@ -63,6 +73,7 @@ Result<Tracee> Tracee::spawn(const std::vector<std::string>& argv) {
   int go[2], failed[2];
   if (pipe2(go, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0) return std::unexpected(Error::from_errno("pipe"));
   UniqueFd go_read(go[0]), go_write(go[1]), failed_read(failed[0]), failed_write(failed[1]);
+  signal(SIGCHLD, SIG_DFL);  // ignored, as it may be inherited, it would take our wait status away
   const pid_t pid = fork();
   if (pid < 0) return std::unexpected(Error::from_errno("fork"));
   if (pid == 0) become(argv, go[0], failed[1]);
@@ -70,7 +81,7 @@ Result<Tracee> Tracee::spawn(const std::vector<std::string>& argv) {
   Tracee tracee;
   tracee.pid_ = pid;
   failed_write.reset();
-  if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC) < 0) {
+  if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) < 0) {
     Error error = Error::from_errno("ptrace " + argv[0]);
     kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
@@ -108,7 +119,7 @@ bool Tracee::note_end(pid_t tid, int status) {
 
 Result<void> Tracee::hold_thread(pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) {
-    if (errno == ESRCH) return {};  // ended meanwhile
+    if (errno == ESRCH || (errno == EPERM && is_dead(pid_, tid))) return {};  // ended meanwhile
     return std::unexpected(Error::from_errno("ptrace"));
   }
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
@@ -152,7 +163,10 @@ void Tracee::release() {
       signal = deferred_signals_.front();
       deferred_signals_.erase(deferred_signals_.begin());
     }
-    ptrace(PTRACE_DETACH, tid, 0, signal);
+    // A thread that was killed while held stays a zombie until it is waited for, and its leader with it.
+    if (ptrace(PTRACE_DETACH, tid, 0, signal) < 0 && errno == ESRCH && tid != pid_)
+      while (waitpid(tid, nullptr, __WALL) < 0 && errno == EINTR) {
+      }
   }
   for (int signal : deferred_signals_) kill(pid_, signal);
   deferred_signals_.clear();
@@ -194,17 +208,36 @@ Result<void> Tracee::set_registers(pid_t tid, const user_regs_struct& registers)
 
 // ---- working for us -------------------------------------------------------------------------
 
+// The next stop of one thread. While it works for us, the others may be killed: they are collected, since the
+// leader's end is not reported before theirs.
+Result<int> Tracee::wait_for(pid_t tid) {
+  int status = 0;
+  for (unsigned tries = 0;; ++tries) {
+    const bool alone = threads_.size() <= 1;
+    const pid_t got = waitpid(tid, &status, alone ? __WALL : __WALL | WNOHANG);
+    if (got == tid) break;
+    if (got < 0 && errno != EINTR) return std::unexpected(Error::from_errno("waiting for the target"));
+    if (alone) continue;
+    std::erase_if(threads_, [&](pid_t other) {
+      int ended = 0;
+      return other != tid && waitpid(other, &ended, __WALL | WNOHANG) == other && note_end(other, ended);
+    });
+    const timespec pause = {0, tries < 50 ? 2'000 : 100'000};
+    nanosleep(&pause, nullptr);
+  }
+  if (!note_end(tid, status)) return status;
+  std::erase(threads_, tid);
+  release();
+  return std::unexpected(gone());
+}
+
 Result<void> Tracee::resume_until_trap(pid_t tid, int request) {
   for (;;) {
     if (ptrace(static_cast<__ptrace_request>(request), tid, 0, 0) < 0)
       return std::unexpected(Error::from_errno("resuming the target"));
-    int status = 0;
-    while (waitpid(tid, &status, __WALL) < 0)
-      if (errno != EINTR) return std::unexpected(Error::from_errno("waiting for the target"));
-    if (note_end(tid, status)) {
-      threads_.clear();
-      return std::unexpected(gone());
-    }
+    auto waited = wait_for(tid);
+    if (!waited) return std::unexpected(std::move(waited.error()));
+    const int status = *waited;
     if (status >> 16) continue;  // event stops: ours, or a group stop
     if (WSTOPSIG(status) == SIGTRAP) return {};
     deferred_signals_.push_back(WSTOPSIG(status));
@@ -264,19 +297,18 @@ Result<std::uint64_t> Tracee::call(RemoteAddr function) {
   r.rip = function.value;
   r.orig_rax = ~0ull;
   if (auto set = set_registers(tid, r); !set) return std::unexpected(std::move(set.error()));
-  if (ptrace(PTRACE_CONT, tid, 0, 0) < 0) return std::unexpected(Error::from_errno("resuming the target"));
-  int status = 0;
-  while (waitpid(tid, &status, __WALL) < 0)
-    if (errno != EINTR) return std::unexpected(Error::from_errno("waiting for the target"));
-  if (note_end(tid, status)) {
-    threads_.clear();
-    return std::unexpected(gone());
+  for (;;) {
+    if (ptrace(PTRACE_CONT, tid, 0, 0) < 0) return std::unexpected(Error::from_errno("resuming the target"));
+    auto status = wait_for(tid);
+    if (!status) return std::unexpected(std::move(status.error()));
+    if (*status >> 16) continue;
+    if (WSTOPSIG(*status) == SIGSEGV) break;
+    deferred_signals_.push_back(WSTOPSIG(*status));
   }
   auto after = registers(tid);
   if (!after) return std::unexpected(std::move(after.error()));
   if (auto set = set_registers(tid, *saved); !set) return std::unexpected(std::move(set.error()));
-  if (WSTOPSIG(status) != SIGSEGV || after->rip != nowhere)
-    return std::unexpected(Error("the function did not return cleanly"));
+  if (after->rip != nowhere) return std::unexpected(Error("the function did not return cleanly"));
   return after->rax;
 }
 

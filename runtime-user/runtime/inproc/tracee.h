@@ -61,6 +61,7 @@ class Tracee {
   Result<void> hold_thread(pid_t tid);
   // Continues one thread by `request` until it stops with SIGTRAP; other signals go through.
   Result<void> resume_until_trap(pid_t tid, int request);
+  Result<int> wait_for(pid_t tid);
   Result<RemoteAddr> syscall_instruction();
   bool note_end(pid_t tid, int status);
 

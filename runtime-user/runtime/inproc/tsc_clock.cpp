@@ -1,5 +1,5 @@
 // Each pair is the tightest of a few tries of rdtsc, clock_gettime, rdtsc. Pairs closer than
-// kMinimumGap replace the newest one's successor instead of adding noise to the slope.
+// kMinimumGap are dropped instead of adding noise to the slope.
 #include "runtime-user/runtime/inproc/tsc_clock.h"
 
 #include <time.h>
