@@ -85,6 +85,27 @@ class BadEnds(ProcessTest):
         self.assertEqual((traced.status, traced.out), (6, b"from sh\n"))
         self.assertEqual(traced.one("exec")["path"], b"/bin/sh")
 
+    def test_ignored_sigchld_is_inherited(self):
+        """Whoever starts kevtrace may ignore SIGCHLD; the program's end is seen all the same."""
+        words = [KEVTRACE, "run", "-q", "-e", "p:m libc:malloc", "-o", "/dev/null", "--", "/bin/sh", "-c", "exit 7"]
+        done = subprocess.run(words, timeout=60, check=False,
+                              preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(done.returncode, 7)
+
+    def test_a_mistake_keeps_the_earlier_trace(self):
+        earlier = self.path("earlier", b"an earlier trace\n")
+        words = [KEVTRACE, "run", "-e", "p:m libc:no_such_function", "-o", earlier, "--", "/bin/true"]
+        done = subprocess.run(words, capture_output=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 3)
+        with open(earlier, "rb") as file:
+            self.assertEqual(file.read(), b"an earlier trace\n")
+
+    def test_many_definitions_leave_room_for_guards(self):
+        """A power of two of events, one of them a return probe: the runtime's own events take rows too."""
+        lines = "r:back libc:open64\n" + "".join(f"p:e{i} libc:open64\n" for i in range(63))
+        words = [KEVTRACE, "run", "-q", "-p", self.path("many", lines.encode()), "-o", "/dev/null", "--", "/bin/true"]
+        self.assertEqual(subprocess.run(words, timeout=60, check=False).returncode, 0)
+
     def test_fork(self):
         """Children keep the probes; their records carry their own ids."""
         traced = self.run_traced([BADLY, "fork"], TOUCH, BACK, SHORT)
