@@ -13,26 +13,6 @@
 namespace kevt::sema {
 namespace {
 
-target::EventOwner owner_of(model::EventKind kind) {
-  switch (kind) {
-    case model::EventKind::Kprobe:
-      return target::EventOwner::Kprobe;
-    case model::EventKind::Uprobe:
-      return target::EventOwner::Uprobe;
-    case model::EventKind::Eprobe:
-      return target::EventOwner::Eprobe;
-    case model::EventKind::Fprobe:
-      return target::EventOwner::Fprobe;
-    case model::EventKind::Tprobe:
-      return target::EventOwner::Tprobe;
-    case model::EventKind::Synthetic:
-      return target::EventOwner::Synthetic;
-    case model::EventKind::Watchpoint:
-      return target::EventOwner::Watchpoint;
-  }
-  return target::EventOwner::Static;
-}
-
 void report(const DefinitionCheck& check, diag::Kind kind, std::uint32_t column) {
   check.report({.kind = kind, .column = column, .order = diag::kStepExisting, .errno_value = EEXIST});
 }
@@ -133,7 +113,7 @@ void check_existing(DefinitionCheck& check) {
   if (definition.kind == model::EventKind::Uprobe) check_reference_counter(check);
   const target::CatalogEntry* existing = check.catalog.find(definition.group, definition.event);
   if (existing == nullptr) return;
-  const bool own = existing->owner == owner_of(definition.kind);
+  const bool own = existing->owner == target::owner_of(definition.kind);
   switch (definition.kind) {
     case model::EventKind::Kprobe:
     case model::EventKind::Uprobe:

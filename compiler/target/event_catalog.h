@@ -14,6 +14,9 @@ namespace kevt::target {
 
 enum class EventOwner : std::uint8_t { Kprobe, Uprobe, Eprobe, Fprobe, Tprobe, Synthetic, Watchpoint, Static };
 
+// The owner of what a definition of this kind makes.
+EventOwner owner_of(model::EventKind kind);
+
 struct CatalogEntry {
   std::string group;
   std::string event;

@@ -19,26 +19,6 @@ bool names(const EventFilter& filter, const model::Definition& definition) {
          filter.event == group + "." + event;
 }
 
-target::EventOwner owner_of(model::EventKind kind) {
-  switch (kind) {
-    case model::EventKind::Kprobe:
-      return target::EventOwner::Kprobe;
-    case model::EventKind::Uprobe:
-      return target::EventOwner::Uprobe;
-    case model::EventKind::Eprobe:
-      return target::EventOwner::Eprobe;
-    case model::EventKind::Fprobe:
-      return target::EventOwner::Fprobe;
-    case model::EventKind::Tprobe:
-      return target::EventOwner::Tprobe;
-    case model::EventKind::Synthetic:
-      return target::EventOwner::Synthetic;
-    case model::EventKind::Watchpoint:
-      return target::EventOwner::Watchpoint;
-  }
-  return target::EventOwner::Static;
-}
-
 diag::Diagnostic missing_event(const EventFilter& filter) {
   return {.kind = diag::Kind::EventMissing,
           .location = diag::Location::Filter,
@@ -66,7 +46,7 @@ void Draft::add(std::size_t index, pipeline::CheckedEvent event) {
     entry.siblings.push_back(d);
     known = true;
   }
-  if (!known) catalog_.push_back({d.group, d.event, owner_of(d.kind), {d}, event.layout});
+  if (!known) catalog_.push_back({d.group, d.event, target::owner_of(d.kind), {d}, event.layout});
   entries_.push_back({index, std::move(event), std::nullopt, std::nullopt});
 }
 

@@ -94,26 +94,6 @@ void add_files(target::FixedTargetEnv& env) {
   for (const char* path : {"./target", "/proc/self/exe", "/bin/sh"}) env.add_file(path, target::FileStatus::Regular);
 }
 
-target::EventOwner owner_of(model::EventKind kind) {
-  switch (kind) {
-    case model::EventKind::Kprobe:
-      return target::EventOwner::Kprobe;
-    case model::EventKind::Uprobe:
-      return target::EventOwner::Uprobe;
-    case model::EventKind::Eprobe:
-      return target::EventOwner::Eprobe;
-    case model::EventKind::Fprobe:
-      return target::EventOwner::Fprobe;
-    case model::EventKind::Tprobe:
-      return target::EventOwner::Tprobe;
-    case model::EventKind::Synthetic:
-      return target::EventOwner::Synthetic;
-    case model::EventKind::Watchpoint:
-      return target::EventOwner::Watchpoint;
-  }
-  return target::EventOwner::Static;
-}
-
 bool belongs_to(grammar::EventsFile file, model::EventKind kind) {
   switch (file) {
     case grammar::EventsFile::Kprobe:
@@ -222,7 +202,7 @@ void DefinitionWorld::rebuild(std::string_view group, std::string_view event) {
   }
   if (entry.siblings.empty()) return;
   diag::Sink unused;
-  entry.owner = owner_of(entry.siblings.front().kind);
+  entry.owner = target::owner_of(entry.siblings.front().kind);
   entry.layout = *layout::layout_record(entry.siblings.front(), unused);
   catalog_.add(std::move(entry));
 }
