@@ -59,6 +59,7 @@ class Run {
   std::optional<int> start();  // an exit status when it failed
   std::optional<int> define();
   std::optional<int> open_output();
+  void announce() const;
   void record();
   void finish();
   void take_records();
@@ -124,6 +125,10 @@ std::optional<int> Run::define() {
     report_.error(armed.error());
     return kFailed;
   }
+  return std::nullopt;
+}
+
+void Run::announce() const {
   std::string how;
   for (const engine::Event& event : engine_->events())
     for (runtime::ProbeHandle probe : event.probes) {
@@ -132,7 +137,6 @@ std::optional<int> Run::define() {
                          status.state == runtime::ArmState::Jump ? "jump" : "int3 (" + status.reason + ")");
     }
   report_.status(fmt::format("runtime=inproc pid={} {}", runtime_->pid(), how));
-  return std::nullopt;
 }
 
 void Run::take_records() {
@@ -240,6 +244,7 @@ int Run::go() {
     end_held(*held_);
     return *failed;
   }
+  announce();
   catch_signals();
   record();
   finish();
