@@ -180,7 +180,6 @@ void NativeHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
   for (std::uint32_t i = 0; i < sinks; ++i) increment(b, row_, i * sizeof(kevt_counts) + offsetof(kevt_counts, hits));
 }
 
-// Assembly with a comment of its own, so that LLVM does not merge the ways out again.
 // The recording half is a function of its own where it can be: the registers it saves are not saved for a hit that
 // is rejected.
 void NativeHooks::begin_record(llvm::IRBuilder<>& b, const std::string& name) {
@@ -195,6 +194,7 @@ void NativeHooks::begin_record(llvm::IRBuilder<>& b, const std::string& name) {
   row_ = find_row(b);
 }
 
+// Assembly with a comment of its own, so that LLVM does not merge the ways out again.
 void NativeHooks::finish(llvm::IRBuilder<>& b, WayOut way) {
   auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false);
   const char* text = way == WayOut::Recorded ? "movq $$0, $0 # recorded" : "movq $$0, $0 # rejected";

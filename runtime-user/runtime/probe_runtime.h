@@ -1,5 +1,5 @@
 // ProbeRuntime: what a runtime is to the engine. It receives CompiledEvents, never the compiler.
-// inproc, bpf and kmod implement it; so does a fake for tests.
+// inproc implements it; bpf and kmod will.
 #pragma once
 
 #include <cstdint>

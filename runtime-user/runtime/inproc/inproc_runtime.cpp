@@ -110,7 +110,9 @@ Result<void> InprocRuntime::prepare() {
 
 Result<void> InprocRuntime::hook_signals() {
   std::vector<TextPatch> patches;
-  for (ProbedObject* object : points_.objects()) {
+  auto objects = points_.objects();
+  if (!objects) return std::unexpected(std::move(objects.error()));
+  for (ProbedObject* object : *objects) {
     auto planned = plan_signal_hooks(*object->image, object->bias, placement_, arena_, hook_undo_);
     if (!planned) return std::unexpected(std::move(planned.error()));
     std::ranges::move(*planned, std::back_inserter(patches));
@@ -252,7 +254,9 @@ Result<RemoteAddr> InprocRuntime::guard_in(CodeArena::Window& window) {
 
 Result<void> InprocRuntime::install_guards() {
   guards_.emplace();
-  for (RemoteAddr place : find_unwinders(points_)) {
+  auto unwinders = find_unwinders(points_);
+  if (!unwinders) return std::unexpected(std::move(unwinders.error()));
+  for (RemoteAddr place : *unwinders) {
     auto block = memory_.add_event(0, 1);
     if (!block) return std::unexpected(std::move(block.error()));
     guards_->push_back(static_cast<ProbeHandle>(installed_.size()));
@@ -300,8 +304,11 @@ Result<void> InprocRuntime::arm(std::span<const ProbeHandle> probes) {
     __atomic_store_n(&installed_[probe].block.local->gates, ~0u, __ATOMIC_RELEASE);
   }
   auto done = rearm(probes);
-  if (!done)
-    for (ProbeHandle probe : probes) installed_[probe].armed = false;
+  if (done) return done;
+  for (ProbeHandle probe : probes) {
+    installed_[probe].armed = false;
+    __atomic_store_n(&installed_[probe].block.local->gates, 0u, __ATOMIC_RELEASE);
+  }
   return done;
 }
 
@@ -314,9 +321,7 @@ Result<void> InprocRuntime::disarm(std::span<const ProbeHandle> probes) {
 }
 
 Result<void> InprocRuntime::remove(std::span<const ProbeHandle> probes) {
-  auto disarmed = disarm(probes);
-  for (ProbeHandle probe : probes) installed_[probe].removed = true;
-  return disarmed;
+  return disarm(probes);  // its code and its counters stay until the session ends
 }
 
 // Inside a hit, or about to be: it stands in our code, or its int3 or fault has not reached the agent's handler yet.

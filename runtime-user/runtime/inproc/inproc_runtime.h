@@ -73,7 +73,6 @@ class InprocRuntime final : public runtime::ProbeRuntime {
     std::uint32_t id = 0;
     bool is_guard = false;  // in front of an unwinder: runs the agent's kevt_restore_returns, records nothing
     bool armed = false;
-    bool removed = false;
   };
   struct Pending {
     std::uint64_t tsc = 0;

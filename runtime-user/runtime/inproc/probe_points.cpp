@@ -41,9 +41,9 @@ Result<ProbedObject*> ProbePoints::object_at(RemoteAddr address) {
   return std::unexpected(Error(fmt::format("{:#x} lies in no file that the target has mapped", address.value)));
 }
 
-std::vector<ProbedObject*> ProbePoints::objects() {
+Result<std::vector<ProbedObject*>> ProbePoints::objects() {
   std::vector<ProbedObject*> all;
-  if (!refresh()) return all;
+  if (auto read = refresh(); !read) return std::unexpected(std::move(read.error()));
   for (const auto& object : objects_) all.push_back(object.get());
   return all;
 }

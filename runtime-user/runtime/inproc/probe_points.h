@@ -45,7 +45,7 @@ class ProbePoints {
 
   // Which file covers an address now. Maps are read again when none of the known ones does.
   Result<ProbedObject*> object_at(RemoteAddr address);
-  std::vector<ProbedObject*> objects();
+  Result<std::vector<ProbedObject*>> objects();
 
   // The point at `site`, planned; an error when nothing may be put there.
   Result<ProbePoint*> at(RemoteAddr site);

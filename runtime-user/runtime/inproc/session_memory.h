@@ -73,7 +73,6 @@ class SessionMemory {
   // Once no thread of the target is left: steps over reservations that were never committed.
   // Returns how many were skipped.
   std::size_t drain_abandoned(const std::function<void(const RawRecord&)>& use);
-  bool has_records() const;
 
  private:
   SessionMemory() = default;

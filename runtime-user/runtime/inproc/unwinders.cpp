@@ -20,9 +20,11 @@ constexpr const char* kNames[] = {"_Unwind_RaiseException", "_Unwind_Resume_or_R
 
 }  // namespace
 
-std::vector<RemoteAddr> find_unwinders(ProbePoints& points) {
+Result<std::vector<RemoteAddr>> find_unwinders(ProbePoints& points) {
+  auto objects = points.objects();
+  if (!objects) return std::unexpected(std::move(objects.error()));
   std::vector<RemoteAddr> found;
-  for (const ProbedObject* object : points.objects())
+  for (const ProbedObject* object : *objects)
     for (const char* name : kNames)
       for (const target::ElfSymbol& symbol : object->image->find_functions(name)) {
         const RemoteAddr at{symbol.address.value + object->bias};

@@ -9,6 +9,6 @@
 namespace kevt::inproc {
 
 // Entries of the unwinders in what is loaded now, where a probe point may stand; each once.
-std::vector<RemoteAddr> find_unwinders(ProbePoints& points);
+Result<std::vector<RemoteAddr>> find_unwinders(ProbePoints& points);
 
 }  // namespace kevt::inproc
