@@ -189,6 +189,12 @@ std::uint8_t* SessionMemory::ring_data(std::uint32_t cpu) const {
   return reinterpret_cast<std::uint8_t*>(&ring(cpu)) + KEVT_RING_HEADER;
 }
 
+bool SessionMemory::has_records() const {
+  for (std::uint32_t cpu = 0; cpu < ring_count_; ++cpu)
+    if (load_acquire(ring(cpu).head) != ring(cpu).tail) return true;
+  return false;
+}
+
 // The ring is memory of a hostile process: every length is checked against what was reserved.
 std::size_t SessionMemory::drain_ring(std::uint32_t cpu, const std::function<void(const RawRecord&)>& use) {
   kevt_ring& r = ring(cpu);

@@ -73,6 +73,8 @@ class SessionMemory {
   // Once no thread of the target is left: steps over reservations that were never committed.
   // Returns how many were skipped.
   std::size_t drain_abandoned(const std::function<void(const RawRecord&)>& use);
+  // Whether a ring holds anything, committed or only reserved: after a drain, a hit is under way.
+  bool has_records() const;
 
  private:
   SessionMemory() = default;
