@@ -1,4 +1,5 @@
-// TriggerSpec: one line of an event's `trigger` file, e.g. `traceoff:5 if a > 3`  (language.md E).
+// TriggerSpec: one line of an event's `trigger` file as written, e.g. `traceoff:5 if a > 3`  (language.md E).
+// Trigger: the same when checked, one line of what the file reads.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/model/filter.h"
+#include "compiler/model/histogram.h"
 #include "compiler/model/span.h"
 
 namespace kevt::model {
@@ -38,6 +41,19 @@ struct TriggerSpec {
   std::optional<std::string> filter;  // text after `if`
   Span filter_span;
   std::string command;
+};
+
+enum class HistState : std::uint8_t { Active, Paused };
+
+struct Trigger {
+  std::uint64_t id = 0;  // among all triggers of an instance
+  TriggerKind kind = TriggerKind::TraceOn;
+  std::optional<std::uint64_t> count;  // how often it acts; absent: always
+  EventName target;                    // EnableEvent … DisableHist
+  std::optional<std::string> filter;   // text after `if`, as written
+  std::optional<FilterExpr> condition;
+  Histogram histogram;                  // Hist
+  HistState state = HistState::Active;  // Hist
 };
 
 }  // namespace kevt::model

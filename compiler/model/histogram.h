@@ -1,0 +1,126 @@
+// Histogram: what a checked `hist:` trigger counts, under which keys, and what it does then (language.md E3).
+//
+//   hist:keys=id.hex:vals=n:d=val-$t0:sort=n:onmatch(sched.sched_waking).trace(wakeup,id,$d)
+//
+// Names are resolved to fields of the event or to variables; modifiers and limits are checked. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kevt::model {
+
+struct EventName {
+  std::string system;
+  std::string event;
+  friend auto operator<=>(const EventName&, const EventName&) = default;
+};
+
+// ---- fields -----------------------------------------------------------------------------------
+
+enum class HistSource : std::uint8_t {
+  Field,       // of the record, or a common one: `name`
+  Timestamp,   // common_timestamp
+  Cpu,         // common_cpu, and what old texts call cpu or CPU
+  Stacktrace,  // keys only
+  Constant,    // `constant`
+  Reference,   // Histogram::references[reference]: a variable's value
+  Alias,       // the same, under a name of its own: y=$x
+  Expression,  // `op` over `operands`
+};
+enum class HistModifier : std::uint8_t {
+  None,
+  Hex,
+  Sym,
+  SymOffset,
+  Execname,
+  Syscall,
+  Log2,
+  Buckets,
+  Usecs,
+  Percent,
+  Graph,
+};
+enum class HistOperator : std::uint8_t { Plus, Minus, Multiply, Divide, Negate };
+
+struct HistField {
+  HistSource source = HistSource::Field;
+  std::string name;  // what listings and `sort=` call it, without modifier
+  HistModifier modifier = HistModifier::None;
+  std::uint64_t buckets = 0;    // Buckets: the width of one
+  std::uint64_t constant = 0;   // Constant
+  std::uint32_t reference = 0;  // Reference, Alias
+  HistOperator op = HistOperator::Plus;
+  std::vector<HistField> operands;  // Expression: two, Negate one
+
+  // What it yields.
+  std::string type;         // the kernel's name of it: "s32", "__data_loc char[]"
+  std::uint32_t bytes = 8;  // keys: rounded up to 8
+  bool is_signed = false;
+  bool is_string = false;
+  bool is_timestamp = false;
+  bool in_usecs = false;  // the timestamp, or what is computed from it
+};
+
+struct HistVariable {
+  std::uint32_t index = 0;  // among all variables of its histogram
+  std::string name;
+  HistField value;
+};
+
+// A variable that this histogram reads, its own or another's.
+struct HistReference {
+  std::uint64_t histogram = 0;  // Histogram::id of the owner
+  std::uint32_t variable = 0;   // HistVariable::index there
+  std::string name;
+  std::optional<EventName> qualifier;  // SYSTEM.EVENT as it was written
+  HistField value;                     // the variable's own, for its type and size
+};
+
+// ---- order and actions --------------------------------------------------------------------------
+
+enum class SortOrder : std::uint8_t { Ascending, Descending };
+struct HistSortKey {
+  std::uint32_t column = 0;  // 0: hitcount; then values, then keys
+  SortOrder order = SortOrder::Ascending;
+  friend bool operator==(const HistSortKey&, const HistSortKey&) = default;
+};
+
+enum class HistHandler : std::uint8_t { OnMatch, OnMax, OnChange };
+enum class HistActionKind : std::uint8_t { Trace, Save, Snapshot };
+
+struct HistAction {
+  HistHandler handler = HistHandler::OnMatch;
+  HistActionKind kind = HistActionKind::Trace;
+  EventName match;                    // OnMatch
+  std::string tracked;                // OnMax, OnChange: as written, with '$'
+  std::uint32_t tracked_value = 0;    // OnMax, OnChange: into Histogram::references
+  std::uint32_t tracker = 0;          // OnMax, OnChange: index of the variable that keeps the value so far
+  std::string name;                   // of the action, as written: "trace", "save", or a synthetic event
+  std::string synthetic_event;        // Trace
+  std::vector<std::string> params;    // Trace, Save: as written
+  std::vector<std::uint32_t> values;  // Trace: into Histogram::references, one for each param
+  std::vector<HistVariable> saved;    // Save
+};
+
+inline constexpr std::uint32_t kDefaultHistBits = 11;
+
+struct Histogram {
+  std::uint64_t id = 0;  // of the table of counts; triggers that share a name share it
+  std::string name;      // of `name=`, empty: none
+  std::vector<HistField> keys;
+  std::vector<HistField> values;  // without hitcount
+  std::vector<HistVariable> variables;
+  std::vector<HistVariable> field_variables;  // made for the fields that actions name
+  std::vector<HistReference> references;
+  std::vector<HistSortKey> sort = {{}};
+  std::uint32_t bits = kDefaultHistBits;  // the table has 2^bits entries
+  bool uses_timestamps = false;           // then `clock` becomes the trace clock
+  std::string clock = "global";
+  std::vector<HistAction> actions;
+  std::vector<std::uint64_t> helpers;  // triggers on other events, made for this one: they go with it
+};
+
+}  // namespace kevt::model

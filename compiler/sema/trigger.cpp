@@ -1,0 +1,178 @@
+// What a write to an event's `trigger` file does.
+//
+//   traceoff:5 if a > 3          sets one; EEXIST if the event has a traceon or traceoff
+//   !traceon                     removes either; removing what is not there is fine
+//   enable_event:sched:sched_switch   one for each target; enabling and disabling are one kind
+//
+// The problem: what a line does depends on what is set, and 6.1 looks at a removal before the count and the filter,
+// at the target before both. The idea: an answer in steps over a table that stays as it is, so that a refused
+// write leaves no trace. Mirrors event_trigger_parse(), event_enable_trigger_parse() and the register functions
+// of kernel/trace/trace_events_trigger.c, 6.1. Histograms: trigger_hist.cpp. Not here: acting.
+#include "compiler/sema/trigger.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "common/assert.h"
+#include "compiler/sema/filter.h"
+#include "compiler/sema/trigger_hist.h"
+#include "grammar/parse_trigger_hist.h"
+
+namespace kevt::sema {
+namespace {
+
+using diag::Kind;
+using model::EventName;
+using model::Trigger;
+using model::TriggerKind;
+using model::TriggerSpec;
+
+// Kinds of which an event, or an event and its target, has one.
+enum class TriggerClass : std::uint8_t { OnOff, Snapshot, Stacktrace, EventSwitch, HistSwitch, Hist };
+
+TriggerClass class_of(TriggerKind kind) {
+  switch (kind) {
+    case TriggerKind::TraceOn:
+    case TriggerKind::TraceOff:
+      return TriggerClass::OnOff;
+    case TriggerKind::Snapshot:
+      return TriggerClass::Snapshot;
+    case TriggerKind::Stacktrace:
+      return TriggerClass::Stacktrace;
+    case TriggerKind::EnableEvent:
+    case TriggerKind::DisableEvent:
+      return TriggerClass::EventSwitch;
+    case TriggerKind::EnableHist:
+    case TriggerKind::DisableHist:
+      return TriggerClass::HistSwitch;
+    case TriggerKind::Hist:
+      return TriggerClass::Hist;
+  }
+  std::unreachable();
+}
+
+bool has_target(TriggerKind kind) {
+  const TriggerClass one = class_of(kind);
+  return one == TriggerClass::EventSwitch || one == TriggerClass::HistSwitch;
+}
+
+void refuse(const TriggerSpec& spec, Kind kind, int errno_value, diag::Sink& sink) {
+  sink.report({.kind = kind,
+               .location = diag::Location::Kevtrace,
+               .command = spec.command,
+               .column = 0,
+               .errno_value = errno_value,
+               .logged = false,
+               .prelude = {},
+               .detail = {},
+               .notes = {},
+               .fixits = {}});
+}
+
+// The target's place in the text, for the caret.
+void refuse_target(const TriggerSpec& spec, const EventName& target, diag::Sink& sink) {
+  const std::string text = target.system + ":" + target.event;
+  const std::size_t found = spec.command.find(text);
+  sink.report({.kind = Kind::TriggerEventMissing,
+               .location = diag::Location::Kevtrace,
+               .command = spec.command,
+               .column = static_cast<std::uint32_t>(found == std::string::npos ? 0 : found),
+               .errno_value = EINVAL,
+               .logged = false,
+               .prelude = {},
+               .detail = "`" + text + "`",
+               .notes = {},
+               .fixits = {}});
+}
+
+const Trigger* find_same(const Trigger& made, const EventName& event, const TriggerTable& table) {
+  for (const Trigger& other : table.of(event)) {
+    if (class_of(other.kind) == class_of(made.kind) && other.target == made.target) return &other;
+  }
+  return nullptr;
+}
+
+// 6.1 logs no mistake of a trigger's filter.
+bool bind_filter(const TriggerSpec& spec, const target::CatalogEntry& entry, Trigger& made, diag::Sink& sink) {
+  if (!spec.filter) return true;
+  diag::Sink mistakes;
+  made.filter = spec.filter;
+  made.condition = compile_filter(*spec.filter, entry.layout, mistakes);
+  for (diag::Diagnostic& mistake : mistakes.take()) {
+    mistake.logged = false;
+    sink.report(std::move(mistake));
+  }
+  return made.condition.has_value();
+}
+
+std::optional<TriggerChange> check_simple(const TriggerSpec& spec, const EventName& event, const TriggerWorld& world,
+                                          diag::Sink& sink) {
+  TriggerTable table = world.table;
+  Trigger made{.id = table.take_id(), .kind = spec.kind, .count = spec.count};
+  if (has_target(spec.kind)) {
+    made.target = {spec.target_system, spec.target_event};
+    if (world.catalog.find(spec.target_system, spec.target_event) == nullptr) {
+      refuse_target(spec, made.target, sink);
+      return std::nullopt;
+    }
+  }
+  const Trigger* same = find_same(made, event, table);
+  TriggerChange change;
+  if (spec.remove) {
+    if (same != nullptr) change.steps.push_back(RemoveTrigger{event, same->id});
+    return change;
+  }
+  if (!bind_filter(spec, *world.catalog.find(event.system, event.event), made, sink)) return std::nullopt;
+  if (same != nullptr) {
+    refuse(spec, Kind::TriggerExists, EEXIST, sink);
+    return std::nullopt;
+  }
+  change.steps.push_back(AddTrigger{event, std::move(made)});
+  return change;
+}
+
+std::optional<TriggerChange> check_histogram(const TriggerSpec& spec, const EventName& event, const TriggerWorld& world,
+                                             diag::Sink& sink) {
+  TriggerTable table = world.table;
+  TriggerChange change;
+  HistLog log(grammar::hist_command(spec.command));
+  HistCheck check{.catalog = world.catalog,
+                  .table = table,
+                  .steps = change.steps,
+                  .log = log,
+                  .event = event,
+                  .entry = *world.catalog.find(event.system, event.event),
+                  .purpose = spec.remove ? HistPurpose::Remove : HistPurpose::Add};
+  if (!write_histogram(check, spec)) {
+    log.report(sink);
+    return std::nullopt;
+  }
+  change.remarks = log.remarks();
+  return change;
+}
+
+}  // namespace
+
+std::optional<TriggerChange> check_trigger(const TriggerSpec& spec, const EventName& event, const TriggerWorld& world,
+                                           diag::Sink& sink) {
+  KEVT_ASSERT(world.catalog.find(event.system, event.event) != nullptr);
+  return spec.kind == TriggerKind::Hist ? check_histogram(spec, event, world, sink)
+                                        : check_simple(spec, event, world, sink);
+}
+
+std::vector<TriggerStep> truncate_triggers(const EventName& event, const TriggerTable& table) {
+  TriggerTable left = table;
+  std::vector<TriggerStep> steps;
+  const std::vector<Trigger> triggers(table.of(event).begin(), table.of(event).end());
+  const bool in_use = std::ranges::any_of(triggers, [&](const Trigger& trigger) {
+    return trigger.kind == TriggerKind::Hist && table.is_referred_to(trigger.histogram);
+  });
+  for (const Trigger& trigger : triggers) {
+    if (trigger.kind == TriggerKind::Hist && !in_use) remove_histogram(left, steps, event, trigger.id);
+    if (class_of(trigger.kind) == TriggerClass::HistSwitch) steps.push_back(RemoveTrigger{event, trigger.id});
+  }
+  return steps;
+}
+
+}  // namespace kevt::sema

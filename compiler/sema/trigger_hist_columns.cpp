@@ -1,0 +1,217 @@
+// What a histogram is made of: keys, values, variables, and the order of its entries.
+//
+//   hist:keys=id,common_pid.execname:vals=n,hitcount:t=common_timestamp.usecs:sort=n.descending,hitcount
+//
+// The problem: each role forbids other modifiers and has its own limit, and mistakes must come in the kernel's
+// order: first the variables' texts are cut, then values, variables and keys are read, then the order.
+// The idea: one function for each, over texts split at ','. Limits that 6.1 answers with a bare EINVAL are our
+// own kinds. Mirrors parse_var_defs(), create_val_fields(), create_var_fields(), create_key_fields() and
+// create_sort_keys() of kernel/trace/trace_events_hist.c, 6.1. Not here: what stands in an expression.
+#include <algorithm>
+#include <array>
+
+#include "compiler/sema/trigger_hist.h"
+
+namespace kevt::sema {
+namespace {
+
+using diag::Kind;
+using model::HistField;
+using model::HistModifier;
+using model::HistSource;
+
+constexpr std::uint32_t kStackBytes = 16 * 8;  // frames of a key
+constexpr std::uint32_t kMaxKeyBytes = kTextBytes + kStackBytes;
+
+bool is_one_of(HistModifier modifier, std::initializer_list<HistModifier> set) {
+  return std::ranges::find(set, modifier) != set.end();
+}
+
+// An expression has no modifier of its own, whatever its operands have.
+bool is_bad_value(const HistField& field) {
+  return is_one_of(field.modifier, {HistModifier::Buckets, HistModifier::Log2, HistModifier::Sym,
+                                    HistModifier::SymOffset, HistModifier::Syscall});
+}
+bool is_bad_variable(const HistField& field) {
+  return is_one_of(field.modifier,
+                   {HistModifier::Graph, HistModifier::Percent, HistModifier::Buckets, HistModifier::Log2});
+}
+
+bool has_reference(const HistField& field) {
+  return field.source == HistSource::Reference || std::ranges::any_of(field.operands, has_reference);
+}
+
+std::uint32_t rounded_up(std::uint32_t bytes) { return (bytes + 7) / 8 * 8; }
+
+// ---- variables --------------------------------------------------------------------------------
+
+// `x=v,y=$x`; what stands behind the 16th ',' is dropped.
+bool read_assignments(HistCheck& check, std::string_view assignments) {
+  std::optional<std::string_view> rest = assignments;
+  for (std::size_t i = 0; i < kMaxHistVariables && rest; ++i) {
+    std::optional<std::string_view> text = cut_at(rest, ',');
+    const std::string_view name = cut_at(text, '=');
+    if (!text) {
+      check.log.refuse(Kind::HistMalformedAssignment, name);
+      return false;
+    }
+    if (check.definitions.size() == kMaxHistVariables) {
+      check.log.refuse(Kind::HistTooManyVars, name);
+      return false;
+    }
+    check.definitions.push_back({std::string(name), std::string(*text)});
+  }
+  return true;
+}
+
+// A process' name is kept as text.
+void keep_as_text(HistField& field) {
+  if (field.modifier != HistModifier::Execname) return;
+  field.is_string = true;
+  field.bytes = kTextBytes;
+  field.is_signed = false;
+  field.type = "char[]";
+}
+
+bool read_variable(HistCheck& check, VariableText& definition) {
+  if (check.purpose == HistPurpose::Add && event_has_variable(check, definition.name)) {
+    check.log.refuse(Kind::HistDuplicateVar, definition.name);
+    return false;
+  }
+  const std::string text = definition.text;
+  ExpressionReading reading = read_hist_expression(check, text, HistRole::Variable);
+  definition.text.resize(std::min(definition.text.size(), reading.cut));
+  if (!reading.field) return false;
+  if (is_bad_variable(*reading.field)) {
+    check.log.refuse(Kind::HistBadFieldModifier, definition.text);
+    return false;
+  }
+  keep_as_text(*reading.field);
+  const auto index = static_cast<std::uint32_t>(check.hist.variables.size());
+  check.hist.variables.push_back({.index = index, .name = definition.name, .value = *std::move(reading.field)});
+  return true;
+}
+
+// ---- values and keys ------------------------------------------------------------------------------
+
+bool read_value(HistCheck& check, std::string_view text) {
+  auto field = read_hist_expression(check, text, HistRole::Value).field;
+  if (!field) return false;
+  if (is_bad_value(*field)) {
+    check.log.refuse(Kind::HistBadFieldModifier, text);
+    return false;
+  }
+  check.hist.values.push_back(*std::move(field));
+  return true;
+}
+
+std::optional<HistField> read_key(HistCheck& check, std::string_view text) {
+  if (text == "stacktrace") {
+    HistField stack{.source = HistSource::Stacktrace};
+    stack.bytes = kStackBytes;
+    return stack;
+  }
+  auto [field, cut] = read_hist_expression(check, text, HistRole::Key);
+  if (!field) return std::nullopt;
+  if (has_reference(*field)) return check.log.refuse(Kind::HistInvalidRefKey, text.substr(0, cut));
+  field->bytes = rounded_up(field->bytes);
+  return field;
+}
+
+// ---- order ----------------------------------------------------------------------------------------
+
+std::optional<model::SortOrder> read_order(HistCheck& check, std::optional<std::string_view> text) {
+  if (!text || *text == "ascending") return model::SortOrder::Ascending;
+  if (*text == "descending") return model::SortOrder::Descending;
+  return check.log.refuse(Kind::HistInvalidSortModifier, *text);
+}
+
+// 0: hitcount, then values and keys.
+std::optional<std::uint32_t> find_column(const model::Histogram& hist, std::string_view name) {
+  if (name == "hitcount") return 0;
+  std::uint32_t column = 0;
+  for (const auto* fields : {&hist.values, &hist.keys}) {
+    for (const HistField& field : *fields) {
+      ++column;
+      if (field.name == name) return column;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<model::HistSortKey> read_sort_key(HistCheck& check, std::string_view text) {
+  std::optional<std::string_view> rest = text;
+  const std::string_view name = cut_at(rest, '.');
+  if (name.empty()) return check.log.refuse(Kind::HistEmptySortField, "sort=");
+  const auto column = find_column(check.hist, name);
+  if (!column) return check.log.refuse(Kind::HistInvalidSortField, name);
+  const auto order = read_order(check, rest);
+  if (!order) return std::nullopt;
+  return model::HistSortKey{.column = *column, .order = *order};
+}
+
+}  // namespace
+
+bool read_definitions(HistCheck& check, const HistParts& parts) {
+  return std::ranges::all_of(parts.assignments, [&](const std::string& part) { return read_assignments(check, part); });
+}
+
+// Two values fit; `hitcount` is always there and may be written anywhere among the first three.
+bool read_hist_values(HistCheck& check, const HistParts& parts) {
+  if (!parts.values) return true;
+  std::optional<std::string_view> rest = *parts.values;
+  for (std::size_t i = 0; i < kMaxHistValues && check.hist.values.size() + 1 < kMaxHistValues && rest; ++i) {
+    const std::string_view text = cut_at(rest, ',');
+    if (text != "hitcount" && !read_value(check, text)) return false;
+  }
+  if (!rest || *rest == "hitcount") return true;
+  check.log.refuse_unlogged(Kind::HistTooManyVals, *rest, EINVAL);
+  return false;
+}
+
+bool read_hist_variables(HistCheck& check) {
+  return std::ranges::all_of(check.definitions,
+                             [&](VariableText& definition) { return read_variable(check, definition); });
+}
+
+bool read_hist_keys(HistCheck& check, const HistParts& parts) {
+  std::optional<std::string_view> rest = parts.keys;
+  std::uint32_t bytes = 0;
+  while (rest && check.hist.keys.size() < kMaxHistKeys) {
+    const std::string_view text = cut_at(rest, ',');
+    auto key = read_key(check, text);
+    if (!key) return false;
+    bytes += key->bytes;
+    if (bytes > kMaxKeyBytes) {
+      check.log.refuse_unlogged(Kind::HistKeysTooLong, text, EINVAL);
+      return false;
+    }
+    check.hist.keys.push_back(*std::move(key));
+  }
+  if (!rest) return true;
+  check.log.refuse_unlogged(Kind::HistTooManyKeys, *rest, EINVAL);
+  return false;
+}
+
+bool read_hist_sort(HistCheck& check, const HistParts& parts) {
+  if (!parts.sort) return true;
+  check.hist.sort.clear();
+  std::optional<std::string_view> rest = *parts.sort;
+  while (rest) {
+    const std::string_view text = cut_at(rest, ',');
+    if (text.empty()) {
+      check.log.refuse(Kind::HistEmptySortField, "sort=");
+      return false;
+    }
+    if (check.hist.sort.size() + 1 == kMaxSortKeys && rest) {
+      check.log.refuse(Kind::HistTooManySortFields, "sort=");
+      return false;
+    }
+    const auto key = read_sort_key(check, text);
+    if (!key) return false;
+    check.hist.sort.push_back(*key);
+  }
+  return true;
+}
+
+}  // namespace kevt::sema

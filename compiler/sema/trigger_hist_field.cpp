@@ -1,0 +1,211 @@
+// One field of a histogram with its modifier.
+//
+// The problem: `v.log2` may be a key and not a value, `common_pid.execname` is fine where `i.execname` is not,
+// and what a field yields (its type, its size) decides what it can be compared with later.
+//
+//   common_timestamp.usecs   Timestamp, Usecs        cpu      Cpu, still called `cpu`
+//   s                        text, 256 bytes         v.nope   BAD_FIELD_MODIFIER under `nope`
+//
+// The idea: the modifier is everything behind the first '.', looked at before the field. Roles that forbid a
+// modifier for the whole expression are checked by who asks (keys, values, variables). Text written as
+// `.sym-offset` arrives as `.symXoffset`, as in the kernel, so that '-' always is an operator.
+// Mirrors parse_field() and create_hist_field() of kernel/trace/trace_events_hist.c, 6.1.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "compiler/sema/filter_field.h"
+#include "compiler/sema/trigger_hist.h"
+#include "grammar/parse_definition_text.h"
+
+namespace kevt::sema {
+namespace {
+
+using diag::Kind;
+using model::FilterOperand;
+using model::HistField;
+using model::HistModifier;
+using model::HistSource;
+using model::RecordField;
+
+struct ModifierName {
+  std::string_view text;
+  HistModifier modifier;
+};
+constexpr std::array<ModifierName, 6> kPlainModifiers = {{{"hex", HistModifier::Hex},
+                                                          {"sym", HistModifier::Sym},
+                                                          {"symXoffset", HistModifier::SymOffset},
+                                                          {"syscall", HistModifier::Syscall},
+                                                          {"log2", HistModifier::Log2},
+                                                          {"usecs", HistModifier::Usecs}}};
+
+struct Modifier {
+  HistModifier kind = HistModifier::None;
+  std::uint64_t buckets = 0;
+  std::string_view wrong;  // mistake: what the caret points to
+  bool good = false;
+};
+
+Modifier good(HistModifier kind) { return {.kind = kind, .buckets = 0, .wrong = {}, .good = true}; }
+Modifier bad(std::string_view wrong) { return {.kind = HistModifier::None, .buckets = 0, .wrong = wrong}; }
+
+// `buckets=N`, `bucket=N`
+Modifier read_buckets(std::string_view text) {
+  text.remove_prefix(std::string_view("bucket").size());
+  if (text.starts_with('s')) text.remove_prefix(1);
+  if (!text.starts_with('=')) return bad(text);
+  text.remove_prefix(1);
+  const grammar::Number width = grammar::parse_unsigned(text, grammar::kAutoBase);
+  if (width.error != 0 || width.value == 0) return bad(text);
+  return {.kind = HistModifier::Buckets, .buckets = width.value, .wrong = {}, .good = true};
+}
+
+Modifier read_modifier(std::string_view text, std::string_view field, HistRole role) {
+  for (const ModifierName& known : kPlainModifiers) {
+    if (text == known.text) return good(known.modifier);
+  }
+  if (text == "execname" && field == "common_pid") return good(HistModifier::Execname);
+  if (text.starts_with("bucket")) return read_buckets(text);
+  const bool shows_share = role == HistRole::Value || role == HistRole::Operand;
+  if (shows_share && text.starts_with("percent")) return good(HistModifier::Percent);
+  if (shows_share && text.starts_with("graph")) return good(HistModifier::Graph);
+  return bad(text);
+}
+
+bool names_c_types(target::EventOwner owner) {
+  return owner == target::EventOwner::Static || owner == target::EventOwner::Synthetic;
+}
+
+// As the format file names it.
+std::string type_name(const target::CatalogEntry& entry, const RecordField& field) {
+  if (field.role != model::FieldRole::Argument) return "unsigned long";
+  if (names_c_types(entry.owner) && !field.type.text.empty()) {
+    const std::string& text = field.type.text;
+    return text.ends_with("[]") && !text.starts_with("__data_loc") ? "__data_loc " + text : text;
+  }
+  if (model::RecordLayout::is_string(field)) return "__data_loc char[]";
+  if (field.type.kind == model::TypeKind::Char) return fmt::format("char[{}]", field.type.array_count);
+  const char sign = field.type.kind == model::TypeKind::Signed ? 's' : 'u';
+  if (field.type.array_count > 0) return fmt::format("{}{}[{}]", sign, 8 * field.type.bytes, field.type.array_count);
+  return fmt::format("{}{}", sign, 8 * field.type.bytes);
+}
+
+std::string_view common_type(FilterOperand source) {
+  switch (source) {
+    case FilterOperand::CommonType:
+      return "unsigned short";
+    case FilterOperand::CommonFlags:
+    case FilterOperand::CommonPreemptCount:
+      return "unsigned char";
+    case FilterOperand::CommonPid:
+      return "int";
+    case FilterOperand::Unbound:
+    case FilterOperand::RecordField:
+    case FilterOperand::Cpu:
+    case FilterOperand::Comm:
+      return "";
+  }
+  std::unreachable();
+}
+
+bool is_number_size(std::uint32_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
+
+// Type and size of what the record holds; false: 6.1 has no way to read a number of this size.
+bool fill_value(HistField& field, const FilterField& found, const target::CatalogEntry& entry) {
+  const bool recorded = found.source == FilterOperand::RecordField;
+  field.type = recorded ? type_name(entry, entry.layout.fields[found.index]) : std::string(common_type(found.source));
+  const bool is_pointer = field.type.ends_with('*');
+  const bool is_text = found.is_string && !is_pointer;
+  field.bytes = is_text && field.type.starts_with("__data_loc") ? kTextBytes : found.bytes;
+  field.is_signed = !is_text && found.is_signed;
+  // Of a logarithm or a bucket only what is measured is text.
+  field.is_string = is_text && field.modifier != HistModifier::Log2 && field.modifier != HistModifier::Buckets;
+  return is_text || is_number_size(field.bytes);
+}
+
+void make_timestamp(HistField& field) {
+  field.source = HistSource::Timestamp;
+  field.type = "u64";
+  field.bytes = 8;
+  field.is_timestamp = true;
+}
+
+void make_cpu(HistField& field) {
+  field.source = HistSource::Cpu;
+  field.type = "unsigned int";
+  field.bytes = 4;
+}
+
+std::string field_names(const model::RecordLayout& layout) {
+  std::string names;
+  for (const RecordField& field : layout.fields) names += (names.empty() ? "" : " ") + field.name;
+  return names;
+}
+
+}  // namespace
+
+std::optional<HistField> read_hist_field(HistCheck& check, std::string_view text, HistRole role) {
+  const std::size_t dot = text.find('.');
+  HistField field;
+  field.name = text.substr(0, dot);
+  if (dot != std::string_view::npos) {
+    const Modifier modifier = read_modifier(text.substr(dot + 1), field.name, role);
+    if (!modifier.good) return check.log.refuse(Kind::HistBadFieldModifier, modifier.wrong);
+    field.modifier = modifier.kind;
+    field.buckets = modifier.buckets;
+    field.in_usecs = modifier.kind == HistModifier::Usecs;
+  }
+  if (field.name == "common_timestamp") {
+    check.hist.uses_timestamps = true;
+    make_timestamp(field);
+    return field;
+  }
+  if (field.name == "common_cpu") {
+    make_cpu(field);
+    return field;
+  }
+  const auto found = find_filter_field(field.name, check.entry.layout);
+  if (!found || found->source == FilterOperand::Comm) {
+    check.log.refuse(Kind::HistFieldNotFound, field.name);
+    check.log.advise("fields of this event: " + field_names(check.entry.layout));
+    return std::nullopt;
+  }
+  if (found->source == FilterOperand::Cpu) {
+    make_cpu(field);
+  } else if (!fill_value(field, *found, check.entry)) {
+    return check.log.refuse_unlogged(Kind::HistFieldSize, field.name, ENOMEM);
+  }
+  return field;
+}
+
+std::string_view modifier_text(const HistField& field) {
+  switch (field.modifier) {
+    case HistModifier::None:
+      return field.in_usecs ? "usecs" : "";
+    case HistModifier::Hex:
+      return "hex";
+    case HistModifier::Sym:
+      return "sym";
+    case HistModifier::SymOffset:
+      return "sym-offset";
+    case HistModifier::Execname:
+      return "execname";
+    case HistModifier::Syscall:
+      return "syscall";
+    case HistModifier::Log2:
+      return "log2";
+    case HistModifier::Buckets:
+      return "buckets";
+    case HistModifier::Usecs:
+      return "usecs";
+    case HistModifier::Percent:
+      return "percent";
+    case HistModifier::Graph:
+      return "graph";
+  }
+  std::unreachable();
+}
+
+}  // namespace kevt::sema

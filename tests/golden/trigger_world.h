@@ -1,0 +1,42 @@
+// The events of the trigger corpus, and the triggers that are written to them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/diag/diagnostic.h"
+#include "compiler/sema/trigger.h"
+#include "tests/golden/definition_world.h"
+
+namespace kevt::golden {
+
+struct TriggerResult {
+  int errno_value = 0;
+  // Refused: the newest first. Taken: what was logged all the same, the oldest first.
+  std::vector<diag::Diagnostic> mistakes;
+};
+
+class TriggerWorld {
+ public:
+  // One write(2) to the `trigger` file of "system/event".
+  TriggerResult write(std::string_view event, std::string_view text);
+  // Opening that file for truncation.
+  void truncate(std::string_view event);
+  // What it reads.
+  std::string read(std::string_view event) const;
+
+  DefinitionWorld& events() { return events_; }
+  const sema::TriggerTable& table() const { return table_; }
+
+ private:
+  void apply(const std::vector<sema::TriggerStep>& steps);
+
+  DefinitionWorld events_;
+  sema::TriggerTable table_;
+};
+
+// ta(i m v p), tb and tc(id val), ts(s n who) of uprobes, synthetic tsyn(id d who): as the corpus defines them.
+void define_trigger_events(TriggerWorld& world);
+
+}  // namespace kevt::golden
