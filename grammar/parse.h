@@ -1,7 +1,7 @@
 // Text → model. The only home of ANTLR: its types and exceptions stop here.
 //
 // Syntax only: names, limits and everything else that does not depend on the world. Mistakes go
-// to the sink with the kernel's kind and column; nullopt when there was any.
+// to the sink with the kernel's kind and column; nullopt when there was any. `dialect` says which kernel's.
 #pragma once
 
 #include <optional>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/diag/diagnostic.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/model/definition.h"
 #include "compiler/model/filter.h"
 #include "compiler/model/trigger.h"
@@ -19,12 +20,14 @@ namespace kevt::grammar {
 enum class EventsFile : std::uint8_t { Kprobe, Uprobe, Synthetic, Dynamic };
 
 // One line (no '\n'). Blank and comment-only lines: nullopt and no diagnostic.
-std::optional<model::Statement> parse_line(std::string_view line, EventsFile file, diag::Sink& sink);
+std::optional<model::Statement> parse_line(std::string_view line, EventsFile file, diag::Sink& sink,
+                                           dialect::Dialect dialect = dialect::Dialect::superset());
 // The same, but a definition whose kind and place could be read is returned even if mistakes were reported, so
 // that sema can add the mistakes only the world shows: the kernel looks for the file and the symbol
 // before it reads the event's name and the arguments, and the sink puts its first one first. Arguments that
 // could not be read have an empty `text`. Deletions with mistakes are not returned.
-std::optional<model::Statement> parse_line_leniently(std::string_view line, EventsFile file, diag::Sink& sink);
+std::optional<model::Statement> parse_line_leniently(std::string_view line, EventsFile file, diag::Sink& sink,
+                                                     dialect::Dialect dialect = dialect::Dialect::superset());
 std::optional<model::FilterExpr> parse_filter(std::string_view text, diag::Sink& sink);
 std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sink& sink);
 

@@ -9,7 +9,7 @@
 //
 // All mistakes of a line are reported; Diagnostic::order puts the kernel's first one first.
 // Not here: defaults and everything that needs the world (sema).
-// Mirrors create_dyn_event() (trace_dynevent.c) and the three __trace_*probe_create() of 6.1.
+// Mirrors create_dyn_event() (trace_dynevent.c) and the __trace_*probe_create() of 6.1, 6.12 and 7.3.
 #include <limits>
 #include <utility>
 
@@ -20,13 +20,14 @@ namespace kevt::grammar {
 namespace {
 
 using Parsed = std::optional<model::Statement>;
+using dialect::Feature;
 
 struct Refusal {
   diag::Kind kind;
   std::string note;
 };
 
-// A line nobody takes: the kernel answers EINVAL and writes nothing to error_log.
+// A line that is refused without a log entry.
 Parsed refuse(std::string_view command, const Refusal& refusal, diag::Sink& sink) {
   diag::Diagnostic diagnostic{.kind = refusal.kind,
                               .location = diag::Location::Dynevent,
@@ -37,6 +38,34 @@ Parsed refuse(std::string_view command, const Refusal& refusal, diag::Sink& sink
   if (const auto help = diag::help_text(refusal.kind); !help.empty()) diagnostic.notes.push_back({std::string(help)});
   if (!refusal.note.empty()) diagnostic.notes.push_back({refusal.note});
   sink.report(std::move(diagnostic));
+  return std::nullopt;
+}
+
+// A whole line being parsed.
+struct LineRequest {
+  std::string_view line;  // without its comment
+  const Words& words;
+  EventsFile file;
+  diag::Sink& sink;
+  dialect::Dialect dialect;
+
+  LineContext context(model::EventKind kind, model::ProbePoint point, diag::Location location) const {
+    return {words, kind, point, location, sink, dialect};
+  }
+};
+
+// A line nobody takes: EINVAL. dynamic_events of newer kernels log it, with the line as it was written.
+Parsed refuse_unmatched(const LineRequest& request, std::string note) {
+  if (request.file != EventsFile::Dynamic || !request.dialect.has(Feature::UnmatchedIsLogged)) {
+    return refuse(request.words.command(), {diag::Kind::BadCommand, std::move(note)}, request.sink);
+  }
+  diag::Diagnostic diagnostic{.kind = diag::Kind::NoMatch,
+                              .location = diag::Location::Dynevent,
+                              .command = std::string(request.line),
+                              .column = 0,
+                              .errno_value = EINVAL};
+  if (!note.empty()) diagnostic.notes.push_back({std::move(note)});
+  request.sink.report(std::move(diagnostic));
   return std::nullopt;
 }
 
@@ -59,14 +88,17 @@ Parsed parse_deletion(const Words& words, diag::Sink& sink) {
   return deletion;
 }
 
-// Digits behind `p` or `r`. False: reported.
+// Digits behind `p`, `r` or `f`. False: reported.
 bool take_maxactive(const LineContext& line, std::string_view lead, model::Definition& definition) {
   if (lead.size() < 2 || !is_digit(lead[1])) return true;
   const auto report = [&](diag::Kind kind) {
     line.report({.kind = kind, .word = 0, .column = 1, .order = diag::kStepHead});
     return false;
   };
-  if (lead[0] == 'p') return report(diag::Kind::MaxactNoKprobe);
+  if (lead[0] == 'p') {
+    const bool reworded = line.dialect.has(Feature::MaxactiveIsForExits);
+    return report(reworded ? diag::Kind::BadMaxactType : diag::Kind::MaxactNoKprobe);
+  }
   const std::string_view digits = lead.substr(1);
   const Number number = parse_unsigned(digits, kAutoBase);
   const bool fits = number.value <= std::numeric_limits<std::uint32_t>::max() && digits.size() <= kMaxNameBytes;
@@ -101,8 +133,9 @@ Parsed finish(model::Definition definition, std::optional<model::Place> place) {
   return definition;
 }
 
-Parsed parse_kprobe(const Words& words, diag::Sink& sink) {
-  LineContext line{words, model::EventKind::Kprobe, point_of(words), diag::Location::Kprobe, sink};
+Parsed parse_kprobe(const LineRequest& request) {
+  const Words& words = request.words;
+  LineContext line = request.context(model::EventKind::Kprobe, point_of(words), diag::Location::Kprobe);
   model::Definition definition = begin_definition(line);
   const HeadPieces head = cut_head(words[0]);
   const bool head_good = take_maxactive(line, head.lead.text, definition);
@@ -113,8 +146,9 @@ Parsed parse_kprobe(const Words& words, diag::Sink& sink) {
   return head_good ? finish(std::move(definition), std::move(place)) : std::nullopt;
 }
 
-Parsed parse_uprobe(const Words& words, diag::Sink& sink) {
-  LineContext line{words, model::EventKind::Uprobe, point_of(words), diag::Location::Uprobe, sink};
+Parsed parse_uprobe(const LineRequest& request) {
+  const Words& words = request.words;
+  LineContext line = request.context(model::EventKind::Uprobe, point_of(words), diag::Location::Uprobe);
   model::Definition definition = begin_definition(line);
   auto place = parse_file_place(line, definition.point);
   line.point = definition.point;
@@ -127,8 +161,9 @@ Parsed parse_uprobe(const Words& words, diag::Sink& sink) {
   return finish(std::move(definition), std::move(place));
 }
 
-Parsed parse_eprobe(const Words& words, diag::Sink& sink) {
-  const LineContext line{words, model::EventKind::Eprobe, model::ProbePoint::Entry, diag::Location::Eprobe, sink};
+Parsed parse_eprobe(const LineRequest& request) {
+  const Words& words = request.words;
+  const LineContext line = request.context(model::EventKind::Eprobe, model::ProbePoint::Entry, diag::Location::Eprobe);
   model::Definition definition = begin_definition(line);
   const HeadPieces head = cut_head(words[0]);
   if (head.name) parse_event_name(line, head.name->text, head.name->begin, diag::kStepHead, definition);
@@ -145,42 +180,80 @@ Parsed parse_eprobe(const Words& words, diag::Sink& sink) {
   return finish(std::move(definition), std::move(place));
 }
 
-// `f:`, `t:` and `w:` of newer kernels.
-bool is_newer_form(std::string_view head) {
-  const bool letter = head[0] == 'f' || head[0] == 't' || head[0] == 'w';
-  return letter && (head.size() == 1 || head[1] == ':' || is_digit(head[1]));
+// What stands between `f` or `t` and ':'. False: reported.
+bool take_function_lead(const LineContext& line, std::string_view lead, model::Definition& definition) {
+  const bool number = lead.size() > 1 && is_digit(lead[1]);
+  const bool one_kernel = line.dialect.version().has_value();
+  if (line.dialect.has(Feature::FprobeMaxactive) && (number || one_kernel)) {
+    return take_maxactive(line, lead, definition);
+  }
+  if (lead.size() == 1) return true;
+  line.report({.kind = diag::Kind::BadMaxact, .word = 0, .column = 1, .order = diag::kStepHead});
+  return false;
 }
 
-Parsed parse_probe(const Words& words, EventsFile file, diag::Sink& sink) {
+Parsed parse_function_probe(const LineRequest& request) {
+  const Words& words = request.words;
+  const auto kind = words[0][0] == 't' ? model::EventKind::Tprobe : model::EventKind::Fprobe;
+  LineContext line = request.context(kind, model::ProbePoint::Entry, diag::Location::Fprobe);
+  model::Definition definition = begin_definition(line);
+  const HeadPieces head = cut_head(words[0]);
+  const bool head_good = take_function_lead(line, head.lead.text, definition);
+  auto place = parse_function_place(line, definition.point);
+  line.point = definition.point;
+  if (definition.maxactive && line.point == model::ProbePoint::Entry) {
+    line.report({.kind = diag::Kind::BadMaxactType, .word = 0, .column = 1, .order = diag::kStepPlace + 1u});
+  }
+  if (head.name) parse_event_name(line, head.name->text, head.name->begin, diag::kStepName, definition);
+  parse_arguments(line, words.size(), definition);
+  return head_good ? finish(std::move(definition), std::move(place)) : std::nullopt;
+}
+
+// `w:` of a kernel series that is not merged.
+bool is_watchpoint(const LineRequest& request) {
+  const std::string_view head = request.words[0];
+  const bool letter = head[0] == 'w' && (head.size() == 1 || head[1] == ':' || is_digit(head[1]));
+  return letter && request.file == EventsFile::Dynamic && !request.dialect.version();
+}
+
+// Some kernels' event types take the letter.
+bool is_function_probe(const LineRequest& request) {
+  const char letter = request.words[0][0];
+  if (request.file != EventsFile::Dynamic || request.words.size() < 2) return false;
+  return (letter == 'f' && request.dialect.has(Feature::Fprobes)) ||
+         (letter == 't' && request.dialect.has(Feature::Tprobes));
+}
+
+Parsed parse_probe(const LineRequest& request) {
+  const Words& words = request.words;
   const char letter = words[0][0];
-  const bool dynamic = file == EventsFile::Dynamic;
-  if (dynamic && is_newer_form(words[0])) {
-    return refuse(words.command(), {diag::Kind::UnsupportedForm, "fprobes, tprobes and watchpoints are newer than 6.1"},
-                  sink);
+  const bool dynamic = request.file == EventsFile::Dynamic;
+  if (is_watchpoint(request)) {
+    return refuse(words.command(), {diag::Kind::UnsupportedForm, "watchpoints are in no kernel yet"}, request.sink);
   }
-  if (words.size() < 2) return refuse(words.command(), {diag::Kind::BadCommand, "an event needs a place"}, sink);
-  if (dynamic && letter == 'e') return parse_eprobe(words, sink);
-  if (letter != 'p' && letter != 'r') return refuse(words.command(), {diag::Kind::BadCommand, ""}, sink);
+  if (words.size() < 2) return refuse_unmatched(request, "an event needs a place");
+  if (is_function_probe(request)) return parse_function_probe(request);
+  if (dynamic && letter == 'e') return parse_eprobe(request);
+  if (letter != 'p' && letter != 'r') return refuse_unmatched(request, "");
   const bool declined = is_declined_by_kprobes(words[1]);
-  if (file == EventsFile::Kprobe && declined) {
-    return refuse(words.command(), {diag::Kind::BadCommand, "`PATH:OFFSET` belongs into uprobe_events"}, sink);
+  if (request.file == EventsFile::Kprobe && declined) {
+    return refuse_unmatched(request, "`PATH:OFFSET` belongs into uprobe_events");
   }
-  if (file == EventsFile::Uprobe || declined) {
+  if (request.file == EventsFile::Uprobe || declined) {
     // In dynamic_events kprobes look at the number of instances before they decline.
     model::Definition probed;
-    const LineContext line{words, model::EventKind::Kprobe, point_of(words), diag::Location::Kprobe, sink};
+    const LineContext line = request.context(model::EventKind::Kprobe, point_of(words), diag::Location::Kprobe);
     if (dynamic && !take_maxactive(line, cut_head(words[0]).lead.text, probed)) return std::nullopt;
-    if (!is_file_place(words[1])) {
-      return refuse(words.command(), {diag::Kind::BadCommand, "a uprobe's place is `PATH:OFFSET`"}, sink);
-    }
-    return parse_uprobe(words, sink);
+    if (!is_file_place(words[1])) return refuse_unmatched(request, "a uprobe's place is `PATH:OFFSET`");
+    return parse_uprobe(request);
   }
-  return parse_kprobe(words, sink);
+  return parse_kprobe(request);
 }
 
 }  // namespace
 
-std::optional<model::Statement> parse_line_leniently(std::string_view line, EventsFile file, diag::Sink& sink) {
+std::optional<model::Statement> parse_line_leniently(std::string_view line, EventsFile file, diag::Sink& sink,
+                                                     dialect::Dialect dialect) {
   if (line.size() > kMaxLineBytes || line.contains('\0')) {
     return refuse("", {diag::Kind::LineTooLong, line.contains('\0') ? "the line holds a NUL byte" : ""}, sink);
   }
@@ -190,12 +263,13 @@ std::optional<model::Statement> parse_line_leniently(std::string_view line, Even
   if (words.size() == 0) return std::nullopt;
   if (line[0] == '-' || (line[0] == '!' && file == EventsFile::Dynamic)) return parse_deletion(words, sink);
   if (file == EventsFile::Dynamic && words[0].starts_with("s:")) return parse_synthetic_definition(line, sink);
-  return parse_probe(words, file, sink);
+  return parse_probe({.line = line, .words = words, .file = file, .sink = sink, .dialect = dialect});
 }
 
-std::optional<model::Statement> parse_line(std::string_view line, EventsFile file, diag::Sink& sink) {
+std::optional<model::Statement> parse_line(std::string_view line, EventsFile file, diag::Sink& sink,
+                                           dialect::Dialect dialect) {
   const std::size_t before = sink.diagnostics().size();
-  auto statement = parse_line_leniently(line, file, sink);
+  auto statement = parse_line_leniently(line, file, sink, dialect);
   if (sink.diagnostics().size() != before) return std::nullopt;
   return statement;
 }

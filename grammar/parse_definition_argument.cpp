@@ -7,73 +7,97 @@
 //
 //   p=+8(+0(%di)):string  ->  name "p", base %di, dereferences {+0, +8}, type string
 //
+// `x=file:%pd` is read as what the kernel makes of it, `x=+0x0(+0x28(file)):string`, columns included.
 // Not here: what depends on the world or the kind of place ($argN, %REG, room for operations): sema.
-// Mirrors traceprobe_parse_probe_arg() and parse_probe_arg() of kernel/trace/trace_probe.c (6.1).
+// Mirrors traceprobe_parse_probe_arg() and parse_probe_arg() of kernel/trace/trace_probe.c (6.1, 6.12, 7.3).
 #include <algorithm>
-#include <limits>
+#include <set>
 
 #include "grammar/parse_definition_limits.h"
-#include "grammar/parse_definition_parts.h"
+#include "grammar/parse_definition_operand.h"
 
 namespace kevt::grammar {
 namespace {
 
+using dialect::Feature;
+
 constexpr std::string_view kReservedNames[] = {"common_type", "common_flags", "common_preempt_count", "common_pid",
                                                "common_tgid", "__probe_ip",   "__probe_ret_ip",       "__probe_func"};
-constexpr std::size_t kFirstArgumentWord = 2;
+constexpr unsigned kMaxNesting = 8;
 
-std::uint32_t saturate(std::uint64_t value) {
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, std::numeric_limits<std::uint32_t>::max()));
+bool has_file_name_type(std::string_view word) { return word.ends_with(":%pd") || word.ends_with(":%pD"); }
+
+}  // namespace
+
+PlaceText place_text(const LineContext& line) {
+  switch (line.kind) {
+    case model::EventKind::Fprobe:
+    case model::EventKind::Tprobe:
+      return line.point == model::ProbePoint::Return ? PlaceText::Return : PlaceText::Entry;
+    case model::EventKind::Kprobe: {
+      const std::string_view word = line.words[1];
+      if (parse_unsigned(word, kAutoBase).error == 0) return PlaceText::Elsewhere;
+      if (line.point == model::ProbePoint::Return) return PlaceText::Return;
+      const SymbolPlacePieces pieces = cut_symbol_place(word);
+      const bool at_entry = !pieces.displacement || parse_signed(pieces.displacement->text, kAutoBase).value == 0;
+      return at_entry ? PlaceText::Entry : PlaceText::Elsewhere;
+    }
+    case model::EventKind::Uprobe:
+    case model::EventKind::Eprobe:
+    case model::EventKind::Synthetic:
+    case model::EventKind::Watchpoint:
+      return PlaceText::Elsewhere;
+  }
+  return PlaceText::Elsewhere;
 }
 
-// One argument's way through the parser. Columns are bytes of the word.
-class ArgumentParser {
- public:
-  ArgumentParser(const LineContext& line, std::size_t word)
-      : line_(line), word_(word), index_(word - kFirstArgumentWord) {}
+bool ArgumentParser::report(diag::Kind kind, std::uint32_t column, diag::ArgumentStep step, int errno_value) {
+  line_.report({.kind = kind,
+                .word = word_,
+                .column = column,
+                .order = diag::argument_order(index_, step),
+                .errno_value = errno_value});
+  return false;
+}
 
-  model::FetchArg parse(const std::vector<model::FetchArg>& earlier);
+bool ArgumentParser::is_function_probe() const {
+  return line_.kind == model::EventKind::Kprobe || line_.kind == model::EventKind::Fprobe ||
+         line_.kind == model::EventKind::Tprobe;
+}
 
- private:
-  bool report(diag::Kind kind, std::uint32_t column, diag::ArgumentStep step, int errno_value = EINVAL) {
-    line_.report({.kind = kind,
-                  .word = word_,
-                  .column = column,
-                  .order = diag::argument_order(index_, step),
-                  .errno_value = errno_value});
-    return false;
-  }
-  bool base_mistake(diag::Kind kind, std::uint32_t column, int errno_value = EINVAL) {
-    return report(kind, column, diag::kArgBase, errno_value);
-  }
-
-  bool take_name(const ArgumentPieces& pieces, const std::vector<model::FetchArg>& earlier);
-  bool take_body(const Piece& body);
-  bool take_expression(const BodyPieces& body, std::uint32_t column);
-  bool take_dereference(const DereferencePieces& pieces, std::uint32_t column, std::uint32_t kernel_column);
-  bool take_base(std::string_view text, std::uint32_t column);
-  bool refuse_register(std::uint32_t column);
-  bool take_variable(std::string_view name, std::uint32_t column);
-  bool take_memory(std::string_view text, std::uint32_t column);
-  bool take_symbol(std::string_view text);
-  bool take_immediate(std::string_view text, std::uint32_t column);
-
-  const LineContext& line_;
-  std::size_t word_;
-  std::size_t index_;
-  model::FetchArg arg_;
-};
+// Two digits stand for the offsets in struct dentry and struct file: the columns are right with any of that length.
+std::string ArgumentParser::expand_file_names(std::string_view word) {
+  const bool dentry = word.ends_with('d');
+  word.remove_suffix(std::string_view(":%pd").size());
+  const std::size_t equals = word.find('=');
+  std::string text = equals == std::string_view::npos ? "" : std::string(word.substr(0, equals + 1));
+  text += dentry ? "+0x0(+0x00(" : "+0x0(+0x00(+0x00(";
+  text += equals == std::string_view::npos ? word : word.substr(equals + 1);
+  text += dentry ? ")):string" : "))):string";
+  arg_.needs_types = true;
+  return text;
+}
 
 model::FetchArg ArgumentParser::parse(const std::vector<model::FetchArg>& earlier) {
   arg_.span = line_.word_span(word_);
-  const ArgumentPieces pieces = cut_argument(line_.words[word_]);
+  const std::string_view written = line_.words[word_];
+  const bool expanded = has(Feature::FileNameTypes) && is_function_probe() && has_file_name_type(written);
+  const std::string text = expanded ? expand_file_names(written) : std::string(written);
+  const ArgumentPieces pieces = cut_argument(text);
   const bool readable = take_name(pieces, earlier) && take_body(pieces.body);
+  if (expanded) arg_.text = cut_argument(written).body.text;
   if (!readable) arg_.text.clear();
   return std::move(arg_);
 }
 
+void ArgumentParser::generate_name(std::string_view body) {
+  const std::string_view expression = body.substr(0, body.find(':'));
+  const bool named = has(Feature::NamedByExpression) && is_good_name(expression);
+  arg_.name = named ? std::string(expression) : "arg" + std::to_string(index_ + 1);
+}
+
 bool ArgumentParser::take_name(const ArgumentPieces& pieces, const std::vector<model::FetchArg>& earlier) {
-  arg_.name = "arg" + std::to_string(index_ + 1);
+  generate_name(pieces.body.text);
   if (pieces.name) {
     if (pieces.name->text.size() > kMaxArgumentNameBytes) {
       return report(diag::Kind::ArgNameTooLong, 0, diag::kArgName);
@@ -91,7 +115,10 @@ bool ArgumentParser::take_name(const ArgumentPieces& pieces, const std::vector<m
 bool ArgumentParser::take_body(const Piece& body) {
   const std::uint32_t begin = line_.words.begin(word_);
   arg_.expr_span = {begin + body.begin, begin + body.end};
-  if (body.text.size() > kMaxExpressionBytes) return report(diag::Kind::ArgTooLong, body.begin, diag::kArgLength);
+  const std::size_t limit = has(Feature::LongExpressions) ? kMaxLongExpressionBytes : kMaxExpressionBytes;
+  if (body.text.size() > limit) {
+    return report(diag::Kind::ArgTooLong, body.begin, diag::kArgLength, has(Feature::TooBigIsE2big) ? E2BIG : EINVAL);
+  }
   if (body.text.empty()) return report(diag::Kind::NoArgBody, body.begin, diag::kArgLength);
   arg_.text = body.text;
   const BodyPieces pieces = cut_body(body.text);
@@ -101,11 +128,21 @@ bool ArgumentParser::take_body(const Piece& body) {
   return take_expression(pieces, body.begin);
 }
 
+// Room for one more typecast or dereference, which begins at `column`.
+bool ArgumentParser::deepen(std::uint32_t column) {
+  if (!has(Feature::DeepNesting) && depth_ >= kMaxNesting) {
+    return base_mistake(diag::Kind::TooManyNested, column, E2BIG);
+  }
+  ++depth_;
+  return true;
+}
+
 bool ArgumentParser::take_expression(const BodyPieces& body, std::uint32_t column) {
   const std::uint32_t word_begin = line_.words.begin(word_);
   std::uint32_t at = 0;         // where the operand stands in the body
   std::uint32_t uncounted = 0;  // 'u's the kernel forgets
   for (const DereferencePieces& pieces : body.dereferences) {
+    if (!deepen(column + at - uncounted)) return false;
     if (!take_dereference(pieces, column, column + at - uncounted)) return false;
     if (pieces.offset.text.starts_with('u')) ++uncounted;
     at = pieces.inner;
@@ -142,124 +179,74 @@ bool ArgumentParser::take_dereference(const DereferencePieces& pieces, std::uint
   return true;
 }
 
-bool ArgumentParser::take_base(std::string_view text, std::uint32_t column) {
-  const char first = text.empty() ? '\0' : text[0];
-  if (first == '$') return take_variable(text.substr(1), column);
-  if (first == '@') return take_memory(text.substr(1), column);
-  if (first == '\\') return take_immediate(text.substr(1), column);
-  if (first == '%' && line_.kind == model::EventKind::Eprobe) return refuse_register(column);
-  if (first == '%') {
-    arg_.expr.base = model::RegisterBase{.name = std::string(text.substr(1))};
-    return true;
-  }
-  return base_mistake(diag::Kind::BadFetchArg, column);
-}
+namespace {
 
-// Events have no registers: the kernel logs BAD_VAR, then BAD_FETCH_ARG.
-bool ArgumentParser::refuse_register(std::uint32_t column) {
-  line_.report({.kind = diag::Kind::BadFetchArg,
-                .word = word_,
-                .column = column,
-                .order = diag::argument_order(index_, diag::kArgBase),
-                .prelude = diag::Prelude{diag::Kind::BadVar, column}});
-  return false;
-}
-
-bool ArgumentParser::take_variable(std::string_view name, std::uint32_t column) {
-  constexpr std::string_view kStack = "stack";
-  constexpr std::string_view kArg = "arg";
-  if (line_.kind == model::EventKind::Eprobe) {
-    arg_.expr.base = model::EventFieldBase{.name = std::string(name)};
-  } else if (name == "retval") {
-    arg_.expr.base = model::ReturnValueBase{};
-  } else if (name == kStack) {
-    arg_.expr.base = model::StackPointerBase{};
-  } else if (name.starts_with(kStack)) {
-    const std::string_view digits = name.substr(kStack.size());
-    const Number index = parse_unsigned(digits, 10);
-    if (index.error != 0 || !is_digit(digits[0])) return base_mistake(diag::Kind::BadVar, column);
-    arg_.expr.base = model::StackSlotBase{.index = saturate(index.value)};
-  } else if (name == "comm" || name == "COMM") {
-    arg_.expr.base = model::CommBase{};
-  } else if (name.starts_with(kArg) && line_.kind == model::EventKind::Kprobe) {
-    const Number number = parse_unsigned(name.substr(kArg.size()), 10);
-    if (number.error != 0) return base_mistake(diag::Kind::BadVar, column);
-    arg_.expr.base = model::ArgumentBase{.number = saturate(number.value)};
-  } else {
-    return base_mistake(diag::Kind::BadVar, column);
-  }
-  return true;
-}
-
-// After '@': an address, a byte of the file, or a data symbol.
-bool ArgumentParser::take_memory(std::string_view text, std::uint32_t column) {
-  const bool in_file = line_.kind == model::EventKind::Uprobe;
-  if (!text.empty() && is_digit(text[0])) {
-    const Number address = parse_unsigned(text, kAutoBase);
-    if (address.error != 0) return base_mistake(diag::Kind::BadMemAddr, column, address.error);
-    arg_.expr.base = model::MemoryBase{.address = address.value};
-    return true;
-  }
-  if (text.starts_with('+')) {
-    if (!in_file) return base_mistake(diag::Kind::FileOnKprobe, column);
-    const Number offset = parse_signed(text.substr(1), kAutoBase);
-    if (offset.error != 0) return base_mistake(diag::Kind::BadFileOffs, column, offset.error);
-    arg_.expr.base = model::FileOffsetBase{.offset = offset.value};
-    return true;
-  }
-  if (in_file) return base_mistake(diag::Kind::SymOnUprobe, column);
-  return take_symbol(text);
-}
-
-// A wrong offset is found only when the probe is armed, and blamed on the place.
-bool ArgumentParser::take_symbol(std::string_view text) {
-  const std::size_t sign = text.find_first_of("+-");
-  model::SymbolBase base{.symbol = std::string(text.substr(0, sign))};
-  if (sign != std::string_view::npos) {
-    const Number offset = parse_signed(text.substr(sign), kAutoBase);
-    if (offset.error != 0 && line_.kind == model::EventKind::Eprobe) {
-      line_.report({.kind = diag::Kind::BadMemAddr,
-                    .word = word_,
-                    .column = arg_.expr_span.begin - arg_.span.begin,
-                    .order = diag::argument_order(index_, diag::kArgAttach),
-                    .errno_value = offset.error,
-                    .logged = false});
-    } else if (offset.error != 0) {
-      line_.report(
-          {.kind = diag::Kind::FailRegProbe, .word = 1, .order = diag::kStepRegister, .errno_value = offset.error});
+// Words that begin with `$arg` are looked at before any argument is. True for those with a mistake.
+std::set<std::size_t> check_argument_words(const LineContext& line, std::size_t end) {
+  std::set<std::size_t> bad;
+  bool seen_all = false;
+  const PlaceText place = place_text(line);
+  const bool function =
+      place == PlaceText::Entry || (place == PlaceText::Return && line.dialect.has(Feature::ArgumentsAtReturn));
+  const auto report = [&](diag::Kind kind, std::size_t word) {
+    line.report({.kind = kind, .word = word, .order = diag::kStepArgumentWords});
+    bad.insert(word);
+  };
+  for (std::size_t word = ArgumentParser::kFirstArgumentWord; word < end; ++word) {
+    const std::string_view text = line.words[word];
+    if (!text.starts_with("$arg")) continue;
+    const char next = text.size() > 4 ? text[4] : '\0';
+    if (!function) {
+      report(diag::Kind::NofentryArgs, word);
+    } else if (!is_digit(next) && next != '*') {
+      report(diag::Kind::BadVar, word);
+    } else if (next == '*' && seen_all) {
+      report(diag::Kind::DoubleArgs, word);
     }
-    base.offset = static_cast<std::int64_t>(offset.value);
+    if (next == '*') seen_all = true;
   }
-  arg_.expr.base = std::move(base);
-  return true;
+  return bad;
 }
 
-bool ArgumentParser::take_immediate(std::string_view text, std::uint32_t column) {
-  if (text.starts_with('"')) {
-    const std::string_view quoted = text.substr(1);
-    if (!quoted.ends_with('"')) {
-      const auto past_end = column + 2 + static_cast<std::uint32_t>(quoted.size());
-      return base_mistake(diag::Kind::ImmstrNoClose, past_end);
-    }
-    arg_.expr.base = model::ImmediateStringBase{.text = std::string(quoted.substr(0, quoted.rfind('"')))};
-    return true;
-  }
-  Number number{.error = EINVAL};
-  if (!text.empty() && is_digit(text[0])) number = parse_unsigned(text, kAutoBase);
-  if (text.starts_with('-')) number = parse_signed(text, kAutoBase);
-  if (text.starts_with('+')) number = parse_signed(text.substr(1), kAutoBase);
-  if (number.error != 0) return base_mistake(diag::Kind::BadImm, column + 1, number.error);
-  arg_.expr.base = model::ImmediateBase{.value = number.value};
-  return true;
+// More than 128: dropped by 6.1, refused later, at last with a message.
+void check_count(const LineContext& line, std::size_t count) {
+  if (count <= kMaxArguments || !line.dialect.has(Feature::ExtraArgsRefused)) return;
+  line.report({.kind = diag::Kind::TooManyArgs,
+               .word = ArgumentParser::kFirstArgumentWord,
+               .order = line.kind == model::EventKind::Uprobe   ? diag::kStepHead - 1u
+                        : line.kind == model::EventKind::Eprobe ? diag::kStepAttach - 1u
+                                                                : diag::kStepArgumentWords + 1u,
+               .errno_value = E2BIG,
+               .logged = line.dialect.has(Feature::ExtraArgsLogged)});
+}
+
+model::FetchArg all_arguments(const LineContext& line, std::size_t word) {
+  model::FetchArg arg;
+  arg.span = arg.expr_span = arg.expr.base_span = line.word_span(word);
+  arg.name = arg.text = line.words[word];
+  arg.expr.base = model::VariableBase{.name = arg.text, .kind = model::VariableKind::AllArguments};
+  arg.needs_types = true;
+  return arg;
 }
 
 }  // namespace
 
 void parse_arguments(const LineContext& line, std::size_t end, model::Definition& definition) {
-  // 6.1 drops what stands behind the 128th argument.
-  end = std::min(end, kFirstArgumentWord + kMaxArguments);
-  for (std::size_t word = kFirstArgumentWord; word < end; ++word) {
-    definition.args.push_back(ArgumentParser(line, word).parse(definition.args));
+  const bool function = line.kind == model::EventKind::Kprobe || line.kind == model::EventKind::Fprobe ||
+                        line.kind == model::EventKind::Tprobe;
+  check_count(line, end - ArgumentParser::kFirstArgumentWord);
+  end = std::min(end, ArgumentParser::kFirstArgumentWord + kMaxArguments);
+  std::set<std::size_t> bad;
+  const bool early = function && line.dialect.has(Feature::ArgumentWordsFirst);
+  if (early) bad = check_argument_words(line, end);
+  for (std::size_t word = ArgumentParser::kFirstArgumentWord; word < end; ++word) {
+    if (bad.contains(word)) {
+      definition.args.push_back({.span = line.word_span(word)});
+    } else if (early && line.words[word].starts_with("$arg*")) {
+      definition.args.push_back(all_arguments(line, word));
+    } else {
+      definition.args.push_back(ArgumentParser(line, word).parse(definition.args));
+    }
   }
 }
 

@@ -29,6 +29,8 @@ void parse_event_name(const LineContext& line, std::string_view name, std::uint3
 std::optional<model::Place> parse_symbol_place(const LineContext& line, model::ProbePoint& point);
 std::optional<model::Place> parse_file_place(const LineContext& line, model::ProbePoint& point);
 std::optional<model::Place> parse_event_place(const LineContext& line);
+// A function, or the tracepoint of a tprobe; `$retval` in an argument makes an exit probe.
+std::optional<model::Place> parse_function_place(const LineContext& line, model::ProbePoint& point);
 
 // Words [2, end) as fetch-args, checked each on its own.
 void parse_arguments(const LineContext& line, std::size_t end, model::Definition& definition);

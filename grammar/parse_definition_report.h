@@ -7,6 +7,7 @@
 
 #include "compiler/diag/definition_order.h"
 #include "compiler/diag/diagnostic.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/model/definition.h"
 #include "grammar/parse_definition_text.h"
 
@@ -29,6 +30,7 @@ struct LineContext {
   model::ProbePoint point;
   diag::Location location;
   diag::Sink& sink;
+  dialect::Dialect dialect;
 
   void report(const Mistake& mistake) const;
   model::Span word_span(std::size_t word) const;

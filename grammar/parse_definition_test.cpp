@@ -10,9 +10,11 @@ namespace {
 
 using diag::Kind;
 
+const dialect::Dialect kLinux61 = dialect::Dialect::of(dialect::Kernel::Linux6_1);
+
 model::Definition parse_good(std::string_view line, EventsFile file = EventsFile::Dynamic) {
   diag::Sink sink;
-  const auto statement = parse_line(line, file, sink);
+  const auto statement = parse_line(line, file, sink, kLinux61);
   for (const auto& diagnostic : sink.diagnostics()) ADD_FAILURE() << render_text(diagnostic, "-", 1, diag::Color::Off);
   if (!statement || !std::holds_alternative<model::Definition>(*statement)) {
     ADD_FAILURE() << "no definition: " << line;
@@ -29,7 +31,7 @@ void expect_mistake(std::string text, Kind kind, EventsFile file = EventsFile::D
   ASSERT_NE(caret, std::string::npos) << text;
   text.erase(caret, 1);
   diag::Sink sink;
-  EXPECT_FALSE(parse_line(text, file, sink)) << text;
+  EXPECT_FALSE(parse_line(text, file, sink, kLinux61)) << text;
   ASSERT_FALSE(sink.empty()) << text;
   const diag::Diagnostic& first = sink.diagnostics().front();
   EXPECT_EQ(diag::kind_name(first.kind), diag::kind_name(kind)) << text;
@@ -175,7 +177,7 @@ TEST(DefinitionParser, CollectsTheMistakesOfALine) {
 TEST(DefinitionParser, FilesTakeTheirOwnForms) {
   const auto refused = [](std::string_view line, EventsFile file) {
     diag::Sink sink;
-    EXPECT_FALSE(parse_line(line, file, sink)) << line;
+    EXPECT_FALSE(parse_line(line, file, sink, kLinux61)) << line;
     EXPECT_EQ(sink.diagnostics().size(), 1u) << line;
     return !sink.empty() && !sink.diagnostics()[0].logged && sink.diagnostics()[0].errno_value == EINVAL;
   };

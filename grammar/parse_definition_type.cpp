@@ -8,7 +8,7 @@
 //   b3@5/32  ->  Bitfield of 4 bytes, width 3, offset 5
 //
 // Not here: which type goes with which expression (sema).
-// Mirrors find_fetch_type() and traceprobe_parse_probe_arg_body() of kernel/trace/trace_probe.c (6.1).
+// Mirrors find_fetch_type() and traceprobe_parse_probe_arg_body() of kernel/trace/trace_probe.c (6.1, 7.3).
 #include <algorithm>
 #include <limits>
 
@@ -42,6 +42,7 @@ constexpr NamedType kTypes[] = {
     {"x16", model::TypeKind::Hex, 2},
     {"x32", model::TypeKind::Hex, 4},
     {"x64", model::TypeKind::Hex, 8},
+    {"char", model::TypeKind::Char, 1},
     {"symbol", model::TypeKind::Symbol, 8},
 };
 
@@ -97,7 +98,13 @@ bool read_bits(std::string_view name, model::TypeSpec& type) {
   return true;
 }
 
-bool find_type(std::string_view name, model::TypeSpec& type) {
+bool exists_here(const LineContext& line, model::TypeKind kind) {
+  const bool symbol = kind == model::TypeKind::Symbol || kind == model::TypeKind::SymbolString;
+  if (symbol && line.kind == model::EventKind::Uprobe) return line.dialect.has(dialect::Feature::SymbolOnUprobe);
+  return kind != model::TypeKind::Char || line.dialect.has(dialect::Feature::CharType);
+}
+
+bool find_type(const LineContext& line, std::string_view name, model::TypeSpec& type) {
   if (name.starts_with('b')) {
     const auto bytes = container_bytes(name);
     if (!bytes) return false;
@@ -106,7 +113,7 @@ bool find_type(std::string_view name, model::TypeSpec& type) {
     return true;
   }
   const auto* found = std::ranges::find(kTypes, name, &NamedType::name);
-  if (found == std::end(kTypes)) return false;
+  if (found == std::end(kTypes) || !exists_here(line, found->kind)) return false;
   type.kind = found->kind;
   type.bytes = found->bytes;
   return true;
@@ -138,11 +145,12 @@ std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeReq
     const std::uint32_t end = body.type->tail ? body.type->tail->end : body.type->name.end;
     type.written = true;
     type.span = {base + body.type->name.begin, base + end};
-    type.text = line.words.command().substr(type.span.begin, type.span.end - type.span.begin);
+    type.text = std::string_view(body.type->name.text.data(), end - body.type->name.begin);
   }
   if (is_text_operand(line, body.operand.text)) {
     if (type.array_count != 0 || (body.type && body.type->name.text != "string")) {
-      report({diag::Kind::NeedStringType, body.type->name.begin, diag::kArgType, false});
+      const bool logged = line.dialect.has(dialect::Feature::StringTypeIsLogged);
+      report({diag::Kind::NeedStringType, body.type->name.begin, diag::kArgType, logged});
       return std::nullopt;
     }
     type.kind = model::TypeKind::String;
@@ -150,7 +158,7 @@ std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeReq
     return type;
   }
   if (!body.type) return type;
-  if (!find_type(body.type->name.text, type)) {
+  if (!find_type(line, body.type->name.text, type)) {
     report({diag::Kind::BadType, body.type->name.begin, diag::kArgType});
     return std::nullopt;
   }

@@ -11,17 +11,18 @@
 namespace kevt::diag {
 
 enum DefinitionStep : std::uint32_t {
-  kStepHead = 10,         // maxactive; an eprobe's own name
-  kStepFile = 20,         // does the file exist
-  kStepPlace = 30,        // text of the place
-  kStepSymbol = 40,       // does the symbol exist, once; is it a function's entry
-  kStepName = 50,         // group and event name
-  kStepAttach = 60,       // the event an eprobe attaches to
-  kStepFilter = 70,       // its filter
-  kStepArguments = 1000,  // 100 for each argument
-  kStepCounter = 19900,   // against the semaphore of the same place
-  kStepExisting = 20000,  // against the event of the same name
-  kStepRegister = 20100,  // arming: data symbols, instruction boundary
+  kStepHead = 10,           // maxactive; an eprobe's own name
+  kStepFile = 20,           // does the file exist
+  kStepPlace = 30,          // text of the place
+  kStepSymbol = 40,         // does the symbol exist, once; is it a function's entry
+  kStepName = 50,           // group and event name
+  kStepAttach = 60,         // the event an eprobe attaches to
+  kStepFilter = 70,         // its filter
+  kStepArgumentWords = 80,  // words that begin with `$arg`, and how many words there are (6.5)
+  kStepArguments = 1000,    // 100 for each argument
+  kStepCounter = 19900,     // against the semaphore of the same place
+  kStepExisting = 20000,    // against the event of the same name
+  kStepRegister = 20100,    // arming: data symbols, instruction boundary
 };
 
 // Within one argument.
@@ -33,6 +34,7 @@ enum ArgumentStep : std::uint32_t {
   kArgSize = 40,
   kArgBase = 50,
   kArgOps = 60,
+  kArgStoreSize = 65,
   kArgStore = 70,
   kArgBitfield = 80,
   kArgLoop = 85,

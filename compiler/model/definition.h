@@ -67,7 +67,8 @@ struct ArgumentBase {
 };
 struct CommBase {};
 struct EventFieldBase {
-  std::string name;  // eprobe field, without '$'
+  std::string name;   // eprobe field, without '$'
+  bool bare = false;  // written without '$' (7.3)
 };
 struct MemoryBase {  // @ADDR: the value is the memory there
   std::uint64_t address = 0;
@@ -85,8 +86,20 @@ struct ImmediateBase {  // \IMM
 struct ImmediateStringBase {  // \"text"
   std::string text;
 };
-struct VariableBase {  // NAME, resolved from BTF or DWARF; `$arg*` is expanded by sema
-  std::string name;
+
+// What only the target's types (BTF, DWARF) can resolve.
+enum class VariableKind : std::uint8_t {
+  Name,           // `file`, `file->f_path.dentry`: an argument of the probed function
+  AllArguments,   // `$arg*`
+  ReturnValue,    // `$retval->FIELD`
+  CurrentTask,    // `$current`, `$current->pid`
+  PerCpuAddress,  // `this_cpu_ptr(EXPRESSION)`
+  PerCpuValue,    // `this_cpu_read(EXPRESSION)`
+  Typecast,       // `(STRUCT[,MEMBER])EXPRESSION->FIELD`
+};
+struct VariableBase {
+  std::string name;  // the whole operand as written
+  VariableKind kind = VariableKind::Name;
 };
 using FetchBase =
     std::variant<RegisterBase, StackPointerBase, StackSlotBase, ReturnValueBase, ArgumentBase, CommBase, EventFieldBase,
@@ -137,8 +150,11 @@ struct FetchArg {
   FetchExpr expr;
   TypeSpec type;
   std::string text;  // expression and `:type` exactly as listings print them
-  Span span;         // whole word
-  Span expr_span;    // after `NAME=`
+  // The target's types decide what is read: `base` is a VariableBase, or the type was `%pd` or `%pD`, whose
+  // dereferences are here with offset 0.
+  bool needs_types = false;
+  Span span;       // whole word
+  Span expr_span;  // after `NAME=`
 };
 
 // ---- whole statements -----------------------------------------------------------------------

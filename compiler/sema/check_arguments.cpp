@@ -6,13 +6,18 @@
 // Problem: availability depends on kind, point and place, and a return probe given by address is, for the
 // kernel, no return probe where variables are concerned. Idea: one visitor over the base.
 // Columns behind `+u( )` are one too small, as the kernel's are.
-// Mirrors parse_probe_vars() and parse_probe_arg() of kernel/trace/trace_probe.c (6.1).
+// Mirrors parse_probe_vars() and parse_probe_arg() of kernel/trace/trace_probe.c (6.1, 7.3).
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
 
 #include "compiler/sema/definition_check.h"
 
 namespace kevt::sema {
 namespace {
+
+using dialect::Feature;
 
 std::uint32_t leaf_column(const model::FetchExpr& expr) {
   const auto uncounted = std::ranges::count(expr.dereferences, model::AddressSpace::User, &model::Dereference::space);
@@ -40,14 +45,23 @@ class BaseCheck {
   }
   void operator()(const model::ArgumentBase& base) const {
     const bool entry = check_.definition.point == model::ProbePoint::Entry && check_.entry == FunctionEntry::Yes;
-    if (!entry) return report(diag::Kind::BadVar);
+    if (!entry && !check_.has(Feature::EntryOnlyMessage)) return report(diag::Kind::BadVar);
+    const bool by_address = std::holds_alternative<model::AddressPlace>(check_.definition.place);
+    const bool at_return = check_.definition.point == model::ProbePoint::Return && !by_address;
+    const bool in_range = base.number != 0 && base.number <= check_.env.max_stack_slots();
+    if (in_range && !entry && !at_return) return report(diag::Kind::NofentryArgs);
+    if (in_range && at_return && check_.request.newer_forms == NewerForms::Refused) {
+      return refuse("arguments in return probes");
+    }
     if (base.number == 0 || base.number > check_.env.max_stack_slots()) report(diag::Kind::BadArgNum);
   }
   void operator()(const model::CommBase&) const {}
   void operator()(const model::EventFieldBase& base) const {
     const auto& fields = attached_->layout.fields;
     if (std::ranges::find(fields, base.name, &model::RecordField::name) != fields.end()) return;
-    if (base.name == "comm" || base.name == "COMM") return;
+    if (!base.bare && (base.name == "comm" || base.name == "COMM")) return;
+    if (base.bare) return report(diag::Kind::NoEventField);
+    if (check_.has(Feature::EventFieldIsVar)) return report(diag::Kind::BadVar);
     const auto& arg = check_.definition.args[argument_];
     check_.report({.kind = diag::Kind::BadAttachArg,
                    .column = arg.span.begin,
@@ -69,9 +83,19 @@ class BaseCheck {
   void operator()(const model::FileOffsetBase&) const {}
   void operator()(const model::ImmediateBase&) const {}
   void operator()(const model::ImmediateStringBase&) const {}
-  void operator()(const model::VariableBase&) const { report(diag::Kind::BadFetchArg); }
+  void operator()(const model::VariableBase& base) const {
+    if (check_.request.newer_forms == NewerForms::Refused) refuse(fmt::format("`{}` needs types (BTF)", base.name));
+  }
 
  private:
+  void refuse(std::string what) const {
+    check_.report({.kind = diag::Kind::UnsupportedForm,
+                   .column = check_.definition.args[argument_].expr_span.begin,
+                   .order = diag::argument_order(argument_, diag::kArgBase),
+                   .errno_value = EOPNOTSUPP,
+                   .logged = false,
+                   .detail = std::move(what)});
+  }
   void report(diag::Kind kind) const {
     check_.report({.kind = kind,
                    .column = leaf_column(check_.definition.args[argument_].expr),
@@ -86,30 +110,74 @@ class BaseCheck {
 // `$comm` of an eprobe, where the attached event has no such field.
 void resolve_comm(model::FetchArg& arg, const target::CatalogEntry& attached) {
   const auto* field = std::get_if<model::EventFieldBase>(&arg.expr.base);
-  if (field == nullptr || (field->name != "comm" && field->name != "COMM")) return;
+  if (field == nullptr || field->bare || (field->name != "comm" && field->name != "COMM")) return;
   const auto& fields = attached.layout.fields;
   if (std::ranges::find(fields, field->name, &model::RecordField::name) == fields.end()) {
     arg.expr.base = model::CommBase{};
   }
 }
 
+// From 6.5 on the expression is read first, and the caret stands where that left it.
+Finding too_big(const DefinitionCheck& check, std::size_t argument) {
+  const bool late = check.has(Feature::CaretInDereference);
+  const model::FetchArg& arg = check.definition.args[argument];
+  return {.kind = diag::Kind::EventTooBig,
+          .column = late ? body_column(check, arg) : arg.expr_span.begin,
+          .order = diag::argument_order(argument, late ? diag::kArgStoreSize : diag::kArgSize),
+          .errno_value = E2BIG};
+}
+
+// `%pd` was expanded to dereferences with offsets nobody knows here.
+void refuse_file_name(DefinitionCheck& check, std::size_t argument) {
+  const model::FetchArg& arg = check.definition.args[argument];
+  const bool variable = std::holds_alternative<model::VariableBase>(arg.expr.base);
+  if (!arg.needs_types || variable || check.request.newer_forms == NewerForms::Judged) return;
+  check.report({.kind = diag::Kind::UnsupportedForm,
+                .column = arg.expr_span.begin,
+                .order = diag::argument_order(argument, diag::kArgBase),
+                .errno_value = EOPNOTSUPP,
+                .logged = false,
+                .detail = fmt::format("`{}` needs types (BTF)", arg.text)});
+}
+
+constexpr std::uint32_t kMaxArgumentBytes = 3072;  // MAX_PROBE_EVENT_SIZE
+
 }  // namespace
 
+std::uint32_t body_column(const DefinitionCheck& check, const model::FetchArg& arg) {
+  if (!check.has(Feature::CaretInDereference) || arg.expr.dereferences.empty()) return arg.expr_span.begin;
+  // Behind the outermost '('; the 'u' of `+u8(` is not counted.
+  const model::Dereference& outer = arg.expr.dereferences.back();
+  return outer.span.end + 1 - (outer.space == model::AddressSpace::User ? 1 : 0);
+}
+
+void check_entry_arguments(const DefinitionCheck& check) {
+  constexpr std::size_t kMaxEntryArguments = 15;
+  if (check.definition.point != model::ProbePoint::Return || !check.has(Feature::EntryArgsLimit)) return;
+  std::set<std::uint32_t> saved;
+  for (const model::FetchArg& arg : check.definition.args) {
+    const auto* base = std::get_if<model::ArgumentBase>(&arg.expr.base);
+    if (base != nullptr) saved.insert(base->number);
+  }
+  if (saved.size() <= kMaxEntryArguments) return;
+  check.report({.kind = diag::Kind::TooManyEargs,
+                .column = check.definition.args.front().span.begin,
+                .order = diag::kStepCounter,
+                .errno_value = E2BIG});
+}
+
 void check_arguments(DefinitionCheck& check, const target::CatalogEntry* attached) {
-  constexpr std::uint32_t kMaxArgumentBytes = 3072;  // MAX_PROBE_EVENT_SIZE
   std::uint32_t total = 0;
   for (std::size_t i = 0; i < check.definition.args.size(); ++i) {
     model::FetchArg& arg = check.definition.args[i];
     if (arg.text.empty()) continue;  // the parser reported it
     total += arg.type.bytes * std::max(arg.type.array_count, 1u);
     if (total > kMaxArgumentBytes) {
-      check.report({.kind = diag::Kind::EventTooBig,
-                    .column = arg.expr_span.begin,
-                    .order = diag::argument_order(i, diag::kArgSize),
-                    .errno_value = E2BIG});
+      check.report(too_big(check, i));
       return;
     }
     std::visit(BaseCheck(check, i, attached), arg.expr.base);
+    refuse_file_name(check, i);
     check_argument_type(check, i);
     if (attached != nullptr) resolve_comm(arg, *attached);
   }

@@ -7,7 +7,8 @@
 // finding carry its place in that order (diag/definition_order.h), and keep one finding per argument.
 //
 // Mirrors __trace_kprobe_create(), __trace_uprobe_create(), __trace_eprobe_create() and
-// __create_synth_event() of kernel/trace (6.1). Not here: text (grammar) and record bytes (layout).
+// __create_synth_event() of kernel/trace (6.1), and trace_fprobe_create_internal() (7.3). Not here: text (grammar) and
+// record bytes (layout).
 #include <set>
 #include <utility>
 
@@ -48,6 +49,16 @@ void check_unsupported(const DefinitionCheck& check) {
   check.report({.kind = diag::Kind::UnsupportedForm, .logged = false, .detail = "fprobes, tprobes and watchpoints"});
 }
 
+void check_function_probe(DefinitionCheck& check) {
+  if (check.request.newer_forms == NewerForms::Refused) return check_unsupported(check);
+  check.entry = check.definition.point == model::ProbePoint::Entry ? FunctionEntry::Yes : FunctionEntry::No;
+  fill_names(check.definition);
+  check_arguments(check, nullptr);
+  check_entry_arguments(check);
+  check_existing(check);
+  check_function_symbols(check);
+}
+
 void run_rules(DefinitionCheck& check) {
   switch (check.definition.kind) {
     case model::EventKind::Kprobe:
@@ -60,6 +71,7 @@ void run_rules(DefinitionCheck& check) {
       return check_existing(check);
     case model::EventKind::Fprobe:
     case model::EventKind::Tprobe:
+      return check_function_probe(check);
     case model::EventKind::Watchpoint:
       return check_unsupported(check);
   }
@@ -110,15 +122,18 @@ diag::Location DefinitionCheck::location() const {
 }
 
 std::optional<CheckedDefinition> check_definition(model::Definition definition, const target::TargetEnv& env,
-                                                  const target::EventCatalog& catalog, diag::Sink& sink) {
-  DefinitionCheck check{.definition = definition, .env = env, .catalog = catalog, .sink = sink};
+                                                  const target::EventCatalog& catalog, diag::Sink& sink,
+                                                  CheckRequest request) {
+  DefinitionCheck check{.definition = definition, .env = env, .catalog = catalog, .sink = sink, .request = request};
   run_rules(check);
   keep_first_per_argument(sink);
   if (!sink.empty()) return std::nullopt;
+  std::vector<Unchecked> unchecked = find_unchecked(check);
   return CheckedDefinition{.definition = std::move(definition),
                            .function_address = check.function_address,
                            .place_address = check.place_address,
-                           .waits = !check.place_found};
+                           .waits = !check.place_found,
+                           .unchecked = std::move(unchecked)};
 }
 
 }  // namespace kevt::sema

@@ -24,9 +24,9 @@ class DefinitionSema : public testing::Test {
 
   std::optional<CheckedDefinition> check(std::string_view line) {
     sink_ = {};
-    auto statement = grammar::parse_line_leniently(line, grammar::EventsFile::Dynamic, sink_);
+    auto statement = grammar::parse_line_leniently(line, grammar::EventsFile::Dynamic, sink_, request_.dialect);
     if (!statement) return std::nullopt;
-    return check_definition(std::get<model::Definition>(std::move(*statement)), env_, catalog_, sink_);
+    return check_definition(std::get<model::Definition>(std::move(*statement)), env_, catalog_, sink_, request_);
   }
 
   std::vector<Kind> mistakes(std::string_view line) {
@@ -41,6 +41,7 @@ class DefinitionSema : public testing::Test {
     return checked ? checked->definition.group + "/" + checked->definition.event : "refused";
   }
 
+  CheckRequest request_{.dialect = dialect::Dialect::of(dialect::Kernel::Linux6_1)};
   target::FixedTargetEnv env_;
   target::FixedCatalog catalog_;
   diag::Sink sink_;
@@ -126,6 +127,63 @@ TEST_F(DefinitionSema, ChecksNothingItCannotKnow) {
   const auto checked = check_definition(std::get<model::Definition>(std::move(*statement)), unchecked, catalog_, sink_);
   ASSERT_TRUE(checked);
   EXPECT_EQ(checked->place_address, 0u);
+}
+
+TEST_F(DefinitionSema, RefusesWhatNeedsTypesUnlessItIsOnlyJudged) {
+  request_ = {};
+  EXPECT_THAT(mistakes("p vfs_read file"), testing::ElementsAre(Kind::UnsupportedForm));
+  EXPECT_THAT(mistakes("p vfs_read file:%pd"), testing::ElementsAre(Kind::UnsupportedForm));
+  EXPECT_THAT(mistakes("r vfs_read x=$arg1"), testing::ElementsAre(Kind::UnsupportedForm));
+  EXPECT_THAT(mistakes("f vfs_read"), testing::ElementsAre(Kind::UnsupportedForm));
+  request_.newer_forms = NewerForms::Judged;
+  for (const char* line : {"p vfs_read file", "p vfs_read file:%pd", "r vfs_read x=$arg1", "f vfs_read"}) {
+    EXPECT_TRUE(check(line)) << line;
+  }
+}
+
+TEST_F(DefinitionSema, SaysWhatItCouldNotCheck) {
+  request_ = {.newer_forms = NewerForms::Judged};
+  const auto rules = [&](std::string_view line) {
+    std::vector<UncheckedRule> found;
+    const auto checked = check(line);
+    for (const Unchecked& unchecked : checked.value().unchecked) found.push_back(unchecked.rule);
+    return found;
+  };
+  EXPECT_THAT(rules("p vfs_read %di"), testing::IsEmpty());
+  EXPECT_THAT(rules("f vfs_read file->f_path"), testing::ElementsAre(UncheckedRule::Types));
+  EXPECT_THAT(rules("t sched_switch prev"), testing::ElementsAre(UncheckedRule::Tracepoint, UncheckedRule::Types));
+}
+
+TEST_F(DefinitionSema, NamesFunctionProbes) {
+  request_ = {.newer_forms = NewerForms::Judged};
+  EXPECT_EQ(generated_name("f vfs_read"), "fprobes/vfs_read__entry");
+  EXPECT_EQ(generated_name("f vfs_read%return"), "fprobes/vfs_read__exit");
+  EXPECT_EQ(generated_name("f vfs_read $retval"), "fprobes/vfs_read__exit");
+  EXPECT_EQ(generated_name("t sched_switch"), "tracepoints/sched_switch");
+  EXPECT_EQ(generated_name("t 9p_protocol"), "tracepoints/_9p_protocol");
+}
+
+TEST_F(DefinitionSema, CaretsOfTypesBehindDereferencesFollowTheDialect) {
+  EXPECT_THAT(mistakes("p vfs_read +8(%di):b9@0/8"), testing::ElementsAre(Kind::BadBitfield));
+  EXPECT_EQ(sink_.diagnostics()[0].column, 19u);
+  request_.dialect = dialect::Dialect::of(dialect::Kernel::Linux6_12);
+  EXPECT_THAT(mistakes("p vfs_read +8(%di):symstr[2]"), testing::ElementsAre(Kind::BadString));
+  EXPECT_EQ(sink_.diagnostics()[0].column, 22u);
+}
+
+TEST_F(DefinitionSema, FindsTheFormsThatNotEveryKernelHas) {
+  request_ = {.newer_forms = NewerForms::Judged};
+  const auto used = [&](std::string_view line) {
+    std::vector<dialect::Feature> features;
+    const auto checked = check(line);
+    for (const FeatureUse& use : features_used(checked.value().definition)) features.push_back(use.feature);
+    return features;
+  };
+  using dialect::Feature;
+  EXPECT_THAT(used("p vfs_read %di"), testing::IsEmpty());
+  EXPECT_THAT(used("f vfs_read $arg*"), testing::ElementsAre(Feature::Fprobes, Feature::AllArguments));
+  EXPECT_THAT(used("p vfs_read file->f_pos c=%di:char"), testing::ElementsAre(Feature::FieldAccess, Feature::CharType));
+  EXPECT_THAT(used("p /bin/sh:0x10 %di:symbol"), testing::ElementsAre(Feature::SymbolOnUprobe));
 }
 
 }  // namespace

@@ -33,6 +33,10 @@ bool can_be_attached(const target::CatalogEntry& entry) {
 const target::CatalogEntry* check_event_place(DefinitionCheck& check, const model::EventPlace& place) {
   const target::CatalogEntry* entry = check.catalog.find(place.system, place.event);
   if (entry != nullptr && can_be_attached(*entry)) return entry;
+  if (entry == nullptr && check.request.catalog == CatalogScope::Partial) {
+    check.attached_unknown = true;
+    return nullptr;
+  }
   check.report({.kind = diag::Kind::BadAttachEvent,
                 .column = check.place_column(),
                 .order = diag::kStepAttach,

@@ -28,6 +28,21 @@ void check_data_symbols(const DefinitionCheck& check) {
 
 }  // namespace
 
+void check_function_symbols(DefinitionCheck& check) {
+  if (const auto* place = std::get_if<model::SymbolPlace>(&check.definition.place)) {
+    std::optional<std::string_view> module;
+    if (place->module) module = *place->module;
+    const auto found = check.env.find_function(module, place->symbol);
+    if (!found && found.error().failure == target::LookupFailure::NotFound) {
+      check.report({.kind = diag::Kind::BadProbeAddr,
+                    .column = check.place_column(),
+                    .order = diag::kStepRegister,
+                    .detail = fmt::format("no function `{}`", place->symbol)});
+    }
+  }
+  check_data_symbols(check);
+}
+
 void check_registration(DefinitionCheck& check) {
   if (!check.place_found) return;
   const auto report = [&](diag::Kind kind, int errno_value) {

@@ -23,6 +23,10 @@ std::string list_of(const std::vector<std::string>& candidates, std::string_view
   return list;
 }
 
+int symbol_errno(const DefinitionCheck& check, int old) {
+  return check.has(dialect::Feature::SymbolIsEinval) ? EINVAL : old;
+}
+
 bool is_return(const DefinitionCheck& check) { return check.definition.point == model::ProbePoint::Return; }
 
 void report_missing(const DefinitionCheck& check, const std::string& symbol, const target::LookupError& error,
@@ -30,7 +34,7 @@ void report_missing(const DefinitionCheck& check, const std::string& symbol, con
   check.report({.kind = diag::Kind::BadProbeAddr,
                 .column = check.place_column(),
                 .order = order,
-                .errno_value = ENOENT,
+                .errno_value = order == diag::kStepSymbol ? symbol_errno(check, ENOENT) : ENOENT,
                 .detail = fmt::format("no function `{}`{}", symbol, list_of(error.candidates, "; near it:"))});
 }
 
@@ -44,7 +48,7 @@ void take_lookup_failure(DefinitionCheck& check, const model::SymbolPlace& place
       return check.report({.kind = diag::Kind::NonUniqSymbol,
                            .column = check.place_column(),
                            .order = diag::kStepSymbol,
-                           .errno_value = EADDRNOTAVAIL,
+                           .errno_value = symbol_errno(check, EADDRNOTAVAIL),
                            .detail = list_of(error.candidates, "one of")});
     case target::LookupFailure::ModuleMissing:
       return;

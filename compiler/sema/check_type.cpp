@@ -22,6 +22,8 @@ enum class LastOp : std::uint8_t {
   StackPointer,
   ReturnValue,
   Argument,
+  SavedArgument,  // of the entry, in a return probe
+  Typed,          // what types will tell
   Comm,
   Text,
   Immediate,
@@ -36,11 +38,15 @@ struct BaseShape {
 };
 
 struct BaseShapeOf {
+  model::ProbePoint point;
+
   BaseShape operator()(const model::RegisterBase&) const { return {LastOp::Register, 0}; }
   BaseShape operator()(const model::StackPointerBase&) const { return {LastOp::StackPointer, 0}; }
   BaseShape operator()(const model::StackSlotBase&) const { return {LastOp::StackSlot, 0}; }
   BaseShape operator()(const model::ReturnValueBase&) const { return {LastOp::ReturnValue, 0}; }
-  BaseShape operator()(const model::ArgumentBase&) const { return {LastOp::Argument, 0}; }
+  BaseShape operator()(const model::ArgumentBase&) const {
+    return {point == model::ProbePoint::Entry ? LastOp::Argument : LastOp::SavedArgument, 0};
+  }
   BaseShape operator()(const model::CommBase&) const { return {LastOp::Comm, 0}; }
   BaseShape operator()(const model::EventFieldBase&) const { return {LastOp::EventField, 0}; }
   BaseShape operator()(const model::MemoryBase&) const { return {LastOp::Read, 1}; }
@@ -48,7 +54,10 @@ struct BaseShapeOf {
   BaseShape operator()(const model::FileOffsetBase&) const { return {LastOp::Read, 1}; }
   BaseShape operator()(const model::ImmediateBase&) const { return {LastOp::Immediate, 0}; }
   BaseShape operator()(const model::ImmediateStringBase&) const { return {LastOp::Text, 0}; }
-  BaseShape operator()(const model::VariableBase&) const { return {LastOp::Argument, 0}; }
+  BaseShape operator()(const model::VariableBase& base) const {
+    const bool plain = base.kind == model::VariableKind::CurrentTask && base.name == "$current";
+    return {plain ? LastOp::SavedArgument : LastOp::Typed, 0};
+  }
 };
 
 LastOp last_op(const model::FetchExpr& expr, LastOp base) {
@@ -78,8 +87,9 @@ class TypeCheck {
       : check_(check), argument_(argument), arg_(check.definition.args[argument]) {}
 
   void run() {
-    const BaseShape base = std::visit(BaseShapeOf{}, arg_.expr.base);
+    const BaseShape base = std::visit(BaseShapeOf{check_.definition.point}, arg_.expr.base);
     op_ = last_op(arg_.expr, base.op);
+    if (op_ == LastOp::Typed) return;
     slot_ = base.slot + arg_.expr.dereferences.size();
     if (slot_ >= kLastSlot) {
       return report(diag::Kind::TooManyOps, inner_column(arg_.expr, kLastSlot - 1 - base.slot), diag::kArgOps);
@@ -92,15 +102,24 @@ class TypeCheck {
   }
 
  private:
-  void report(diag::Kind kind, std::uint32_t column, diag::ArgumentStep step) const {
-    check_.report({.kind = kind, .column = column, .order = diag::argument_order(argument_, step)});
+  void report(diag::Kind kind, std::uint32_t column, diag::ArgumentStep step, int errno_value = EINVAL) const {
+    check_.report(
+        {.kind = kind, .column = column, .order = diag::argument_order(argument_, step), .errno_value = errno_value});
   }
-  std::uint32_t type_column() const { return arg_.type.written ? arg_.type.span.begin : arg_.expr_span.begin; }
+  // From 6.5 on carets count from where reading the expression ended.
+  std::uint32_t type_column() const {
+    const std::uint32_t shift = body_column(check_, arg_) - arg_.expr_span.begin;
+    return shift + (arg_.type.written ? arg_.type.span.begin : arg_.expr_span.begin);
+  }
+  void too_many(diag::ArgumentStep step, int newer_errno) const {
+    const int errno_value = check_.has(dialect::Feature::TooBigIsE2big) ? newer_errno : EINVAL;
+    report(diag::Kind::TooManyOps, body_column(check_, arg_), step, errno_value);
+  }
 
   // False: reported.
-  bool take_slot() {
+  bool take_slot(int newer_errno) {
     if (++slot_ < kLastSlot) return true;
-    report(diag::Kind::TooManyOps, arg_.expr_span.begin, diag::kArgStore);
+    too_many(diag::kArgStore, newer_errno);
     return false;
   }
 
@@ -115,15 +134,16 @@ class TypeCheck {
       return false;
     }
     const bool kept = is_any_of(op_, {LastOp::Immediate, LastOp::Comm, LastOp::Text, LastOp::EventField});
-    return symstr || kept || arg_.type.array_count != 0 ? take_slot() : true;
+    return symstr || kept || arg_.type.array_count != 0 ? take_slot(EINVAL) : true;
   }
 
-  bool store_number() { return is_any_of(op_, {LastOp::Read, LastOp::UserRead}) || take_slot(); }
+  bool store_number() { return is_any_of(op_, {LastOp::Read, LastOp::UserRead}) || take_slot(E2BIG); }
 
   void loop() {
     const bool pointers = arg_.type.kind == model::TypeKind::String || arg_.type.kind == model::TypeKind::UserString;
-    if (!pointers && op_ != LastOp::Read) return report(diag::Kind::BadString, type_column(), diag::kArgLoop);
-    if (++slot_ >= kLastSlot) report(diag::Kind::TooManyOps, arg_.expr_span.begin, diag::kArgLoop);
+    if (arg_.type.kind == model::TypeKind::SymbolString || (!pointers && op_ != LastOp::Read))
+      return report(diag::Kind::BadString, type_column(), diag::kArgLoop);
+    if (++slot_ >= kLastSlot) too_many(diag::kArgLoop, E2BIG);
   }
 
   DefinitionCheck& check_;

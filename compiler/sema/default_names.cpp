@@ -25,7 +25,7 @@ std::string cut(std::string name) {
 // ':' and '.' of a symbol do not belong into a name.
 std::string sanitized(std::string name) {
   std::ranges::replace_if(
-      name.begin() + 1, name.end(), [](char c) { return c == ':' || c == '.'; }, '_');
+      name.empty() ? name.begin() : name.begin() + 1, name.end(), [](char c) { return c == ':' || c == '.'; }, '_');
   return name;
 }
 
@@ -36,6 +36,10 @@ struct GeneratedName {
 
   std::string operator()(const model::SymbolPlace& place) const {
     const std::string module = place.module ? *place.module + ":" : "";
+    if (definition.kind == model::EventKind::Fprobe) {
+      const bool exit = definition.point == model::ProbePoint::Return;
+      return sanitized(cut(fmt::format("{}{}__{}", module, place.symbol, exit ? "exit" : "entry")));
+    }
     return sanitized(cut(fmt::format("{}_{}{}_{}", letter(), module, place.symbol, place.offset)));
   }
   std::string operator()(const model::AddressPlace& place) const {
@@ -48,7 +52,10 @@ struct GeneratedName {
     return cut(fmt::format("p_{}_0x{:x}", tail, place.offset));
   }
   std::string operator()(const model::EventPlace& place) const { return place.event; }
-  std::string operator()(const model::TracepointPlace& place) const { return place.tracepoint; }
+  std::string operator()(const model::TracepointPlace& place) const {
+    const bool digit = !place.tracepoint.empty() && place.tracepoint[0] >= '0' && place.tracepoint[0] <= '9';
+    return sanitized(cut((digit ? "_" : "") + place.tracepoint));
+  }
   std::string operator()(const model::WatchPlace& place) const {
     return place.symbol ? *place.symbol : fmt::format("w_0x{:x}", place.offset);
   }

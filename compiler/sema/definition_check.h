@@ -8,6 +8,7 @@
 #include "compiler/diag/definition_order.h"
 #include "compiler/diag/diagnostic.h"
 #include "compiler/model/definition.h"
+#include "compiler/sema/sema.h"
 #include "compiler/target/event_catalog.h"
 #include "compiler/target/target_env.h"
 
@@ -31,13 +32,16 @@ struct DefinitionCheck {
   const target::TargetEnv& env;
   const target::EventCatalog& catalog;
   diag::Sink& sink;
+  CheckRequest request;
 
   // Found by the place's rules.
   FunctionEntry entry = FunctionEntry::No;
   bool place_found = true;  // false: the place waits for its module
   std::uint64_t function_address = 0;
   std::uint64_t place_address = 0;
+  bool attached_unknown = false;  // the event an eprobe attaches to is in no catalog
 
+  bool has(dialect::Feature feature) const { return request.dialect.has(feature); }
   void report(Finding finding) const;
   diag::Location location() const;
   std::uint32_t place_column() const { return definition.place_span.begin; }
@@ -56,11 +60,19 @@ void fill_names(model::Definition& definition);
 
 // Expressions and types of all arguments; `attached` is what an eprobe reads.
 void check_arguments(DefinitionCheck& check, const target::CatalogEntry* attached);
+// Where the kernel counts from once it has read the expression.
+std::uint32_t body_column(const DefinitionCheck& check, const model::FetchArg& arg);
 void check_argument_type(DefinitionCheck& check, std::size_t argument);
 
 // Against the event of the same name: may this probe be added to it?
 void check_existing(DefinitionCheck& check);
 // What only arming finds: data symbols, instruction boundaries, blacklists.
 void check_registration(DefinitionCheck& check);
+// Data symbols alone, for probes whose place is looked up otherwise.
+void check_function_symbols(DefinitionCheck& check);
+// What an exit probe keeps from the entry.
+void check_entry_arguments(const DefinitionCheck& check);
+// What the rules could not look at.
+std::vector<Unchecked> find_unchecked(const DefinitionCheck& check);
 
 }  // namespace kevt::sema

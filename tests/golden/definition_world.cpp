@@ -127,7 +127,7 @@ bool matches(const model::Deletion& deletion, const model::Definition& probe, co
 
 }  // namespace
 
-DefinitionWorld::DefinitionWorld() {
+DefinitionWorld::DefinitionWorld(dialect::Dialect dialect) : dialect_(dialect) {
   std::uint64_t address = kFirstFunction;
   for (const std::string_view name : kFunctions) {
     env_.add_function({.name = std::string(name), .module = "", .address = address, .size = kFunctionBytes});
@@ -152,7 +152,7 @@ WriteResult DefinitionWorld::write(grammar::EventsFile file, std::string_view te
 
 bool DefinitionWorld::write_line(grammar::EventsFile file, std::string_view line, WriteResult& result) {
   diag::Sink sink;
-  auto statement = grammar::parse_line_leniently(line, file, sink);
+  auto statement = grammar::parse_line_leniently(line, file, sink, dialect_);
   if (statement && std::holds_alternative<model::Deletion>(*statement)) {
     result.errno_value = remove(std::get<model::Deletion>(*statement), file, result);
     return result.errno_value == 0;
@@ -165,7 +165,8 @@ bool DefinitionWorld::write_line(grammar::EventsFile file, std::string_view line
 }
 
 bool DefinitionWorld::define(model::Definition definition, diag::Sink& sink, WriteResult& result) {
-  auto checked = sema::check_definition(std::move(definition), env_, catalog_, sink);
+  auto checked = sema::check_definition(std::move(definition), env_, catalog_, sink,
+                                        {.dialect = dialect_, .newer_forms = sema::NewerForms::Judged});
   if (!checked) return false;
   const auto layout = layout::layout_record(checked->definition, sink);
   if (!layout) return false;

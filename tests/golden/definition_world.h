@@ -25,7 +25,7 @@ struct WriteResult {
 
 class DefinitionWorld {
  public:
-  DefinitionWorld();
+  explicit DefinitionWorld(dialect::Dialect dialect = dialect::Dialect::of(dialect::Kernel::Linux6_1));
 
   // One write(2): lines in order, the first failing one ends it.
   WriteResult write(grammar::EventsFile file, std::string_view text);
@@ -42,6 +42,7 @@ class DefinitionWorld {
   int remove(const model::Deletion& deletion, grammar::EventsFile file, WriteResult& result);
   void rebuild(std::string_view group, std::string_view event);
 
+  dialect::Dialect dialect_;
   target::FixedTargetEnv env_;
   target::FixedCatalog catalog_;
   struct Probe {

@@ -151,13 +151,13 @@ const std::set<diag::Kind>& not_of_the_parser() {
   using enum diag::Kind;
   static const std::set<diag::Kind> kinds = {
       // newer kernels
-      NoTracepoint, BadTpName, NoRetval, NosupBtfarg, NoBtfarg, NoBtfEntry, BadVarArgs, NofentryArgs, DoubleArgs,
-      Args2long, Argidx2big, NoPtrStrct, NosupDatArg, BadHyphen, NoBtfField, BadBtfTid, BadType4str, TooManyArgs,
-      TooManyEargs, TypecastNotEvent, NosupPercpu, NoEventField, TooManyNested, TypecastBadArrow, TypecastNotAligned,
-      TypecastReqField, TypecastSymOffset, NoMatch, WatchNeedsAt, WatchBadAccess, WatchBadLength, WatchBadAddress,
-      WatchMaxactive, WatchSibling,
-      // the engine and the runtimes
-      EventMissing, EventBusy, BadGroup, NameClash, TooManyArgsIgnored, ModuleMissing, OffsetNotMapped,
+      NoTracepoint, BadTpName, BadMaxactType, FileOnKernelProbe, NoRetval, NosupBtfarg, NoBtfarg, NoBtfEntry,
+      BadVarArgs, NofentryArgs, DoubleArgs, Args2long, Argidx2big, NoPtrStrct, NosupDatArg, BadHyphen, NoBtfField,
+      BadBtfTid, BadType4str, TooManyArgs, TooManyEargs, TypecastNotEvent, NosupPercpu, NoEventField, TooManyNested,
+      TypecastBadArrow, TypecastNotAligned, TypecastReqField, TypecastSymOffset, NoMatch, WatchNeedsAt, WatchBadAccess,
+      WatchBadLength, WatchBadAddress, WatchMaxactive, WatchSibling,
+      // the engine and the runtimes, and forms of no kernel
+      EventMissing, EventBusy, BadGroup, NameClash, TooManyArgsIgnored, ModuleMissing, OffsetNotMapped, UnsupportedForm,
       NotSupportedByRuntime, PlaceNotProbed};
   return kinds;
 }

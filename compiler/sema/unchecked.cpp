@@ -1,0 +1,62 @@
+// What a check could not look at, because nobody told it: said, never passed over.
+//
+//   p vfs_read file->f_path   without a kernel's symbols and types  ->  Function `vfs_read`, Types `file->f_path`
+//
+// Problem: an answer without a kernel at hand is right only as far as the text goes. Idea: the environment answers
+// NotChecked to what it does not know; ask it once more after all rules, and keep what it was asked for.
+// Not here: the text of the note (the command line's).
+#include "compiler/sema/definition_check.h"
+
+namespace kevt::sema {
+namespace {
+
+template <class Found>
+bool is_not_checked(const Found& found) {
+  return !found && found.error().failure == target::LookupFailure::NotChecked;
+}
+
+struct PlaceLookup {
+  const target::TargetEnv& env;
+  std::vector<Unchecked>& out;
+
+  void operator()(const model::SymbolPlace& place) const {
+    std::optional<std::string_view> module;
+    if (place.module) module = *place.module;
+    if (!is_not_checked(env.find_function(module, place.symbol))) return;
+    out.push_back({UncheckedRule::Function, place.module ? *place.module + ":" + place.symbol : place.symbol});
+  }
+  void operator()(const model::AddressPlace& place) const {
+    if (env.probeability(place.address) != target::Probeability::NotChecked) return;
+    out.push_back({UncheckedRule::Address, ""});
+  }
+  void operator()(const model::FilePlace& place) const {
+    if (env.file_status(place.path) == target::FileStatus::NotChecked) out.push_back({UncheckedRule::File, place.path});
+  }
+  void operator()(const model::EventPlace&) const {}
+  void operator()(const model::TracepointPlace& place) const {
+    out.push_back({UncheckedRule::Tracepoint, place.tracepoint});
+  }
+  void operator()(const model::WatchPlace&) const {}
+};
+
+}  // namespace
+
+std::vector<Unchecked> find_unchecked(const DefinitionCheck& check) {
+  std::vector<Unchecked> out;
+  if (check.definition.kind == model::EventKind::Synthetic) return out;
+  std::visit(PlaceLookup{check.env, out}, check.definition.place);
+  const auto* attached = std::get_if<model::EventPlace>(&check.definition.place);
+  if (attached != nullptr && check.attached_unknown) {
+    out.push_back({UncheckedRule::Event, attached->system + "." + attached->event});
+  }
+  for (const model::FetchArg& arg : check.definition.args) {
+    const auto* symbol = std::get_if<model::SymbolBase>(&arg.expr.base);
+    if (symbol != nullptr && is_not_checked(check.env.find_data(symbol->symbol))) {
+      out.push_back({UncheckedRule::Data, symbol->symbol});
+    }
+    if (arg.needs_types) out.push_back({UncheckedRule::Types, arg.text});
+  }
+  return out;
+}
+
+}  // namespace kevt::sema
