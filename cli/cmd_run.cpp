@@ -1,13 +1,15 @@
-// kevtrace run: define → start CMD → record → remove.
+// kevtrace run: start CMD or seize processes → define → record → remove.
 //
 // CMD is started first and held before its first instruction: its libraries are then where they
 // will be, so definitions are checked against the real thing. A mistake ends it right there,
-// without having run. Trace lines go to standard output (or -o), everything else to standard error.
+// without having run. Running processes (--pid) are checked against one by one; a mistake leaves them
+// as they were. All of it happens in a second process (front.h). Trace lines go to standard output (or -o), everything
+// else to standard error.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
@@ -15,12 +17,13 @@
 
 #include "cli/commands.h"
 #include "cli/exit_status.h"
+#include "cli/front.h"
 #include "cli/launch.h"
 #include "cli/print.h"
 #include "cli/report.h"
 #include "cli/run_output.h"
+#include "cli/traced_processes.h"
 #include "compiler/layout/layout.h"
-#include "runtime-user/engine/engine.h"
 #include "runtime-user/engine/trace_printer.h"
 
 namespace kevt::cli {
@@ -31,17 +34,14 @@ constexpr std::size_t kGuardRows = 64;  // the runtime's own events, in front of
 
 using Clock = std::chrono::steady_clock;
 
-std::atomic<int> interrupts = 0;  // Ctrl-C: the first stops, the second aborts
+std::atomic<int> interrupts = 0;  // Ctrl-C: the first stops, the second ends the process in front
 
-void on_interrupt(int) {
-  if (++interrupts > 1) _exit(kSignalBase + SIGINT);
-}
+void on_interrupt(int) { ++interrupts; }
 
 void catch_signals() {
   struct sigaction action = {};
   action.sa_handler = on_interrupt;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }
 
@@ -57,15 +57,14 @@ class Run {
 
  private:
   std::optional<int> start();  // an exit status when it failed
-  std::optional<int> define();
   std::optional<int> open_output();
-  void announce() const;
   void record();
   void finish();
-  void take_records();
+  void take_records(TracedProcesses::Round round);
   void stop_tracing();
   bool limit_reached() const;
   void print_summary() const;
+  void print_account(std::size_t event) const;
   int exit_status() const;
 
   const RunOptions& options_;
@@ -73,11 +72,7 @@ class Run {
   std::optional<RunOutput> output_;
   std::vector<Source> definitions_;
   Filters filters_;
-  std::optional<HeldProgram> held_;
-  inproc::InprocRuntime* runtime_ = nullptr;  // held_'s
-  std::optional<engine::Engine> engine_;
-  std::optional<engine::TracePrinter> printer_;
-  std::optional<int> wait_status_;
+  TracedProcesses processes_{report_};
   std::uint64_t printed_ = 0;
   Clock::time_point started_;
   bool tracing_ = false;
@@ -91,11 +86,16 @@ std::optional<int> Run::start() {
   session.ring_bytes = std::bit_ceil(options_.buffer_kb * 1024);
   session.rows = static_cast<std::uint32_t>(std::bit_ceil(definitions_.size() + kGuardRows));
   int status = kOurFailure;
-  held_ = launch_held(options_.command, session, report_, status);
-  if (!held_) return status;
-  runtime_ = held_->runtime.get();
-  engine_.emplace(*runtime_, *held_->env);
-  printer_.emplace(*engine_, *held_->env);
+  if (options_.pids.empty()) {
+    auto held = launch_held(options_.command, session, report_, status);
+    if (!held) return status;
+    processes_.add(std::move(*held));
+  }
+  for (pid_t pid : options_.pids) {
+    auto held = attach_running(pid, session, report_, status);
+    if (!held) return status;
+    processes_.add(std::move(*held));
+  }
   return std::nullopt;
 }
 
@@ -110,41 +110,9 @@ std::optional<int> Run::open_output() {
   return std::nullopt;
 }
 
-std::optional<int> Run::define() {
-  std::vector<engine::Problem> problems;
-  auto defined = engine_->define(texts_of(definitions_), filters_.filters, problems);
-  if (!defined) {
-    report_.error(defined.error());
-    return kFailed;
-  }
-  if (!*defined) {
-    report_.problems(problems, definitions_, filters_.sources);
-    return kNotCompiled;
-  }
-  if (auto armed = engine_->enable_all(); !armed) {
-    report_.error(armed.error());
-    return kFailed;
-  }
-  return std::nullopt;
-}
-
-void Run::announce() const {
-  std::string how;
-  for (const engine::Event& event : engine_->events())
-    for (runtime::ProbeHandle probe : event.probes) {
-      const runtime::ArmStatus status = runtime_->arm_status(probe);
-      how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name,
-                         status.state == runtime::ArmState::Jump ? "jump" : "int3 (" + status.reason + ")");
-    }
-  report_.status(fmt::format("runtime=inproc pid={} {}", runtime_->pid(), how));
-}
-
-void Run::take_records() {
-  runtime_->drain([&](const runtime::Record& record) {
-    if (options_.events && printed_ >= *options_.events) return;
-    ++printed_;
-    printer_->print(record, output_->buffer());
-  });
+void Run::take_records(TracedProcesses::Round round) {
+  const std::uint64_t limit = options_.events ? *options_.events - std::min(printed_, *options_.events) : ~0ull;
+  printed_ += processes_.read(round, limit, output_->buffer());
   if (output_closed_) {
     output_->buffer().clear();
     return;
@@ -155,65 +123,72 @@ void Run::take_records() {
     if (output_failed_)
       report_.error(written.error());
     else
-      report_.status("nobody reads the trace any more; tracing stops, CMD goes on");
+      report_.status("nobody reads the trace any more; tracing stops, what was traced goes on");
   }
 }
 
 bool Run::limit_reached() const {
-  if (interrupts || output_closed_) return true;
+  if (interrupts || output_closed_ || is_abandoned()) return true;
   if (options_.events && printed_ >= *options_.events) return true;
   return options_.seconds && std::chrono::duration<double>(Clock::now() - started_).count() >= *options_.seconds;
 }
 
 void Run::stop_tracing() {
   tracing_ = false;
-  if (auto detached = runtime_->detach(); !detached && !runtime_->poll_exit()) {
-    stop_failed_ = true;
-    report_.error(std::move(detached.error()).while_doing("removing the probes"));
-  }
+  if (!processes_.detach()) stop_failed_ = true;
 }
 
+// CMD is waited for; running processes are left when tracing stops.
 void Run::record() {
   tracing_ = true;
   started_ = Clock::now();
-  runtime_->go();
-  timespec pause = {0, 1'000'000};
-  while (!(wait_status_ = runtime_->poll_exit())) {
-    take_records();
+  for (const auto& process : processes_.all()) process->runtime().go();
+  const timespec pause = {0, 1'000'000};
+  while (processes_.is_any_alive()) {
+    take_records(TracedProcesses::Round::Running);
     if (tracing_ && limit_reached()) stop_tracing();
+    if (!tracing_ && (!options_.pids.empty() || is_abandoned())) return;
     nanosleep(&pause, nullptr);
   }
+  if (tracing_) stop_tracing();
 }
 
 void Run::finish() {
-  runtime_->settle();
-  take_records();
+  processes_.settle();
+  take_records(TracedProcesses::Round::Last);
 }
 
+void Run::print_account(std::size_t event) const {
+  const runtime::EventCounts sum = processes_.counts(event);
+  if (report_.is_quiet() && !sum.lost && !sum.missed && !sum.faults) return;
+  const engine::Event& shown = processes_.events()[event];
+  print_to(stderr, "{}", engine::accounting_line(shown, sum));
+  if (processes_.all().size() > 1)
+    for (const auto& process : processes_.all())
+      print_to(stderr, "  pid {} {}", process->pid(),
+               engine::accounting_line(shown, process->engine.counts(process->engine.events()[event])));
+  if (sum.faults) print_to(stderr, "{}: {} numbers could not be read and are recorded as 0\n", shown.name, sum.faults);
+}
+
+// With -q only what is not as it should be.
 void Run::print_summary() const {
-  // With -q only what is not as it should be.
-  const auto wanted = [this](const runtime::EventCounts& c) {
-    return !report_.is_quiet() || c.lost || c.missed || c.faults;
-  };
-  for (const engine::Event& event : engine_->events()) {
-    const runtime::EventCounts c = engine_->counts(event);
-    if (wanted(c)) print_to(stderr, "{}", layout::profile_line(event.name, c.attempts - c.missed, c.missed));
+  for (std::size_t i = 0; i < processes_.events().size(); ++i) {
+    const runtime::EventCounts c = processes_.counts(i);
+    if (!report_.is_quiet() || c.lost || c.missed || c.faults)
+      print_to(stderr, "{}", layout::profile_line(processes_.events()[i].name, c.attempts - c.missed, c.missed));
   }
-  for (const engine::Event& event : engine_->events()) {
-    const runtime::EventCounts c = engine_->counts(event);
-    if (wanted(c)) print_to(stderr, "{}", engine::accounting_line(event, c));
-    if (c.faults) print_to(stderr, "{}: {} numbers could not be read and are recorded as 0\n", event.name, c.faults);
-  }
+  for (std::size_t i = 0; i < processes_.events().size(); ++i) print_account(i);
 }
 
 int Run::exit_status() const {
   if (output_failed_ || stop_failed_) return kFailed;
-  for (const engine::Event& event : engine_->events()) {
-    const runtime::EventCounts c = engine_->counts(event);
+  for (std::size_t i = 0; i < processes_.events().size(); ++i) {
+    const runtime::EventCounts c = processes_.counts(i);
     for (const std::string& what : options_.fail_on)
       if ((what == "lost" && c.lost) || (what == "missed" && c.missed)) return kDataLost;
   }
-  return status_of(*wait_status_);
+  if (!options_.pids.empty()) return kOk;
+  return status_of(processes_.all().front()->runtime().poll_exit().value_or(0));
 }
 
 int Run::go() {
@@ -237,15 +212,15 @@ int Run::go() {
     report_.error("the " + options_.runtime + " runtime is not there yet; --runtime=inproc traces a program");
     return kMissing;
   }
-  if (auto failed = start()) return *failed;
-  auto failed = define();
-  if (!failed) failed = open_output();
-  if (failed) {
-    end_held(*held_);
-    return *failed;
-  }
-  announce();
   catch_signals();
+  auto failed = start();
+  if (!failed) failed = processes_.define(definitions_, filters_);
+  if (!failed) failed = open_output();
+  if (failed || is_abandoned()) {
+    processes_.abandon();
+    return failed.value_or(kFailed);
+  }
+  for (const std::string& how : processes_.how_armed()) report_.status(how);
   record();
   finish();
   print_summary();
@@ -254,6 +229,9 @@ int Run::go() {
 
 }  // namespace
 
-int run(const RunOptions& options, const GlobalOptions& global) { return Run(options, global).go(); }
+int run(const RunOptions& options, const GlobalOptions& global) {
+  const Behind where = options.pids.empty() ? Behind::SameSession : Behind::OwnSession;
+  return run_behind(where, [&] { return Run(options, global).go(); });
+}
 
 }  // namespace kevt::cli

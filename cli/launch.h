@@ -1,5 +1,7 @@
-// A program held before its first instruction, with what the compiler must know of it.
+// A program to trace, with what the compiler must know of it: held before its first instruction, or running already.
 #pragma once
+
+#include <sys/types.h>
 
 #include <memory>
 #include <optional>
@@ -12,7 +14,10 @@
 
 namespace kevt::cli {
 
+enum class Origin : std::uint8_t { Started, Running };
+
 struct HeldProgram {
+  Origin origin = Origin::Started;
   std::unique_ptr<inproc::InprocRuntime> runtime;
   std::unique_ptr<target::ProcessEnv> env;
 };
@@ -21,7 +26,11 @@ struct HeldProgram {
 std::optional<HeldProgram> launch_held(const std::vector<std::string>& command, const inproc::SessionOptions& session,
                                        const Reporter& report, int& status);
 
-// Ends a held program; nothing of it has run.
+// The same for a process that runs. It goes on while definitions are compiled.
+std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOptions& session, const Reporter& report,
+                                          int& status);
+
+// Ends a held program, nothing of which has run; leaves a running one as it was.
 void end_held(HeldProgram& held);
 
 }  // namespace kevt::cli

@@ -89,7 +89,8 @@ void add_global(CLI::App& app, GlobalOptions& global) {
 }
 
 void add_run(CLI::App& app, RunOptions& run) {
-  CLI::App* verb = app.add_subcommand("run", "define events, start CMD, print its trace, remove everything");
+  CLI::App* verb =
+      app.add_subcommand("run", "define events, start CMD or attach to processes, print the trace, remove everything");
   verb->add_option("-e,--event", run.definitions, "a definition, e.g. 'p:open libc:open64 path=+0(%di):string'")
       ->type_name("DEF")
       ->allow_extra_args(false);
@@ -118,17 +119,29 @@ void add_run(CLI::App& app, RunOptions& run) {
       ->type_name("NAME")
       ->check(member({"auto", "inproc", "bpf", "kmod"}))
       ->capture_default_str();
-  verb->add_option("CMD", run.command, "the program to trace and its arguments, after --")->required()->type_name("");
+  verb->add_option("--pid", run.pids, "trace running processes instead of CMD; they go on when it ends")
+      ->type_name("PID[,PID…]")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(positive("a process id"));
+  verb->add_option("CMD", run.command, "the program to trace and its arguments, after --")->type_name("");
+  verb->final_callback([&run] {
+    if (run.command.empty() && run.pids.empty()) throw CLI::RequiredError("CMD");
+    if (!run.command.empty() && !run.pids.empty())
+      throw CLI::ValidationError("--pid", "CMD and --pid exclude each other");
+  });
   add_footer(
       *verb,
       R"(Trace lines go to standard output or -o, in the kernel's format; what was armed, the profile (hits, misses)
 and one line per event (hits = recorded + filtered + lost + missed) to standard error. Ctrl-C stops tracing
-and lets CMD end; a second one ends kevtrace at once.
+and lets CMD end; a second one ends kevtrace at once. With --pid everything is taken out of the processes again,
+also when kevtrace is killed.
 
 examples:
   kevtrace run -e 'p:open libc:open64 path=+0(%di):string' -- python3 -c 'open("/etc/hostname")'
   kevtrace run -e 'r:got libz:compress $retval:s32' --filter 'got: arg1 != 0' -- ./prog
   kevtrace run -p events.txt -d 5 -o trace.txt -- ./server
+  kevtrace run -e 'p:accept libc:accept4' -d 10 --pid 4711,4712
 
 exit status: CMD's own, 128+N when signal N ended it; 2 usage, 3 a definition or filter is wrong, 4 something is
   missing here, 5 data lost (--fail-on), 126 CMD cannot be executed, 127 CMD is not there, 125 kevtrace failed)");

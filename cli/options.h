@@ -28,6 +28,7 @@ struct RunOptions {
   std::uint64_t buffer_kb = 4096;    // per CPU
   std::vector<std::string> fail_on;  // "lost", "missed"
   std::string runtime = "auto";
+  std::vector<int> pids;  // running processes, instead of a command
   std::vector<std::string> command;
 };
 

@@ -1,10 +1,12 @@
-// write(2) until everything is out; short writes go on, EINTR is retried.
+// write(2) until everything is out; short writes go on, EINTR is retried as long as somebody waits for us.
 #include "cli/run_output.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "cli/front.h"
 
 namespace kevt::cli {
 
@@ -22,7 +24,8 @@ Result<void> RunOutput::flush() {
   std::size_t at = 0;
   while (at < buffer_.size()) {
     const ssize_t put = ::write(fd_, buffer_.data() + at, buffer_.size() - at);
-    if (put < 0 && errno == EINTR) continue;
+    if (put < 0 && errno == EINTR && !is_abandoned()) continue;
+    if (put < 0 && errno == EINTR) errno = EPIPE;
     if (put < 0) {
       Error error = Error::from_errno("writing " + name_);
       buffer_.clear();

@@ -1,4 +1,4 @@
-// The order of things: launch → (target held) install → arm → go → drain … → settle or detach.
+// The order of things: launch or attach → (target held) install → arm → go → drain … → detach → settle.
 //
 // install() puts an event's data block into the shared memory and its batch's code into the arena.
 // arm() writes detours, then stops the target once and patches all sites of the batch. Several
@@ -57,6 +57,7 @@ class InprocRuntime::Hold {
 
 // After exec the process is another program: nothing of ours is there, and nothing of it may be touched.
 Result<InprocRuntime::Hold> InprocRuntime::hold() {
+  if (left_) return std::unexpected(Error("the process is not traced any more"));
   const bool was_stopped = tracee_.is_stopped();
   if (auto stopped = tracee_.stop(); !stopped) return std::unexpected(std::move(stopped.error()));
   Hold held(tracee_, was_stopped);
@@ -76,6 +77,7 @@ InprocRuntime::InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena aren
       memory_(std::move(memory)),
       arena_(std::move(arena)),
       placement_(tracee_, memory_, arena_),
+      signals_(tracee_, placement_),
       points_(tracee_, placement_, arena_) {}
 
 InprocRuntime::~InprocRuntime() {
@@ -84,9 +86,7 @@ InprocRuntime::~InprocRuntime() {
 
 Result<std::unique_ptr<InprocRuntime>> InprocRuntime::launch(const std::vector<std::string>& argv,
                                                              const SessionOptions& options) {
-  if (!TscClock::is_usable())
-    return std::unexpected(
-        Error("this CPU's time-stamp counter is not constant (constant_tsc, nonstop_tsc): no clock for hits"));
+  if (auto usable = check_clock(); !usable) return std::unexpected(std::move(usable.error()));
   auto memory = SessionMemory::create(options);
   if (!memory) return std::unexpected(std::move(memory.error()));
   auto arena = CodeArena::create();
@@ -94,16 +94,37 @@ Result<std::unique_ptr<InprocRuntime>> InprocRuntime::launch(const std::vector<s
   auto tracee = Tracee::spawn(argv);
   if (!tracee) return std::unexpected(std::move(tracee.error()));
   std::unique_ptr<InprocRuntime> made(new InprocRuntime(std::move(*tracee), std::move(*memory), std::move(*arena)));
-  if (auto ready = made->prepare(); !ready) {
+  auto ready = run_until_loaded(made->tracee_);
+  if (ready) ready = made->prepare();
+  if (!ready) {
     kill(made->pid(), SIGKILL);  // it has not run an instruction of its own yet
     return std::unexpected(std::move(ready.error()).while_doing("preparing " + argv[0]));
   }
   return made;
 }
 
+Result<void> InprocRuntime::check_clock() {
+  if (TscClock::is_usable()) return {};
+  return std::unexpected(
+      Error("this CPU's time-stamp counter is not constant (constant_tsc, nonstop_tsc): no clock for hits"));
+}
+
+Result<std::unique_ptr<InprocRuntime>> InprocRuntime::attach(pid_t pid, const SessionOptions& options) {
+  if (auto usable = check_clock(); !usable) return std::unexpected(std::move(usable.error()));
+  auto memory = SessionMemory::create(options);
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  auto arena = CodeArena::create();
+  if (!arena) return std::unexpected(std::move(arena.error()));
+  auto tracee = Tracee::attach(pid);
+  if (!tracee) return std::unexpected(std::move(tracee.error()));
+  std::unique_ptr<InprocRuntime> made(new InprocRuntime(std::move(*tracee), std::move(*memory), std::move(*arena)));
+  if (auto ready = made->prepare(); !ready)
+    return std::unexpected(std::move(ready.error()).while_doing(fmt::format("preparing process {}", pid)));
+  return made;
+}
+
 Result<void> InprocRuntime::prepare() {
   clock_.sample();
-  if (auto loaded = run_until_loaded(tracee_); !loaded) return loaded;
   if (auto placed = placement_.place_agent(); !placed) return placed;
   return hook_signals();
 }
@@ -117,11 +138,20 @@ Result<void> InprocRuntime::hook_signals() {
     if (!planned) return std::unexpected(std::move(planned.error()));
     std::ranges::move(*planned, std::back_inserter(patches));
   }
-  if (auto patched = apply_patches(tracee_, patches); !patched) return patched;
-  return placement_.own_signals();
+  hooked_ = true;
+  if (auto patched = apply_patches(tracee_, signals_, patches); !patched) return patched;
+  return signals_.take();
+}
+
+Result<void> InprocRuntime::unhook() {
+  if (!hooked_) return {};
+  hooked_ = false;
+  return apply_patches(tracee_, signals_, hook_undo_);
 }
 
 Result<RemoteAddr> InprocRuntime::resolve_indirect(RemoteAddr resolver) {
+  auto held = hold();
+  if (!held) return std::unexpected(std::move(held.error()));
   auto chosen = tracee_.call(resolver);
   if (!chosen) return std::unexpected(std::move(chosen.error()));
   return RemoteAddr{*chosen};
@@ -295,7 +325,7 @@ Result<void> InprocRuntime::rearm(std::span<const ProbeHandle> probes) {
     if (!patch) return std::unexpected(std::move(patch.error()));
     if (*patch) patches.push_back(std::move(**patch));
   }
-  return apply_patches(tracee_, patches);
+  return apply_patches(tracee_, signals_, patches);
 }
 
 Result<void> InprocRuntime::arm(std::span<const ProbeHandle> probes) {
@@ -335,11 +365,29 @@ bool InprocRuntime::is_in_hit(pid_t tid) const {
   return false;
 }
 
+// Also a thread counts that a signal handler took out of a hit, or that runs a handler the agent called.
+Result<bool> InprocRuntime::is_anyone_inside() {
+  if (std::ranges::any_of(tracee_.threads(), [this](pid_t tid) { return is_in_hit(tid); })) return true;
+  if (!signals_.is_taken()) return false;
+  if (auto looked = signals_.look(); !looked) return std::unexpected(std::move(looked.error()));
+  for (pid_t tid : tracee_.threads()) {
+    auto frames = signals_.frames_of(tid);
+    if (!frames) return std::unexpected(std::move(frames.error()));
+    if (std::ranges::any_of(*frames, [this](const SignalFrame& frame) {
+          return is_ours(frame.ip) || is_ours(RemoteAddr{frame.restorer});
+        }))
+      return true;
+  }
+  return false;
+}
+
 // Lets the disarmed target run for moments until no thread is in a hit; false: one stays there.
 Result<bool> InprocRuntime::wait_until_quiet() {
   constexpr int kTries = 1000;
   for (int n = 0; n < kTries; ++n) {
-    if (std::ranges::none_of(tracee_.threads(), [this](pid_t tid) { return is_in_hit(tid); })) return true;
+    auto inside = is_anyone_inside();
+    if (!inside) return inside;
+    if (!*inside) return true;
     tracee_.release();
     const timespec moment = {0, 1'000'000};
     nanosleep(&moment, nullptr);
@@ -348,22 +396,66 @@ Result<bool> InprocRuntime::wait_until_quiet() {
   return false;
 }
 
-Result<void> InprocRuntime::detach() {
+// A call whose return address was given back.
+void InprocRuntime::count_missed(const ThreadNote& thread, RemoteAddr event) {
+  const auto it = std::ranges::find(installed_, event, [](const Installed& one) { return one.block.target; });
+  if (it == installed_.end()) return;
+  const RemoteAddr at{thread.counts + it->block.row_offset + offsetof(kevt_counts, missed)};
+  std::uint64_t missed = 0;
+  const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(&missed), sizeof missed);
+  if (!tracee_.read(at, bytes)) return;
+  ++missed;
+  (void)tracee_.write(at, bytes);
+}
+
+// No patch is left before anybody is waited for, no return address before anything is unmapped.
+Result<Leftover> InprocRuntime::detach() {
+  if (left_) return *left_;
   std::vector<ProbeHandle> all;
   for (std::size_t i = 0; i < installed_.size(); ++i)
     if (installed_[i].armed) all.push_back(static_cast<ProbeHandle>(i));
   auto held = hold();
-  if (replaced_) return {};  // nothing of ours is left to take away
+  if (replaced_) return *(left_ = Leftover::Unseen);  // nothing of ours is left to take away
   if (!held) return std::unexpected(std::move(held.error()));
-  if (auto disarmed = disarm(all); !disarmed) return disarmed;
+  if (auto disarmed = disarm(all); !disarmed) return std::unexpected(std::move(disarmed.error()));
   auto quiet = wait_until_quiet();
   if (!quiet) return std::unexpected(std::move(quiet.error()));
-  if (!*quiet) return {};  // the agent keeps the signals: a thread may still need its handlers
-  if (auto undone = apply_patches(tracee_, hook_undo_); !undone) return undone;
-  hook_undo_.clear();
-  auto given = placement_.give_signals_back();
+  // Not quiet: the agent keeps the signals, a thread may still need its handlers.
+  const Result<Leftover> left = *quiet ? take_away() : Leftover::Agent;
+  if (left) left_ = *left;
   tracee_.release();
-  return given;
+  return left;
+}
+
+Result<Leftover> InprocRuntime::take_away() {
+  if (!placement_.agent().base.value) {  // it never got that far
+    if (auto gone = placement_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
+    return Leftover::Nothing;
+  }
+  const std::uint32_t check_offset = memory_.shared().check_offset;
+  if (auto undone = unhook(); !undone) return std::unexpected(std::move(undone.error()));
+  auto notes = read_thread_notes(tracee_, placement_.agent());
+  if (!notes) return std::unexpected(std::move(notes.error()));
+  auto returns = restore_return_slots(
+      tracee_, *notes, [this](RemoteAddr at) { return is_ours(at); },
+      [this](const ThreadNote& thread, RemoteAddr event) { count_missed(thread, event); });
+  if (!returns) return std::unexpected(std::move(returns.error()));
+  if (auto given = signals_.give_back(check_offset); !given) return std::unexpected(std::move(given.error()));
+  if (*returns == Returns::Restored)
+    if (auto gone = placement_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
+  signals_.send_pending();
+  return *returns == Returns::Restored ? Leftover::Nothing : Leftover::Code;
+}
+
+// /proc/PID/mem stays with the memory it was opened on: after exec nothing can be read through it.
+bool InprocRuntime::was_replaced() {
+  if (replaced_ || left_ || tracee_.is_stopped()) return replaced_;
+  std::uint64_t self = 0;
+  const RemoteAddr at = memory_.target() + offsetof(kevt_shared, self);
+  if (tracee_.read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}) && self == memory_.target().value)
+    return false;
+  replaced_ = !poll_exit();
+  return replaced_;
 }
 
 // ---- counting and reading -------------------------------------------------------------------

@@ -12,24 +12,34 @@
 #include "runtime-user/runtime/inproc/code_arena.h"
 #include "runtime-user/runtime/inproc/placement.h"
 #include "runtime-user/runtime/inproc/probe_points.h"
+#include "runtime-user/runtime/inproc/return_slots.h"
 #include "runtime-user/runtime/inproc/session_memory.h"
+#include "runtime-user/runtime/inproc/signal_handover.h"
 #include "runtime-user/runtime/inproc/tracee.h"
 #include "runtime-user/runtime/inproc/tsc_clock.h"
 #include "runtime-user/runtime/probe_runtime.h"
 
 namespace kevt::inproc {
 
-enum class Lifetime : std::uint8_t { Running, Ended };
+// What is left in a process that is not traced any more.
+enum class Leftover : std::uint8_t {
+  Nothing,
+  Code,    // our pages: a call that began under a return probe may still come back to them
+  Agent,   // and the signals: a thread stays inside a hit
+  Unseen,  // it has become another program, or is gone
+};
 
 class InprocRuntime final : public runtime::ProbeRuntime {
  public:
   // Starts `argv` and holds it when its libraries are loaded, ready for install() and arm().
   static Result<std::unique_ptr<InprocRuntime>> launch(const std::vector<std::string>& argv,
                                                        const SessionOptions& options);
+  // Seizes a running process, likewise.
+  static Result<std::unique_ptr<InprocRuntime>> attach(pid_t pid, const SessionOptions& options);
   ~InprocRuntime() override;
 
   pid_t pid() const { return tracee_.pid(); }
-  // For resolving indirect functions: runs the resolver in the held target.
+  // For resolving indirect functions: runs the resolver in the target.
   Result<RemoteAddr> resolve_indirect(RemoteAddr resolver);
 
   // Lets the target run. Arming and disarming stop it for a moment by themselves.
@@ -41,9 +51,12 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   bool is_ours(RemoteAddr at) const;
   // wait(2) status once it has ended.
   std::optional<int> poll_exit() { return tracee_.poll_exit(); }
-  // Disarms everything and gives signals and text back; the target runs on as if never traced.
-  Result<void> detach();
-  // After the target has ended: counts what was under way as lost, steps over unfinished records.
+  // Disarms everything, gives text, signals and return addresses back and unmaps what is ours; the target runs on as if
+  // never traced. Counters and what is in the rings can still be read.
+  Result<Leftover> detach();
+  // Whether it has replaced itself by exec, which ended the probes. Does not stop it.
+  bool was_replaced();
+  // After the target has ended or was left: counts what was under way as lost, steps over unfinished records.
   void settle();
 
   runtime::Capabilities capabilities() const override;
@@ -84,14 +97,19 @@ class InprocRuntime final : public runtime::ProbeRuntime {
 
   InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena arena);
   Result<Hold> hold();
+  static Result<void> check_clock();
   Result<void> prepare();
   Result<void> hook_signals();
+  void count_missed(const ThreadNote& thread, RemoteAddr event);
+  Result<void> unhook();
   Result<Installed> install_one(const model::CompiledEvent& event, std::size_t image, std::uint32_t id);
   Result<RemoteAddr> image_in(std::size_t image, CodeArena::Window& window);
   Result<RemoteAddr> guard_in(CodeArena::Window& window);
   Result<void> install_guards();
   Result<void> guard_unwinders(std::vector<runtime::ProbeHandle>& changed);
   bool is_in_hit(pid_t tid) const;
+  Result<bool> is_anyone_inside();
+  Result<Leftover> take_away();
   Result<bool> wait_until_quiet();
   Result<void> rearm(std::span<const runtime::ProbeHandle> probes);
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
@@ -103,9 +121,11 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   SessionMemory memory_;
   CodeArena arena_;
   Placement placement_;
+  SignalHandover signals_;
   ProbePoints points_;
   TscClock clock_;
   std::vector<TextPatch> hook_undo_;
+  bool hooked_ = false;
   std::vector<PlacedImage> images_;
   std::vector<Installed> installed_;
   std::optional<std::vector<runtime::ProbeHandle>> guards_;   // made when the first return probe is armed
@@ -116,6 +136,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   std::vector<std::uint64_t> owner_generations_;
   bool settled_ = false;
   bool replaced_ = false;  // by exec
+  std::optional<Leftover> left_;
 };
 
 }  // namespace kevt::inproc

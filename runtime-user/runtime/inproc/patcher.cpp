@@ -17,20 +17,33 @@ const TextPatch* patch_around(std::span<const TextPatch* const> sorted, std::uin
   auto it = std::ranges::upper_bound(sorted, ip, {}, [](const TextPatch* p) { return p->site.value; });
   if (it == sorted.begin()) return nullptr;
   const TextPatch* patch = *--it;
-  return ip > patch->site.value && ip < patch->site.value + patch->bytes.size() ? patch : nullptr;
+  const std::uint64_t covered = std::max<std::uint64_t>(patch->covered, patch->bytes.size());
+  return ip > patch->site.value && ip < patch->site.value + covered ? patch : nullptr;
 }
 
-Result<void> move_threads(Tracee& tracee, std::span<const TextPatch* const> sorted) {
+// Where a thread that stands at `ip` has to go on; 0: there.
+std::uint64_t moved_ip(std::span<const TextPatch* const> sorted, std::uint64_t ip) {
+  const TextPatch* patch = patch_around(sorted, ip);
+  if (!patch) return 0;
+  for (const x86::MovedOffset& moved : patch->moved)
+    if (moved.original == ip - patch->site.value) return patch->detour.value + moved.relocated;
+  return 0;
+}
+
+Result<void> move_threads(Tracee& tracee, const SignalHandover& signals, std::span<const TextPatch* const> sorted) {
   for (pid_t tid : tracee.threads()) {
     auto registers = tracee.registers(tid);
     if (!registers) return std::unexpected(std::move(registers.error()));
-    const TextPatch* patch = patch_around(sorted, registers->rip);
-    if (!patch) continue;
-    const std::uint64_t offset = registers->rip - patch->site.value;
-    for (const x86::MovedOffset& moved : patch->moved) {
-      if (moved.original != offset) continue;
-      registers->rip = patch->detour.value + moved.relocated;
+    if (const std::uint64_t to = moved_ip(sorted, registers->rip)) {
+      registers->rip = to;
       if (auto set = tracee.set_registers(tid, *registers); !set) return set;
+    }
+    auto frames = signals.frames_of(tid);
+    if (!frames) return std::unexpected(std::move(frames.error()));
+    for (const SignalFrame& frame : *frames) {
+      const std::uint64_t to = moved_ip(sorted, frame.ip.value);
+      if (!to) continue;
+      if (auto put = tracee.write(frame.ip_at, {reinterpret_cast<const std::uint8_t*>(&to), 8}); !put) return put;
     }
   }
   return {};
@@ -45,11 +58,13 @@ std::vector<std::uint8_t> jump_bytes(RemoteAddr site, RemoteAddr to) {
   return bytes;
 }
 
-Result<void> apply_patches(Tracee& tracee, std::span<const TextPatch> patches) {
+Result<void> apply_patches(Tracee& tracee, SignalHandover& signals, std::span<const TextPatch> patches) {
+  if (patches.empty()) return {};
+  if (auto looked = signals.look(); !looked) return looked;
   std::vector<const TextPatch*> sorted;
   for (const TextPatch& patch : patches) sorted.push_back(&patch);
   std::ranges::sort(sorted, {}, [](const TextPatch* p) { return p->site.value; });
-  if (auto moved = move_threads(tracee, sorted); !moved) return moved;
+  if (auto moved = move_threads(tracee, signals, sorted); !moved) return moved;
   for (const TextPatch& patch : patches)
     if (auto put = tracee.write(patch.site, patch.bytes); !put)
       return std::unexpected(std::move(put.error()).while_doing("patching the target's text"));

@@ -6,22 +6,25 @@
 
 #include "common/error.h"
 #include "runtime-user/runtime/inproc/detour.h"
+#include "runtime-user/runtime/inproc/signal_handover.h"
 #include "runtime-user/runtime/inproc/tracee.h"
 
 namespace kevt::inproc {
 
-// One place to change. Threads that stand behind its first byte, inside `bytes`, are moved to the
-// same instruction in the detour (`moved`, base address `detour`).
+// One place to change. Threads that stand behind its first byte, inside `bytes` or what else it stands for, are moved
+// to the same instruction in the detour (`moved`, base address `detour`); so are those that will come back there from a
+// signal handler.
 struct TextPatch {
   RemoteAddr site;
   std::vector<std::uint8_t> bytes;
   RemoteAddr detour;
   std::vector<x86::MovedOffset> moved;  // relocated offsets count from `detour`
+  std::uint64_t covered = 0;            // bytes from `site` that the detour does in its place; 0: `bytes`
 };
 
 // Writes all patches of one batch. The target must be stopped; every CPU sees the new text before
 // any thread goes on (core-serialising membarrier, executed by the target).
-Result<void> apply_patches(Tracee& tracee, std::span<const TextPatch> patches);
+Result<void> apply_patches(Tracee& tracee, SignalHandover& signals, std::span<const TextPatch> patches);
 
 // jmp from `site` to `to`, 5 bytes.
 std::vector<std::uint8_t> jump_bytes(RemoteAddr site, RemoteAddr to);

@@ -1,9 +1,9 @@
 // Everything here is system calls made by the target itself while it stands still. Our memfds are
-// opened in the target through /proc/OUR-PID/fd/N and closed again at once.
+// opened in the target through /proc/OUR-PID/fd/N and closed again at once; where the target may not do
+// that (another user, another mount namespace), they are sent to it over a socket (fd_passing.h).
 #include "runtime-user/runtime/inproc/placement.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "runtime-user/runtime/inproc/agent_image.h"
+#include "runtime-user/runtime/inproc/fd_passing.h"
 
 namespace kevt::inproc {
 
@@ -19,12 +20,6 @@ namespace {
 
 constexpr std::uint64_t kPopulateLimit = 16u << 20;  // per ring
 constexpr std::uint64_t kReach = (1ull << 31) - (64ull << 20);
-constexpr int kOwned[] = {SIGTRAP, SIGBUS, SIGSEGV};
-constexpr std::uint64_t kRestorerFlag = 0x04000000;
-
-std::span<const std::uint8_t> bytes_of(const auto& value) {
-  return {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
-}
 
 }  // namespace
 
@@ -42,15 +37,19 @@ Result<RemoteAddr> Placement::map_anonymous(std::uint64_t bytes, int protection)
       call("mmap", SYS_mmap,
            {0, bytes, static_cast<std::uint64_t>(protection), MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull, 0});
   if (!at) return std::unexpected(std::move(at.error()));
-  return RemoteAddr{static_cast<std::uint64_t>(*at)};
+  mapped_.push_back({RemoteAddr{static_cast<std::uint64_t>(*at)}, bytes});
+  return mapped_.back().at;
+}
+
+Result<RemoteAddr> Placement::scratch_page() {
+  if (scratch_.value) return scratch_;
+  auto page = map_anonymous(4096, PROT_READ | PROT_WRITE);
+  if (page) scratch_ = *page;
+  return page;
 }
 
 Result<RemoteAddr> Placement::scratch_text(const std::string& text) {
-  if (!scratch_.value) {
-    auto page = map_anonymous(4096, PROT_READ | PROT_WRITE);
-    if (!page) return page;
-    scratch_ = *page;
-  }
+  if (auto page = scratch_page(); !page) return page;
   auto put = tracee_.write(scratch_, {reinterpret_cast<const std::uint8_t*>(text.c_str()), text.size() + 1});
   if (!put) return std::unexpected(std::move(put.error()));
   return scratch_;
@@ -59,23 +58,25 @@ Result<RemoteAddr> Placement::scratch_text(const std::string& text) {
 Result<std::int64_t> Placement::open_ours(int our_fd, int flags) {
   auto path = scratch_text("/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(our_fd));
   if (!path) return std::unexpected(std::move(path.error()));
-  return call(
-      "opening the tracer's memory", SYS_openat,
-      {static_cast<std::uint64_t>(AT_FDCWD), path->value, static_cast<std::uint64_t>(flags | O_CLOEXEC), 0, 0, 0});
+  auto opened = tracee_.syscall(SYS_openat, {static_cast<std::uint64_t>(AT_FDCWD), path->value,
+                                             static_cast<std::uint64_t>(flags | O_CLOEXEC), 0, 0, 0});
+  if (!opened || *opened >= 0) return opened;
+  return send_fd(*this, tracee_.pid(), our_fd);
 }
 
 Result<RemoteAddr> Placement::map_file(int our_fd, RemoteAddr at, std::uint64_t bytes, std::uint64_t offset,
                                        int protection) {
   auto fd = open_ours(our_fd, O_RDWR);
   if (!fd) return std::unexpected(std::move(fd.error()));
-  const int flags = MAP_SHARED | (at.value ? MAP_FIXED : 0);
+  const int flags = MAP_SHARED | (at.value ? MAP_FIXED_NOREPLACE : 0);
   auto mapped = call("mmap", SYS_mmap,
                      {at.value, bytes, static_cast<std::uint64_t>(protection), static_cast<std::uint64_t>(flags),
                       static_cast<std::uint64_t>(*fd), offset});
   auto closed = call("close", SYS_close, {static_cast<std::uint64_t>(*fd), 0, 0, 0, 0, 0});
   if (!mapped) return std::unexpected(std::move(mapped.error()));
+  mapped_.push_back({RemoteAddr{static_cast<std::uint64_t>(*mapped)}, bytes});
   if (!closed) return std::unexpected(std::move(closed.error()));
-  return RemoteAddr{static_cast<std::uint64_t>(*mapped)};
+  return mapped_.back().at;
 }
 
 // The whole plan with one open: ring mappings come in pairs per CPU.
@@ -136,6 +137,19 @@ Result<std::uint32_t> Placement::find_check_offset() {
   return 0;
 }
 
+// Where the first thread runs, if that is in a file; the vDSO lies next to the stack, which must be able to grow.
+Result<RemoteAddr> Placement::agent_neighbour() {
+  auto registers = tracee_.registers(tracee_.threads().front());
+  if (!registers) return std::unexpected(std::move(registers.error()));
+  auto maps = target::read_maps(tracee_.pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  const auto objects = target::loaded_objects(*maps);
+  for (const target::LoadedObject& object : objects)
+    if (object.contains(RemoteAddr{registers->rip})) return RemoteAddr{registers->rip};
+  if (objects.empty()) return std::unexpected(Error("the target has no program file mapped"));
+  return objects.back().start();
+}
+
 Result<void> Placement::place_agent() {
   if (auto mapped = map_session(); !mapped) return mapped;
   auto check = find_check_offset();
@@ -143,9 +157,9 @@ Result<void> Placement::place_agent() {
   kevt_shared& shared = memory_.shared();
   shared.check_offset = *check;
 
-  auto registers = tracee_.registers(tracee_.threads().front());
-  if (!registers) return std::unexpected(std::move(registers.error()));
-  auto window = window_for(RemoteAddr{registers->rip}, RemoteAddr{registers->rip + 1});
+  auto near = agent_neighbour();
+  if (!near) return std::unexpected(std::move(near.error()));
+  auto window = window_for(*near, *near + 1);
   if (!window) return std::unexpected(std::move(window.error()));
   auto base = arena_.allocate(**window, agent_table().size);
   if (!base) return std::unexpected(std::move(base.error()));
@@ -182,33 +196,16 @@ Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr en
   return window;
 }
 
-Result<void> Placement::own_signals() {
-  const auto at = [&](int signal) {
-    return agent_.priv +
-           (offsetof(kevt_private, dispositions) + sizeof(kevt_disposition) * static_cast<unsigned>(signal));
-  };
-  const kevt_disposition ours = {agent_.base.value + agent_table().on_signal,
-                                 SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART | kRestorerFlag,
-                                 agent_.base.value + agent_table().restorer, 0};
-  if (auto put = tracee_.write(at(0), bytes_of(ours)); !put) return put;
-  for (int signal : kOwned) {
-    auto done = call("rt_sigaction", SYS_rt_sigaction,
-                     {static_cast<std::uint64_t>(signal), at(0).value, at(signal).value, 8, 0, 0});
-    if (!done) return std::unexpected(std::move(done.error()));
+// Newest first: what was mapped into a larger piece goes with it.
+Result<void> Placement::take_away() {
+  while (!mapped_.empty()) {
+    const Mapped piece = mapped_.back();
+    mapped_.pop_back();
+    if (auto gone = call("munmap", SYS_munmap, {piece.at.value, piece.bytes, 0, 0, 0, 0}); !gone)
+      return std::unexpected(std::move(gone.error()));
   }
-  const std::uint64_t one = 1;
-  return tracee_.write(agent_.priv + offsetof(kevt_private, signals_owned), bytes_of(one));
-}
-
-Result<void> Placement::give_signals_back() {
-  const std::uint64_t none = 0;
-  if (auto put = tracee_.write(agent_.priv + offsetof(kevt_private, signals_owned), bytes_of(none)); !put) return put;
-  for (int signal : kOwned) {
-    const RemoteAddr own =
-        agent_.priv + (offsetof(kevt_private, dispositions) + sizeof(kevt_disposition) * static_cast<unsigned>(signal));
-    auto done = call("rt_sigaction", SYS_rt_sigaction, {static_cast<std::uint64_t>(signal), own.value, 0, 8, 0, 0});
-    if (!done) return std::unexpected(std::move(done.error()));
-  }
+  agent_ = {};
+  scratch_ = {};
   return {};
 }
 

@@ -1,5 +1,5 @@
 // Placement: what is mapped into a target before the first probe: the session's memory, the code
-// arena's windows, the agent, and the program's signals handed over to it.
+// arena's windows and the agent; and taken away again.
 #pragma once
 
 #include <map>
@@ -30,18 +30,27 @@ class Placement {
   Result<void> place_agent();
   // A window that reaches every byte of [begin, end), mapped when there is none yet.
   Result<CodeArena::Window*> window_for(RemoteAddr begin, RemoteAddr end);
-  // The agent takes SIGTRAP, SIGSEGV and SIGBUS; the program's dispositions are kept aside.
-  Result<void> own_signals();
-  Result<void> give_signals_back();
+  // Unmaps everything: only when no thread can ever come back to it.
+  Result<void> take_away();
 
   const PlacedAgent& agent() const { return agent_; }
+  const Tracee& tracee() const { return tracee_; }
+  // A page of the target for what system calls read and write; kept until take_away().
+  Result<RemoteAddr> scratch_page();
+  // A system call of the target; its failure is an error that says `what`.
+  Result<std::int64_t> call(const char* what, std::int64_t number, std::array<std::uint64_t, 6> arguments);
 
   // mmap in the target; `fd_path` is opened there and closed again. at 0: anywhere.
   Result<RemoteAddr> map_anonymous(std::uint64_t bytes, int protection);
   Result<RemoteAddr> map_file(int our_fd, RemoteAddr at, std::uint64_t bytes, std::uint64_t offset, int protection);
 
  private:
-  Result<std::int64_t> call(const char* what, std::int64_t number, std::array<std::uint64_t, 6> arguments);
+  struct Mapped {
+    RemoteAddr at;
+    std::uint64_t bytes = 0;
+  };
+
+  Result<RemoteAddr> agent_neighbour();
   Result<std::int64_t> open_ours(int our_fd, int flags);
   Result<void> map_session();
   Result<std::uint32_t> find_check_offset();
@@ -52,6 +61,7 @@ class Placement {
   CodeArena& arena_;
   PlacedAgent agent_;
   RemoteAddr scratch_;
+  std::vector<Mapped> mapped_;
 };
 
 }  // namespace kevt::inproc

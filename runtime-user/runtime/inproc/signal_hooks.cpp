@@ -15,6 +15,7 @@
 #include "compiler/target/instruction_start.h"
 #include "runtime-user/runtime/inproc/agent_image.h"
 #include "runtime-user/runtime/inproc/x86/decode.h"
+#include "runtime-user/runtime/inproc/x86/relocate.h"
 
 namespace kevt::inproc {
 
@@ -71,7 +72,9 @@ Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, 
     auto code = build_syscall_hook(site, displaced, resume, handler, *at);
     if (!code) return std::unexpected(std::move(code.error()));
     arena.write(*at, *code);
-    patches.push_back({site, jump_bytes(site, *at), *at, {}});
+    auto moved = x86::relocate(displaced, site, *at);  // as the hook has it, for threads between mov and syscall
+    if (!moved) return std::unexpected(std::move(moved.error()));
+    patches.push_back({site, jump_bytes(site, *at), *at, std::move(moved->offsets), displaced.size() + 1});
     undo.push_back({site, {displaced.begin(), displaced.begin() + kMovBytes}, {}, {}});
   }
   return patches;

@@ -2,12 +2,20 @@
 // thread wherever it is. A signal that arrives first is let through (its handler frame is set up,
 // or the process dies of it) and the stop comes right after, so that a stopped thread is always in
 // an event stop and can work for us.
+//
+// A thread in read() leaves it with -ERESTARTSYS, and the kernel starts the call again when the thread
+// goes on, as long as its registers are what they were. A few calls (epoll_wait, semop …) leave with
+// -EINTR instead, although no signal came: these are started again by us.
+// While a thread works for us all signals but the three it may cause are blocked in it: they wait in
+// the kernel, with all that was sent along.
 #include "runtime-user/runtime/inproc/tracee.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,11 +25,20 @@
 #include <cstring>
 #include <fstream>
 
+#include "runtime-user/runtime/inproc/attach_refusal.h"
+
 namespace kevt::inproc {
 
 namespace {
 
 constexpr int kEventStop = 128;  // PTRACE_EVENT_STOP
+constexpr std::uint64_t kSynchronous = 1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1);
+
+// Calls that fail with EINTR whenever something woke them, signal or not (signal(7)).
+constexpr int kNotRestarted[] = {SYS_epoll_wait,      SYS_epoll_pwait, 441 /* epoll_pwait2 */,
+                                 SYS_semop,           SYS_semtimedop,  SYS_io_getevents,
+                                 SYS_rt_sigtimedwait, SYS_read,        SYS_readv,
+                                 SYS_msgrcv,          SYS_msgsnd,      426 /* io_uring_enter */};
 
 Error gone() { return Error("the process is gone", ESRCH); }
 
@@ -44,6 +61,13 @@ bool is_dead(pid_t pid, pid_t tid) {
   return name_end == std::string::npos || line[name_end + 2] == 'Z' || line[name_end + 2] == 'X';
 }
 
+std::uint64_t ignored_signals(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("SigIgn:")) return std::strtoull(line.c_str() + 7, nullptr, 16);
+  return 0;
+}
+
 [[noreturn]] void become(const std::vector<std::string>& argv, int go, int failed) {
   char byte;
   while (::read(go, &byte, 1) < 0 && errno == EINTR) {
@@ -64,8 +88,12 @@ Tracee::Tracee(Tracee&& other) noexcept
       threads_(std::exchange(other.threads_, {})),
       exit_status_(other.exit_status_),
       memory_(std::move(other.memory_)),
+      pidfd_(std::move(other.pidfd_)),
+      asked_(std::move(other.asked_)),
+      ignored_at_start_(other.ignored_at_start_),
       syscall_at_(other.syscall_at_),
-      deferred_signals_(std::move(other.deferred_signals_)) {}
+      deferred_signals_(std::move(other.deferred_signals_)),
+      worker_mask_(std::exchange(other.worker_mask_, std::nullopt)) {}
 
 Tracee::~Tracee() { release(); }
 
@@ -104,8 +132,26 @@ Result<Tracee> Tracee::spawn(const std::vector<std::string>& argv) {
     return std::unexpected(Error(argv[0] + ": ended before it started"));
   }
   tracee.threads_ = {pid};
+  tracee.ignored_at_start_ = ignored_signals(pid);
   tracee.memory_ = UniqueFd(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
   if (!tracee.memory_) return std::unexpected(Error::from_errno("memory of " + argv[0]));
+  return tracee;
+}
+
+Result<Tracee> Tracee::attach(pid_t pid) {
+  if (auto possible = check_attachable(pid); !possible) return std::unexpected(std::move(possible.error()));
+  Tracee tracee;
+  tracee.pid_ = pid;
+  tracee.pidfd_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!tracee.pidfd_) return std::unexpected(attach_refusal(pid, errno));
+  if (auto stopped = tracee.stop(); !stopped) {
+    if (stopped.error().errno_value() != EPERM && stopped.error().errno_value() != ESRCH)
+      return std::unexpected(stopped.error());
+    return std::unexpected(attach_refusal(pid, stopped.error().errno_value()));
+  }
+  tracee.memory_ = UniqueFd(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
+  if (!tracee.memory_) return std::unexpected(Error::from_errno("memory of process " + std::to_string(pid)));
+  tracee.ignored_at_start_ = ignored_signals(pid);
   return tracee;
 }
 
@@ -117,24 +163,52 @@ bool Tracee::note_end(pid_t tid, int status) {
   return true;
 }
 
-Result<void> Tracee::hold_thread(pid_t tid) {
+Result<bool> Tracee::interrupt_thread(pid_t tid) {
+  if (std::ranges::find(asked_, tid) != asked_.end()) return true;
   if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) {
-    if (errno == ESRCH || (errno == EPERM && is_dead(pid_, tid))) return {};  // ended meanwhile
+    if (errno == ESRCH || (errno == EPERM && is_dead(pid_, tid))) return false;  // ended meanwhile
     return std::unexpected(Error::from_errno("ptrace"));
   }
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-  for (;;) {
+  asked_.push_back(tid);
+  return true;
+}
+
+// At -EINTR with the call's number still there, the thread is on its way out of the call and no handler has run: the
+// interruption was ours.
+void Tracee::restart_interrupted_call(pid_t tid) const {
+  auto r = registers(tid);
+  if (!r || static_cast<std::int64_t>(r->rax) != -EINTR) return;
+  if (std::ranges::find(kNotRestarted, static_cast<int>(r->orig_rax)) == std::end(kNotRestarted)) return;
+  r->rax = r->orig_rax;
+  r->rip -= 2;
+  r->orig_rax = ~0ull;
+  (void)set_registers(tid, *r);
+}
+
+Result<void> Tracee::await_stop(pid_t tid) {
+  constexpr unsigned kQuickTries = 100, kAllTries = 20'000;  // 10 s
+  for (unsigned tries = 0; tries < kAllTries;) {
     int status = 0;
-    if (waitpid(tid, &status, __WALL) < 0) {
-      if (errno == EINTR) continue;
-      return {};
+    const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0) {
+      const timespec pause = {0, tries++ < kQuickTries ? 2'000 : 500'000};
+      nanosleep(&pause, nullptr);
+      continue;
     }
-    if (note_end(tid, status)) return {};
-    if (status >> 16 == kEventStop) break;
-    ptrace(PTRACE_CONT, tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
+    if (got == tid && WIFSTOPPED(status) && status >> 16 != kEventStop) {
+      ptrace(PTRACE_CONT, tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
+      continue;
+    }
+    std::erase(asked_, tid);
+    if (got < 0 || note_end(tid, status)) return {};
+    restart_interrupted_call(tid);
+    threads_.push_back(tid);
+    return {};
   }
-  threads_.push_back(tid);
-  return {};
+  return std::unexpected(Error("thread " + std::to_string(tid) +
+                               " does not stop: it sleeps uninterruptibly, or waits for a vfork child to exec"));
 }
 
 Result<void> Tracee::stop() {
@@ -142,21 +216,33 @@ Result<void> Tracee::stop() {
   if (exit_status_) return std::unexpected(gone());
   for (bool is_new = true; is_new;) {
     is_new = false;
+    std::vector<pid_t> asked;
     for (pid_t tid : tasks_of(pid_)) {
       if (std::ranges::find(threads_, tid) != threads_.end()) continue;
-      const std::size_t before = threads_.size();
-      if (auto held = hold_thread(tid); !held) {
+      auto coming = interrupt_thread(tid);
+      if (!coming) {
+        for (pid_t other : asked) (void)await_stop(other);
+        release();
+        return std::unexpected(std::move(coming.error()));
+      }
+      if (*coming) asked.push_back(tid);
+    }
+    const std::size_t before = threads_.size();
+    for (pid_t tid : asked)
+      if (auto held = await_stop(tid); !held) {
         release();
         return held;
       }
-      is_new = is_new || threads_.size() > before;
-    }
+    is_new = threads_.size() > before;
   }
   if (threads_.empty()) return std::unexpected(gone());
+  // The main thread works for us, if it is still there.
+  if (auto it = std::ranges::find(threads_, pid_); it != threads_.end()) std::iter_swap(threads_.begin(), it);
   return {};
 }
 
 void Tracee::release() {
+  end_work();
   for (pid_t tid : threads_) {
     int signal = 0;
     if (tid == threads_.front() && !deferred_signals_.empty()) {
@@ -173,9 +259,14 @@ void Tracee::release() {
   threads_.clear();
 }
 
+// Of a process that is not our child the end is seen by its pidfd; its status, only when it ended while held.
 std::optional<int> Tracee::poll_exit() {
+  if (exit_status_ || pid_ <= 0) return exit_status_;
   int status = 0;
-  if (!exit_status_ && pid_ > 0 && waitpid(pid_, &status, WNOHANG | __WALL) == pid_) note_end(pid_, status);
+  if (waitpid(pid_, &status, WNOHANG | __WALL) == pid_) note_end(pid_, status);
+  if (exit_status_ || !pidfd_) return exit_status_;
+  pollfd ended = {pidfd_.get(), POLLIN, 0};
+  if (poll(&ended, 1, 0) == 1) exit_status_ = 0;
   return exit_status_;
 }
 
@@ -206,7 +297,42 @@ Result<void> Tracee::set_registers(pid_t tid, const user_regs_struct& registers)
   return {};
 }
 
+// A thread in sigsuspend() or ppoll() has two masks: this is the one that it goes back to, and that
+// setting leaves it with; the call, started again, installs the other one itself.
+Result<std::uint64_t> Tracee::signal_mask(pid_t tid) const {
+  if (worker_mask_ && tid == threads_.front()) return *worker_mask_;
+  std::uint64_t mask = 0;
+  if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) < 0)
+    return std::unexpected(Error::from_errno("reading a thread's signal mask"));
+  return mask;
+}
+
+Result<void> Tracee::set_signal_mask(pid_t tid, std::uint64_t mask) {
+  if (worker_mask_ && tid == threads_.front()) {
+    worker_mask_ = mask;
+    return {};
+  }
+  if (ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask) < 0)
+    return std::unexpected(Error::from_errno("setting a thread's signal mask"));
+  return {};
+}
+
 // ---- working for us -------------------------------------------------------------------------
+
+// The step behind a system call is a SIGTRAP: blocked, it would cost the program its SIGTRAP handler.
+Result<void> Tracee::begin_work() {
+  if (worker_mask_) return {};
+  auto mask = signal_mask(threads_.front());
+  if (!mask) return std::unexpected(std::move(mask.error()));
+  if (auto set = set_signal_mask(threads_.front(), ~kSynchronous); !set) return set;
+  worker_mask_ = *mask;
+  return {};
+}
+
+void Tracee::end_work() {
+  const auto mask = std::exchange(worker_mask_, std::nullopt);
+  if (mask && !threads_.empty()) (void)set_signal_mask(threads_.front(), *mask);
+}
 
 // The next stop of one thread. While it works for us, the others may be killed: they are collected, since the
 // leader's end is not reported before theirs.
@@ -226,6 +352,7 @@ Result<int> Tracee::wait_for(pid_t tid) {
     nanosleep(&pause, nullptr);
   }
   if (!note_end(tid, status)) return status;
+  worker_mask_.reset();
   std::erase(threads_, tid);
   release();
   return std::unexpected(gone());
@@ -262,7 +389,9 @@ Result<RemoteAddr> Tracee::syscall_instruction() {
 }
 
 Result<std::int64_t> Tracee::syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments) {
+  if (threads_.empty()) return std::unexpected(gone());
   const pid_t tid = threads_.front();
+  if (auto ready = begin_work(); !ready) return std::unexpected(std::move(ready.error()));
   auto at = syscall_instruction();
   if (!at) return std::unexpected(std::move(at.error()));
   auto saved = registers(tid);
@@ -286,7 +415,9 @@ Result<std::int64_t> Tracee::syscall(std::int64_t number, std::array<std::uint64
 }
 
 Result<std::uint64_t> Tracee::call(RemoteAddr function) {
+  if (threads_.empty()) return std::unexpected(gone());
   const pid_t tid = threads_.front();
+  if (auto ready = begin_work(); !ready) return std::unexpected(std::move(ready.error()));
   auto saved = registers(tid);
   if (!saved) return std::unexpected(std::move(saved.error()));
   user_regs_struct r = *saved;
@@ -312,9 +443,13 @@ Result<std::uint64_t> Tracee::call(RemoteAddr function) {
   return after->rax;
 }
 
-Result<void> Tracee::step() { return resume_until_trap(threads_.front(), PTRACE_SINGLESTEP); }
+Result<void> Tracee::step() {
+  end_work();
+  return resume_until_trap(threads_.front(), PTRACE_SINGLESTEP);
+}
 
 Result<void> Tracee::run_to(RemoteAddr at) {
+  end_work();
   const pid_t tid = threads_.front();
   std::uint8_t original = 0;
   constexpr std::uint8_t kInt3 = 0xcc;

@@ -26,18 +26,21 @@ class Tracee {
   // Starts `argv` (searched in PATH) and holds it right after exec, before its first instruction.
   // Error::errno_value is exec's when that failed.
   static Result<Tracee> spawn(const std::vector<std::string>& argv);
+  // Seizes a running process, which stands still when this returns. The error says in words what is in the way.
+  static Result<Tracee> attach(pid_t pid);
   Tracee(Tracee&&) noexcept;
   Tracee& operator=(Tracee&&) = delete;
   ~Tracee();
 
   pid_t pid() const { return pid_; }
 
-  // Stops every thread; fails when the process is gone. No-op while stopped.
+  // Stops every thread; fails when the process is gone. No-op while stopped. A thread that was in a blocking system
+  // call starts it again when it is let go, and the program sees nothing of it.
   Result<void> stop();
-  // Lets every thread go on, untraced. The process is a plain child again.
+  // Lets every thread go on, untraced.
   void release();
   bool is_stopped() const { return !threads_.empty(); }
-  // wait(2) status once the process has ended. Never blocks.
+  // wait(2) status once the process has ended; 0 where it is not our child and nobody told us. Never blocks.
   std::optional<int> poll_exit();
 
   Result<void> read(RemoteAddr at, std::span<std::uint8_t> out) const;
@@ -55,10 +58,21 @@ class Tracee {
   const std::vector<pid_t>& threads() const { return threads_; }
   Result<user_regs_struct> registers(pid_t tid) const;
   Result<void> set_registers(pid_t tid, const user_regs_struct& registers) const;
+  // The signals a thread blocks: bit signo - 1.
+  Result<std::uint64_t> signal_mask(pid_t tid) const;
+  Result<void> set_signal_mask(pid_t tid, std::uint64_t mask);
+  // Signals the process ignored when we came; a system call made for us resets an ignored SIGTRAP.
+  std::uint64_t ignored_at_start() const { return ignored_at_start_; }
+  // The thread that works for us has its own signal mask again.
+  void end_work();
 
  private:
   Tracee() = default;
-  Result<void> hold_thread(pid_t tid);
+  // Asks one thread to stop; false: it has ended.
+  Result<bool> interrupt_thread(pid_t tid);
+  Result<void> await_stop(pid_t tid);
+  void restart_interrupted_call(pid_t tid) const;
+  Result<void> begin_work();
   // Continues one thread by `request` until it stops with SIGTRAP; other signals go through.
   Result<void> resume_until_trap(pid_t tid, int request);
   Result<int> wait_for(pid_t tid);
@@ -69,8 +83,12 @@ class Tracee {
   std::vector<pid_t> threads_;  // stopped ones; the first is the thread that works for us
   std::optional<int> exit_status_;
   UniqueFd memory_;
+  UniqueFd pidfd_;            // of a process that is not our child
+  std::vector<pid_t> asked_;  // seized and interrupted, not stopped yet
+  std::uint64_t ignored_at_start_ = 0;
   RemoteAddr syscall_at_;
   std::vector<int> deferred_signals_;
+  std::optional<std::uint64_t> worker_mask_;  // while the first thread works for us: the mask it had
 };
 
 }  // namespace kevt::inproc

@@ -1,0 +1,19 @@
+// The process that the user started, and the one behind it that traces.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace kevt::cli {
+
+// Where the tracing process lives: beside CMD, which it starts for the user's terminal; or in a session of its own.
+enum class Behind : std::uint8_t { SameSession, OwnSession };
+
+// Runs `work` in a second process and returns what it returns. The first one passes SIGINT, SIGTERM and SIGHUP on; a
+// second one of them ends it at once, as SIGKILL does, and `work` then sees is_abandoned().
+int run_behind(Behind where, const std::function<int()>& work);
+
+// In `work`: the user's process is gone, nobody waits for the result.
+bool is_abandoned();
+
+}  // namespace kevt::cli

@@ -1,0 +1,171 @@
+// One session per process: a ring, a counter, an address means nothing in another process. What is shared
+// is made here, from the outside:
+//
+//   define    all of them, or an error that names the process      `malloc` is not in process 12
+//   read      each drained, lines merged by time (engine/merged_lines.h)
+//   counts    sums
+//
+// A process that ends or becomes another program drops out; the others go on.
+#include "cli/traced_processes.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <fstream>
+
+#include "cli/exit_status.h"
+
+namespace kevt::cli {
+
+namespace {
+
+std::uint64_t monotonic_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::string name_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/comm", pid));
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+void add_counts(runtime::EventCounts& sum, const runtime::EventCounts& one) {
+  sum.attempts += one.attempts;
+  sum.recorded += one.recorded;
+  sum.filtered += one.filtered;
+  sum.lost += one.lost;
+  sum.missed += one.missed;
+  sum.faults += one.faults;
+}
+
+}  // namespace
+
+void TracedProcesses::add(HeldProgram program) {
+  all_.push_back(std::make_unique<TracedProcess>(std::move(program)));
+  all_.back()->name = name_of(all_.back()->pid());
+}
+
+std::string TracedProcesses::where(const TracedProcess& process) const {
+  return fmt::format("process {} ({})", process.pid(), process.name);
+}
+
+std::optional<int> TracedProcesses::define(std::span<const Source> definitions, const Filters& filters) {
+  const auto failed = [&](const TracedProcess& process, Error error) {
+    report_.error(all_.size() > 1 ? std::move(error).while_doing("tracing " + where(process)) : std::move(error));
+    return kFailed;
+  };
+  for (const auto& process : all_) {
+    std::vector<engine::Problem> problems;
+    auto defined = process->engine.define(texts_of(definitions), filters.filters, problems);
+    if (!defined) return failed(*process, std::move(defined.error()));
+    if (*defined) continue;
+    report_.problems(problems, definitions, filters.sources);
+    if (all_.size() > 1) report_.error("that is so in " + where(*process));
+    return kNotCompiled;
+  }
+  for (const auto& process : all_)
+    if (auto armed = process->engine.enable_all(); !armed) return failed(*process, std::move(armed.error()));
+  return std::nullopt;
+}
+
+std::vector<std::string> TracedProcesses::how_armed() const {
+  std::vector<std::string> texts;
+  for (const auto& process : all_) {
+    std::string how;
+    for (const engine::Event& event : process->engine.events())
+      for (runtime::ProbeHandle probe : event.probes) {
+        const runtime::ArmStatus status = process->runtime().arm_status(probe);
+        how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name,
+                           status.state == runtime::ArmState::Jump ? "jump" : "int3 (" + status.reason + ")");
+      }
+    texts.push_back(fmt::format("runtime=inproc pid={} {}", process->pid(), how));
+  }
+  return texts;
+}
+
+std::uint64_t TracedProcesses::read_only_one(std::uint64_t limit, std::string& out) {
+  std::uint64_t printed = 0;
+  all_.front()->runtime().drain([&](const runtime::Record& record) {
+    if (printed < limit) ++printed, all_.front()->printer.print(record, out);
+  });
+  return printed;
+}
+
+std::uint64_t TracedProcesses::read(Round round, std::uint64_t limit, std::string& out) {
+  if (all_.size() == 1) return read_only_one(limit, out);
+  const std::uint64_t until = round == Round::Last ? ~0ull : monotonic_ns();
+  std::string line;
+  for (const auto& process : all_)
+    process->runtime().drain([&](const runtime::Record& record) {
+      line.clear();
+      process->printer.print(record, line);
+      if (!line.empty()) lines_.add(record.timestamp_ns, line);
+    });
+  return lines_.take(until, limit, out);
+}
+
+bool TracedProcesses::is_any_alive() {
+  constexpr unsigned kSeldom = 64;  // looking for an exec is a read of the target's memory
+  const bool looks_closer = ++looks_ % kSeldom == 0;
+  bool any = false;
+  for (const auto& process : all_) {
+    const bool ended = process->runtime().poll_exit().has_value();
+    const bool running = process->held.origin == Origin::Running;
+    const bool replaced = running && !ended && looks_closer && process->runtime().was_replaced();
+    if ((ended || replaced) && running && !process->is_reported) {
+      process->is_reported = true;
+      report_.status(where(*process) +
+                     (ended ? " has ended" : " has become another program (exec): its probes are gone"));
+    }
+    any = any || !(ended || process->is_reported);
+  }
+  return any;
+}
+
+void TracedProcesses::report_leftover(const TracedProcess& process, inproc::Leftover left) const {
+  switch (left) {
+    case inproc::Leftover::Nothing:
+    case inproc::Leftover::Unseen:
+      return;
+    case inproc::Leftover::Code:
+      report_.status(where(process) + " keeps our code mapped: a call under a return probe may still come back to it");
+      return;
+    case inproc::Leftover::Agent:
+      report_.status(where(process) + " keeps our signal handlers and code: a thread stays inside a hit");
+      return;
+  }
+}
+
+bool TracedProcesses::detach() {
+  bool all_good = true;
+  for (const auto& process : all_) {
+    if (process->runtime().poll_exit()) continue;
+    auto detached = process->runtime().detach();
+    if (detached) {
+      report_leftover(*process, *detached);
+    } else if (!process->runtime().poll_exit()) {
+      all_good = false;
+      report_.error(std::move(detached.error()).while_doing("removing the probes of " + where(*process)));
+    }
+  }
+  return all_good;
+}
+
+void TracedProcesses::settle() {
+  for (const auto& process : all_) process->runtime().settle();
+}
+
+void TracedProcesses::abandon() {
+  for (const auto& process : all_) end_held(process->held);
+}
+
+runtime::EventCounts TracedProcesses::counts(std::size_t event) const {
+  runtime::EventCounts sum;
+  for (const auto& process : all_) add_counts(sum, process->engine.counts(process->engine.events()[event]));
+  return sum;
+}
+
+}  // namespace kevt::cli

@@ -1,0 +1,103 @@
+// A process of another user may not open /proc/OUR-PID/fd/N, and in a container that path is not there.
+// A socket needs no name:
+//
+//   target:  socketpair(AF_UNIX)  → a, b
+//   we:      pidfd_getfd(a), sendmsg(SCM_RIGHTS, our file)
+//   target:  recvmsg(b) → the file; close(a), close(b)
+//
+// pidfd_getfd needs Linux 5.6, and no more permission than ptrace did.
+#include "runtime-user/runtime/inproc/fd_passing.h"
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "common/unique_fd.h"
+#include "runtime-user/runtime/inproc/placement.h"
+
+namespace kevt::inproc {
+
+namespace {
+
+// What the target's recvmsg reads and fills, in its scratch page.
+struct Message {
+  msghdr head;
+  iovec part;
+  char byte;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+};
+
+Result<void> send_through(int socket, int our_fd) {
+  char byte = 0, control[CMSG_SPACE(sizeof(int))] = {};
+  iovec part = {&byte, 1};
+  msghdr head = {};
+  head.msg_iov = &part;
+  head.msg_iovlen = 1;
+  head.msg_control = control;
+  head.msg_controllen = sizeof control;
+  cmsghdr* rights = CMSG_FIRSTHDR(&head);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof our_fd);
+  std::memcpy(CMSG_DATA(rights), &our_fd, sizeof our_fd);
+  if (sendmsg(socket, &head, 0) != 1) return std::unexpected(Error::from_errno("sending a file to the target"));
+  return {};
+}
+
+Result<UniqueFd> fd_of(pid_t pid, int theirs) {
+  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!process) return std::unexpected(Error::from_errno("pidfd_open"));
+  UniqueFd ours(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), theirs, 0)));
+  if (!ours) return std::unexpected(Error::from_errno("pidfd_getfd"));
+  return ours;
+}
+
+Result<std::int64_t> receive(Placement& placement, const Tracee& tracee, RemoteAddr page, int socket) {
+  Message message = {};
+  message.head.msg_iov = reinterpret_cast<iovec*>(page.value + offsetof(Message, part));
+  message.head.msg_iovlen = 1;
+  message.head.msg_control = reinterpret_cast<void*>(page.value + offsetof(Message, control));
+  message.head.msg_controllen = sizeof message.control;
+  message.part = {reinterpret_cast<void*>(page.value + offsetof(Message, byte)), 1};
+  auto* bytes = reinterpret_cast<std::uint8_t*>(&message);
+  if (auto put = tracee.write(page, {bytes, sizeof message}); !put) return std::unexpected(std::move(put.error()));
+  auto got = placement.call("recvmsg", SYS_recvmsg,
+                            {static_cast<std::uint64_t>(socket), page.value, MSG_CMSG_CLOEXEC | MSG_DONTWAIT, 0, 0, 0});
+  if (!got) return got;
+  if (auto back = tracee.read(page, {bytes, sizeof message}); !back) return std::unexpected(std::move(back.error()));
+  int fd = -1;
+  std::memcpy(&fd, message.control + CMSG_LEN(0), sizeof fd);
+  if (message.head.msg_controllen < CMSG_LEN(sizeof fd) || fd < 0)
+    return std::unexpected(Error("the target did not receive the file"));
+  return fd;
+}
+
+}  // namespace
+
+Result<std::int64_t> send_fd(Placement& placement, pid_t pid, int our_fd) {
+  const Tracee& tracee = placement.tracee();
+  auto page = placement.scratch_page();
+  if (!page) return std::unexpected(std::move(page.error()));
+  auto made = placement.call("socketpair", SYS_socketpair, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, page->value, 0, 0});
+  if (!made) return made;
+  int pair[2];
+  if (auto got = tracee.read(*page, {reinterpret_cast<std::uint8_t*>(pair), sizeof pair}); !got)
+    return std::unexpected(std::move(got.error()));
+  Result<std::int64_t> received = std::unexpected(Error("nothing was sent"));
+  if (auto end = fd_of(pid, pair[0]); !end)
+    received = std::unexpected(std::move(end.error()));
+  else if (auto sent = send_through(end->get(), our_fd); !sent)
+    received = std::unexpected(std::move(sent.error()));
+  else
+    received = receive(placement, tracee, *page, pair[1]);
+  for (int fd : pair)
+    if (auto closed = placement.call("close", SYS_close, {static_cast<std::uint64_t>(fd), 0, 0, 0, 0, 0}); !closed)
+      return closed;
+  if (!received)
+    return std::unexpected(std::move(received.error()).while_doing("giving the target the tracer's memory"));
+  return received;
+}
+
+}  // namespace kevt::inproc

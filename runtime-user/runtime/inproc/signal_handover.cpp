@@ -1,0 +1,235 @@
+// A running program may block the three signals in some threads, have handlers for them, and list them
+// in the masks of other handlers. While a signal is blocked an int3 or a fault of ours would end the
+// process, so all three places are cleared and noted; the agent (runtime-user/agent/signals.c) shows the
+// program what it believes it has.
+//
+//   thread blocks SIGSEGV      the kernel's mask without it, kevt_thread.blocked with it
+//   thread is in a handler     the mask it returns to stands in the signal frame: the same there
+//   handler's sa_mask has it   kevt_private.masks, and the kernel's without it
+//   its own SIGSEGV handler    kevt_private.dispositions
+//
+// give_back() is the reverse, from what the program has set since. Not covered: masks that sigsuspend(),
+// ppoll() and the like put in place for their own duration, and ucontexts that a program keeps itself. An
+// ignored SIGTRAP is a default one afterwards: the step behind our last system call makes it one.
+#include "runtime-user/runtime/inproc/signal_handover.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <string>
+
+#include "runtime-user/runtime/inproc/agent_image.h"
+#include "runtime-user/runtime/inproc/agent_threads.h"
+
+namespace kevt::inproc {
+
+namespace {
+
+constexpr int kOwned[] = {SIGTRAP, SIGBUS, SIGSEGV};
+constexpr int kSignals = 64;
+constexpr std::uint64_t kRestorerFlag = 0x04000000;
+
+constexpr std::uint64_t bit(int signal) { return 1ull << (signal - 1); }
+constexpr std::uint64_t kThree = bit(SIGTRAP) | bit(SIGBUS) | bit(SIGSEGV);
+
+template <class T>
+std::span<const std::uint8_t> bytes_of(const T& value) {
+  return {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
+}
+template <class T>
+std::span<std::uint8_t> room_of(T& value) {
+  return {reinterpret_cast<std::uint8_t*>(&value), sizeof value};
+}
+
+// A signal set of /proc/PID/status.
+std::uint64_t signal_set(pid_t pid, const std::string& name) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(name + ":")) return std::strtoull(line.c_str() + name.size() + 1, nullptr, 16);
+  return 0;
+}
+
+}  // namespace
+
+RemoteAddr SignalHandover::note_at(int signal) const {
+  return placement_.agent().priv +
+         (offsetof(kevt_private, dispositions) + sizeof(kevt_disposition) * static_cast<unsigned>(signal));
+}
+RemoteAddr SignalHandover::mask_note_at(int signal) const {
+  return placement_.agent().priv + (offsetof(kevt_private, masks) + 8 * static_cast<unsigned>(signal));
+}
+
+Result<kevt_disposition> SignalHandover::disposition(int signal) {
+  auto page = placement_.scratch_page();
+  if (!page) return std::unexpected(std::move(page.error()));
+  auto done =
+      placement_.call("rt_sigaction", SYS_rt_sigaction, {static_cast<std::uint64_t>(signal), 0, page->value, 8, 0, 0});
+  if (!done) return std::unexpected(std::move(done.error()));
+  kevt_disposition found{};
+  if (auto got = tracee_.read(*page, room_of(found)); !got) return std::unexpected(std::move(got.error()));
+  return found;
+}
+
+Result<void> SignalHandover::set_disposition(int signal, const kevt_disposition& wanted) {
+  auto page = placement_.scratch_page();
+  if (!page) return std::unexpected(std::move(page.error()));
+  if (auto put = tracee_.write(*page, bytes_of(wanted)); !put) return put;
+  auto done =
+      placement_.call("rt_sigaction", SYS_rt_sigaction, {static_cast<std::uint64_t>(signal), page->value, 0, 8, 0, 0});
+  if (!done) return std::unexpected(std::move(done.error()));
+  return {};
+}
+
+// ---- frames ---------------------------------------------------------------------------------
+
+Result<void> SignalHandover::look() {
+  restorers_.clear();
+  const std::uint64_t caught = signal_set(tracee_.pid(), "SigCgt");
+  for (int signal = 1; signal <= kSignals; ++signal) {
+    if (!(caught & bit(signal))) continue;
+    auto found = disposition(signal);
+    if (!found) return std::unexpected(std::move(found.error()));
+    if (std::ranges::find(restorers_, found->restorer) == restorers_.end()) restorers_.push_back(found->restorer);
+  }
+  auto maps = target::read_maps(tracee_.pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  maps_ = std::move(*maps);
+  return {};
+}
+
+Result<std::vector<SignalFrame>> SignalHandover::frames_of(pid_t tid) const {
+  return find_signal_frames(tracee_, tid, restorers_, maps_);
+}
+
+// ---- taking ---------------------------------------------------------------------------------
+
+Result<void> SignalHandover::take_masks_of_handlers() {
+  const std::uint64_t caught = signal_set(tracee_.pid(), "SigCgt");
+  for (int signal = 1; signal <= kSignals; ++signal) {
+    if (!(caught & bit(signal))) continue;
+    auto own = disposition(signal);
+    if (!own) return std::unexpected(std::move(own.error()));
+    const std::uint64_t bits = own->mask & kThree;
+    if (!bits) continue;
+    if (auto put = tracee_.write(mask_note_at(signal), bytes_of(bits)); !put) return put;
+    own->mask &= ~kThree;
+    if (bit(signal) & kThree) continue;  // the agent's own handler takes its place
+    if (auto set = set_disposition(signal, *own); !set) return set;
+  }
+  return {};
+}
+
+// Our first step in the target has made an ignored SIGTRAP a default one: `ignored` is from before.
+Result<void> SignalHandover::take_three() {
+  const kevt_disposition ours = {placement_.agent().base.value + agent_table().on_signal,
+                                 SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART | kRestorerFlag,
+                                 placement_.agent().base.value + agent_table().restorer, 0};
+  const std::uint64_t ignored = tracee_.ignored_at_start();
+  for (int signal : kOwned) {
+    auto own = disposition(signal);
+    if (!own) return std::unexpected(std::move(own.error()));
+    if (own->handler == 0 && ignored & bit(signal)) own->handler = 1;
+    if (auto put = tracee_.write(note_at(signal), bytes_of(*own)); !put) return put;
+    if (auto set = set_disposition(signal, ours); !set) return set;
+  }
+  const std::uint64_t one = 1;
+  return tracee_.write(placement_.agent().priv + offsetof(kevt_private, signals_owned), bytes_of(one));
+}
+
+Result<void> SignalHandover::take_masks_of_threads() {
+  for (pid_t tid : tracee_.threads()) {
+    auto mask = tracee_.signal_mask(tid);
+    if (!mask) return std::unexpected(std::move(mask.error()));
+    auto frames = frames_of(tid);
+    if (!frames) return std::unexpected(std::move(frames.error()));
+    std::uint64_t believed = *mask & kThree;
+    for (const SignalFrame& frame : *frames) {
+      believed = frame.mask & kThree;  // the outermost one's stays: what the thread has when no handler runs
+      const std::uint64_t clear = frame.mask & ~kThree;
+      if (clear != frame.mask)
+        if (auto put = tracee_.write(frame.mask_at, bytes_of(clear)); !put) return put;
+    }
+    if (*mask & kThree)
+      if (auto set = tracee_.set_signal_mask(tid, *mask & ~kThree); !set) return set;
+    if (believed)
+      if (auto noted = note_blocked(tracee_, placement_.agent(), tid, believed); !noted) return noted;
+  }
+  return {};
+}
+
+Result<void> SignalHandover::take() {
+  if (auto looked = look(); !looked) return looked;  // before our handlers are among them
+  taken_ = true;
+  if (auto done = take_masks_of_handlers(); !done) return done;
+  if (auto done = take_three(); !done) return done;
+  return take_masks_of_threads();
+}
+
+// ---- giving back ----------------------------------------------------------------------------
+
+Result<void> SignalHandover::give_three_back() {
+  const std::uint64_t none = 0;
+  const RemoteAddr owned = placement_.agent().priv + offsetof(kevt_private, signals_owned);
+  if (auto put = tracee_.write(owned, bytes_of(none)); !put) return put;
+  for (int signal : kOwned) {
+    kevt_disposition own{};
+    if (auto got = tracee_.read(note_at(signal), room_of(own)); !got) return got;
+    if (auto set = set_disposition(signal, own); !set) return set;
+  }
+  return {};
+}
+
+Result<void> SignalHandover::give_masks_of_handlers_back() {
+  for (int signal = 1; signal <= kSignals; ++signal) {
+    std::uint64_t bits = 0;
+    if (auto got = tracee_.read(mask_note_at(signal), room_of(bits)); !got) return got;
+    if (!bits || bit(signal) & kThree) continue;
+    auto own = disposition(signal);
+    if (!own) return std::unexpected(std::move(own.error()));
+    own->mask |= bits;
+    if (auto set = set_disposition(signal, *own); !set) return set;
+  }
+  return {};
+}
+
+Result<void> SignalHandover::give_masks_of_threads_back(std::uint32_t check_offset) {
+  auto notes = read_thread_notes(tracee_, placement_.agent());
+  if (!notes) return std::unexpected(std::move(notes.error()));
+  for (pid_t tid : std::vector<pid_t>(tracee_.threads())) {
+    const ThreadNote* note = note_of(tracee_, tid, check_offset, *notes);
+    if (!note || !(note->blocked | note->pending)) continue;
+    auto mask = tracee_.signal_mask(tid);
+    if (!mask) return std::unexpected(std::move(mask.error()));
+    auto frames = frames_of(tid);
+    if (!frames) return std::unexpected(std::move(frames.error()));
+    if (auto set = tracee_.set_signal_mask(tid, *mask | note->blocked); !set) return set;
+    for (const SignalFrame& frame : *frames) {
+      const std::uint64_t full = frame.mask | note->blocked;
+      if (auto put = tracee_.write(frame.mask_at, bytes_of(full)); !put) return put;
+    }
+    for (int signal : kOwned)
+      if (note->pending & bit(signal)) pending_.push_back({tid, signal});
+  }
+  return {};
+}
+
+Result<void> SignalHandover::give_back(std::uint32_t check_offset) {
+  if (!taken_) return {};
+  if (auto looked = look(); !looked) return looked;
+  taken_ = false;
+  if (auto done = give_masks_of_handlers_back(); !done) return done;
+  if (auto done = give_masks_of_threads_back(check_offset); !done) return done;
+  return give_three_back();
+}
+
+void SignalHandover::send_pending() {
+  tracee_.end_work();
+  for (const Sent& sent : pending_) syscall(SYS_tgkill, tracee_.pid(), sent.tid, sent.signal);
+  pending_.clear();
+}
+
+}  // namespace kevt::inproc

@@ -1,0 +1,57 @@
+// SignalHandover: SIGTRAP, SIGSEGV and SIGBUS go from the program to the agent, and back.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/error.h"
+#include "runtime-user/runtime/inproc/placement.h"
+#include "runtime-user/runtime/inproc/signal_frames.h"
+
+namespace kevt::inproc {
+
+class SignalHandover {
+ public:
+  SignalHandover(Tracee& tracee, Placement& placement) : tracee_(tracee), placement_(placement) {}
+
+  // All need the target stopped. The agent takes the three signals: no thread blocks them any more, no handler's mask
+  // has them; what the program had is noted where the agent looks it up.
+  Result<void> take();
+  // Handlers and masks are the program's again.
+  Result<void> give_back(std::uint32_t check_offset);
+  // After give_back(): what was sent meanwhile to threads that block it. The target makes no system call for us after
+  // this.
+  void send_pending();
+
+  // Frames of handlers that have not returned yet; found with the handlers that are installed now.
+  Result<std::vector<SignalFrame>> frames_of(pid_t tid) const;
+  // Asks anew which handlers are installed and what is mapped; before frames_of(), once per stop.
+  Result<void> look();
+  bool is_taken() const { return taken_; }
+
+ private:
+  Result<void> take_masks_of_handlers();
+  Result<void> take_three();
+  Result<void> take_masks_of_threads();
+  Result<void> give_three_back();
+  Result<void> give_masks_of_handlers_back();
+  Result<void> give_masks_of_threads_back(std::uint32_t check_offset);
+  Result<kevt_disposition> disposition(int signal);
+  Result<void> set_disposition(int signal, const kevt_disposition& wanted);
+  RemoteAddr note_at(int signal) const;  // kevt_private.dispositions[signal]
+  RemoteAddr mask_note_at(int signal) const;
+
+  Tracee& tracee_;
+  Placement& placement_;
+  std::vector<std::uint64_t> restorers_;
+  std::vector<target::Mapping> maps_;
+  struct Sent {
+    pid_t tid = 0;
+    int signal = 0;
+  };
+  std::vector<Sent> pending_;
+  bool taken_ = false;
+};
+
+}  // namespace kevt::inproc
