@@ -91,6 +91,7 @@ std::optional<int> Run::start() {
     if (!held) return status;
     processes_.add(std::move(*held));
   }
+  catch_signals();  // CMD has inherited what the user set; processes are never left half seized
   for (pid_t pid : options_.pids) {
     auto held = attach_running(pid, session, report_, status);
     if (!held) return status;
@@ -212,7 +213,6 @@ int Run::go() {
     report_.error("the " + options_.runtime + " runtime is not there yet; --runtime=inproc traces a program");
     return kMissing;
   }
-  catch_signals();
   auto failed = start();
   if (!failed) failed = processes_.define(definitions_, filters_);
   if (!failed) failed = open_output();
