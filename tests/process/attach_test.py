@@ -1,0 +1,400 @@
+"""Running processes: traced from outside, left exactly as they were, traced again."""
+import os
+import re
+import signal
+import subprocess
+import time
+
+from kevtest import FAULT, KEVTRACE, PROGRAMS, ProcessTest, TIMEOUT_S, Traced, _prepared, main
+
+STAYS = os.path.join(PROGRAMS, "stays")
+TOUCH = "p:touch stays:touch n=%di:s64 s=+0(%si):string"
+BACK = "r:back stays:touch v=$retval:s64"
+SHORT = "p:short stays:touch_short n=%di:s64 s=+0(%si):string"
+HOLD = "r:hold stays:hold_and_throw v=$retval:s32"
+PYTHON = "/usr/bin/python3"
+
+
+def wait_until(condition, what):
+    end = time.monotonic() + TIMEOUT_S
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("waited too long until " + what)
+        os.sched_yield()
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def state_of(pid):
+    """What a tracer may not change: maps, descriptors, dispositions, the masks of every thread."""
+    state = {"maps": [line.split()[:2] + line.split()[5:] for line in read(f"/proc/{pid}/maps").splitlines()]}
+    state["fds"] = sorted((fd, os.readlink(f"/proc/{pid}/fd/{fd}")) for fd in os.listdir(f"/proc/{pid}/fd"))
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        status = read(f"/proc/{pid}/task/{tid}/status")
+        state[tid] = re.findall(rb"^(Sig(?:Blk|Ign|Cgt|Pnd)|ShdPnd|TracerPid|State):\s*(\w+)", status, re.MULTILINE)
+        state[tid] = [(k, v if k != b"State" else v in b"RSD") for k, v in state[tid]]
+    return state
+
+
+def text_of(pid, path):
+    """The bytes of every executable mapping of a file, as the process has them."""
+    text = b""
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        for line in read(f"/proc/{pid}/maps").decode().splitlines():
+            fields = line.split()
+            if "x" not in fields[1] or path not in line:
+                continue
+            begin, end = (int(word, 16) for word in fields[0].split("-"))
+            memory.seek(begin)
+            text += memory.read(end - begin)
+    return text
+
+
+class Target:
+    """A program that goes on while tracers come and go; told what to do by lines."""
+
+    def __init__(self, case, command, **options):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
+        case.addCleanup(self.close)
+        self.pid = self.process.pid
+        self.expect(b"ready")
+
+    def expect(self, word):
+        line = self.process.stdout.readline().strip()
+        if not line.startswith(word):
+            raise AssertionError(f"{line!r} instead of {word!r}")
+        return line.split()[1:]
+
+    def tell(self, word):
+        self.process.stdin.write(word + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, word, answer=None):
+        self.tell(word)
+        return self.expect(answer or word)
+
+    def ticks(self):
+        return int(self.ask(b"counts")[0])
+
+    def wait_for_ticks(self, more=20):
+        wanted = self.ticks() + more
+        wait_until(lambda: self.ticks() >= wanted, "it ticks")
+
+    def end(self):
+        self.tell(b"end")
+        return self.process.wait(TIMEOUT_S)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Attached(ProcessTest):
+    def stays(self):
+        return Target(self, [STAYS])
+
+    def start(self, pids, *definitions, words=()):
+        """Starts a tracer and returns it once it traces."""
+        events = self.path("events", "\n".join(definitions).encode() + b"\n")
+        command = [KEVTRACE, "run", "-p", events, "-o", self.path("trace"), "--pid", ",".join(map(str, pids)), *words]
+        tracer = subprocess.Popen(command, stderr=subprocess.PIPE, **_prepared({}))
+        self.addCleanup(tracer.stderr.close)
+        self.addCleanup(tracer.kill)
+        head = [tracer.stderr.readline() for _ in pids]
+        self.assertTrue(all(line.startswith(b"kevtrace: runtime=inproc pid=") for line in head), head)
+        tracer.head = b"".join(head)
+        return tracer
+
+    def stop(self, tracer, definitions, status=0):
+        tracer.send_signal(signal.SIGINT)
+        return self.finish(tracer, definitions, status)
+
+    def finish(self, tracer, definitions, status=0):
+        err = tracer.head + tracer.stderr.read()
+        self.assertEqual(tracer.wait(TIMEOUT_S), status, err)
+        per_pid = re.compile(rb"^  pid \d+ .*\n", re.MULTILINE)
+        traced = Traced(tracer.returncode, b"", per_pid.sub(b"", err), read(self.path("trace")))
+        traced.per_pid = {(int(p), e.decode()): tuple(map(int, n)) for p, e, *n in re.findall(
+            rb"^  pid (\d+) (\w+): hits (\d+) = recorded (\d+) \+ filtered (\d+) \+ lost (\d+) \+ missed (\d+)$", err,
+            re.MULTILINE)}
+        self.check_accounts(traced, definitions, "file")
+        return traced
+
+    def wait_for_records(self, count):
+        wait_until(lambda: read(self.path("trace")).count(b"\n") >= count, "there are records")
+
+
+class AttachAndDetach(Attached):
+    def check_values(self, traced):
+        for record in traced.records("touch"):
+            self.assertEqual(record["s"], b"tick" if record["n"] > 0 else FAULT if record["n"] < 0 else record["s"])
+        self.assertTrue(any(r["n"] < 0 for r in traced.records("touch")))
+        self.assertTrue(any(r["n"] > 0 for r in traced.records("touch")))
+        self.assertTrue(all((r["v"] - 1) % 3 == 0 for r in traced.records("back")))
+        for sign in (1, -1):
+            numbers = [r["n"] for r in traced.records("short") if (r["s"] == b"tick") == (sign == 1)]
+            self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
+
+    def test_attached_three_times_and_left_as_it_was(self):
+        target = self.stays()
+        before, text = state_of(target.pid), text_of(target.pid, "/")
+        for _ in range(3):
+            definitions = (TOUCH, BACK, SHORT)
+            tracer = self.start([target.pid], *definitions)
+            self.assertNotEqual(text_of(target.pid, "/stays"), b"")
+            self.assertNotEqual(text_of(target.pid, "/"), text)
+            self.wait_for_records(300)
+            target.wait_for_ticks()
+            traced = self.stop(tracer, definitions)
+            self.assertEqual(traced.how_armed()["touch"], "jump")
+            self.assertNotEqual(traced.how_armed()["short"], "jump")
+            self.check_values(traced)
+            self.assert_none_lost(traced)
+            self.assertEqual(state_of(target.pid), before)
+            self.assertEqual(text_of(target.pid, "/"), text)
+            target.wait_for_ticks()
+        ticks, faults, errors = (int(n) for n in target.ask(b"counts"))
+        self.assertGreater(faults, 0)
+        self.assertEqual((errors, target.ask(b"masks")), (0, [b"0"]))
+        self.assertEqual(target.end(), 0)
+
+    def test_blocking_calls_are_started_again(self):
+        target = self.stays()
+        for _ in range(5):
+            tracer = self.start([target.pid], TOUCH, BACK)
+            self.wait_for_records(10)
+            self.stop(tracer, (TOUCH, BACK))
+        target.tell(b"wake")
+        for name in (b"read", b"poll", b"epoll", b"futex", b"semop"):
+            self.assertIn(target.expect(name), ([b"1", b"0"], [b"0", b"0"]), name)
+        self.assertEqual(target.expect(b"signal"), [b"%d" % signal.SIGUSR2, b"0"])
+        self.assertEqual(target.expect(b"condition"), [b"1", b"0"])
+        self.assertEqual(target.expect(b"sleep"), [b"1", b"0"])
+        self.assertEqual(target.end(), 0)
+
+    def test_count_and_duration(self):
+        target = self.stays()
+        before = state_of(target.pid)
+        for words in (("-c", "50"), ("-d", "0.2")):
+            tracer = self.start([target.pid], TOUCH, words=words)
+            err = tracer.stderr.read()
+            self.assertEqual(tracer.wait(TIMEOUT_S), 0, err)
+            lines = read(self.path("trace")).count(b"\n")
+            self.assertTrue(lines == 50 if "-c" in words else lines > 0, (words, lines))
+            self.assertEqual(state_of(target.pid), before)
+        target.wait_for_ticks()
+        self.assertEqual(target.end(), 0)
+
+    def test_exception_after_detaching(self):
+        """A call that began under a return probe ends by an exception when nobody traces any more."""
+        target = self.stays()
+        before, text = state_of(target.pid)["maps"], text_of(target.pid, "/")
+        tracer = self.start([target.pid], HOLD, TOUCH)
+        target.ask(b"call", b"inside")
+        self.wait_for_records(10)
+        tids = [tid for tid in os.listdir(f"/proc/{target.pid}/task")
+                if b"pipe_read" in read(f"/proc/{target.pid}/task/{tid}/wchan")]
+        self.assertEqual(len(tids), 3 if tids else 0)  # the main thread, the reader and the one inside, where it is told
+        traced = self.stop(tracer, (HOLD, TOUCH))
+        self.assertEqual((traced.accounts["hold"].hits, traced.accounts["hold"].missed), (1, 1))
+        after = state_of(target.pid)["maps"]
+        self.assertFalse([line for line in after if any(b"kevtrace" in word for word in line)])
+        self.assertEqual(text_of(target.pid, "/"), text)
+        self.assertEqual([m for m in before if m not in after and m[2:] != [b"[heap]"]], [])
+        target.ask(b"throw", b"caught")
+        self.assertEqual(target.end(), 0)
+
+    def test_python_with_threads(self):
+        code = ("import sys, threading, zlib\nstop = False\ncounts = [0] * 4\n"
+                "def work(k):\n"
+                "    while not stop:\n"
+                "        with open('/dev/null') as f: f.read()\n"
+                "        zlib.crc32(b'abcdefgh' * 10)\n"
+                "        counts[k] += 1\n"
+                "all = [threading.Thread(target=work, args=(k,)) for k in range(4)]\n"
+                "for t in all: t.start()\n"
+                "print('ready', flush=True)\n"
+                "for line in sys.stdin:\n"
+                "    if line == 'counts\\n': print('counts', sum(counts), flush=True)\n"
+                "    else: break\n"
+                "stop = True\nfor t in all: t.join()\nprint('done', flush=True)")
+        target = Target(self, [PYTHON, "-S", "-c", code])
+        definitions = ("p:open libc:open64 path=+0(%di):string", "r:opened libc:open64 fd=$retval:s32",
+                       "p:long python3.11:PyLong_FromLong v=%di:s64")
+        before = text_of(target.pid, "/")
+        for _ in range(2):
+            tracer = self.start([target.pid], *definitions, words=("--buffer", "65536"))
+            target.wait_for_ticks(500)
+            traced = self.stop(tracer, definitions)
+            self.assertEqual({r["path"] for r in traced.records("open")}, {b"/dev/null"})
+            self.assertEqual(len({r.tid for r in traced.records("open")}), 4)
+            self.assertTrue(all(r["fd"] > 2 for r in traced.records("opened")))
+            self.assertEqual(text_of(target.pid, "/"), before)
+            self.assertNotIn(b"kevtrace", read(f"/proc/{target.pid}/maps"))
+            target.wait_for_ticks(100)
+        target.tell(b"end")
+        target.expect(b"done")
+        self.assertEqual(target.process.wait(TIMEOUT_S), 0)
+
+
+class AttachEnds(Attached):
+    def test_kevtrace_is_killed(self):
+        target = self.stays()
+        before, text = state_of(target.pid), text_of(target.pid, "/")
+        tracer = self.start([target.pid], TOUCH, BACK, SHORT)
+        self.wait_for_records(100)
+        tracer.kill()
+        tracer.wait()
+        wait_until(lambda: b"kevtrace" not in read(f"/proc/{target.pid}/maps"), "it is unprobed")
+        wait_until(lambda: state_of(target.pid) == before, "it is as it was")
+        self.assertEqual(text_of(target.pid, "/"), text)
+        target.wait_for_ticks()
+        tracer = self.start([target.pid], TOUCH)
+        self.wait_for_records(10)
+        self.stop(tracer, (TOUCH,))
+        self.assertEqual(target.end(), 0)
+
+    def test_target_is_killed(self):
+        target = self.stays()
+        tracer = self.start([target.pid], TOUCH, BACK)
+        self.wait_for_records(100)
+        target.process.kill()
+        traced = self.finish(tracer, (TOUCH, BACK))
+        self.assertIn(b"kevtrace: process %d (stays) has ended\n" % target.pid, traced.err)
+
+    def test_target_execs(self):
+        code = "import os, sys\nprint('ready', flush=True)\nsys.stdin.readline()\nos.execv('/bin/sleep', ['sleep', '60'])"
+        target = Target(self, [PYTHON, "-S", "-c", code])
+        definitions = ("p:exec libc:execv path=+0(%di):string",)
+        tracer = self.start([target.pid], *definitions)
+        target.tell(b"go")
+        traced = self.finish(tracer, definitions)
+        self.assertEqual(traced.one("exec")["path"], b"/bin/sleep")
+        self.assertIn(b"has become another program (exec): its probes are gone", traced.err)
+        self.assertIsNone(target.process.poll())
+
+    def test_mistake_leaves_the_process_alone(self):
+        target = self.stays()
+        before, text = state_of(target.pid), text_of(target.pid, "/")
+        for definition, status in (("p:no stays:no_such_function", 3), ("p:bad stays:touch n=%nonsense", 3),
+                                   ("r:no libc:vfork", 1)):
+            words = [KEVTRACE, "run", "-e", definition, "--pid", str(target.pid)]
+            done = subprocess.run(words, capture_output=True, timeout=TIMEOUT_S, check=False)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertEqual(state_of(target.pid), before)
+            self.assertEqual(text_of(target.pid, "/"), text)
+        self.assertEqual(target.end(), 0)
+
+
+class SeveralProcesses(Attached):
+    def test_two_at_once(self):
+        one, two = self.stays(), self.stays()
+        before = [state_of(t.pid) for t in (one, two)]
+        tracer = self.start([one.pid, two.pid], TOUCH, BACK)
+        self.wait_for_records(400)
+        for target in (one, two):
+            target.wait_for_ticks()
+        traced = self.stop(tracer, (TOUCH, BACK))
+        times = [r.time for r in traced.all]
+        self.assertEqual(times, sorted(times))
+        tids = {r.tid for r in traced.all}
+        for target in (one, two):
+            own = {int(tid) for tid in os.listdir(f"/proc/{target.pid}/task")}
+            self.assertEqual(len(tids & own), 2)
+            self.assertGreater(traced.per_pid[target.pid, "touch"][1], 0)
+        for event, account in traced.accounts.items():
+            parts = [traced.per_pid[t.pid, event] for t in (one, two)]
+            self.assertEqual([sum(column) for column in zip(*parts)],
+                             [account.hits, account.recorded, account.filtered, account.lost, account.missed])
+        self.assertEqual([state_of(t.pid) for t in (one, two)], before)
+        self.assertEqual((one.end(), two.end()), (0, 0))
+
+    def test_one_of_two_ends(self):
+        one, two = self.stays(), self.stays()
+        tracer = self.start([one.pid, two.pid], TOUCH)
+        self.wait_for_records(100)
+        self.assertEqual(one.end(), 0)
+        self.assertEqual(tracer.stderr.readline(), b"kevtrace: process %d (stays) has ended\n" % one.pid)
+        size = os.path.getsize(self.path("trace"))
+        wait_until(lambda: os.path.getsize(self.path("trace")) > size + 2000, "the other one is still traced")
+        self.stop(tracer, (TOUCH,))
+        self.assertEqual(two.end(), 0)
+
+    def test_a_symbol_that_one_does_not_have(self):
+        one = self.stays()
+        code = "import sys\nprint('ready', flush=True)\nsys.stdin.readline()"
+        two = Target(self, [PYTHON, "-S", "-c", code])
+        before = [state_of(t.pid) for t in (one, two)]
+        words = [KEVTRACE, "run", "-e", "p:t touch", "--pid", f"{one.pid},{two.pid}"]
+        done = subprocess.run(words, capture_output=True, timeout=TIMEOUT_S, check=False)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn(b"process %d (python3)" % two.pid, done.stderr)
+        self.assertEqual([state_of(t.pid) for t in (one, two)], before)
+        self.assertEqual(one.end(), 0)
+
+
+class Refusals(Attached):
+    def refused(self, pid, status, *words):
+        done = subprocess.run([KEVTRACE, "run", "-e", "p:m libc:malloc", "--pid", str(pid)], capture_output=True,
+                              timeout=TIMEOUT_S, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_no_such_process(self):
+        ended = subprocess.Popen(["/bin/true"])
+        ended.wait()
+        self.refused(ended.pid, 1, b"there is no process %d" % ended.pid)
+
+    def test_zombie(self):
+        zombie = subprocess.Popen(["/bin/true"])
+        wait_until(lambda: b"State:\tZ" in read(f"/proc/{zombie.pid}/status"), "it is a zombie")
+        self.refused(zombie.pid, 1, b"zombie")
+        zombie.wait()
+
+    def test_kernel_thread(self):
+        if not os.path.exists("/proc/2/comm") or read("/proc/2/comm") != b"kthreadd\n":
+            self.skipTest("no threads of the kernel in sight")
+        self.refused(2, 1, b"thread of the kernel")
+
+    def test_thread_of_a_process(self):
+        target = self.stays()
+        tid = next(int(t) for t in os.listdir(f"/proc/{target.pid}/task") if int(t) != target.pid)
+        self.refused(tid, 1, b"give --pid %d" % target.pid)
+
+    def test_traced_by_another(self):
+        target = self.stays()
+        tracer = self.start([target.pid], TOUCH)
+        # kevtrace holds a process only for moments; a debugger keeps it.
+        self.stop(tracer, (TOUCH,))
+        code = ("import ctypes, sys, time\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+                "assert libc.ptrace(0x4206, int(sys.argv[1]), 0, 0) == 0\nprint('ready', flush=True)\nsys.stdin.readline()")
+        debugger = Target(self, [PYTHON, "-S", "-c", code, str(target.pid)])
+        self.refused(target.pid, 4, b"already traced by %d (python3)" % debugger.pid)
+        debugger.tell(b"end")
+        self.assertEqual(debugger.process.wait(TIMEOUT_S), 0)
+        self.assertEqual(target.end(), 0)
+
+
+class OtherUser(Attached):
+    def test_root_traces_a_process_of_nobody(self):
+        """It may not open our files by a path: they are sent to it."""
+        if os.geteuid() != 0:
+            self.skipTest("needs two users")
+        target = Target(self, [STAYS], user=65534, group=65534, extra_groups=[])
+        before = state_of(target.pid)
+        tracer = self.start([target.pid], TOUCH)
+        self.wait_for_records(50)
+        self.assert_none_lost(self.stop(tracer, (TOUCH,)))
+        self.assertEqual(state_of(target.pid), before)
+        self.assertEqual(target.end(), 0)
+
+
+if __name__ == "__main__":
+    main()
