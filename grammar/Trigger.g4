@@ -30,7 +30,7 @@ condition  : IF BLANK filter ;
 filter     : anything ;
 
 histogram  : part ( COLON part )* ( BLANK condition )? ;
-part       : BLANK? piece ( BLANK? piece )* BLANK? ;
+part       : ( BLANK | piece )* ;  // an empty one is a mistake, but one to its left is found first
 piece      : plain | BANG ;
 
 anything   : ( COLON | BLANK | BANG | word )+ ;

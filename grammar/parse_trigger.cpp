@@ -8,8 +8,8 @@
 //   !enable_event:sched:sched_switch:junk   removal: what follows the target is ignored
 //   stacktrace i == 1              mistake at column 11: a count or `if FILTER` was expected
 //
-// Filters are cut out, not parsed; histograms are cut into parts, not understood; whether the target event
-// exists is the engine's to ask. Canonical listings can be made from TriggerSpec alone. Mirrors
+// Filters are cut out, not parsed; histograms are cut into parts, not understood; what depends on events and on
+// triggers that are set is sema's (compiler/sema/trigger.h). Mirrors
 // trigger_process_regex(), event_trigger_separate_filter() and event_trigger_parse_num() of
 // kernel/trace/trace_events_trigger.c, and event_hist_trigger_parse() of trace_events_hist.c, 6.1.
 #include <antlr4-runtime.h>
@@ -139,6 +139,16 @@ TriggerKind kind_of(TriggerParser::SwitchNameContext* name) {
   return TriggerKind::DisableHist;
 }
 
+// The kernel looks for the filter's `if` before it looks at the parts: it may not stand where they begin, and behind
+// a blank at least two bytes must follow it, whatever they are.
+bool begins_with_if(std::string_view command) { return hist_command(command).starts_with("hist:if"); }
+bool ends_with_if(std::string_view command) {
+  const std::string text = hist_command(command);
+  constexpr std::size_t kTooShort = 3;
+  const std::size_t last = text.size() < kTooShort ? std::string::npos : text.find("if", text.size() - kTooShort);
+  return last != std::string::npos && is_blank(text[last - 1]);
+}
+
 // Fills one spec from the tree; the tree is whole.
 class Reader {
  public:
@@ -192,8 +202,10 @@ class Reader {
       spec_.count = count.value;
       return true;
     }
-    sink_.report(mistake_at(spec_.command, Kind::TriggerBadCount, span.begin,
-                            "`" + std::string(piece(span)) + "` is not a number of 64 bits without sign"));
+    diag::Diagnostic mistake = mistake_at(spec_.command, Kind::TriggerBadCount, span.begin,
+                                          "`" + std::string(piece(span)) + "` is not a number of 64 bits without sign");
+    mistake.errno_value = count.error;
+    sink_.report(std::move(mistake));
     return false;
   }
 
@@ -206,10 +218,15 @@ class Reader {
   }
 
   bool read_histogram(TriggerParser::HistogramContext* histogram) {
+    const bool has_condition = histogram->condition() != nullptr;
+    if (begins_with_if(spec_.command) || (!has_condition && ends_with_if(spec_.command))) {
+      sink_.report(mistake_at(spec_.command, Kind::TriggerBadFilter, 0, "`if` stands where a part does"));
+      return false;
+    }
     bool has_keys = false;
     for (auto* context : histogram->part()) {
       auto part = read_hist_part(spec_.command, span_of(context), sink_);
-      if (!part) return false;
+      if (!part || !has_room(spec_.command, spec_.hist, *part, sink_)) return false;
       has_keys = has_keys || part->name == "keys";
       spec_.hist.push_back(*std::move(part));
     }
@@ -228,11 +245,6 @@ std::string_view trimmed(std::string_view text) {
   text = filter_command(text);
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   return text;
-}
-
-// The kernel looks for the filter's `if` even where a histogram's parts begin.
-bool hist_begins_with_if(const TriggerSpec& spec) {
-  return spec.kind == TriggerKind::Hist && hist_command(spec.command).starts_with("hist:if");
 }
 
 }  // namespace
@@ -260,10 +272,6 @@ std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sin
   }
 
   if (!Reader(spec, sink).read(trigger)) return std::nullopt;
-  if (hist_begins_with_if(spec)) {
-    sink.report(mistake_at(spec.command, Kind::TriggerBadFilter, 0, "a histogram begins with its parts"));
-    return std::nullopt;
-  }
   return spec;
 }
 

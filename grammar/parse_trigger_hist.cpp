@@ -9,6 +9,7 @@
 // parse_hist_trigger_attrs(), parse_assignment() and parse_action() of kernel/trace/trace_events_hist.c, 6.1.
 #include "grammar/parse_trigger_hist.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -53,8 +54,8 @@ diag::Diagnostic unlogged(std::string_view command, Span span, std::string detai
 }
 
 // The kernel searches its copy of the command for the part, so the caret is at the first like it.
-diag::Diagnostic empty_assignment(std::string_view command, std::string_view part) {
-  diag::Diagnostic diagnostic{.kind = Kind::HistEmptyAssignment,
+diag::Diagnostic logged(std::string_view command, Kind kind, std::string_view part) {
+  diag::Diagnostic diagnostic{.kind = kind,
                               .location = diag::Location::Hist,
                               .command = hist_command(command),
                               .column = 0,
@@ -67,25 +68,29 @@ diag::Diagnostic empty_assignment(std::string_view command, std::string_view par
   return diagnostic;
 }
 
-// The table has 2^7 to 2^17 entries; the size is rounded up to a power of two.
-bool is_map_size(std::string_view text) {
+// The table has 2^7 to 2^17 entries; the size is rounded up to a power of two. 0, or write(2)'s errno.
+int map_size_error(std::string_view text) {
   constexpr std::uint64_t kMostThatRoundsTooLow = 64;
   constexpr std::uint64_t kMost = 131072;
   const Number size = parse_unsigned(text, kAutoBase);
-  return size.error == 0 && size.value > kMostThatRoundsTooLow && size.value <= kMost;
+  if (size.error != 0) return size.error;
+  return size.value > kMostThatRoundsTooLow && size.value <= kMost ? 0 : EINVAL;
 }
 
 std::optional<HistPart> read_assignment(std::string_view command, Span span, diag::Sink& sink) {
   const std::string_view part = command.substr(span.begin, span.end - span.begin);
   if (part.find('=') + 1 == part.size()) {
-    sink.report(empty_assignment(command, part));
+    sink.report(logged(command, Kind::HistEmptyAssignment, part));
     return std::nullopt;
   }
   for (const Prefix& known : kAssignments) {
     if (!part.starts_with(known.written)) continue;
     const std::string_view value = part.substr(known.written.size());
-    if (known.name == "size" && !is_map_size(value)) {
-      sink.report(unlogged(command, span, "size is a number from 65 to 131072"));
+    const int size_error = known.name == "size" ? map_size_error(value) : 0;
+    if (size_error != 0) {
+      diag::Diagnostic mistake = unlogged(command, span, "size is a number from 65 to 131072");
+      mistake.errno_value = size_error;
+      sink.report(std::move(mistake));
       return std::nullopt;
     }
     return HistPart{std::string(known.name), std::string(value), span};
@@ -109,6 +114,23 @@ std::optional<HistPart> read_hist_part(std::string_view command, Span span, diag
                            "` is no part of a histogram; known: keys= vals= sort= size= name= clock= VAR= pause cont "
                            "clear onmatch(..) onmax(..) onchange(..)"));
   return std::nullopt;
+}
+
+bool has_room(std::string_view command, const std::vector<HistPart>& before, const HistPart& part, diag::Sink& sink) {
+  constexpr std::ptrdiff_t kMostVariableParts = 16;
+  constexpr std::ptrdiff_t kMostHandlers = 8;
+  const auto is_handler = [](const HistPart& other) { return other.name.starts_with("on"); };
+  if (part.name == "var" && std::ranges::count(before, "var", &HistPart::name) == kMostVariableParts) {
+    sink.report(logged(command, Kind::HistTooManyVars, part.text));
+    return false;
+  }
+  if (is_handler(part) && std::ranges::count_if(before, is_handler) == kMostHandlers) {
+    diag::Diagnostic mistake = unlogged(command, part.span, {});
+    mistake.kind = Kind::HistTooManyActions;
+    sink.report(std::move(mistake));
+    return false;
+  }
+  return true;
 }
 
 std::string hist_command(std::string_view command) {

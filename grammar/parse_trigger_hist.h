@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/diag/diagnostic.h"
 #include "compiler/model/trigger.h"
@@ -17,6 +18,10 @@ namespace kevt::grammar {
 //   var                                 text: the whole part, `a=x,b=y`
 // nullopt and a diagnostic when it is none. `command` and `span`: the whole trigger and the part in it.
 std::optional<model::HistPart> read_hist_part(std::string_view command, model::Span span, diag::Sink& sink);
+
+// Is there room for one more part like this? 16 of variables, 8 handlers; a mistake is reported.
+bool has_room(std::string_view command, const std::vector<model::HistPart>& before, const model::HistPart& part,
+              diag::Sink& sink);
 
 // What error_log shows for the trigger: "hist:" and what follows, without blanks between.
 std::string hist_command(std::string_view command);

@@ -130,6 +130,42 @@ TEST(TriggerParser, EmptyAssignmentIsLoggedAsTheKernelDoes) {
   EXPECT_EQ(diagnostic.column, 12U);
 }
 
+TEST(TriggerParser, AMistakeToTheLeftOfAnEmptyPartIsFoundFirst) {
+  EXPECT_EQ(refused("hist:vals=:keys=i::").kind, Kind::HistEmptyAssignment);
+  EXPECT_EQ(refused("hist:keys=i::vals=").kind, Kind::HistSyntax);
+}
+
+TEST(TriggerParser, NumbersOfTooManyDigitsAreOutOfRange) {
+  const auto errno_of = [](std::string_view text) {
+    diag::Sink sink;
+    EXPECT_FALSE(parse_trigger(text, sink)) << text;
+    return sink.diagnostics().front().errno_value;
+  };
+  EXPECT_EQ(errno_of("traceoff:99999999999999999999"), ERANGE);
+  EXPECT_EQ(errno_of("hist:keys=i:size=99999999999999999999"), ERANGE);
+  EXPECT_EQ(errno_of("hist:keys=i:size=4294967296"), EINVAL);
+}
+
+TEST(TriggerParser, MisplacedIfHidesOtherMistakes) {
+  EXPECT_EQ(refused("hist:if=:keys=i").kind, Kind::TriggerBadFilter);
+  EXPECT_EQ(refused("hist:keys=i:x= ifx").kind, Kind::TriggerBadFilter);
+  EXPECT_EQ(taken("hist:keys=i ifxy").hist[0].text, "i ifxy");
+  EXPECT_EQ(taken("hist:keys=ifx").hist[0].text, "ifx");
+}
+
+TEST(TriggerParser, PartsHaveLimits) {
+  std::string text = "hist:keys=i";
+  for (int i = 0; i < 8; ++i) text += ":onmax($x).save(vv)";
+  EXPECT_EQ(taken(text).hist.size(), 9U);
+  EXPECT_EQ(refused(text + ":onmax($x).save(vv)").kind, Kind::HistTooManyActions);
+  text = "hist:keys=i";
+  for (int i = 0; i < 16; ++i) text += ":x" + std::to_string(i) + "=v";
+  EXPECT_EQ(taken(text).hist.size(), 17U);
+  const diag::Diagnostic diagnostic = refused(text + ":y=v");
+  EXPECT_EQ(diagnostic.kind, Kind::HistTooManyVars);
+  EXPECT_EQ(diagnostic.column, text.size() + 1);
+}
+
 TEST(TriggerParser, DetailSaysWhatHelps) {
   EXPECT_NE(refused("tracon").detail.find("known: traceon"), std::string::npos);
   EXPECT_EQ(refused("snapshot i").detail, "parameters or `if FILTER` were expected");

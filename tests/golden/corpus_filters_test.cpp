@@ -1,9 +1,7 @@
-// The problem: filters and triggers must be taken, refused and explained as Debian's 6.1 does.
+// The problem: filters must be taken, refused and explained as Debian's 6.1 does.
 //
 // The idea: replay what that kernel answered. Each record of filter.jsonl.gz is a text written to an event's
-// filter file, with errno, the error_log entry and what the file read afterwards; all of them must agree. Of
-// trigger.jsonl.gz only the verdict of one write is asked for: what depends on triggers that exist already, or
-// on a histogram's fields, is the engine's.
+// filter file, with errno, the error_log entry and what the file read afterwards; all of them must agree.
 //
 // The folder comes from KEVT_CORPUS; without it nothing is tested here (filters_test.cpp always runs).
 #include <fmt/format.h>
@@ -17,7 +15,6 @@
 #include <vector>
 
 #include "compiler/sema/filter.h"
-#include "grammar/parse.h"
 #include "grammar/parse_filter.h"
 #include "tests/golden/filter_fixtures.h"
 
@@ -132,62 +129,6 @@ TEST(CorpusFilters, AnswersAsTheKernelDoes) {
   EXPECT_GE(verdicts.percent(), kLeastPercent);
   EXPECT_GE(logs.percent(), kLeastPercent);
   EXPECT_GE(files.percent(), kLeastPercent);
-}
-
-// ---- triggers -------------------------------------------------------------------------------------
-
-bool is_hist(const std::string& text) {
-  const std::size_t begin = text.starts_with('!') ? 1 : 0;
-  return text.compare(begin, 4, "hist") == 0 && text.size() > begin + 4 &&
-         std::string_view(": \t").find(text[begin + 4]) != std::string_view::npos;
-}
-
-// Errors of state, not of text: the target event, or a trigger that is there or is not.
-std::string state_verdict(const model::TriggerSpec& spec, const json& record) {
-  const bool targets = spec.kind == model::TriggerKind::EnableEvent || spec.kind == model::TriggerKind::DisableEvent ||
-                       spec.kind == model::TriggerKind::EnableHist || spec.kind == model::TriggerKind::DisableHist;
-  if (targets && fixture_layout(spec.target_system + "/" + spec.target_event) == nullptr) return "EINVAL";
-  if (record.at("result").at("errno") == "EEXIST") return "EEXIST";
-  return "";
-}
-
-std::string trigger_verdict(const json& record) {
-  const std::string text = record.at("text");
-  diag::Sink sink;
-  const auto spec = grammar::parse_trigger(text, sink);
-  if (!spec) return errno_name(sink.diagnostics().front().errno_value);
-  const model::RecordLayout* layout = fixture_layout(record.at("event").get<std::string>());
-  const std::string state = state_verdict(*spec, record);
-  if (!state.empty()) return state;
-  if (spec->filter && layout != nullptr && !sema::compile_filter(*spec->filter, *layout, sink)) {
-    return errno_name(sink.diagnostics().front().errno_value);
-  }
-  return "";
-}
-
-TEST(CorpusTriggers, VerdictsAgree) {
-  const auto folder = corpus_folder();
-  if (!folder) GTEST_SKIP() << "KEVT_CORPUS is not set: the folder that holds trigger.jsonl.gz";
-  Tally simple, hist_taken, hist_refused;
-  for (const json& record : read_corpus(*folder + "/trigger.jsonl.gz")) {
-    const std::string kernel = record.at("result").at("errno");
-    const std::string ours = trigger_verdict(record);
-    const bool agrees = kernel == ours;
-    if (!is_hist(record.at("text"))) {
-      simple.add(agrees);
-    } else if (kernel.empty()) {
-      hist_taken.add(agrees);
-    } else {
-      hist_refused.add(agrees);
-      continue;  // most need the fields of the event
-    }
-    if (!agrees) fmt::print("differs: {} kernel `{}` ours `{}`\n", record.at("text").dump(), kernel, ours);
-  }
-  print_tally("trigger: not hist", simple);
-  print_tally("trigger: hist, taken", hist_taken);
-  print_tally("trigger: hist, refused", hist_refused);
-  EXPECT_GE(simple.percent(), kLeastPercent);
-  EXPECT_GE(hist_taken.percent(), kLeastPercent);
 }
 
 }  // namespace
