@@ -1,48 +1,54 @@
-// kevtrace check: definitions and filters compiled as far as that needs nothing but their text.
+// kevtrace check: definitions and filters judged as far as that needs nothing but their text.
 //
 //   kevtrace check -e 'p:open libc:openat path=+0(%si):string' --filter 'open: path ~ "/etc/*"'
 //   p:kprobes/open libc:openat path=+0(%si):string
 //
-// Every mistake of every definition and filter is shown; what is right is printed as `dynamic_events`
-// would list it, up to the fetch IR and its verifier. Functions, files and data symbols are not looked
-// up: there is no process to look in (`kevtrace explain` has one). Forms that are right but that no
-// runtime runs yet get a note, those that cannot even be judged yet status 4.
+// Every mistake of every definition and filter is shown; what is right is printed as `dynamic_events` would list it, up
+// to the fetch IR and its verifier. With --kernel the answer is that kernel's. Functions, files, types and data symbols
+// are not looked up, and the running kernel is never asked: there is one note that names them, and --strict makes it
+// status 4. Forms that are right but that no runtime runs yet get a note.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "cli/check_pass.h"
 #include "cli/commands.h"
 #include "cli/exit_status.h"
+#include "cli/fix_files.h"
 #include "cli/print.h"
 #include "cli/report.h"
 #include "common/assert.h"
 #include "compiler/codegen/native.h"
 #include "compiler/ir/verify.h"
 #include "compiler/lower/lower.h"
-#include "compiler/target/fixed_target.h"
-#include "runtime-user/engine/draft.h"
 
 namespace kevt::cli {
 
 namespace {
 
-// What a problem means here.
-enum class Verdict : std::uint8_t {
-  Mistake,
-  NotJudged,  // a form this version reads no further
-  NotKnown,   // it is about an event that only a kernel knows
-  Deletion,   // right, but it defines nothing
-};
-
-Verdict judge(const engine::Problem& problem, const std::string& text) {
-  switch (problem.diagnostic.kind) {
-    case diag::Kind::UnsupportedForm:
-      return text.starts_with('-') || text.starts_with('!') ? Verdict::Deletion : Verdict::NotJudged;
-    case diag::Kind::BadAttachEvent:
-      return problem.diagnostic.detail.empty() ? Verdict::NotKnown : Verdict::Mistake;
-    default:  // all other kinds, some 200
-      return Verdict::Mistake;
+std::string_view rule_name(sema::UncheckedRule rule) {
+  switch (rule) {
+    case sema::UncheckedRule::Function:
+      return "function";
+    case sema::UncheckedRule::Address:
+      return "address";
+    case sema::UncheckedRule::File:
+      return "file";
+    case sema::UncheckedRule::Tracepoint:
+      return "tracepoint";
+    case sema::UncheckedRule::Event:
+      return "event";
+    case sema::UncheckedRule::Data:
+      return "data symbol";
+    case sema::UncheckedRule::Types:
+      return "types of";
   }
+  return "";
+}
+
+std::string unchecked_text(const sema::Unchecked& unchecked) {
+  return unchecked.what.empty() ? std::string(rule_name(unchecked.rule))
+                                : fmt::format("{} `{}`", rule_name(unchecked.rule), unchecked.what);
 }
 
 class Check {
@@ -51,91 +57,171 @@ class Check {
   int go();
 
  private:
-  void sort_problems(std::vector<engine::Problem> problems);
-  void show(engine::Draft::Entry& entry);
+  bool read();
+  bool fix();
+  void note_runtimes();
+  void show();
+  void show_summary();
+  void show_unchecked() const;
+  diag::Report whole_report() const;
+  int status() const;
 
   const CheckOptions& options_;
   Reporter report_;
   std::vector<Source> definitions_;
   Filters filters_;
-  std::vector<engine::Problem> mistakes_;
-  bool not_judged_ = false;
+  CheckResult result_;
 };
 
-void Check::sort_problems(std::vector<engine::Problem> problems) {
-  for (engine::Problem& problem : problems) {
-    if (problem.kind == engine::Problem::Kind::Filter) {
-      mistakes_.push_back(std::move(problem));
+// False: said why.
+bool Check::read() {
+  const auto fail = [&](const Error& error) {
+    report_.error(error);
+    return false;
+  };
+  auto definitions = collect_definitions(options_.definitions, options_.files);
+  if (!definitions) return fail(definitions.error());
+  definitions_ = std::move(*definitions);
+  if (definitions_.empty()) return fail(Error("nothing to check; give -e DEF, a FILE, or - for standard input"));
+  auto filters = collect_filters(options_.filters);
+  if (!filters) return fail(filters.error());
+  filters_ = std::move(*filters);
+  return true;
+}
+
+// False: a file could not be read or written.
+bool Check::fix() {
+  bool changed = false;
+  for (const std::string& name : options_.files) {
+    auto text = read_whole(name);
+    const FixedText fixed = text ? apply_fixes(*text, name, result_.mistakes) : FixedText{};
+    if (text && fixed.applied.empty()) continue;
+    const auto written = text ? replace_file(name, fixed.text) : Result<void>(std::unexpected(text.error()));
+    if (!written) {
+      report_.error(written.error());
+      return false;
+    }
+    for (const diag::Located* mistake : fixed.applied)
+      for (const diag::FixIt& one : mistake->fixits)
+        report_.status(
+            fmt::format("{}:{}:{}: fixed: {}", name, mistake->line, one.begin + 1, fix_text(one, mistake->source)));
+    changed = true;
+  }
+  if (!changed) report_.status("nothing that can be fixed without a guess");
+  return true;
+}
+
+// What a runtime makes of what is right; a kernel that was asked for has its own.
+void Check::note_runtimes() {
+  for (RightDefinition& right : result_.right) {
+    const Source& source = definitions_[right.source];
+    const auto remark = [&](std::string text) {
+      result_.remarks.push_back({.origin = source.origin, .line = source.line, .text = std::move(text)});
+    };
+    const model::Definition& definition = right.definition;
+    const bool place = definition.kind == model::EventKind::Kprobe || definition.kind == model::EventKind::Uprobe;
+    const bool saved = definition.point == model::ProbePoint::Return &&
+                       std::ranges::any_of(definition.args, [](const model::FetchArg& arg) {
+                         return std::holds_alternative<model::ArgumentBase>(arg.expr.base);
+                       });
+    if (!place || right.needs_types || saved || !lower::lowerable(definition)) {
+      const bool kind = !place || !lower::lowerable(definition);
+      remark(kind ? "this kind of event is not supported by a runtime yet; the text is right"
+                  : "arguments by name or at the return are not supported by a runtime yet; the text is right");
       continue;
     }
-    const Source& source = definitions_[problem.index];
-    switch (judge(problem, source.text)) {
-      case Verdict::Mistake:
-        mistakes_.push_back(std::move(problem));
-        break;
-      case Verdict::NotJudged:
-        not_judged_ = true;
-        report_.note(source,
-                     fmt::format("`{}` is newer than Linux 6.1 and not supported by a runtime yet; the text was "
-                                 "not judged",
-                                 source.text.substr(0, 1)));
-        break;
-      case Verdict::NotKnown:
-        report_.note(source,
-                     "the event it attaches to is none of these definitions: its fields were not checked, and "
-                     "event probes are not supported by a runtime yet");
-        break;
-      case Verdict::Deletion:
-        report_.note(source, "a deletion: it is read, and defines nothing");
-        break;
-    }
+    const ir::Program program = lower::lower_event(definition, right.layout, {std::move(right.filter)});
+    const auto broken = ir::verify(program);
+    KEVT_ASSERT(!broken);
+    if (const std::string why = codegen::native_refusal(program); !why.empty())
+      remark("right, but not supported by the inproc runtime yet: " + why);
   }
 }
 
-void Check::show(engine::Draft::Entry& entry) {
-  const model::Definition& definition = entry.event.definition;
-  print("{}\n", entry.event.listing);
-  if (!lower::lowerable(definition)) {
-    report_.note(definitions_[entry.index], "this kind of event is not supported by a runtime yet; the text is right");
-    return;
+void Check::show() {
+  // error_log has the first mistake of each text.
+  const diag::Located* before = nullptr;
+  for (const diag::Located& mistake : result_.mistakes) {
+    const bool again = before != nullptr && before->origin == mistake.origin && before->line == mistake.line;
+    before = &mistake;
+    if (!again || report_.shows_all()) report_.diagnostic(mistake);
   }
-  const ir::Program program = lower::lower_event(definition, entry.event.layout, {std::move(entry.filter)});
-  const auto broken = ir::verify(program);
-  KEVT_ASSERT(!broken);
-  if (const std::string why = codegen::native_refusal(program); !why.empty())
-    report_.note(definitions_[entry.index], "right, but not supported by the inproc runtime yet: " + why);
+  for (const diag::Remark& remark : result_.remarks) {
+    if (result_.mistakes.empty()) report_.note({.text = "", .origin = remark.origin, .line = remark.line}, remark.text);
+  }
+  if (result_.mistakes.empty()) {
+    for (const RightDefinition& right : result_.right) print("{}\n", right.listing);
+    show_unchecked();
+  } else {
+    show_summary();
+  }
+}
+
+void Check::show_summary() {
+  if (!report_.shows_all() || result_.mistakes.size() < 2) return;
+  if (definitions_.size() == 1) {
+    print_to(stderr, "{} errors; the kernel would report only the first.\n", result_.mistakes.size());
+  } else {
+    print_to(stderr, "{} errors; {} of {} definitions are wrong.\n", result_.mistakes.size(), result_.wrong_definitions,
+             definitions_.size());
+  }
+}
+
+void Check::show_unchecked() const {
+  if (result_.unchecked.empty()) return;
+  const bool plain = std::ranges::all_of(result_.unchecked, [](const sema::Unchecked& unchecked) {
+    return unchecked.rule != sema::UncheckedRule::Types && unchecked.rule != sema::UncheckedRule::Event &&
+           unchecked.rule != sema::UncheckedRule::Tracepoint;
+  });
+  if (plain && !options_.kernel) {
+    return report_.status(
+        "functions, files and data symbols were not looked up; `kevtrace explain -e DEF -- PROGRAM` does");
+  }
+  constexpr std::size_t kShown = 6;
+  std::string list;
+  for (std::size_t i = 0; i < result_.unchecked.size() && i < kShown; ++i)
+    list += (i == 0 ? "" : ", ") + unchecked_text(result_.unchecked[i]);
+  if (result_.unchecked.size() > kShown) list += fmt::format(" and {} more", result_.unchecked.size() - kShown);
+  const std::string whom = options_.kernel ? fmt::format(" for Linux {}", kernel_name(*options_.kernel)) : "";
+  report_.status(fmt::format("not checked{}, whose symbols and types are not here: {}", whom, list));
+}
+
+diag::Report Check::whole_report() const {
+  diag::Report report{.tool_version = KEVT_VERSION,
+                      .kernel = options_.kernel ? std::string(kernel_name(*options_.kernel)) : "",
+                      .definitions = static_cast<std::uint32_t>(definitions_.size()),
+                      .mistakes = result_.mistakes,
+                      .remarks = result_.remarks};
+  for (const sema::Unchecked& unchecked : result_.unchecked) report.not_checked.push_back(unchecked_text(unchecked));
+  for (const RightDefinition& right : result_.right) report.listing.push_back(right.listing);
+  return report;
+}
+
+int Check::status() const {
+  if (!result_.mistakes.empty()) return kNotCompiled;
+  const bool open = result_.not_judged || (options_.strict && !result_.unchecked.empty());
+  return open ? kMissing : kOk;
 }
 
 int Check::go() {
-  auto definitions = collect_definitions(options_.definitions, options_.files);
-  if (!definitions) {
-    report_.error(definitions.error());
+  if (options_.fix && (options_.files.empty() || std::ranges::find(options_.files, "-") != options_.files.end())) {
+    report_.error("--fix rewrites files; give it a FILE");
     return kUsage;
   }
-  definitions_ = std::move(*definitions);
-  if (definitions_.empty()) {
-    report_.error("nothing to check; give -e DEF, a FILE, or - for standard input");
-    return kUsage;
+  if (!read()) return kUsage;
+  result_ = check_texts(definitions_, filters_, options_.kernel);
+  if (options_.fix) {
+    if (!fix()) return kFailed;
+    if (!read()) return kUsage;
+    result_ = check_texts(definitions_, filters_, options_.kernel);
   }
-  auto filters = collect_filters(options_.filters);
-  if (!filters) {
-    report_.error(filters.error());
-    return kUsage;
+  if (!options_.kernel) note_runtimes();
+  if (report_.is_object()) {
+    report_.object(whole_report(), stdout);
+  } else {
+    show();
   }
-  filters_ = std::move(*filters);
-
-  engine::Draft draft({});
-  std::vector<engine::Problem> problems;
-  draft.check(texts_of(definitions_), filters_.filters, target::UncheckedTargetEnv(), pipeline::Forms::All, problems);
-  sort_problems(std::move(problems));
-  if (!mistakes_.empty()) {
-    report_.problems(mistakes_, definitions_, filters_.sources);
-    return kNotCompiled;
-  }
-  for (engine::Draft::Entry& entry : draft.entries()) show(entry);
-  if (std::ranges::any_of(draft.entries(), [](const auto& e) { return lower::lowerable(e.event.definition); }))
-    report_.status("functions, files and data symbols were not looked up; `kevtrace explain -e DEF -- PROGRAM` does");
-  return not_judged_ ? kMissing : kOk;
+  return status();
 }
 
 }  // namespace

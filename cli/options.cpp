@@ -82,8 +82,10 @@ void add_global(CLI::App& app, GlobalOptions& global) {
   app.add_option("--color", global.color, "colour of messages: auto, always, never")
       ->transform(choice<When>({{"auto", When::Auto}, {"always", When::Always}, {"never", When::Never}}))
       ->type_name("WHEN");
-  app.add_option("--diagnostics", global.diagnostics, "how mistakes are shown: text, kernel (as error_log)")
-      ->transform(choice<Format>({{"text", Format::Text}, {"kernel", Format::Kernel}}))
+  app.add_option("--diagnostics", global.diagnostics,
+                 "how mistakes are shown: text, kernel (as error_log), json, sarif")
+      ->transform(choice<Format>(
+          {{"text", Format::Text}, {"kernel", Format::Kernel}, {"json", Format::Json}, {"sarif", Format::Sarif}}))
       ->type_name("FORM");
   app.add_flag("-q,--quiet", global.quiet, "only mistakes and what was lost on standard error");
 }
@@ -147,6 +149,14 @@ exit status: CMD's own, 128+N when signal N ended it; 2 usage, 3 a definition or
   missing here, 5 data lost (--fail-on), 126 CMD cannot be executed, 127 CMD is not there, 125 kevtrace failed)");
 }
 
+void add_kernel(CLI::App& verb, std::optional<dialect::Kernel>& kernel) {
+  std::vector<std::pair<std::string, dialect::Kernel>> names;
+  for (const dialect::Kernel one : dialect::kKernels) names.emplace_back(dialect::kernel_name(one), one);
+  verb.add_option("--kernel", kernel, "answer as this kernel: 6.1, 6.12, 7.2, newest")
+      ->transform(choice<dialect::Kernel>(names))
+      ->type_name("VERSION");
+}
+
 void add_check(CLI::App& app, CheckOptions& check) {
   CLI::App* verb = app.add_subcommand("check", "compile definitions and filters without touching anything");
   verb->add_option("FILE", check.files, "files of definitions, one a line; - is standard input")->type_name("");
@@ -154,16 +164,21 @@ void add_check(CLI::App& app, CheckOptions& check) {
   verb->add_option("--filter", check.filters, "a filter for one of them")
       ->type_name("EV:EXPR")
       ->allow_extra_args(false);
+  add_kernel(*verb, check.kernel);
+  verb->add_flag("--strict", check.strict, "status 4 when something could not be checked: symbols, types, files");
+  verb->add_flag("--fix", check.fix, "correct FILE where only one thing can be meant");
   add_footer(*verb,
              R"(What is right is printed as dynamic_events would list it; every mistake goes to standard error, with its
 place and the kernel's words. Functions are not looked up: `kevtrace explain` does that, in a program.
+With --kernel the answer is that kernel's; without, all forms of all kernels are taken.
 
 examples:
   kevtrace check events.txt
   kevtrace check -e 'p:open libc:openat path=+0(%si):string' --filter 'open: path ~ "/etc/*"'
+  kevtrace check --kernel 6.1 -e 'f:a vfs_read $arg*'
   echo 'r:got libz:compress $retval:s32' | kevtrace check -
 
-exit status: 0 all right, 2 usage, 3 mistakes, 4 a form that is not read yet (f, t, w))");
+exit status: 0 all right, 2 usage, 3 mistakes, 4 something could not be checked (--strict), or is not read yet (w))");
 }
 
 void add_explain(CLI::App& app, ExplainOptions& explain) {

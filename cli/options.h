@@ -7,10 +7,12 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/dialect/dialect.h"
+
 namespace kevt::cli {
 
 enum class When : std::uint8_t { Auto, Always, Never };
-enum class Format : std::uint8_t { Text, Kernel };
+enum class Format : std::uint8_t { Text, Kernel, Json, Sarif };
 
 struct GlobalOptions {
   When color = When::Auto;
@@ -36,6 +38,9 @@ struct CheckOptions {
   std::vector<std::string> files;  // "-": standard input
   std::vector<std::string> definitions;
   std::vector<std::string> filters;
+  std::optional<dialect::Kernel> kernel;  // absent: all forms of all kernels
+  bool strict = false;                    // what could not be checked is status 4
+  bool fix = false;                       // rewrite the files
 };
 
 struct ExplainOptions {

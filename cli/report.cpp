@@ -1,19 +1,16 @@
 // Where messages go and how they look. Data never passes here: it goes to standard output.
 #include "cli/report.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cctype>
-#include <cerrno>
 #include <cstdlib>
-#include <iostream>
-#include <iterator>
 
+#include "cli/fix_files.h"
 #include "cli/print.h"
-#include "common/unique_fd.h"
+#include "compiler/sema/advice.h"
 #include "grammar/parse.h"
 
 namespace kevt::cli {
@@ -33,21 +30,6 @@ diag::Color decide_color(When when) {
   return isatty(STDERR_FILENO) ? diag::Color::On : diag::Color::Off;
 }
 
-Result<std::string> read_whole(const std::string& name) {
-  if (name == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  UniqueFd file(open(name.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return std::unexpected(Error::from_errno(name));
-  std::string text;
-  char piece[16384];
-  for (;;) {
-    const ssize_t got = read(file.get(), piece, sizeof(piece));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return std::unexpected(Error::from_errno(name));
-    if (got == 0) return text;
-    text.append(piece, static_cast<std::size_t>(got));
-  }
-}
-
 }  // namespace
 
 Reporter::Reporter(const GlobalOptions& options) : options_(options), color_(decide_color(options.color)) {}
@@ -65,13 +47,26 @@ void Reporter::note(const Source& source, const std::string& message) const {
   if (!options_.quiet) print_to(stderr, "{}:{}: note: {}\n", source.origin, source.line, message);
 }
 
-void Reporter::diagnostic(const diag::Diagnostic& diagnostic, const Source& source) const {
-  if (options_.diagnostics == Format::Text) {
-    print_to(stderr, "{}", diag::render_text(diagnostic, source.origin, source.line, color_));
+diag::Located locate(diag::Diagnostic diagnostic, const Source& source) {
+  sema::advise(diagnostic);
+  const auto column = [&](std::uint32_t at) { return grammar::source_column(source.text, diagnostic.command, at); };
+  diag::Located located{.origin = source.origin, .line = source.line, .source = source.text};
+  if (diagnostic.column) located.column = column(*diagnostic.column);
+  for (const diag::FixIt& fix : diagnostic.fixits) {
+    located.fixits.push_back({.begin = column(fix.begin), .end = column(fix.end), .replacement = fix.replacement});
+  }
+  located.diagnostic = std::move(diagnostic);
+  return located;
+}
+
+void Reporter::diagnostic(const diag::Located& mistake) const {
+  if (options_.diagnostics != Format::Kernel) {
+    print_to(stderr, "{}", diag::render_text(mistake, color_));
     return;
   }
+  const diag::Diagnostic& diagnostic = mistake.diagnostic;
   if (!diagnostic.logged) {  // the kernel answers with a number only
-    error(fmt::format("{}:{}: {}", source.origin, source.line, diag::kernel_text(diagnostic.kind)));
+    error(fmt::format("{}:{}: {}", mistake.origin, mistake.line, diag::kernel_text(diagnostic.kind)));
     return;
   }
   timespec now;
@@ -81,11 +76,21 @@ void Reporter::diagnostic(const diag::Diagnostic& diagnostic, const Source& sour
                                static_cast<std::uint32_t>(now.tv_nsec / 1000)));
 }
 
+void Reporter::object(const diag::Report& report, std::FILE* stream) const {
+  const bool json = options_.diagnostics == Format::Json;
+  print_to(stream, "{}", json ? diag::render_json(report) : diag::render_sarif(report));
+}
+
 void Reporter::problems(std::span<const engine::Problem> problems, std::span<const Source> definitions,
                         std::span<const Source> filters) const {
-  for (const engine::Problem& problem : problems)
-    diagnostic(problem.diagnostic,
-               problem.kind == engine::Problem::Kind::Definition ? definitions[problem.index] : filters[problem.index]);
+  diag::Report report{.tool_version = KEVT_VERSION, .definitions = static_cast<std::uint32_t>(definitions.size())};
+  for (const engine::Problem& problem : problems) {
+    const bool definition = problem.kind == engine::Problem::Kind::Definition;
+    report.mistakes.push_back(
+        locate(problem.diagnostic, definition ? definitions[problem.index] : filters[problem.index]));
+  }
+  if (is_object()) return object(report, stderr);
+  for (const diag::Located& mistake : report.mistakes) diagnostic(mistake);
   if (options_.diagnostics == Format::Text && problems.size() > 1)
     print_to(stderr, "{} errors; the kernel would report only the first.\n", problems.size());
 }

@@ -1,6 +1,7 @@
 // Messages to the user: standard error, coloured when asked for.
 #pragma once
 
+#include <cstdio>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "cli/options.h"
 #include "common/error.h"
 #include "compiler/diag/diagnostic.h"
+#include "compiler/diag/report.h"
 #include "runtime-user/engine/draft.h"
 
 namespace kevt::cli {
@@ -29,7 +31,11 @@ class Reporter {
   void status(const std::string& message) const;  // "kevtrace: …", not with -q
   // "ORIGIN:LINE: note: …", not with -q.
   void note(const Source& source, const std::string& message) const;
-  void diagnostic(const diag::Diagnostic& diagnostic, const Source& source) const;
+  void diagnostic(const diag::Located& mistake) const;
+  bool shows_all() const { return options_.diagnostics != Format::Kernel; }
+  // A whole report as one object, for json and sarif.
+  bool is_object() const { return options_.diagnostics == Format::Json || options_.diagnostics == Format::Sarif; }
+  void object(const diag::Report& report, std::FILE* stream) const;
   // All of them, and how many the kernel would have shown.
   void problems(std::span<const engine::Problem> problems, std::span<const Source> definitions,
                 std::span<const Source> filters) const;
@@ -38,6 +44,9 @@ class Reporter {
   GlobalOptions options_;
   diag::Color color_;
 };
+
+// The diagnostic with advice, and its columns in the line as it was written.
+diag::Located locate(diag::Diagnostic diagnostic, const Source& source);
 
 // Filters of the command line, each with where it was written.
 struct Filters {

@@ -40,6 +40,10 @@ struct Line {
 };
 std::vector<Line> split_lines(std::string_view text);
 
+// Columns of `command` (Diagnostic::command: words joined with single blanks, the line itself, or the filter in it) are
+// not those of the line as it was written; this is the byte of `line` that stands at `column`.
+std::uint32_t source_column(std::string_view line, std::string_view command, std::uint32_t column);
+
 // Tokens as plain structs, for highlighting and completion.
 enum class TokenClass : std::uint8_t { Keyword, Name, Register, Variable, Number, String, Type, Operator, Other };
 struct Token {

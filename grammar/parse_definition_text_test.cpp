@@ -1,5 +1,7 @@
 #include "grammar/parse_definition_text.h"
 
+#include "grammar/parse.h"
+
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -55,6 +57,17 @@ TEST(Words, AreJoinedWithSingleBlanks) {
   EXPECT_EQ(words.begin(3), 8u);
   EXPECT_EQ(words.tail(1), "x a=1");
   EXPECT_EQ(words.tail(3), "");
+}
+
+TEST(SourceColumn, IsTheByteOfTheLineAsItWasWritten) {
+  const std::string_view line = "  p:a \t f  x=%zz  if  a  == 1";
+  const std::string command = Words(line).command();
+  EXPECT_EQ(source_column(line, command, 0), 2u);
+  EXPECT_EQ(source_column(line, command, 6), line.find("x=%zz"));
+  EXPECT_EQ(source_column(line, command, 8), line.find("%zz"));
+  EXPECT_EQ(source_column(line, "a == 1", 2), line.find("=="));
+  EXPECT_EQ(source_column(line, line, 5), 5u);
+  EXPECT_EQ(source_column("p f", "p f", 4), 4u) << "behind the end";
 }
 
 }  // namespace

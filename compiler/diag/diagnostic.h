@@ -74,9 +74,12 @@ class Sink {
 
 enum class Color : std::uint8_t { Off, On };
 
-// "ORIGIN:LINE:COL: error: TEXT   [trace_kprobe: BAD_FETCH_ARG]", the command, a caret, then notes.
+// "ORIGIN:LINE:COL: error: TEXT   [trace_kprobe: BAD_FETCH_ARG]", the command, a caret, then notes and fixes.
+// Its column is the command's; of a Located it is the one of the line as it was written.
 std::string render_text(const Diagnostic& diagnostic, std::string_view origin, int line, Color color);
-// One error_log entry as the kernel writes it; `seconds` of the local trace clock.
+// "insert `)`", "write `%di` for `%rdi`"; `text` is what the fix-it's columns count in.
+std::string fix_text(const FixIt& fix, std::string_view text);
+// error_log as the kernel writes it, one entry or, with a prelude, two; `seconds` of the local trace clock.
 std::string render_kernel(const Diagnostic& diagnostic, std::uint64_t seconds, std::uint32_t microseconds);
 
 }  // namespace kevt::diag

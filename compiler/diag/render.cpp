@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "compiler/diag/diagnostic.h"
+#include "compiler/diag/report.h"
 
 namespace kevt::diag {
 namespace {
@@ -25,10 +26,10 @@ std::string padding(std::string_view command, std::uint32_t column) {
   return pad;
 }
 
-std::string origin_prefix(const Diagnostic& diagnostic, std::string_view origin, int line) {
-  std::string prefix(origin);
-  if (line > 0) prefix += fmt::format(":{}", line);
-  if (diagnostic.column) prefix += fmt::format(":{}", *diagnostic.column + 1);
+std::string origin_prefix(const Located& located) {
+  std::string prefix(located.origin);
+  if (located.line > 0) prefix += fmt::format(":{}", located.line);
+  if (located.column) prefix += fmt::format(":{}", *located.column + 1);
   return prefix;
 }
 
@@ -41,12 +42,23 @@ std::string tag(const Diagnostic& diagnostic) {
 }  // namespace
 
 std::string render_text(const Diagnostic& diagnostic, std::string_view origin, int line, Color color) {
+  return render_text(Located{.diagnostic = diagnostic,
+                             .origin = std::string(origin),
+                             .line = line,
+                             .source = diagnostic.command,
+                             .column = diagnostic.column,
+                             .fixits = diagnostic.fixits},
+                     color);
+}
+
+std::string render_text(const Located& located, Color color) {
+  const Diagnostic& diagnostic = located.diagnostic;
   const std::string_view bold = paint(color, "\x1b[1m");
   const std::string_view red = paint(color, "\x1b[1;31m");
   const std::string_view green = paint(color, "\x1b[1;32m");
   const std::string_view plain = paint(color, "\x1b[0m");
-  std::string text = fmt::format("{}{}:{} {}error:{} {}", bold, origin_prefix(diagnostic, origin, line), plain, red,
-                                 plain, kernel_text(diagnostic.kind));
+  std::string text = fmt::format("{}{}:{} {}error:{} {}", bold, origin_prefix(located), plain, red, plain,
+                                 kernel_text(diagnostic.kind));
   if (!diagnostic.detail.empty()) text += fmt::format(": {}", diagnostic.detail);
   text += fmt::format("   {}\n", tag(diagnostic));
   if (!diagnostic.command.empty()) text += fmt::format("  {}\n", diagnostic.command);
@@ -54,17 +66,26 @@ std::string render_text(const Diagnostic& diagnostic, std::string_view origin, i
     text += fmt::format("  {}{}^{}\n", padding(diagnostic.command, *diagnostic.column), green, plain);
   }
   for (const Note& note : diagnostic.notes) text += fmt::format("  note: {}\n", note.text);
-  for (const FixIt& fix : diagnostic.fixits) {
-    text += fmt::format("  fix: columns {}-{} become `{}`\n", fix.begin + 1, fix.end, fix.replacement);
-  }
+  for (const FixIt& fix : diagnostic.fixits) text += fmt::format("  fix: {}\n", fix_text(fix, diagnostic.command));
   return text;
 }
 
+std::string fix_text(const FixIt& fix, std::string_view text) {
+  if (fix.begin >= fix.end) return fmt::format("insert `{}`", fix.replacement);
+  const std::string_view old = fix.begin <= text.size() ? text.substr(fix.begin, fix.end - fix.begin) : "";
+  if (fix.replacement.empty()) return fmt::format("remove `{}`", old);
+  return fmt::format("write `{}` for `{}`", fix.replacement, old);
+}
+
 std::string render_kernel(const Diagnostic& diagnostic, std::uint64_t seconds, std::uint32_t microseconds) {
-  std::string text = fmt::format("[{:>5}.{:06}] {}: error: {}\n  Command: {}\n", seconds, microseconds,
-                                 location_name(diagnostic.location), kernel_text(diagnostic.kind), diagnostic.command);
-  if (diagnostic.column) text += fmt::format("{:{}}^\n", "", kKernelCaretIndent + *diagnostic.column);
-  return text;
+  const auto entry = [&](Kind kind, std::optional<std::uint32_t> column) {
+    std::string text = fmt::format("[{:>5}.{:06}] {}: error: {}\n  Command: {}\n", seconds, microseconds,
+                                   location_name(diagnostic.location), kernel_text(kind), diagnostic.command);
+    if (column) text += fmt::format("{:{}}^\n", "", kKernelCaretIndent + *column);
+    return text;
+  };
+  const std::string first = diagnostic.prelude ? entry(diagnostic.prelude->kind, diagnostic.prelude->column) : "";
+  return first + entry(diagnostic.kind, diagnostic.column);
 }
 
 }  // namespace kevt::diag

@@ -1,0 +1,138 @@
+// Fix-its, applied.
+//
+//   events.txt:3   p f +0(%di:u8   ->   p f +0(%di):u8        events.txt:3: insert `)`
+//
+// Problem: columns change with every replacement, and a file must never be half written. Idea: fix-its are applied from
+// the last place to the first; the new text goes into a file beside the old one, which then takes its name.
+// Not here: which fix-its there are (sema/advice.cpp).
+#include "cli/fix_files.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iostream>
+#include <iterator>
+
+#include "common/unique_fd.h"
+
+namespace kevt::cli {
+namespace {
+
+struct Replacement {
+  std::size_t begin;
+  std::size_t end;
+  const std::string* text;
+  const diag::Located* mistake;
+};
+
+// Where line `number`, 1-based, begins.
+std::size_t line_start(const std::string& text, int number) {
+  std::size_t at = 0;
+  for (int line = 1; line < number && at != std::string::npos; ++line) {
+    at = text.find('\n', at);
+    if (at != std::string::npos) ++at;
+  }
+  return at;
+}
+
+std::vector<Replacement> replacements_in(const std::string& text, const std::string& origin,
+                                         std::span<const diag::Located> mistakes) {
+  std::vector<Replacement> all;
+  for (const diag::Located& mistake : mistakes) {
+    if (mistake.origin != origin) continue;
+    const std::size_t start = line_start(text, mistake.line);
+    for (const diag::FixIt& fix : mistake.fixits) {
+      if (start == std::string::npos || start + fix.end > text.size()) continue;
+      all.push_back({start + fix.begin, start + fix.end, &fix.replacement, &mistake});
+    }
+  }
+  std::ranges::stable_sort(all, {}, &Replacement::begin);
+  return all;
+}
+
+Result<void> write_all(int fd, const std::string& text, const std::string& name) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t wrote = write(fd, text.data() + done, text.size() - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return std::unexpected(Error::from_errno(name));
+    done += static_cast<std::size_t>(wrote);
+  }
+  return {};
+}
+
+// A file beside the one to be replaced, unlinked unless it took that name.
+class Successor {
+ public:
+  explicit Successor(const std::string& name) : name_(name + ".XXXXXX"), fd_(mkostemp(name_.data(), O_CLOEXEC)) {}
+  Successor(const Successor&) = delete;
+  Successor& operator=(const Successor&) = delete;
+  ~Successor() {
+    if (fd_ && !renamed_) unlink(name_.c_str());
+  }
+  explicit operator bool() const { return static_cast<bool>(fd_); }
+  int fd() const { return fd_.get(); }
+  bool take_name(const std::string& name) {
+    renamed_ = rename(name_.c_str(), name.c_str()) == 0;
+    return renamed_;
+  }
+
+ private:
+  std::string name_;
+  UniqueFd fd_;
+  bool renamed_ = false;
+};
+
+}  // namespace
+
+FixedText apply_fixes(std::string text, const std::string& origin, std::span<const diag::Located> mistakes) {
+  std::vector<Replacement> all = replacements_in(text, origin, mistakes);
+  std::vector<Replacement> kept;
+  for (const Replacement& one : all) {
+    if (kept.empty() || one.begin >= kept.back().end) kept.push_back(one);
+  }
+  FixedText fixed;
+  for (const Replacement& one : kept) fixed.applied.push_back(one.mistake);
+  for (auto one = kept.rbegin(); one != kept.rend(); ++one) text.replace(one->begin, one->end - one->begin, *one->text);
+  fixed.text = std::move(text);
+  return fixed;
+}
+
+Result<void> replace_file(const std::string& name, const std::string& text) {
+  char resolved[PATH_MAX];
+  if (!realpath(name.c_str(), resolved)) return std::unexpected(Error::from_errno(name));
+  struct stat status;
+  if (stat(resolved, &status) != 0) return std::unexpected(Error::from_errno(name));
+  if (!S_ISREG(status.st_mode)) return std::unexpected(Error(name + ": not a regular file"));
+  Successor successor(resolved);
+  if (!successor) return std::unexpected(Error::from_errno(name));
+  if (auto written = write_all(successor.fd(), text, name); !written) return written;
+  // Who may not give files away keeps the mode at least.
+  [[maybe_unused]] const int owner = fchown(successor.fd(), status.st_uid, status.st_gid);
+  if (fchmod(successor.fd(), status.st_mode & 07777) != 0 || fsync(successor.fd()) != 0 ||
+      !successor.take_name(resolved)) {
+    return std::unexpected(Error::from_errno(name));
+  }
+  return {};
+}
+
+Result<std::string> read_whole(const std::string& name) {
+  if (name == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  UniqueFd file(open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return std::unexpected(Error::from_errno(name));
+  std::string text;
+  char piece[16384];
+  for (;;) {
+    const ssize_t got = read(file.get(), piece, sizeof(piece));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::unexpected(Error::from_errno(name));
+    if (got == 0) return text;
+    text.append(piece, static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace kevt::cli
