@@ -73,8 +73,10 @@ struct ExpressionReading {
   std::optional<model::HistField> field;
   std::size_t cut = std::string_view::npos;  // where 6.1's reading ended the text
 };
-// Operands and operators. For HistRole::Variable a lone `$VAR` becomes an alias.
+// Operands and operators.
 ExpressionReading read_hist_expression(HistCheck& check, std::string_view text, HistRole role);
+// The same of a variable; a lone `$VAR` becomes an alias. What was read is cut off `definition`.
+std::optional<model::HistField> read_hist_definition(HistCheck& check, VariableText& definition);
 // One operand: number, field or `[SYSTEM.EVENT.]$VAR`.
 ExpressionReading read_hist_operand(HistCheck& check, std::string_view text, HistRole role);
 

@@ -78,17 +78,15 @@ bool read_variable(HistCheck& check, VariableText& definition) {
     check.log.refuse(Kind::HistDuplicateVar, definition.name);
     return false;
   }
-  const std::string text = definition.text;
-  ExpressionReading reading = read_hist_expression(check, text, HistRole::Variable);
-  definition.text.resize(std::min(definition.text.size(), reading.cut));
-  if (!reading.field) return false;
-  if (is_bad_variable(*reading.field)) {
+  auto field = read_hist_definition(check, definition);
+  if (!field) return false;
+  if (is_bad_variable(*field)) {
     check.log.refuse(Kind::HistBadFieldModifier, definition.text);
     return false;
   }
-  keep_as_text(*reading.field);
+  keep_as_text(*field);
   const auto index = static_cast<std::uint32_t>(check.hist.variables.size());
-  check.hist.variables.push_back({.index = index, .name = definition.name, .value = *std::move(reading.field)});
+  check.hist.variables.push_back({.index = index, .name = definition.name, .value = *std::move(field)});
   return true;
 }
 

@@ -109,6 +109,9 @@ std::string negated_text(const HistField& operand) {
 class Reader {
  public:
   Reader(HistCheck& check, std::string_view whole) : check_(check), whole_(whole) {}
+  // `whole` is a copy of the definition's text, which is cut as it is read: `y=v+$y` is v+v.
+  Reader(HistCheck& check, std::string_view whole, VariableText& definition)
+      : check_(check), whole_(whole), definition_(&definition) {}
 
   std::optional<HistField> read(std::string_view text, HistRole role);
   std::optional<HistField> read_operand(std::string_view text, HistRole role);
@@ -128,12 +131,14 @@ class Reader {
 
   HistCheck& check_;
   std::string_view whole_;
+  VariableText* definition_ = nullptr;
   unsigned operators_ = 0;
   std::size_t cut_ = kNone;
 };
 
 void Reader::cut_before(std::string_view rest) {
   cut_ = std::min(cut_, static_cast<std::size_t>(rest.data() - whole_.data()));
+  if (definition_ != nullptr) definition_->text.resize(cut_);
 }
 
 const HistField& Reader::seen_through(const HistField& field) const {
@@ -272,6 +277,11 @@ ExpressionReading read_hist_expression(HistCheck& check, std::string_view text, 
   Reader reader(check, text);
   auto field = reader.read(text, role);
   return {.field = std::move(field), .cut = reader.cut()};
+}
+
+std::optional<HistField> read_hist_definition(HistCheck& check, VariableText& definition) {
+  const std::string text = definition.text;
+  return Reader(check, text, definition).read(text, HistRole::Variable);
 }
 
 ExpressionReading read_hist_operand(HistCheck& check, std::string_view text, HistRole role) {
