@@ -27,6 +27,7 @@ class TriggerWorld {
   std::string read(std::string_view event) const;
 
   DefinitionWorld& events() { return events_; }
+  const target::EventCatalog& catalog() const { return events_.catalog(); }
   const sema::TriggerTable& table() const { return table_; }
 
  private:
