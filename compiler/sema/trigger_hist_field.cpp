@@ -41,6 +41,10 @@ constexpr std::array<ModifierName, 6> kPlainModifiers = {{{"hex", HistModifier::
                                                           {"log2", HistModifier::Log2},
                                                           {"usecs", HistModifier::Usecs}}};
 
+constexpr std::string_view kModifierHelp =
+    "modifiers: .hex .sym .sym-offset .syscall .usecs; .execname of common_pid; .log2 and .buckets=N of keys; .percent "
+    "and .graph of values";
+
 struct Modifier {
   HistModifier kind = HistModifier::None;
   std::uint64_t buckets = 0;
@@ -152,7 +156,11 @@ std::optional<HistField> read_hist_field(HistCheck& check, std::string_view text
   field.name = text.substr(0, dot);
   if (dot != std::string_view::npos) {
     const Modifier modifier = read_modifier(text.substr(dot + 1), field.name, role);
-    if (!modifier.good) return check.log.refuse(Kind::HistBadFieldModifier, modifier.wrong);
+    if (!modifier.good) {
+      check.log.refuse(Kind::HistBadFieldModifier, modifier.wrong);
+      check.log.advise(std::string(kModifierHelp));
+      return std::nullopt;
+    }
     field.modifier = modifier.kind;
     field.buckets = modifier.buckets;
     field.in_usecs = modifier.kind == HistModifier::Usecs;

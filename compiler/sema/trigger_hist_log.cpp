@@ -14,6 +14,18 @@
 
 namespace kevt::sema {
 
+namespace {
+
+// Modifiers are read as `.symXoffset`; people wrote `.sym-offset`.
+std::string as_written(std::string text) {
+  constexpr std::string_view kRead = "symXoffset";
+  const std::size_t at = text.find(kRead);
+  if (at != std::string::npos) text.replace(at, kRead.size(), "sym-offset");
+  return text;
+}
+
+}  // namespace
+
 std::uint32_t HistLog::column_of(std::string_view token) const {
   const std::size_t found = command_.find(token);
   return found == std::string::npos ? 0 : static_cast<std::uint32_t>(found);
@@ -26,7 +38,7 @@ diag::Diagnostic HistLog::diagnostic(diag::Kind kind, std::string_view token) co
           .column = column_of(token),
           .errno_value = 0,
           .prelude = {},
-          .detail = token.empty() ? std::string() : "`" + std::string(token) + "`",
+          .detail = token.empty() ? std::string() : "`" + as_written(std::string(token)) + "`",
           .notes = {},
           .fixits = {}};
 }
