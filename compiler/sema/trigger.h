@@ -22,7 +22,7 @@ struct TriggerWorld {
 // What an accepted write does, in order; nothing where it removes what is not there.
 struct TriggerChange {
   std::vector<TriggerStep> steps;
-  // 6.1 writes error_log entries for some histograms that it takes; the oldest first.
+  // 6.1 writes error_log entries for some histograms that it takes; the newest first.
   std::vector<diag::Diagnostic> remarks;
 };
 

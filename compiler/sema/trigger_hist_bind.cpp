@@ -48,9 +48,10 @@ bool create_save(HistCheck& check, HistAction& action) {
     return false;
   }
   for (const std::string& param : action.params) {
-    auto variable = make_field_variable(check, param);
+    std::string_view field = param;
+    auto variable = make_field_variable(check, field);
     if (!variable) {
-      check.log.add(Kind::HistFieldVarCreateFail, param);
+      check.log.add(Kind::HistFieldVarCreateFail, field);
       return false;
     }
     action.saved.push_back(*std::move(variable));
@@ -102,19 +103,19 @@ bool bind_tracked(HistCheck& check, HistAction& action) {
 
 }  // namespace
 
-std::optional<model::HistVariable> make_field_variable(HistCheck& check, std::string_view field) {
+std::optional<model::HistVariable> make_field_variable(HistCheck& check, std::string_view& field) {
   if (check.hist.field_variables.size() == kMaxActionFields) {
     return check.log.refuse(Kind::HistTooManyFieldVars, field);
   }
   auto [value, cut] = read_hist_operand(check, field, HistRole::Variable);
-  const std::string_view name = field.substr(0, cut);
+  field = field.substr(0, cut);
   if (!value) {
-    check.log.add(Kind::HistFieldVarParseFail, name);
+    check.log.add(Kind::HistFieldVarParseFail, field);
     return std::nullopt;
   }
-  const auto index = event_has_variable(check, name) ? std::nullopt : make_variable(check);
-  if (!index) return check.log.refuse(Kind::HistVarCreateFindFail, name);
-  return model::HistVariable{.index = *index, .name = std::string(name), .value = *std::move(value)};
+  const auto index = event_has_variable(check, field) ? std::nullopt : make_variable(check);
+  if (!index) return check.log.refuse(Kind::HistVarCreateFindFail, field);
+  return model::HistVariable{.index = *index, .name = std::string(field), .value = *std::move(value)};
 }
 
 bool create_hist_actions(HistCheck& check) {

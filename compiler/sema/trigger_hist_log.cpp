@@ -77,8 +77,8 @@ void HistLog::report(diag::Sink& sink) const {
 
 std::vector<diag::Diagnostic> HistLog::remarks() const {
   std::vector<diag::Diagnostic> logged;
-  for (const diag::Diagnostic& entry : entries_) {
-    if (entry.logged) logged.push_back(entry);
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    if (entry->logged) logged.push_back(*entry);
   }
   return logged;
 }

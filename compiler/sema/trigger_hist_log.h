@@ -30,7 +30,7 @@ class HistLog {
 
   // For a write that was refused: the newest first.
   void report(diag::Sink& sink) const;
-  // For one that was taken: what is logged all the same, the oldest first.
+  // For one that was taken: what is logged all the same, the newest first.
   std::vector<diag::Diagnostic> remarks() const;
 
  private:

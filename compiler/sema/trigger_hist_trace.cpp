@@ -79,7 +79,8 @@ std::optional<FoundVariable> find_param_variable(HistCheck& check, const HistAct
 
 std::optional<FoundVariable> make_param_variable(HistCheck& check, const HistAction& action, const Param& param) {
   if (means_own_event(check, param)) {
-    if (auto made = make_field_variable(check, param.name)) {
+    std::string_view field = param.name;
+    if (auto made = make_field_variable(check, field)) {
       made->value.is_signed = false;  // 6.1 forgets the sign of these
       check.hist.field_variables.push_back(*std::move(made));
       return FoundVariable{.histogram = check.hist.id, .variable = &check.hist.field_variables.back()};

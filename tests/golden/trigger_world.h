@@ -13,7 +13,7 @@ namespace kevt::golden {
 
 struct TriggerResult {
   int errno_value = 0;
-  // Refused: the newest first. Taken: what was logged all the same, the oldest first.
+  // The newest first. Where the write was taken: what was logged all the same.
   std::vector<diag::Diagnostic> mistakes;
 };
 
