@@ -9,7 +9,8 @@
 //   stacktrace i == 1              mistake at column 11: a count or `if FILTER` was expected
 //
 // Filters are cut out, not parsed; histograms are cut into parts, not understood; what depends on events and on
-// triggers that are set is sema's (compiler/sema/trigger.h). Mirrors
+// triggers that are set is sema's (compiler/sema/trigger.h). So of a line with a missing target and a count out of
+// range the count is reported, where 6.1 looks for the target first. Mirrors
 // trigger_process_regex(), event_trigger_separate_filter() and event_trigger_parse_num() of
 // kernel/trace/trace_events_trigger.c, and event_hist_trigger_parse() of trace_events_hist.c, 6.1.
 #include <antlr4-runtime.h>

@@ -25,7 +25,6 @@ using diag::Kind;
 using model::HistState;
 using model::Trigger;
 using model::TriggerKind;
-using Update = HistParts::Update;
 
 constexpr std::array<std::string_view, 10> kClocks = {"local", "global",   "counter", "uptime", "perf",
                                                       "mono",  "mono_raw", "boot",    "tai",    "x86-tsc"};
@@ -86,18 +85,18 @@ bool remove_match(HistCheck& check, const Trigger& made) {
 }
 
 // `pause`, `cont` and `clear` act on an equal histogram that is set.
-bool update_existing(HistCheck& check, const Trigger& made, Update update) {
-  if (update == Update::None) return false;
+bool update_existing(HistCheck& check, const Trigger& made, HistUpdate update) {
+  if (update == HistUpdate::None) return false;
   if (!check.hist.name.empty()) {
     const Trigger* named = named_trigger(check);
     if (named == nullptr || !matches(made, *named, named, FilterRule::Ignore)) return false;
   }
   const Trigger* found = find_match(check, made);
   if (found == nullptr) return false;
-  if (update == Update::Clear) {
+  if (update == HistUpdate::Clear) {
     take_step(check, ClearHist{check.event, found->id});
   } else {
-    const HistState state = update == Update::Pause ? HistState::Paused : HistState::Active;
+    const HistState state = update == HistUpdate::Pause ? HistState::Paused : HistState::Active;
     take_step(check, SetHistState{check.event, found->id, state});
   }
   return true;
@@ -153,9 +152,9 @@ HistParts hist_parts(const model::TriggerSpec& spec) {
     if (part.name == "size") parts.bits = table_bits(text);
     if (part.name == "var") parts.assignments.push_back(text);
     if (part.name.starts_with("on")) parts.actions.push_back(text);
-    if (part.name == "pause") parts.update = Update::Pause;
-    if (part.name == "cont") parts.update = std::max(parts.update, Update::Continue);
-    if (part.name == "clear") parts.update = std::max(parts.update, Update::Clear);
+    if (part.name == "pause") parts.update = HistUpdate::Pause;
+    if (part.name == "cont") parts.update = std::max(parts.update, HistUpdate::Continue);
+    if (part.name == "clear") parts.update = std::max(parts.update, HistUpdate::Clear);
     if (part.name == "cont" || part.name == "clear") parts.wants_existing = true;
   }
   return parts;
@@ -179,7 +178,7 @@ bool write_histogram(HistCheck& check, const model::TriggerSpec& spec) {
   if (!read_histogram(check, parts)) return false;
 
   Trigger made{.id = check.hist.id, .kind = TriggerKind::Hist};
-  made.state = parts.update == Update::Pause ? HistState::Paused : HistState::Active;
+  made.state = parts.update == HistUpdate::Pause ? HistState::Paused : HistState::Active;
   if (!bind_filter(check, spec, made)) return false;
   made.histogram = check.hist;
   if (check.purpose == HistPurpose::Remove) return remove_match(check, made);

@@ -24,6 +24,9 @@ inline constexpr std::size_t kMaxSortKeys = 2;
 inline constexpr std::size_t kMaxActionFields = 64;  // params of an action, field variables of a histogram
 inline constexpr std::uint32_t kTextBytes = 256;     // room of a string whose length is not fixed
 
+// What is done to an equal histogram that is set, the strongest one last.
+enum class HistUpdate : std::uint8_t { None, Clear, Continue, Pause };
+
 // The parts of the text; the last one of a kind counts.
 struct HistParts {
   std::string keys;
@@ -32,10 +35,10 @@ struct HistParts {
   std::optional<std::string> name;
   std::optional<std::string> clock;
   std::uint32_t bits = model::kDefaultHistBits;
-  enum class Update : std::uint8_t { None, Clear, Continue, Pause } update = Update::None;  // the strongest one
-  bool wants_existing = false;                                                              // `cont` or `clear`
-  std::vector<std::string> assignments;                                                     // "x=v,y=$x"
-  std::vector<std::string> actions;                                                         // "onmax($x).save(v)"
+  HistUpdate update = HistUpdate::None;
+  bool wants_existing = false;           // `cont` or `clear`
+  std::vector<std::string> assignments;  // "x=v,y=$x"
+  std::vector<std::string> actions;      // "onmax($x).save(v)"
 };
 HistParts hist_parts(const model::TriggerSpec& spec);
 
