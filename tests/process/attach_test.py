@@ -242,6 +242,27 @@ class AttachAndDetach(Attached):
         self.assertEqual(target.process.wait(TIMEOUT_S), 0)
 
 
+class Storms(Attached):
+    def test_coming_and_going_in_a_storm(self):
+        """Exceptions, timers, jumps, forks, short threads and changing masks while tracers come and go."""
+        target = Target(self, [os.path.join(PROGRAMS, "storms")])
+        definitions = ("p:touch storms:touch n=%di:s64 s=+0(%si):string", "r:back storms:touch v=$retval:s64",
+                       "p:short storms:touch_short n=%di:s64 s=+0(%si):string", "r:deep storms:deep v=$retval:s64",
+                       "p:malloc libc:malloc size=%di:u64")
+        text = text_of(target.pid, "/")
+        for _ in range(8):
+            tracer = self.start([target.pid], *definitions, words=("--buffer", "256"))
+            self.wait_for_records(2000)
+            traced = self.stop(tracer, definitions)
+            self.assertEqual(traced.err, b"")  # nothing of ours was left behind
+            self.assertEqual(text_of(target.pid, "/"), text)
+            self.assertNotIn(b"kevtrace", read(f"/proc/{target.pid}/maps"))
+        target.tell(b"end")
+        said = target.process.stdout.readline()
+        self.assertTrue(said.endswith(b" errors 0\n"), said)
+        self.assertEqual(target.process.wait(TIMEOUT_S), 0)
+
+
 class AttachEnds(Attached):
     def test_kevtrace_is_killed(self):
         target = self.stays()

@@ -295,22 +295,28 @@ Result<void> InprocRuntime::install_guards() {
   return {};
 }
 
-// While a return probe is on, whoever walks the stack is made to find the program's own return addresses.
+// From the first return probe to the end of tracing whoever walks the stack is made to find the program's own return
+// addresses: a call may last longer than the probe it began under.
 Result<void> InprocRuntime::guard_unwinders(std::vector<ProbeHandle>& changed) {
   const bool wanted = std::ranges::any_of(
       installed_, [](const Installed& one) { return one.armed && one.point == model::ProbePoint::Return; });
-  if (wanted && !guards_)
-    if (auto made = install_guards(); !made) return made;
-  if (!guards_) return {};
-  for (ProbeHandle guard : *guards_) {
-    if (installed_[guard].armed == wanted) continue;
-    installed_[guard].armed = wanted;
-    changed.push_back(guard);
-  }
+  if (!wanted || guards_) return {};
+  if (auto made = install_guards(); !made) return made;
+  for (ProbeHandle guard : *guards_) installed_[guard].armed = true;
+  changed.insert(changed.end(), guards_->begin(), guards_->end());
   return {};
 }
 
 Result<void> InprocRuntime::rearm(std::span<const ProbeHandle> probes) {
+  const bool had_guards = guards_.has_value();
+  auto done = change_sites(probes);
+  if (done || had_guards || !guards_) return done;
+  for (ProbeHandle guard : *guards_) installed_[guard].armed = false;
+  guards_.reset();
+  return done;
+}
+
+Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
   auto held = hold();
   if (!held) return std::unexpected(std::move(held.error()));
   std::vector<ProbeHandle> changed(probes.begin(), probes.end());
@@ -413,7 +419,7 @@ Result<Leftover> InprocRuntime::detach() {
   if (left_) return *left_;
   std::vector<ProbeHandle> all;
   for (std::size_t i = 0; i < installed_.size(); ++i)
-    if (installed_[i].armed) all.push_back(static_cast<ProbeHandle>(i));
+    if (installed_[i].armed && !installed_[i].is_guard) all.push_back(static_cast<ProbeHandle>(i));
   auto held = hold();
   if (replaced_) return *(left_ = Leftover::Unseen);  // nothing of ours is left to take away
   if (!held) return std::unexpected(std::move(held.error()));
@@ -440,6 +446,8 @@ Result<Leftover> InprocRuntime::take_away() {
       tracee_, *notes, [this](RemoteAddr at) { return is_ours(at); },
       [this](const ThreadNote& thread, RemoteAddr event) { count_missed(thread, event); });
   if (!returns) return std::unexpected(std::move(returns.error()));
+  if (guards_)
+    if (auto disarmed = disarm(*guards_); !disarmed) return std::unexpected(std::move(disarmed.error()));
   if (auto given = signals_.give_back(check_offset); !given) return std::unexpected(std::move(given.error()));
   if (*returns == Returns::Restored)
     if (auto gone = placement_.take_away(); !gone) return std::unexpected(std::move(gone.error()));

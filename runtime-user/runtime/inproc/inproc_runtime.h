@@ -112,6 +112,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<Leftover> take_away();
   Result<bool> wait_until_quiet();
   Result<void> rearm(std::span<const runtime::ProbeHandle> probes);
+  Result<void> change_sites(std::span<const runtime::ProbeHandle> probes);
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
   void read_names();
   std::string_view comm_of(std::uint32_t tid) const;
