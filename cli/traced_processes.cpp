@@ -139,17 +139,20 @@ void TracedProcesses::report_leftover(const TracedProcess& process, inproc::Left
   }
 }
 
+// Children last: one that is forked until its parent is free would be overlooked.
 bool TracedProcesses::detach() {
   bool all_good = true;
+  const auto note = [&](TracedProcess& process, const Result<inproc::Leftover>& left, const std::string& whose) {
+    if (left) return report_leftover(process, *left);
+    all_good = false;
+    report_.error(Error(left.error()).while_doing("removing the probes of " + whose + where(process)));
+  };
   for (const auto& process : all_) {
-    if (process->runtime().poll_exit()) continue;
-    auto detached = process->runtime().detach();
-    if (detached) {
-      report_leftover(*process, *detached);
-    } else if (!process->runtime().poll_exit()) {
-      all_good = false;
-      report_.error(std::move(detached.error()).while_doing("removing the probes of " + where(*process)));
+    if (!process->runtime().poll_exit()) {
+      const auto detached = process->runtime().detach();
+      if (detached || !process->runtime().poll_exit()) note(*process, detached, "");
     }
+    note(*process, process->runtime().leave_children(), "forked children of ");
   }
   return all_good;
 }

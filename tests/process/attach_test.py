@@ -126,7 +126,7 @@ class Attached(ProcessTest):
         return traced
 
     def wait_for_records(self, count):
-        wait_until(lambda: read(self.path("trace")).count(b"\n") >= count, "there are records")
+        wait_until(lambda: os.path.getsize(self.path("trace")) >= count * 60, "there are records")
 
 
 class AttachAndDetach(Attached):
@@ -240,6 +240,54 @@ class AttachAndDetach(Attached):
         target.tell(b"end")
         target.expect(b"done")
         self.assertEqual(target.process.wait(TIMEOUT_S), 0)
+
+
+class ForkedChildren(Attached):
+    CODE = ("import os, sys\nprint('ready', flush=True)\n"
+            "for line in sys.stdin:\n"
+            "    if line != 'fork\\n': break\n"
+            "    child = os.fork()\n"
+            "    if child == 0:\n"
+            "        while True: os.close(os.open('/dev/zero', 0))\n"
+            "    print('fork', child, flush=True)\n")
+
+    def test_children_are_left_as_well(self):
+        target = Target(self, [PYTHON, "-S", "-c", self.CODE])
+        text = text_of(target.pid, "/")
+        definitions = ("p:open libc:open64 path=+0(%di):string", "r:opened libc:open64 fd=$retval:s32",
+                       "p:vec python3.11:PyEval_SaveThread")
+        tracer = self.start([target.pid], *definitions, words=("--buffer", "512"))
+        children = [int(target.ask(b"fork")[0]) for _ in range(2)]
+        for child in children:
+            self.addCleanup(os.kill, child, signal.SIGKILL)
+        for child in children:
+            wait_until(lambda: b"-%d " % child in read(self.path("trace")), "the child hits")
+        traced = self.stop(tracer, definitions)
+        self.assertEqual({r.tid for r in traced.records("open")}, set(children))
+        self.assertEqual({r["path"] for r in traced.records("open")}, {b"/dev/zero"})
+        for pid in [target.pid, *children]:
+            self.assertNotIn(b"kevtrace", read(f"/proc/{pid}/maps"))
+            self.assertEqual(text_of(pid, "/"), text)
+        for child in children:
+            self.assertIn(read(f"/proc/{child}/stat").rsplit(b") ", 1)[1][:1], b"RSD")
+        tracer = self.start([children[0]], *definitions)
+        self.wait_for_records(100)
+        self.assertEqual({r.tid for r in self.stop(tracer, definitions).all}, {children[0]})
+        target.tell(b"end")
+        self.assertEqual(target.process.wait(TIMEOUT_S), 0)
+
+    def test_children_are_left_when_kevtrace_is_killed(self):
+        target = Target(self, [PYTHON, "-S", "-c", self.CODE])
+        text = text_of(target.pid, "/")
+        tracer = self.start([target.pid], "p:open libc:open64", "r:opened libc:open64 fd=$retval:s32")
+        child = int(target.ask(b"fork")[0])
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        self.wait_for_records(100)
+        tracer.kill()
+        tracer.wait()
+        for pid in (target.pid, child):
+            wait_until(lambda: b"kevtrace" not in read(f"/proc/{pid}/maps"), "it is unprobed")
+            self.assertEqual(text_of(pid, "/"), text)
 
 
 class Storms(Attached):

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -52,6 +53,11 @@ CodeArena::Window* CodeArena::window_near(RemoteAddr address) {
     if (low > -kReach && high < kReach && window.used + 65536 < kWindowBytes) return &window;
   }
   return nullptr;
+}
+
+bool CodeArena::has(RemoteAddr at) const {
+  return std::ranges::any_of(
+      windows_, [&](const Window& window) { return window.base <= at && at < window.base + kWindowBytes; });
 }
 
 Result<RemoteAddr> CodeArena::allocate(Window& window, std::uint64_t size) {

@@ -37,6 +37,8 @@ class CodeArena {
   // A window all of whose bytes a rel32 at `address` reaches, or nullptr.
   Window* window_near(RemoteAddr address);
   const std::deque<Window>& windows() const { return windows_; }
+  // Whether an address lies in the detours, extractors or the agent.
+  bool has(RemoteAddr at) const;
 
   // Room for `size` bytes, 16-aligned.
   Result<RemoteAddr> allocate(Window& window, std::uint64_t size);

@@ -15,6 +15,7 @@
 #include <set>
 
 #include "runtime-user/runtime/inproc/agent_image.h"
+#include "runtime-user/runtime/inproc/forked_children.h"
 #include "runtime-user/runtime/inproc/signal_hooks.h"
 #include "runtime-user/runtime/inproc/startup.h"
 #include "runtime-user/runtime/inproc/unwinders.h"
@@ -138,15 +139,8 @@ Result<void> InprocRuntime::hook_signals() {
     if (!planned) return std::unexpected(std::move(planned.error()));
     std::ranges::move(*planned, std::back_inserter(patches));
   }
-  hooked_ = true;
   if (auto patched = apply_patches(tracee_, signals_, patches); !patched) return patched;
   return signals_.take();
-}
-
-Result<void> InprocRuntime::unhook() {
-  if (!hooked_) return {};
-  hooked_ = false;
-  return apply_patches(tracee_, signals_, hook_undo_);
 }
 
 Result<RemoteAddr> InprocRuntime::resolve_indirect(RemoteAddr resolver) {
@@ -164,11 +158,7 @@ Result<RemoteAddr> InprocRuntime::step() {
   return RemoteAddr{registers->rip};
 }
 
-bool InprocRuntime::is_ours(RemoteAddr at) const {
-  return std::ranges::any_of(arena_.windows(), [&](const CodeArena::Window& window) {
-    return window.base <= at && at < window.base + CodeArena::kWindowBytes;
-  });
-}
+bool InprocRuntime::is_ours(RemoteAddr at) const { return arena_.has(at); }
 
 runtime::Capabilities InprocRuntime::capabilities() const { return {"inproc", true, {"mono"}}; }
 
@@ -360,61 +350,24 @@ Result<void> InprocRuntime::remove(std::span<const ProbeHandle> probes) {
   return disarm(probes);  // its code and its counters stay until the session ends
 }
 
-// Inside a hit, or about to be: it stands in our code, or its int3 or fault has not reached the agent's handler yet.
-bool InprocRuntime::is_in_hit(pid_t tid) const {
-  auto registers = tracee_.registers(tid);
-  if (registers && is_ours(RemoteAddr{registers->rip})) return true;
-  std::ifstream file(fmt::format("/proc/{}/task/{}/status", tracee_.pid(), tid));
-  constexpr std::uint64_t kOwned = 1ull << (SIGTRAP - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1);
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("SigPnd:")) return std::strtoull(line.c_str() + 7, nullptr, 16) & kOwned;
-  return false;
+// A call whose return address was given back counts as missed.
+Departure::Missed InprocRuntime::count_missed_in(const Tracee& tracee) const {
+  return [this, &tracee](const ThreadNote& thread, RemoteAddr event) {
+    const auto it = std::ranges::find(installed_, event, [](const Installed& one) { return one.block.target; });
+    if (it == installed_.end()) return;
+    const RemoteAddr at{thread.counts + it->block.row_offset + offsetof(kevt_counts, missed)};
+    std::uint64_t missed = 0;
+    const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(&missed), sizeof missed);
+    if (!tracee.read(at, bytes)) return;
+    ++missed;
+    (void)tracee.write(at, bytes);
+  };
 }
 
-// Also a thread counts that a signal handler took out of a hit, or that runs a handler the agent called.
-Result<bool> InprocRuntime::is_anyone_inside() {
-  if (std::ranges::any_of(tracee_.threads(), [this](pid_t tid) { return is_in_hit(tid); })) return true;
-  if (!signals_.is_taken()) return false;
-  if (auto looked = signals_.look(); !looked) return std::unexpected(std::move(looked.error()));
-  for (pid_t tid : tracee_.threads()) {
-    auto frames = signals_.frames_of(tid);
-    if (!frames) return std::unexpected(std::move(frames.error()));
-    if (std::ranges::any_of(*frames, [this](const SignalFrame& frame) {
-          return is_ours(frame.ip) || is_ours(RemoteAddr{frame.restorer});
-        }))
-      return true;
-  }
-  return false;
+bool InprocRuntime::is_guard_site(RemoteAddr site) const {
+  return guards_ && std::ranges::any_of(*guards_, [&](ProbeHandle guard) { return installed_[guard].place == site; });
 }
 
-// Lets the disarmed target run for moments until no thread is in a hit; false: one stays there.
-Result<bool> InprocRuntime::wait_until_quiet() {
-  constexpr int kTries = 1000;
-  for (int n = 0; n < kTries; ++n) {
-    auto inside = is_anyone_inside();
-    if (!inside) return inside;
-    if (!*inside) return true;
-    tracee_.release();
-    const timespec moment = {0, 1'000'000};
-    nanosleep(&moment, nullptr);
-    if (auto again = tracee_.stop(); !again) return std::unexpected(std::move(again.error()));
-  }
-  return false;
-}
-
-// A call whose return address was given back.
-void InprocRuntime::count_missed(const ThreadNote& thread, RemoteAddr event) {
-  const auto it = std::ranges::find(installed_, event, [](const Installed& one) { return one.block.target; });
-  if (it == installed_.end()) return;
-  const RemoteAddr at{thread.counts + it->block.row_offset + offsetof(kevt_counts, missed)};
-  std::uint64_t missed = 0;
-  const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(&missed), sizeof missed);
-  if (!tracee_.read(at, bytes)) return;
-  ++missed;
-  (void)tracee_.write(at, bytes);
-}
-
-// No patch is left before anybody is waited for, no return address before anything is unmapped.
 Result<Leftover> InprocRuntime::detach() {
   if (left_) return *left_;
   std::vector<ProbeHandle> all;
@@ -423,36 +376,54 @@ Result<Leftover> InprocRuntime::detach() {
   auto held = hold();
   if (replaced_) return *(left_ = Leftover::Unseen);  // nothing of ours is left to take away
   if (!held) return std::unexpected(std::move(held.error()));
+  if (!placement_.agent().base.value) {  // it never got that far
+    if (auto gone = placement_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
+    return *(left_ = Leftover::Nothing);
+  }
   if (auto disarmed = disarm(all); !disarmed) return std::unexpected(std::move(disarmed.error()));
-  auto quiet = wait_until_quiet();
-  if (!quiet) return std::unexpected(std::move(quiet.error()));
-  // Not quiet: the agent keeps the signals, a thread may still need its handlers.
-  const Result<Leftover> left = *quiet ? take_away() : Leftover::Agent;
+  std::vector<TextPatch> last = hook_undo_;
+  for (const auto& [site, point] : points_.all())
+    if (point.patched) last.push_back(ProbePoints::disarm_patch(point));
+  auto left = Departure(tracee_, placement_, signals_, arena_)
+                  .leave(last, memory_.shared().check_offset, count_missed_in(tracee_));
   if (left) left_ = *left;
-  tracee_.release();
   return left;
 }
 
-Result<Leftover> InprocRuntime::take_away() {
-  if (!placement_.agent().base.value) {  // it never got that far
-    if (auto gone = placement_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
-    return Leftover::Nothing;
+// What is patched in the child is seen in its text: it was forked at some moment between two changes.
+Result<Leftover> InprocRuntime::leave_child(pid_t pid) {
+  auto child = Tracee::attach(pid);
+  if (!child) return Leftover::Unseen;  // it ended meanwhile, or somebody else traces it
+  std::uint64_t self = 0;
+  const RemoteAddr at = memory_.target() + offsetof(kevt_shared, self);
+  if (!child->read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}) || self != memory_.target().value)
+    return Leftover::Unseen;
+  Placement placement(*child, memory_, arena_);
+  placement.adopt(placement_);
+  SignalHandover signals(*child, placement);
+  signals.adopt();
+  std::vector<TextPatch> first, last = hook_undo_;
+  for (const auto& [site, point] : points_.all()) {
+    std::vector<std::uint8_t> now(point.live.size());
+    if (child->read(site, now) && now != point.live)
+      (is_guard_site(site) ? last : first).push_back(ProbePoints::disarm_patch(point));
   }
-  const std::uint32_t check_offset = memory_.shared().check_offset;
-  if (auto undone = unhook(); !undone) return std::unexpected(std::move(undone.error()));
-  auto notes = read_thread_notes(tracee_, placement_.agent());
-  if (!notes) return std::unexpected(std::move(notes.error()));
-  auto returns = restore_return_slots(
-      tracee_, *notes, [this](RemoteAddr at) { return is_ours(at); },
-      [this](const ThreadNote& thread, RemoteAddr event) { count_missed(thread, event); });
-  if (!returns) return std::unexpected(std::move(returns.error()));
-  if (guards_)
-    if (auto disarmed = disarm(*guards_); !disarmed) return std::unexpected(std::move(disarmed.error()));
-  if (auto given = signals_.give_back(check_offset); !given) return std::unexpected(std::move(given.error()));
-  if (*returns == Returns::Restored)
-    if (auto gone = placement_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
-  signals_.send_pending();
-  return *returns == Returns::Restored ? Leftover::Nothing : Leftover::Code;
+  if (auto disarmed = apply_patches(*child, signals, first); !disarmed)
+    return std::unexpected(std::move(disarmed.error()));
+  return Departure(*child, placement, signals, arena_)
+      .leave(last, memory_.shared().check_offset, count_missed_in(*child));
+}
+
+Result<Leftover> InprocRuntime::leave_children() {
+  Leftover worst = Leftover::Nothing;
+  for (const Installed& one : installed_) __atomic_store_n(&one.block.local->gates, 0u, __ATOMIC_RELEASE);
+  for (pid_t pid : processes_sharing(memory_.fd())) {
+    if (pid == tracee_.pid()) continue;
+    auto left = leave_child(pid);
+    if (!left) return left;
+    if (*left == Leftover::Code || *left == Leftover::Agent) worst = *left;
+  }
+  return worst;
 }
 
 // /proc/PID/mem stays with the memory it was opened on: after exec nothing can be read through it.

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "runtime-user/runtime/inproc/code_arena.h"
+#include "runtime-user/runtime/inproc/departure.h"
 #include "runtime-user/runtime/inproc/placement.h"
 #include "runtime-user/runtime/inproc/probe_points.h"
-#include "runtime-user/runtime/inproc/return_slots.h"
 #include "runtime-user/runtime/inproc/session_memory.h"
 #include "runtime-user/runtime/inproc/signal_handover.h"
 #include "runtime-user/runtime/inproc/tracee.h"
@@ -20,14 +20,6 @@
 #include "runtime-user/runtime/probe_runtime.h"
 
 namespace kevt::inproc {
-
-// What is left in a process that is not traced any more.
-enum class Leftover : std::uint8_t {
-  Nothing,
-  Code,    // our pages: a call that began under a return probe may still come back to them
-  Agent,   // and the signals: a thread stays inside a hit
-  Unseen,  // it has become another program, or is gone
-};
 
 class InprocRuntime final : public runtime::ProbeRuntime {
  public:
@@ -54,6 +46,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   // Disarms everything, gives text, signals and return addresses back and unmaps what is ours; the target runs on as if
   // never traced. Counters and what is in the rings can still be read.
   Result<Leftover> detach();
+  // The same for the children that the target has forked and that go on without exec. Also when the target has ended.
+  Result<Leftover> leave_children();
   // Whether it has replaced itself by exec, which ended the probes. Does not stop it.
   bool was_replaced();
   // After the target has ended or was left: counts what was under way as lost, steps over unfinished records.
@@ -100,17 +94,14 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   static Result<void> check_clock();
   Result<void> prepare();
   Result<void> hook_signals();
-  void count_missed(const ThreadNote& thread, RemoteAddr event);
-  Result<void> unhook();
+  Departure::Missed count_missed_in(const Tracee& tracee) const;
   Result<Installed> install_one(const model::CompiledEvent& event, std::size_t image, std::uint32_t id);
   Result<RemoteAddr> image_in(std::size_t image, CodeArena::Window& window);
   Result<RemoteAddr> guard_in(CodeArena::Window& window);
   Result<void> install_guards();
   Result<void> guard_unwinders(std::vector<runtime::ProbeHandle>& changed);
-  bool is_in_hit(pid_t tid) const;
-  Result<bool> is_anyone_inside();
-  Result<Leftover> take_away();
-  Result<bool> wait_until_quiet();
+  Result<Leftover> leave_child(pid_t pid);
+  bool is_guard_site(RemoteAddr site) const;
   Result<void> rearm(std::span<const runtime::ProbeHandle> probes);
   Result<void> change_sites(std::span<const runtime::ProbeHandle> probes);
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
@@ -126,7 +117,6 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   ProbePoints points_;
   TscClock clock_;
   std::vector<TextPatch> hook_undo_;
-  bool hooked_ = false;
   std::vector<PlacedImage> images_;
   std::vector<Installed> installed_;
   std::optional<std::vector<runtime::ProbeHandle>> guards_;   // made when the first return probe is armed

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -37,7 +38,7 @@ Result<RemoteAddr> Placement::map_anonymous(std::uint64_t bytes, int protection)
       call("mmap", SYS_mmap,
            {0, bytes, static_cast<std::uint64_t>(protection), MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull, 0});
   if (!at) return std::unexpected(std::move(at.error()));
-  mapped_.push_back({RemoteAddr{static_cast<std::uint64_t>(*at)}, bytes});
+  mapped_.push_back({RemoteAddr{static_cast<std::uint64_t>(*at)}, bytes, false});
   return mapped_.back().at;
 }
 
@@ -74,7 +75,7 @@ Result<RemoteAddr> Placement::map_file(int our_fd, RemoteAddr at, std::uint64_t 
                       static_cast<std::uint64_t>(*fd), offset});
   auto closed = call("close", SYS_close, {static_cast<std::uint64_t>(*fd), 0, 0, 0, 0, 0});
   if (!mapped) return std::unexpected(std::move(mapped.error()));
-  mapped_.push_back({RemoteAddr{static_cast<std::uint64_t>(*mapped)}, bytes});
+  mapped_.push_back({RemoteAddr{static_cast<std::uint64_t>(*mapped)}, bytes, true});
   if (!closed) return std::unexpected(std::move(closed.error()));
   return mapped_.back().at;
 }
@@ -196,16 +197,25 @@ Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr en
   return window;
 }
 
-// Newest first: what was mapped into a larger piece goes with it.
-Result<void> Placement::take_away() {
-  while (!mapped_.empty()) {
-    const Mapped piece = mapped_.back();
-    mapped_.pop_back();
-    if (auto gone = call("munmap", SYS_munmap, {piece.at.value, piece.bytes, 0, 0, 0, 0}); !gone)
-      return std::unexpected(std::move(gone.error()));
+void Placement::adopt(const Placement& parent) {
+  agent_ = parent.agent_;
+  scratch_ = parent.scratch_;
+  const auto maps = target::read_maps(tracee_.pid());
+  for (const Mapped& piece : parent.mapped_) {
+    const bool is_there = maps && std::ranges::any_of(*maps, [&](const target::Mapping& m) {
+                            return m.start == piece.at && m.path.starts_with("/memfd:kevtrace-code");
+                          });
+    if (!piece.is_window || is_there) mapped_.push_back(piece);
   }
-  agent_ = {};
-  scratch_ = {};
+}
+
+// Newest first: what was mapped into a larger piece goes with it. Where things were stays known, for children.
+Result<void> Placement::take_away() {
+  if (is_taken_away_) return {};
+  is_taken_away_ = true;
+  for (std::size_t i = mapped_.size(); i-- > 0;)
+    if (auto gone = call("munmap", SYS_munmap, {mapped_[i].at.value, mapped_[i].bytes, 0, 0, 0, 0}); !gone)
+      return std::unexpected(std::move(gone.error()));
   return {};
 }
 

@@ -32,6 +32,8 @@ class Placement {
   Result<CodeArena::Window*> window_for(RemoteAddr begin, RemoteAddr end);
   // Unmaps everything: only when no thread can ever come back to it.
   Result<void> take_away();
+  // Of a forked child of `parent`'s target: what is mapped there is mapped here, unless it came after the fork.
+  void adopt(const Placement& parent);
 
   const PlacedAgent& agent() const { return agent_; }
   const Tracee& tracee() const { return tracee_; }
@@ -48,6 +50,7 @@ class Placement {
   struct Mapped {
     RemoteAddr at;
     std::uint64_t bytes = 0;
+    bool is_window = false;  // of the code arena, which may come at any time
   };
 
   Result<RemoteAddr> agent_neighbour();
@@ -62,6 +65,7 @@ class Placement {
   PlacedAgent agent_;
   RemoteAddr scratch_;
   std::vector<Mapped> mapped_;
+  bool is_taken_away_ = false;
 };
 
 }  // namespace kevt::inproc

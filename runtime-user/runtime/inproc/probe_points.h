@@ -53,6 +53,8 @@ class ProbePoints {
   // The detour of `point` for these events, made now or earlier. `key` names the set.
   Result<ProbePoint::Made*> detour_for(ProbePoint& point, const std::vector<std::uint32_t>& key, DetourSpec spec);
 
+  const std::map<RemoteAddr, ProbePoint>& all() const { return points_; }
+
   static TextPatch arm_patch(const ProbePoint& point, const ProbePoint::Made& made);
   static TextPatch disarm_patch(const ProbePoint& point);
 

@@ -18,6 +18,8 @@ class SignalHandover {
   // All need the target stopped. The agent takes the three signals: no thread blocks them any more, no handler's mask
   // has them; what the program had is noted where the agent looks it up.
   Result<void> take();
+  // In a forked child of a process whose signals were taken they are taken too.
+  void adopt() { taken_ = true; }
   // Handlers and masks are the program's again.
   Result<void> give_back(std::uint32_t check_offset);
   // After give_back(): what was sent meanwhile to threads that block it. The target makes no system call for us after

@@ -1,0 +1,86 @@
+// The order is what makes it safe:
+//
+//   probes disarmed            nobody new comes in (by the caller)
+//   wait until quiet           no thread stands in our code, nor will a signal handler return there
+//   return addresses           back in their slots: nobody comes back to a detour
+//   guards, hooks, signals     the program's own again
+//   unmap                      only now, and only if every return address was found
+//
+// A thread that stays inside a hit (stopped, or below a handler that never returns) keeps the agent.
+#include "runtime-user/runtime/inproc/departure.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace kevt::inproc {
+
+// Inside a hit, or about to be: it stands in our code, or its int3 or fault has not reached the agent's handler yet.
+bool Departure::is_in_hit(pid_t tid) const {
+  auto registers = tracee_.registers(tid);
+  if (registers && arena_.has(RemoteAddr{registers->rip})) return true;
+  std::ifstream file(fmt::format("/proc/{}/task/{}/status", tracee_.pid(), tid));
+  constexpr std::uint64_t kOwned = 1ull << (SIGTRAP - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("SigPnd:")) return std::strtoull(line.c_str() + 7, nullptr, 16) & kOwned;
+  return false;
+}
+
+// Also a thread counts that a signal handler took out of a hit, or that runs a handler the agent called.
+Result<bool> Departure::is_anyone_inside() {
+  if (std::ranges::any_of(tracee_.threads(), [this](pid_t tid) { return is_in_hit(tid); })) return true;
+  if (!signals_.is_taken()) return false;
+  if (auto looked = signals_.look(); !looked) return std::unexpected(std::move(looked.error()));
+  for (pid_t tid : tracee_.threads()) {
+    auto frames = signals_.frames_of(tid);
+    if (!frames) return std::unexpected(std::move(frames.error()));
+    if (std::ranges::any_of(*frames, [this](const SignalFrame& frame) {
+          return arena_.has(frame.ip) || arena_.has(RemoteAddr{frame.restorer});
+        }))
+      return true;
+  }
+  return false;
+}
+
+// Lets the disarmed process run for moments until no thread is in a hit; false: one stays there.
+Result<bool> Departure::wait_until_quiet() {
+  constexpr int kTries = 1000;
+  for (int n = 0; n < kTries; ++n) {
+    auto inside = is_anyone_inside();
+    if (!inside) return inside;
+    if (!*inside) return true;
+    tracee_.release();
+    const timespec moment = {0, 1'000'000};
+    nanosleep(&moment, nullptr);
+    if (auto again = tracee_.stop(); !again) return std::unexpected(std::move(again.error()));
+  }
+  return false;
+}
+
+Result<Leftover> Departure::take_away(std::span<const TextPatch> last, std::uint32_t check_offset,
+                                      const Missed& missed) {
+  auto notes = read_thread_notes(tracee_, placement_.agent());
+  if (!notes) return std::unexpected(std::move(notes.error()));
+  auto returns = restore_return_slots(
+      tracee_, *notes, [this](RemoteAddr at) { return arena_.has(at); }, missed);
+  if (!returns) return std::unexpected(std::move(returns.error()));
+  if (auto undone = apply_patches(tracee_, signals_, last); !undone) return std::unexpected(std::move(undone.error()));
+  if (auto given = signals_.give_back(check_offset); !given) return std::unexpected(std::move(given.error()));
+  if (*returns == Returns::Restored)
+    if (auto gone = placement_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
+  signals_.send_pending();
+  return *returns == Returns::Restored ? Leftover::Nothing : Leftover::Code;
+}
+
+Result<Leftover> Departure::leave(std::span<const TextPatch> last, std::uint32_t check_offset, const Missed& missed) {
+  auto quiet = wait_until_quiet();
+  if (!quiet) return std::unexpected(std::move(quiet.error()));
+  auto left = *quiet ? take_away(last, check_offset, missed) : Leftover::Agent;
+  tracee_.release();
+  return left;
+}
+
+}  // namespace kevt::inproc

@@ -1,0 +1,49 @@
+// Departure: taking everything of ours out of one process, which stands still: the traced one, or a child that it
+// forked and that carries copies of our patches and maps.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "common/error.h"
+#include "runtime-user/runtime/inproc/code_arena.h"
+#include "runtime-user/runtime/inproc/patcher.h"
+#include "runtime-user/runtime/inproc/placement.h"
+#include "runtime-user/runtime/inproc/return_slots.h"
+#include "runtime-user/runtime/inproc/signal_handover.h"
+
+namespace kevt::inproc {
+
+// What is left in a process that is not traced any more.
+enum class Leftover : std::uint8_t {
+  Nothing,
+  Code,    // our pages: a call that began under a return probe may still come back to them
+  Agent,   // and the signals: a thread stays inside a hit
+  Unseen,  // it has become another program, or is gone
+};
+
+class Departure {
+ public:
+  // Told of each call whose return address was given back: the thread's note and its kevt_event.
+  using Missed = std::function<void(const ThreadNote&, RemoteAddr event)>;
+
+  Departure(Tracee& tracee, Placement& placement, SignalHandover& signals, const CodeArena& arena)
+      : tracee_(tracee), placement_(placement), signals_(signals), arena_(arena) {}
+
+  // The probes' own sites must be disarmed already. `last`: what is undone when no thread is in a hit: guards of
+  // unwinders and signal hooks. The process is released.
+  Result<Leftover> leave(std::span<const TextPatch> last, std::uint32_t check_offset, const Missed& missed);
+
+ private:
+  bool is_in_hit(pid_t tid) const;
+  Result<bool> is_anyone_inside();
+  Result<bool> wait_until_quiet();
+  Result<Leftover> take_away(std::span<const TextPatch> last, std::uint32_t check_offset, const Missed& missed);
+
+  Tracee& tracee_;
+  Placement& placement_;
+  SignalHandover& signals_;
+  const CodeArena& arena_;
+};
+
+}  // namespace kevt::inproc

@@ -1,0 +1,64 @@
+// Children may have children, and may have been adopted by init when their parent ended; what they all
+// share is the session's memfd, whose inode stands in their maps:
+//
+//   7f12… rw-s 00000000 00:01 2051   /memfd:kevtrace (deleted)
+//
+// A process that is between vfork and exec runs in its parent's memory: it is left out, the parent is not.
+#include "runtime-user/runtime/inproc/forked_children.h"
+
+#include <dirent.h>
+#include <linux/kcmp.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "compiler/target/process_map.h"
+
+namespace kevt::inproc {
+
+namespace {
+
+pid_t parent_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("PPid:")) return static_cast<pid_t>(std::strtol(line.c_str() + 5, nullptr, 10));
+  return 0;
+}
+
+bool runs_in_its_parents_memory(pid_t pid) {
+  const pid_t parent = parent_of(pid);
+  return parent > 0 && syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0;
+}
+
+}  // namespace
+
+std::vector<pid_t> processes_sharing(int session_fd) {
+  std::vector<pid_t> found;
+  struct stat session = {};
+  DIR* all = opendir("/proc");
+  if (!all || fstat(session_fd, &session) < 0) {
+    if (all) closedir(all);
+    return found;
+  }
+  while (const dirent* entry = readdir(all)) {
+    const auto pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+    if (pid <= 0 || pid == getpid()) continue;
+    auto maps = target::read_maps(pid);
+    if (!maps) continue;
+    if (std::ranges::any_of(*maps,
+                            [&](const target::Mapping& m) {
+                              return m.shared && m.inode == session.st_ino && m.path.starts_with("/memfd:kevtrace");
+                            }) &&
+        !runs_in_its_parents_memory(pid))
+      found.push_back(pid);
+  }
+  closedir(all);
+  return found;
+}
+
+}  // namespace kevt::inproc
