@@ -174,7 +174,12 @@ void Pass::check_filter(std::size_t index) {
     if (right.needs_types) {
       remember({{sema::UncheckedRule::Types, "filter of " + right.definition.event}});
     } else if (sink.empty()) {
-      right.filter = sema::compile_filter(filter.text, right.layout, sink);
+      right.filter = sema::compile_filter(filter.text, right.layout, sink, request(dialect_));
+      if (right.filter && sema::is_only_judged(*right.filter)) {
+        right.filter.reset();
+        if (!one_kernel_)
+          remark(filters_.sources[index], "functions and lists of CPUs in filters are not supported by a runtime yet");
+      }
     }
   }
   if (!used && result_.wrong_definitions == 0) {

@@ -125,9 +125,8 @@ void Check::note_runtimes() {
                          return std::holds_alternative<model::ArgumentBase>(arg.expr.base);
                        });
     if (!place || right.needs_types || saved || !lower::lowerable(definition)) {
-      const bool kind = !place || !lower::lowerable(definition);
-      remark(kind ? "this kind of event is not supported by a runtime yet; the text is right"
-                  : "arguments by name or at the return are not supported by a runtime yet; the text is right");
+      remark(!place ? "this kind of event is not supported by a runtime yet; the text is right"
+                    : "arguments by name or at the return are not supported by a runtime yet; the text is right");
       continue;
     }
     const ir::Program program = lower::lower_event(definition, right.layout, {std::move(right.filter)});

@@ -16,6 +16,9 @@ grammar Filter;
   enum class Want { Term, Modifier, Operator, Value, Connective, Nothing };
   Want want = Want::Term;
   Want mistake = Want::Nothing;  // what was wanted where BAD was found
+  bool functions = false;        // does the dialect have `.function`
+  bool cpu_lists = false;        // does it have `CPUS{LIST}`
+  bool function = false;         // the value wanted is a function's name, which ends at a blank
 }
 
 // Unfinished predicates are read too: the kernel looks at the field first.
@@ -24,17 +27,21 @@ item       : prefix* (predicate close*)? ;
 prefix     : NOT | OPEN ;
 close      : CLOSE ;
 connective : AND | OR ;
-predicate  : NAME USTRING? (operation value?)? ;
+predicate  : NAME (USTRING | FUNCTION)? (operation value?)? ;
 operation  : OPERATOR ;
-value      : NUMBER | QUOTED ;
+value      : NUMBER | QUOTED | SYMBOL | CPUS ;
 
 OPEN     : {want == Want::Term}? '(' ;
 NOT      : {want == Want::Term}? '!' ;
 NAME     : {want == Want::Term}? (ALNUM | '_')+ {want = Want::Modifier;} ;
 USTRING  : {want == Want::Modifier}? '.ustring' {want = Want::Operator;} ;
+FUNCTION : {functions && want == Want::Modifier}? '.function' {want = Want::Operator; function = true;} ;
 OPERATOR : {want == Want::Modifier || want == Want::Operator}?
            ('~' | '!=' | '==' | '<=' | '<' | '>=' | '>' | '&') {want = Want::Value;} ;
-NUMBER   : {want == Want::Value}? ('-' | [0-9]) ALNUM* {want = Want::Connective;} ;
+SYMBOL   : {function && want == Want::Value}? ~[0-9 \t\n\u000B\u000C\r\u00A0] ~[ \t\n\u000B\u000C\r\u00A0]*
+           {want = Want::Connective; function = false;} ;
+CPUS     : {cpu_lists && !function && want == Want::Value}? 'CPUS' ('{' ~[}]* '}'?)? {want = Want::Connective;} ;
+NUMBER   : {want == Want::Value}? ('-' | [0-9]) ALNUM* {want = Want::Connective; function = false;} ;
 QUOTED   : {want == Want::Value}? ('\'' ~[']* '\'' | '"' ~["]* '"') {want = Want::Connective;} ;
 CLOSE    : {want == Want::Connective}? ')' ;
 AND      : {want == Want::Connective}? '&&' {want = Want::Term;} ;

@@ -28,7 +28,8 @@ std::optional<model::Statement> parse_line(std::string_view line, EventsFile fil
 // could not be read have an empty `text`. Deletions with mistakes are not returned.
 std::optional<model::Statement> parse_line_leniently(std::string_view line, EventsFile file, diag::Sink& sink,
                                                      dialect::Dialect dialect = dialect::Dialect::superset());
-std::optional<model::FilterExpr> parse_filter(std::string_view text, diag::Sink& sink);
+std::optional<model::FilterExpr> parse_filter(std::string_view text, diag::Sink& sink,
+                                              dialect::Dialect dialect = dialect::Dialect::superset());
 std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sink& sink);
 
 // Cuts a write into lines and removes comments as trace_parse_run_command does. The last line may lack its

@@ -125,6 +125,13 @@ bool is_text_operand(const LineContext& line, std::string_view operand) {
   return operand == "$comm" || operand == "$COMM" || operand.starts_with("\\\"");
 }
 
+// From 6.5 on the caret of what is found after the expression counts from inside its outermost dereference.
+std::uint32_t caret_shift(const LineContext& line, const BodyPieces& body) {
+  if (body.dereferences.empty() || !line.dialect.has(dialect::Feature::CaretInDereference)) return 0;
+  const DereferencePieces& outer = body.dereferences.front();
+  return outer.inner - (outer.offset.text.starts_with('u') ? 1 : 0);
+}
+
 }  // namespace
 
 std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeRequest& request, const BodyPieces& body) {
@@ -163,7 +170,8 @@ std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeReq
     return std::nullopt;
   }
   if (type.kind == model::TypeKind::Bitfield && !read_bits(body.type->name.text, type)) {
-    report({diag::Kind::BadBitfield, body.type->name.begin, diag::kArgBitfield});
+    const std::uint32_t column = body.type->name.begin + caret_shift(line, body);
+    report({diag::Kind::BadBitfield, column, diag::kArgBitfield});
   }
   return type;
 }

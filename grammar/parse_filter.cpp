@@ -12,7 +12,7 @@
 //
 // A connective, or '!'s, left over at the end are no mistake. Fields, and whether operator and value fit
 // them, are sema's. Mirrors process_preds(), predicate_parse() and the syntax of parse_pred() of
-// kernel/trace/trace_events_filter.c, 6.1.
+// kernel/trace/trace_events_filter.c, 6.1 and 6.12.
 #include "grammar/parse_filter.h"
 
 #include <antlr4-runtime.h>
@@ -142,13 +142,17 @@ FilterPredicate read_predicate(std::string_view text, FilterParser::PredicateCon
   predicate.field_span = span_of(context->NAME());
   predicate.field_name = piece(text, predicate.field_span);
   if (context->USTRING() != nullptr) predicate.modifier = model::FieldModifier::UserString;
+  if (context->FUNCTION() != nullptr) predicate.modifier = model::FieldModifier::Function;
   if (context->operation() == nullptr) return predicate;
   predicate.op_span = span_of(context->operation()->OPERATOR());
   predicate.op = compare_op(piece(text, predicate.op_span));
   if (context->value() == nullptr) return predicate;
-  antlr4::tree::TerminalNode* quoted = context->value()->QUOTED();
-  predicate.operand_quoted = quoted != nullptr;
-  predicate.operand_span = span_of(predicate.operand_quoted ? quoted : context->value()->NUMBER());
+  FilterParser::ValueContext* value = context->value();
+  predicate.operand_quoted = value->QUOTED() != nullptr;
+  predicate.operand_cpus = value->CPUS() != nullptr;
+  antlr4::tree::TerminalNode* tokens[] = {value->QUOTED(), value->NUMBER(), value->SYMBOL(), value->CPUS()};
+  for (antlr4::tree::TerminalNode* token : tokens)
+    if (token != nullptr) predicate.operand_span = span_of(token);
   predicate.operand = piece(text, predicate.operand_span);
   if (predicate.operand_quoted) predicate.operand = predicate.operand.substr(1, predicate.operand.size() - 2);
   return predicate;
@@ -199,9 +203,11 @@ std::optional<diag::Diagnostic> ending_mistake(std::string_view text, const Walk
   return diagnostic;
 }
 
-FilterReading read_balanced(std::string_view text) {
+FilterReading read_balanced(std::string_view text, dialect::Dialect dialect) {
   antlr4::ANTLRInputStream input(as_latin1(text));
   FilterLexer lexer(&input);
+  lexer.functions = dialect.has(dialect::Feature::FunctionFilter);
+  lexer.cpu_lists = dialect.has(dialect::Feature::CpuListFilter);
   lexer.removeErrorListeners();
   antlr4::CommonTokenStream tokens(&lexer);
   tokens.fill();
@@ -234,7 +240,7 @@ std::string_view filter_command(std::string_view text) {
   return text;
 }
 
-FilterReading read_filter(std::string_view text) {
+FilterReading read_filter(std::string_view text, dialect::Dialect dialect) {
   FilterReading reading;
   if (text.size() > kMaxFilterBytes) {
     reading.mistake = too_long(text);
@@ -243,11 +249,11 @@ FilterReading read_filter(std::string_view text) {
   text = filter_command(text);
   reading.mistake = balance_mistake(text);
   if (reading.mistake) return reading;
-  return read_balanced(text);
+  return read_balanced(text, dialect);
 }
 
-std::optional<model::FilterExpr> parse_filter(std::string_view text, diag::Sink& sink) {
-  FilterReading reading = read_filter(text);
+std::optional<model::FilterExpr> parse_filter(std::string_view text, diag::Sink& sink, dialect::Dialect dialect) {
+  FilterReading reading = read_filter(text, dialect);
   if (reading.mistake) sink.report(*std::move(reading.mistake));
   return std::move(reading.tree);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/diag/diagnostic.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/model/filter.h"
 
 namespace kevt::grammar {
@@ -25,7 +26,7 @@ struct FilterReading {
   std::optional<model::FilterPredicate> unfinished;  // the one the mistake is in: field, and modifier if any
 };
 
-FilterReading read_filter(std::string_view text);
+FilterReading read_filter(std::string_view text, dialect::Dialect dialect = dialect::Dialect::superset());
 
 // The text as the kernel keeps and shows it: up to the first NUL, without blanks at the end.
 std::string_view filter_command(std::string_view text);

@@ -54,7 +54,7 @@ std::ostream& operator<<(std::ostream& out, const Mistake& mistake) {
 
 Mistake mistake_of(std::string_view text) {
   diag::Sink sink;
-  EXPECT_FALSE(parse_filter(text, sink)) << text;
+  EXPECT_FALSE(parse_filter(text, sink, dialect::Dialect::of(dialect::Kernel::Linux6_1))) << text;
   EXPECT_EQ(sink.diagnostics().size(), 1U);
   const diag::Diagnostic& first = sink.diagnostics().front();
   return {first.kind, first.column.value_or(9999), first.errno_value};

@@ -36,6 +36,7 @@ struct FilterPredicate {
   CompareOp op = CompareOp::Equal;
   std::string operand;  // quotes removed
   bool operand_quoted = false;
+  bool operand_cpus = false;  // CPUS{LIST}, as written
   Span field_span;
   Span op_span;
   Span operand_span;

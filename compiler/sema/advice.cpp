@@ -93,7 +93,8 @@ class Adviser {
   void offer(std::size_t begin, std::string_view wanted, std::string_view sigil,
              const std::vector<std::string_view>& names) {
     const std::vector<std::string_view> near = nearest(wanted, names);
-    if (near.empty()) return;
+    // A name that exists was refused for another reason, for instance by an older kernel.
+    if (near.empty() || near[0] == wanted) return;
     std::string list;
     for (const std::string_view name : near) list += fmt::format("{}`{}{}`", list.empty() ? "" : ", ", sigil, name);
     note(fmt::format("near it: {}", list));

@@ -48,7 +48,7 @@ const target::CatalogEntry* check_event_place(DefinitionCheck& check, const mode
 void check_eprobe_filter(DefinitionCheck& check, const target::CatalogEntry& attached) {
   if (!check.definition.filter || check.definition.filter->empty()) return;
   diag::Sink mistakes;
-  compile_filter(*check.definition.filter, attached.layout, mistakes);
+  compile_filter(*check.definition.filter, attached.layout, mistakes, check.request);
   for (diag::Diagnostic& mistake : mistakes.take()) {
     mistake.order = diag::kStepFilter;
     mistake.errno_value = EINVAL;  // whatever the filter's own file would answer

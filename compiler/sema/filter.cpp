@@ -36,8 +36,8 @@ constexpr std::size_t kMaxDigits = 23;  // of num_buf, less its NUL
 // Binds the predicates of one filter; the first mistake is the kernel's.
 class Binder {
  public:
-  Binder(std::string_view text, const model::RecordLayout& layout, diag::Sink& sink)
-      : text_(grammar::filter_command(text)), layout_(layout), sink_(sink) {}
+  Binder(std::string_view text, const model::RecordLayout& layout, diag::Sink& sink, NewerForms newer_forms)
+      : text_(grammar::filter_command(text)), layout_(layout), sink_(sink), newer_forms_(newer_forms) {}
 
   bool failed() const { return failed_; }
   void bind_all(FilterExpr& filter);
@@ -50,10 +50,14 @@ class Binder {
   void mistake(Kind kind, std::uint32_t offset, std::string help);
   void bind_text(FilterPredicate& predicate, const FilterField& field);
   void bind_number(FilterPredicate& predicate, const FilterField& field);
+  void check_function(const FilterPredicate& predicate, const FilterField& field);
+  void check_cpus(const FilterPredicate& predicate, const FilterField& field);
+  void refuse_unless_judged(const FilterPredicate& predicate);
 
   std::string_view text_;
   const model::RecordLayout& layout_;
   diag::Sink& sink_;
+  NewerForms newer_forms_;
   bool failed_ = false;
 };
 
@@ -96,11 +100,98 @@ void Binder::bind(FilterPredicate& predicate) {
   if (!field) return;
   predicate.source = field->source;
   predicate.field = field->index;
-  if (predicate.operand_quoted) {
+  if (predicate.modifier == model::FieldModifier::Function) {
+    check_function(predicate, *field);
+  } else if (predicate.operand_cpus) {
+    check_cpus(predicate, *field);
+  } else if (predicate.operand_quoted) {
     bind_text(predicate, *field);
   } else {
     bind_number(predicate, *field);
   }
+}
+
+// The kernel looks the function up; here only its text is judged.
+void Binder::check_function(const FilterPredicate& predicate, const FilterField& field) {
+  constexpr std::uint32_t kAddressBytes = 8;
+  const std::uint32_t begin = predicate.operand_span.begin;
+  const std::uint32_t end = predicate.operand_span.end;
+  if (field.bytes != kAddressBytes) {
+    return mistake(Kind::FilterIllegalFieldOp, begin, "`.function` is for addresses: fields of 8 bytes");
+  }
+  if (predicate.op != CompareOp::Equal && predicate.op != CompareOp::NotEqual) {
+    return mistake(Kind::FilterInvalidOp, begin, "a function is compared with == or !=");
+  }
+  const bool number = grammar::is_digit(predicate.operand[0]);
+  if (number && predicate.operand.size() > kMaxDigits) {
+    return mistake(Kind::FilterOperandTooLong, end, "at most 23 characters");
+  }
+  if (number && grammar::parse_unsigned(predicate.operand, grammar::kAutoBase).error != 0) {
+    return mistake(Kind::FilterInvalidValue, end, "a function's name, or an address: 0xffffffff81000000");
+  }
+  refuse_unless_judged(predicate);
+}
+
+// `0-3,8`: numbers and ranges, a range with a stride `0-7:1/2`.
+bool is_cpu_list(std::string_view list) {
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    std::string_view item = list.substr(0, comma);
+    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+    const std::size_t colon = item.find(':');
+    if (colon != std::string_view::npos) {
+      const std::string_view stride = item.substr(colon + 1);
+      const std::size_t slash = stride.find('/');
+      if (slash == std::string_view::npos || grammar::parse_unsigned(stride.substr(0, slash), 10).error != 0 ||
+          grammar::parse_unsigned(stride.substr(slash + 1), 10).error != 0) {
+        return false;
+      }
+      item = item.substr(0, colon);
+    }
+    if (item == "all") continue;
+    const std::size_t hyphen = item.find('-');
+    const auto number = [](std::string_view text) {
+      return text == "N" || grammar::parse_unsigned(text, 10).error == 0;
+    };
+    if (!number(item.substr(0, hyphen))) return false;
+    if (hyphen != std::string_view::npos && !number(item.substr(hyphen + 1))) return false;
+  }
+  return true;
+}
+
+void Binder::check_cpus(const FilterPredicate& predicate, const FilterField& field) {
+  constexpr std::uint32_t kWordBytes = 4;  // "CPUS"
+  const std::uint32_t begin = predicate.operand_span.begin;
+  if (field.is_string) return mistake(Kind::FilterIllegalFieldOp, begin, "a list of CPUs is for numbers");
+  if (predicate.op != CompareOp::Equal && predicate.op != CompareOp::NotEqual && predicate.op != CompareOp::BitAnd) {
+    return mistake(Kind::FilterIllegalFieldOp, begin, "a list of CPUs is compared with ==, != or &");
+  }
+  const std::string_view braces = std::string_view(predicate.operand).substr(kWordBytes);
+  if (!braces.starts_with('{')) {
+    return mistake(Kind::FilterMissingBraceOpen, begin + kWordBytes + 1, "for instance `CPUS{0-3,8}`");
+  }
+  if (!braces.ends_with('}')) {
+    return mistake(Kind::FilterMissingBraceClose, predicate.operand_span.end, "for instance `CPUS{0-3,8}`");
+  }
+  const std::string_view list = braces.substr(1, braces.size() - 2);
+  if (list.empty() || !is_cpu_list(list)) {
+    return mistake(Kind::FilterInvalidCpulist, predicate.operand_span.end - 1, "for instance `CPUS{0-3,8}`");
+  }
+  refuse_unless_judged(predicate);
+}
+
+void Binder::refuse_unless_judged(const FilterPredicate& predicate) {
+  if (newer_forms_ == NewerForms::Judged) return;
+  diag::Diagnostic diagnostic{.kind = Kind::FilterUnsupported,
+                              .location = diag::Location::Filter,
+                              .command = std::string(text_),
+                              .column = predicate.operand_span.begin,
+                              .errno_value = EOPNOTSUPP,
+                              .logged = false,
+                              .detail = "functions and lists of CPUs",
+                              .notes = {},
+                              .fixits = {}};
+  report(std::move(diagnostic));
 }
 
 void Binder::bind_text(FilterPredicate& predicate, const FilterField& field) {
@@ -181,25 +272,34 @@ void Binder::bind_all(FilterExpr& filter) {
   }
 }
 
-}  // namespace
-
-std::optional<model::FilterExpr> check_filter(model::FilterExpr filter, std::string_view text,
-                                              const model::RecordLayout& layout, diag::Sink& sink) {
-  Binder binder(text, layout, sink);
+std::optional<FilterExpr> bind_tree(FilterExpr filter, Binder& binder) {
   binder.bind_all(filter);
   if (binder.failed()) return std::nullopt;
   return filter;
 }
 
+}  // namespace
+
+std::optional<model::FilterExpr> check_filter(model::FilterExpr filter, std::string_view text,
+                                              const model::RecordLayout& layout, diag::Sink& sink) {
+  Binder binder(text, layout, sink, NewerForms::Refused);
+  return bind_tree(std::move(filter), binder);
+}
+
 std::optional<model::FilterExpr> compile_filter(std::string_view text, const model::RecordLayout& layout,
-                                                diag::Sink& sink) {
-  grammar::FilterReading reading = grammar::read_filter(text);
-  if (!reading.mistake) return check_filter(*std::move(reading.tree), text, layout, sink);
-  Binder binder(text, layout, sink);
+                                                diag::Sink& sink, CheckRequest request) {
+  grammar::FilterReading reading = grammar::read_filter(text, request.dialect);
+  Binder binder(text, layout, sink, request.newer_forms);
+  if (!reading.mistake) return bind_tree(*std::move(reading.tree), binder);
   for (FilterPredicate& predicate : reading.before) binder.bind(predicate);
   if (reading.unfinished) binder.find(*reading.unfinished);
   binder.report(*std::move(reading.mistake));
   return std::nullopt;
+}
+
+bool is_only_judged(const model::FilterExpr& filter) {
+  if (filter.node != FilterNode::Predicate) return std::ranges::any_of(filter.children, is_only_judged);
+  return filter.predicate.operand_cpus || filter.predicate.modifier == model::FieldModifier::Function;
 }
 
 std::string filter_file_text(const diag::Diagnostic& mistake) {

@@ -8,13 +8,17 @@
 #include "compiler/diag/diagnostic.h"
 #include "compiler/model/filter.h"
 #include "compiler/model/record_layout.h"
+#include "compiler/sema/sema.h"
 
 namespace kevt::sema {
 
 // Parses and binds in the kernel's order: an unknown field wins over a syntax mistake to its right. The
 // first diagnostic reported is the kernel's; further ones, if any, are not `logged`.
+// What only a kernel can run (`.function`, `CPUS{}`) is refused or judged as the request says.
 std::optional<model::FilterExpr> compile_filter(std::string_view text, const model::RecordLayout& layout,
-                                                diag::Sink& sink);
+                                                diag::Sink& sink, CheckRequest request = {});
+// Holds it a predicate that was only judged? Such a filter cannot be lowered.
+bool is_only_judged(const model::FilterExpr& filter);
 
 // What an event's filter file reads after `mistake` (language.md D4): the text, a caret, the message. The
 // caret never stands right of the text's end, unlike the one in error_log.

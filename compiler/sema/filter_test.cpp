@@ -267,5 +267,45 @@ TEST(FilterPrinting, PutsParenthesesOnlyWhereNeeded) {
   EXPECT_EQ(printed("str.ustring!='x'"), "str.ustring != \"x\"");
 }
 
+// Text, kind and column of what 6.12 says of `.function` and `CPUS{}`; the columns are those of its parse_pred().
+TEST(NewerFilters, AreJudgedAsTheirKernelDoes) {
+  model::RecordLayout layout;
+  layout.fields.push_back({.role = model::FieldRole::Argument, .name = "ip", .type = {}, .offset = 8, .size = 8});
+  layout.fields.push_back(
+      {.role = model::FieldRole::Argument, .name = "u", .type = {.bytes = 4}, .offset = 16, .size = 4});
+  struct Row {
+    const char* text;
+    std::optional<diag::Kind> kind;
+    std::uint32_t column = 0;
+  };
+  const Row rows[] = {
+      {"ip.function == vfs_read && u == 1", std::nullopt},
+      {"ip.function != 0xffffffff81000000", std::nullopt},
+      {"u.function == vfs_read", diag::Kind::FilterIllegalFieldOp, 15},
+      {"ip.function > vfs_read", diag::Kind::FilterInvalidOp, 15},
+      {"ip.function == 0xzz", diag::Kind::FilterInvalidValue, 20},
+      {"u & CPUS{0-3,8,16-31:2/4}", std::nullopt},
+      {"u > CPUS{1}", diag::Kind::FilterIllegalFieldOp, 5},
+      {"u == CPUS", diag::Kind::FilterMissingBraceOpen, 11},
+      {"u == CPUS{1", diag::Kind::FilterMissingBraceClose, 12},
+      {"u == CPUS{}", diag::Kind::FilterInvalidCpulist, 11},
+      {"u == CPUS{a}", diag::Kind::FilterInvalidCpulist, 12},
+  };
+  for (const Row& row : rows) {
+    diag::Sink sink;
+    const CheckRequest request{.dialect = dialect::Dialect::of(dialect::Kernel::Linux6_12),
+                               .newer_forms = NewerForms::Judged};
+    const auto filter = compile_filter(row.text, layout, sink, request);
+    EXPECT_EQ(filter.has_value(), !row.kind) << row.text;
+    if (filter) EXPECT_TRUE(is_only_judged(*filter)) << row.text;
+    if (!row.kind || sink.empty()) continue;
+    EXPECT_EQ(diag::kind_name(sink.diagnostics()[0].kind), diag::kind_name(*row.kind)) << row.text;
+    EXPECT_EQ(sink.diagnostics()[0].column, row.column) << row.text;
+  }
+  diag::Sink sink;
+  EXPECT_FALSE(compile_filter("u & CPUS{1}", layout, sink));
+  EXPECT_EQ(sink.diagnostics().at(0).kind, diag::Kind::FilterUnsupported) << "no runtime has it";
+}
+
 }  // namespace
 }  // namespace kevt::sema

@@ -33,7 +33,8 @@ Ran shell(const std::string& command) {
   setenv("LC_ALL", "C", 1);
   unsetenv("NO_COLOR");
   unsetenv("CLICOLOR_FORCE");
-  const std::string script = "exec 0</dev/null 1>" + base + "/out 2>" + base + "/err\n" + command + "\n";
+  const std::string script =
+      "export TMPDIR=" + base + "; exec 0</dev/null 1>" + base + "/out 2>" + base + "/err\n" + command + "\n";
   const char* argv[] = {"timeout", "60", "/bin/sh", "-c", script.c_str(), nullptr};
   pid_t pid = 0;
   Ran ran;

@@ -12,7 +12,7 @@ struct Ran {
 };
 
 // `command` is for /bin/sh; the word `kevtrace` in it is the built one. Standard input is empty and the
-// locale is C. It is killed after a minute.
+// locale is C; TMPDIR is a folder of its own, to be left empty. It is killed after a minute.
 Ran shell(const std::string& command);
 
 }  // namespace kevt::tests

@@ -72,7 +72,7 @@ Answer kernel_answer(const json& record) {
 Answer our_answer(const std::string& text, const model::RecordLayout& layout) {
   if (text.empty()) return {"", "", "none\n"};  // an empty write(2) does nothing
   diag::Sink sink;
-  if (sema::compile_filter(text, layout, sink)) {
+  if (sema::compile_filter(text, layout, sink, {.dialect = dialect::Dialect::of(dialect::Kernel::Linux6_1)})) {
     return {"", "", std::string(grammar::filter_command(text)) + "\n"};
   }
   const diag::Diagnostic& first = sink.diagnostics().front();

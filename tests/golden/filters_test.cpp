@@ -63,7 +63,9 @@ std::string outcome(const Case& input, std::set<Kind>& kinds) {
   EXPECT_NE(layout, nullptr) << input.event;
   if (layout == nullptr) return "no such event";
   diag::Sink sink;
-  if (const auto filter = sema::compile_filter(input.text, *layout, sink)) return "= " + describe(*filter);
+  if (const auto filter =
+          sema::compile_filter(input.text, *layout, sink, {.dialect = dialect::Dialect::of(dialect::Kernel::Linux6_1)}))
+    return "= " + describe(*filter);
   const diag::Diagnostic& first = sink.diagnostics().front();
   kinds.insert(first.kind);
   return std::string(first.column.value_or(0), ' ') + "^ " + errno_name(first.errno_value) + " " +
