@@ -14,6 +14,7 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/exit_status.h"
@@ -92,7 +93,7 @@ std::optional<int> Run::start() {
     processes_.add(std::move(*held));
   }
   catch_signals();  // CMD has inherited what the user set; processes are never left half seized
-  for (pid_t pid : options_.pids) {
+  for (pid_t pid : std::set<pid_t>(options_.pids.begin(), options_.pids.end())) {
     auto held = attach_running(pid, session, report_, status);
     if (!held) return status;
     processes_.add(std::move(*held));

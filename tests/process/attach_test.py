@@ -209,6 +209,35 @@ class AttachAndDetach(Attached):
         target.ask(b"throw", b"caught")
         self.assertEqual(target.end(), 0)
 
+    def test_ignored_signals(self):
+        code = ("import signal, sys, time\nfor s in (signal.SIGTRAP, signal.SIGSEGV, signal.SIGBUS): "
+                "signal.signal(s, signal.SIG_IGN)\nprint('ready', flush=True)\n"
+                "for line in sys.stdin: print(*line.split(), int(signal.getsignal(signal.SIGTRAP)), flush=True)")
+        target = Target(self, [PYTHON, "-S", "-c", code])
+        before = state_of(target.pid)
+        for _ in range(2):
+            tracer = self.start([target.pid], "p:get python3.11:PyLong_FromLong")
+            os.kill(target.pid, signal.SIGTRAP)
+            self.assertEqual(target.ask(b"x"), [b"1"])
+            self.stop(tracer, ("p:get python3.11:PyLong_FromLong",))
+            self.assertEqual(state_of(target.pid)[str(target.pid)], before[str(target.pid)])
+            os.kill(target.pid, signal.SIGTRAP)
+            self.assertEqual(target.ask(b"x"), [b"1"])
+
+    def test_stopped_by_job_control(self):
+        """A process that job control has stopped is traced when it goes on, and stays stopped until then."""
+        target = self.stays()
+        os.kill(target.pid, signal.SIGSTOP)
+        stopped = lambda: b"State:\tT" in read(f"/proc/{target.pid}/status")
+        wait_until(stopped, "it is stopped")
+        tracer = self.start([target.pid], TOUCH)
+        self.assertTrue(stopped())
+        self.assertEqual(self.stop(tracer, (TOUCH,)).accounts["touch"].hits, 0)
+        wait_until(stopped, "it is stopped again")
+        os.kill(target.pid, signal.SIGCONT)
+        target.wait_for_ticks()
+        self.assertEqual(target.end(), 0)
+
     def test_python_with_threads(self):
         code = ("import sys, threading, zlib\nstop = False\ncounts = [0] * 4\n"
                 "def work(k):\n"

@@ -71,7 +71,7 @@ Result<Leftover> Departure::take_away(std::span<const TextPatch> last, std::uint
   if (auto given = signals_.give_back(check_offset); !given) return std::unexpected(std::move(given.error()));
   if (*returns == Returns::Restored)
     if (auto gone = placement_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
-  signals_.send_pending();
+  if (auto finished = signals_.finish(); !finished) return std::unexpected(std::move(finished.error()));
   return *returns == Returns::Restored ? Leftover::Nothing : Leftover::Code;
 }
 

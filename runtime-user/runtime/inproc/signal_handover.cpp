@@ -9,8 +9,7 @@
 //   its own SIGSEGV handler    kevt_private.dispositions
 //
 // give_back() is the reverse, from what the program has set since. Not covered: masks that sigsuspend(),
-// ppoll() and the like put in place for their own duration, and ucontexts that a program keeps itself. An
-// ignored SIGTRAP is a default one afterwards: the step behind our last system call makes it one.
+// ppoll() and the like put in place for their own duration, and ucontexts that a program keeps itself.
 #include "runtime-user/runtime/inproc/signal_handover.h"
 
 #include <signal.h>
@@ -178,6 +177,7 @@ Result<void> SignalHandover::give_three_back() {
   for (int signal : kOwned) {
     kevt_disposition own{};
     if (auto got = tracee_.read(note_at(signal), room_of(own)); !got) return got;
+    if (signal == SIGTRAP) trap_ = own;
     if (auto set = set_disposition(signal, own); !set) return set;
   }
   return {};
@@ -226,10 +226,21 @@ Result<void> SignalHandover::give_back(std::uint32_t check_offset) {
   return give_three_back();
 }
 
-void SignalHandover::send_pending() {
+// Nothing of ours is mapped any more: the disposition is handed over below the stack's red zone.
+Result<void> SignalHandover::finish() {
+  constexpr std::uint64_t kIgnore = 1, kBelow = 512;
+  if (trap_.handler == kIgnore) {
+    auto registers = tracee_.registers(tracee_.threads().front());
+    if (!registers) return std::unexpected(std::move(registers.error()));
+    const RemoteAddr at{(registers->rsp & ~15ull) - kBelow};
+    if (auto put = tracee_.write(at, bytes_of(trap_)); !put) return put;
+    if (auto set = tracee_.last_syscall(SYS_rt_sigaction, {SIGTRAP, at.value, 0, 8, 0, 0}); !set)
+      return std::unexpected(std::move(set.error()));
+  }
   tracee_.end_work();
   for (const Sent& sent : pending_) syscall(SYS_tgkill, tracee_.pid(), sent.tid, sent.signal);
   pending_.clear();
+  return {};
 }
 
 }  // namespace kevt::inproc

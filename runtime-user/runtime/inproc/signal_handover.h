@@ -22,9 +22,9 @@ class SignalHandover {
   void adopt() { taken_ = true; }
   // Handlers and masks are the program's again.
   Result<void> give_back(std::uint32_t check_offset);
-  // After give_back(): what was sent meanwhile to threads that block it. The target makes no system call for us after
-  // this.
-  void send_pending();
+  // After give_back(), when the target makes no other system call for us: an ignored SIGTRAP is ignored again, and what
+  // was sent meanwhile to threads that block it is sent.
+  Result<void> finish();
 
   // Frames of handlers that have not returned yet; found with the handlers that are installed now.
   Result<std::vector<SignalFrame>> frames_of(pid_t tid) const;
@@ -53,6 +53,7 @@ class SignalHandover {
     int signal = 0;
   };
   std::vector<Sent> pending_;
+  kevt_disposition trap_{};  // the program's own, from give_back() on
   bool taken_ = false;
 };
 

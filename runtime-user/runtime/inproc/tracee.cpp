@@ -388,14 +388,14 @@ Result<RemoteAddr> Tracee::syscall_instruction() {
   return std::unexpected(Error("the target has no vDSO to make system calls from"));
 }
 
-Result<std::int64_t> Tracee::syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments) {
+// Returns the registers to go back to.
+Result<user_regs_struct> Tracee::prepare_syscall(std::int64_t number, const std::array<std::uint64_t, 6>& arguments) {
   if (threads_.empty()) return std::unexpected(gone());
-  const pid_t tid = threads_.front();
   if (auto ready = begin_work(); !ready) return std::unexpected(std::move(ready.error()));
   auto at = syscall_instruction();
   if (!at) return std::unexpected(std::move(at.error()));
-  auto saved = registers(tid);
-  if (!saved) return std::unexpected(std::move(saved.error()));
+  auto saved = registers(threads_.front());
+  if (!saved) return saved;
   user_regs_struct r = *saved;
   r.rip = at->value;
   r.rax = static_cast<unsigned long long>(number);
@@ -406,10 +406,38 @@ Result<std::int64_t> Tracee::syscall(std::int64_t number, std::array<std::uint64
   r.r10 = arguments[3];
   r.r8 = arguments[4];
   r.r9 = arguments[5];
-  if (auto set = set_registers(tid, r); !set) return std::unexpected(std::move(set.error()));
+  if (auto set = set_registers(threads_.front(), r); !set) return std::unexpected(std::move(set.error()));
+  return saved;
+}
+
+Result<std::int64_t> Tracee::syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments) {
+  auto saved = prepare_syscall(number, arguments);
+  if (!saved) return std::unexpected(std::move(saved.error()));
+  const pid_t tid = threads_.front();
   if (auto ran = resume_until_trap(tid, PTRACE_SINGLESTEP); !ran) return std::unexpected(std::move(ran.error()));
   auto after = registers(tid);
   if (!after) return std::unexpected(std::move(after.error()));
+  if (auto set = set_registers(tid, *saved); !set) return std::unexpected(std::move(set.error()));
+  return static_cast<std::int64_t>(after->rax);
+}
+
+// Stops at the call's entry and exit, which are no signals. The kernel restarts the interrupted call only on its way
+// out of a signal, so that is done here (ERESTARTSYS, -NOINTR, -NOHAND, -_RESTARTBLOCK of include/linux/errno.h).
+Result<std::int64_t> Tracee::last_syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments) {
+  auto saved = prepare_syscall(number, arguments);
+  if (!saved) return std::unexpected(std::move(saved.error()));
+  const pid_t tid = threads_.front();
+  for (int stop = 0; stop < 2; ++stop)
+    if (auto ran = resume_until_trap(tid, PTRACE_SYSCALL); !ran) return std::unexpected(std::move(ran.error()));
+  auto after = registers(tid);
+  if (!after) return std::unexpected(std::move(after.error()));
+  const auto result = static_cast<std::int64_t>(saved->rax);
+  if (static_cast<std::int64_t>(saved->orig_rax) >= 0 &&
+      (result == -512 || result == -513 || result == -514 || result == -516)) {
+    saved->rax = result == -516 ? SYS_restart_syscall : saved->orig_rax;
+    saved->rip -= 2;
+    saved->orig_rax = ~0ull;
+  }
   if (auto set = set_registers(tid, *saved); !set) return std::unexpected(std::move(set.error()));
   return static_cast<std::int64_t>(after->rax);
 }

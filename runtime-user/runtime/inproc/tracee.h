@@ -48,6 +48,9 @@ class Tracee {
 
   // The following need a stopped process.
   Result<std::int64_t> syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments);
+  // The same without a step behind it, whose SIGTRAP would make an ignored one a default one. The thread's own call is
+  // started again; no other system call may follow before release().
+  Result<std::int64_t> last_syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments);
   // Calls a function without arguments (an ifunc resolver) and returns rax.
   Result<std::uint64_t> call(RemoteAddr function);
   // Executes one instruction of the thread that works for us.
@@ -73,6 +76,7 @@ class Tracee {
   Result<void> await_stop(pid_t tid);
   void restart_interrupted_call(pid_t tid) const;
   Result<void> begin_work();
+  Result<user_regs_struct> prepare_syscall(std::int64_t number, const std::array<std::uint64_t, 6>& arguments);
   // Continues one thread by `request` until it stops with SIGTRAP; other signals go through.
   Result<void> resume_until_trap(pid_t tid, int request);
   Result<int> wait_for(pid_t tid);

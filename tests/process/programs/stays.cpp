@@ -43,7 +43,7 @@ extern "C" NOT_INLINED int hold_and_throw(int fd) {
 namespace {
 
 std::atomic<long> ticks = 0, faults = 0, errors = 0;
-std::atomic<bool> ending = false;
+std::atomic<bool> ending = false, woken = false;
 std::atomic<int> sleeping = 0;  // threads that are where they belong
 int wake_pipe[2], call_pipe[2];
 int futex_word = 0;
@@ -163,10 +163,12 @@ void* run_blocked(void* argument) {
   ++sleeping;
   one->result = one->call();
   one->error = one->result < 0 ? errno : 0;
+  while (!woken) usleep(1000);  // threads and their stacks stay until then
   return nullptr;
 }
 
 void wake() {
+  woken = true;
   (void)!write(wake_pipe[1], "abc", 3);
   futex_word = 1;
   syscall(SYS_futex, &futex_word, FUTEX_WAKE, 64, nullptr, nullptr, 0);
