@@ -97,7 +97,9 @@ void DefinitionCheck::report(Finding finding) const {
                               .errno_value = finding.errno_value,
                               .logged = finding.logged,
                               .order = finding.order,
-                              .detail = std::move(finding.detail)};
+                              .detail = std::move(finding.detail),
+                              .notes = {},
+                              .fixits = std::move(finding.fixits)};
   if (const auto help = diag::help_text(finding.kind); !help.empty()) diagnostic.notes.push_back({std::string(help)});
   sink.report(std::move(diagnostic));
 }

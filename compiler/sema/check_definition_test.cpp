@@ -129,6 +129,14 @@ TEST_F(DefinitionSema, ChecksNothingItCannotKnow) {
   EXPECT_EQ(checked->place_address, 0u);
 }
 
+TEST_F(DefinitionSema, OffersTheOneNameThatIsNear) {
+  EXPECT_THAT(mistakes("p vfs_raed"), testing::ElementsAre(Kind::BadProbeAddr));
+  ASSERT_EQ(sink_.diagnostics()[0].fixits.size(), 1u);
+  EXPECT_EQ(sink_.diagnostics()[0].fixits[0].replacement, "vfs_read");
+  EXPECT_THAT(mistakes("p vfs_raed+8"), testing::ElementsAre(Kind::BadProbeAddr));
+  EXPECT_TRUE(sink_.diagnostics()[0].fixits.empty());
+}
+
 TEST_F(DefinitionSema, RefusesWhatNeedsTypesUnlessItIsOnlyJudged) {
   request_ = {};
   EXPECT_THAT(mistakes("p vfs_read file"), testing::ElementsAre(Kind::UnsupportedForm));

@@ -29,13 +29,23 @@ int symbol_errno(const DefinitionCheck& check, int old) {
 
 bool is_return(const DefinitionCheck& check) { return check.definition.point == model::ProbePoint::Return; }
 
+// A place that is nothing but a misspelt name, with one name near it.
+std::vector<diag::FixIt> fixes(const DefinitionCheck& check, const std::string& symbol,
+                               const target::LookupError& error) {
+  const model::Span span = check.definition.place_span;
+  const std::string_view place = std::string_view(check.definition.command).substr(span.begin, span.end - span.begin);
+  if (error.candidates.size() != 1 || place != symbol) return {};
+  return {{.begin = span.begin, .end = span.end, .replacement = error.candidates[0]}};
+}
+
 void report_missing(const DefinitionCheck& check, const std::string& symbol, const target::LookupError& error,
                     std::uint32_t order) {
   check.report({.kind = diag::Kind::BadProbeAddr,
                 .column = check.place_column(),
                 .order = order,
                 .errno_value = order == diag::kStepSymbol ? symbol_errno(check, ENOENT) : ENOENT,
-                .detail = fmt::format("no function `{}`{}", symbol, list_of(error.candidates, "; near it:"))});
+                .detail = fmt::format("no function `{}`{}", symbol, list_of(error.candidates, "; near it:")),
+                .fixits = fixes(check, symbol, error)});
 }
 
 void take_lookup_failure(DefinitionCheck& check, const model::SymbolPlace& place, const target::LookupError& error) {

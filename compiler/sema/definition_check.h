@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "compiler/diag/definition_order.h"
 #include "compiler/diag/diagnostic.h"
@@ -21,6 +22,7 @@ struct Finding {
   int errno_value = EINVAL;
   bool logged = true;
   std::string detail;
+  std::vector<diag::FixIt> fixits = {};
 };
 
 // Is the place the first byte of a function? Unknown: its module is not loaded.
