@@ -5,11 +5,13 @@
  *
  * One hit, in the order of the fields it touches:
  *
- *   detour ─ saves registers ─► extractor(kevt_registers*, kevt_event*, return address)
- *      index[hash(thread pointer)] ─► kevt_thread             who hits; slow path: services.thread
+ *   detour ─ takes a frame of KEVT_FRAME_BYTES ─► extractor, its kevt_event beside it in the code arena
+ *      %gs:kevt_self ─► kevt_thread                           who hits; slow path: services.thread
  *      kevt_thread.guard                                      set while a hit runs: nested hits are missed
  *      kevt_counts (this thread's own row)                    plain increments, nobody else writes
  *      kevt_ring of the CPU: reserve (cmpxchg), write, commit (release of kevt_record.word)
+ *
+ * Extractors follow no C calling convention: see "The extractor" below.
  */
 #ifndef KEVT_ABI_PROBE_H
 #define KEVT_ABI_PROBE_H
@@ -18,7 +20,7 @@
 
 #include "common/abi/registers.h"
 
-#define KEVT_ABI_VERSION 1u
+#define KEVT_ABI_VERSION 2u
 
 enum {
   KEVT_INDEX_BITS = 10,     /* slots of the thread index: 1 << 10 */
@@ -52,7 +54,7 @@ typedef struct kevt_counts {
 /*
  * In a ring: `word` is 0 until the record is committed, then
  *   bits 0-30 bytes of payload   31 discarded   32-63 position tag
- * It takes KEVT_RECORD_ROOM bytes: short strings are stored in whole words, so a few may be written behind it.
+ * It takes KEVT_RECORD_ROOM bytes: a short string is stored as 16 bytes, so a few may be written behind it.
  */
 typedef struct kevt_record {
   uint64_t word;
@@ -61,7 +63,7 @@ typedef struct kevt_record {
 } kevt_record;
 #define KEVT_RECORD_DISCARDED 0x80000000u /* skip it; the hit was abandoned */
 #define KEVT_RECORD_PAYLOAD(word) ((uint32_t)(word)&0x7fffffffu)
-#define KEVT_RECORD_SLACK 8u /* bytes that may be written behind the payload */
+#define KEVT_RECORD_SLACK 16u /* bytes that may be written behind the payload */
 #define KEVT_RECORD_ROOM(payload) (((uint64_t)(payload) + sizeof(kevt_record) + KEVT_RECORD_SLACK + 7) & ~7ull)
 /* The tag of a record that starts at byte `position` of the ring's endless stream. */
 #define KEVT_RECORD_TAG(position) ((uint32_t)((position) >> 3))
@@ -83,8 +85,19 @@ typedef struct kevt_return_instance {
   uint64_t slot;           /* address of the return address on the stack */
   uint64_t return_address; /* what was there: where to go on */
   uint64_t shown;          /* the program's own return address, for records (differs when detours nest) */
-  uint64_t event;          /* kevt_event* */
+  uint64_t event;          /* kevt_event*; KEVT_INSTANCE_COUNTED: of an event with a maxactive */
 } kevt_return_instance;
+#define KEVT_INSTANCE_COUNTED 1ull
+
+/*
+ * What %gs points to in a thread that has hit, in memory that fork wipes.  A thread inherits %gs from the one that made
+ * it: `thread_pointer` tells whether this is its own.  A program that uses %gs itself keeps it; its threads are then
+ * looked up in the index at every hit.
+ */
+typedef struct kevt_self {
+  uint64_t thread_pointer; /* %fs:0 of the thread this is about; 0: nobody */
+  uint64_t thread;         /* its kevt_thread* */
+} kevt_self;
 
 typedef struct kevt_thread {
   uint64_t thread_pointer; /* 0: free */
@@ -99,7 +112,8 @@ typedef struct kevt_thread {
   uint32_t shard;
   uint64_t blocked; /* SIGTRAP, SIGSEGV, SIGBUS as the program thinks it blocked them: bit signo - 1 */
   uint64_t pending; /* of these, sent by somebody while "blocked" */
-  uint64_t depth;   /* return instances in use */
+  uint64_t vector[2]; /* of the program, while a string of it stands in %xmm0 */
+  uint64_t depth;     /* return instances in use; right in front of them, see kevt_return_instance.event */
   kevt_return_instance instances[KEVT_RETURN_DEPTH];
   uint8_t texts[KEVT_SCRATCH_TEXTS][KEVT_TEXT_BYTES];
   uint8_t comm[KEVT_COMM_BYTES];
@@ -113,15 +127,24 @@ typedef struct kevt_shard_owner {
   uint64_t generation; /* grows when the place is used again; written last */
 } kevt_shard_owner;
 
-/* An event's generated code. `thread` is looked up by the code itself; its recording half is handed it. */
-typedef void kevt_extractor(kevt_registers* saved, struct kevt_event* event, uint64_t return_address,
-                            struct kevt_thread* thread);
+/*
+ * The extractor: an event's generated code.  It keeps every register and the flags are its caller's to keep.  Its frame
+ * is what its caller's stack pointer points to: words of kevt_registers, of which those are filled in that the event
+ * reads and that are not handed over in place.  KEVT_FRAME_BYTES above the frame lies the program's own stack: for a
+ * return event the slot of the return address, which the extractor fills in again.
+ *
+ * `enter` (return events only) keeps the return address of that slot in an instance, and leaves at
+ * KEVT_FRAME_ENTERED of its frame whether it could: 0 means that the function must run unprobed.
+ */
+#define KEVT_FRAME_BYTES 320
+#define KEVT_FRAME_ENTERED 176
 
 /* Services of the agent. All keep every register but rax and r11 (LLVM's preserve_most). */
 typedef struct kevt_services {
-  /* Both of type kevt_extractor, jumped to at the extractor's start; they count a miss or call it again. */
-  uint64_t thread;      /* the thread is not in the index yet */
-  uint64_t guarded;     /* `thread` is inside a hit: that one is stale, or this one is nested and missed */
+  uint64_t thread;      /* kevt_thread* (event): who hits, when %gs does not say; 0: missed, and counted so */
+  uint64_t guarded;     /* int (event, thread, frame): 1: the hit under way was stale; 0: this one is missed, counted */
+  uint64_t enter;       /* int (event, slot): every return that is not the common case; 0: run unprobed */
+  uint64_t leave;       /* uint64 (event, slot): fills the return address in again; what to show as it */
   uint64_t reserve;     /* kevt_record* (thread, ring, bytes of payload): after another writer came first; 0: full */
   uint64_t text_length; /* uint32 (address): bytes with NUL, cut to 4096; 0: unreadable */
   uint64_t text_copy;   /* uint32 (to, address, length): copies, ends with NUL; length written, 0: unreadable */
@@ -163,23 +186,24 @@ typedef struct kevt_shared {
   uint64_t next_shard;                   /* atomic; shard 0 is everybody's: locked increments */
   uint32_t check_offset;                 /* of a 32-bit word that differs between threads, from the thread pointer */
   uint32_t next_owner;                   /* atomic; notes written so far */
+  uint64_t selves;                       /* kevt_self[KEVT_MAX_THREADS], in the order of threads; wiped on fork */
+  uint64_t has_wrgsbase;                 /* 1: the instruction may be used */
   uint64_t windows[64][2];               /* code arena windows [begin, end) */
   uint64_t shard_users[KEVT_MAX_SHARDS]; /* pid << 32 | tid of the only writer; one that is dead leaves its shard */
   kevt_services services;
 } kevt_shared;
 
+/* In the code arena beside the event's extractor, which reads it by its distance; read-only in the target. */
 typedef struct kevt_event {
   uint64_t shared; /* kevt_shared* */
-  uint64_t index;  /* copies of what the fast path reads, one cache line */
   uint64_t rings;
   uint64_t ring_stride;
   uint64_t ring_limit; /* ring_bytes */
   uint32_t row_offset; /* of the first sink's counter row in a shard, bytes */
   uint32_t event_id;
-  uint32_t check_offset;
   uint32_t gates;         /* bit i: sink i is on */
+  uint32_t enters_slowly; /* return events: 1 when it has a maxactive */
   uint64_t probe_address; /* __probe_ip, __probe_func */
-  uint64_t extractor;     /* kevt_extractor * in the window of the probe point */
   uint32_t maxactive;     /* 0: only the depth per thread limits */
   uint32_t sink_count;
   kevt_services services;

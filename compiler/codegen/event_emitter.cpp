@@ -36,18 +36,6 @@ void texts_of(const ir::Program& program, const ir::Condition& c, std::set<ir::V
   for (const ir::Condition& child : c.children) texts_of(program, child, out);
 }
 
-bool reads_memory(const ir::Program& program, ir::ValueId id) {
-  const ir::Value& value = program.values[id];
-  if (is_memoized(value.op)) return true;
-  return (value.op == Op::Bits || value.op == Op::Narrow) && reads_memory(program, value.a);
-}
-
-bool fetches(const ir::Program& program, const ir::Condition& c) {
-  if (c.kind == ConditionKind::MatchText) return true;
-  if (c.kind == ConditionKind::Compare) return reads_memory(program, c.value);
-  return std::ranges::any_of(c.children, [&](const ir::Condition& child) { return fetches(program, child); });
-}
-
 }  // namespace
 
 EventEmitter::EventEmitter(llvm::Module& module, const ir::Program& program, TargetHooks& hooks)
@@ -134,36 +122,9 @@ void EventEmitter::plan_memos() {
   }
 }
 
-// One sink whose condition fetches nothing that costs: recording shares no fetched value with it, so it can be a
-// function of its own.
-void EventEmitter::emit_apart(const std::string& name) {
-  hooks_.begin(b_, 1);
-  BasicBlock* open = block("open");
-  BasicBlock* accepted = block("accepted");
-  BasicBlock* filtered = block("filtered");
-  branch(hooks_.gate(b_, 0), open, filtered);
-  start(open);
-  condition(*program_.sinks.front().condition, accepted, filtered);
-  start(filtered);
-  hooks_.count(b_, Counter::Filtered, 0);
-  hooks_.finish(b_, TargetHooks::WayOut::Rejected);
-
-  start(accepted);
-  hooks_.begin_record(b_, name + ".record");
-  function_ = b_.GetInsertBlock()->getParent();
-  plan_memos();
-  BasicBlock* next = block("next");
-  emit_record(0, next);
-  start(next);
-  hooks_.finish(b_, TargetHooks::WayOut::Recorded);
-}
-
 void EventEmitter::emit(const std::string& name) {
-  function_ = hooks_.declare(name);
+  function_ = hooks_.declare(name, program_);
   b_.SetInsertPoint(&function_->getEntryBlock());
-  const auto& sinks = program_.sinks;
-  if (sinks.size() == 1 && sinks.front().condition && !fetches(program_, *sinks.front().condition))
-    return emit_apart(name);
   plan_memos();
   hooks_.begin(b_, static_cast<std::uint32_t>(program_.sinks.size()));
   for (std::uint32_t i = 0; i < program_.sinks.size(); ++i) {
@@ -171,18 +132,7 @@ void EventEmitter::emit(const std::string& name) {
     emit_sink(i, next);
     start(next);
   }
-  hooks_.finish(b_, TargetHooks::WayOut::Recorded);
-}
-
-// A rejected hit ends by itself after the last sink: sharing the end with the recording part would make it
-// pay for the registers that part saves.
-void EventEmitter::reject(std::uint32_t sink, BasicBlock* next) {
-  hooks_.count(b_, Counter::Filtered, sink);
-  if (sink + 1 == program_.sinks.size()) {
-    hooks_.finish(b_, TargetHooks::WayOut::Rejected);
-  } else {
-    go(next);
-  }
+  hooks_.finish(b_);
 }
 
 void EventEmitter::emit_sink(std::uint32_t index, BasicBlock* next) {
@@ -199,7 +149,8 @@ void EventEmitter::emit_sink(std::uint32_t index, BasicBlock* next) {
     go(accepted);
   }
   start(filtered);
-  reject(index, next);
+  hooks_.count(b_, Counter::Filtered, index);
+  go(next);
 
   start(accepted);
   emit_record(index, next);

@@ -22,14 +22,10 @@ class TargetHooks {
  public:
   virtual ~TargetHooks() = default;
 
-  // The function, positioned in its entry block; after begin() a hit is under way.
-  virtual llvm::Function* declare(const std::string& name) = 0;
+  // The function of `program`, its entry block empty; after begin() a hit is under way, finish() ends it.
+  virtual llvm::Function* declare(const std::string& name, const ir::Program& program) = 0;
   virtual void begin(llvm::IRBuilder<>& b, std::uint32_t sinks) = 0;
-  // Goes on in a function of its own, called `name`, as part of the same hit; the builder stands in its entry.
-  virtual void begin_record(llvm::IRBuilder<>& b, const std::string& name) = 0;
-  // Ends the hit with `ret`. Each way out is code of its own: what one path saves, the other must not pay for.
-  enum class WayOut : std::uint8_t { Recorded, Rejected };
-  virtual void finish(llvm::IRBuilder<>& b, WayOut way) = 0;
+  virtual void finish(llvm::IRBuilder<>& b) = 0;
 
   virtual llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) = 0;
   virtual llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
@@ -80,9 +76,7 @@ class EventEmitter {
   };
 
   void plan_memos();
-  void emit_apart(const std::string& name);
   void emit_sink(std::uint32_t index, llvm::BasicBlock* next);
-  void reject(std::uint32_t sink, llvm::BasicBlock* next);
   void emit_record(std::uint32_t sink, llvm::BasicBlock* next);
 
   // Conditions.

@@ -13,6 +13,7 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "common/abi/probe.h"
@@ -112,12 +113,30 @@ std::string native_refusal(const ir::Program& program) {
   return "";
 }
 
-std::uint32_t registers_read(const ir::Program& program) {
+std::uint32_t registers_from_frame(const ir::Program& program) {
+  const auto in_place = registers_in_place(program.point);
   std::uint32_t words = 0;
   for (const ir::Value& value : program.values)
-    if (value.op == ir::Op::Register) words |= 1u << (value.imm / 8);
+    if (value.op == ir::Op::Register && std::ranges::find(in_place, static_cast<std::uint32_t>(value.imm)) == in_place.end())
+      words |= 1u << (value.imm / 8);
   return words;
 }
+
+namespace {
+
+Result<NativeEvent> find_event(const LinkedImage& linked, const NativeInput& input) {
+  const auto of = [&](const std::string& name) {
+    const auto it = linked.symbols.find(input.name + name);
+    return it == linked.symbols.end() ? NativeFunction{} : it->second;
+  };
+  const NativeEvent event{of(""), of(".enter"), of(".event").entry};
+  const bool is_return = input.program->point == model::ProbePoint::Return;
+  if (!event.extractor.size || !of(".event").size || (is_return && !event.enter.size))
+    return std::unexpected(Error("extractor `" + input.name + "` is missing"));
+  return event;
+}
+
+}  // namespace
 
 Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr keep_ir) {
   for (const NativeInput& input : inputs)
@@ -134,6 +153,7 @@ Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr 
   for (const NativeInput& input : inputs) {
     NativeHooks hooks(module);
     EventEmitter(module, *input.program, hooks).emit(input.name);
+    if (input.program->point == model::ProbePoint::Return) hooks.emit_enter(input.name + ".enter");
   }
   std::string problem;
   llvm::raw_string_ostream problems(problem);
@@ -152,13 +172,9 @@ Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr 
   if (!linked) return std::unexpected(std::move(linked.error()));
   out.image = std::move(linked->image);
   for (const NativeInput& input : inputs) {
-    auto it = linked->functions.find(input.name);
-    if (it == linked->functions.end()) return std::unexpected(Error("extractor `" + input.name + "` is missing"));
-    NativeFunction function = it->second;
-    // The recording half, where it is apart, stands right behind.
-    if (auto half = linked->functions.find(input.name + ".record"); half != linked->functions.end())
-      function.size = half->second.entry + half->second.size - function.entry;
-    out.functions.push_back(function);
+    auto event = find_event(*linked, input);
+    if (!event) return std::unexpected(std::move(event.error()));
+    out.events.push_back(*event);
   }
   return out;
 }

@@ -26,9 +26,16 @@ struct NativeFunction {
   std::uint32_t size = 0;   // bytes
 };
 
+// One event's code; see common/abi/probe.h, "The extractor".
+struct NativeEvent {
+  NativeFunction extractor;
+  NativeFunction enter;     // return events only
+  std::uint32_t block = 0;  // byte offset of its kevt_event, which install fills in
+};
+
 struct NativeOutput {
   model::NativeImage image;
-  std::vector<NativeFunction> functions;  // one per input
+  std::vector<NativeEvent> events;  // one per input
   std::string llvm_ir;                    // after optimization; only when asked for
 };
 
@@ -40,8 +47,9 @@ Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr 
 // What stops this program from running natively, e.g. a filter on a symstr field; empty: nothing.
 std::string native_refusal(const ir::Program& program);
 
-// Words of kevt_registers the extractor of `program` reads: bit i is word i.
-std::uint32_t registers_read(const ir::Program& program);
+// Words of kevt_registers the extractor of `program` reads from its frame: bit i is word i. Those that are handed over
+// in their registers are not among them.
+std::uint32_t registers_from_frame(const ir::Program& program);
 
 // "+0x12  movq (%rdi), %rax" lines, AT&T syntax; branch targets as addresses, `base` being the first byte's.
 std::string disassemble(std::span<const std::uint8_t> code, std::uint64_t base = 0);

@@ -1,5 +1,10 @@
 // What is native about native code: thread lookup, guard, per-thread counters, rings, safe loads
 // through a fault table, and the agent's services. The struct offsets are common/abi/probe.h's.
+//
+//   native_hooks.cpp   the function, registers, loads, counters, event words
+//   native_thread.cpp  who hits, the guard, return addresses
+//   native_text.cpp    strings
+//   native_ring.cpp    room for a record
 #pragma once
 
 #include "compiler/codegen/event_emitter.h"
@@ -10,10 +15,12 @@ class NativeHooks final : public TargetHooks {
  public:
   explicit NativeHooks(llvm::Module& module);
 
-  llvm::Function* declare(const std::string& name) override;
+  llvm::Function* declare(const std::string& name, const ir::Program& program) override;
   void begin(llvm::IRBuilder<>& b, std::uint32_t sinks) override;
-  void begin_record(llvm::IRBuilder<>& b, const std::string& name) override;
-  void finish(llvm::IRBuilder<>& b, WayOut way) override;
+  void finish(llvm::IRBuilder<>& b) override;
+
+  // The function that a return event's detour calls at the entry; after emit() of the event. See kevt_event.
+  void emit_enter(const std::string& name);
 
   llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) override;
   llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) override;
@@ -40,27 +47,51 @@ class NativeHooks final : public TargetHooks {
   void commit(llvm::IRBuilder<>& b) override;
 
  private:
+  // Memory.
   llvm::Value* field(llvm::IRBuilder<>& b, llvm::Value* base, std::uint64_t offset);
   llvm::Value* read(llvm::IRBuilder<>& b, llvm::Value* base, std::uint64_t offset, unsigned bits);
   llvm::Value* read_pointer(llvm::IRBuilder<>& b, llvm::Value* base, std::uint64_t offset);
   void write(llvm::IRBuilder<>& b, llvm::Value* value, llvm::Value* base, std::uint64_t offset);
-  void increment(llvm::IRBuilder<>& b, llvm::Value* base, std::uint64_t offset);
+  void change(llvm::IRBuilder<>& b, const char* instruction, llvm::Value* base, std::uint64_t offset);
+  void increment(llvm::IRBuilder<>& b, llvm::Value* base, std::uint64_t offset) { change(b, "incq $0", base, offset); }
+  // Assembly that may fault or jump to `other`; goes on in a new block.
+  llvm::Value* branching_asm(llvm::IRBuilder<>& b, llvm::Type* result, const std::string& text,
+                             const char* constraints, llvm::ArrayRef<llvm::Value*> pointers, llvm::BasicBlock* other);
   llvm::Value* service(llvm::IRBuilder<>& b, std::uint64_t offset, llvm::Type* result,
                        std::initializer_list<llvm::Value*> arguments);
-  llvm::Function* make_function(const std::string& name, llvm::GlobalValue::LinkageTypes linkage);
-  void enter(llvm::Function* function);
-  llvm::Value* find_thread(llvm::IRBuilder<>& b);
-  llvm::Value* find_row(llvm::IRBuilder<>& b);
-  void leave_to(llvm::IRBuilder<>& b, std::uint64_t service_offset, llvm::Value* thread);
+
+  // The function.
+  void make_function(const std::string& name, unsigned arguments);
+  llvm::BasicBlock* block(const char* name);
+  void leave(llvm::IRBuilder<>& b);
+  llvm::Value* frame(llvm::IRBuilder<>& b, std::uint64_t offset);
+
+  // Who hits.
+  llvm::Value* own_thread(llvm::IRBuilder<>& b, llvm::BasicBlock* unknown);
+  llvm::Value* newest_instance(llvm::IRBuilder<>& b, llvm::Value* thread);
+  void find_thread(llvm::IRBuilder<>& b);
+  void take_return_address(llvm::IRBuilder<>& b);
+  void take_guard(llvm::IRBuilder<>& b);
+  void fill_instance(llvm::IRBuilder<>& b, llvm::Value* thread, llvm::Value* instance, llvm::Value* slot);
+  void see_thread(llvm::IRBuilder<>& b, llvm::Value* known, llvm::BasicBlock* from, llvm::BasicBlock* found,
+                  llvm::BasicBlock* unknown);
 
   llvm::Module& module_;
+  llvm::GlobalVariable* event_ = nullptr;  // kevt_event
   llvm::Function* function_ = nullptr;
-  llvm::Value* registers_ = nullptr;
-  llvm::Value* event_ = nullptr;
+  llvm::BasicBlock* out_ = nullptr;  // returns
+  bool is_return_ = false;
   llvm::Value* return_address_ = nullptr;
   llvm::Value* thread_ = nullptr;
   llvm::Value* row_ = nullptr;  // kevt_counts of sink 0
   llvm::Value* record_ = nullptr;
+  llvm::Value* word_ = nullptr;  // what its commit stores
 };
+
+// Words of kevt_registers that are handed over in the registers themselves, in the order of the arguments.
+llvm::ArrayRef<std::uint32_t> registers_in_place(model::ProbePoint point);
+
+// Marks the branch as one that goes to successor `likely` nearly always.
+void expect(llvm::Instruction* branch, unsigned likely);
 
 }  // namespace kevt::codegen

@@ -26,13 +26,13 @@ class FlatMemory final : public jl::JITLinkMemoryManager {
     jl::BasicLayout layout(graph);
     std::uint64_t size = 0;
     for (auto& [group, segment] : layout.segments()) {
-      size = llvm::alignTo(size, std::max<std::uint64_t>(segment.Alignment.value(), 16));
+      size = llvm::alignTo(size, std::max<std::uint64_t>(segment.Alignment.value(), model::kImageAlignment));
       size += segment.ContentSize + segment.ZeroFillSize;
     }
     bytes.assign(size, 0);
     std::uint64_t at = 0;
     for (auto& [group, segment] : layout.segments()) {
-      at = llvm::alignTo(at, std::max<std::uint64_t>(segment.Alignment.value(), 16));
+      at = llvm::alignTo(at, std::max<std::uint64_t>(segment.Alignment.value(), model::kImageAlignment));
       segment.WorkingMem = reinterpret_cast<char*>(bytes.data() + at);
       segment.Addr = llvm::orc::ExecutorAddr::fromPtr(segment.WorkingMem);
       at += segment.ContentSize + segment.ZeroFillSize;
@@ -101,8 +101,8 @@ class FlatLink final : public jl::JITLinkContext {
 
   llvm::Error collect(jl::LinkGraph& graph) {
     for (jl::Symbol* symbol : graph.defined_symbols())
-      if (symbol->hasName() && symbol->isCallable())
-        out_.functions[symbol->getName().str()] = {offset_of(symbol->getAddress()),
+      if (symbol->hasName())
+        out_.symbols[symbol->getName().str()] = {offset_of(symbol->getAddress()),
                                                    static_cast<std::uint32_t>(symbol->getSize())};
     if (jl::Section* faults = graph.findSectionByName(kFaultSection))
       for (jl::Block* block : faults->blocks()) collect_faults(*block);

@@ -15,7 +15,7 @@ namespace kevt::codegen {
 
 struct LinkedImage {
   model::NativeImage image;
-  std::map<std::string, NativeFunction> functions;
+  std::map<std::string, NativeFunction> symbols;  // code and data, by name
 };
 
 Result<LinkedImage> link_flat(llvm::MemoryBufferRef object);

@@ -20,9 +20,9 @@ TEST(Native, OneFunctionPerInput) {
   const NativeInput inputs[] = {{"a", &a}, {"b", &b}};
   auto out = compile_native(inputs, KeepIr::Yes);
   ASSERT_TRUE(out) << out.error().message();
-  ASSERT_EQ(out->functions.size(), 2u);
-  EXPECT_GT(out->functions[0].size, 0u);
-  EXPECT_NE(out->functions[0].entry, out->functions[1].entry);
+  ASSERT_EQ(out->events.size(), 2u);
+  EXPECT_GT(out->events[0].extractor.size, 0u);
+  EXPECT_NE(out->events[0].extractor.entry, out->events[1].extractor.entry);
   EXPECT_NE(out->llvm_ir.find("define"), std::string::npos);
 }
 
@@ -39,7 +39,12 @@ TEST(Native, FaultEntriesPointIntoTheCode) {
   EXPECT_NE(out->image.faults[0].fault, out->image.faults[0].fixup);
 }
 
-TEST(Native, ReadsTheRegistersOfItsProgram) { EXPECT_EQ(registers_read(one_register()), 1u << 14); }
+TEST(Native, ReadsTheRegistersOfItsProgram) { 
+  ir::Program program = one_register();  // di: handed over in place at an entry, not after a return
+  EXPECT_EQ(registers_from_frame(program), 0u);
+  program.point = model::ProbePoint::Return;
+  EXPECT_EQ(registers_from_frame(program), 1u << 14);
+}
 
 }  // namespace
 }  // namespace kevt::codegen

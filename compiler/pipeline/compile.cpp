@@ -81,10 +81,12 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
     event.slots = out.programs[i].slots;
     event.function_address = events[i].function_address;
     event.place_address = events[i].place_address;
-    event.entry = native->functions[i].entry;
-    event.code_size = native->functions[i].size;
+    event.entry = native->events[i].extractor.entry;
+    event.code_size = native->events[i].extractor.size;
+    event.enter = native->events[i].enter.entry;
+    event.block = native->events[i].block;
     event.sinks = static_cast<std::uint32_t>(out.programs[i].sinks.size());
-    event.register_reads = codegen::registers_read(out.programs[i]);
+    event.register_reads = codegen::registers_from_frame(out.programs[i]);
     if (auto resolved = resolve_slots(event, env); !resolved)
       return std::unexpected(std::move(resolved.error()).while_doing("compiling `" + event.definition.command + "`"));
     out.batch.events.push_back(std::move(event));

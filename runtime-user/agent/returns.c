@@ -10,11 +10,9 @@
  */
 #include "runtime-user/agent/agent.h"
 
-/* What a detour hands over on its stack; see detour.cpp. */
-typedef struct return_frame {
-  uint64_t return_address;
-  uint64_t shown;
-} return_frame;
+static kevt_event* event_of(const kevt_return_instance* instance) {
+  return (kevt_event*)(instance->event & ~KEVT_INSTANCE_COUNTED);
+}
 
 static uint32_t* active_of(kevt_event* event) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
@@ -22,8 +20,8 @@ static uint32_t* active_of(kevt_event* event) {
 }
 
 KEVT_RARE_STATIC void remove_instance(kevt_thread* thread, uint64_t i) {
-  kevt_event* event = (kevt_event*)thread->instances[i].event;
-  if (event->maxactive) __atomic_fetch_sub(active_of(event), 1, __ATOMIC_RELAXED);
+  const kevt_return_instance* gone = &thread->instances[i];
+  if (gone->event & KEVT_INSTANCE_COUNTED) __atomic_fetch_sub(active_of(event_of(gone)), 1, __ATOMIC_RELAXED);
   for (; i + 1 < thread->depth; i++) thread->instances[i] = thread->instances[i + 1];
   thread->instances[i].slot = 0;
   thread->depth--;
@@ -75,8 +73,8 @@ KEVT_RARE_STATIC int has_room(const kevt_shared* shared, kevt_thread* thread, ke
   return 0;
 }
 
-static inline __attribute__((always_inline)) void fill(kevt_thread* thread, kevt_return_instance* instance,
-                                                       kevt_event* event, uint64_t* slot, uint64_t shown) {
+static void fill(kevt_thread* thread, kevt_return_instance* instance, const kevt_event* event, uint64_t* slot,
+                 uint64_t shown) {
   /* Counted first: a signal handler that hits now takes the next one. The slot is noted on both sides of that, as
      such a handler may have used and freed this instance in between. */
   __atomic_store_n(&instance->slot, (uint64_t)slot | BEING_FILLED, __ATOMIC_RELEASE);
@@ -84,12 +82,15 @@ static inline __attribute__((always_inline)) void fill(kevt_thread* thread, kevt
   __atomic_store_n(&instance->slot, (uint64_t)slot | BEING_FILLED, __ATOMIC_RELEASE);
   instance->return_address = *slot;
   instance->shown = shown;
-  instance->event = (uint64_t)event;
+  instance->event = (uint64_t)event | (event->maxactive ? KEVT_INSTANCE_COUNTED : 0);
   __atomic_store_n(&instance->slot, (uint64_t)slot, __ATOMIC_RELEASE);
 }
 
-/* Every case that is not the common one. */
-static __attribute__((noinline, cold)) int enter_slowly(kevt_event* event, uint64_t* slot) {
+/*
+ * Every case that the event's own code leaves to us. 1: the return address in *slot is kept, the detour may pop it.
+ * 0: run the function unprobed.
+ */
+KEVT_SERVICE int kevt_service_enter(kevt_event* event, uint64_t* slot) {
   if (!event->gates) return 0;
   const kevt_shared* shared = kevt_state();
   kevt_thread* thread = kevt_find_thread(shared);
@@ -106,49 +107,21 @@ static __attribute__((noinline, cold)) int enter_slowly(kevt_event* event, uint6
   return 1;
 }
 
-/*
- * 1: the return address in *slot is kept, the detour may pop it.  0: run the function unprobed.
- * An ordinary function to its detour, which has saved what the ABI lets it change; the common case calls nothing.
- */
-int kevt_return_enter(kevt_event* event, uint64_t* slot) {
-  kevt_thread* thread = kevt_indexed_thread(kevt_state());
-  if (unlikely(!thread || !event->gates || thread->guard || event->maxactive)) return enter_slowly(event, slot);
-  uint64_t depth = thread->depth;
-  if (unlikely(depth == KEVT_RETURN_DEPTH)) return enter_slowly(event, slot);
-  kevt_return_instance* instance = &thread->instances[depth];
-  if (unlikely(depth && instance[-1].slot == (uint64_t)slot)) return enter_slowly(event, slot);
-  fill(thread, instance, event, slot, *slot);
-  return 1;
-}
-
-static __attribute__((noinline, cold)) void exit_slowly(kevt_event* event, uint64_t slot, return_frame* frame) {
+/* Takes the instance of `slot` back, where it is not the thread's newest of an event without maxactive. */
+KEVT_SERVICE uint64_t kevt_service_leave(kevt_event* event, uint64_t* slot) {
   kevt_thread* thread = kevt_find_thread(kevt_state());
   if (!thread) thread = kevt_known_thread();
   for (uint64_t i = thread ? thread->depth : 0; i-- > 0;) {
     kevt_return_instance* instance = &thread->instances[i];
-    if (instance->slot != slot || instance->event != (uint64_t)event) continue;
-    frame->return_address = instance->return_address;
-    frame->shown = instance->shown;
+    if (instance->slot != (uint64_t)slot || event_of(instance) != event) continue;
+    const uint64_t shown = instance->shown;
+    *slot = instance->return_address;
     remove_instance(thread, i);
-    return;
+    return shown;
   }
-  uint64_t restored = *(const uint64_t*)slot;
-  if (kevt_in_code(kevt_state(), restored))
+  if (kevt_in_code(kevt_state(), *slot))
     __builtin_trap(); /* no instance: the return address is lost, going on would run wild */
-  frame->return_address = frame->shown = restored; /* by kevt_restore_returns, just now */
-}
-
-/* Takes the instance of `slot` back and says where to return. */
-void kevt_return_exit(kevt_event* event, uint64_t slot, return_frame* frame) {
-  kevt_thread* thread = kevt_indexed_thread(kevt_state());
-  if (unlikely(!thread || !thread->depth || event->maxactive)) return exit_slowly(event, slot, frame);
-  kevt_return_instance* newest = &thread->instances[thread->depth - 1];
-  if (unlikely(newest->slot != slot || newest->event != (uint64_t)event)) return exit_slowly(event, slot, frame);
-  frame->return_address = newest->return_address;
-  frame->shown = newest->shown;
-  newest->slot = 0;
-  __asm__ volatile("" ::: "memory");
-  thread->depth--;
+  return *slot; /* filled in by kevt_restore_returns, just now */
 }
 
 /*
@@ -156,9 +129,7 @@ void kevt_return_exit(kevt_event* event, uint64_t slot, return_frame* frame) {
  * program's own return addresses.  Newest first, so that of nested detours in one slot the outermost one's address
  * is written last.  These calls return unprobed and are missed.
  */
-__attribute__((used)) void kevt_restore_returns(kevt_registers* saved, kevt_event* guard, uint64_t return_address,
-                                                kevt_thread* none) {
-  (void)saved, (void)guard, (void)return_address, (void)none;
+KEVT_SERVICE void kevt_restore_returns(void) {
   const kevt_shared* shared = kevt_state();
   kevt_thread* thread = kevt_find_thread(shared);
   if (!thread) thread = kevt_known_thread();
@@ -170,7 +141,7 @@ __attribute__((used)) void kevt_restore_returns(kevt_registers* saved, kevt_even
     KEVT_LOAD8(held, slot, gone);
     if (!kevt_in_code(shared, held)) continue; /* not called yet below this signal handler, or left long ago */
     *(uint64_t*)slot = instance.return_address;
-    kevt_count_missed(thread, (kevt_event*)instance.event);
+    kevt_count_missed(thread, event_of(&instance));
   gone:
     remove_instance(thread, i);
   }

@@ -9,14 +9,14 @@ kevt_image:
   .long kevt_faults_end - kevt_image
   .long kevt_service_thread - kevt_image
   .long kevt_service_guarded - kevt_image
+  .long kevt_service_enter - kevt_image
+  .long kevt_service_leave - kevt_image
   .long kevt_service_reserve - kevt_image
   .long kevt_service_text_length - kevt_image
   .long kevt_service_text_copy - kevt_image
   .long kevt_service_text_fetch - kevt_image
   .long kevt_service_comm - kevt_image
   .long kevt_service_match - kevt_image
-  .long kevt_return_enter - kevt_image
-  .long kevt_return_exit - kevt_image
   .long kevt_on_signal - kevt_image
   .long kevt_restorer - kevt_image
   .long kevt_virtual_syscall - kevt_image

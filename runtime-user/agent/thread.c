@@ -15,9 +15,12 @@ enum {
   NR_GETPPID = 110,
   NR_GETTID = 186,
   NR_PRCTL = 157,
+  NR_ARCH_PRCTL = 158,
   NR_TGKILL = 234,
   NR_SIGALTSTACK = 131,
-  PR_GET_NAME = 16
+  PR_GET_NAME = 16,
+  ARCH_SET_GS = 0x1001,
+  ARCH_GET_GS = 0x1004
 };
 
 static uint64_t shard_user(uint32_t pid, uint32_t tid) { return (uint64_t)pid << 32 | tid; }
@@ -100,6 +103,21 @@ static void identify(const kevt_shared* shared, uint32_t check, uint32_t* pid, u
   *enrolled_before = 1;
 }
 
+/* Lets the thread's next hit find it by %gs, unless the program uses that itself. */
+static kevt_thread* show_self(const kevt_shared* shared, kevt_thread* thread) {
+  uint64_t base = 0, end = shared->selves + KEVT_MAX_THREADS * sizeof(kevt_self);
+  kevt_self* self = (kevt_self*)shared->selves + (thread - ((kevt_private*)shared->priv)->threads);
+  self->thread = (uint64_t)thread;
+  __atomic_store_n(&self->thread_pointer, thread->thread_pointer, __ATOMIC_RELEASE);
+  kevt_syscall(NR_ARCH_PRCTL, ARCH_GET_GS, (uint64_t)&base, 0, 0);
+  if (base == (uint64_t)self || (base && (base < shared->selves || base >= end))) return thread;
+  if (shared->has_wrgsbase)
+    __asm__ volatile("wrgsbase %0" : : "r"((uint64_t)self));
+  else
+    kevt_syscall(NR_ARCH_PRCTL, ARCH_SET_GS, (uint64_t)self, 0, 0);
+  return thread;
+}
+
 kevt_thread* kevt_enrol(uint64_t tp) {
   kevt_shared* shared = kevt_state();
   kevt_private* priv = (kevt_private*)shared->priv;
@@ -108,7 +126,7 @@ kevt_thread* kevt_enrol(uint64_t tp) {
     kevt_thread* known = find(priv, tp);
     if (known && known->check == kevt_check_word(shared->check_offset)) {
       __atomic_store_n(indexed, (uint64_t)known, __ATOMIC_RELEASE);
-      return known;
+      return show_self(shared, known);
     }
   }
   uint32_t pid, tid, check = kevt_check_word(shared->check_offset);
@@ -138,7 +156,7 @@ kevt_thread* kevt_enrol(uint64_t tp) {
     show_owner(shared, thread);
   }
   __atomic_store_n(indexed, (uint64_t)thread, __ATOMIC_RELEASE);
-  return thread;
+  return show_self(shared, thread);
 }
 
 kevt_thread* kevt_known_thread(void) { return find((kevt_private*)kevt_state()->priv, kevt_thread_pointer()); }
@@ -154,14 +172,10 @@ void kevt_count_missed(kevt_thread* thread, kevt_event* event) {
   }
 }
 
-KEVT_SERVICE void kevt_service_thread(kevt_registers* saved, kevt_event* event, uint64_t return_address,
-                                      kevt_thread* none) {
-  (void)none;
-  kevt_thread* thread = kevt_enrol(kevt_thread_pointer());
-  if (thread)
-    ((kevt_extractor*)event->extractor)(saved, event, return_address, thread);
-  else
-    kevt_count_missed(0, event);
+KEVT_SERVICE kevt_thread* kevt_service_thread(kevt_event* event) {
+  kevt_thread* thread = kevt_find_thread(kevt_state());
+  if (!thread) kevt_count_missed(0, event);
+  return thread;
 }
 
 struct stack_info {
@@ -237,12 +251,10 @@ int kevt_guard_is_stale(kevt_thread* thread, uint64_t stack) {
   return 1;
 }
 
-KEVT_SERVICE void kevt_service_guarded(kevt_registers* saved, kevt_event* event, uint64_t return_address,
-                                       kevt_thread* thread) {
-  if (kevt_guard_is_stale(thread, (uint64_t)saved))
-    ((kevt_extractor*)event->extractor)(saved, event, return_address, thread);
-  else
-    kevt_count_missed(thread, event);
+KEVT_SERVICE int kevt_service_guarded(kevt_event* event, kevt_thread* thread, uint64_t frame) {
+  if (kevt_guard_is_stale(thread, frame)) return 1;
+  kevt_count_missed(thread, event);
+  return 0;
 }
 
 KEVT_SERVICE uint32_t kevt_service_comm(uint8_t* to) {

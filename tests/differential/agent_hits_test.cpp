@@ -25,7 +25,7 @@ constexpr const char* kReturn = "program return fixed 32\nv0 = reg ax\nstore int
 class AgentHits : public testing::TestWithParam<Arming> {
  protected:
   void SetUp() override {
-    auto text = ProbedText::create({.ring_bytes = 1u << 20, .rows = 64, .event_bytes = 65536});
+    auto text = ProbedText::create({.ring_bytes = 1u << 20, .rows = 64});
     ASSERT_TRUE(text) << text.error().message();
     text_ = std::move(*text);
   }
@@ -37,8 +37,8 @@ class AgentHits : public testing::TestWithParam<Arming> {
   // Indices of events_.
   void arm(RemoteAddr site, const std::vector<std::size_t>& entries, const std::vector<std::size_t>& returns) {
     SiteEvents events;
-    for (const std::size_t i : entries) events.entries.push_back(events_[i].in_detour());
-    for (const std::size_t i : returns) events.returns.push_back(events_[i].in_detour());
+    for (const std::size_t i : entries) events.entries.push_back(events_[i].local.code);
+    for (const std::size_t i : returns) events.returns.push_back(events_[i].local.code);
     const auto armed = arm_site(text_->session(), site, GetParam(), std::move(events));
     ASSERT_TRUE(armed) << armed.error().message();
   }
@@ -78,6 +78,7 @@ TEST_P(AgentHits, SeveralEventsOnOnePoint) {
 TEST_P(AgentHits, RecursionDeeperThanMaxactiveIsMissed) {
   install({kReturn});
   events_[0].local.block->maxactive = 3;
+  inproc::set_gates(*events_[0].local.block, ~0u);
   arm(text_->sum(), {}, {0});
   for (std::uint64_t round = 1; round <= 3; ++round) {
     EXPECT_EQ(ProbedText::call(text_->sum(), 9), 45u);
@@ -119,6 +120,7 @@ void jump_out() { longjmp(out_of_call, 1); }
 TEST_P(AgentHits, LongjmpOutOfProbedFunctionsLeavesRoom) {
   install({kReturn});
   events_[0].local.block->maxactive = 2;
+  inproc::set_gates(*events_[0].local.block, ~0u);
   arm(text_->caller(), {}, {0});
   static int jumps;
   for (jumps = 0; jumps < 3 * KEVT_RETURN_DEPTH; ++jumps)
@@ -133,7 +135,7 @@ TEST_P(AgentHits, AHitInsideAHitIsMissed) {
   install({kTwoSinks, kReturn});
   arm(text_->twice(), {0}, {1});
   ProbedText::call(text_->twice(), 1);
-  const std::uint64_t frame[2] = {text_->session().return_enter().value, 0};  // a detour's call, interrupted
+  const std::uint64_t frame[2] = {text_->session().agent().value, 0};  // a detour's call, interrupted
   own_thread()->guard = reinterpret_cast<std::uint64_t>(&frame[1]);
   EXPECT_EQ(ProbedText::call(text_->twice(), 2), 4u);
   own_thread()->guard = 0;
@@ -292,7 +294,7 @@ TEST(AgentSignals, TheProgramsOwnHandlerStillGetsItsFaults) {
   action.sa_flags = SA_NODEFER;
   sigaction(SIGSEGV, &action, &before);
   {
-    auto text = ProbedText::create({.ring_bytes = 65536, .rows = 16, .event_bytes = 65536});
+    auto text = ProbedText::create({.ring_bytes = 65536, .rows = 16});
     ASSERT_TRUE(text) << text.error().message();
     void* hole = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     static int caught;

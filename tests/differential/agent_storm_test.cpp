@@ -51,7 +51,7 @@ constexpr const char* kReturn = "program return fixed 32\nv0 = reg ax\nstore int
 class Storm : public testing::TestWithParam<Arming> {
  protected:
   void SetUp() override {
-    auto text = ProbedText::create({.ring_bytes = 65536, .rows = 64, .event_bytes = 65536});
+    auto text = ProbedText::create({.ring_bytes = 65536, .rows = 64});
     ASSERT_TRUE(text) << text.error().message();
     text_ = std::move(*text);
     auto events = text_->install({kLongHit, kReturn});
@@ -59,7 +59,7 @@ class Storm : public testing::TestWithParam<Arming> {
     event_ = std::move((*events)[0]);
     return_ = std::move((*events)[1]);
     const auto armed =
-        arm_site(text_->session(), text_->twice(), GetParam(), {{event_.in_detour()}, {return_.in_detour()}});
+        arm_site(text_->session(), text_->twice(), GetParam(), {{event_.local.code}, {return_.local.code}});
     ASSERT_TRUE(armed) << armed.error().message();
     call_.function = reinterpret_cast<decltype(call_.function)>(text_->twice().value);
   }

@@ -35,9 +35,7 @@ Result<void> arm_site(LocalSession& session, RemoteAddr site, Arming arming, Sit
   const inproc::DetourSpec spec{.site = site,
                                 .displaced = std::span(code).first(displaced_bytes(code, arming)),
                                 .entries = std::move(events.entries),
-                                .returns = std::move(events.returns),
-                                .return_enter = session.return_enter(),
-                                .return_exit = session.return_exit()};
+                                .returns = std::move(events.returns)};
   inproc::CodeArena::Window* window = session.arena().window_near(site);
   if (!window) return std::unexpected(Error("the site is out of the window's reach"));
   auto at = session.arena().allocate(*window, inproc::max_detour_size(spec));

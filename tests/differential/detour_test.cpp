@@ -185,7 +185,7 @@ std::vector<Planned> Detours::plan(Random& random, const NativeMachine& hit, mod
 
 std::vector<inproc::DetourEvent> detour_events(const std::vector<Planned>& planned) {
   std::vector<inproc::DetourEvent> events;
-  for (const Planned& one : planned) events.push_back(one.event->in_detour());
+  for (const Planned& one : planned) events.push_back(one.event->local.code);
   return events;
 }
 

@@ -84,7 +84,7 @@ std::string NativeMachine::symbol_text(std::uint64_t address) const {
   return low;
 }
 
-inproc::SessionOptions batch_session_options() { return {.ring_bytes = 65536, .rows = 2048, .event_bytes = 1u << 20}; }
+inproc::SessionOptions batch_session_options() { return {.ring_bytes = 65536, .rows = 2048}; }
 
 ir::Program random_native_program(Random& random, const RandomOptions& options) {
   for (;;) {
@@ -102,13 +102,12 @@ Result<std::vector<NativeEvent>> install_batch(LocalSession& session, std::vecto
   if (!base) return std::unexpected(std::move(base.error()));
   std::vector<NativeEvent> events;
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    const codegen::NativeFunction& function = native->functions[i];
-    const auto code = std::span<const std::uint8_t>(native->image.bytes).subspan(function.entry, function.size);
-    auto local = session.add_event(*base + function.entry, programs[i].slots.size(),
-                                   static_cast<std::uint32_t>(programs[i].sinks.size()));
+    const codegen::NativeEvent& event = native->events[i];
+    const inproc::DetourEvent code{*base + event.extractor.entry, *base + event.enter.entry,
+                                   codegen::registers_from_frame(programs[i])};
+    auto local = session.add_event(*base + event.block, code, static_cast<std::uint32_t>(programs[i].sinks.size()));
     if (!local) return std::unexpected(std::move(local.error()));
-    const std::uint32_t reads = codegen::registers_read(programs[i]);
-    events.push_back({std::move(programs[i]), reads, inproc::extractor_clobbers(code), *local});
+    events.push_back({std::move(programs[i]), *local});
   }
   return events;
 }

@@ -30,13 +30,7 @@ class NativeMachine final : public ArenaMachine {
 
 struct NativeEvent {
   ir::Program program;
-  std::uint32_t register_reads = 0;
-  std::uint32_t clobbers = 0;  // see inproc::DetourEvent
   LocalEvent local;
-
-  inproc::DetourEvent in_detour() const {
-    return {.event = local.address, .extractor = local.extractor, .reads = register_reads, .clobbers = clobbers};
-  }
 };
 
 // Small sessions: everything is mapped anew for each batch.

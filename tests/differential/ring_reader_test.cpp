@@ -17,7 +17,7 @@ constexpr std::uint64_t kRingBytes = 65536;
 class HostileRing : public testing::Test {
  protected:
   void SetUp() override {
-    auto memory = inproc::SessionMemory::create({.ring_bytes = kRingBytes, .rows = 4, .event_bytes = 4096});
+    auto memory = inproc::SessionMemory::create({.ring_bytes = kRingBytes, .rows = 4});
     ASSERT_TRUE(memory) << memory.error().message();
     memory_.emplace(std::move(*memory));
     const inproc::MapPiece& first = memory_->plan()[1];

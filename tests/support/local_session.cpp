@@ -8,6 +8,7 @@
 // The signals are taken by raw system calls, as the agent's restorer must be used and libc's would not be.
 #include "tests/support/local_session.h"
 
+#include <asm/prctl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -17,6 +18,9 @@
 
 #include "compiler/target/process_map.h"
 #include "runtime-user/runtime/inproc/agent_image.h"
+
+extern "C" void kevt_test_call_extractor(const kevt_registers* registers, std::uint64_t code,
+                                         std::uint64_t return_address);
 
 namespace kevt::test {
 
@@ -93,7 +97,7 @@ Result<void> LocalSession::map_session() {
   if (!priv) return std::unexpected(std::move(priv.error()));
   priv_.at = *priv;
   priv_.bytes = sizeof(kevt_private);
-  index_.bytes = 8ull << KEVT_INDEX_BITS;
+  index_.bytes = inproc::SessionMemory::kWipedBytes;
   auto index = map_anonymous(index_.bytes, PROT_READ | PROT_WRITE);
   if (!index) return std::unexpected(std::move(index.error()));
   index_.at = *index;
@@ -148,11 +152,9 @@ Result<void> LocalSession::own_signals() {
 LocalSession::~LocalSession() {
   if (!priv_.at || !priv().signals_owned) return;
   priv().signals_owned = 0;
+  syscall(SYS_arch_prctl, ARCH_SET_GS, 0);  // of this thread; others end before the session does
   for (const int signal : kOwned) syscall(SYS_rt_sigaction, signal, &priv().dispositions[signal], nullptr, 8);
 }
-
-RemoteAddr LocalSession::return_enter() const { return agent_ + inproc::agent_table().return_enter; }
-RemoteAddr LocalSession::return_exit() const { return agent_ + inproc::agent_table().return_exit; }
 
 Result<RemoteAddr> LocalSession::place_code(std::span<const std::uint8_t> code) {
   inproc::CodeArena::Window* window = arena_.window_near({number_of(window_.at)});
@@ -171,12 +173,12 @@ Result<RemoteAddr> LocalSession::place(const model::NativeImage& image) {
   return base;
 }
 
-Result<LocalEvent> LocalSession::add_event(RemoteAddr extractor, std::size_t slots, std::uint32_t sinks) {
-  auto block = memory_.add_event(slots, sinks);
-  if (!block) return std::unexpected(std::move(block.error()));
-  block->local->gates = ~0u;
-  block->local->extractor = extractor.value;
-  return LocalEvent{block->local, block->target, extractor};
+Result<LocalEvent> LocalSession::add_event(RemoteAddr block, const inproc::DetourEvent& code, std::uint32_t sinks) {
+  auto* local = reinterpret_cast<kevt_event*>(arena_.local(block, sizeof(kevt_event)));
+  auto added = memory_.add_event(local, block, sinks);
+  if (!added) return std::unexpected(std::move(added.error()));
+  inproc::set_gates(*local, ~0u);
+  return LocalEvent{local, block, code};
 }
 
 kevt_counts LocalSession::counts(const LocalEvent& event, std::uint32_t sink) const {
@@ -184,8 +186,7 @@ kevt_counts LocalSession::counts(const LocalEvent& event, std::uint32_t sink) co
 }
 
 void LocalSession::hit(const LocalEvent& event, kevt_registers& registers, std::uint64_t return_address) {
-  reinterpret_cast<kevt_extractor*>(event.extractor.value)(
-      &registers, reinterpret_cast<kevt_event*>(event.address.value), return_address, nullptr);
+  kevt_test_call_extractor(&registers, event.code.extractor.value, return_address);
 }
 
 Result<std::unique_ptr<TestText>> TestText::create(std::uint64_t bytes) {

@@ -20,7 +20,7 @@ namespace kevt::test {
 struct LocalEvent {
   kevt_event* block = nullptr;
   RemoteAddr address;
-  RemoteAddr extractor;
+  inproc::DetourEvent code;
 };
 
 // While one exists, SIGTRAP, SIGSEGV and SIGBUS of this process are the agent's; at most one exists at a time.
@@ -36,15 +36,14 @@ class LocalSession {
   inproc::CodeArena& arena() { return arena_; }
   // What the agent keeps for itself (kevt_shared.priv).
   kevt_private& priv() { return *static_cast<kevt_private*>(priv_.at); }
-  RemoteAddr return_enter() const;
-  RemoteAddr return_exit() const;
+  RemoteAddr agent() const { return agent_; }
 
   // Copies `code` into the window, within a jump's reach of this program's text.
   Result<RemoteAddr> place_code(std::span<const std::uint8_t> code);
   // The same, and registers its loads that may fault.
   Result<RemoteAddr> place(const model::NativeImage& image);
-  // All gates open, the slots' words 0. `extractor` is where its code was placed.
-  Result<LocalEvent> add_event(RemoteAddr extractor, std::size_t slots, std::uint32_t sinks);
+  // The event whose block was placed at `block`, all gates open.
+  Result<LocalEvent> add_event(RemoteAddr block, const inproc::DetourEvent& code, std::uint32_t sinks);
   kevt_counts counts(const LocalEvent& event, std::uint32_t sink) const;
 
   // One hit, without a detour.

@@ -26,6 +26,8 @@ kevt_services agent_services(RemoteAddr base) {
   const kevt_agent_table& t = agent_table();
   return {.thread = base.value + t.thread,
           .guarded = base.value + t.guarded,
+          .enter = base.value + t.enter,
+          .leave = base.value + t.leave,
           .reserve = base.value + t.reserve,
           .text_length = base.value + t.text_length,
           .text_copy = base.value + t.text_copy,

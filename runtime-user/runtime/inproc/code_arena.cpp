@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/assert.h"
+#include "compiler/model/compiled_event.h"
 
 namespace kevt::inproc {
 
@@ -61,20 +62,24 @@ bool CodeArena::has(RemoteAddr at) const {
 }
 
 Result<RemoteAddr> CodeArena::allocate(Window& window, std::uint64_t size) {
-  const std::uint64_t at = (window.used + 15) & ~15ull;
+  const std::uint64_t at = (window.used + model::kImageAlignment - 1) & ~(model::kImageAlignment - 1);
   if (at + size > kWindowBytes) return std::unexpected(Error("no room in the code arena's window"));
   window.used = at + size;
   return window.base + at;
 }
 
-void CodeArena::write(RemoteAddr at, std::span<const std::uint8_t> bytes) {
+std::uint8_t* CodeArena::local(RemoteAddr at, std::uint64_t size) const {
   for (const Window& window : windows_) {
     const std::int64_t offset = at - window.base;
-    if (offset < 0 || static_cast<std::uint64_t>(offset) + bytes.size() > kWindowBytes) continue;
-    std::memcpy(local_ + window.index * kWindowBytes + offset, bytes.data(), bytes.size());
-    return;
+    if (offset >= 0 && static_cast<std::uint64_t>(offset) + size <= kWindowBytes)
+      return local_ + window.index * kWindowBytes + offset;
   }
-  KEVT_ASSERT(!"write outside every window");
+  KEVT_ASSERT(!"an address outside every window");
+  return nullptr;
+}
+
+void CodeArena::write(RemoteAddr at, std::span<const std::uint8_t> bytes) {
+  std::memcpy(local(at, bytes.size()), bytes.data(), bytes.size());
 }
 
 }  // namespace kevt::inproc

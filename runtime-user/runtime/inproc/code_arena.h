@@ -40,9 +40,11 @@ class CodeArena {
   // Whether an address lies in the detours, extractors or the agent.
   bool has(RemoteAddr at) const;
 
-  // Room for `size` bytes, 16-aligned.
+  // Room for `size` bytes, aligned for an image (model::kImageAlignment).
   Result<RemoteAddr> allocate(Window& window, std::uint64_t size);
   void write(RemoteAddr at, std::span<const std::uint8_t> bytes);
+  // Where the controller sees [at, at + size), which lies in a window.
+  std::uint8_t* local(RemoteAddr at, std::uint64_t size) const;
 
  private:
   CodeArena() = default;

@@ -78,6 +78,12 @@ class CodeWriter {
     std::memcpy(code_.data() + branch_end - 4, &distance, 4);
   }
 
+  void compare_with_zero(std::int32_t offset) {  // cmpl $0, offset(%rsp)
+    bytes({0x83, 0xbc, 0x24});
+    word32(offset);
+    bytes({0});
+  }
+
   // lahf; seto %al; mov %rax, offset(%rsp): the six arithmetic flags, rax being saved already
   void save_flags(std::int32_t offset) {
     bytes({0x9f, 0x0f, 0x90, 0xc0});

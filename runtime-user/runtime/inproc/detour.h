@@ -11,12 +11,12 @@
 
 namespace kevt::inproc {
 
-// One event at a probe point.
+// One event at a probe point: code within ±2 GiB of the detour that keeps every register (common/abi/probe.h, "The
+// extractor").
 struct DetourEvent {
-  RemoteAddr event;            // kevt_event
-  RemoteAddr extractor;        // within ±2 GiB of the detour
-  std::uint32_t reads = 0;     // words of kevt_registers the extractor reads
-  std::uint32_t clobbers = 0;  // and those it changes
+  RemoteAddr extractor;
+  RemoteAddr enter;         // of a return event
+  std::uint32_t reads = 0;  // words of kevt_registers the extractor reads from its frame
 };
 
 // At a function's entry and after its return the flags mean nothing (System V ABI); anywhere else they are kept.
@@ -28,8 +28,6 @@ struct DetourSpec {
   std::span<const std::uint8_t> displaced;  // whole instructions that stand at `site`
   std::vector<DetourEvent> entries;         // run in this order
   std::vector<DetourEvent> returns;         // the first one is the outermost
-  RemoteAddr return_enter;                  // agent's kevt_return_enter, kevt_return_exit
-  RemoteAddr return_exit;
 };
 
 struct Detour {
@@ -47,10 +45,5 @@ Result<Detour> build_detour(const DetourSpec& spec, RemoteAddr at);
 // `handler` in place of the syscall, then goes on at `resume`.
 Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<const std::uint8_t> displaced,
                                                      RemoteAddr resume, RemoteAddr handler, RemoteAddr at);
-
-// The registers an extractor changes that its caller must keep (see DetourEvent::clobbers).
-std::uint32_t extractor_clobbers(std::span<const std::uint8_t> code);
-// The same of a function that keeps to the C ABI.
-std::uint32_t function_clobbers();
 
 }  // namespace kevt::inproc

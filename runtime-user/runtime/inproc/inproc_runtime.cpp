@@ -164,24 +164,33 @@ runtime::Capabilities InprocRuntime::capabilities() const { return {"inproc", tr
 
 // ---- installing -----------------------------------------------------------------------------
 
+// Where `batch` image and event block stand: in the window of the object that is probed.
 Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::CompiledEvent& event, std::size_t image,
                                                             std::uint32_t id) {
-  auto block = memory_.add_event(event.slots.size(), event.sinks);
+  const RemoteAddr place{event.place_address};
+  auto object = points_.object_at(place);
+  if (!object) return std::unexpected(std::move(object.error()));
+  auto window = placement_.window_for((*object)->loaded.start(), (*object)->loaded.end());
+  if (!window) return std::unexpected(std::move(window.error()));
+  auto base = image_in(image, **window);
+  if (!base) return std::unexpected(std::move(base.error()));
+  auto block = add_event(*base + event.block, event.slots.size(), event.sinks);
   if (!block) return std::unexpected(std::move(block.error()));
   kevt_event& b = *block->local;
   b.event_id = id;
   b.probe_address = event.definition.point == model::ProbePoint::Return ? event.function_address : event.place_address;
   b.maxactive = event.definition.maxactive.value_or(0);
   for (std::size_t i = 0; i < event.slots.size(); ++i) b.slots[i] = event.slots[i].address;
-  const auto code = std::span(images_[image].image.bytes).subspan(event.entry, event.code_size);
-  return Installed{.place = RemoteAddr{event.place_address},
+  return Installed{.place = place,
                    .point = event.definition.point,
-                   .image = image,
-                   .entry = event.entry,
-                   .reads = event.register_reads,
-                   .clobbers = extractor_clobbers(code),
+                   .code = {*base + event.entry, *base + event.enter, event.register_reads},
                    .block = *block,
                    .id = id};
+}
+
+Result<SessionMemory::EventBlock> InprocRuntime::add_event(RemoteAddr at, std::size_t slots, std::uint32_t sinks) {
+  auto* local = arena_.local(at, sizeof(kevt_event) + 8 * slots);
+  return memory_.add_event(reinterpret_cast<kevt_event*>(local), at, sinks);
 }
 
 Result<std::vector<ProbeHandle>> InprocRuntime::install(const model::CompiledBatch& batch,
@@ -230,17 +239,11 @@ Result<RemoteAddr> InprocRuntime::image_in(std::size_t index, CodeArena::Window&
 Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
   DetourSpec spec;
   std::vector<std::uint32_t> key;
-  auto window = placement_.window_for(point.object->loaded.start(), point.object->loaded.end());
-  if (!window) return std::unexpected(std::move(window.error()));
   for (std::size_t i = 0; i < installed_.size(); ++i) {
     const Installed& one = installed_[i];
     if (!one.armed || one.place != point.site) continue;
     key.push_back(static_cast<std::uint32_t>(i));
-    auto code = one.is_guard ? guard_in(**window) : image_in(one.image, **window);
-    if (!code) return std::unexpected(std::move(code.error()));
-    const DetourEvent event{one.block.target, *code + one.entry, one.reads, one.clobbers};
-    one.block.local->extractor = event.extractor.value;
-    (one.point == model::ProbePoint::Return ? spec.returns : spec.entries).push_back(event);
+    (one.point == model::ProbePoint::Return ? spec.returns : spec.entries).push_back(one.code);
   }
   if (key.empty()) {
     if (!point.patched) return std::nullopt;
@@ -249,8 +252,6 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
     point.patched = false;
     return ProbePoints::disarm_patch(point);
   }
-  spec.return_enter = placement_.agent().base + agent_table().return_enter;
-  spec.return_exit = placement_.agent().base + agent_table().return_exit;
   auto made = points_.detour_for(point, key, std::move(spec));
   if (!made) return std::unexpected(std::move(made.error()));
   if (auto noted = memory_.map_address(point.site, (*made)->at); !noted)
@@ -264,12 +265,25 @@ Result<RemoteAddr> InprocRuntime::guard_in(CodeArena::Window& window) {
   if (auto it = guard_code_.find(window.index); it != guard_code_.end()) return it->second;
   auto at = arena_.allocate(window, 16);
   if (!at) return at;
-  std::vector<std::uint8_t> code = {0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0,  // movabs $kevt_restore_returns, %rax
-                                    0xff, 0xe0};                         // jmp *%rax
+  std::vector<std::uint8_t> code = {0xff, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};  // jmp *0(%rip), its operand
   const RemoteAddr to = placement_.agent().base + agent_table().restore_returns;
-  std::memcpy(code.data() + 2, &to.value, sizeof to.value);
+  std::memcpy(code.data() + 6, &to.value, sizeof to.value);
   arena_.write(*at, code);
   return guard_code_[window.index] = *at;
+}
+
+Result<InprocRuntime::Installed> InprocRuntime::install_guard(RemoteAddr place) {
+  auto object = points_.object_at(place);
+  if (!object) return std::unexpected(std::move(object.error()));
+  auto window = placement_.window_for((*object)->loaded.start(), (*object)->loaded.end());
+  if (!window) return std::unexpected(std::move(window.error()));
+  auto code = guard_in(**window);
+  if (!code) return std::unexpected(std::move(code.error()));
+  auto at = arena_.allocate(**window, sizeof(kevt_event));
+  if (!at) return std::unexpected(std::move(at.error()));
+  auto block = add_event(*at, 0, 1);
+  if (!block) return std::unexpected(std::move(block.error()));
+  return Installed{.place = place, .code = {.extractor = *code}, .block = *block};
 }
 
 Result<void> InprocRuntime::install_guards() {
@@ -277,10 +291,10 @@ Result<void> InprocRuntime::install_guards() {
   auto unwinders = find_unwinders(points_);
   if (!unwinders) return std::unexpected(std::move(unwinders.error()));
   for (RemoteAddr place : *unwinders) {
-    auto block = memory_.add_event(0, 1);
-    if (!block) return std::unexpected(std::move(block.error()));
+    auto guard = install_guard(place);
+    if (!guard) return std::unexpected(std::move(guard.error()));
     guards_->push_back(static_cast<ProbeHandle>(installed_.size()));
-    installed_.push_back({.place = place, .clobbers = function_clobbers(), .block = *block, .is_guard = true});
+    installed_.push_back(std::move(*guard));
   }
   return {};
 }
@@ -327,13 +341,13 @@ Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
 Result<void> InprocRuntime::arm(std::span<const ProbeHandle> probes) {
   for (ProbeHandle probe : probes) {
     installed_[probe].armed = true;
-    __atomic_store_n(&installed_[probe].block.local->gates, ~0u, __ATOMIC_RELEASE);
+    set_gates(*installed_[probe].block.local, ~0u);
   }
   auto done = rearm(probes);
   if (done) return done;
   for (ProbeHandle probe : probes) {
     installed_[probe].armed = false;
-    __atomic_store_n(&installed_[probe].block.local->gates, 0u, __ATOMIC_RELEASE);
+    set_gates(*installed_[probe].block.local, 0u);
   }
   return done;
 }
@@ -341,7 +355,7 @@ Result<void> InprocRuntime::arm(std::span<const ProbeHandle> probes) {
 Result<void> InprocRuntime::disarm(std::span<const ProbeHandle> probes) {
   for (ProbeHandle probe : probes) {
     installed_[probe].armed = false;
-    __atomic_store_n(&installed_[probe].block.local->gates, 0u, __ATOMIC_RELEASE);
+    set_gates(*installed_[probe].block.local, 0u);
   }
   return rearm(probes);
 }

@@ -72,13 +72,9 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   struct Installed {
     RemoteAddr place;
     model::ProbePoint point = model::ProbePoint::Entry;
-    std::size_t image = 0;
-    std::uint32_t entry = 0;
-    std::uint32_t reads = 0;
-    std::uint32_t clobbers = 0;
+    DetourEvent code;  // of a guard in front of an unwinder: the agent's kevt_restore_returns, which records nothing
     SessionMemory::EventBlock block;
     std::uint32_t id = 0;
-    bool is_guard = false;  // in front of an unwinder: runs the agent's kevt_restore_returns, records nothing
     bool armed = false;
   };
   struct Pending {
@@ -96,8 +92,10 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> hook_signals();
   Departure::Missed count_missed_in(const Tracee& tracee) const;
   Result<Installed> install_one(const model::CompiledEvent& event, std::size_t image, std::uint32_t id);
+  Result<SessionMemory::EventBlock> add_event(RemoteAddr at, std::size_t slots, std::uint32_t sinks);
   Result<RemoteAddr> image_in(std::size_t image, CodeArena::Window& window);
   Result<RemoteAddr> guard_in(CodeArena::Window& window);
+  Result<Installed> install_guard(RemoteAddr place);
   Result<void> install_guards();
   Result<void> guard_unwinders(std::vector<runtime::ProbeHandle>& changed);
   Result<Leftover> leave_child(pid_t pid);

@@ -102,10 +102,9 @@ Result<void> Placement::map_session() {
 
   auto priv = map_anonymous(sizeof(kevt_private), PROT_READ | PROT_WRITE);
   if (!priv) return std::unexpected(std::move(priv.error()));
-  constexpr std::uint64_t kIndexBytes = (8ull << KEVT_INDEX_BITS) + 8;  // and a word that is 0 only after a fork
-  auto index = map_anonymous(kIndexBytes, PROT_READ | PROT_WRITE);
+  auto index = map_anonymous(SessionMemory::kWipedBytes, PROT_READ | PROT_WRITE);
   if (!index) return std::unexpected(std::move(index.error()));
-  if (auto wiped = call("madvise", SYS_madvise, {index->value, kIndexBytes, MADV_WIPEONFORK, 0, 0, 0}); !wiped)
+  if (auto wiped = call("madvise", SYS_madvise, {index->value, SessionMemory::kWipedBytes, MADV_WIPEONFORK, 0, 0, 0}); !wiped)
     return std::unexpected(std::move(wiped.error()));
   constexpr std::uint8_t kNotWiped = 1;
   if (auto marked = tracee_.write(*index + (8ull << KEVT_INDEX_BITS), {&kNotWiped, 1}); !marked)

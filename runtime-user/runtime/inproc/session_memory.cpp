@@ -1,6 +1,6 @@
 // Layout of the shared memory, in file order:
 //
-//   kevt_shared | owners | address map | event blocks | counter shards | ring 0 | ring 1 …
+//   kevt_shared | owners | address map | counter shards | ring 0 | ring 1 …
 //
 // Everything up to the rings is mapped in one piece. A ring is its head page and its data; in
 // memory the data follows once more, so ring i starts at rings_at + i * (head + 2 * data).
@@ -9,6 +9,7 @@
 // stood there a lap ago. Positions never wrap (64 bits of bytes).
 #include "runtime-user/runtime/inproc/session_memory.h"
 
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ namespace kevt::inproc {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
+constexpr unsigned long kHwcap2Fsgsbase = 1u << 1;  // HWCAP2_FSGSBASE, arch/x86/include/uapi/asm/hwcap2.h
 std::uint64_t page_up(std::uint64_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
 
 template <class T>
@@ -53,8 +55,7 @@ Result<SessionMemory> SessionMemory::create(const SessionOptions& options) {
   memory.ring_count_ = possible_cpus();
   memory.owners_at_ = page_up(sizeof(kevt_shared));
   memory.map_at_ = memory.owners_at_ + page_up(sizeof(kevt_shard_owner) * KEVT_MAX_SHARDS);
-  memory.events_at_ = memory.map_at_ + page_up(sizeof(kevt_map_entry) * KEVT_MAP_SLOTS);
-  memory.counts_at_ = memory.events_at_ + page_up(options.event_bytes);
+  memory.counts_at_ = memory.map_at_ + page_up(sizeof(kevt_map_entry) * KEVT_MAP_SLOTS);
   memory.shard_bytes_ = page_up(sizeof(kevt_counts) * options.rows);
   memory.ring_stride_ = KEVT_RING_HEADER + 2 * options.ring_bytes;
   memory.rings_at_ = memory.counts_at_ + memory.shard_bytes_ * KEVT_MAX_SHARDS;
@@ -88,6 +89,7 @@ Result<SessionMemory> SessionMemory::create(const SessionOptions& options) {
   shared.ring_bytes = options.ring_bytes;
   shared.shard_bytes = memory.shard_bytes_;
   shared.next_shard = 1;  // shard 0 is everybody's
+  shared.has_wrgsbase = getauxval(AT_HWCAP2) & kHwcap2Fsgsbase ? 1 : 0;
   return memory;
 }
 
@@ -103,10 +105,8 @@ SessionMemory::SessionMemory(SessionMemory&& other) noexcept
       shard_bytes_(other.shard_bytes_),
       owners_at_(other.owners_at_),
       map_at_(other.map_at_),
-      events_at_(other.events_at_),
       counts_at_(other.counts_at_),
       rings_at_(other.rings_at_),
-      events_used_(other.events_used_),
       rows_used_(other.rows_used_) {}
 
 SessionMemory::~SessionMemory() {
@@ -119,32 +119,32 @@ void SessionMemory::set_target(RemoteAddr base, RemoteAddr priv, RemoteAddr inde
   head.self = base.value;
   head.priv = priv.value;
   head.index = index.value;
+  head.selves = index.value + kIndexBytes;
   head.owners = base.value + owners_at_;
   head.map = base.value + map_at_;
   head.counts = base.value + counts_at_;
   head.rings = base.value + rings_at_;
 }
 
-Result<SessionMemory::EventBlock> SessionMemory::add_event(std::size_t slots, std::uint32_t sinks) {
-  const std::uint64_t bytes = (sizeof(kevt_event) + 8 * slots + 63) & ~63ull;
-  if (events_used_ + bytes > options_.event_bytes || rows_used_ + sinks > options_.rows)
-    return std::unexpected(Error("no room for another event in this session"));
-  auto* event = reinterpret_cast<kevt_event*>(local_ + events_at_ + events_used_);
-  const RemoteAddr there = target_ + (events_at_ + events_used_);
-  std::memset(static_cast<void*>(event), 0, bytes);
+Result<SessionMemory::EventBlock> SessionMemory::add_event(kevt_event* event, RemoteAddr there, std::uint32_t sinks) {
+  if (rows_used_ + sinks > options_.rows) return std::unexpected(Error("no room for another event in this session"));
+  const auto row = static_cast<std::uint32_t>(rows_used_ * sizeof(kevt_counts));
+  *event = {};
   event->shared = target_.value;
-  event->index = shared().index;
   event->rings = shared().rings;
   event->ring_stride = ring_stride_;
-  event->ring_limit = shared().ring_bytes;
-  const auto event_row = static_cast<std::uint32_t>(rows_used_ * sizeof(kevt_counts));
-  event->row_offset = event_row;
+  event->ring_limit = options_.ring_bytes;
+  event->row_offset = row;
   event->sink_count = sinks;
-  event->check_offset = shared().check_offset;
   event->services = shared().services;
-  events_used_ += bytes;
+  set_gates(*event, 0);
   rows_used_ += sinks;
-  return EventBlock{event, there, event_row};
+  return EventBlock{event, there, row};
+}
+
+void set_gates(kevt_event& event, std::uint32_t gates) {
+  __atomic_store_n(&event.enters_slowly, event.maxactive || !gates ? 1 : 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&event.gates, gates, __ATOMIC_RELEASE);
 }
 
 Result<void> SessionMemory::map_address(RemoteAddr key, RemoteAddr value) {

@@ -17,9 +17,8 @@
 namespace kevt::inproc {
 
 struct SessionOptions {
-  std::uint64_t ring_bytes = 4u << 20;   // per CPU; a power of two, at least 64 KiB
-  std::uint32_t rows = 1024;             // counter rows: events times instances
-  std::uint32_t event_bytes = 4u << 20;  // room for kevt_event blocks
+  std::uint64_t ring_bytes = 4u << 20;  // per CPU; a power of two, at least 64 KiB
+  std::uint32_t rows = 1024;            // counter rows: events times instances
 };
 
 // Map `length` bytes of the memfd from `file_offset` at `at` bytes from the mapping's base.
@@ -47,18 +46,22 @@ class SessionMemory {
   std::uint64_t span() const { return span_; }  // bytes of address space the plan needs
   const std::vector<MapPiece>& plan() const { return plan_; }
 
-  // Fills the head for a target that maps the plan at `base`, with its private memory elsewhere.
+  // Fills the head for a target that maps the plan at `base`, with its private memory elsewhere. `index` is what fork
+  // wipes, kWipedBytes.
+  static constexpr std::uint64_t kIndexBytes = (8ull << KEVT_INDEX_BITS) + 8;  // and a word that says "enrolled before"
+  static constexpr std::uint64_t kWipedBytes = kIndexBytes + sizeof(kevt_self) * KEVT_MAX_THREADS;
   void set_target(RemoteAddr base, RemoteAddr priv, RemoteAddr index);
   RemoteAddr target() const { return target_; }
   kevt_shared& shared() const { return *reinterpret_cast<kevt_shared*>(local_); }
 
-  // A block of kevt_event with `slots` words: where it is here and in the target.
+  // A kevt_event: where it is here and in the target.
   struct EventBlock {
     kevt_event* local = nullptr;
     RemoteAddr target;
     std::uint32_t row_offset = 0;  // ours: what stands in the shared block may be anything by now
   };
-  Result<EventBlock> add_event(std::size_t slots, std::uint32_t sinks);
+  // Fills a block in the code arena, all gates shut, and gives it counters.
+  Result<EventBlock> add_event(kevt_event* local, RemoteAddr target, std::uint32_t sinks);
 
   // int3 sites and fault fix-ups: `value` 0 means "resume at the original instruction".
   Result<void> map_address(RemoteAddr key, RemoteAddr value);
@@ -91,10 +94,12 @@ class SessionMemory {
   SessionOptions options_;
   std::uint32_t ring_count_ = 0;
   std::uint64_t ring_stride_ = 0, shard_bytes_ = 0;  // never read back from the target's memory
-  std::uint64_t owners_at_ = 0, map_at_ = 0, events_at_ = 0, counts_at_ = 0, rings_at_ = 0;
-  std::uint64_t events_used_ = 0;
+  std::uint64_t owners_at_ = 0, map_at_ = 0, counts_at_ = 0, rings_at_ = 0;
   std::uint32_t rows_used_ = 0;
 };
+
+// Bit i: instance i records. The extractor's `enter` goes to the agent while all are shut.
+void set_gates(kevt_event& event, std::uint32_t gates);
 
 // CPUs that may ever come online (/sys/devices/system/cpu/possible).
 std::uint32_t possible_cpus();

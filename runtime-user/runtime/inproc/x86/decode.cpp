@@ -198,10 +198,6 @@ std::optional<Instruction> decode(std::span<const std::uint8_t> code) {
 }
 
 std::uint32_t clobbered_registers(std::span<const std::uint8_t> code) {
-  return clobbered_registers(code, kCallerSaved);
-}
-
-std::uint32_t clobbered_registers(std::span<const std::uint8_t> code, std::uint32_t by_indirect_calls) {
   std::uint32_t mask = 0;
   for (std::size_t at = 0; at < code.size();) {
     ZydisDecodedInstruction raw;
@@ -211,7 +207,7 @@ std::uint32_t clobbered_registers(std::span<const std::uint8_t> code, std::uint3
     mask |= written_by(raw, std::span(operands).first(raw.operand_count));
     const Flow flow = flow_of(raw);
     if (flow == Flow::Other) return kAll;
-    if (flow == Flow::IndirectCall) mask |= by_indirect_calls;
+    if (flow == Flow::IndirectCall) mask |= kCallerSaved;
     if (flow == Flow::Call) {
       const std::int64_t target = static_cast<std::int64_t>(at) + raw.length + raw.raw.imm[0].value.s;
       if (target < 0 || target >= static_cast<std::int64_t>(code.size())) mask |= kCallerSaved;

@@ -74,7 +74,5 @@ std::optional<Instruction> decode(std::span<const std::uint8_t> code);
 // count as changing what the SysV ABI lets a function change. Bytes that are no instructions make
 // everything count as changed.
 std::uint32_t clobbered_registers(std::span<const std::uint8_t> code);
-// The same, where indirect calls are known to change only `by_indirect_calls`.
-std::uint32_t clobbered_registers(std::span<const std::uint8_t> code, std::uint32_t by_indirect_calls);
 
 }  // namespace kevt::x86

@@ -1,0 +1,83 @@
+// Room for a record in the ring of the CPU: one attempt here; when another writer came first, the agent goes on trying.
+//
+// The place is noted in the thread before it is taken: whoever jumps out of this hit right behind the cmpxchg leaves a
+// reservation that the agent can still find (agent/thread.c).
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <cstddef>
+
+#include "common/abi/probe.h"
+#include "compiler/codegen/native_hooks.h"
+
+namespace kevt::codegen {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+namespace {
+constexpr std::uint64_t kPrefetchDistance = 512;  // bytes ahead in the ring
+}
+
+Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full) {
+  BasicBlock* room = block("room");
+  BasicBlock* again = block("again");
+  BasicBlock* late = block("late");
+  BasicBlock* reserved = block("reserved");
+  Value* wide = b.CreateZExt(size, b.getInt64Ty());
+  Value* bytes =
+      b.CreateAnd(b.CreateAdd(wide, b.getInt64(sizeof(kevt_record) + KEVT_RECORD_SLACK + 7)), b.getInt64(~7ull));
+  Value* ring = b.CreateInBoundsGEP(b.getInt8Ty(), read_pointer(b, event_, offsetof(kevt_event, rings)),
+                                    b.CreateMul(cpu(b), read(b, event_, offsetof(kevt_event, ring_stride), 64)));
+  Value* limit = read(b, event_, offsetof(kevt_event, ring_limit), 64);
+  Value* head = b.CreateLoad(b.getInt64Ty(), field(b, ring, offsetof(kevt_ring, head)), true);
+  Value* tail = b.CreateLoad(b.getInt64Ty(), field(b, ring, offsetof(kevt_ring, tail)), true);
+  // Behind the loads and before the locked instruction: reading the counter takes as long as they do, and as
+  // earlier stores take to drain. The reader sorts by time.
+  Value* tsc = b.CreateIntrinsic(llvm::Intrinsic::x86_rdtsc, {}, {});
+  Value* end = b.CreateAdd(head, bytes);
+  expect(b.CreateCondBr(b.CreateICmpULE(b.CreateSub(end, tail), limit), room, full), 0);
+
+  b.SetInsertPoint(room);
+  Value* offset = b.CreateAnd(head, b.CreateSub(limit, b.getInt64(1)));
+  Value* first = b.CreateInBoundsGEP(b.getInt8Ty(), field(b, ring, KEVT_RING_HEADER), offset);
+  // KEVT_RECORD_TAG(head) << 32: positions are multiples of 8.
+  Value* word = b.CreateOr(b.CreateShl(head, b.getInt64(32 - 3)), wide);
+  write(b, word, thread_, offsetof(kevt_thread, open_word));
+  write(b, first, thread_, offsetof(kevt_thread, open_record));
+  Value* pair = b.CreateAtomicCmpXchg(field(b, ring, offsetof(kevt_ring, head)), head, end, llvm::MaybeAlign(8),
+                                      llvm::AtomicOrdering::AcquireRelease, llvm::AtomicOrdering::Monotonic);
+  BasicBlock* tried = b.GetInsertBlock();
+  expect(b.CreateCondBr(b.CreateExtractValue(pair, 1), reserved, again), 0);
+
+  b.SetInsertPoint(again);
+  Value* later = service(b, offsetof(kevt_services, reserve), b.getPtrTy(), {thread_, ring, wide});
+  expect(b.CreateCondBr(b.CreateIsNull(later), full, late), 1);
+  b.SetInsertPoint(late);
+  Value* later_word = read(b, thread_, offsetof(kevt_thread, open_word), 64);
+  b.CreateBr(reserved);
+
+  b.SetInsertPoint(reserved);
+  llvm::PHINode* record = b.CreatePHI(b.getPtrTy(), 2);
+  record->addIncoming(first, tried);
+  record->addIncoming(later, late);
+  record_ = record;
+  llvm::PHINode* either = b.CreatePHI(b.getInt64Ty(), 2);
+  either->addIncoming(word, tried);
+  either->addIncoming(later_word, late);
+  word_ = either;
+  // The reader has had these lines; taking them back early keeps the next reservation's lock short.
+  Value* ahead = field(b, record_, kPrefetchDistance);
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()}, {ahead, b.getInt32(1), b.getInt32(3), b.getInt32(1)});
+  b.CreateStore(tsc, field(b, record_, offsetof(kevt_record, tsc)));
+  return field(b, record_, sizeof(kevt_record));
+}
+
+void NativeHooks::commit(llvm::IRBuilder<>& b) {
+  llvm::StoreInst* store = b.CreateStore(word_, field(b, record_, offsetof(kevt_record, word)));
+  store->setAtomic(llvm::AtomicOrdering::Release);
+  store->setAlignment(llvm::Align(8));
+  write(b, b.getInt64(0), thread_, offsetof(kevt_thread, open_record));
+}
+
+}  // namespace kevt::codegen
