@@ -198,7 +198,8 @@ typedef struct kevt_event {
   uint64_t shared; /* kevt_shared* */
   uint64_t rings;
   uint64_t ring_stride;
-  uint64_t ring_limit; /* ring_bytes */
+  uint64_t ring_bytes;
+  uint64_t ring_mask;  /* ring_bytes - 1 */
   uint32_t row_offset; /* of the first sink's counter row in a shard, bytes */
   uint32_t event_id;
   uint32_t gates;         /* bit i: sink i is on */

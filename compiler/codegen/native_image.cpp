@@ -20,7 +20,12 @@ constexpr const char* kFaultSection = "kevt_faults";
 
 class FlatMemory final : public jl::JITLinkMemoryManager {
  public:
-  std::vector<std::uint8_t> bytes;
+  // Blocks are aligned by their addresses here, so the image must start at one that is a multiple of its alignment.
+  std::uint8_t* image() {
+    const auto address = reinterpret_cast<std::uintptr_t>(room_.data());
+    return room_.data() + (llvm::alignTo(address, model::kImageAlignment) - address);
+  }
+  std::vector<std::uint8_t> take() { return {image(), image() + size_}; }
 
   void allocate(const jl::JITLinkDylib*, jl::LinkGraph& graph, OnAllocatedFunction done) override {
     jl::BasicLayout layout(graph);
@@ -29,11 +34,12 @@ class FlatMemory final : public jl::JITLinkMemoryManager {
       size = llvm::alignTo(size, std::max<std::uint64_t>(segment.Alignment.value(), model::kImageAlignment));
       size += segment.ContentSize + segment.ZeroFillSize;
     }
-    bytes.assign(size, 0);
+    size_ = size;
+    room_.assign(size + model::kImageAlignment, 0);
     std::uint64_t at = 0;
     for (auto& [group, segment] : layout.segments()) {
       at = llvm::alignTo(at, std::max<std::uint64_t>(segment.Alignment.value(), model::kImageAlignment));
-      segment.WorkingMem = reinterpret_cast<char*>(bytes.data() + at);
+      segment.WorkingMem = reinterpret_cast<char*>(image() + at);
       segment.Addr = llvm::orc::ExecutorAddr::fromPtr(segment.WorkingMem);
       at += segment.ContentSize + segment.ZeroFillSize;
     }
@@ -48,6 +54,9 @@ class FlatMemory final : public jl::JITLinkMemoryManager {
   }
 
  private:
+  std::vector<std::uint8_t> room_;
+  std::uint64_t size_ = 0;
+
   class InFlight final : public InFlightAlloc {
    public:
     void abandon(OnAbandonedFunction done) override { done(llvm::Error::success()); }
@@ -96,7 +105,7 @@ class FlatLink final : public jl::JITLinkContext {
 
  private:
   std::uint32_t offset_of(llvm::orc::ExecutorAddr address) const {
-    return static_cast<std::uint32_t>(address.getValue() - reinterpret_cast<std::uint64_t>(memory_.bytes.data()));
+    return static_cast<std::uint32_t>(address.getValue() - reinterpret_cast<std::uint64_t>(memory_.image()));
   }
 
   llvm::Error collect(jl::LinkGraph& graph) {
@@ -138,7 +147,7 @@ Result<LinkedImage> link_flat(llvm::MemoryBufferRef object) {
   std::optional<std::string> failure;
   jl::link(std::move(*graph), std::make_unique<FlatLink>(memory, out, failure));
   if (failure) return std::unexpected(Error("jitlink: " + *failure));
-  out.image.bytes = std::move(memory.bytes);
+  out.image.bytes = memory.take();
   return out;
 }
 

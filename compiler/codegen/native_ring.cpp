@@ -29,17 +29,13 @@ Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full)
       b.CreateAnd(b.CreateAdd(wide, b.getInt64(sizeof(kevt_record) + KEVT_RECORD_SLACK + 7)), b.getInt64(~7ull));
   Value* ring = b.CreateInBoundsGEP(b.getInt8Ty(), read_pointer(b, event_, offsetof(kevt_event, rings)),
                                     b.CreateMul(cpu(b), read(b, event_, offsetof(kevt_event, ring_stride), 64)));
-  Value* limit = read(b, event_, offsetof(kevt_event, ring_limit), 64);
   Value* head = b.CreateLoad(b.getInt64Ty(), field(b, ring, offsetof(kevt_ring, head)), true);
   Value* tail = b.CreateLoad(b.getInt64Ty(), field(b, ring, offsetof(kevt_ring, tail)), true);
-  // Behind the loads and before the locked instruction: reading the counter takes as long as they do, and as
-  // earlier stores take to drain. The reader sorts by time.
-  Value* tsc = b.CreateIntrinsic(llvm::Intrinsic::x86_rdtsc, {}, {});
   Value* end = b.CreateAdd(head, bytes);
-  expect(b.CreateCondBr(b.CreateICmpULE(b.CreateSub(end, tail), limit), room, full), 0);
+  expect(b.CreateCondBr(b.CreateICmpULE(b.CreateSub(end, tail), read(b, event_, offsetof(kevt_event, ring_bytes), 64)), room, full), 0);
 
   b.SetInsertPoint(room);
-  Value* offset = b.CreateAnd(head, b.CreateSub(limit, b.getInt64(1)));
+  Value* offset = b.CreateAnd(head, read(b, event_, offsetof(kevt_event, ring_mask), 64));
   Value* first = b.CreateInBoundsGEP(b.getInt8Ty(), field(b, ring, KEVT_RING_HEADER), offset);
   // KEVT_RECORD_TAG(head) << 32: positions are multiples of 8.
   Value* word = b.CreateOr(b.CreateShl(head, b.getInt64(32 - 3)), wide);
@@ -66,6 +62,7 @@ Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full)
   either->addIncoming(word, tried);
   either->addIncoming(later_word, late);
   word_ = either;
+  Value* tsc = b.CreateIntrinsic(llvm::Intrinsic::x86_rdtsc, {}, {});
   // The reader has had these lines; taking them back early keeps the next reservation's lock short.
   Value* ahead = field(b, record_, kPrefetchDistance);
   b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()}, {ahead, b.getInt32(1), b.getInt32(3), b.getInt32(1)});

@@ -133,7 +133,8 @@ Result<SessionMemory::EventBlock> SessionMemory::add_event(kevt_event* event, Re
   event->shared = target_.value;
   event->rings = shared().rings;
   event->ring_stride = ring_stride_;
-  event->ring_limit = options_.ring_bytes;
+  event->ring_bytes = options_.ring_bytes;
+  event->ring_mask = options_.ring_bytes - 1;
   event->row_offset = row;
   event->sink_count = sinks;
   event->services = shared().services;

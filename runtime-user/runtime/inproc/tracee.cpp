@@ -358,16 +358,32 @@ Result<int> Tracee::wait_for(pid_t tid) {
   return std::unexpected(gone());
 }
 
+namespace {
+
+// A fault happens again until its signal is delivered; signals that somebody sent can wait.
+bool is_fault(pid_t tid) {
+  siginfo_t info{};
+  return ptrace(PTRACE_GETSIGINFO, tid, 0, &info) == 0 && info.si_code > 0 && info.si_code != SI_KERNEL;
+}
+
+}  // namespace
+
 Result<void> Tracee::resume_until_trap(pid_t tid, int request) {
+  int deliver = 0;
   for (;;) {
-    if (ptrace(static_cast<__ptrace_request>(request), tid, 0, 0) < 0)
+    if (ptrace(static_cast<__ptrace_request>(request), tid, 0, deliver) < 0)
       return std::unexpected(Error::from_errno("resuming the target"));
+    deliver = 0;
     auto waited = wait_for(tid);
     if (!waited) return std::unexpected(std::move(waited.error()));
     const int status = *waited;
     if (status >> 16) continue;  // event stops: ours, or a group stop
     if (WSTOPSIG(status) == SIGTRAP) return {};
-    deferred_signals_.push_back(WSTOPSIG(status));
+    if (is_fault(tid)) {
+      deliver = WSTOPSIG(status);
+    } else {
+      deferred_signals_.push_back(WSTOPSIG(status));
+    }
   }
 }
 
