@@ -12,6 +12,8 @@
 // are 0 when their operand faulted, because the operand is 0 then.
 #include "compiler/codegen/event_emitter.h"
 
+#include <llvm/IR/MDBuilder.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -58,10 +60,12 @@ void EventEmitter::go(BasicBlock* to) {
   b_.CreateBr(to);
 }
 
-void EventEmitter::branch(Value* c, BasicBlock* yes, BasicBlock* no) {
+void EventEmitter::branch(Value* c, BasicBlock* yes, BasicBlock* no, Likely likely) {
   note_known(yes);
   note_known(no);
-  b_.CreateCondBr(c, yes, no);
+  llvm::MDNode* weights = nullptr;
+  if (likely == Likely::First) weights = llvm::MDBuilder(module_.getContext()).createLikelyBranchWeights();
+  b_.CreateCondBr(c, yes, no, weights);
 }
 
 void EventEmitter::start(BasicBlock* at) {
@@ -139,7 +143,7 @@ void EventEmitter::emit_sink(std::uint32_t index, BasicBlock* next) {
   BasicBlock* open = block("open");
   BasicBlock* accepted = block("accepted");
   BasicBlock* filtered = block("filtered");
-  branch(hooks_.gate(b_, index), open, filtered);
+  branch(hooks_.gate(b_, index), open, filtered, Likely::First);
 
   start(open);
   const ir::Sink& sink = program_.sinks[index];

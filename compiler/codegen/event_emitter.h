@@ -105,7 +105,8 @@ class EventEmitter {
   // Plumbing.
   llvm::BasicBlock* block(const char* name);
   void go(llvm::BasicBlock* to);  // branch, noting which values are known there
-  void branch(llvm::Value* c, llvm::BasicBlock* yes, llvm::BasicBlock* no);
+  enum class Likely : std::uint8_t { Either, First };
+  void branch(llvm::Value* c, llvm::BasicBlock* yes, llvm::BasicBlock* no, Likely likely = Likely::Either);
   void start(llvm::BasicBlock* at);
   llvm::Value* counted_loop(std::uint32_t count, llvm::BasicBlock*& body, llvm::BasicBlock*& done);
   llvm::AllocaInst* local(llvm::Type* type, const char* name);

@@ -113,14 +113,24 @@ Value* NativeHooks::branching_asm(llvm::IRBuilder<>& b, llvm::Type* result, cons
   return call;
 }
 
+// As assembly: services keep more than any calling convention that LLVM knows.
 Value* NativeHooks::service(llvm::IRBuilder<>& b, std::uint64_t offset, llvm::Type* result,
                             std::initializer_list<Value*> arguments) {
+  std::vector<Value*> values(arguments);
   std::vector<llvm::Type*> types;
-  for (Value* argument : arguments) types.push_back(argument->getType());
+  std::string constraints = "={ax}";
+  for (Value* argument : arguments) {
+    constraints += std::string(",") + kNamesAtEntry[types.size()];
+    types.push_back(argument->getType());
+  }
+  values.push_back(field(b, event_, offsetof(kevt_event, services) + offset));
+  types.push_back(b.getPtrTy());
+  constraints += ",*m,~{memory},~{flags}";
   auto* type = llvm::FunctionType::get(result, types, false);
-  Value* target = read_pointer(b, event_, offsetof(kevt_event, services) + offset);
-  llvm::CallInst* call = b.CreateCall(type, target, std::vector<Value*>(arguments));
-  call->setCallingConv(llvm::CallingConv::PreserveMost);
+  const std::string text = "callq *$" + std::to_string(values.size());
+  llvm::CallInst* call = b.CreateCall(llvm::InlineAsm::get(type, text, constraints, true), values);
+  call->addParamAttr(static_cast<unsigned>(values.size()) - 1,
+                     llvm::Attribute::get(b.getContext(), llvm::Attribute::ElementType, b.getPtrTy()));
   return call;
 }
 
@@ -131,13 +141,14 @@ BasicBlock* NativeHooks::block(const char* name) { return BasicBlock::Create(mod
 // With `arguments` of registers_in_place().
 void NativeHooks::make_function(const std::string& name, unsigned arguments) {
   llvm::LLVMContext& context = module_.getContext();
-  const std::vector<llvm::Type*> types(arguments, llvm::Type::getInt64Ty(context));
+  std::vector<llvm::Type*> types(arguments, llvm::Type::getInt64Ty(context));
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), types, false);
   function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module_);
   // regcall hands over rax first, C rdi, rsi, rdx…
   if (is_return_) function_->setCallingConv(llvm::CallingConv::X86_RegCall);
   function_->setDSOLocal(true);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
+  function_->addFnAttr(llvm::Attribute::NoRedZone);
   function_->addFnAttr(llvm::Attribute::NoImplicitFloat);
   function_->addFnAttr(llvm::Attribute::NullPointerIsValid);
   function_->addFnAttr("no_caller_saved_registers");
@@ -181,7 +192,17 @@ llvm::Function* NativeHooks::declare(const std::string& name, const ir::Program&
 
 // An address in the frame, or above it.
 Value* NativeHooks::frame(llvm::IRBuilder<>& b, std::uint64_t offset) {
+  if (slot_) return field(b, slot_, offset - KEVT_FRAME_BYTES);
   return field(b, b.CreateIntrinsic(llvm::Intrinsic::addressofreturnaddress, {b.getPtrTy()}, {}), 8 + offset);
+}
+
+// Where the return address lies. Behind an empty piece of assembly: LLVM would otherwise keep the frame's address in a
+// register of its own.
+Value* NativeHooks::return_slot(llvm::IRBuilder<>& b) {
+  slot_ = nullptr;
+  auto* type = llvm::FunctionType::get(b.getPtrTy(), {b.getPtrTy()}, false);
+  slot_ = b.CreateCall(llvm::InlineAsm::get(type, "# slot", "=r,0", false), {frame(b, KEVT_FRAME_BYTES)});
+  return slot_;
 }
 
 // ---- what the hit sees ----------------------------------------------------------------------

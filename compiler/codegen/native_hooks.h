@@ -65,6 +65,7 @@ class NativeHooks final : public TargetHooks {
   llvm::BasicBlock* block(const char* name);
   void leave(llvm::IRBuilder<>& b);
   llvm::Value* frame(llvm::IRBuilder<>& b, std::uint64_t offset);
+  llvm::Value* return_slot(llvm::IRBuilder<>& b);
 
   // Who hits.
   llvm::Value* own_thread(llvm::IRBuilder<>& b, llvm::BasicBlock* unknown);
@@ -79,6 +80,7 @@ class NativeHooks final : public TargetHooks {
   llvm::Module& module_;
   llvm::GlobalVariable* event_ = nullptr;  // kevt_event
   llvm::Function* function_ = nullptr;
+  llvm::Value* slot_ = nullptr;      // of the return address, once return_slot() has found it
   llvm::BasicBlock* out_ = nullptr;  // returns
   bool is_return_ = false;
   llvm::Value* return_address_ = nullptr;

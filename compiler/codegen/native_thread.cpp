@@ -69,7 +69,7 @@ void NativeHooks::take_return_address(llvm::IRBuilder<>& b) {
   BasicBlock* slowly = block("slowly");
   BasicBlock* ours = block("ours");
   BasicBlock* found = block("found");
-  Value* slot = frame(b, KEVT_FRAME_BYTES);
+  Value* slot = return_slot(b);
   Value* thread = own_thread(b, slowly);
   Value* newest = newest_instance(b, thread);
   Value* other_slot = b.CreateXor(read(b, newest, offsetof(kevt_return_instance, slot), 64),
@@ -151,7 +151,7 @@ void NativeHooks::emit_enter(const std::string& name) {
   BasicBlock* free = block("free");
   BasicBlock* fits = block("fits");
   BasicBlock* fresh = block("fresh");
-  Value* slot = frame(b, KEVT_FRAME_BYTES);
+  Value* slot = return_slot(b);
   Value* off = read(b, event_, offsetof(kevt_event, enters_slowly), 32);
   expect(b.CreateCondBr(b.CreateIsNull(off), on, slowly), 0);
   b.SetInsertPoint(on);

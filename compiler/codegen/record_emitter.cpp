@@ -203,7 +203,7 @@ void EventEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
   // counted_loop() leaves the integers' defining blocks in front of everything after them.
   BasicBlock* fits = block("fits");
   BasicBlock* lost = block("lost");
-  branch(b_.CreateICmpULE(size, b_.getInt32(model::kMaxRecordBytes)), fits, lost);
+  branch(b_.CreateICmpULE(size, b_.getInt32(model::kMaxRecordBytes)), fits, lost, Likely::First);
   start(lost);
   hooks_.count(b_, Counter::Lost, sink);
   go(next);
