@@ -82,12 +82,13 @@ typedef struct kevt_map_entry {
 } kevt_map_entry;
 
 typedef struct kevt_return_instance {
-  uint64_t slot;           /* address of the return address on the stack */
+  uint64_t slot;           /* address of the return address on the stack; 0: being filled in */
   uint64_t return_address; /* what was there: where to go on */
   uint64_t shown;          /* the program's own return address, for records (differs when detours nest) */
-  uint64_t event;          /* kevt_event*; KEVT_INSTANCE_COUNTED: of an event with a maxactive */
+  uint64_t event;          /* kevt_event* */
 } kevt_return_instance;
-#define KEVT_INSTANCE_COUNTED 1ull
+/* In `slot`: made by the agent, which must take it back, too. Without it `shown` is the return address. */
+#define KEVT_INSTANCE_SPECIAL 2ull
 
 /*
  * What %gs points to in a thread that has hit, in memory that fork wipes.  A thread inherits %gs from the one that made
@@ -107,13 +108,13 @@ typedef struct kevt_thread {
   uint64_t counts;      /* this thread's shard of kevt_counts rows */
   uint64_t guard_event; /* kevt_event* of the hit under way */
   uint64_t open_record; /* kevt_record* from just before its reservation to its commit, else 0 */
-  uint64_t open_word;   /* what its commit will store */
   uint32_t pid;
   uint32_t shard;
-  uint64_t blocked; /* SIGTRAP, SIGSEGV, SIGBUS as the program thinks it blocked them: bit signo - 1 */
-  uint64_t pending; /* of these, sent by somebody while "blocked" */
   uint64_t vector[2]; /* of the program, while a string of it stands in %xmm0 */
-  uint64_t depth;     /* return instances in use; right in front of them, see kevt_return_instance.event */
+  uint64_t pending;   /* SIGTRAP, SIGSEGV, SIGBUS, sent by somebody while "blocked"; bit signo - 1 */
+  uint64_t blocked;   /* of these, what the program thinks it blocked */
+  uint64_t open_word; /* what the open record's commit will store */
+  uint64_t depth;     /* return instances in use */
   kevt_return_instance instances[KEVT_RETURN_DEPTH];
   uint8_t texts[KEVT_SCRATCH_TEXTS][KEVT_TEXT_BYTES];
   uint8_t comm[KEVT_COMM_BYTES];
@@ -132,18 +133,14 @@ typedef struct kevt_shard_owner {
  * is what its caller's stack pointer points to: words of kevt_registers, of which those are filled in that the event
  * reads and that are not handed over in place.  KEVT_FRAME_BYTES above the frame lies the program's own stack: for a
  * return event the slot of the return address, which the extractor fills in again.
- *
- * `enter` (return events only) keeps the return address of that slot in an instance, and leaves at
- * KEVT_FRAME_ENTERED of its frame whether it could: 0 means that the function must run unprobed.
  */
 #define KEVT_FRAME_BYTES 320
-#define KEVT_FRAME_ENTERED 176
 
 /* Services of the agent. All keep every register but rax and r11 (LLVM's preserve_most). */
 typedef struct kevt_services {
   uint64_t thread;      /* kevt_thread* (event): who hits, when %gs does not say; 0: missed, and counted so */
   uint64_t guarded;     /* int (event, thread, frame): 1: the hit under way was stale; 0: this one is missed, counted */
-  uint64_t enter;       /* int (event, slot): every return that is not the common case; 0: run unprobed */
+  uint64_t enter;       /* int (event, slot): takes the return address where the detour cannot; 0: run unprobed */
   uint64_t leave;       /* uint64 (event, slot): fills the return address in again; what to show as it */
   uint64_t reserve;     /* kevt_record* (thread, ring, bytes of payload): after another writer came first; 0: full */
   uint64_t text_length; /* uint32 (address): bytes with NUL, cut to 4096; 0: unreadable */
@@ -203,7 +200,7 @@ typedef struct kevt_event {
   uint32_t row_offset; /* of the first sink's counter row in a shard, bytes */
   uint32_t event_id;
   uint32_t gates;         /* bit i: sink i is on */
-  uint32_t enters_slowly; /* return events: 1 when it has a maxactive */
+  uint32_t enters_slowly; /* return events: 1 when off or with a maxactive */
   uint64_t probe_address; /* __probe_ip, __probe_func */
   uint32_t maxactive;     /* 0: only the depth per thread limits */
   uint32_t sink_count;

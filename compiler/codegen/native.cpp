@@ -117,7 +117,8 @@ std::uint32_t registers_from_frame(const ir::Program& program) {
   const auto in_place = registers_in_place(program.point);
   std::uint32_t words = 0;
   for (const ir::Value& value : program.values)
-    if (value.op == ir::Op::Register && std::ranges::find(in_place, static_cast<std::uint32_t>(value.imm)) == in_place.end())
+    if (value.op == ir::Op::Register &&
+        std::ranges::find(in_place, static_cast<std::uint32_t>(value.imm)) == in_place.end())
       words |= 1u << (value.imm / 8);
   return words;
 }
@@ -129,9 +130,8 @@ Result<NativeEvent> find_event(const LinkedImage& linked, const NativeInput& inp
     const auto it = linked.symbols.find(input.name + name);
     return it == linked.symbols.end() ? NativeFunction{} : it->second;
   };
-  const NativeEvent event{of(""), of(".enter"), of(".event").entry};
-  const bool is_return = input.program->point == model::ProbePoint::Return;
-  if (!event.extractor.size || !of(".event").size || (is_return && !event.enter.size))
+  const NativeEvent event{of(""), of(".event").entry};
+  if (!event.extractor.size || !of(".event").size)
     return std::unexpected(Error("extractor `" + input.name + "` is missing"));
   return event;
 }
@@ -153,7 +153,6 @@ Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr 
   for (const NativeInput& input : inputs) {
     NativeHooks hooks(module);
     EventEmitter(module, *input.program, hooks).emit(input.name);
-    if (input.program->point == model::ProbePoint::Return) hooks.emit_enter(input.name + ".enter");
   }
   std::string problem;
   llvm::raw_string_ostream problems(problem);

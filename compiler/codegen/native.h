@@ -29,14 +29,13 @@ struct NativeFunction {
 // One event's code; see common/abi/probe.h, "The extractor".
 struct NativeEvent {
   NativeFunction extractor;
-  NativeFunction enter;     // return events only
   std::uint32_t block = 0;  // byte offset of its kevt_event, which install fills in
 };
 
 struct NativeOutput {
   model::NativeImage image;
   std::vector<NativeEvent> events;  // one per input
-  std::string llvm_ir;                    // after optimization; only when asked for
+  std::string llvm_ir;              // after optimization; only when asked for
 };
 
 enum class KeepIr : std::uint8_t { No, Yes };

@@ -19,9 +19,6 @@ class NativeHooks final : public TargetHooks {
   void begin(llvm::IRBuilder<>& b, std::uint32_t sinks) override;
   void finish(llvm::IRBuilder<>& b) override;
 
-  // The function that a return event's detour calls at the entry; after emit() of the event. See kevt_event.
-  void emit_enter(const std::string& name);
-
   llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) override;
   llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) override;
   llvm::Value* event_id(llvm::IRBuilder<>& b) override;
@@ -55,8 +52,8 @@ class NativeHooks final : public TargetHooks {
   void change(llvm::IRBuilder<>& b, const char* instruction, llvm::Value* base, std::uint64_t offset);
   void increment(llvm::IRBuilder<>& b, llvm::Value* base, std::uint64_t offset) { change(b, "incq $0", base, offset); }
   // Assembly that may fault or jump to `other`; goes on in a new block.
-  llvm::Value* branching_asm(llvm::IRBuilder<>& b, llvm::Type* result, const std::string& text,
-                             const char* constraints, llvm::ArrayRef<llvm::Value*> pointers, llvm::BasicBlock* other);
+  llvm::Value* branching_asm(llvm::IRBuilder<>& b, llvm::Type* result, const std::string& text, const char* constraints,
+                             llvm::ArrayRef<llvm::Value*> pointers, llvm::BasicBlock* other);
   llvm::Value* service(llvm::IRBuilder<>& b, std::uint64_t offset, llvm::Type* result,
                        std::initializer_list<llvm::Value*> arguments);
 
@@ -69,11 +66,9 @@ class NativeHooks final : public TargetHooks {
 
   // Who hits.
   llvm::Value* own_thread(llvm::IRBuilder<>& b, llvm::BasicBlock* unknown);
-  llvm::Value* newest_instance(llvm::IRBuilder<>& b, llvm::Value* thread);
   void find_thread(llvm::IRBuilder<>& b);
   void take_return_address(llvm::IRBuilder<>& b);
   void take_guard(llvm::IRBuilder<>& b);
-  void fill_instance(llvm::IRBuilder<>& b, llvm::Value* thread, llvm::Value* instance, llvm::Value* slot);
   void see_thread(llvm::IRBuilder<>& b, llvm::Value* known, llvm::BasicBlock* from, llvm::BasicBlock* found,
                   llvm::BasicBlock* unknown);
 

@@ -55,32 +55,23 @@ void NativeHooks::find_thread(llvm::IRBuilder<>& b) {
   see_thread(b, known, from, found, unknown);
 }
 
-// With no instance in use what lies there has `depth`, which is 0, as its event.
-Value* NativeHooks::newest_instance(llvm::IRBuilder<>& b, Value* thread) {
-  static_assert(offsetof(kevt_thread, instances) - 8 == offsetof(kevt_thread, depth));
-  static_assert(offsetof(kevt_return_instance, event) + 8 == sizeof(kevt_return_instance));
-  Value* depth = read(b, thread, offsetof(kevt_thread, depth), 64);
-  Value* before = b.CreateInBoundsGEP(b.getInt8Ty(), thread, b.CreateShl(depth, b.getInt64(5)));
-  static_assert(sizeof(kevt_return_instance) == 32);
-  return field(b, before, offsetof(kevt_thread, instances) - sizeof(kevt_return_instance));
-}
-
 void NativeHooks::take_return_address(llvm::IRBuilder<>& b) {
   BasicBlock* slowly = block("slowly");
   BasicBlock* ours = block("ours");
   BasicBlock* found = block("found");
   Value* slot = return_slot(b);
   Value* thread = own_thread(b, slowly);
-  Value* newest = newest_instance(b, thread);
-  Value* other_slot = b.CreateXor(read(b, newest, offsetof(kevt_return_instance, slot), 64),
-                                  b.CreatePtrToInt(slot, b.getInt64Ty()));
-  Value* other_event = b.CreateXor(read(b, newest, offsetof(kevt_return_instance, event), 64),
-                                   b.CreatePtrToInt(event_, b.getInt64Ty()));
-  expect(b.CreateCondBr(b.CreateIsNull(b.CreateOr(other_slot, other_event)), ours, slowly), 0);
+  // With no instance in use, what lies there is `pending`, a few low bits.
+  static_assert(sizeof(kevt_return_instance) == 32 &&
+                offsetof(kevt_thread, pending) == offsetof(kevt_thread, instances) - sizeof(kevt_return_instance));
+  Value* depth = read(b, thread, offsetof(kevt_thread, depth), 64);
+  Value* before = b.CreateInBoundsGEP(b.getInt8Ty(), thread, b.CreateShl(depth, b.getInt64(5)));
+  Value* newest = field(b, before, offsetof(kevt_thread, instances) - sizeof(kevt_return_instance));
+  Value* its_slot = read(b, newest, offsetof(kevt_return_instance, slot), 64);
+  expect(b.CreateCondBr(b.CreateICmpEQ(its_slot, b.CreatePtrToInt(slot, b.getInt64Ty())), ours, slowly), 0);
 
   b.SetInsertPoint(ours);
   Value* return_address = read(b, newest, offsetof(kevt_return_instance, return_address), 64);
-  Value* shown = read(b, newest, offsetof(kevt_return_instance, shown), 64);
   write(b, b.getInt64(0), newest, offsetof(kevt_return_instance, slot));
   change(b, "decq $0", thread, offsetof(kevt_thread, depth));
   b.CreateStore(return_address, slot, true);
@@ -92,7 +83,7 @@ void NativeHooks::take_return_address(llvm::IRBuilder<>& b) {
   b.CreateBr(unknown);
   see_thread(b, thread, ours, found, unknown);
   llvm::PHINode* either = b.CreatePHI(b.getInt64Ty(), 2);
-  either->addIncoming(shown, ours);
+  either->addIncoming(return_address, ours);
   either->addIncoming(shown_slowly, unknown);
   return_address_ = either;
 }
@@ -103,8 +94,7 @@ void NativeHooks::take_guard(llvm::IRBuilder<>& b) {
   Value* guard = read(b, thread_, offsetof(kevt_thread, guard), 64);
   expect(b.CreateCondBr(b.CreateIsNull(guard), free, guarded), 0);
   b.SetInsertPoint(guarded);
-  Value* stale =
-      service(b, offsetof(kevt_services, guarded), b.getInt32Ty(), {event_, thread_, frame(b, 0)});
+  Value* stale = service(b, offsetof(kevt_services, guarded), b.getInt32Ty(), {event_, thread_, frame(b, 0)});
   b.CreateCondBr(b.CreateIsNull(stale), out_, free);
   b.SetInsertPoint(free);
   write(b, event_, thread_, offsetof(kevt_thread, guard_event));
@@ -125,54 +115,6 @@ void NativeHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
 
 void NativeHooks::finish(llvm::IRBuilder<>& b) {
   write(b, b.getInt64(0), thread_, offsetof(kevt_thread, guard));
-  b.CreateBr(out_);
-}
-
-// Counted first: a signal handler that hits now takes the next one. The slot is noted on both sides of that, as such a
-// handler may have used and freed this instance in between. The low bit says that the rest is not there yet.
-void NativeHooks::fill_instance(llvm::IRBuilder<>& b, Value* thread, Value* instance, Value* slot) {
-  Value* being_filled = b.CreateOr(b.CreatePtrToInt(slot, b.getInt64Ty()), b.getInt64(1));
-  write(b, being_filled, instance, offsetof(kevt_return_instance, slot));
-  increment(b, thread, offsetof(kevt_thread, depth));
-  write(b, being_filled, instance, offsetof(kevt_return_instance, slot));
-  Value* return_address = b.CreateLoad(b.getInt64Ty(), slot, true);
-  write(b, return_address, instance, offsetof(kevt_return_instance, return_address));
-  write(b, return_address, instance, offsetof(kevt_return_instance, shown));
-  write(b, event_, instance, offsetof(kevt_return_instance, event));
-  write(b, slot, instance, offsetof(kevt_return_instance, slot));
-}
-
-// The common case calls nothing: on, no maxactive, no hit under way, room, and not a second probe on the same slot.
-void NativeHooks::emit_enter(const std::string& name) {
-  make_function(name, 0);
-  llvm::IRBuilder<> b(&function_->getEntryBlock());
-  BasicBlock* slowly = block("slowly");
-  BasicBlock* on = block("on");
-  BasicBlock* free = block("free");
-  BasicBlock* fits = block("fits");
-  BasicBlock* fresh = block("fresh");
-  Value* slot = return_slot(b);
-  Value* off = read(b, event_, offsetof(kevt_event, enters_slowly), 32);
-  expect(b.CreateCondBr(b.CreateIsNull(off), on, slowly), 0);
-  b.SetInsertPoint(on);
-  Value* thread = own_thread(b, slowly);
-  Value* guard = read(b, thread, offsetof(kevt_thread, guard), 64);
-  expect(b.CreateCondBr(b.CreateIsNull(guard), free, slowly), 0);
-  b.SetInsertPoint(free);
-  Value* depth = read(b, thread, offsetof(kevt_thread, depth), 64);
-  expect(b.CreateCondBr(b.CreateICmpULT(depth, b.getInt64(KEVT_RETURN_DEPTH)), fits, slowly), 0);
-  b.SetInsertPoint(fits);
-  Value* newest = newest_instance(b, thread);
-  Value* newest_slot = read(b, newest, offsetof(kevt_return_instance, slot), 64);
-  Value* same = b.CreateICmpEQ(newest_slot, b.CreatePtrToInt(slot, b.getInt64Ty()));
-  expect(b.CreateCondBr(same, slowly, fresh), 1);
-  b.SetInsertPoint(fresh);
-  fill_instance(b, thread, field(b, newest, sizeof(kevt_return_instance)), slot);
-  b.CreateStore(b.getInt64(1), frame(b, KEVT_FRAME_ENTERED), true);
-  b.CreateBr(out_);
-  b.SetInsertPoint(slowly);
-  Value* entered = service(b, offsetof(kevt_services, enter), b.getInt32Ty(), {event_, slot});
-  b.CreateStore(b.CreateZExt(entered, b.getInt64Ty()), frame(b, KEVT_FRAME_ENTERED), true);
   b.CreateBr(out_);
 }
 

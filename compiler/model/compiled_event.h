@@ -49,7 +49,6 @@ struct CompiledEvent {
   std::uint64_t place_address = 0;     // function_address + offset
   std::uint32_t entry = 0;             // offset of the extractor in the image
   std::uint32_t code_size = 0;         // bytes of the extractor
-  std::uint32_t enter = 0;             // return events: offset of the function that takes the return address
   std::uint32_t block = 0;             // offset of its kevt_event
   std::uint32_t sinks = 1;             // instances the extractor records into
   std::uint32_t register_reads = 0;    // bit i: 8-byte word i of kevt_registers must stand in the extractor's frame

@@ -83,7 +83,6 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
     event.place_address = events[i].place_address;
     event.entry = native->events[i].extractor.entry;
     event.code_size = native->events[i].extractor.size;
-    event.enter = native->events[i].enter.entry;
     event.block = native->events[i].block;
     event.sinks = static_cast<std::uint32_t>(out.programs[i].sinks.size());
     event.register_reads = codegen::registers_from_frame(out.programs[i]);

@@ -103,6 +103,12 @@ static void identify(const kevt_shared* shared, uint32_t check, uint32_t* pid, u
   *enrolled_before = 1;
 }
 
+/* Free instances have no slot. */
+static void forget_returns(kevt_thread* thread) {
+  for (int i = 0; i < KEVT_RETURN_DEPTH; i++) thread->instances[i].slot = 0;
+  thread->depth = 0;
+}
+
 /* Lets the thread's next hit find it by %gs, unless the program uses that itself. */
 static kevt_thread* show_self(const kevt_shared* shared, kevt_thread* thread) {
   uint64_t base = 0, end = shared->selves + KEVT_MAX_THREADS * sizeof(kevt_self);
@@ -142,10 +148,9 @@ kevt_thread* kevt_enrol(uint64_t tp) {
       }
       thread->shard = (uint32_t)shard;
       thread->counts = shared->counts + shard * shared->shard_bytes;
-      if (thread->pid == 0) thread->depth = 0;
     } else {
       __atomic_store_n(&shared->shard_users[thread->shard], shard_user(pid, tid), __ATOMIC_RELEASE);
-      thread->depth = 0;
+      forget_returns(thread);
       thread->blocked = thread->pending = 0;
     }
     thread->guard = 0;

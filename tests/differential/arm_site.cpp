@@ -44,6 +44,8 @@ Result<void> arm_site(LocalSession& session, RemoteAddr site, Arming arming, Sit
   if (!detour) return std::unexpected(std::move(detour.error()));
   if (detour->code.size() > inproc::max_detour_size(spec)) return std::unexpected(Error("max_detour_size is too low"));
   session.arena().write(*at, detour->code);
+  for (const model::FaultEntry& fault : detour->faults)
+    if (auto noted = session.memory().map_address(*at + fault.fault, *at + fault.fixup); !noted) return noted;
   if (auto noted = session.memory().map_address(site, *at); !noted) return noted;
   const std::vector<std::uint8_t> patch =
       arming == Arming::Jump ? inproc::jump_bytes(site, *at) : std::vector<std::uint8_t>{0xcc};

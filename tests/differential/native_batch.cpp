@@ -103,9 +103,9 @@ Result<std::vector<NativeEvent>> install_batch(LocalSession& session, std::vecto
   std::vector<NativeEvent> events;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const codegen::NativeEvent& event = native->events[i];
-    const inproc::DetourEvent code{*base + event.extractor.entry, *base + event.enter.entry,
+    const inproc::DetourEvent code{*base + event.extractor.entry, *base + event.block,
                                    codegen::registers_from_frame(programs[i])};
-    auto local = session.add_event(*base + event.block, code, static_cast<std::uint32_t>(programs[i].sinks.size()));
+    auto local = session.add_event(code, static_cast<std::uint32_t>(programs[i].sinks.size()));
     if (!local) return std::unexpected(std::move(local.error()));
     events.push_back({std::move(programs[i]), *local});
   }

@@ -173,12 +173,12 @@ Result<RemoteAddr> LocalSession::place(const model::NativeImage& image) {
   return base;
 }
 
-Result<LocalEvent> LocalSession::add_event(RemoteAddr block, const inproc::DetourEvent& code, std::uint32_t sinks) {
-  auto* local = reinterpret_cast<kevt_event*>(arena_.local(block, sizeof(kevt_event)));
-  auto added = memory_.add_event(local, block, sinks);
+Result<LocalEvent> LocalSession::add_event(const inproc::DetourEvent& code, std::uint32_t sinks) {
+  auto* local = reinterpret_cast<kevt_event*>(arena_.local(code.event, sizeof(kevt_event)));
+  auto added = memory_.add_event(local, code.event, sinks);
   if (!added) return std::unexpected(std::move(added.error()));
   inproc::set_gates(*local, ~0u);
-  return LocalEvent{local, block, code};
+  return LocalEvent{local, code.event, code};
 }
 
 kevt_counts LocalSession::counts(const LocalEvent& event, std::uint32_t sink) const {

@@ -42,8 +42,8 @@ class LocalSession {
   Result<RemoteAddr> place_code(std::span<const std::uint8_t> code);
   // The same, and registers its loads that may fault.
   Result<RemoteAddr> place(const model::NativeImage& image);
-  // The event whose block was placed at `block`, all gates open.
-  Result<LocalEvent> add_event(RemoteAddr block, const inproc::DetourEvent& code, std::uint32_t sinks);
+  // The event that was placed there, all gates open.
+  Result<LocalEvent> add_event(const inproc::DetourEvent& code, std::uint32_t sinks);
   kevt_counts counts(const LocalEvent& event, std::uint32_t sink) const;
 
   // One hit, without a detour.

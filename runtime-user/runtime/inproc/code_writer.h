@@ -70,18 +70,31 @@ class CodeWriter {
   void jump(RemoteAddr target) { branch({0xe9}, target); }  // jmp target
   void call_ax() { bytes({0xff, 0xd0}); }                   // call *%rax
   // Forward branches: emitted with no target, set by land().
-  std::size_t call_forward() { return forward({0xe8}); }                // call …
-  std::size_t jump_forward() { return forward({0xe9}); }                // jmp …
-  std::size_t jump_if_zero_forward() { return forward({0x0f, 0x84}); }  // je …
+  std::size_t call_forward() { return forward({0xe8}); }                    // call …
+  std::size_t jump_forward() { return forward({0xe9}); }                    // jmp …
+  std::size_t jump_if_zero_forward() { return forward({0x0f, 0x84}); }      // je …
+  std::size_t jump_if_not_zero_forward() { return forward({0x0f, 0x85}); }  // jne …
+  std::size_t jump_if_above_forward() { return forward({0x0f, 0x87}); }     // ja …
   void land(std::size_t branch_end) {
     const auto distance = static_cast<std::int32_t>(code_.size() - branch_end);
     std::memcpy(code_.data() + branch_end - 4, &distance, 4);
   }
 
-  void compare_with_zero(std::int32_t offset) {  // cmpl $0, offset(%rsp)
-    bytes({0x83, 0xbc, 0x24});
-    word32(offset);
-    bytes({0});
+  // Any other instruction, as its bytes and the 32 bits behind them.
+  void instruction(std::initializer_list<std::uint8_t> opcode, std::uint64_t tail) {
+    bytes(opcode);
+    word32(static_cast<std::int32_t>(tail));
+  }
+  // One whose operand is memory at `target`(%rip); `immediate`, where there is one, is a byte behind it.
+  void relative(std::initializer_list<std::uint8_t> opcode, RemoteAddr target,
+                std::initializer_list<std::uint8_t> immediate = {}) {
+    bytes(opcode);
+    word32(static_cast<std::int32_t>(target - (here() + (4 + immediate.size()))));
+    bytes(immediate);
+  }
+  void jump_back_if_not_zero(std::size_t to) {  // jne to, an offset in the code
+    bytes({0x0f, 0x85});
+    word32(static_cast<std::int32_t>(to) - static_cast<std::int32_t>(code_.size() + 4));
   }
 
   // lahf; seto %al; mov %rax, offset(%rsp): the six arithmetic flags, rax being saved already

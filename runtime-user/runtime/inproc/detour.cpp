@@ -5,11 +5,11 @@
 //   call extractor                  keeps every register
 //   lea 320(%rsp), %rsp
 //   ── per return event ──
-//   call enter: keeps the return address;  refused (no instance, nested): je plain
+//   keep the return address in an instance (return_entry.h);  refused (none free): je plain
 //   pop the return address; call next               ← the function's `ret` comes back here
 //   call extractor: the return address goes back into its slot
 //   ret
-//   plain: jmp next
+//   slow: the agent keeps it, or not: plain: jmp next
 //   ── next ──
 //   displaced instructions; jmp back
 //
@@ -18,6 +18,7 @@
 
 #include "common/abi/probe.h"
 #include "runtime-user/runtime/inproc/code_writer.h"
+#include "runtime-user/runtime/inproc/return_entry.h"
 
 namespace kevt::inproc {
 
@@ -27,7 +28,7 @@ namespace {
 constexpr std::int32_t kFlagSave = kWords * 8;
 constexpr std::int32_t kDown = KEVT_FRAME_BYTES;
 constexpr std::int32_t kRedZone = 128;
-static_assert(kFlagSave + 8 <= KEVT_FRAME_ENTERED && KEVT_FRAME_ENTERED + 8 + kRedZone <= kDown);
+static_assert(kFlagSave + 8 + kRedZone <= kDown);
 
 // `old_sp`: distance from %rsp inside the frame to the stack pointer the program saw.
 void save(CodeWriter& w, std::uint32_t reads, std::int32_t old_sp, RemoteAddr ip, FlagsAtSite flags) {
@@ -51,11 +52,13 @@ void save(CodeWriter& w, std::uint32_t reads, std::int32_t old_sp, RemoteAddr ip
   if (reads & bit(kOrigAx)) w.store_imm(-1, kOrigAx * 8);
 }
 
-void restore(CodeWriter& w, std::int32_t up, FlagsAtSite flags) {
+void restore(CodeWriter& w, std::uint32_t changed, std::int32_t up, FlagsAtSite flags) {
   if (flags == FlagsAtSite::Kept) {
     w.restore_flags(kFlagSave);
-    w.load(kAx, kAx * 8);
+    changed |= bit(kAx);
   }
+  for (int word = 0; word < kOrigAx; ++word)
+    if (changed & (1u << word)) w.load(static_cast<Word>(word), word * 8);
   w.lea_sp(up);
 }
 
@@ -65,27 +68,25 @@ void emit_entries(CodeWriter& w, const DetourSpec& spec) {
   w.lea_sp(-kDown);
   save(w, reads, kDown, spec.site, spec.flags);
   for (const DetourEvent& event : spec.entries) w.call(event.extractor);
-  restore(w, kDown, spec.flags);
+  restore(w, 0, kDown, spec.flags);
 }
 
 // Emits one return event; what follows it in the stream is "next".
-void emit_return(CodeWriter& w, const DetourSpec& spec, const DetourEvent& event) {
+void emit_return(CodeWriter& w, const DetourSpec& spec, const DetourEvent& event, Detour& detour) {
   w.lea_sp(-kDown);
-  save(w, 0, kDown, spec.site, spec.flags);
-  w.call(event.enter);
-  w.compare_with_zero(KEVT_FRAME_ENTERED);
-  const std::size_t refused = w.jump_if_zero_forward();
-  restore(w, kDown + 8, spec.flags);  // and pops the return address
+  save(w, kEntryUses, kDown, spec.site, spec.flags);
+  const ReturnEntry entry = emit_return_entry(w, event.event);
+  restore(w, kEntryUses, kDown + 8, spec.flags);  // and pops the return address
   const std::size_t call_next = w.call_forward();
 
   w.lea_sp(-kDown - 8);
   save(w, event.reads, kDown + 8, spec.site, spec.flags);
   w.call(event.extractor);
-  restore(w, kDown, spec.flags);
+  restore(w, 0, kDown, spec.flags);
   w.bytes({0xc3});  // ret
 
-  w.land(refused);
-  restore(w, kDown, spec.flags);
+  detour.faults.push_back(emit_slow_return_entry(w, entry, event.event));
+  restore(w, kEntryUses, kDown, spec.flags);
   const std::size_t plain = w.jump_forward();
   w.land(call_next);
   w.land(plain);
@@ -98,12 +99,12 @@ std::uint64_t max_detour_size(const DetourSpec& spec) {
 }
 
 Result<Detour> build_detour(const DetourSpec& spec, RemoteAddr at) {
+  Detour detour;
   CodeWriter w(at);
   if (!spec.entries.empty()) emit_entries(w, spec);
-  for (const DetourEvent& event : spec.returns) emit_return(w, spec, event);
+  for (const DetourEvent& event : spec.returns) emit_return(w, spec, event, detour);
   auto moved = x86::relocate(spec.displaced, spec.site, w.here());
   if (!moved) return std::unexpected(std::move(moved.error()));
-  Detour detour;
   detour.displaced_base = w.size();
   detour.displaced = std::move(moved->offsets);
   w.bytes(moved->code);

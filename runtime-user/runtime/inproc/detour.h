@@ -7,6 +7,7 @@
 
 #include "common/addresses.h"
 #include "common/error.h"
+#include "compiler/model/compiled_event.h"
 #include "runtime-user/runtime/inproc/x86/relocate.h"
 
 namespace kevt::inproc {
@@ -15,7 +16,7 @@ namespace kevt::inproc {
 // extractor").
 struct DetourEvent {
   RemoteAddr extractor;
-  RemoteAddr enter;         // of a return event
+  RemoteAddr event;         // kevt_event
   std::uint32_t reads = 0;  // words of kevt_registers the extractor reads from its frame
 };
 
@@ -32,6 +33,7 @@ struct DetourSpec {
 
 struct Detour {
   std::vector<std::uint8_t> code;
+  std::vector<model::FaultEntry> faults;  // offsets in `code`
   // Where each displaced instruction went, offsets in `code`; for threads that stand in the middle of the site.
   std::vector<x86::MovedOffset> displaced;
   std::uint64_t displaced_base = 0;  // added to MovedOffset::relocated

@@ -183,7 +183,7 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
   for (std::size_t i = 0; i < event.slots.size(); ++i) b.slots[i] = event.slots[i].address;
   return Installed{.place = place,
                    .point = event.definition.point,
-                   .code = {*base + event.entry, *base + event.enter, event.register_reads},
+                   .code = {*base + event.entry, *base + event.block, event.register_reads},
                    .block = *block,
                    .id = id};
 }

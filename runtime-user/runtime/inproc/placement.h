@@ -35,6 +35,9 @@ class Placement {
   // Of a forked child of `parent`'s target: what is mapped there is mapped here, unless it came after the fork.
   void adopt(const Placement& parent);
 
+  // A load at `fault` that faults goes on at `fixup`.
+  Result<void> note_fault(RemoteAddr fault, RemoteAddr fixup) { return memory_.map_address(fault, fixup); }
+
   const PlacedAgent& agent() const { return agent_; }
   const Tracee& tracee() const { return tracee_; }
   // A page of the target for what system calls read and write; kept until take_away().

@@ -83,6 +83,9 @@ Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, const std::
   auto detour = build_detour(spec, *at);
   if (!detour) return std::unexpected(std::move(detour.error()));
   arena_.write(*at, detour->code);
+  for (const model::FaultEntry& fault : detour->faults)
+    if (auto noted = placement_.note_fault(*at + fault.fault, *at + fault.fixup); !noted)
+      return std::unexpected(std::move(noted.error()));
   ProbePoint::Made made{*at, std::move(detour->displaced)};
   for (x86::MovedOffset& moved : made.moved)
     moved.relocated = static_cast<std::uint16_t>(moved.relocated + detour->displaced_base);
