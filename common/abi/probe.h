@@ -87,8 +87,8 @@ typedef struct kevt_return_instance {
   uint64_t shown;          /* the program's own return address, for records (differs when detours nest) */
   uint64_t event;          /* kevt_event* */
 } kevt_return_instance;
-/* In `slot`: made by the agent, which must take it back, too. Without it `shown` is the return address. */
-#define KEVT_INSTANCE_SPECIAL 2ull
+/* In `return_address`: made by the agent, which must take it back, too. Without it that is also what is shown. */
+#define KEVT_INSTANCE_SPECIAL (1ull << 63)
 
 /*
  * What %gs points to in a thread that has hit, in memory that fork wipes.  A thread inherits %gs from the one that made

@@ -57,6 +57,7 @@ void NativeHooks::find_thread(llvm::IRBuilder<>& b) {
 
 void NativeHooks::take_return_address(llvm::IRBuilder<>& b) {
   BasicBlock* slowly = block("slowly");
+  BasicBlock* same = block("same");
   BasicBlock* ours = block("ours");
   BasicBlock* found = block("found");
   Value* slot = return_slot(b);
@@ -68,10 +69,13 @@ void NativeHooks::take_return_address(llvm::IRBuilder<>& b) {
   Value* before = b.CreateInBoundsGEP(b.getInt8Ty(), thread, b.CreateShl(depth, b.getInt64(5)));
   Value* newest = field(b, before, offsetof(kevt_thread, instances) - sizeof(kevt_return_instance));
   Value* its_slot = read(b, newest, offsetof(kevt_return_instance, slot), 64);
-  expect(b.CreateCondBr(b.CreateICmpEQ(its_slot, b.CreatePtrToInt(slot, b.getInt64Ty())), ours, slowly), 0);
+  expect(b.CreateCondBr(b.CreateICmpEQ(its_slot, b.CreatePtrToInt(slot, b.getInt64Ty())), same, slowly), 0);
+  b.SetInsertPoint(same);
+  static_assert(KEVT_INSTANCE_SPECIAL == 1ull << 63);
+  Value* return_address = read(b, newest, offsetof(kevt_return_instance, return_address), 64);
+  expect(b.CreateCondBr(b.CreateICmpSGE(return_address, b.getInt64(0)), ours, slowly), 0);
 
   b.SetInsertPoint(ours);
-  Value* return_address = read(b, newest, offsetof(kevt_return_instance, return_address), 64);
   write(b, b.getInt64(0), newest, offsetof(kevt_return_instance, slot));
   change(b, "decq $0", thread, offsetof(kevt_thread, depth));
   b.CreateStore(return_address, slot, true);

@@ -10,8 +10,11 @@
  */
 #include "runtime-user/agent/agent.h"
 
-static uint64_t* slot_of(const kevt_return_instance* instance) {
-  return (uint64_t*)(instance->slot & ~KEVT_INSTANCE_SPECIAL);
+static uint64_t return_address_of(const kevt_return_instance* instance) {
+  return instance->return_address & ~KEVT_INSTANCE_SPECIAL;
+}
+static uint64_t shown_of(const kevt_return_instance* instance) {
+  return instance->return_address & KEVT_INSTANCE_SPECIAL ? instance->shown : instance->return_address;
 }
 
 static uint32_t* active_of(kevt_event* event) {
@@ -30,8 +33,8 @@ KEVT_RARE_STATIC void remove_instance(kevt_thread* thread, uint64_t i) {
 /* A newer instance found something else in the same slot than our detour's address: this call had been left. */
 static int is_superseded(const kevt_shared* shared, const kevt_thread* thread, uint64_t i) {
   for (uint64_t newer = i + 1; newer < thread->depth; newer++)
-    if (slot_of(&thread->instances[newer]) == slot_of(&thread->instances[i]))
-      return !kevt_in_code(shared, thread->instances[newer].return_address);
+    if (thread->instances[newer].slot == thread->instances[i].slot)
+      return !kevt_in_code(shared, return_address_of(&thread->instances[newer]));
   return 0;
 }
 
@@ -42,7 +45,7 @@ static int is_superseded(const kevt_shared* shared, const kevt_thread* thread, u
 KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread) {
   uint64_t highest = 0;
   for (uint64_t i = thread->depth; i-- > 0;) {
-    uint64_t held, slot = (uint64_t)slot_of(&thread->instances[i]);
+    uint64_t held, slot = thread->instances[i].slot;
     if (!slot) continue; /* being filled, below this signal handler */
     KEVT_LOAD8(held, slot, dead);
     if (kevt_in_code(shared, held) && !(slot <= highest && is_superseded(shared, thread, i))) {
@@ -75,14 +78,10 @@ static void fill(kevt_thread* thread, kevt_return_instance* instance, const kevt
                  uint64_t shown) {
   kevt_increment(&thread->depth);
   __asm__ volatile("" ::: "memory");
-  instance->return_address = *slot;
+  instance->return_address = *slot | KEVT_INSTANCE_SPECIAL;
   instance->shown = shown;
   instance->event = (uint64_t)event;
-  __atomic_store_n(&instance->slot, (uint64_t)slot | KEVT_INSTANCE_SPECIAL, __ATOMIC_RELEASE);
-}
-
-static uint64_t shown_of(const kevt_return_instance* instance) {
-  return instance->slot & KEVT_INSTANCE_SPECIAL ? instance->shown : instance->return_address;
+  __atomic_store_n(&instance->slot, (uint64_t)slot, __ATOMIC_RELEASE);
 }
 
 /*
@@ -99,7 +98,7 @@ KEVT_SERVICE int kevt_service_enter(kevt_event* event, uint64_t* slot) {
   }
   kevt_return_instance* instance = &thread->instances[thread->depth];
   uint64_t shown = *slot;
-  if (thread->depth && slot == slot_of(&instance[-1]) && kevt_in_code(shared, shown))
+  if (thread->depth && (uint64_t)slot == instance[-1].slot && kevt_in_code(shared, shown))
     shown = shown_of(&instance[-1]); /* probed twice, or reached by a tail call from a probed function */
   fill(thread, instance, event, slot, shown);
   return 1;
@@ -111,9 +110,9 @@ KEVT_SERVICE uint64_t kevt_service_leave(kevt_event* event, uint64_t* slot) {
   if (!thread) thread = kevt_known_thread();
   for (uint64_t i = thread ? thread->depth : 0; i-- > 0;) {
     kevt_return_instance* instance = &thread->instances[i];
-    if (slot_of(instance) != slot || instance->event != (uint64_t)event) continue;
+    if (instance->slot != (uint64_t)slot || instance->event != (uint64_t)event) continue;
     const uint64_t shown = shown_of(instance);
-    *slot = instance->return_address;
+    *slot = return_address_of(instance);
     remove_instance(thread, i);
     return shown;
   }
@@ -134,11 +133,11 @@ KEVT_SERVICE void kevt_restore_returns(void) {
   if (!thread) return;
   for (uint64_t i = thread->depth; i-- > 0;) {
     kevt_return_instance instance = thread->instances[i];
-    uint64_t held, slot = (uint64_t)slot_of(&instance);
+    uint64_t held, slot = instance.slot;
     if (!slot) continue; /* being filled, below this signal handler */
     KEVT_LOAD8(held, slot, gone);
     if (!kevt_in_code(shared, held)) continue; /* not called yet below this signal handler, or left long ago */
-    *(uint64_t*)slot = instance.return_address;
+    *(uint64_t*)slot = return_address_of(&instance);
     kevt_count_missed(thread, (kevt_event*)instance.event);
   gone:
     remove_instance(thread, i);
