@@ -3,7 +3,7 @@
 //   probes disarmed            nobody new comes in (by the caller)
 //   wait until quiet           no thread stands in our code, nor will a signal handler return there
 //   return addresses           back in their slots: nobody comes back to a detour
-//   guards, hooks, signals     the program's own again
+//   guards, hooks, signals, gs the program's own again
 //   unmap                      only now, and only if every return address was found
 //
 // A thread that stays inside a hit (stopped, or below a handler that never returns) keeps the agent.
@@ -60,6 +60,19 @@ Result<bool> Departure::wait_until_quiet() {
   return false;
 }
 
+// %gs of the threads that have hit points into memory of ours.
+Result<void> Departure::forget_selves() {
+  const std::uint64_t selves = placement_.agent().index.value + SessionMemory::kIndexBytes;
+  for (pid_t tid : tracee_.threads()) {
+    auto registers = tracee_.registers(tid);
+    if (!registers) return std::unexpected(std::move(registers.error()));
+    if (registers->gs_base - selves >= KEVT_MAX_THREADS * sizeof(kevt_self)) continue;
+    registers->gs_base = 0;
+    if (auto set = tracee_.set_registers(tid, *registers); !set) return set;
+  }
+  return {};
+}
+
 Result<Leftover> Departure::take_away(std::span<const TextPatch> last, std::uint32_t check_offset,
                                       const Missed& missed) {
   auto notes = read_thread_notes(tracee_, placement_.agent());
@@ -69,6 +82,7 @@ Result<Leftover> Departure::take_away(std::span<const TextPatch> last, std::uint
   if (!returns) return std::unexpected(std::move(returns.error()));
   if (auto undone = apply_patches(tracee_, signals_, last); !undone) return std::unexpected(std::move(undone.error()));
   if (auto given = signals_.give_back(check_offset); !given) return std::unexpected(std::move(given.error()));
+  if (auto cleared = forget_selves(); !cleared) return std::unexpected(std::move(cleared.error()));
   if (*returns == Returns::Restored)
     if (auto gone = placement_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
   if (auto finished = signals_.finish(); !finished) return std::unexpected(std::move(finished.error()));

@@ -38,6 +38,7 @@ class Departure {
   bool is_in_hit(pid_t tid) const;
   Result<bool> is_anyone_inside();
   Result<bool> wait_until_quiet();
+  Result<void> forget_selves();
   Result<Leftover> take_away(std::span<const TextPatch> last, std::uint32_t check_offset, const Missed& missed);
 
   Tracee& tracee_;

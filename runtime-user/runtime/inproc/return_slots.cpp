@@ -17,8 +17,6 @@ namespace kevt::inproc {
 
 namespace {
 
-constexpr std::uint64_t kBeingFilled = 1;  // see returns.c
-
 template <class T>
 std::span<std::uint8_t> as_bytes(T& value) {
   return {reinterpret_cast<std::uint8_t*>(&value), sizeof value};
@@ -34,12 +32,13 @@ Result<std::vector<kevt_return_instance>> restore_thread(
     kevt_return_instance instance{};
     const RemoteAddr at = note.at + (offsetof(kevt_thread, instances) + sizeof instance * i);
     if (auto got = tracee.read(at, as_bytes(instance)); !got) return std::unexpected(std::move(got.error()));
-    if (instance.slot & kBeingFilled) continue;  // a hit that was abandoned
+    if (!instance.slot) continue;  // a hit that was abandoned
     const RemoteAddr slot{instance.slot};
     std::uint64_t held = 0;
     if (!tracee.read(slot, as_bytes(held))) continue;  // that stack is gone
     if (is_ours(RemoteAddr{held})) {
-      if (auto put = tracee.write(slot, as_bytes(instance.return_address)); !put) return std::unexpected(put.error());
+      std::uint64_t own = instance.return_address & ~KEVT_INSTANCE_SPECIAL;
+      if (auto put = tracee.write(slot, as_bytes(own)); !put) return std::unexpected(put.error());
       restored.push_back(instance.slot);
       missed(note, RemoteAddr{instance.event});
     } else if (std::ranges::find(restored, instance.slot) == restored.end()) {
