@@ -44,7 +44,7 @@ std::string disassemble(std::span<const std::uint8_t> code, std::uint64_t base) 
         llvm::MCDisassembler::Success) {
       line.clear();
       llvm::raw_string_ostream stream(line);
-      printer->printInst(&instruction, base + at, "", *subtarget, stream);
+      printer->printInst(&instruction, base + at + size, "", *subtarget, stream);  // x86: relative to the next one
     }
     for (char& c : line)
       if (c == '\t') c = ' ';

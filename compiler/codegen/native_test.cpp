@@ -41,6 +41,13 @@ TEST(Native, FaultEntriesPointIntoTheCode) {
   }
 }
 
+TEST(Disassemble, BranchesShowTheirTargets) {
+  const std::uint8_t code[] = {0x75, 0x01, 0x90, 0xe8, 0xfb, 0xff, 0xff, 0xff};  // jne +3; nop; call itself
+  const std::string text = disassemble(code, 0x1000);
+  EXPECT_NE(text.find("jne 0x1003"), std::string::npos) << text;
+  EXPECT_NE(text.find("callq 0x1003"), std::string::npos) << text;
+}
+
 TEST(Native, ReadsTheRegistersOfItsProgram) { 
   ir::Program program = one_register();  // di: handed over in place at an entry, not after a return
   EXPECT_EQ(registers_from_frame(program), 0u);
