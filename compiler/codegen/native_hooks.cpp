@@ -179,8 +179,8 @@ void NativeHooks::leave(llvm::IRBuilder<>& b) {
 }
 
 llvm::Function* NativeHooks::declare(const std::string& name, const ir::Program& program) {
-  auto* type = llvm::ArrayType::get(llvm::Type::getInt8Ty(module_.getContext()),
-                                    sizeof(kevt_event) + 8 * program.slots.size());
+  auto* type =
+      llvm::ArrayType::get(llvm::Type::getInt8Ty(module_.getContext()), sizeof(kevt_event) + 8 * program.slots.size());
   event_ = new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::ExternalLinkage,
                                     llvm::ConstantAggregateZero::get(type), name + ".event");
   event_->setAlignment(llvm::Align(64));

@@ -112,7 +112,7 @@ class FlatLink final : public jl::JITLinkContext {
     for (jl::Symbol* symbol : graph.defined_symbols())
       if (symbol->hasName())
         out_.symbols[symbol->getName().str()] = {offset_of(symbol->getAddress()),
-                                                   static_cast<std::uint32_t>(symbol->getSize())};
+                                                 static_cast<std::uint32_t>(symbol->getSize())};
     if (jl::Section* faults = graph.findSectionByName(kFaultSection))
       for (jl::Block* block : faults->blocks()) collect_faults(*block);
     std::ranges::sort(out_.image.faults, {}, &model::FaultEntry::fault);

@@ -48,7 +48,7 @@ TEST(Disassemble, BranchesShowTheirTargets) {
   EXPECT_NE(text.find("callq 0x1003"), std::string::npos) << text;
 }
 
-TEST(Native, ReadsTheRegistersOfItsProgram) { 
+TEST(Native, ReadsTheRegistersOfItsProgram) {
   ir::Program program = one_register();  // di: handed over in place at an entry, not after a return
   EXPECT_EQ(registers_from_frame(program), 0u);
   program.point = model::ProbePoint::Return;

@@ -55,10 +55,10 @@ Value* NativeHooks::text_length(llvm::IRBuilder<>& b, Value* address) {
       "movups $1, %xmm0\n"
       ".pushsection kevt_faults,\"a\",@progbits\n"
       ".long 1b - .\n.long ${4:l} - .\n.popsection";
-  Value* mask = branching_asm(b, b.getInt32Ty(), text, "=r,*m,*m,*m,!i,~{dirflag},~{fpsr},~{flags}",
-                              {field(b, thread_, offsetof(kevt_thread, vector)),
-                               b.CreateIntToPtr(address, b.getPtrTy()), zeros(module_)},
-                              slow);
+  Value* mask = branching_asm(
+      b, b.getInt32Ty(), text, "=r,*m,*m,*m,!i,~{dirflag},~{fpsr},~{flags}",
+      {field(b, thread_, offsetof(kevt_thread, vector)), b.CreateIntToPtr(address, b.getPtrTy()), zeros(module_)},
+      slow);
   expect(b.CreateCondBr(b.CreateIsNull(mask), slow, ended), 1);
 
   b.SetInsertPoint(ended);

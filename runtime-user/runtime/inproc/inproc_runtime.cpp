@@ -283,7 +283,7 @@ Result<InprocRuntime::Installed> InprocRuntime::install_guard(RemoteAddr place) 
   if (!at) return std::unexpected(std::move(at.error()));
   auto block = add_event(*at, 0, 1);
   if (!block) return std::unexpected(std::move(block.error()));
-  return Installed{.place = place, .code = {.extractor = *code}, .block = *block};
+  return Installed{.place = place, .code = {.extractor = *code}, .block = *block, .is_guard = true};
 }
 
 Result<void> InprocRuntime::install_guards() {
@@ -430,7 +430,7 @@ Result<Leftover> InprocRuntime::leave_child(pid_t pid) {
 
 Result<Leftover> InprocRuntime::leave_children() {
   Leftover worst = Leftover::Nothing;
-  for (const Installed& one : installed_) __atomic_store_n(&one.block.local->gates, 0u, __ATOMIC_RELEASE);
+  for (const Installed& one : installed_) set_gates(*one.block.local, 0u);
   for (pid_t pid : processes_sharing(memory_.fd())) {
     if (pid == tracee_.pid()) continue;
     auto left = leave_child(pid);

@@ -72,9 +72,10 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   struct Installed {
     RemoteAddr place;
     model::ProbePoint point = model::ProbePoint::Entry;
-    DetourEvent code;  // of a guard in front of an unwinder: the agent's kevt_restore_returns, which records nothing
+    DetourEvent code;
     SessionMemory::EventBlock block;
     std::uint32_t id = 0;
+    bool is_guard = false;  // in front of an unwinder: runs the agent's kevt_restore_returns, records nothing
     bool armed = false;
   };
   struct Pending {

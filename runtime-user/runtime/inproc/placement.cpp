@@ -104,7 +104,8 @@ Result<void> Placement::map_session() {
   if (!priv) return std::unexpected(std::move(priv.error()));
   auto index = map_anonymous(SessionMemory::kWipedBytes, PROT_READ | PROT_WRITE);
   if (!index) return std::unexpected(std::move(index.error()));
-  if (auto wiped = call("madvise", SYS_madvise, {index->value, SessionMemory::kWipedBytes, MADV_WIPEONFORK, 0, 0, 0}); !wiped)
+  if (auto wiped = call("madvise", SYS_madvise, {index->value, SessionMemory::kWipedBytes, MADV_WIPEONFORK, 0, 0, 0});
+      !wiped)
     return std::unexpected(std::move(wiped.error()));
   constexpr std::uint8_t kNotWiped = 1;
   if (auto marked = tracee_.write(*index + (8ull << KEVT_INDEX_BITS), {&kNotWiped, 1}); !marked)
