@@ -10,7 +10,9 @@
 //   u32 ==           a value was wanted at the end: INVALID_VALUE
 //   a == 1 && && …   a term was wanted: EPERM and only "Error"
 //
-// A connective, or '!'s, left over at the end are no mistake. Fields, and whether operator and value fit
+//   a == 1 &&        the same at the end: INVALID_FILTER
+//
+// Fields, and whether operator and value fit
 // them, are sema's. Mirrors process_preds(), predicate_parse() and the syntax of parse_pred() of
 // kernel/trace/trace_events_filter.c, 6.1 and 6.12.
 #include "grammar/parse_filter.h"
@@ -194,12 +196,12 @@ Walk walk_filter(std::string_view text, FilterParser::FilterContext* filter) {
   return walk;
 }
 
-std::optional<diag::Diagnostic> ending_mistake(std::string_view text, const Walk& walk) {
+// A connective, or '!'s, without a term behind them.
+std::optional<diag::Diagnostic> ending_mistake(std::string_view text, const Walk& walk, FilterLexer::Want wanted) {
   if (walk.whole.empty()) return mistake_at(text, Kind::FilterNoFilter, text.size(), EINVAL);
-  if (!walk.tree.ends_in_and_after_or()) return std::nullopt;
-  // 6.1 leaves a jump of its program without target here and refuses it.
-  diag::Diagnostic diagnostic = mistake_at(text, Kind::FilterErrno, 0, EINVAL);
-  diagnostic.detail = "`&&` at the end has no second term";
+  if (wanted != FilterLexer::Want::Term) return std::nullopt;
+  diag::Diagnostic diagnostic = mistake_at(text, Kind::FilterInvalidFilter, text.size(), EINVAL);
+  add_help(diagnostic, "a term is missing at the end");
   return diagnostic;
 }
 
@@ -221,7 +223,7 @@ FilterReading read_balanced(std::string_view text, dialect::Dialect dialect) {
     reading.mistake = syntax_mistake(text, lexer.mistake, filter->BAD()->getSymbol()->getStartIndex());
   } else {
     reading.mistake = syntax_mistake(text, lexer.want, text.size());
-    if (!reading.mistake) reading.mistake = ending_mistake(text, walk);
+    if (!reading.mistake) reading.mistake = ending_mistake(text, walk, lexer.want);
   }
   if (!reading.mistake) {
     reading.tree = walk.tree.take();

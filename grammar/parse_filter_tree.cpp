@@ -45,10 +45,7 @@ FilterExpr negate(FilterExpr operand) {
 
 }  // namespace
 
-void FilterTree::open() {
-  levels_.emplace_back().inverted = std::exchange(inverted_, false);
-  ends_in_and_ = false;
-}
+void FilterTree::open() { levels_.emplace_back().inverted = std::exchange(inverted_, false); }
 
 void FilterTree::predicate(model::FilterPredicate predicate) {
   operand({.node = FilterNode::Predicate, .children = {}, .predicate = std::move(predicate)});
@@ -63,17 +60,13 @@ void FilterTree::close() {
 
 void FilterTree::connect(FilterNode connective) {
   Level& level = levels_.back();
-  ends_in_and_ = connective == FilterNode::And;
-  if (ends_in_and_) return;
+  if (connective == FilterNode::And) return;
   level.alternatives.push_back(join(FilterNode::And, std::exchange(level.factors, {})));
 }
-
-bool FilterTree::ends_in_and_after_or() const { return ends_in_and_ && !levels_.front().alternatives.empty(); }
 
 FilterExpr FilterTree::take() { return finish(levels_.front()); }
 
 void FilterTree::operand(FilterExpr operand) {
-  ends_in_and_ = false;
   if (std::exchange(inverted_, false)) operand = negate(std::move(operand));
   levels_.back().factors.push_back(std::move(operand));
 }

@@ -19,8 +19,6 @@ class FilterTree {
   void close();
   void connect(model::FilterNode connective);  // And or Or
 
-  // The last thing fed was `&&`, with an `||` before it at the outermost level.
-  bool ends_in_and_after_or() const;
   // The whole tree; at least one predicate was fed.
   model::FilterExpr take();
 
@@ -36,7 +34,6 @@ class FilterTree {
 
   std::vector<Level> levels_;  // outermost first, never empty
   bool inverted_ = false;      // '!' in front of the next operand
-  bool ends_in_and_ = false;
 };
 
 }  // namespace kevt::grammar

@@ -65,7 +65,9 @@ void replay(const std::string& name) {
   std::string written;
   for (const Case& one : cases) {
     const std::string got = answer(one.command);
-    if (!update) EXPECT_EQ(got, one.expected) << "$ " << one.command;
+    if (!update) {
+      EXPECT_EQ(got, one.expected) << "$ " << one.command;
+    }
     written += one.before + "$ " + one.command + "\n" + got;
   }
   if (update) std::ofstream(path) << written;

@@ -27,14 +27,14 @@ std::string repeated(const std::string& text, int times) {
 void expect_refused(const std::string& text, const char* what) {
   const std::string path = testing::TempDir() + "kevt_odd_text";
   std::ofstream(path, std::ios::binary) << text;
-  for (const std::string& form : {"", "--diagnostics=kernel ", "--kernel 6.1 "}) {
+  for (const std::string form : {"", "--diagnostics=kernel ", "--kernel 6.1 "}) {
     const auto begin = std::chrono::steady_clock::now();
     const Ran ran = shell("kevtrace check " + form + path);
     EXPECT_LT(std::chrono::steady_clock::now() - begin, kGenerous) << what;
     EXPECT_EQ(ran.status, 3) << what << ran.err.substr(0, 500);
     EXPECT_FALSE(ran.err.empty()) << what;
   }
-  for (const std::string& form : {"json", "sarif"}) {
+  for (const std::string form : {"json", "sarif"}) {
     const Ran ran = shell("kevtrace check --diagnostics=" + form + " - <" + path);
     EXPECT_EQ(ran.status, 3) << what;
     EXPECT_TRUE(nlohmann::json::accept(ran.out)) << what << ran.out.substr(0, 500);

@@ -6,9 +6,7 @@
 // The folder comes from KEVT_CORPUS; without it nothing is tested here (filters_test.cpp always runs).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
-#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,6 +14,7 @@
 
 #include "compiler/sema/filter.h"
 #include "grammar/parse_filter.h"
+#include "tests/golden/corpus_reader.h"
 #include "tests/golden/filter_fixtures.h"
 
 namespace kevt::golden {
@@ -23,32 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLeastPercent = 99.0;
-
-std::vector<json> read_corpus(const std::string& path) {
-  gzFile file = gzopen(path.c_str(), "rb");
-  EXPECT_NE(file, nullptr) << path;
-  if (file == nullptr) return {};
-  std::string text;
-  char chunk[65536];
-  for (int got = gzread(file, chunk, sizeof chunk); got > 0; got = gzread(file, chunk, sizeof chunk)) {
-    text.append(chunk, static_cast<std::size_t>(got));
-  }
-  gzclose(file);
-  std::vector<json> records;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    records.push_back(json::parse(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return records;
-}
-
-std::optional<std::string> corpus_folder() {
-  const char* folder = std::getenv("KEVT_CORPUS");
-  if (folder == nullptr || *folder == 0) return std::nullopt;
-  return folder;
-}
+constexpr double kLeastPercent = 100.0;
 
 // errno, error_log entry and read-back, as one text that is compared as a whole.
 struct Answer {
