@@ -1,0 +1,76 @@
+// Script: an event script (*.kev) as written, e.g.  (docs/scripts.md)
+//
+//   target program /usr/bin/python3 -c 'import os'
+//   p:open libc:open64 path=+0(%di):string
+//     filter path ~ "/etc/*"
+//
+// Every line is kept, comments too. Definitions, filters and triggers are texts here: their own parsers read them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "compiler/model/span.h"
+
+namespace kevt::model {
+
+// Definition: any line of dynamic_events, deletions too. Nothing: a blank line, or a comment alone.
+enum class ScriptWord : std::uint8_t { Nothing, Definition, Target, Option, Event, Filter, Trigger, Enable };
+
+struct ScriptLine {
+  ScriptWord word = ScriptWord::Nothing;
+  int number = 1;    // 1-based
+  std::string text;  // as written, without '\n'
+  Span body;         // of `text`, no blanks around it: a definition whole, otherwise what follows the word
+  Span comment;      // of `text`: '#' and what follows; empty: none
+
+  std::string_view body_text() const { return std::string_view(text).substr(body.begin, body.end - body.begin); }
+  std::string_view comment_text() const {
+    return std::string_view(text).substr(comment.begin, comment.end - comment.begin);
+  }
+};
+
+struct KernelTarget {};
+struct ProgramTarget {
+  std::vector<std::string> command;  // the program and its arguments
+};
+struct PidTarget {
+  std::vector<int> pids;
+};
+struct FileTarget {  // every process that has it mapped
+  std::string path;
+};
+using ScriptTarget = std::variant<KernelTarget, ProgramTarget, PidTarget, FileTarget>;
+
+struct ScriptOptions {
+  std::optional<std::uint64_t> buffer_kb;  // per CPU
+  std::optional<std::string> clock;        // a name of trace_clock
+  std::optional<double> seconds;           // how long to trace
+  std::optional<std::uint64_t> count;      // events to record at most
+  std::optional<std::string> output;       // a file's name
+};
+
+// A definition or an `event` line, and the lines that belong to it. All numbers are indices of Script::lines.
+struct ScriptEvent {
+  std::size_t line = 0;
+  std::optional<std::size_t> filter;
+  std::vector<std::size_t> triggers;
+  std::optional<std::size_t> enable;
+  bool enabled = true;  // false: defined, and off
+};
+
+struct Script {
+  std::vector<ScriptLine> lines;
+  std::optional<ScriptTarget> target;
+  std::size_t target_line = 0;  // with `target`
+  ScriptOptions options;
+  std::vector<std::size_t> option_lines;
+  std::vector<ScriptEvent> events;
+};
+
+}  // namespace kevt::model

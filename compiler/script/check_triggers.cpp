@@ -1,0 +1,83 @@
+// Triggers, one after the other.
+//
+//   p:a …    trigger hist:keys=x:t0=common_timestamp.usecs
+//   p:b …    trigger hist:keys=x:d=common_timestamp.usecs-$t0       fine: `t0` is set
+//   event sched/sched_switch    trigger traceoff:oops               its form is wrong, whoever has the event
+//
+// Problem: a script may speak of events that nobody here knows (the kernel's own). Idea: what the catalog has is
+// checked as a write to the `trigger` file; of the rest the form alone, and the event is named as not checked. Where a
+// known event's trigger refers to one that is not known, the mistake "there is no such event" is none. Not here:
+// running them.
+#include "compiler/script/check_triggers.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "compiler/sema/trigger.h"
+#include "grammar/parse.h"
+
+namespace kevt::script {
+namespace {
+
+using diag::Kind;
+
+// Mistakes that are about an event which is not in the catalog.
+bool is_about_missing_event(Kind kind) {
+  constexpr Kind kKinds[] = {Kind::TriggerEventMissing,   Kind::HistSubsysNotFound,     Kind::HistInvalidSubsysEvent,
+                             Kind::HistEventFileNotFound, Kind::HistSynthEventNotFound, Kind::HistVarNotFound,
+                             Kind::HistParamNotFound,     Kind::HistHistNotFound};
+  return std::ranges::find(kKinds, kind) != std::end(kKinds);
+}
+
+class Check {
+ public:
+  Check(const target::EventCatalog& catalog, sema::CatalogScope scope) : catalog_(catalog), scope_(scope) {}
+
+  void one(std::size_t index, const TriggerText& trigger) {
+    diag::Sink sink;
+    result_.listings.emplace_back();
+    const auto spec = grammar::parse_trigger(trigger.text, sink);
+    const target::CatalogEntry* event = catalog_.find(trigger.event.system, trigger.event.event);
+    if (spec && event == nullptr) return leave(trigger.event.system + "/" + trigger.event.event);
+    const auto change = spec ? sema::check_trigger(*spec, trigger.event, {catalog_, table_}, sink) : std::nullopt;
+    if (!change) {
+      auto mistakes = sink.take();
+      if (scope_ == sema::CatalogScope::Partial && spec && is_about_missing_event(mistakes.front().kind))
+        return leave(reference(*spec, mistakes.front()));
+      result_.mistakes.push_back({index, std::move(mistakes.front())});
+      return;
+    }
+    for (const sema::TriggerStep& step : change->steps) table_.apply(step);
+    const auto* added = change->steps.empty() ? nullptr : std::get_if<sema::AddTrigger>(&change->steps.front());
+    if (added != nullptr) result_.listings.back() = sema::print_trigger(added->trigger);
+  }
+
+  TriggerResult take() { return std::move(result_); }
+
+ private:
+  static std::string reference(const model::TriggerSpec& spec, const diag::Diagnostic& mistake) {
+    if (!spec.target_event.empty()) return spec.target_system + "/" + spec.target_event;
+    const std::size_t at = mistake.column.value_or(0);
+    const std::size_t end = mistake.command.find_first_of("(),:$ ", at);
+    return at < mistake.command.size() ? mistake.command.substr(at, end - at) : "";
+  }
+  void leave(std::string event) {
+    result_.unchecked.push_back({.rule = sema::UncheckedRule::Event, .what = std::move(event)});
+  }
+
+  const target::EventCatalog& catalog_;
+  sema::CatalogScope scope_;
+  sema::TriggerTable table_;
+  TriggerResult result_;
+};
+
+}  // namespace
+
+TriggerResult check_triggers(std::span<const TriggerText> triggers, const target::EventCatalog& catalog,
+                             sema::CatalogScope scope) {
+  Check check(catalog, scope);
+  for (std::size_t i = 0; i < triggers.size(); ++i) check.one(i, triggers[i]);
+  return check.take();
+}
+
+}  // namespace kevt::script

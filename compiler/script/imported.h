@@ -1,0 +1,77 @@
+// What shell files and boot parameters say about events, collected in their order and written as an event script.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/diag/diagnostic.h"
+#include "compiler/model/definition.h"
+#include "compiler/model/histogram.h"
+#include "compiler/model/script.h"
+
+namespace kevt::script {
+
+// What was not taken, or is wrong, with the line of the imported text (1-based).
+struct ImportMistake {
+  int line = 1;
+  diag::Diagnostic diagnostic;
+};
+struct ImportNote {
+  int line = 1;
+  std::string text;
+};
+struct ImportResult {
+  std::string script;  // in canonical layout
+  std::vector<ImportMistake> mistakes;
+  std::vector<ImportNote> notes;
+};
+
+// Which of the files that take definitions.
+enum class DefinitionsFile : std::uint8_t { Kprobe, Uprobe, Synthetic, Dynamic };
+
+// The state of the tracing directory that the texts would leave, as far as it is known.
+class ImportedEvents {
+ public:
+  struct Event {
+    model::EventName name;
+    std::vector<std::string> comments;
+    std::vector<std::string> definitions;  // empty: an event that is there already
+    std::vector<model::Definition> parsed;
+    std::optional<std::string> filter;
+    std::vector<std::string> triggers;
+    std::optional<bool> enabled;
+  };
+
+  // One line written to `file`, without its comment. Blank: nothing. What is wrong goes to `log`, and is kept as it is.
+  void write_line(DefinitionsFile file, std::string_view text, int line, ImportResult& log);
+  // The file was opened for truncation.
+  void clear(DefinitionsFile file);
+
+  // The event of that name; made where it is not known.
+  Event& event(const model::EventName& name);
+  Event* find(const model::EventName& name);
+  std::vector<Event>& all() { return events_; }
+  const std::vector<Event>& all() const { return events_; }
+
+  void add_comment(std::string text) { comments_.push_back(std::move(text)); }
+  void drop_comments() { comments_.clear(); }
+
+  model::ScriptOptions options;
+
+  // The script. Where nothing was enabled, everything is on; else `enable 0` stands at what is off.
+  std::string script() const;
+
+ private:
+  void define(model::Definition definition, std::string text);
+  // False: nothing of that name, or more than is known.
+  bool remove(const model::Deletion& deletion);
+  std::string head() const;
+  std::string target() const;
+
+  std::vector<Event> events_;
+  std::vector<std::string> comments_;  // before the next event
+};
+
+}  // namespace kevt::script

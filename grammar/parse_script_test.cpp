@@ -1,0 +1,120 @@
+#include "grammar/parse_script.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kevt::grammar {
+namespace {
+
+using diag::Kind;
+using model::Script;
+using model::ScriptWord;
+using testing::ElementsAre;
+
+struct Read {
+  Script script;
+  std::vector<ScriptMistake> mistakes;
+};
+
+Read read(std::string_view text) {
+  Read out;
+  out.script = parse_script(text, out.mistakes);
+  return out;
+}
+
+// The only mistake, or none.
+std::optional<Kind> mistake_of(std::string_view text) {
+  const Read out = read(text);
+  if (out.mistakes.size() != 1) return std::nullopt;
+  return out.mistakes.front().diagnostic.kind;
+}
+
+TEST(ScriptParser, ReadsEveryWord) {
+  const Read out = read(
+      "# why\n"
+      "target program /bin/ls '-l' \"a b\"  # what\n"
+      "option count 5\n"
+      "p:g/a libc:open64 x=%di:u8 # kernel's comment\n"
+      "  filter x > 3 && s ~ \"#*\"\n"
+      "  trigger stacktrace\n"
+      "  trigger traceoff:1\n"
+      "  enable 0\n"
+      "\n"
+      "event sched/sched_switch\n");
+  ASSERT_TRUE(out.mistakes.empty());
+  ASSERT_EQ(out.script.events.size(), 2u);
+  const model::ScriptEvent& event = out.script.events[0];
+  EXPECT_EQ(out.script.lines[event.line].body_text(), "p:g/a libc:open64 x=%di:u8");
+  EXPECT_EQ(out.script.lines[event.line].comment_text(), "# kernel's comment");
+  EXPECT_EQ(out.script.lines[event.filter.value()].body_text(), "x > 3 && s ~ \"#*\"");
+  EXPECT_EQ(event.triggers.size(), 2u);
+  EXPECT_FALSE(event.enabled);
+  EXPECT_TRUE(out.script.events[1].enabled);
+  EXPECT_THAT(std::get<model::ProgramTarget>(*out.script.target).command, ElementsAre("/bin/ls", "-l", "a b"));
+  EXPECT_EQ(out.script.options.count, 5u);
+}
+
+TEST(ScriptParser, DefinitionsStayAsTheyAre) {
+  for (const char* line : {"p f", "r10:a f", "r:a/b f%return", "e:a b.c", "f:x y", "f10 y", "t:x y", "s:x int a",
+                           "w:a r@0", "-:a/b", "!x:y", "p", "frob", "rubbish:x", "p:a f # c", "x"}) {
+    const Read out = read(line);
+    EXPECT_TRUE(out.mistakes.empty()) << line;
+    EXPECT_EQ(out.script.lines[0].word, ScriptWord::Definition) << line;
+  }
+}
+
+TEST(ScriptParser, MisspeltWordIsSaidWithTheRightOne) {
+  const Read out = read("p f\n  fliter x > 1\n");
+  ASSERT_EQ(out.mistakes.size(), 1u);
+  EXPECT_EQ(out.mistakes[0].line, 2);
+  EXPECT_EQ(out.mistakes[0].diagnostic.kind, Kind::ScriptUnknownWord);
+  EXPECT_EQ(out.mistakes[0].diagnostic.column, 2u);
+  EXPECT_EQ(out.mistakes[0].diagnostic.fixits.at(0).replacement, "filter");
+}
+
+TEST(ScriptParser, MistakesAreSaidOnceEach) {
+  EXPECT_EQ(mistake_of("target"), Kind::ScriptNothingFollows);
+  EXPECT_EQ(mistake_of("target moon"), Kind::ScriptBadTarget);
+  EXPECT_EQ(mistake_of("target kernel 6.1"), Kind::ScriptBadTarget);
+  EXPECT_EQ(mistake_of("target pid 1,x"), Kind::ScriptBadTarget);
+  EXPECT_EQ(mistake_of("target pid 1,"), Kind::ScriptBadTarget);
+  EXPECT_EQ(mistake_of("target file libc.so"), Kind::ScriptBadTarget);
+  EXPECT_EQ(mistake_of("target program 'ls"), Kind::ScriptOpenQuote);
+  EXPECT_EQ(mistake_of("target kernel\ntarget kernel"), Kind::ScriptTwice);
+  EXPECT_EQ(mistake_of("option colour red"), Kind::ScriptBadOption);
+  EXPECT_EQ(mistake_of("option count 1\noption count 2"), Kind::ScriptTwice);
+  EXPECT_EQ(mistake_of("filter x"), Kind::ScriptNoEvent);
+  EXPECT_EQ(mistake_of("-:a\nfilter x"), Kind::ScriptNoEvent);
+  EXPECT_EQ(mistake_of("event 1x"), Kind::ScriptBadEvent);
+  EXPECT_EQ(mistake_of("p f\nenable yes"), Kind::ScriptBadEnable);
+  EXPECT_EQ(mistake_of("p f\nenable 0\nenable 1"), Kind::ScriptTwice);
+  EXPECT_EQ(mistake_of("p f\nfilter a\nfilter b"), Kind::ScriptTwice);
+}
+
+TEST(ScriptParser, ValuesOfOptions) {
+  const Read out = read("option buffer 8M\noption duration 250ms\noption clock mono\noption output 'a b'\n");
+  EXPECT_TRUE(out.mistakes.empty());
+  EXPECT_EQ(out.script.options.buffer_kb, 8192u);
+  EXPECT_EQ(out.script.options.seconds, 0.25);
+  EXPECT_EQ(out.script.options.output, "a b");
+  for (const char* wrong : {"buffer 1", "buffer 0x100", "buffer 99999999999999999999", "duration -1", "duration 1h",
+                            "duration nan", "duration 0", "count 0", "count 1.5", "clock sun", "output a b", "count"}) {
+    EXPECT_EQ(mistake_of(std::string("option ") + wrong), Kind::ScriptBadValue) << wrong;
+  }
+}
+
+TEST(ScriptParser, EndsOfLines) {
+  const Read out = read("p f\r\n\tfilter a == 1\r\n");
+  ASSERT_EQ(out.script.events.size(), 1u);
+  EXPECT_EQ(out.script.lines[0].body_text(), "p f");
+  EXPECT_EQ(out.script.lines[1].body_text(), "a == 1");
+}
+
+TEST(ScriptBlanks, AreSqueezedOutsideQuotes) {
+  EXPECT_EQ(squeeze_blanks("  a   ==  \"b  c\"  ", Escapes::None), "a == \"b  c\"");
+  EXPECT_EQ(squeeze_blanks("a  \\   b", Escapes::Backslash), "a \\  b");
+  EXPECT_EQ(squeeze_blanks("\"a\\\"  b", Escapes::None), "\"a\\\" b");
+}
+
+}  // namespace
+}  // namespace kevt::grammar
