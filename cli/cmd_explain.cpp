@@ -10,16 +10,14 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/compilation.h"
 #include "cli/exit_status.h"
-#include "cli/launch.h"
 #include "cli/print.h"
 #include "cli/report.h"
 #include "common/abi/registers.h"
 #include "compiler/codegen/native.h"
 #include "compiler/ir/text.h"
 #include "compiler/layout/layout.h"
-#include "compiler/target/fixed_target.h"
-#include "runtime-user/engine/draft.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 
 namespace kevt::cli {
@@ -56,12 +54,11 @@ std::string register_list(std::uint32_t mask) {
 
 class Explain {
  public:
-  Explain(const ExplainOptions& options, const GlobalOptions& global) : options_(options), report_(global) {}
+  Explain(const ExplainOptions& options, const GlobalOptions& global)
+      : options_(options), report_(global), compilation_(report_) {}
   int go();
 
  private:
-  std::optional<int> check();  // an exit status when it failed
-  std::optional<int> compile();
   bool wanted(Part part) const {
     return options_.only.empty() || std::ranges::find(options_.only, part) != options_.only.end();
   }
@@ -72,49 +69,13 @@ class Explain {
 
   const ExplainOptions& options_;
   Reporter report_;
-  std::vector<Source> definitions_;
-  Filters filters_;
-  std::optional<HeldProgram> held_;
-  target::UncheckedTargetEnv unchecked_;
-  std::vector<pipeline::CheckedEvent> events_;
-  std::vector<std::vector<std::optional<model::FilterExpr>>> sinks_;
-  std::vector<std::optional<std::string>> filter_texts_;
-  pipeline::CompiledEvents compiled_;
+  Compilation compilation_;
 };
 
-std::optional<int> Explain::check() {
-  engine::Draft draft({});
-  std::vector<engine::Problem> problems;
-  const target::TargetEnv& env = held_ ? static_cast<const target::TargetEnv&>(*held_->env) : unchecked_;
-  draft.check(texts_of(definitions_), filters_.filters, env, pipeline::Forms::Runnable, problems);
-  if (!problems.empty()) {
-    report_.problems(problems, definitions_, filters_.sources);
-    return kNotCompiled;
-  }
-  for (engine::Draft::Entry& entry : draft.entries()) {
-    events_.push_back(std::move(entry.event));
-    sinks_.push_back({std::move(entry.filter)});
-    filter_texts_.push_back(std::move(entry.filter_text));
-  }
-  return std::nullopt;
-}
-
-std::optional<int> Explain::compile() {
-  const target::TargetEnv& env = held_ ? static_cast<const target::TargetEnv&>(*held_->env) : unchecked_;
-  auto compiled = pipeline::compile_events(events_, sinks_, env, pipeline::Artifacts::KeepAll);
-  if (!compiled) {
-    report_.error(compiled.error());
-    if (!held_) report_.status("no PROGRAM was given, so data symbols and files could not be looked up");
-    return kFailed;
-  }
-  compiled_ = std::move(*compiled);
-  return std::nullopt;
-}
-
 void Explain::print_code(std::size_t i) const {
-  const model::CompiledEvent& event = compiled_.batch.events[i];
-  const auto code = std::span(compiled_.batch.native.bytes).subspan(event.entry, event.code_size);
-  heading(fmt::format("machine code ({} bytes; reads {})", code.size(), register_list(event.register_reads)));
+  const auto code = compilation_.code(i);
+  const std::uint32_t reads = compilation_.compiled().batch.events[i].register_reads;
+  heading(fmt::format("machine code ({} bytes; reads from its frame {})", code.size(), register_list(reads)));
   indented(codegen::disassemble(code));
 }
 
@@ -147,16 +108,16 @@ void Explain::print_plan(const model::CompiledEvent& event, const target::Proces
 
 void Explain::print_arming(const model::CompiledEvent& event) const {
   heading("arming");
-  if (!held_) {
+  if (!compilation_.program()) {
     print("  not known: it depends on the program; add `-- PROGRAM`\n");
     return;
   }
-  const auto place = held_->env->place(RemoteAddr{event.place_address});
+  const auto place = compilation_.program()->place(RemoteAddr{event.place_address});
   if (!place) {
     print("  not at all: 0x{:x} belongs to no program or library\n", event.place_address);
     return;
   }
-  const auto symbol = held_->env->symbolize(event.place_address);
+  const auto symbol = compilation_.program()->symbolize(event.place_address);
   const std::string name =
       symbol ? fmt::format("{}+0x{:x}/0x{:x} ", symbol->name, event.place_address - symbol->address, symbol->size) : "";
   print("  at {}[{}], 0x{:x} in the file's addresses\n", name, place->module->path, place->address.value);
@@ -164,12 +125,13 @@ void Explain::print_arming(const model::CompiledEvent& event) const {
 }
 
 void Explain::print_event(std::size_t i) const {
-  const pipeline::CheckedEvent& event = events_[i];
-  if (events_.size() > 1) print("{}#### {}/{}\n", i ? "\n" : "", event.definition.group, event.definition.event);
+  const pipeline::CheckedEvent& event = compilation_.events()[i];
+  if (compilation_.events().size() > 1)
+    print("{}#### {}/{}\n", i ? "\n" : "", event.definition.group, event.definition.event);
   if (wanted(Part::Listing)) {
     heading("listing");
     print("  {}\n", event.listing);
-    if (filter_texts_[i]) print("  filter: {}\n", *filter_texts_[i]);
+    if (const auto& filter = compilation_.filters()[i]) print("  filter: {}\n", *filter);
   }
   if (wanted(Part::Format)) {
     heading("format");
@@ -177,37 +139,21 @@ void Explain::print_event(std::size_t i) const {
   }
   if (wanted(Part::FetchIr)) {
     heading("fetch IR");
-    indented(ir::print(compiled_.programs[i]));
+    indented(ir::print(compilation_.compiled().programs[i]));
   }
   if (wanted(Part::Code)) print_code(i);
-  if (wanted(Part::Arming)) print_arming(compiled_.batch.events[i]);
+  if (wanted(Part::Arming)) print_arming(compilation_.compiled().batch.events[i]);
 }
 
 int Explain::go() {
-  auto definitions = collect_definitions(options_.definitions, {});
-  auto filters = collect_filters(options_.filters);
-  if (!definitions || !filters || definitions->empty()) {
-    report_.error(!filters ? filters.error().message() : std::string("no event is defined; give -e DEF"));
-    return kUsage;
+  if (auto failed = compilation_.compile(options_.definitions, options_.filters, options_.command)) return *failed;
+  const std::size_t count = compilation_.events().size();
+  for (std::size_t i = 0; i < count; ++i) print_event(i);
+  if (wanted(Part::LlvmIr)) {
+    heading(count > 1 ? "LLVM IR of all of them" : "LLVM IR");
+    indented(compilation_.compiled().llvm_ir);
   }
-  definitions_ = std::move(*definitions);
-  filters_ = std::move(*filters);
-  if (!options_.command.empty()) {
-    int status = kOurFailure;
-    held_ = launch_held(options_.command, {.ring_bytes = 64u << 10, .rows = 64}, report_, status);
-    if (!held_) return status;
-  }
-  auto failed = check();
-  if (!failed) failed = compile();
-  if (!failed) {
-    for (std::size_t i = 0; i < events_.size(); ++i) print_event(i);
-    if (wanted(Part::LlvmIr)) {
-      heading(events_.size() > 1 ? "LLVM IR of all of them" : "LLVM IR");
-      indented(compiled_.llvm_ir);
-    }
-  }
-  if (held_) end_held(*held_);
-  return failed.value_or(kOk);
+  return kOk;
 }
 
 }  // namespace

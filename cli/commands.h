@@ -8,6 +8,7 @@ namespace kevt::cli {
 int run(const RunOptions& options, const GlobalOptions& global);
 int check(const CheckOptions& options, const GlobalOptions& global);
 int explain(const ExplainOptions& options, const GlobalOptions& global);
+int cost(const CostOptions& options, const GlobalOptions& global);
 int list(const ListOptions& options, const GlobalOptions& global);
 int doctor(const DoctorOptions& options, const GlobalOptions& global);
 

@@ -18,6 +18,7 @@ struct Parsed {
   RunOptions run;
   CheckOptions check;
   ExplainOptions explain;
+  CostOptions cost;
   ListOptions list;
 };
 
@@ -213,6 +214,25 @@ examples:
   kevtrace explain -e 'p:open libc:openat path=+0(%si):string' --only=listing,format)");
 }
 
+void add_cost(CLI::App& app, CostOptions& cost) {
+  CLI::App* verb =
+      app.add_subcommand("cost", "tell what a hit will cost: instructions, and nanoseconds on this machine");
+  verb->add_option("-e,--event", cost.definitions, "a definition")
+      ->type_name("DEF")
+      ->required()
+      ->allow_extra_args(false);
+  verb->add_option("--filter", cost.filters, "a filter for one of them")->type_name("EV:EXPR")->allow_extra_args(false);
+  verb->add_option("CMD", cost.command, "the program whose functions are meant, after --")->type_name("");
+  add_footer(
+      *verb,
+      R"(CMD is started, held before its first instruction, and ended: it never runs. Without it functions are not
+looked up, and a jump is assumed. Nothing is traced: instructions are counted in the code that would run.
+
+examples:
+  kevtrace cost -e 'p libc:malloc size=%di:u64' -- ls
+  kevtrace cost -e 'p:open libc:openat path=+0(%si):string' --filter 'open: path ~ "/etc/*"')");
+}
+
 void add_list(CLI::App& app, ListOptions& list) {
   CLI::App* verb = app.add_subcommand("list", "list functions of programs and libraries, or words of the language");
   using What = ListOptions::What;
@@ -257,7 +277,8 @@ int finish(const CLI::App& app, const CLI::ParseError& error, const std::string&
   const auto verbs = app.get_subcommands();
   std::string text = error.what();
   if (verbs.empty() && dynamic_cast<const CLI::RequiredError*>(&error))
-    text = (word.empty() ? "a verb is missing" : "`" + word + "` is no verb") + ": run, check, explain, list or doctor";
+    text = (word.empty() ? "a verb is missing" : "`" + word + "` is no verb") +
+           ": run, check, explain, cost, list or doctor";
   std::ranges::replace(text, '\n', ' ');
   while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();
   if (!text.empty() && !text.starts_with("CMD")) text[0] = static_cast<char>(std::tolower(text[0]));
@@ -280,6 +301,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_run(app, parsed.run);
   add_check(app, parsed.check);
   add_explain(app, parsed.explain);
+  add_cost(app, parsed.cost);
   add_list(app, parsed.list);
   add_doctor(app);
   try {
@@ -291,6 +313,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   if (app.got_subcommand("run")) line.verb = parsed.run;
   if (app.got_subcommand("check")) line.verb = parsed.check;
   if (app.got_subcommand("explain")) line.verb = parsed.explain;
+  if (app.got_subcommand("cost")) line.verb = parsed.cost;
   if (app.got_subcommand("list")) line.verb = parsed.list;
   return line;
 }

@@ -51,6 +51,12 @@ struct ExplainOptions {
   std::vector<std::string> command;  // program and arguments; empty: symbols are not looked up
 };
 
+struct CostOptions {
+  std::vector<std::string> definitions;
+  std::vector<std::string> filters;
+  std::vector<std::string> command;  // as of `explain`
+};
+
 struct ListOptions {
   enum class What : std::uint8_t { Functions, Events, Registers, Types } what = What::Functions;
   std::vector<std::string> words;  // with a '/': a program or library; without: names to list, * and ? allowed
@@ -59,7 +65,7 @@ struct ListOptions {
 
 struct DoctorOptions {};
 
-using Verb = std::variant<RunOptions, CheckOptions, ExplainOptions, ListOptions, DoctorOptions>;
+using Verb = std::variant<RunOptions, CheckOptions, ExplainOptions, CostOptions, ListOptions, DoctorOptions>;
 
 struct CommandLine {
   GlobalOptions global;

@@ -184,7 +184,7 @@ typedef struct kevt_shared {
   uint32_t check_offset;                 /* of a 32-bit word that differs between threads, from the thread pointer */
   uint32_t next_owner;                   /* atomic; notes written so far */
   uint64_t selves;                       /* kevt_self[KEVT_MAX_THREADS], in the order of threads; wiped on fork */
-  uint64_t has_wrgsbase;                 /* 1: the instruction may be used */
+  uint64_t has_fsgsbase;                 /* 1: rdgsbase and wrgsbase may be used */
   uint64_t windows[64][2];               /* code arena windows [begin, end) */
   uint64_t shard_users[KEVT_MAX_SHARDS]; /* pid << 32 | tid of the only writer; one that is dead leaves its shard */
   kevt_services services;

@@ -115,9 +115,12 @@ static kevt_thread* show_self(const kevt_shared* shared, kevt_thread* thread) {
   kevt_self* self = (kevt_self*)shared->selves + (thread - ((kevt_private*)shared->priv)->threads);
   self->thread = (uint64_t)thread;
   __atomic_store_n(&self->thread_pointer, thread->thread_pointer, __ATOMIC_RELEASE);
-  kevt_syscall(NR_ARCH_PRCTL, ARCH_GET_GS, (uint64_t)&base, 0, 0);
+  if (shared->has_fsgsbase)
+    __asm__ volatile("rdgsbase %0" : "=r"(base));
+  else
+    kevt_syscall(NR_ARCH_PRCTL, ARCH_GET_GS, (uint64_t)&base, 0, 0);
   if (base == (uint64_t)self || (base && (base < shared->selves || base >= end))) return thread;
-  if (shared->has_wrgsbase)
+  if (shared->has_fsgsbase)
     __asm__ volatile("wrgsbase %0" : : "r"((uint64_t)self));
   else
     kevt_syscall(NR_ARCH_PRCTL, ARCH_SET_GS, (uint64_t)self, 0, 0);

@@ -124,5 +124,42 @@ TEST(Doctor, EveryLineHasAState) {
   EXPECT_EQ(ran.status == 0, std::regex_search(ran.out, std::regex("(^|\n)ok +inproc ")));
 }
 
+// "107 instr 12.4 ns" or "105-115 instr 11.9-12.6 ns": the instructions' lower end; 0: another text.
+int least_instructions(const std::string& cell) {
+  static const std::regex shape(R"(([0-9]+)(-[0-9]+)? instr [0-9.]+(-[0-9.]+)? ns)");
+  std::smatch found;
+  return std::regex_match(cell, found, shape) ? std::stoi(found[1]) : 0;
+}
+
+TEST(Cost, IsCountedPerEvent) {
+  const Ran ran = shell(
+      "kevtrace cost -e 'p:open libc:openat path=+0(%si):string fl=%dx:x32' -e 'r:got libc:openat fd=$retval:s32' "
+      "--filter 'open: fl == 3' -- /bin/ls");
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const auto lines = lines_of(ran.out);
+  ASSERT_EQ(lines.size(), 3u) << ran.out;
+  const auto cell = [&](std::size_t line, std::size_t begin, std::size_t end) {
+    std::string text = lines[line].substr(begin, end - begin);
+    return text.substr(0, text.find_last_not_of(' ') + 1);
+  };
+  const std::size_t accepted = lines[0].find("accepted"), rejected = lines[0].find("rejected");
+  ASSERT_TRUE(accepted != std::string::npos && rejected != std::string::npos) << lines[0];
+  EXPECT_THAT(lines[1], MatchesRegex("kprobes/open +(jump|int3) .*"));
+  const int open = least_instructions(cell(1, accepted, rejected)), shut = least_instructions(cell(1, rejected, 999));
+  EXPECT_GT(shut, 20) << lines[1];
+  EXPECT_GT(open, shut + 30) << lines[1];
+  EXPECT_LT(open, 250) << lines[1];
+  EXPECT_GT(least_instructions(cell(2, accepted, rejected)), 60) << lines[2];
+  EXPECT_EQ(cell(2, rejected, 999), "-") << "no filter rejects";
+  EXPECT_THAT(ran.err, HasSubstr("ns an instruction"));
+}
+
+TEST(Cost, OfAMistakeIsTheMistake) {
+  const Ran ran = shell("kevtrace cost -e 'p:open libc:openat path=+0(%zz):string'");
+  EXPECT_EQ(ran.status, 3);
+  EXPECT_THAT(ran.err, HasSubstr("BAD_REG_NAME"));
+  EXPECT_EQ(ran.out, "");
+}
+
 }  // namespace
 }  // namespace kevt::tests

@@ -1,9 +1,11 @@
 // What happens around hits: return instances, nested and stale hits, forked children, the program's own signals.
+#include <asm/prctl.h>
 #include <gtest/gtest.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -196,6 +198,47 @@ TEST_P(AgentHits, AForkedChildHasItsOwnTid) {
   EXPECT_EQ(counts(0).recorded, 12u);
   EXPECT_EQ(counts(1).recorded, 12u);
   EXPECT_TRUE(adds_up(counts(0)));
+}
+
+// The segment base is the program's where it has one; its threads are found without it.
+TEST_P(AgentHits, AThreadThatUsesGsKeepsIt) {
+  install({kEntry, kReturn});
+  arm(text_->twice(), {0}, {1});
+  ProbedText::call(text_->twice(), 1);
+  std::uint64_t own[2] = {1, 2}, after = 0;
+  pid_t tid = 0;
+  std::thread([&] {
+    tid = gettid();
+    syscall(SYS_arch_prctl, ARCH_SET_GS, own);
+    for (std::uint64_t i = 0; i < 5; ++i) EXPECT_EQ(ProbedText::call(text_->twice(), i), 2 * i);
+    syscall(SYS_arch_prctl, ARCH_GET_GS, &after);
+  }).join();
+  EXPECT_EQ(after, reinterpret_cast<std::uint64_t>(own));
+  EXPECT_EQ(own[0], 1u);
+  EXPECT_EQ(own[1], 2u);
+  const auto records = drain_all(text_->session());
+  EXPECT_EQ(std::ranges::count(records, tid, [](const auto& r) { return static_cast<pid_t>(number_at(r, 4, 4)); }), 10);
+  for (std::size_t event : {0u, 1u}) {
+    EXPECT_EQ(counts(event).recorded, 6u);
+    EXPECT_TRUE(adds_up(counts(event)));
+  }
+}
+
+TEST_P(AgentHits, AThreadThatInheritsGsIsFoundAsItself) {
+  install({kEntry});
+  arm(text_->twice(), {0}, {});
+  std::vector<pid_t> expected;
+  const auto hit = [&] {
+    expected.push_back(gettid());
+    for (int i = 0; i < 3; ++i) ProbedText::call(text_->twice(), 1);
+  };
+  hit();
+  for (int i = 0; i < 3; ++i) std::thread(hit).join();
+  const auto records = drain_all(text_->session());
+  ASSERT_EQ(records.size(), 12u);
+  for (const pid_t tid : expected)
+    EXPECT_EQ(std::ranges::count(records, tid, [](const auto& r) { return static_cast<pid_t>(number_at(r, 4, 4)); }),
+              3);
 }
 
 // Scratch for 8 texts is followed by the thread's name, and that by the next thread.

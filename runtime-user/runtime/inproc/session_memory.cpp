@@ -89,7 +89,7 @@ Result<SessionMemory> SessionMemory::create(const SessionOptions& options) {
   shared.ring_bytes = options.ring_bytes;
   shared.shard_bytes = memory.shard_bytes_;
   shared.next_shard = 1;  // shard 0 is everybody's
-  shared.has_wrgsbase = getauxval(AT_HWCAP2) & kHwcap2Fsgsbase ? 1 : 0;
+  shared.has_fsgsbase = getauxval(AT_HWCAP2) & kHwcap2Fsgsbase ? 1 : 0;
   return memory;
 }
 

@@ -1,0 +1,72 @@
+// The program is started and held before its first instruction, so that functions are where they will be; it is ended
+// without having run.
+#include "cli/compilation.h"
+
+#include "cli/exit_status.h"
+#include "runtime-user/engine/draft.h"
+
+namespace kevt::cli {
+
+Compilation::~Compilation() {
+  if (held_) end_held(*held_);
+}
+
+const target::TargetEnv& Compilation::env() const {
+  if (held_) return *held_->env;
+  return unchecked_;
+}
+
+std::optional<int> Compilation::check() {
+  engine::Draft draft({});
+  std::vector<engine::Problem> problems;
+  draft.check(texts_of(definitions_), filters_.filters, env(), pipeline::Forms::Runnable, problems);
+  if (!problems.empty()) {
+    report_.problems(problems, definitions_, filters_.sources);
+    return kNotCompiled;
+  }
+  for (engine::Draft::Entry& entry : draft.entries()) {
+    events_.push_back(std::move(entry.event));
+    sinks_.push_back({std::move(entry.filter)});
+    filter_texts_.push_back(std::move(entry.filter_text));
+  }
+  return std::nullopt;
+}
+
+std::optional<int> Compilation::generate() {
+  auto compiled = pipeline::compile_events(events_, sinks_, env(), pipeline::Artifacts::KeepAll);
+  if (!compiled) {
+    report_.error(compiled.error());
+    if (!held_) report_.status("no PROGRAM was given, so data symbols and files could not be looked up");
+    return kFailed;
+  }
+  compiled_ = std::move(*compiled);
+  return std::nullopt;
+}
+
+std::optional<int> Compilation::compile(const std::vector<std::string>& definitions,
+                                        const std::vector<std::string>& filters,
+                                        const std::vector<std::string>& command) {
+  auto collected = collect_definitions(definitions, {});
+  auto collected_filters = collect_filters(filters);
+  if (!collected || !collected_filters || collected->empty()) {
+    report_.error(!collected_filters ? collected_filters.error().message()
+                                     : std::string("no event is defined; give -e DEF"));
+    return kUsage;
+  }
+  definitions_ = std::move(*collected);
+  filters_ = std::move(*collected_filters);
+  if (!command.empty()) {
+    int status = kOurFailure;
+    held_ = launch_held(command, {.ring_bytes = 64u << 10, .rows = 64}, report_, status);
+    if (!held_) return status;
+  }
+  if (auto failed = check()) return failed;
+  return generate();
+}
+
+std::span<const std::uint8_t> Compilation::code(std::size_t event) const {
+  const model::CompiledEvent& compiled = compiled_.batch.events[event];
+  return std::span(compiled_.batch.native.bytes).subspan(compiled.entry, compiled.code_size);
+}
+
+}  // namespace kevt::cli
