@@ -168,6 +168,7 @@ bool DefinitionWorld::define(model::Definition definition, diag::Sink& sink, Wri
   auto checked = sema::check_definition(std::move(definition), env_, catalog_, sink,
                                         {.dialect = dialect_, .newer_forms = sema::NewerForms::Judged});
   if (!checked) return false;
+  result.needs_types = std::ranges::any_of(checked->definition.args, &model::FetchArg::needs_types);
   const auto layout = layout::layout_record(checked->definition, sink);
   if (!layout) return false;
   const std::string name = checked->definition.group + "/" + checked->definition.event;

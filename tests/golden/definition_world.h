@@ -21,6 +21,7 @@ struct WriteResult {
   int errno_value = 0;
   std::vector<diag::Diagnostic> mistakes;     // of the line that failed, the kernel's first one first
   std::map<std::string, std::string> format;  // of the events defined that are still there: "group/event" → text
+  bool needs_types = false;                   // of the last definition: only the target's types complete it
 };
 
 class DefinitionWorld {

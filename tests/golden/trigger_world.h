@@ -19,10 +19,15 @@ struct TriggerResult {
 
 class TriggerWorld {
  public:
+  explicit TriggerWorld(dialect::Dialect dialect = dialect::Dialect::of(dialect::Kernel::Linux6_1))
+      : events_(dialect) {}
+
   // One write(2) to the `trigger` file of "system/event".
   TriggerResult write(std::string_view event, std::string_view text);
   // Opening that file for truncation.
   void truncate(std::string_view event);
+  // Removes all triggers of all events.
+  void clear_triggers() { table_ = {}; }
   // What it reads.
   std::string read(std::string_view event) const;
 

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Definitions, filters and triggers on a live guest kernel, compared with what the compiler says for that kernel.
+
+  replay.py --kernel 6.1|6.12|7.2 --answers kevt_replay_answers [--definitions N] [--filters N] [--triggers N]
+
+The texts are new in every run; the seed is printed, and KEVT_SEED repeats one. Every difference is printed with both
+answers. KEVT_CASE=ID shows one case of a seed. Status 77: the guest cannot be had here; 1: more differences than
+--tolerance percent, or a case that either side did not answer.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.path.insert(0, str(HERE))
+from cases import make_cases  # noqa: E402
+
+CANNOT = 4  # of scripts/guest
+SKIPPED = 77
+# What only a kernel's types tell.
+OF_TYPES = {'NO_BTFARG', 'NO_BTF_FIELD', 'NO_PTR_STRCT', 'NOSUP_DAT_ARG', 'BAD_BTF_TID', 'BAD_TYPE4STR', 'NO_RETVAL', 'NO_BTF_ENTRY', 'NOSUP_BTFARG'}
+OF_TYPES_TEXT = ('This variable is not found at this probe point', 'This field is not found.', 'This is not a pointer to union/structure.',
+                 'Non pointer structure/union argument is not supported.', 'Failed to get BTF type info.', 'This type does not fit for string.',
+                 "This function returns 'void' type", 'No BTF entry for this probe point', '$arg* failed because the argument list is too long',
+                 'BAD_STRING', 'String accepts only memory argument', 'Unknown type is specified', 'This argument name is already used',
+                 'Array', 'Invalid $-variable specified')
+
+
+def masked_format(text):
+    return re.sub(r'\nID: \d+\n', '\nID: N\n', text)
+
+
+def run_guest(kernel, cases, folder):
+    (folder / 'cases').write_text(''.join(json.dumps(case) + '\n' for case in cases))
+    done = subprocess.run([ROOT / 'scripts/guest', '--kernel', kernel, '--share', folder, '--', '/usr/bin/python3',
+                           HERE / 'in_guest.py', folder / 'cases', folder / 'answers'])
+    if done.returncode == CANNOT:
+        print('SKIPPED: no guest with kernel %s here' % kernel)
+        sys.exit(SKIPPED)
+    if done.returncode != 0:
+        print('the guest ended with status %d' % done.returncode)
+        sys.exit(1)
+    return [json.loads(line) for line in (folder / 'answers').read_text().splitlines()]
+
+
+def our_answers(program, kernel, cases):
+    text = ''.join(json.dumps(case) + '\n' for case in cases)
+    done = subprocess.run([program, kernel], input=text.encode(), stdout=subprocess.PIPE, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def needs_types(case, theirs, ours):
+    """Whether the two may differ because only one of them knows types."""
+    if case['file'].startswith(('filter', 'trigger')):
+        return False
+    if ours.get('unsure') and (theirs['errno'] == '' or not theirs['log'] or theirs['log'][-1][1].startswith(OF_TYPES_TEXT)):
+        return True
+    return False
+
+
+def differences(case, theirs, ours):
+    """The names of what differs."""
+    if needs_types(case, theirs, ours):
+        return []
+    found = [key for key in ('setup', 'errno', 'log') if theirs[key] != ours[key]]
+    if 'read' in theirs:
+        return found + (['read'] if theirs['read'] != ours['read'] else [])
+    found += [key for key in ('listing', 'gone') if theirs[key] != ours[key]]
+    for name, text in theirs['format'].items():
+        # A name that is too long for a folder has no format file.
+        if not text.startswith('open:') and masked_format(text) != masked_format(ours['format'].get(name, '')):
+            found.append('format')
+            break
+    return found
+
+
+def show(case, theirs, ours, keys):
+    print('DIFFERS case %d [%s] %s: %r' % (case['id'], case['cat'], case['file'], case['text']))
+    if case['setup']:
+        print('  after    %s' % case['setup'])
+    for key in keys:
+        print('  %-8s kernel %s\n           ours   %s' % (key, json.dumps(theirs.get(key)), json.dumps(ours.get(key))))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--kernel', default='6.1')
+    parser.add_argument('--answers', required=True)
+    parser.add_argument('--definitions', type=int, default=1200)
+    parser.add_argument('--filters', type=int, default=300)
+    parser.add_argument('--triggers', type=int, default=300)
+    parser.add_argument('--tolerance', type=float, default=0.5)
+    options = parser.parse_args()
+
+    seed = os.environ.get('KEVT_SEED') or str(random.SystemRandom().randrange(1 << 32))
+    print('KEVT_SEED=%s' % seed, flush=True)
+    cases = make_cases(seed, options.kernel, options.definitions, options.filters, options.triggers)
+    with tempfile.TemporaryDirectory() as folder:
+        theirs = run_guest(options.kernel, cases, pathlib.Path(folder))
+    ours = our_answers(options.answers, options.kernel, cases)
+    if not len(theirs) == len(ours) == len(cases):
+        print('%d cases, %d answers of the guest, %d of ours' % (len(cases), len(theirs), len(ours)))
+        sys.exit(1)
+
+    tally = {}
+    for case, their, our in zip(cases, theirs, ours):
+        keys = differences(case, their, our)
+        all_, differ, taken = tally.get(case['cat'], (0, 0, 0))
+        tally[case['cat']] = (all_ + 1, differ + bool(keys), taken + (their['errno'] == ''))
+        if keys or os.environ.get('KEVT_CASE') == str(case['id']):
+            show(case, their, our, keys or sorted(their))
+    total = sum(all_ for all_, _, _ in tally.values())
+    wrong = sum(differ for _, differ, _ in tally.values())
+    for cat, (all_, differ, taken) in sorted(tally.items()):
+        print('%-10s %5d cases, %5d taken by the kernel, %4d differ' % (cat, all_, taken, differ))
+    percent = 100.0 * wrong / total
+    print('kernel %s: %d of %d differ (%.2f %%; %.2f %% are tolerated), KEVT_SEED=%s' % (options.kernel, wrong, total, percent, options.tolerance, seed))
+    sys.exit(1 if percent > options.tolerance else 0)
+
+
+main()
