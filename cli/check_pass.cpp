@@ -58,6 +58,7 @@ class Pass {
   CheckResult run() {
     for (std::size_t i = 0; i < definitions_.size(); ++i) check_definition(i);
     for (std::size_t i = 0; i < filters_.filters.size(); ++i) check_filter(i);
+    result_.catalog = std::move(catalog_);
     return std::move(result_);
   }
 

@@ -11,6 +11,7 @@
 #include "compiler/model/filter.h"
 #include "compiler/model/record_layout.h"
 #include "compiler/sema/sema.h"
+#include "compiler/target/fixed_target.h"
 
 namespace kevt::cli {
 
@@ -30,7 +31,8 @@ struct CheckResult {
   std::vector<diag::Remark> remarks;
   std::vector<sema::Unchecked> unchecked;  // each once
   std::size_t wrong_definitions = 0;
-  bool not_judged = false;  // a form this version reads no further
+  bool not_judged = false;       // a form this version reads no further
+  target::FixedCatalog catalog;  // of the events that are right
 };
 
 // Every definition against the ones before it, every filter against its event. `kernel` absent: the superset.

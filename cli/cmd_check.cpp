@@ -17,6 +17,7 @@
 #include "cli/fix_files.h"
 #include "cli/print.h"
 #include "cli/report.h"
+#include "cli/script_texts.h"
 #include "common/assert.h"
 #include "compiler/codegen/native.h"
 #include "compiler/ir/verify.h"
@@ -59,6 +60,7 @@ class Check {
  private:
   bool read();
   bool fix();
+  void judge();
   void note_runtimes();
   void show();
   void show_summary();
@@ -68,8 +70,7 @@ class Check {
 
   const CheckOptions& options_;
   Reporter report_;
-  std::vector<Source> definitions_;
-  Filters filters_;
+  Texts texts_;
   CheckResult result_;
 };
 
@@ -79,13 +80,14 @@ bool Check::read() {
     report_.error(error);
     return false;
   };
-  auto definitions = collect_definitions(options_.definitions, options_.files);
-  if (!definitions) return fail(definitions.error());
-  definitions_ = std::move(*definitions);
-  if (definitions_.empty()) return fail(Error("nothing to check; give -e DEF, a FILE, or - for standard input"));
-  auto filters = collect_filters(options_.filters);
-  if (!filters) return fail(filters.error());
-  filters_ = std::move(*filters);
+  auto texts = collect_texts(
+      {.definitions = options_.definitions,
+       .files = options_.files,
+       .filters = options_.filters,
+       .dialect = options_.kernel ? dialect::Dialect::of(*options_.kernel) : dialect::Dialect::superset()});
+  if (!texts) return fail(texts.error());
+  texts_ = std::move(*texts);
+  if (texts_.is_empty()) return fail(Error("nothing to check; give -e DEF, a FILE, or - for standard input"));
   return true;
 }
 
@@ -111,10 +113,36 @@ bool Check::fix() {
   return true;
 }
 
+// Definitions and filters, then what scripts say around them.
+void Check::judge() {
+  result_ = check_texts(texts_.definitions, texts_.filters, options_.kernel);
+  target::FixedCatalog catalog = result_.catalog;
+  for (const RightDefinition& right : result_.right)
+    if (right.needs_types) catalog.remove(right.definition.group, right.definition.event);
+  const bool process = texts_.target && !std::holds_alternative<model::KernelTarget>(*texts_.target);
+  script::TriggerResult triggers = script::check_triggers(
+      texts_.triggers, catalog, process ? sema::CatalogScope::Whole : sema::CatalogScope::Partial);
+  for (script::TriggerMistake& one : triggers.mistakes)
+    result_.mistakes.push_back(locate(std::move(one.diagnostic), texts_.trigger_sources[one.trigger]));
+  for (const ForeignEvent& event : texts_.foreign_events)
+    result_.unchecked.push_back({sema::UncheckedRule::Event, event.name.system + "/" + event.name.event});
+  for (const sema::Unchecked& one : triggers.unchecked) {
+    const auto same = [&](const sema::Unchecked& other) { return other.rule == one.rule && other.what == one.what; };
+    if (std::ranges::none_of(result_.unchecked, same)) result_.unchecked.push_back(one);
+  }
+  if (texts_.mistakes.empty() && triggers.mistakes.empty()) return;
+  result_.mistakes.insert(result_.mistakes.begin(), texts_.mistakes.begin(), texts_.mistakes.end());
+  sort_mistakes(result_.mistakes, options_.files);
+}
+
 // What a runtime makes of what is right; a kernel that was asked for has its own.
 void Check::note_runtimes() {
+  for (const Source& source : texts_.trigger_sources)
+    result_.remarks.push_back({.origin = source.origin,
+                               .line = source.line,
+                               .text = "triggers are not supported by a runtime yet; the text is right"});
   for (RightDefinition& right : result_.right) {
-    const Source& source = definitions_[right.source];
+    const Source& source = texts_.definitions[right.source];
     const auto remark = [&](std::string text) {
       result_.remarks.push_back({.origin = source.origin, .line = source.line, .text = std::move(text)});
     };
@@ -158,11 +186,13 @@ void Check::show() {
 
 void Check::show_summary() {
   if (!report_.shows_all() || result_.mistakes.size() < 2) return;
-  if (definitions_.size() == 1) {
+  if (!texts_.mistakes.empty()) {
+    print_to(stderr, "{} errors.\n", result_.mistakes.size());
+  } else if (texts_.definitions.size() == 1) {
     print_to(stderr, "{} errors; the kernel would report only the first.\n", result_.mistakes.size());
   } else {
     print_to(stderr, "{} errors; {} of {} definitions are wrong.\n", result_.mistakes.size(), result_.wrong_definitions,
-             definitions_.size());
+             texts_.definitions.size());
   }
 }
 
@@ -188,7 +218,7 @@ void Check::show_unchecked() const {
 diag::Report Check::whole_report() const {
   diag::Report report{.tool_version = KEVT_VERSION,
                       .kernel = options_.kernel ? std::string(kernel_name(*options_.kernel)) : "",
-                      .definitions = static_cast<std::uint32_t>(definitions_.size()),
+                      .definitions = static_cast<std::uint32_t>(texts_.definitions.size()),
                       .mistakes = result_.mistakes,
                       .remarks = result_.remarks};
   for (const sema::Unchecked& unchecked : result_.unchecked) report.not_checked.push_back(unchecked_text(unchecked));
@@ -208,11 +238,11 @@ int Check::go() {
     return kUsage;
   }
   if (!read()) return kUsage;
-  result_ = check_texts(definitions_, filters_, options_.kernel);
+  judge();
   if (options_.fix) {
     if (!fix()) return kFailed;
     if (!read()) return kUsage;
-    result_ = check_texts(definitions_, filters_, options_.kernel);
+    judge();
   }
   if (!options_.kernel) note_runtimes();
   if (report_.is_object()) {

@@ -23,6 +23,7 @@
 #include "cli/print.h"
 #include "cli/report.h"
 #include "cli/run_output.h"
+#include "cli/run_request.h"
 #include "cli/traced_processes.h"
 #include "compiler/layout/layout.h"
 #include "runtime-user/engine/trace_printer.h"
@@ -31,6 +32,7 @@ namespace kevt::cli {
 
 namespace {
 
+constexpr std::uint64_t kDefaultBufferKb = 4096;
 constexpr std::size_t kGuardRows = 64;  // the runtime's own events, in front of unwinders
 
 using Clock = std::chrono::steady_clock;
@@ -53,7 +55,8 @@ int status_of(int wait_status) {
 
 class Run {
  public:
-  Run(const RunOptions& options, const GlobalOptions& global) : options_(options), report_(global) {}
+  Run(RunRequest request, const GlobalOptions& global)
+      : request_(std::move(request)), options_(request_.options), report_(global) {}
   int go();
 
  private:
@@ -68,11 +71,10 @@ class Run {
   void print_account(std::size_t event) const;
   int exit_status() const;
 
+  RunRequest request_;
   const RunOptions& options_;
   Reporter report_;
   std::optional<RunOutput> output_;
-  std::vector<Source> definitions_;
-  Filters filters_;
   TracedProcesses processes_{report_};
   std::uint64_t printed_ = 0;
   Clock::time_point started_;
@@ -84,8 +86,8 @@ class Run {
 
 std::optional<int> Run::start() {
   inproc::SessionOptions session;
-  session.ring_bytes = std::bit_ceil(options_.buffer_kb * 1024);
-  session.rows = static_cast<std::uint32_t>(std::bit_ceil(definitions_.size() + kGuardRows));
+  session.ring_bytes = std::bit_ceil(options_.buffer_kb.value_or(kDefaultBufferKb) * 1024);
+  session.rows = static_cast<std::uint32_t>(std::bit_ceil(request_.texts.definitions.size() + kGuardRows));
   int status = kOurFailure;
   if (options_.pids.empty()) {
     auto held = launch_held(options_.command, session, report_, status);
@@ -97,6 +99,12 @@ std::optional<int> Run::start() {
     auto held = attach_running(pid, session, report_, status);
     if (!held) return status;
     processes_.add(std::move(*held));
+  }
+  for (const auto& process : processes_.all()) {
+    if (!request_.mapped_file || has_mapped(process->pid(), *request_.mapped_file)) continue;
+    report_.error(
+        fmt::format("process {} has not mapped `{}`, the script's target", process->pid(), *request_.mapped_file));
+    return kFailed;
   }
   return std::nullopt;
 }
@@ -194,28 +202,8 @@ int Run::exit_status() const {
 }
 
 int Run::go() {
-  auto definitions = collect_definitions(options_.definitions, options_.definition_files);
-  if (!definitions) {
-    report_.error(definitions.error());
-    return kUsage;
-  }
-  definitions_ = std::move(*definitions);
-  if (definitions_.empty()) {
-    report_.error("no event is defined; give -e DEF or -p FILE");
-    return kUsage;
-  }
-  auto filters = collect_filters(options_.filters);
-  if (!filters) {
-    report_.error(filters.error());
-    return kUsage;
-  }
-  filters_ = std::move(*filters);
-  if (options_.runtime == "bpf" || options_.runtime == "kmod") {
-    report_.error("the " + options_.runtime + " runtime is not there yet; --runtime=inproc traces a program");
-    return kMissing;
-  }
   auto failed = start();
-  if (!failed) failed = processes_.define(definitions_, filters_);
+  if (!failed) failed = processes_.define(request_.texts.definitions, request_.texts.filters);
   if (!failed) failed = open_output();
   if (failed || is_abandoned()) {
     processes_.abandon();
@@ -231,8 +219,16 @@ int Run::go() {
 }  // namespace
 
 int run(const RunOptions& options, const GlobalOptions& global) {
-  const Behind where = options.pids.empty() ? Behind::SameSession : Behind::OwnSession;
-  return run_behind(where, [&] { return Run(options, global).go(); });
+  const Reporter report(global);
+  if (options.runtime == "bpf" || options.runtime == "kmod") {
+    report.error("the " + options.runtime + " runtime is not there yet; --runtime=inproc traces a program");
+    return kMissing;
+  }
+  int status = kOk;
+  auto request = read_run_request(options, report, status);
+  if (!request) return status;
+  const Behind where = request->options.pids.empty() ? Behind::SameSession : Behind::OwnSession;
+  return run_behind(where, [&] { return Run(*std::move(request), global).go(); });
 }
 
 }  // namespace kevt::cli

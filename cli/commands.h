@@ -10,6 +10,8 @@ int check(const CheckOptions& options, const GlobalOptions& global);
 int explain(const ExplainOptions& options, const GlobalOptions& global);
 int cost(const CostOptions& options, const GlobalOptions& global);
 int list(const ListOptions& options, const GlobalOptions& global);
+int format_scripts(const FmtOptions& options, const GlobalOptions& global);
+int import_events(const ImportOptions& options, const GlobalOptions& global);
 int doctor(const DoctorOptions& options, const GlobalOptions& global);
 
 }  // namespace kevt::cli

@@ -17,6 +17,8 @@ struct Call {
   int operator()(const ExplainOptions& options) const { return explain(options, global); }
   int operator()(const CostOptions& options) const { return cost(options, global); }
   int operator()(const ListOptions& options) const { return list(options, global); }
+  int operator()(const FmtOptions& options) const { return format_scripts(options, global); }
+  int operator()(const ImportOptions& options) const { return import_events(options, global); }
   int operator()(const DoctorOptions& options) const { return doctor(options, global); }
 };
 

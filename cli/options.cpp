@@ -20,6 +20,8 @@ struct Parsed {
   ExplainOptions explain;
   CostOptions cost;
   ListOptions list;
+  FmtOptions fmt;
+  ImportOptions import;
 };
 
 constexpr const char* kExamples = R"(examples:
@@ -97,7 +99,7 @@ void add_run(CLI::App& app, RunOptions& run) {
   verb->add_option("-e,--event", run.definitions, "a definition, e.g. 'p:open libc:open64 path=+0(%di):string'")
       ->type_name("DEF")
       ->allow_extra_args(false);
-  verb->add_option("-p,--probes", run.definition_files, "a file of definitions, one a line")
+  verb->add_option("-p,--probes", run.definition_files, "an event script: definitions, one a line, and more")
       ->type_name("FILE")
       ->allow_extra_args(false);
   verb->add_option("--filter", run.filters, "record only what matches, e.g. 'open: path ~ \"/etc/*\"'")
@@ -113,7 +115,7 @@ void add_run(CLI::App& app, RunOptions& run) {
   verb->add_option("--buffer", run.buffer_kb, "ring size per CPU in KiB, rounded up to a power of two")
       ->type_name("KIB")
       ->check(CLI::Range(64, 1 << 20).description(""))
-      ->capture_default_str();
+      ->default_str("4096");
   verb->add_option("--fail-on", run.fail_on, "end with status 5 when records were `lost` or hits `missed`")
       ->type_name("WHATS")
       ->delimiter(',')
@@ -129,7 +131,7 @@ void add_run(CLI::App& app, RunOptions& run) {
       ->check(positive("a process id"));
   verb->add_option("CMD", run.command, "the program to trace and its arguments, after --")->type_name("");
   verb->final_callback([&run] {
-    if (run.command.empty() && run.pids.empty()) throw CLI::RequiredError("CMD");
+    if (run.command.empty() && run.pids.empty() && run.definition_files.empty()) throw CLI::RequiredError("CMD");
     if (!run.command.empty() && !run.pids.empty())
       throw CLI::ValidationError("--pid", "CMD and --pid exclude each other");
   });
@@ -143,7 +145,7 @@ also when kevtrace is killed.
 examples:
   kevtrace run -e 'p:open libc:open64 path=+0(%di):string' -- python3 -c 'open("/etc/hostname")'
   kevtrace run -e 'r:got libz:compress $retval:s32' --filter 'got: arg1 != 0' -- ./prog
-  kevtrace run -p events.txt -d 5 -o trace.txt -- ./server
+  kevtrace run -p script.kev -d 5 -o trace.txt -- ./server
   kevtrace run -e 'p:accept libc:accept4' -d 10 --pid 4711,4712
 
 exit status: CMD's own, 128+N when signal N ended it; 2 usage, 3 a definition or filter is wrong, 4 something is
@@ -160,7 +162,8 @@ void add_kernel(CLI::App& verb, std::optional<dialect::Kernel>& kernel) {
 
 void add_check(CLI::App& app, CheckOptions& check) {
   CLI::App* verb = app.add_subcommand("check", "compile definitions and filters without touching anything");
-  verb->add_option("FILE", check.files, "files of definitions, one a line; - is standard input")->type_name("");
+  verb->add_option("FILE", check.files, "event scripts: definitions, one a line, and more; - is standard input")
+      ->type_name("");
   verb->add_option("-e,--event", check.definitions, "a definition")->type_name("DEF")->allow_extra_args(false);
   verb->add_option("--filter", check.filters, "a filter for one of them")
       ->type_name("EV:EXPR")
@@ -174,7 +177,7 @@ place and the kernel's words. Functions are not looked up: `kevtrace explain` do
 With --kernel the answer is that kernel's; without, all forms of all kernels are taken.
 
 examples:
-  kevtrace check events.txt
+  kevtrace check script.kev
   kevtrace check -e 'p:open libc:openat path=+0(%si):string' --filter 'open: path ~ "/etc/*"'
   kevtrace check --kernel 6.1 -e 'f:a vfs_read $arg*'
   echo 'r:got libz:compress $retval:s32' | kevtrace check -
@@ -256,6 +259,43 @@ examples:
   kevtrace list --types)");
 }
 
+void add_fmt(CLI::App& app, FmtOptions& fmt) {
+  CLI::App* verb = app.add_subcommand("fmt", "lay event scripts out; write them in the kernel's boot form");
+  using To = FmtOptions::To;
+  verb->add_option("FILE", fmt.files, "event scripts, rewritten; - is standard input, to standard output")
+      ->type_name("")
+      ->required();
+  verb->add_flag("--check", fmt.check, "change nothing; name the files that would change, with status 1");
+  verb->add_option("--to", fmt.to, "script; boot: the kernel's parameters, to standard output")
+      ->type_name("FORM")
+      ->transform(choice<To>({{"script", To::Script}, {"boot", To::Boot}}));
+  add_footer(*verb, R"(Only blanks change. A file with mistakes stays as it is.
+
+examples:
+  kevtrace fmt script.kev
+  kevtrace fmt --check *.kev
+  kevtrace fmt --to=boot early.kev
+
+exit status: 0 all well, 1 a file would change (--check) or cannot be written, 2 usage, 3 mistakes)");
+}
+
+void add_import(CLI::App& app, ImportOptions& import) {
+  CLI::App* verb = app.add_subcommand("import", "turn a shell file, or boot parameters, into an event script");
+  verb->add_option("FILE", import.file, "what to read; - is standard input")->type_name("")->required();
+  using From = ImportOptions::From;
+  verb->add_flag_callback(
+      "--boot", [&] { import.from = From::Boot; }, "FILE holds boot parameters: kprobe_event=p:ev,sym,args;...");
+  add_footer(
+      *verb,
+      R"(Nothing of FILE is executed. The script goes to standard output; what is not understood is reported with its line.
+
+examples:
+  kevtrace import trace-reads.sh > reads.kev
+  kevtrace import --boot /proc/cmdline
+
+exit status: 0 all understood, 2 usage, 3 a definition is wrong, 4 something was not understood and left out)");
+}
+
 void add_doctor(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("doctor", "what works on this machine, what is missing and how to get it");
   add_footer(*verb, "exit status: 0 programs can be traced here, 4 they cannot");
@@ -303,6 +343,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_explain(app, parsed.explain);
   add_cost(app, parsed.cost);
   add_list(app, parsed.list);
+  add_fmt(app, parsed.fmt);
+  add_import(app, parsed.import);
   add_doctor(app);
   try {
     app.parse(argc, argv);
@@ -315,6 +357,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   if (app.got_subcommand("explain")) line.verb = parsed.explain;
   if (app.got_subcommand("cost")) line.verb = parsed.cost;
   if (app.got_subcommand("list")) line.verb = parsed.list;
+  if (app.got_subcommand("fmt")) line.verb = parsed.fmt;
+  if (app.got_subcommand("import")) line.verb = parsed.import;
   return line;
 }
 

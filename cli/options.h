@@ -26,9 +26,9 @@ struct RunOptions {
   std::vector<std::string> filters;  // EVENT:EXPRESSION
   std::optional<double> seconds;
   std::optional<std::uint64_t> events;
-  std::string output;                // empty or "-": standard output
-  std::uint64_t buffer_kb = 4096;    // per CPU
-  std::vector<std::string> fail_on;  // "lost", "missed"
+  std::string output;                      // empty or "-": standard output
+  std::optional<std::uint64_t> buffer_kb;  // per CPU
+  std::vector<std::string> fail_on;        // "lost", "missed"
   std::string runtime = "auto";
   std::vector<int> pids;  // running processes, instead of a command
   std::vector<std::string> command;
@@ -63,9 +63,21 @@ struct ListOptions {
   bool verbose = false;
 };
 
+struct FmtOptions {
+  enum class To : std::uint8_t { Script, Boot } to = To::Script;
+  std::vector<std::string> files;  // "-": standard input, to standard output
+  bool check = false;              // only say which would change
+};
+
+struct ImportOptions {
+  enum class From : std::uint8_t { Shell, Boot } from = From::Shell;
+  std::string file;  // "-": standard input
+};
+
 struct DoctorOptions {};
 
-using Verb = std::variant<RunOptions, CheckOptions, ExplainOptions, CostOptions, ListOptions, DoctorOptions>;
+using Verb = std::variant<RunOptions, CheckOptions, ExplainOptions, CostOptions, ListOptions, FmtOptions, ImportOptions,
+                          DoctorOptions>;
 
 struct CommandLine {
   GlobalOptions global;

@@ -1,0 +1,114 @@
+// Scripts and the command line, made one before anything is started.
+//
+//   -p s.kev with `target program /bin/ls`, `option count 5`    run -c 5 -- /bin/ls
+//   the same with -c 1 -- /bin/true                             run -c 1 -- /bin/true
+//
+// Problem: a script may ask for what no runtime does yet. Idea: everything that can be refused is refused here, at its
+// line, with the reason: the kernel as a target, events of the kernel, triggers, clocks other than the runtime's.
+// Events that are off stay out: nothing could switch them on.
+#include "cli/run_request.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/exit_status.h"
+
+namespace kevt::cli {
+namespace {
+
+constexpr std::string_view kClock = "mono";  // of records made in process
+
+// Mistakes that make a script impossible to run in a process.
+std::vector<diag::Located> refusals(const Texts& texts) {
+  std::vector<diag::Located> out;
+  const auto refuse = [&](const Source& source, std::string why) {
+    out.push_back(mistake_at(diag::Kind::NotSupportedByRuntime, source, std::move(why)));
+  };
+  if (texts.target && std::holds_alternative<model::KernelTarget>(*texts.target))
+    refuse(texts.target_source, "the kernel needs the bpf or kmod runtime, which are not there yet");
+  for (const Source& source : texts.trigger_sources) refuse(source, "no runtime runs triggers yet");
+  for (const ForeignEvent& event : texts.foreign_events)
+    refuse(event.source, "events of the kernel need the bpf or kmod runtime, which are not there yet");
+  if (texts.options.clock && *texts.options.clock != kClock)
+    refuse(texts.option_sources.at("clock"), "in a process the clock is `" + std::string(kClock) + "`");
+  return out;
+}
+
+void drop_what_is_off(Texts& texts, const Reporter& report) {
+  for (const model::EventName& name : texts.off) report.status(name.system + "/" + name.event + " is off: `enable 0`");
+  for (std::size_t i = texts.definitions.size(); i-- > 0;) {
+    if (!texts.names[i] || !texts.off.contains(*texts.names[i])) continue;
+    texts.definitions.erase(texts.definitions.begin() + static_cast<std::ptrdiff_t>(i));
+    texts.names.erase(texts.names.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  Filters& filters = texts.filters;
+  for (std::size_t i = filters.filters.size(); i-- > 0;) {
+    const bool off = std::ranges::any_of(texts.off, [&](const model::EventName& name) {
+      return filters.filters[i].event == name.system + "/" + name.event;
+    });
+    if (!off) continue;
+    filters.filters.erase(filters.filters.begin() + static_cast<std::ptrdiff_t>(i));
+    filters.sources.erase(filters.sources.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+void take_options(RunOptions& run, const model::ScriptOptions& script) {
+  if (!run.buffer_kb) run.buffer_kb = script.buffer_kb;
+  if (!run.seconds) run.seconds = script.seconds;
+  if (!run.events) run.events = script.count;
+  if (run.output.empty() && script.output) run.output = *script.output;
+}
+
+void take_target(RunRequest& request) {
+  if (!request.texts.target) return;
+  const model::ScriptTarget& target = *request.texts.target;
+  RunOptions& run = request.options;
+  if (const auto* file = std::get_if<model::FileTarget>(&target)) request.mapped_file = file->path;
+  if (!run.command.empty() || !run.pids.empty()) return;
+  if (const auto* program = std::get_if<model::ProgramTarget>(&target)) run.command = program->command;
+  if (const auto* processes = std::get_if<model::PidTarget>(&target)) run.pids = processes->pids;
+}
+
+}  // namespace
+
+std::optional<RunRequest> read_run_request(const RunOptions& options, const Reporter& report, int& status) {
+  const auto fail = [&](int what, const std::string& why) {
+    report.error(why);
+    status = what;
+    return std::nullopt;
+  };
+  auto texts = collect_texts(
+      {.definitions = options.definitions, .files = options.definition_files, .filters = options.filters});
+  if (!texts) return fail(kUsage, texts.error().message());
+  RunRequest request{options, *std::move(texts), std::nullopt};
+  if (!request.texts.mistakes.empty()) {
+    show_mistakes(report, request.texts.mistakes, request.texts.definitions.size());
+    status = kNotCompiled;
+    return std::nullopt;
+  }
+  if (auto refused = refusals(request.texts); !refused.empty()) {
+    sort_mistakes(refused, options.definition_files);
+    show_mistakes(report, std::move(refused), request.texts.definitions.size());
+    status = kMissing;
+    return std::nullopt;
+  }
+  drop_what_is_off(request.texts, report);
+  if (request.texts.definitions.empty()) return fail(kUsage, "no event is defined; give -e DEF or -p FILE");
+  take_options(request.options, request.texts.options);
+  take_target(request);
+  if (request.options.command.empty() && request.options.pids.empty())
+    return fail(kUsage, "CMD is required; see `kevtrace run --help`");
+  return request;
+}
+
+bool has_mapped(int pid, const std::string& path) {
+  std::error_code error;
+  const std::string real = std::filesystem::canonical(path, error).string();
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.ends_with(" " + (error ? path : real))) return true;
+  return false;
+}
+
+}  // namespace kevt::cli

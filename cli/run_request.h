@@ -1,0 +1,25 @@
+// What `kevtrace run` is asked for when scripts have had their say.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/options.h"
+#include "cli/report.h"
+#include "cli/script_texts.h"
+
+namespace kevt::cli {
+
+struct RunRequest {
+  RunOptions options;                      // the command line wins over scripts; a command or processes are there
+  Texts texts;                             // without what is off
+  std::optional<std::string> mapped_file;  // each process must have it mapped
+};
+
+// nullopt: there is nothing to run, or it cannot be run here; said why, and `status` is what kevtrace ends with.
+std::optional<RunRequest> read_run_request(const RunOptions& options, const Reporter& report, int& status);
+
+// Does the process have this file mapped?
+bool has_mapped(int pid, const std::string& path);
+
+}  // namespace kevt::cli

@@ -1,0 +1,59 @@
+// Everything a command line says about events: -e, --filter, and files, which are event scripts.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/report.h"
+#include "compiler/dialect/dialect.h"
+#include "compiler/model/histogram.h"
+#include "compiler/model/script.h"
+#include "compiler/script/check_triggers.h"
+
+namespace kevt::cli {
+
+// An `event` line that names what is not defined here.
+struct ForeignEvent {
+  model::EventName name;
+  Source source;
+};
+
+struct Texts {
+  std::vector<Source> definitions;
+  Filters filters;  // of events that are defined here
+  std::vector<script::TriggerText> triggers;
+  std::vector<Source> trigger_sources;
+  std::vector<ForeignEvent> foreign_events;
+  std::vector<std::optional<model::EventName>> names;  // of each definition; absent: it is wrong, or a deletion
+  std::set<model::EventName> off;                      // `enable 0`
+  std::optional<model::ScriptTarget> target;
+  Source target_source;
+  model::ScriptOptions options;
+  std::map<std::string, Source> option_sources;  // by the option's name
+  std::vector<diag::Located> mistakes;           // of the scripts themselves
+
+  bool is_empty() const;
+};
+
+struct TextsRequest {
+  const std::vector<std::string>& definitions;
+  const std::vector<std::string>& files;
+  const std::vector<std::string>& filters;  // these win over those of scripts
+  dialect::Dialect dialect = dialect::Dialect::superset();
+};
+// Fails when a file cannot be read, or a filter of the command line names no event.
+Result<Texts> collect_texts(const TextsRequest& request);
+
+// By file in the order given, then by line.
+void sort_mistakes(std::vector<diag::Located>& mistakes, const std::vector<std::string>& files);
+
+// All of them, in the form that was asked for, on standard error.
+void show_mistakes(const Reporter& report, std::vector<diag::Located> mistakes, std::size_t definitions);
+
+// A mistake at the first byte behind the first word of a line.
+diag::Located mistake_at(diag::Kind kind, const Source& source, std::string detail);
+
+}  // namespace kevt::cli
