@@ -237,6 +237,9 @@ Parsed parse_probe(const LineRequest& request) {
   if (letter != 'p' && letter != 'r') return refuse_unmatched(request, "");
   const bool declined = is_declined_by_kprobes(words[1]);
   if (request.file == EventsFile::Kprobe && declined) {
+    model::Definition probed;
+    const LineContext line = request.context(model::EventKind::Kprobe, point_of(words), diag::Location::Kprobe);
+    if (!take_maxactive(line, cut_head(words[0]).lead.text, probed)) return std::nullopt;
     return refuse_unmatched(request, "`PATH:OFFSET` belongs into uprobe_events");
   }
   if (request.file == EventsFile::Uprobe || declined) {

@@ -137,14 +137,24 @@ bool ArgumentParser::deepen(std::uint32_t column) {
   return true;
 }
 
+namespace {
+
+std::uint32_t uncounted_bytes(const DereferencePieces& pieces) {
+  const bool user = pieces.offset.text.starts_with('u');
+  const bool both_signs = pieces.sign.text == "+" && pieces.offset.text.substr(user ? 1 : 0).starts_with('-');
+  return (user ? 1U : 0U) + (both_signs ? 1U : 0U);
+}
+
+}  // namespace
+
 bool ArgumentParser::take_expression(const BodyPieces& body, std::uint32_t column) {
   const std::uint32_t word_begin = line_.words.begin(word_);
   std::uint32_t at = 0;         // where the operand stands in the body
-  std::uint32_t uncounted = 0;  // 'u's the kernel forgets
+  std::uint32_t uncounted = 0;  // bytes the kernel forgets: each 'u', and a '+' before a '-'
   for (const DereferencePieces& pieces : body.dereferences) {
     if (!deepen(column + at - uncounted)) return false;
     if (!take_dereference(pieces, column, column + at - uncounted)) return false;
-    if (pieces.offset.text.starts_with('u')) ++uncounted;
+    uncounted += uncounted_bytes(pieces);
     at = pieces.inner;
     if (pieces.closing == DereferenceEnd::NotClosed) {
       return base_mistake(diag::Kind::DerefOpenBrace, column + pieces.end - uncounted);
@@ -181,6 +191,19 @@ bool ArgumentParser::take_dereference(const DereferencePieces& pieces, std::uint
 
 namespace {
 
+// `$argN[:TYPE]`: wrong where N is none, or 0. The kernel finds these when it writes parameters' names for them.
+struct NumberMistake {
+  diag::Kind kind;
+  int errno_value;
+};
+std::optional<NumberMistake> argument_number_mistake(std::string_view word) {
+  const std::string_view digits = word.substr(std::string_view("$arg").size());
+  const std::size_t end = std::min(digits.find_first_not_of("0123456789"), digits.size());
+  if (end < digits.size() && digits[end] != ':') return NumberMistake{diag::Kind::BadVar, ENOENT};
+  if (digits.substr(0, end).find_first_not_of('0') >= end) return NumberMistake{diag::Kind::BadArgNum, EINVAL};
+  return std::nullopt;
+}
+
 // Words that begin with `$arg` are looked at before any argument is. True for those with a mistake.
 std::set<std::size_t> check_argument_words(const LineContext& line, std::size_t end) {
   std::set<std::size_t> bad;
@@ -204,6 +227,16 @@ std::set<std::size_t> check_argument_words(const LineContext& line, std::size_t 
       report(diag::Kind::DoubleArgs, word);
     }
     if (next == '*') seen_all = true;
+  }
+  if (!bad.empty() || !line.dialect.version() || !line.dialect.has(Feature::ArgumentsAtReturn)) return bad;
+  for (std::size_t word = ArgumentParser::kFirstArgumentWord; word < end; ++word) {
+    const std::string_view text = line.words[word];
+    if (!text.starts_with("$arg") || text.starts_with("$arg*")) continue;
+    const auto mistake = argument_number_mistake(text);
+    if (!mistake) continue;
+    line.report(
+        {.kind = mistake->kind, .word = word, .order = diag::kStepArgumentWords, .errno_value = mistake->errno_value});
+    bad.insert(word);
   }
   return bad;
 }

@@ -74,12 +74,11 @@ std::optional<model::Place> parse_function_place(const LineContext& line, model:
   }
   if (retval.word != 0 && line.dialect.has(dialect::Feature::ExitByRetval)) point = model::ProbePoint::Return;
   if (symbol.find_first_of("+-") != std::string::npos) {
-    // 6.12 answers with its search's own number.
+    // Kernels that took a number of instances search only when they register.
     const bool maxactive = line.dialect.version() && line.dialect.has(dialect::Feature::FprobeMaxactive);
-    line.report({.kind = diag::Kind::BadProbeAddr,
+    line.report({.kind = maxactive ? diag::Kind::FailRegProbe : diag::Kind::BadProbeAddr,
                  .word = kPlaceWord,
-                 .order = diag::kStepRegister,
-                 .errno_value = maxactive ? ENOENT : EINVAL});
+                 .order = diag::kStepRegister});
   }
   const std::size_t colon = symbol.find(':');
   model::SymbolPlace place{.symbol = symbol.substr(colon == std::string::npos ? 0 : colon + 1)};

@@ -134,6 +134,12 @@ bool ArgumentParser::take_memory(std::string_view text, std::uint32_t column) {
   return take_symbol(text);
 }
 
+// Data symbols of `f` and `t`, once those no longer took a number of instances.
+bool ArgumentParser::found_when_enabled() const {
+  const bool function = line_.kind == model::EventKind::Fprobe || line_.kind == model::EventKind::Tprobe;
+  return function && line_.dialect.version() && !has(Feature::FprobeMaxactive);
+}
+
 // A wrong offset is found only when the probe is armed, and blamed on the place.
 bool ArgumentParser::take_symbol(std::string_view text) {
   const std::size_t sign = text.find_first_of("+-");
@@ -147,7 +153,7 @@ bool ArgumentParser::take_symbol(std::string_view text) {
                     .order = diag::argument_order(index_, diag::kArgAttach),
                     .errno_value = offset.error,
                     .logged = false});
-    } else if (offset.error != 0) {
+    } else if (offset.error != 0 && !found_when_enabled()) {
       line_.report(
           {.kind = diag::Kind::FailRegProbe, .word = 1, .order = diag::kStepRegister, .errno_value = offset.error});
     }

@@ -52,6 +52,7 @@ class ArgumentParser {
   bool take_argument(std::string_view digits, std::uint32_t column);
   bool take_memory(std::string_view text, std::uint32_t column);
   bool take_symbol(std::string_view text);
+  bool found_when_enabled() const;
   bool take_immediate(std::string_view text, std::uint32_t column);
 
   bool take_named(std::string_view text, std::uint32_t column);

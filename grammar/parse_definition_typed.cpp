@@ -114,6 +114,10 @@ bool ArgumentParser::take_named(std::string_view text, std::uint32_t column) {
   if (!there) return base_mistake(diag::Kind::NosupBtfarg, column);
   const std::size_t separator = text.find_first_of(".-");
   const bool field = separator != std::string_view::npos;
+  // The name is cut off before it is looked up.
+  if (field && has(Feature::FieldAccess) && text[separator] == '-' && !is_arrow(text, separator)) {
+    return base_mistake(diag::Kind::BadHyphen, column + static_cast<std::uint32_t>(separator));
+  }
   if (!is_good_name(text.substr(0, separator)) || (field && !has(Feature::FieldAccess))) {
     return base_mistake(diag::Kind::NoBtfarg, column, ENOENT);
   }

@@ -196,10 +196,36 @@ Walk walk_filter(std::string_view text, FilterParser::FilterContext* filter) {
   return walk;
 }
 
+// Does the text end in `&&`, with an `||` before it outside of all parentheses?
+bool ends_in_and_after_or(std::string_view text) {
+  const std::size_t last = text.find_last_not_of(" \t!");
+  if (last == std::string_view::npos || !text.substr(0, last + 1).ends_with("&&")) return false;
+  int depth = 0;
+  char quote = '\0';
+  for (const char c : text) {
+    if (quote != '\0' || c == '"' || c == '\'') {
+      quote = quote == '\0' ? c : c == quote ? '\0' : quote;
+    } else if (c == '|' && depth == 0) {
+      return true;
+    } else {
+      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    }
+  }
+  return false;
+}
+
 // A connective, or '!'s, without a term behind them.
-std::optional<diag::Diagnostic> ending_mistake(std::string_view text, const Walk& walk, FilterLexer::Want wanted) {
+std::optional<diag::Diagnostic> ending_mistake(std::string_view text, const Walk& walk, FilterLexer::Want wanted,
+                                               dialect::Dialect dialect) {
   if (walk.whole.empty()) return mistake_at(text, Kind::FilterNoFilter, text.size(), EINVAL);
   if (wanted != FilterLexer::Want::Term) return std::nullopt;
+  if (dialect.has(dialect::Feature::LooseFilterEnd)) {
+    // A jump of the program would have no target then.
+    if (!ends_in_and_after_or(text)) return std::nullopt;
+    diag::Diagnostic diagnostic = mistake_at(text, Kind::FilterErrno, 0, EINVAL);
+    diagnostic.detail = "`&&` at the end has no second term";
+    return diagnostic;
+  }
   diag::Diagnostic diagnostic = mistake_at(text, Kind::FilterInvalidFilter, text.size(), EINVAL);
   add_help(diagnostic, "a term is missing at the end");
   return diagnostic;
@@ -223,7 +249,7 @@ FilterReading read_balanced(std::string_view text, dialect::Dialect dialect) {
     reading.mistake = syntax_mistake(text, lexer.mistake, filter->BAD()->getSymbol()->getStartIndex());
   } else {
     reading.mistake = syntax_mistake(text, lexer.want, text.size());
-    if (!reading.mistake) reading.mistake = ending_mistake(text, walk, lexer.want);
+    if (!reading.mistake) reading.mistake = ending_mistake(text, walk, lexer.want, dialect);
   }
   if (!reading.mistake) {
     reading.tree = walk.tree.take();

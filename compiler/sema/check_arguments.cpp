@@ -59,7 +59,10 @@ class BaseCheck {
   void operator()(const model::EventFieldBase& base) const {
     const auto& fields = attached_->layout.fields;
     if (std::ranges::find(fields, base.name, &model::RecordField::name) != fields.end()) return;
-    if (!base.bare && (base.name == "comm" || base.name == "COMM")) return;
+    if (!base.bare && (base.name == "comm" || base.name == "COMM")) {
+      const bool read = !check_.definition.args[argument_].expr.dereferences.empty();
+      return read && check_.has(Feature::EventFieldIsVar) ? report(diag::Kind::CommCantDeref) : void();
+    }
     if (base.bare) return report(diag::Kind::NoEventField);
     if (check_.has(Feature::EventFieldIsVar)) return report(diag::Kind::BadVar);
     const auto& arg = check_.definition.args[argument_];

@@ -14,7 +14,11 @@ namespace kevt::sema {
 namespace {
 
 void report(const DefinitionCheck& check, diag::Kind kind, std::uint32_t column) {
-  check.report({.kind = kind, .column = column, .order = diag::kStepExisting, .errno_value = EEXIST});
+  const bool function =
+      check.definition.kind == model::EventKind::Fprobe || check.definition.kind == model::EventKind::Tprobe;
+  // Since `f` takes no number of instances, whatever fails when it is registered is EINVAL.
+  const bool plain = function && check.request.dialect.version() && !check.has(dialect::Feature::FprobeMaxactive);
+  check.report({.kind = kind, .column = column, .order = diag::kStepExisting, .errno_value = plain ? EINVAL : EEXIST});
 }
 
 // Bitfields are their container's unsigned type.

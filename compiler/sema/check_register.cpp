@@ -26,21 +26,31 @@ void check_data_symbols(const DefinitionCheck& check) {
   }
 }
 
+// Is the function of an `f` probe a glob? A number, where ftrace itself looks, is one in its list.
+bool is_glob(const std::string& symbol) { return symbol.find_first_of("*?[") != std::string::npos; }
+bool is_number(const std::string& symbol) { return !symbol.empty() && symbol[0] >= '0' && symbol[0] <= '9'; }
+
 }  // namespace
 
 void check_function_symbols(DefinitionCheck& check) {
+  const bool one_kernel = check.request.dialect.version().has_value();
+  const bool at_definition = one_kernel && check.has(dialect::Feature::FprobeMaxactive);
   if (const auto* place = std::get_if<model::SymbolPlace>(&check.definition.place)) {
     std::optional<std::string_view> module;
     if (place->module) module = *place->module;
     const auto found = check.env.find_function(module, place->symbol);
-    if (!found && found.error().failure == target::LookupFailure::NotFound) {
-      check.report({.kind = diag::Kind::BadProbeAddr,
+    const bool missing = !found && (found.error().failure == target::LookupFailure::NotFound ||
+                                    found.error().failure == target::LookupFailure::ModuleMissing);
+    const bool listed = at_definition && is_number(place->symbol);
+    if (missing && !listed && !is_glob(place->symbol)) {
+      check.report({.kind = at_definition ? diag::Kind::FailRegProbe : diag::Kind::BadProbeAddr,
                     .column = check.place_column(),
                     .order = diag::kStepRegister,
                     .detail = fmt::format("no function `{}`", place->symbol)});
     }
   }
-  check_data_symbols(check);
+  // Later kernels look for data when the event is enabled.
+  if (!one_kernel || at_definition) check_data_symbols(check);
 }
 
 void check_registration(DefinitionCheck& check) {

@@ -36,8 +36,8 @@ constexpr std::size_t kMaxDigits = 23;  // of num_buf, less its NUL
 // Binds the predicates of one filter; the first mistake is the kernel's.
 class Binder {
  public:
-  Binder(std::string_view text, const model::RecordLayout& layout, diag::Sink& sink, NewerForms newer_forms)
-      : text_(grammar::filter_command(text)), layout_(layout), sink_(sink), newer_forms_(newer_forms) {}
+  Binder(std::string_view text, const model::RecordLayout& layout, diag::Sink& sink, CheckRequest request)
+      : text_(grammar::filter_command(text)), layout_(layout), sink_(sink), request_(request) {}
 
   bool failed() const { return failed_; }
   void bind_all(FilterExpr& filter);
@@ -57,7 +57,7 @@ class Binder {
   std::string_view text_;
   const model::RecordLayout& layout_;
   diag::Sink& sink_;
-  NewerForms newer_forms_;
+  CheckRequest request_;
   bool failed_ = false;
 };
 
@@ -88,7 +88,7 @@ std::string field_list(const model::RecordLayout& layout) {
 }
 
 std::optional<FilterField> Binder::find(const FilterPredicate& predicate) {
-  const auto field = find_filter_field(predicate.field_name, layout_);
+  const auto field = find_filter_field(predicate.field_name, layout_, request_.dialect);
   if (!field) {
     mistake(Kind::FilterFieldNotFound, predicate.field_span.end, "fields here are " + field_list(layout_));
   }
@@ -181,7 +181,7 @@ void Binder::check_cpus(const FilterPredicate& predicate, const FilterField& fie
 }
 
 void Binder::refuse_unless_judged(const FilterPredicate& predicate) {
-  if (newer_forms_ == NewerForms::Judged) return;
+  if (request_.newer_forms == NewerForms::Judged) return;
   diag::Diagnostic diagnostic{.kind = Kind::FilterUnsupported,
                               .location = diag::Location::Filter,
                               .command = std::string(text_),
@@ -282,14 +282,14 @@ std::optional<FilterExpr> bind_tree(FilterExpr filter, Binder& binder) {
 
 std::optional<model::FilterExpr> check_filter(model::FilterExpr filter, std::string_view text,
                                               const model::RecordLayout& layout, diag::Sink& sink) {
-  Binder binder(text, layout, sink, NewerForms::Refused);
+  Binder binder(text, layout, sink, {});
   return bind_tree(std::move(filter), binder);
 }
 
 std::optional<model::FilterExpr> compile_filter(std::string_view text, const model::RecordLayout& layout,
                                                 diag::Sink& sink, CheckRequest request) {
   grammar::FilterReading reading = grammar::read_filter(text, request.dialect);
-  Binder binder(text, layout, sink, request.newer_forms);
+  Binder binder(text, layout, sink, request);
   if (!reading.mistake) return bind_tree(*std::move(reading.tree), binder);
   for (FilterPredicate& predicate : reading.before) binder.bind(predicate);
   if (reading.unfinished) binder.find(*reading.unfinished);

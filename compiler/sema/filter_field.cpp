@@ -36,6 +36,9 @@ constexpr FilterField kComm = {
     .source = FilterOperand::Comm, .index = 0, .is_string = true, .is_signed = false, .bytes = 0};
 constexpr FilterField kCpu = number(FilterOperand::Cpu, 4, true);
 
+// A number of no bytes: comparisons with it never hold.
+constexpr FilterField kStacktrace = number(FilterOperand::CommonPid, 0, false);
+
 constexpr std::array<GenericField, 9> kGenericFields = {{
     {"CPU", kCpu},
     {"cpu", kCpu},
@@ -50,7 +53,8 @@ constexpr std::array<GenericField, 9> kGenericFields = {{
 
 }  // namespace
 
-std::optional<FilterField> find_filter_field(std::string_view name, const model::RecordLayout& layout) {
+std::optional<FilterField> find_filter_field(std::string_view name, const model::RecordLayout& layout,
+                                             dialect::Dialect dialect) {
   for (std::uint32_t index = 0; index < layout.fields.size(); ++index) {
     const model::RecordField& field = layout.fields[index];
     if (field.name != name) continue;
@@ -59,6 +63,9 @@ std::optional<FilterField> find_filter_field(std::string_view name, const model:
                        .is_string = is_text_type(field),
                        .is_signed = field.is_signed,
                        .bytes = field.size};
+  }
+  if ((name == "stacktrace" || name == "STACKTRACE") && dialect.has(dialect::Feature::StacktraceFilter)) {
+    return kStacktrace;
   }
   for (const GenericField& generic : kGenericFields) {
     if (generic.name == name) return generic.field;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "compiler/dialect/dialect.h"
 #include "compiler/model/filter.h"
 #include "compiler/model/record_layout.h"
 
@@ -18,7 +19,9 @@ struct FilterField {
   std::uint32_t bytes = 0;
 };
 
-// The event's own fields, then CPU and COMM, then the common ones.
-std::optional<FilterField> find_filter_field(std::string_view name, const model::RecordLayout& layout);
+// The event's own fields, then CPU and COMM (and a stack trace, which no number equals), then the common ones.
+std::optional<FilterField> find_filter_field(
+    std::string_view name, const model::RecordLayout& layout,
+    dialect::Dialect dialect = dialect::Dialect::of(dialect::Kernel::Linux6_1));
 
 }  // namespace kevt::sema

@@ -99,12 +99,16 @@ void Replay::write_filter(const std::string& event, const std::string& text, jso
     answer["errno"] = "ENOENT";
     return;
   }
+  const std::string_view command = grammar::filter_command(text);
+  if (command == "0") {
+    answer["read"] = "none\n";
+    return;
+  }
   diag::Sink sink;
   const auto filter =
       sema::compile_filter(text, entry->layout, sink, {.dialect = dialect_, .newer_forms = sema::NewerForms::Judged});
   if (filter) {
-    const std::string command(grammar::filter_command(text));
-    answer["read"] = latin1((command == "0" ? "none" : command) + "\n");
+    answer["read"] = latin1(std::string(command) + "\n");
     return;
   }
   const diag::Diagnostic& first = sink.diagnostics().front();

@@ -332,7 +332,8 @@ class Texts:
         return args
 
     def eprobe_filter(self):
-        field = self.pick(self.fields)
+        # Pointers to text are left out: which fields are that differs.
+        field = self.pick([name for name in self.fields if name not in ('buf', 'filename')])
         return ['if'] + self.pick([[], [field + ' == 1'], [field, '>', '1'], ['nofield == 1'], [field + ' == 1 &&'], ['(' + field + ' == 1'], [field + ' ~ "a*"'], [field + ' == 1 || ' + field + ' == 2'], ['1'], [field], [field + ' = 1']])
 
     # ---- synthetic events --------------------------------------------------------------------------
