@@ -79,6 +79,7 @@ TEST(CliGolden, CommandLine) { replay("command_line.golden"); }
 TEST(CliGolden, Help) { replay("help.golden"); }
 TEST(CliGolden, Words) { replay("words.golden"); }
 TEST(CliGolden, Explain) { replay("explain.golden"); }
+TEST(CliGolden, Scripts) { replay("scripts.golden"); }
 TEST(CliGolden, Dialects) { replay("dialects.golden"); }
 
 }  // namespace
