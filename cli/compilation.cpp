@@ -66,7 +66,7 @@ std::optional<int> Compilation::compile(const std::vector<std::string>& definiti
 
 std::span<const std::uint8_t> Compilation::code(std::size_t event) const {
   const model::CompiledEvent& compiled = compiled_.batch.events[event];
-  return std::span(compiled_.batch.native.bytes).subspan(compiled.entry, compiled.code_size);
+  return std::span(compiled_.batch.images[compiled.image].bytes).subspan(compiled.entry, compiled.code_size);
 }
 
 }  // namespace kevt::cli

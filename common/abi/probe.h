@@ -26,11 +26,11 @@ enum {
   KEVT_INDEX_BITS = 10,     /* slots of the thread index: 1 << 10 */
   KEVT_MAX_THREADS = 1024,  /* kevt_thread structs per process */
   KEVT_MAX_SHARDS = 1024,   /* counter shards per session, all processes together */
-  KEVT_MAX_ROWS = 16384,    /* counter rows at most: one per event and sink */
+  KEVT_MAX_ROWS = 65536,    /* counter rows at most: one per event and sink */
   KEVT_RETURN_DEPTH = 256,  /* return instances per thread */
   KEVT_SCRATCH_TEXTS = 8,   /* strings a filter may read */
   KEVT_TEXT_BYTES = 4096,   /* one fetched string with its NUL */
-  KEVT_MAP_SLOTS = 1 << 17, /* address map: int3 sites and fault fix-ups */
+  KEVT_MAP_SLOTS = 1 << 19, /* address map: int3 sites and fault fix-ups */
   KEVT_RING_HEADER = 4096,  /* bytes before a ring's data */
   KEVT_COMM_BYTES = 16,
 };

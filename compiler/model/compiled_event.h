@@ -1,7 +1,6 @@
 // CompiledEvent: what the compiler hands to a runtime. Everything a runtime needs, nothing of LLVM.
 //
-// Events defined together are compiled together: one CompiledBatch holds one NativeImage with the
-// extractors of all of them.
+// Events defined together are compiled together: a CompiledBatch holds the images with the extractors of all of them.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +46,7 @@ struct CompiledEvent {
   std::vector<SlotSource> slots;
   std::uint64_t function_address = 0;  // of the probed symbol or address, 0 when not resolved
   std::uint64_t place_address = 0;     // function_address + offset
+  std::uint32_t image = 0;             // index into CompiledBatch::images
   std::uint32_t entry = 0;             // offset of the extractor in the image
   std::uint32_t code_size = 0;         // bytes of the extractor
   std::uint32_t block = 0;             // offset of its kevt_event
@@ -56,7 +56,9 @@ struct CompiledEvent {
 
 struct CompiledBatch {
   std::vector<CompiledEvent> events;
-  NativeImage native;  // empty where only the BPF target was asked for
+  // Several events may have the same place in an image: each needs a copy of its own. Empty where only the BPF target
+  // was asked for.
+  std::vector<NativeImage> images;
 };
 
 }  // namespace kevt::model

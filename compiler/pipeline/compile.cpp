@@ -8,6 +8,7 @@
 #include "compiler/layout/layout.h"
 #include "compiler/lower/lower.h"
 #include "compiler/pipeline/runnable.h"
+#include "compiler/pipeline/shared_code.h"
 #include "compiler/sema/filter.h"
 #include "compiler/sema/sema.h"
 #include "grammar/parse.h"
@@ -64,13 +65,13 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
     KEVT_ASSERT(!broken);
   }
 
-  // Fetch IR → machine code, all events in one go: LLVM's fixed cost is paid once.
-  std::vector<codegen::NativeInput> inputs;
+  // Fetch IR → machine code, equal programs once.
+  std::vector<std::string> names;
   for (std::size_t i = 0; i < events.size(); ++i)
-    inputs.push_back({"event" + std::to_string(i) + "_" + events[i].definition.event, &out.programs[i]});
-  auto native =
-      codegen::compile_native(inputs, artifacts == Artifacts::KeepAll ? codegen::KeepIr::Yes : codegen::KeepIr::No);
-  if (!native) return std::unexpected(std::move(native.error()));
+    names.push_back("event" + std::to_string(i) + "_" + events[i].definition.event);
+  auto code = compile_programs(out.programs, names,
+                               artifacts == Artifacts::KeepAll ? codegen::KeepIr::Yes : codegen::KeepIr::No);
+  if (!code) return std::unexpected(std::move(code.error()));
 
   // What a runtime needs, and nothing of the compiler.
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -81,17 +82,18 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
     event.slots = out.programs[i].slots;
     event.function_address = events[i].function_address;
     event.place_address = events[i].place_address;
-    event.entry = native->events[i].extractor.entry;
-    event.code_size = native->events[i].extractor.size;
-    event.block = native->events[i].block;
+    event.image = code->places[i].image;
+    event.entry = code->places[i].event.extractor.entry;
+    event.code_size = code->places[i].event.extractor.size;
+    event.block = code->places[i].event.block;
     event.sinks = static_cast<std::uint32_t>(out.programs[i].sinks.size());
     event.register_reads = codegen::registers_from_frame(out.programs[i]);
     if (auto resolved = resolve_slots(event, env); !resolved)
       return std::unexpected(std::move(resolved.error()).while_doing("compiling `" + event.definition.command + "`"));
     out.batch.events.push_back(std::move(event));
   }
-  out.batch.native = std::move(native->image);
-  out.llvm_ir = std::move(native->llvm_ir);
+  out.batch.images = std::move(code->images);
+  out.llvm_ir = std::move(code->llvm_ir);
   return out;
 }
 

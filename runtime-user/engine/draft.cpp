@@ -13,10 +13,12 @@ namespace kevt::engine {
 namespace {
 
 bool names(const EventFilter& filter, const model::Definition& definition) {
-  const std::string& group = definition.group;
-  const std::string& event = definition.event;
-  return filter.event == event || filter.event == group + ":" + event || filter.event == group + "/" + event ||
-         filter.event == group + "." + event;
+  std::string_view text = filter.event;
+  if (!text.ends_with(definition.event)) return false;
+  text.remove_suffix(definition.event.size());
+  if (text.empty()) return true;
+  return text.size() == definition.group.size() + 1 && text.starts_with(definition.group) &&
+         std::string_view(":/.").contains(text.back());
 }
 
 diag::Diagnostic missing_event(const EventFilter& filter) {
@@ -33,20 +35,11 @@ diag::Diagnostic missing_event(const EventFilter& filter) {
 }  // namespace
 
 const target::CatalogEntry* Draft::find(std::string_view group, std::string_view event) const {
-  for (const target::CatalogEntry& entry : catalog_)
-    if (entry.group == group && entry.event == event) return &entry;
-  return nullptr;
+  return catalog_.find(group, event);
 }
 
 void Draft::add(std::size_t index, pipeline::CheckedEvent event) {
-  const model::Definition& d = event.definition;
-  bool known = false;
-  for (target::CatalogEntry& entry : catalog_) {
-    if (entry.group != d.group || entry.event != d.event) continue;
-    entry.siblings.push_back(d);
-    known = true;
-  }
-  if (!known) catalog_.push_back({d.group, d.event, target::owner_of(d.kind), {d}, event.layout});
+  catalog_.add(event.definition, event.layout);
   entries_.push_back({index, std::move(event), std::nullopt, std::nullopt});
 }
 
@@ -85,7 +78,7 @@ void Draft::check(std::span<const std::string> definitions, std::span<const Even
 
 std::vector<const model::Definition*> Draft::file_probes() const {
   std::vector<const model::Definition*> probes;
-  for (const target::CatalogEntry& entry : catalog_)
+  for (const target::CatalogEntry& entry : catalog_.entries())
     for (const model::Definition& sibling : entry.siblings)
       if (sibling.kind == model::EventKind::Uprobe) probes.push_back(&sibling);
   return probes;

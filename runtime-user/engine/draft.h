@@ -2,7 +2,6 @@
 // events before it, every filter against its event. Nothing is compiled or installed.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +13,7 @@
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/event_catalog.h"
 #include "compiler/target/target_env.h"
+#include "runtime-user/engine/catalog.h"
 
 namespace kevt::engine {
 
@@ -40,14 +40,14 @@ class Draft final : public target::EventCatalog {
   };
 
   // `existing`: events that are defined already.
-  explicit Draft(std::deque<target::CatalogEntry> existing) : catalog_(std::move(existing)) {}
+  explicit Draft(Catalog existing) : catalog_(std::move(existing)) {}
 
   // Mistakes are appended to `problems`; what is right is in entries(), in the order given.
   void check(std::span<const std::string> definitions, std::span<const EventFilter> filters,
              const target::TargetEnv& env, pipeline::Forms forms, std::vector<Problem>& problems);
 
   std::vector<Entry>& entries() { return entries_; }
-  std::deque<target::CatalogEntry> take_catalog() { return std::move(catalog_); }
+  Catalog take_catalog() { return std::move(catalog_); }
 
   const target::CatalogEntry* find(std::string_view group, std::string_view event) const override;
   std::vector<const model::Definition*> file_probes() const override;
@@ -57,7 +57,7 @@ class Draft final : public target::EventCatalog {
   // Whether an event of that name is there.
   bool bind(const EventFilter& filter, diag::Sink& sink);
 
-  std::deque<target::CatalogEntry> catalog_;
+  Catalog catalog_;
   std::vector<Entry> entries_;
 };
 

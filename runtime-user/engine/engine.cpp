@@ -9,10 +9,14 @@
 
 namespace kevt::engine {
 
+namespace {
+
+constexpr std::uint32_t kFirstId = 20000;  // above the kernel's own ids, below 65536
+
+}  // namespace
+
 const target::CatalogEntry* Engine::find(std::string_view group, std::string_view event) const {
-  for (const target::CatalogEntry& entry : catalog_)
-    if (entry.group == group && entry.event == event) return &entry;
-  return nullptr;
+  return catalog_.find(group, event);
 }
 
 Result<bool> Engine::define(std::span<const std::string> definitions, std::span<const EventFilter> filters,
@@ -29,26 +33,18 @@ Result<bool> Engine::define(std::span<const std::string> definitions, std::span<
 
   auto compiled = pipeline::compile_events(events, sinks, env_, pipeline::Artifacts::CodeOnly);
   if (!compiled) return std::unexpected(std::move(compiled.error()));
+  Catalog catalog = draft.take_catalog();
   std::vector<std::uint32_t> ids;
-  std::uint32_t next = next_id_;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const model::Definition& d = events[i].definition;
-    std::uint32_t id = 0;
-    for (const Event& event : events_)
-      if (event.group == d.group && event.name == d.event) id = event.id;
-    for (std::size_t k = 0; k < i; ++k)
-      if (events[k].definition.group == d.group && events[k].definition.event == d.event) id = ids[k];
-    ids.push_back(id ? id : next++);
-  }
+  for (const pipeline::CheckedEvent& event : events)
+    ids.push_back(kFirstId +
+                  static_cast<std::uint32_t>(catalog.position(event.definition.group, event.definition.event)));
   auto installed = runtime_.install(compiled->batch, ids);
   if (!installed) return std::unexpected(std::move(installed.error()));
 
-  next_id_ = next;
-  catalog_ = draft.take_catalog();
+  catalog_ = std::move(catalog);
   for (std::size_t i = 0; i < events.size(); ++i) {
     pipeline::CheckedEvent& made = events[i];
-    auto it = std::ranges::find(events_, ids[i], &Event::id);
-    if (it == events_.end()) {
+    if (ids[i] - kFirstId == events_.size())
       events_.push_back({made.definition.group,
                          made.definition.event,
                          ids[i],
@@ -57,12 +53,11 @@ Result<bool> Engine::define(std::span<const std::string> definitions, std::span<
                          {},
                          {},
                          draft.entries()[i].filter_text});
-      it = std::prev(events_.end());
-    }
-    it->probes.push_back((*installed)[i]);
-    it->listings.push_back(made.listing);
+    Event& event = events_[ids[i] - kFirstId];
+    event.probes.push_back((*installed)[i]);
+    event.listings.push_back(made.listing);
     by_probe_.resize(std::max<std::size_t>(by_probe_.size(), (*installed)[i] + 1), nullptr);
-    by_probe_[(*installed)[i]] = &*it;
+    by_probe_[(*installed)[i]] = &event;
   }
   return true;
 }

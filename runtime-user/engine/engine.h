@@ -54,10 +54,9 @@ class Engine final : public target::EventCatalog {
 
   runtime::ProbeRuntime& runtime_;
   const target::TargetEnv& env_;
-  std::deque<Event> events_;
-  std::deque<target::CatalogEntry> catalog_;
+  std::deque<Event> events_;  // in the order of the catalog, and of their ids
+  Catalog catalog_;
   std::vector<const Event*> by_probe_;
-  std::uint32_t next_id_ = 20000;  // above the kernel's own ids, below 65536
 };
 
 }  // namespace kevt::engine

@@ -36,7 +36,7 @@ Result<void> arm_site(LocalSession& session, RemoteAddr site, Arming arming, Sit
                                 .displaced = std::span(code).first(displaced_bytes(code, arming)),
                                 .entries = std::move(events.entries),
                                 .returns = std::move(events.returns)};
-  inproc::CodeArena::Window* window = session.arena().window_near(site);
+  inproc::CodeArena::Window* window = session.arena().window_near(site, site + 1, 0);
   if (!window) return std::unexpected(Error("the site is out of the window's reach"));
   auto at = session.arena().allocate(*window, inproc::max_detour_size(spec));
   if (!at) return std::unexpected(std::move(at.error()));

@@ -157,7 +157,7 @@ LocalSession::~LocalSession() {
 }
 
 Result<RemoteAddr> LocalSession::place_code(std::span<const std::uint8_t> code) {
-  inproc::CodeArena::Window* window = arena_.window_near({number_of(window_.at)});
+  inproc::CodeArena::Window* window = arena_.window_near({number_of(window_.at)}, {number_of(window_.at)}, code.size());
   if (!window) return std::unexpected(Error("the code window is full"));
   auto at = arena_.allocate(*window, code.size());
   if (at) arena_.write(*at, code);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 #include <utility>
 
 #include "common/assert.h"
@@ -16,7 +17,9 @@ namespace kevt::inproc {
 
 namespace {
 constexpr std::int64_t kReach = (std::int64_t{1} << 31) - (16 << 20);
-}
+
+std::uint64_t aligned(std::uint64_t at) { return (at + model::kImageAlignment - 1) & ~(model::kImageAlignment - 1); }
+}  // namespace
 
 Result<CodeArena> CodeArena::create() {
   CodeArena arena;
@@ -47,11 +50,11 @@ CodeArena::Window* CodeArena::add_window(std::uint32_t index, RemoteAddr base) {
   return &windows_.back();
 }
 
-CodeArena::Window* CodeArena::window_near(RemoteAddr address) {
-  for (Window& window : windows_) {
-    const std::int64_t low = window.base - address;
-    const std::int64_t high = low + static_cast<std::int64_t>(kWindowBytes);
-    if (low > -kReach && high < kReach && window.used + 65536 < kWindowBytes) return &window;
+// Newest first: older ones are mostly full.
+CodeArena::Window* CodeArena::window_near(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
+  for (Window& window : windows_ | std::views::reverse) {
+    const std::int64_t down = end - window.base, up = (window.base + kWindowBytes) - begin;
+    if (down < kReach && up < kReach && aligned(window.used) + bytes <= kWindowBytes) return &window;
   }
   return nullptr;
 }
@@ -62,7 +65,7 @@ bool CodeArena::has(RemoteAddr at) const {
 }
 
 Result<RemoteAddr> CodeArena::allocate(Window& window, std::uint64_t size) {
-  const std::uint64_t at = (window.used + model::kImageAlignment - 1) & ~(model::kImageAlignment - 1);
+  const std::uint64_t at = aligned(window.used);
   if (at + size > kWindowBytes) return std::unexpected(Error("no room in the code arena's window"));
   window.used = at + size;
   return window.base + at;

@@ -34,8 +34,8 @@ class CodeArena {
   };
   Result<std::uint32_t> next_window() const;
   Window* add_window(std::uint32_t index, RemoteAddr base);
-  // A window all of whose bytes a rel32 at `address` reaches, or nullptr.
-  Window* window_near(RemoteAddr address);
+  // A window with room for `bytes`, all of whose bytes a rel32 at any place of [begin, end) reaches; or nullptr.
+  Window* window_near(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes);
   const std::deque<Window>& windows() const { return windows_; }
   // Whether an address lies in the detours, extractors or the agent.
   bool has(RemoteAddr at) const;

@@ -26,6 +26,8 @@ using runtime::ProbeHandle;
 
 namespace {
 
+constexpr std::uint64_t kGuardCode = 64;  // bytes before a guard's event block
+
 std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
   std::uint32_t value = 0;
   if (at + 4 <= record.size()) std::memcpy(&value, record.data() + at, 4);
@@ -164,15 +166,12 @@ runtime::Capabilities InprocRuntime::capabilities() const { return {"inproc", tr
 
 // ---- installing -----------------------------------------------------------------------------
 
-// Where `batch` image and event block stand: in the window of the object that is probed.
-Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::CompiledEvent& event, std::size_t image,
+Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::CompiledEvent& event, BatchCode& code,
                                                             std::uint32_t id) {
   const RemoteAddr place{event.place_address};
   auto object = points_.object_at(place);
   if (!object) return std::unexpected(std::move(object.error()));
-  auto window = placement_.window_for((*object)->loaded.start(), (*object)->loaded.end());
-  if (!window) return std::unexpected(std::move(window.error()));
-  auto base = image_in(image, **window);
+  auto base = code.image_for(event, **object);
   if (!base) return std::unexpected(std::move(base.error()));
   auto block = add_event(*base + event.block, event.slots.size(), event.sinks);
   if (!block) return std::unexpected(std::move(block.error()));
@@ -204,45 +203,38 @@ Result<std::vector<ProbeHandle>> InprocRuntime::install(const model::CompiledBat
     if (auto refusal = why_no_return_probe(event, **point); !refusal.empty())
       return std::unexpected(Error(refusal).while_doing("placing `" + event.definition.command + "`"));
   }
-  images_.push_back({batch.native, {}});
+  BatchCode code(batch, placement_, arena_);
   std::vector<Installed> made;
   for (std::size_t i = 0; i < batch.events.size(); ++i) {
-    auto one = install_one(batch.events[i], images_.size() - 1, ids[i]);
+    auto one = install_one(batch.events[i], code, ids[i]);
     if (!one) return std::unexpected(std::move(one.error()));
     made.push_back(std::move(*one));
   }
   std::vector<ProbeHandle> handles;
   for (Installed& one : made) {
-    handles.push_back(static_cast<ProbeHandle>(installed_.size()));
-    by_id_[one.id] = handles.back();
-    installed_.push_back(std::move(one));
+    handles.push_back(keep(std::move(one)));
+    by_id_[installed_.back().id] = handles.back();
   }
   return handles;
 }
 
-// ---- arming ---------------------------------------------------------------------------------
-
-Result<RemoteAddr> InprocRuntime::image_in(std::size_t index, CodeArena::Window& window) {
-  PlacedImage& placed = images_[index];
-  if (auto it = placed.by_window.find(window.index); it != placed.by_window.end()) return it->second;
-  auto at = arena_.allocate(window, placed.image.bytes.size());
-  if (!at) return at;
-  arena_.write(*at, placed.image.bytes);
-  for (const model::FaultEntry& fault : placed.image.faults)
-    if (auto noted = memory_.map_address(*at + fault.fault, *at + fault.fixup); !noted)
-      return std::unexpected(std::move(noted.error()));
-  placed.by_window.emplace(window.index, *at);
-  return *at;
+ProbeHandle InprocRuntime::keep(Installed made) {
+  const auto handle = static_cast<ProbeHandle>(installed_.size());
+  at_site_[made.place.value].push_back(handle);
+  installed_.push_back(std::move(made));
+  return handle;
 }
+
+// ---- arming ---------------------------------------------------------------------------------
 
 // What the site must hold now, given which of its events are armed; nullopt: it holds it already.
 Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
   DetourSpec spec;
   std::vector<std::uint32_t> key;
-  for (std::size_t i = 0; i < installed_.size(); ++i) {
-    const Installed& one = installed_[i];
-    if (!one.armed || one.place != point.site) continue;
-    key.push_back(static_cast<std::uint32_t>(i));
+  for (ProbeHandle probe : at_site_[point.site.value]) {
+    const Installed& one = installed_[probe];
+    if (!one.armed) continue;
+    key.push_back(probe);
     (one.point == model::ProbePoint::Return ? spec.returns : spec.entries).push_back(one.code);
   }
   if (key.empty()) {
@@ -261,27 +253,22 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
 }
 
 // A jump to the agent's function: it may lie further away than a call from a detour reaches.
-Result<RemoteAddr> InprocRuntime::guard_in(CodeArena::Window& window) {
-  if (auto it = guard_code_.find(window.index); it != guard_code_.end()) return it->second;
-  auto at = arena_.allocate(window, 16);
+Result<RemoteAddr> InprocRuntime::place_guard(const ProbedObject& object) {
+  auto at = placement_.allocate(object.loaded.start(), object.loaded.end(), kGuardCode + sizeof(kevt_event));
   if (!at) return at;
   std::vector<std::uint8_t> code = {0xff, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};  // jmp *0(%rip), its operand
   const RemoteAddr to = placement_.agent().base + agent_table().restore_returns;
   std::memcpy(code.data() + 6, &to.value, sizeof to.value);
   arena_.write(*at, code);
-  return guard_code_[window.index] = *at;
+  return at;
 }
 
 Result<InprocRuntime::Installed> InprocRuntime::install_guard(RemoteAddr place) {
   auto object = points_.object_at(place);
   if (!object) return std::unexpected(std::move(object.error()));
-  auto window = placement_.window_for((*object)->loaded.start(), (*object)->loaded.end());
-  if (!window) return std::unexpected(std::move(window.error()));
-  auto code = guard_in(**window);
+  auto code = place_guard(**object);
   if (!code) return std::unexpected(std::move(code.error()));
-  auto at = arena_.allocate(**window, sizeof(kevt_event));
-  if (!at) return std::unexpected(std::move(at.error()));
-  auto block = add_event(*at, 0, 1);
+  auto block = add_event(*code + kGuardCode, 0, 1);
   if (!block) return std::unexpected(std::move(block.error()));
   return Installed{.place = place, .code = {.extractor = *code}, .block = *block, .is_guard = true};
 }
@@ -293,8 +280,7 @@ Result<void> InprocRuntime::install_guards() {
   for (RemoteAddr place : *unwinders) {
     auto guard = install_guard(place);
     if (!guard) return std::unexpected(std::move(guard.error()));
-    guards_->push_back(static_cast<ProbeHandle>(installed_.size()));
-    installed_.push_back(std::move(*guard));
+    guards_->push_back(keep(std::move(*guard)));
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime-user/runtime/inproc/batch_code.h"
 #include "runtime-user/runtime/inproc/code_arena.h"
 #include "runtime-user/runtime/inproc/departure.h"
 #include "runtime-user/runtime/inproc/placement.h"
@@ -64,11 +65,6 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   std::size_t drain(const runtime::RecordSink& sink) override;
 
  private:
-  // The extractors of one batch, copied into each window that needs them.
-  struct PlacedImage {
-    model::NativeImage image;
-    std::unordered_map<std::uint32_t, RemoteAddr> by_window;
-  };
   struct Installed {
     RemoteAddr place;
     model::ProbePoint point = model::ProbePoint::Entry;
@@ -92,10 +88,10 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> prepare();
   Result<void> hook_signals();
   Departure::Missed count_missed_in(const Tracee& tracee) const;
-  Result<Installed> install_one(const model::CompiledEvent& event, std::size_t image, std::uint32_t id);
+  Result<Installed> install_one(const model::CompiledEvent& event, BatchCode& code, std::uint32_t id);
+  runtime::ProbeHandle keep(Installed made);
   Result<SessionMemory::EventBlock> add_event(RemoteAddr at, std::size_t slots, std::uint32_t sinks);
-  Result<RemoteAddr> image_in(std::size_t image, CodeArena::Window& window);
-  Result<RemoteAddr> guard_in(CodeArena::Window& window);
+  Result<RemoteAddr> place_guard(const ProbedObject& object);
   Result<Installed> install_guard(RemoteAddr place);
   Result<void> install_guards();
   Result<void> guard_unwinders(std::vector<runtime::ProbeHandle>& changed);
@@ -116,10 +112,9 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   ProbePoints points_;
   TscClock clock_;
   std::vector<TextPatch> hook_undo_;
-  std::vector<PlacedImage> images_;
   std::vector<Installed> installed_;
-  std::optional<std::vector<runtime::ProbeHandle>> guards_;   // made when the first return probe is armed
-  std::unordered_map<std::uint32_t, RemoteAddr> guard_code_;  // by window
+  std::unordered_map<std::uint64_t, std::vector<runtime::ProbeHandle>> at_site_;  // in the order of installation
+  std::optional<std::vector<runtime::ProbeHandle>> guards_;  // made when the first return probe is armed
   std::unordered_map<std::uint32_t, runtime::ProbeHandle> by_id_;
   std::deque<Pending> pending_;  // drained from the rings, newer than what was delivered
   std::unordered_map<std::uint32_t, std::string> comms_;

@@ -160,9 +160,7 @@ Result<void> Placement::place_agent() {
 
   auto near = agent_neighbour();
   if (!near) return std::unexpected(std::move(near.error()));
-  auto window = window_for(*near, *near + 1);
-  if (!window) return std::unexpected(std::move(window.error()));
-  auto base = arena_.allocate(**window, agent_table().size);
+  auto base = allocate(*near, *near + 1, agent_table().size);
   if (!base) return std::unexpected(std::move(base.error()));
   agent_.base = *base;
   arena_.write(*base, agent_image_for(memory_.target()));
@@ -178,9 +176,14 @@ Result<void> Placement::place_agent() {
   return {};
 }
 
-Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr end) {
-  CodeArena::Window* low = arena_.window_near(begin);
-  if (low && low == arena_.window_near(end)) return low;
+Result<RemoteAddr> Placement::allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
+  auto window = window_for(begin, end, bytes);
+  if (!window) return std::unexpected(std::move(window.error()));
+  return arena_.allocate(**window, bytes);
+}
+
+Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
+  if (CodeArena::Window* known = arena_.window_near(begin, end, bytes)) return known;
   auto index = arena_.next_window();
   if (!index) return std::unexpected(std::move(index.error()));
   auto maps = target::read_maps(tracee_.pid());

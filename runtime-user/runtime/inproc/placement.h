@@ -28,8 +28,8 @@ class Placement {
 
   // All need the target stopped.
   Result<void> place_agent();
-  // A window that reaches every byte of [begin, end), mapped when there is none yet.
-  Result<CodeArena::Window*> window_for(RemoteAddr begin, RemoteAddr end);
+  // Room for `bytes` in a window that reaches every byte of [begin, end), mapped when there is none yet.
+  Result<RemoteAddr> allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes);
   // Unmaps everything: only when no thread can ever come back to it.
   Result<void> take_away();
   // Of a forked child of `parent`'s target: what is mapped there is mapped here, unless it came after the fork.
@@ -50,6 +50,7 @@ class Placement {
   Result<RemoteAddr> map_file(int our_fd, RemoteAddr at, std::uint64_t bytes, std::uint64_t offset, int protection);
 
  private:
+  Result<CodeArena::Window*> window_for(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes);
   struct Mapped {
     RemoteAddr at;
     std::uint64_t bytes = 0;

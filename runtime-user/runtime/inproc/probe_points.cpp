@@ -9,6 +9,17 @@
 
 namespace kevt::inproc {
 
+namespace {
+
+// Whether a call from there, or an access to what lies beside it, has a 32-bit distance.
+bool reaches(RemoteAddr from, RemoteAddr to) {
+  constexpr std::int64_t kReach = (std::int64_t{1} << 31) - (1 << 20);
+  const std::int64_t distance = to - from;
+  return distance > -kReach && distance < kReach;
+}
+
+}  // namespace
+
 Result<void> ProbePoints::refresh() {
   auto maps = target::read_maps(tracee_.pid());
   if (!maps) return std::unexpected(std::move(maps.error()));
@@ -76,10 +87,12 @@ Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, const std::
   const auto function = point.object->image->function_containing(in_image);
   spec.flags = function && function->start == in_image ? FlagsAtSite::Dead : FlagsAtSite::Kept;
   spec.displaced = std::span(point.plan.original).first(point.plan.displaced);
-  auto window = placement_.window_for(point.object->loaded.start(), point.object->loaded.end());
-  if (!window) return std::unexpected(std::move(window.error()));
-  auto at = arena_.allocate(**window, max_detour_size(spec));
+  auto at = placement_.allocate(point.object->loaded.start(), point.object->loaded.end(), max_detour_size(spec));
   if (!at) return std::unexpected(std::move(at.error()));
+  for (const std::vector<DetourEvent>& events : {spec.entries, spec.returns})
+    for (const DetourEvent& event : events)
+      if (!reaches(*at, event.extractor))
+        return std::unexpected(Error(fmt::format("no address space is left near {}", point.object->loaded.path)));
   auto detour = build_detour(spec, *at);
   if (!detour) return std::unexpected(std::move(detour.error()));
   arena_.write(*at, detour->code);

@@ -65,9 +65,7 @@ Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, 
     const RemoteAddr site{found.begin.value + bias};
     const RemoteAddr resume{found.syscall.value + bias + 2};
     const auto displaced = image.bytes_at(found.begin, static_cast<std::uint64_t>(found.syscall - found.begin));
-    auto window = placement.window_for(site, resume);
-    if (!window) return std::unexpected(std::move(window.error()));
-    auto at = arena.allocate(**window, x86::max_relocated_size(displaced.size()) + 64);
+    auto at = placement.allocate(site, resume, x86::max_relocated_size(displaced.size()) + 64);
     if (!at) return std::unexpected(std::move(at.error()));
     auto code = build_syscall_hook(site, displaced, resume, handler, *at);
     if (!code) return std::unexpected(std::move(code.error()));

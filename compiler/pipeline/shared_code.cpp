@@ -1,0 +1,90 @@
+// LLVM takes milliseconds for an event, and 1,000 probes with the same arguments are one program 1,000 times: what
+// differs, the event's id and address, is in the data block beside the code.
+//
+//   p:a f x=%di     p:b g x=%di     r:c f v=$retval     p:d h y=%si      programs A A C D
+//   modules: [A] alone, as it will be copied        [C D] together, as LLVM's fixed cost is paid once for both
+//
+// Modules know nothing of each other, so that each CPU compiles one at a time. The result does not depend on which.
+// Programs are equal when their text form is.
+#include "compiler/pipeline/shared_code.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "compiler/ir/text.h"
+
+namespace kevt::pipeline {
+
+namespace {
+
+constexpr std::size_t kTogether = 16;  // programs in one module
+
+// Programs that are compiled together, by the number of the first that is equal to each.
+using Module = std::vector<std::size_t>;
+
+// For each program the first one that equals it.
+std::vector<std::size_t> first_equals(std::span<const ir::Program> programs) {
+  std::map<std::string, std::size_t> first;
+  std::vector<std::size_t> result;
+  for (std::size_t i = 0; i < programs.size(); ++i)
+    result.push_back(first.emplace(ir::print(programs[i]), i).first->second);
+  return result;
+}
+
+std::vector<Module> plan_modules(const std::vector<std::size_t>& firsts) {
+  std::vector<std::size_t> users(firsts.size());
+  for (std::size_t first : firsts) ++users[first];
+  std::vector<Module> modules;
+  Module together;
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    if (users[i] > 1) modules.push_back({i});
+    if (users[i] == 1) together.push_back(i);
+    if (together.size() == kTogether) modules.push_back(std::exchange(together, {}));
+  }
+  if (!together.empty()) modules.push_back(std::move(together));
+  return modules;
+}
+
+// Calls `work` for each of `count` numbers, on as many threads as there are CPUs.
+template <class Work>
+void in_parallel(std::size_t count, Work work) {
+  std::atomic<std::size_t> next = 0;
+  const auto take = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
+  };
+  std::vector<std::jthread> helpers;
+  const std::size_t cpus = std::max(1u, std::thread::hardware_concurrency());
+  for (std::size_t i = 1; i < std::min(cpus, count); ++i) helpers.emplace_back(take);
+  take();
+}
+
+}  // namespace
+
+Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
+                                    codegen::KeepIr keep_ir) {
+  const std::vector<std::size_t> firsts = first_equals(programs);
+  const std::vector<Module> modules = plan_modules(firsts);
+  std::vector<Result<codegen::NativeOutput>> made(modules.size());
+  in_parallel(modules.size(), [&](std::size_t m) {
+    std::vector<codegen::NativeInput> inputs;
+    for (std::size_t i : modules[m]) inputs.push_back({names[i], &programs[i]});
+    made[m] = codegen::compile_native(inputs, keep_ir);
+  });
+
+  SharedCode code;
+  code.places.resize(programs.size());
+  for (std::size_t m = 0; m < modules.size(); ++m) {
+    if (!made[m]) return std::unexpected(std::move(made[m].error()));
+    for (std::size_t k = 0; k < modules[m].size(); ++k)
+      code.places[modules[m][k]] = {static_cast<std::uint32_t>(m), made[m]->events[k]};
+    code.images.push_back(std::move(made[m]->image));
+    code.llvm_ir += made[m]->llvm_ir;
+  }
+  for (std::size_t i = 0; i < programs.size(); ++i) code.places[i] = code.places[firsts[i]];
+  return code;
+}
+
+}  // namespace kevt::pipeline

@@ -1,0 +1,31 @@
+// Code for many programs: equal ones are compiled once, different ones on all CPUs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/codegen/native.h"
+#include "compiler/ir/program.h"
+#include "compiler/model/compiled_event.h"
+
+namespace kevt::pipeline {
+
+struct SharedCode {
+  // Where a program's code stands. Equal programs have the same place: one copy each is to be made of its image.
+  struct Place {
+    std::uint32_t image = 0;  // index into images
+    codegen::NativeEvent event;
+  };
+  std::vector<model::NativeImage> images;
+  std::vector<Place> places;  // one per program
+  std::string llvm_ir;        // of all of them, when asked for
+};
+
+// `names`: one per program, unique; they appear in the LLVM text only.
+Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
+                                    codegen::KeepIr keep_ir);
+
+}  // namespace kevt::pipeline
