@@ -192,17 +192,27 @@ Result<SessionMemory::EventBlock> InprocRuntime::add_event(RemoteAddr at, std::s
   return memory_.add_event(reinterpret_cast<kevt_event*>(local), at, sinks);
 }
 
+// All that are refused are named at once, each on a line of its own.
+Result<void> InprocRuntime::check_places(const model::CompiledBatch& batch) {
+  std::vector<Error> refusals;
+  for (const model::CompiledEvent& event : batch.events) {
+    auto point = points_.at(RemoteAddr{event.place_address});
+    std::string refusal = point ? why_no_return_probe(event, **point) : point.error().message();
+    if (refusal.empty()) continue;
+    refusals.push_back(Error(std::move(refusal)).while_doing("placing `" + event.definition.command + "`"));
+  }
+  if (refusals.empty()) return {};
+  if (refusals.size() == 1) return std::unexpected(std::move(refusals.front()));
+  std::string all = fmt::format("{} of {} events cannot be placed", refusals.size(), batch.events.size());
+  for (const Error& refusal : refusals) all += "\n  " + refusal.message();
+  return std::unexpected(Error(std::move(all)));
+}
+
 Result<std::vector<ProbeHandle>> InprocRuntime::install(const model::CompiledBatch& batch,
                                                         std::span<const std::uint32_t> ids) {
   auto held = hold();
   if (!held) return std::unexpected(std::move(held.error()));
-  for (const model::CompiledEvent& event : batch.events) {
-    auto point = points_.at(RemoteAddr{event.place_address});
-    if (!point)
-      return std::unexpected(std::move(point.error()).while_doing("placing `" + event.definition.command + "`"));
-    if (auto refusal = why_no_return_probe(event, **point); !refusal.empty())
-      return std::unexpected(Error(refusal).while_doing("placing `" + event.definition.command + "`"));
-  }
+  if (auto placeable = check_places(batch); !placeable) return std::unexpected(std::move(placeable.error()));
   BatchCode code(batch, placement_, arena_);
   std::vector<Installed> made;
   for (std::size_t i = 0; i < batch.events.size(); ++i) {

@@ -88,6 +88,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> prepare();
   Result<void> hook_signals();
   Departure::Missed count_missed_in(const Tracee& tracee) const;
+  Result<void> check_places(const model::CompiledBatch& batch);
   Result<Installed> install_one(const model::CompiledEvent& event, BatchCode& code, std::uint32_t id);
   runtime::ProbeHandle keep(Installed made);
   Result<SessionMemory::EventBlock> add_event(RemoteAddr at, std::size_t slots, std::uint32_t sinks);
