@@ -1,0 +1,228 @@
+// A billion hits: the swarm (swarm.c) runs for the whole time; sessions attach to it, arm, disarm and leave again, all
+// at random, while it forks. Each session ends with the sums of every event, taken before anything is settled: no hit
+// may be unaccounted for, and what was recorded is what was read.
+//
+//   swarm_soak SWARM HITS SECONDS SEED         stops at HITS or after SECONDS; 0 seconds: no limit of time
+//
+// Most hits are rejected by a filter, one in 256 is recorded: otherwise the reader would be what is measured.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <random>
+
+#include "compiler/target/process_env.h"
+#include "runtime-user/engine/engine.h"
+#include "runtime-user/runtime/inproc/inproc_runtime.h"
+#include "tests/soak/swarm_page.h"
+
+namespace kevt::tests {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const std::vector<std::string> kDefinitions = {
+    "p:entry swarm:touch n=%di s=+0(%si):string k=%di:b8@3/64", "r:back swarm:touch v=$retval:s64 k=$retval:b8@5/64",
+    "r2:few swarm:touch v=$retval:s64 k=$retval:b8@5/64", "p:short swarm:touch_short n=%di:s32 k=%di:b8@8/64",
+    "r:short_back swarm:touch_short v=$retval k=$retval:b8@8/64"};
+
+struct Totals {
+  runtime::EventCounts counts;
+  std::uint64_t sessions = 0, changes = 0;
+};
+
+// A running swarm and the page it shares.
+class Swarm {
+ public:
+  explicit Swarm(const char* program);
+  ~Swarm();
+  bool is_running() const { return page_ != nullptr && pid_ > 0; }
+  pid_t pid() const { return pid_; }
+  const swarm_page& page() const { return *page_; }
+  // Stops it; empty: it ended as it should, and saw nothing wrong.
+  std::string end();
+
+ private:
+  std::string file_;
+  swarm_page* page_ = nullptr;
+  pid_t pid_ = -1;
+};
+
+Swarm::Swarm(const char* program) {
+  char name[] = "/tmp/kevt-swarm-XXXXXX";
+  const int file = mkstemp(name);
+  file_ = name;
+  if (file < 0 || ftruncate(file, sizeof(swarm_page)) < 0) return;
+  void* at = mmap(nullptr, sizeof(swarm_page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (at == MAP_FAILED) return;
+  page_ = static_cast<swarm_page*>(at);
+  pid_ = fork();
+  if (pid_ == 0) {
+    execl(program, program, file_.c_str(), nullptr);
+    _exit(127);
+  }
+  for (int tries = 0; tries < 2000 && !__atomic_load_n(&page_->calls[0], __ATOMIC_ACQUIRE); ++tries) usleep(1000);
+}
+
+Swarm::~Swarm() {
+  if (pid_ > 0) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  if (page_) munmap(page_, sizeof *page_);
+  unlink(file_.c_str());
+}
+
+std::string Swarm::end() {
+  __atomic_store_n(&page_->stop, 1u, __ATOMIC_RELEASE);
+  int status = 0;
+  if (waitpid(std::exchange(pid_, -1), &status, 0) < 0) return "the swarm was waited for by somebody else";
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 7) return fmt::format("the swarm ended with status {:#x}", status);
+  if (page_->forks_wrong) return fmt::format("{} of {} children went wrong", page_->forks_wrong, page_->forks);
+  for (const std::uint64_t& wrong : page_->wrong)
+    if (wrong) return fmt::format("{} calls of one thread had a wrong answer", wrong);
+  return "";
+}
+
+// From attaching to leaving.
+class Session {
+ public:
+  Session(pid_t pid, std::mt19937_64& random) : pid_(pid), random_(random) {}
+  // Empty: all was right.
+  std::string run(Totals& totals, std::uint64_t steps);
+
+ private:
+  unsigned pick(unsigned below) { return std::uniform_int_distribution<unsigned>(0, below - 1)(random_); }
+  Result<void> start();
+  Result<void> change(Totals& totals);
+  void drain();
+  std::string check(Totals& totals);
+
+  pid_t pid_;
+  std::mt19937_64& random_;
+  std::unique_ptr<inproc::InprocRuntime> runtime_;
+  std::unique_ptr<target::ProcessEnv> env_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::map<runtime::ProbeHandle, std::uint64_t> drained_;
+  std::map<runtime::ProbeHandle, bool> armed_;
+};
+
+Result<void> Session::start() {
+  auto runtime = inproc::InprocRuntime::attach(pid_, {.ring_bytes = 1u << 20, .rows = 128});
+  if (!runtime) return std::unexpected(std::move(runtime.error()));
+  runtime_ = std::move(*runtime);
+  runtime_->go();
+  auto env = target::ProcessEnv::of_process(pid_, {});
+  if (!env) return std::unexpected(std::move(env.error()));
+  env_ = std::make_unique<target::ProcessEnv>(std::move(*env));
+  engine_ = std::make_unique<engine::Engine>(*runtime_, *env_);
+  std::vector<engine::EventFilter> filters;
+  for (const char* event : {"entry", "back", "few", "short", "short_back"}) filters.push_back({event, "k == 1"});
+  std::vector<engine::Problem> problems;
+  auto defined = engine_->define(kDefinitions, filters, problems);
+  if (!defined) return std::unexpected(std::move(defined.error()));
+  if (!*defined) return std::unexpected(Error("a definition is refused: " + problems.front().diagnostic.detail));
+  for (const engine::Event& event : engine_->events()) armed_[event.probes.front()] = false;
+  return {};
+}
+
+// Arms or disarms some, now and then all.
+Result<void> Session::change(Totals& totals) {
+  const bool arms = pick(5) != 0, all = pick(4) == 0;
+  std::vector<runtime::ProbeHandle> chosen;
+  for (auto& [probe, armed] : armed_) {
+    if (armed == arms || (!all && pick(2))) continue;
+    armed = arms;
+    chosen.push_back(probe);
+  }
+  totals.changes += chosen.size();
+  return arms ? runtime_->arm(chosen) : runtime_->disarm(chosen);
+}
+
+void Session::drain() {
+  runtime_->drain([this](const runtime::Record& record) { ++drained_[record.event]; });
+}
+
+std::string Session::check(Totals& totals) {
+  for (const engine::Event& event : engine_->events()) {
+    const runtime::EventCounts c = engine_->counts(event);
+    const std::uint64_t sum = c.recorded + c.filtered + c.lost + c.missed;
+    const std::uint64_t drained = drained_[event.probes.front()];
+    if (c.attempts != sum || c.recorded != drained)
+      return fmt::format("{}: {} hits, but recorded {} + filtered {} + lost {} + missed {} = {}; {} were read",
+                         event.name, c.attempts, c.recorded, c.filtered, c.lost, c.missed, sum, drained);
+    totals.counts.attempts += c.attempts;
+    totals.counts.recorded += c.recorded;
+    totals.counts.filtered += c.filtered;
+    totals.counts.lost += c.lost;
+    totals.counts.missed += c.missed;
+  }
+  return "";
+}
+
+std::string Session::run(Totals& totals, std::uint64_t steps) {
+  auto done = start();
+  for (std::uint64_t step = 0; done && step < steps; ++step) {
+    done = change(totals);
+    const unsigned rounds = 1 + pick(20);
+    for (unsigned i = 0; i < rounds; ++i) {
+      usleep(1000 * pick(8));
+      drain();
+    }
+  }
+  if (!done) return done.error().message();
+  auto left = runtime_->detach();
+  if (left) left = runtime_->leave_children();
+  if (!left) return "leaving: " + left.error().message();
+  for (int i = 0; i < 1000 && runtime_->drain([this](const runtime::Record& r) { ++drained_[r.event]; }); ++i)
+    usleep(500);
+  const std::string unsettled = check(totals);
+  ++totals.sessions;
+  return unsettled;
+}
+
+int soak(const char* program, std::uint64_t hits, std::uint64_t seconds, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Swarm swarm(program);
+  if (!swarm.is_running()) return fmt::print(stderr, "swarm: cannot be started\n"), 1;
+  Totals totals;
+  const auto start = Clock::now();
+  auto told = start;
+  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const auto tell = [&] {
+    fmt::print(stderr, "swarm: {:.0f} s, {} sessions, {} switches, {} forks; {} hits = {} + {} + {} + {}\n", elapsed(),
+               totals.sessions, totals.changes, swarm.page().forks, totals.counts.attempts, totals.counts.recorded,
+               totals.counts.filtered, totals.counts.lost, totals.counts.missed);
+  };
+  while (totals.counts.attempts < hits && (!seconds || elapsed() < static_cast<double>(seconds))) {
+    const std::string wrong = Session(swarm.pid(), random).run(totals, 2 + random() % 12);
+    if (!wrong.empty()) return fmt::print(stderr, "swarm: seed {}: {}\n", seed, wrong), 1;
+    if (Clock::now() - told < std::chrono::seconds(5)) continue;
+    told = Clock::now();
+    tell();
+  }
+  tell();
+  const std::string wrong = swarm.end();
+  if (!wrong.empty()) return fmt::print(stderr, "swarm: seed {}: {}\n", seed, wrong), 1;
+  fmt::print("swarm: seed {}: {} hits in {} sessions, every one accounted for\n", seed, totals.counts.attempts,
+             totals.sessions);
+  return totals.counts.attempts == 0;
+}
+
+}  // namespace
+}  // namespace kevt::tests
+
+int main(int argc, char** argv) {
+  if (argc != 5) return fmt::print(stderr, "usage: swarm_soak SWARM HITS SECONDS SEED\n"), 2;
+  const auto number = [&](int i) { return std::strtoull(argv[i], nullptr, 10); };
+  return kevt::tests::soak(argv[1], number(2), number(3), number(4));
+}
