@@ -49,6 +49,8 @@ class Swarm {
   const swarm_page& page() const { return *page_; }
   // Stops it; empty: it ended as it should, and saw nothing wrong.
   std::string end();
+  // " (it ended with …)" when it did so by itself.
+  std::string how_it_ended();
 
  private:
   std::string file_;
@@ -91,6 +93,13 @@ std::string Swarm::end() {
   for (const std::uint64_t& wrong : page_->wrong)
     if (wrong) return fmt::format("{} calls of one thread had a wrong answer", wrong);
   return "";
+}
+
+std::string Swarm::how_it_ended() {
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG) != pid_) return "";
+  pid_ = -1;
+  return fmt::format(" (the swarm ended with status {:#x})", status);
 }
 
 // From attaching to leaving.
@@ -205,7 +214,7 @@ int soak(const char* program, std::uint64_t hits, std::uint64_t seconds, std::ui
   };
   while (totals.counts.attempts < hits && (!seconds || elapsed() < static_cast<double>(seconds))) {
     const std::string wrong = Session(swarm.pid(), random).run(totals, 2 + random() % 12);
-    if (!wrong.empty()) return fmt::print(stderr, "swarm: seed {}: {}\n", seed, wrong), 1;
+    if (!wrong.empty()) return fmt::print(stderr, "swarm: seed {}: {}{}\n", seed, wrong, swarm.how_it_ended()), 1;
     if (Clock::now() - told < std::chrono::seconds(5)) continue;
     told = Clock::now();
     tell();
