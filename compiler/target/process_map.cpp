@@ -16,6 +16,7 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 namespace kevt::target {
 namespace {
@@ -155,8 +156,9 @@ Result<std::vector<Mapping>> read_maps(pid_t pid) {
   const std::string path = fmt::format("/proc/{}/maps", pid);
   std::ifstream in(path);
   if (!in) return std::unexpected(Error::from_errno("open " + path));
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return parse_maps(text);
+  std::ostringstream text;
+  text << in.rdbuf();  // unlike an iterator it takes a failed read, of a process that has just ended, as the end
+  return parse_maps(text.str());
 }
 
 bool LoadedObject::contains(RemoteAddr a) const {

@@ -430,6 +430,7 @@ Result<Leftover> InprocRuntime::leave_children() {
   for (pid_t pid : processes_sharing(memory_.fd())) {
     if (pid == tracee_.pid()) continue;
     auto left = leave_child(pid);
+    if (!left && left.error().errno_value() == ESRCH) continue;  // it ended meanwhile
     if (!left) return left;
     if (*left == Leftover::Code || *left == Leftover::Agent) worst = *left;
   }
