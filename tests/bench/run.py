@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 import contestants
+import batches
 import instructions
 import report
 import startup
@@ -125,7 +126,11 @@ def main():
     summary = report.summarize(runs, active, counts)
     summary["checks"] = report.check_counts(runs, active, kernel_hits, lttng_sample)
     summary["startup"] = startup.measure(options.program, options.kevtrace if active["kevtrace"] else "", PROBES[0][1])
+    summary["pair"] = batches.pair(options.program, options.kevtrace if active["kevtrace"] else "", PROBES[0], options.pause)
+    many = batches.measure(options.program) if active["kevtrace"] else {}
+    summary["batches"] = many
     report.print_table(summary)
+    summary["batches"] = {f"{count} {kind}": steps for (count, kind), steps in many.items()}
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"v": 1, "summary": summary, "runs": runs}, file, indent=1)

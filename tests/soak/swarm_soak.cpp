@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,6 +70,7 @@ Swarm::Swarm(const char* program) {
   page_ = static_cast<swarm_page*>(at);
   pid_ = fork();
   if (pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     execl(program, program, file_.c_str(), nullptr);
     _exit(127);
   }
