@@ -139,6 +139,14 @@ void TracedProcesses::report_leftover(const TracedProcess& process, inproc::Left
   }
 }
 
+// As the kernel's list of kprobes marks them.
+void TracedProcesses::report_gone(const TracedProcess& process) const {
+  for (const engine::Event& event : process.engine.events())
+    for (runtime::ProbeHandle probe : event.probes)
+      if (const auto status = process.held.runtime->arm_status(probe); status.state == runtime::ArmState::Gone)
+        report_.status(fmt::format("{} [GONE] in {}: {}", event.name, where(process), status.reason));
+}
+
 // Children last: one that is forked until its parent is free would be overlooked.
 bool TracedProcesses::detach() {
   bool all_good = true;
@@ -151,6 +159,7 @@ bool TracedProcesses::detach() {
     if (!process->runtime().poll_exit()) {
       const auto detached = process->runtime().detach();
       if (detached || !process->runtime().poll_exit()) note(*process, detached, "");
+      if (detached) report_gone(*process);
     }
     note(*process, process->runtime().leave_children(), "forked children of ");
   }

@@ -62,6 +62,7 @@ class TracedProcesses {
  private:
   std::uint64_t read_only_one(std::uint64_t limit, std::string& out);
   std::string where(const TracedProcess& process) const;
+  void report_gone(const TracedProcess& process) const;
   void report_leftover(const TracedProcess& process, inproc::Leftover left) const;
 
   const Reporter& report_;

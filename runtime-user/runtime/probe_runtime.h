@@ -28,10 +28,15 @@ struct EventCounts {
   std::uint64_t faults = 0;  // numbers that could not be read (stored as 0), over all hits
 };
 
-enum class ArmState : std::uint8_t { Off, Jump, Breakpoint };
+enum class ArmState : std::uint8_t {
+  Off,
+  Jump,
+  Breakpoint,
+  Gone,  // its library was unloaded under it; known since the last change or the end
+};
 struct ArmStatus {
   ArmState state = ArmState::Off;
-  std::string reason;  // Breakpoint: why not by a jump
+  std::string reason;  // Breakpoint: why not by a jump; Gone: what was unloaded
 };
 
 // One record as the event's `format` describes it. `bytes` lives until the callback returns.

@@ -80,7 +80,10 @@ Result<Leftover> Departure::take_away(std::span<const TextPatch> last, std::uint
   auto returns = restore_return_slots(
       tracee_, *notes, [this](RemoteAddr at) { return arena_.has(at); }, missed);
   if (!returns) return std::unexpected(std::move(returns.error()));
-  if (auto undone = apply_patches(tracee_, signals_, last); !undone) return std::unexpected(std::move(undone.error()));
+  std::vector<TextPatch> still_there(last.begin(), last.end());
+  (void)take_out_gone(tracee_, still_there);
+  if (auto undone = apply_patches(tracee_, signals_, still_there); !undone)
+    return std::unexpected(std::move(undone.error()));
   if (auto given = signals_.give_back(check_offset); !given) return std::unexpected(std::move(given.error()));
   if (auto cleared = forget_selves(); !cleared) return std::unexpected(std::move(cleared.error()));
   if (*returns == Returns::Restored)

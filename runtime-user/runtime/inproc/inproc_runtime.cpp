@@ -248,17 +248,15 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
     (one.point == model::ProbePoint::Return ? spec.returns : spec.entries).push_back(one.code);
   }
   if (key.empty()) {
-    if (!point.patched) return std::nullopt;
+    if (point.patch.empty()) return std::nullopt;
     if (auto noted = memory_.map_address(point.site, RemoteAddr{}); !noted)
       return std::unexpected(std::move(noted.error()));
-    point.patched = false;
     return ProbePoints::disarm_patch(point);
   }
   auto made = points_.detour_for(point, key, std::move(spec));
   if (!made) return std::unexpected(std::move(made.error()));
   if (auto noted = memory_.map_address(point.site, (*made)->at); !noted)
     return std::unexpected(std::move(noted.error()));
-  point.patched = true;
   return ProbePoints::arm_patch(point, **made);
 }
 
@@ -331,6 +329,7 @@ Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
     if (!patch) return std::unexpected(std::move(patch.error()));
     if (*patch) patches.push_back(std::move(**patch));
   }
+  for (RemoteAddr site : take_out_gone(tracee_, patches)) points_.mark_gone(site);
   return apply_patches(tracee_, signals_, patches);
 }
 
@@ -392,8 +391,8 @@ Result<Leftover> InprocRuntime::detach() {
   }
   if (auto disarmed = disarm(all); !disarmed) return std::unexpected(std::move(disarmed.error()));
   std::vector<TextPatch> last = hook_undo_;
-  for (const auto& [site, point] : points_.all())
-    if (point.patched) last.push_back(ProbePoints::disarm_patch(point));
+  for (auto& [site, point] : points_.all())
+    if (!point.patch.empty()) last.push_back(ProbePoints::disarm_patch(point));
   auto left = Departure(tracee_, placement_, signals_, arena_)
                   .leave(last, memory_.shared().check_offset, count_missed_in(tracee_));
   if (left) left_ = *left;
@@ -415,8 +414,8 @@ Result<Leftover> InprocRuntime::leave_child(pid_t pid) {
   std::vector<TextPatch> first, last = hook_undo_;
   for (const auto& [site, point] : points_.all()) {
     std::vector<std::uint8_t> now(point.live.size());
-    if (child->read(site, now) && now != point.live)
-      (is_guard_site(site) ? last : first).push_back(ProbePoints::disarm_patch(point));
+    if (!child->read(site, now) || !ProbePoints::is_patch_of(point, now)) continue;
+    (is_guard_site(site) ? last : first).push_back({.site = site, .bytes = point.live, .expected = now});
   }
   if (auto disarmed = apply_patches(*child, signals, first); !disarmed)
     return std::unexpected(std::move(disarmed.error()));
@@ -460,9 +459,10 @@ runtime::EventCounts InprocRuntime::counts(ProbeHandle probe) const {
 
 runtime::ArmStatus InprocRuntime::arm_status(ProbeHandle probe) const {
   const Installed& one = installed_[probe];
-  if (!one.armed) return {};
   auto point = const_cast<ProbePoints&>(points_).at(one.place);
   if (!point) return {};
+  if ((*point)->gone) return {runtime::ArmState::Gone, (*point)->object->loaded.path + " was unloaded"};
+  if (!one.armed) return {};
   if ((*point)->plan.kind == x86::ArmKind::Jump) return {runtime::ArmState::Jump, ""};
   return {runtime::ArmState::Breakpoint, (*point)->plan.reason};
 }

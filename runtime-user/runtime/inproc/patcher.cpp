@@ -58,6 +58,18 @@ std::vector<std::uint8_t> jump_bytes(RemoteAddr site, RemoteAddr to) {
   return bytes;
 }
 
+std::vector<RemoteAddr> take_out_gone(const Tracee& tracee, std::vector<TextPatch>& patches) {
+  std::vector<RemoteAddr> gone;
+  std::erase_if(patches, [&](const TextPatch& patch) {
+    if (patch.expected.empty()) return false;
+    std::vector<std::uint8_t> now(patch.expected.size());
+    if (tracee.read(patch.site, now) && now == patch.expected) return false;
+    gone.push_back(patch.site);
+    return true;
+  });
+  return gone;
+}
+
 Result<void> apply_patches(Tracee& tracee, SignalHandover& signals, std::span<const TextPatch> patches) {
   if (patches.empty()) return {};
   if (auto looked = signals.look(); !looked) return looked;

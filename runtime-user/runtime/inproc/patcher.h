@@ -20,7 +20,12 @@ struct TextPatch {
   RemoteAddr detour;
   std::vector<x86::MovedOffset> moved;  // relocated offsets count from `detour`
   std::uint64_t covered = 0;            // bytes from `site` that the detour does in its place; 0: `bytes`
+  std::vector<std::uint8_t> expected;   // what stands there now; empty: not known
 };
+
+// Takes out the patches whose place holds something else than `expected`, or nothing: its library has been unloaded,
+// and what may be there now is not ours to write on. Returns their sites.
+std::vector<RemoteAddr> take_out_gone(const Tracee& tracee, std::vector<TextPatch>& patches);
 
 // Writes all patches of one batch. The target must be stopped; every CPU sees the new text before
 // any thread goes on (core-serialising membarrier, executed by the target).

@@ -105,11 +105,34 @@ Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, const std::
   return &point.made.emplace(key, std::move(made)).first->second;
 }
 
-TextPatch ProbePoints::arm_patch(const ProbePoint& point, const ProbePoint::Made& made) {
-  if (point.plan.kind == x86::ArmKind::Jump) return {point.site, jump_bytes(point.site, made.at), made.at, made.moved};
-  return {point.site, {0xcc}, made.at, {}};
+TextPatch ProbePoints::arm_patch(ProbePoint& point, const ProbePoint::Made& made) {
+  const bool by_jump = point.plan.kind == x86::ArmKind::Jump;
+  TextPatch patch{.site = point.site,
+                  .bytes = by_jump ? jump_bytes(point.site, made.at) : std::vector<std::uint8_t>{0xcc},
+                  .detour = made.at,
+                  .moved = by_jump ? made.moved : std::vector<x86::MovedOffset>{},
+                  .expected = point.patch.empty() ? point.live : point.patch};
+  point.patch = patch.bytes;
+  return patch;
 }
 
-TextPatch ProbePoints::disarm_patch(const ProbePoint& point) { return {point.site, point.live, {}, {}}; }
+TextPatch ProbePoints::disarm_patch(ProbePoint& point) {
+  TextPatch patch{.site = point.site, .bytes = point.live, .expected = point.patch};
+  point.patch.clear();
+  return patch;
+}
+
+bool ProbePoints::is_patch_of(const ProbePoint& point, std::span<const std::uint8_t> bytes) {
+  if (point.plan.kind == x86::ArmKind::Breakpoint) return bytes.size() == 1 && bytes[0] == 0xcc;
+  return std::ranges::any_of(
+      point.made, [&](const auto& made) { return std::ranges::equal(bytes, jump_bytes(point.site, made.second.at)); });
+}
+
+void ProbePoints::mark_gone(RemoteAddr site) {
+  const auto it = points_.find(site);
+  if (it == points_.end()) return;
+  it->second.patch.clear();
+  it->second.gone = true;
+}
 
 }  // namespace kevt::inproc

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,9 @@ struct ProbePoint {
   RemoteAddr site;
   ProbedObject* object = nullptr;
   x86::SitePlan plan;
-  std::vector<std::uint8_t> live;  // the target's own bytes that the patch covers
-  bool patched = false;
+  std::vector<std::uint8_t> live;   // the target's own bytes that the patch covers
+  std::vector<std::uint8_t> patch;  // ours that stands there now; empty: none
+  bool gone = false;                // its library was unloaded under a probe
   // Detours already made for a set of events (in order): arming the same set again costs no code.
   struct Made {
     RemoteAddr at;
@@ -53,10 +55,15 @@ class ProbePoints {
   // The detour of `point` for these events, made now or earlier. `key` names the set.
   Result<ProbePoint::Made*> detour_for(ProbePoint& point, const std::vector<std::uint32_t>& key, DetourSpec spec);
 
-  const std::map<RemoteAddr, ProbePoint>& all() const { return points_; }
+  std::map<RemoteAddr, ProbePoint>& all() { return points_; }
 
-  static TextPatch arm_patch(const ProbePoint& point, const ProbePoint::Made& made);
-  static TextPatch disarm_patch(const ProbePoint& point);
+  // What makes the point armed so, or not armed. Both note what will stand there.
+  static TextPatch arm_patch(ProbePoint& point, const ProbePoint::Made& made);
+  static TextPatch disarm_patch(ProbePoint& point);
+  // Whether `bytes` are what some set of events put there, in this process or in one that was forked from it.
+  static bool is_patch_of(const ProbePoint& point, std::span<const std::uint8_t> bytes);
+  // The patch that was wanted found something else at the point.
+  void mark_gone(RemoteAddr site);
 
  private:
   Result<void> refresh();

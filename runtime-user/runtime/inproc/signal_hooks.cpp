@@ -73,7 +73,8 @@ Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, 
     auto moved = x86::relocate(displaced, site, *at);  // as the hook has it, for threads between mov and syscall
     if (!moved) return std::unexpected(std::move(moved.error()));
     patches.push_back({site, jump_bytes(site, *at), *at, std::move(moved->offsets), displaced.size() + 1});
-    undo.push_back({site, {displaced.begin(), displaced.begin() + kMovBytes}, {}, {}});
+    undo.push_back(
+        {.site = site, .bytes = {displaced.begin(), displaced.begin() + kMovBytes}, .expected = jump_bytes(site, *at)});
   }
   return patches;
 }
