@@ -71,6 +71,24 @@ std::optional<int> TracedProcesses::define(std::span<const Source> definitions, 
   return std::nullopt;
 }
 
+namespace {
+
+std::string armed_text(const runtime::ArmStatus& status) {
+  switch (status.state) {
+    case runtime::ArmState::Off:
+      return "off";
+    case runtime::ArmState::Jump:
+      return "jump";
+    case runtime::ArmState::Breakpoint:
+      return "int3 (" + status.reason + ")";
+    case runtime::ArmState::Gone:
+      return "[GONE] (" + status.reason + ")";
+  }
+  return "";
+}
+
+}  // namespace
+
 std::vector<std::string> TracedProcesses::how_armed() const {
   std::vector<std::string> texts;
   for (const auto& process : all_) {
@@ -78,8 +96,7 @@ std::vector<std::string> TracedProcesses::how_armed() const {
     for (const engine::Event& event : process->engine.events())
       for (runtime::ProbeHandle probe : event.probes) {
         const runtime::ArmStatus status = process->runtime().arm_status(probe);
-        how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name,
-                           status.state == runtime::ArmState::Jump ? "jump" : "int3 (" + status.reason + ")");
+        how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name, armed_text(status));
       }
     texts.push_back(fmt::format("runtime=inproc pid={} {}", process->pid(), how));
   }
