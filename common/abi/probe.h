@@ -71,8 +71,9 @@ typedef struct kevt_record {
 typedef struct kevt_ring {
   uint64_t head; /* bytes reserved so far; writers, by locked cmpxchg */
   uint64_t pad0[7];
-  uint64_t tail; /* bytes given back by the reader */
-  uint64_t pad1[7];
+  uint64_t tail;  /* bytes given back by the reader */
+  uint64_t limit; /* up to where may be reserved: tail + ring_bytes; the reader's, too */
+  uint64_t pad1[6];
   /* data at KEVT_RING_HEADER, `ring_bytes` long, mapped twice in a row: a record never wraps */
 } kevt_ring;
 
@@ -106,7 +107,6 @@ typedef struct kevt_thread {
   uint32_t check;       /* the 32-bit word at thread_pointer + check_offset when it was filled in */
   uint64_t guard;       /* 0, or the stack address of the hit under way */
   uint64_t counts;      /* this thread's shard of kevt_counts rows */
-  uint64_t guard_event; /* kevt_event* of the hit under way */
   uint64_t open_record; /* kevt_record* from just before its reservation to its commit, else 0 */
   uint32_t pid;
   uint32_t shard;
@@ -183,6 +183,7 @@ typedef struct kevt_shared {
   uint64_t next_shard;                   /* atomic; shard 0 is everybody's: locked increments */
   uint32_t check_offset;                 /* of a 32-bit word that differs between threads, from the thread pointer */
   uint32_t next_owner;                   /* atomic; notes written so far */
+  uint64_t used_rows;                    /* of a shard */
   uint64_t selves;                       /* kevt_self[KEVT_MAX_THREADS], in the order of threads; wiped on fork */
   uint64_t has_fsgsbase;                 /* 1: rdgsbase and wrgsbase may be used */
   uint64_t windows[64][2];               /* code arena windows [begin, end) */
@@ -195,7 +196,6 @@ typedef struct kevt_event {
   uint64_t shared; /* kevt_shared* */
   uint64_t rings;
   uint64_t ring_stride;
-  uint64_t ring_bytes;
   uint64_t ring_mask;  /* ring_bytes - 1 */
   uint32_t row_offset; /* of the first sink's counter row in a shard, bytes */
   uint32_t event_id;

@@ -30,11 +30,9 @@ Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full)
   Value* ring = b.CreateInBoundsGEP(b.getInt8Ty(), read_pointer(b, event_, offsetof(kevt_event, rings)),
                                     b.CreateMul(cpu(b), read(b, event_, offsetof(kevt_event, ring_stride), 64)));
   Value* head = b.CreateLoad(b.getInt64Ty(), field(b, ring, offsetof(kevt_ring, head)), true);
-  Value* tail = b.CreateLoad(b.getInt64Ty(), field(b, ring, offsetof(kevt_ring, tail)), true);
+  Value* limit = b.CreateLoad(b.getInt64Ty(), field(b, ring, offsetof(kevt_ring, limit)), true);
   Value* end = b.CreateAdd(head, bytes);
-  expect(b.CreateCondBr(b.CreateICmpULE(b.CreateSub(end, tail), read(b, event_, offsetof(kevt_event, ring_bytes), 64)),
-                        room, full),
-         0);
+  expect(b.CreateCondBr(b.CreateICmpULE(end, limit), room, full), 0);
 
   b.SetInsertPoint(room);
   Value* offset = b.CreateAnd(head, read(b, event_, offsetof(kevt_event, ring_mask), 64));

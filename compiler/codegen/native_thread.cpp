@@ -101,7 +101,6 @@ void NativeHooks::take_guard(llvm::IRBuilder<>& b) {
   Value* stale = service(b, offsetof(kevt_services, guarded), b.getInt32Ty(), {event_, thread_, frame(b, 0)});
   b.CreateCondBr(b.CreateIsNull(stale), out_, free);
   b.SetInsertPoint(free);
-  write(b, event_, thread_, offsetof(kevt_thread, guard_event));
   write(b, frame(b, 0), thread_, offsetof(kevt_thread, guard));
 }
 

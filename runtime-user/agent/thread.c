@@ -222,11 +222,11 @@ static void discard_open(const kevt_shared* shared, kevt_thread* thread) {
   thread->open_record = 0;
 }
 
-/* Every attempt of the event that has no outcome yet is the abandoned hit's. */
-static void settle_as_lost(const kevt_thread* thread, const kevt_event* event) {
-  kevt_counts* row = (kevt_counts*)(thread->counts + event->row_offset);
-  for (uint32_t i = 0; i < event->sink_count; i++, row++)
-    row->lost += row->hits - (row->recorded + row->filtered + row->lost);
+/* Every attempt of the thread that has no outcome yet is the abandoned hit's: a thread has one at a time. */
+static void settle_as_lost(const kevt_shared* shared, const kevt_thread* thread) {
+  kevt_counts* row = (kevt_counts*)thread->counts;
+  const kevt_counts* end = row + shared->used_rows;
+  for (; row < end; row++) row->lost += row->hits - (row->recorded + row->filtered + row->lost);
 }
 
 /* The detour's return address is still under the frame of the hit: it may go on. */
@@ -254,7 +254,7 @@ static int may_go_on(const kevt_thread* thread, uint64_t stack) {
 int kevt_guard_is_stale(kevt_thread* thread, uint64_t stack) {
   if (may_go_on(thread, stack)) return 0;
   if (thread->open_record) discard_open(kevt_state(), thread);
-  settle_as_lost(thread, (const kevt_event*)thread->guard_event);
+  settle_as_lost(kevt_state(), thread);
   thread->guard = 0;
   return 1;
 }

@@ -165,7 +165,6 @@ TEST_P(AgentHits, AnAbandonedHitIsLostInEverySink) {
   row_of(*thread, events_[0])[1].hits++;
   const std::uint64_t frame[2] = {0, 0};  // … whose frame has been overwritten since, above this one
   thread->guard = reinterpret_cast<std::uint64_t>(&frame[1]);
-  thread->guard_event = events_[0].local.address.value;
   ProbedText::call(text_->twice(), 2);
   EXPECT_EQ(thread->guard, 0u);
   for (std::uint32_t sink = 0; sink < 2; ++sink) {

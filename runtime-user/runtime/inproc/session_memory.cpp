@@ -82,6 +82,7 @@ Result<SessionMemory> SessionMemory::create(const SessionOptions& options) {
                         memory.fd_.get(), static_cast<off_t>(piece.file_offset));
     if (mapped == MAP_FAILED) return std::unexpected(Error::from_errno("mapping the rings"));
   }
+  for (std::uint32_t cpu = 0; cpu < memory.ring_count_; ++cpu) memory.ring(cpu).limit = options.ring_bytes;
   kevt_shared& shared = memory.shared();
   shared.version = KEVT_ABI_VERSION;
   shared.ring_count = memory.ring_count_;
@@ -133,13 +134,13 @@ Result<SessionMemory::EventBlock> SessionMemory::add_event(kevt_event* event, Re
   event->shared = target_.value;
   event->rings = shared().rings;
   event->ring_stride = ring_stride_;
-  event->ring_bytes = options_.ring_bytes;
   event->ring_mask = options_.ring_bytes - 1;
   event->row_offset = row;
   event->sink_count = sinks;
   event->services = shared().services;
   set_gates(*event, 0);
   rows_used_ += sinks;
+  __atomic_store_n(&shared().used_rows, rows_used_, __ATOMIC_RELEASE);
   return EventBlock{event, there, row};
 }
 
@@ -196,6 +197,12 @@ bool SessionMemory::has_records() const {
   return false;
 }
 
+// Up to `position`.
+void SessionMemory::give_back(kevt_ring& ring, std::uint64_t position) const {
+  __atomic_store_n(&ring.tail, position, __ATOMIC_RELEASE);
+  __atomic_store_n(&ring.limit, position + options_.ring_bytes, __ATOMIC_RELEASE);
+}
+
 // The ring is memory of a hostile process: every length is checked against what was reserved.
 std::size_t SessionMemory::drain_ring(std::uint32_t cpu, const std::function<void(const RawRecord&)>& use) {
   kevt_ring& r = ring(cpu);
@@ -216,7 +223,7 @@ std::size_t SessionMemory::drain_ring(std::uint32_t cpu, const std::function<voi
     }
     std::memset(static_cast<void*>(record), 0, size);
     at += size;
-    __atomic_store_n(&r.tail, at, __ATOMIC_RELEASE);
+    give_back(r, at);
   }
   return count;
 }
@@ -248,7 +255,7 @@ std::size_t SessionMemory::drain_abandoned(const std::function<void(const RawRec
       drain_ring(cpu, use);
       const std::uint64_t head = load_acquire(r.head);
       if (r.tail == head || head - r.tail > options_.ring_bytes) break;
-      r.tail = find_resume(cpu, r.tail, head);
+      give_back(r, find_resume(cpu, r.tail, head));
       ++skipped;
     }
   }

@@ -83,6 +83,7 @@ class SessionMemory {
   SessionMemory() = default;
   kevt_ring& ring(std::uint32_t cpu) const;
   std::uint8_t* ring_data(std::uint32_t cpu) const;
+  void give_back(kevt_ring& ring, std::uint64_t position) const;
   std::size_t drain_ring(std::uint32_t cpu, const std::function<void(const RawRecord&)>& use);
   std::uint64_t find_resume(std::uint32_t cpu, std::uint64_t from, std::uint64_t head) const;
 
