@@ -19,9 +19,10 @@ namespace {
 
 using dialect::Feature;
 
-std::uint32_t leaf_column(const model::FetchExpr& expr) {
-  const auto uncounted = std::ranges::count(expr.dereferences, model::AddressSpace::User, &model::Dereference::space);
-  return expr.base_span.begin - static_cast<std::uint32_t>(uncounted);
+std::uint32_t leaf_column(const model::Definition& definition, const model::FetchExpr& expr) {
+  std::uint32_t column = expr.base_span.begin;
+  for (const model::Dereference& dereference : expr.dereferences) column -= uncounted_bytes(definition, dereference);
+  return column;
 }
 
 // Visits one base and reports what is wrong with it.
@@ -101,7 +102,7 @@ class BaseCheck {
   }
   void report(diag::Kind kind) const {
     check_.report({.kind = kind,
-                   .column = leaf_column(check_.definition.args[argument_].expr),
+                   .column = leaf_column(check_.definition, check_.definition.args[argument_].expr),
                    .order = diag::argument_order(argument_, diag::kArgBase)});
   }
 
@@ -147,11 +148,19 @@ constexpr std::uint32_t kMaxArgumentBytes = 3072;  // MAX_PROBE_EVENT_SIZE
 
 }  // namespace
 
+std::uint32_t uncounted_bytes(const model::Definition& definition, const model::Dereference& dereference) {
+  const bool user = dereference.space == model::AddressSpace::User;
+  const std::uint32_t digits = dereference.span.begin + (user ? 2 : 1);
+  const std::string& text = definition.command;
+  const bool both = digits < text.size() && text[dereference.span.begin] == '+' && text[digits] == '-';
+  return (user ? 1U : 0U) + (both ? 1U : 0U);
+}
+
 std::uint32_t body_column(const DefinitionCheck& check, const model::FetchArg& arg) {
   if (!check.has(Feature::CaretInDereference) || arg.expr.dereferences.empty()) return arg.expr_span.begin;
-  // Behind the outermost '('; the 'u' of `+u8(` is not counted.
+  // Behind the outermost '('.
   const model::Dereference& outer = arg.expr.dereferences.back();
-  return outer.span.end + 1 - (outer.space == model::AddressSpace::User ? 1 : 0);
+  return outer.span.end + 1 - uncounted_bytes(check.definition, outer);
 }
 
 void check_entry_arguments(const DefinitionCheck& check) {

@@ -62,6 +62,8 @@ void fill_names(model::Definition& definition);
 
 // Expressions and types of all arguments; `attached` is what an eprobe reads.
 void check_arguments(DefinitionCheck& check, const target::CatalogEntry* attached);
+// Bytes of `+u-8(` that the kernel does not count: the 'u', and a '+' before a '-'.
+std::uint32_t uncounted_bytes(const model::Definition& definition, const model::Dereference& dereference);
 // Where the kernel counts from once it has read the expression.
 std::uint32_t body_column(const DefinitionCheck& check, const model::FetchArg& arg);
 void check_argument_type(DefinitionCheck& check, std::size_t argument);

@@ -127,6 +127,8 @@ std::string listing_of(const model::Definition& definition, unsigned cpus) {
 bool matches(const model::Deletion& deletion, const model::Definition& probe, const std::string& listing) {
   if (deletion.group && *deletion.group != probe.group) return false;
   if (deletion.event && *deletion.event != probe.event) return false;
+  // A whole group is nothing that synthetic events know.
+  if (!deletion.event && probe.kind == model::EventKind::Synthetic) return false;
   if (!deletion.location || probe.kind == model::EventKind::Synthetic) return true;
   const auto words = words_of(listing);
   std::string location = *deletion.location;

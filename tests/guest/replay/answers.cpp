@@ -100,7 +100,9 @@ void Replay::write_filter(const std::string& event, const std::string& text, jso
     return;
   }
   const std::string_view command = grammar::filter_command(text);
-  if (command == "0") {
+  const std::size_t digit = command.find_first_not_of(" \t");
+  const bool zero = digit != std::string_view::npos && command[digit] == '0';
+  if (zero && command.find_first_not_of(" \t", digit + 1) == std::string_view::npos) {
     answer["read"] = "none\n";
     return;
   }
