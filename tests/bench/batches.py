@@ -4,7 +4,7 @@ import os
 import subprocess
 
 BATCHES = [(1000, "same"), (1000, "different"), (10000, "same")]
-SLICES, CALLS = 31, 4000
+SLICES, CALLS = 61, 2000
 
 
 def _figures(command):
@@ -14,7 +14,8 @@ def _figures(command):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
     if done.returncode != 0:
         return None
-    return {word: float(number) for word, number in (line.split() for line in done.stdout.splitlines())}
+    pairs = [line.split() for line in done.stdout.splitlines()]
+    return {pair[0]: float(pair[1]) for pair in pairs if len(pair) == 2}
 
 
 def pair(program, kevtrace, probe, pause_ms):
