@@ -175,7 +175,8 @@ Finding check_compiler() {
       pipeline::compile_events({draft.entries().front().event}, {{std::nullopt}}, env, pipeline::Artifacts::CodeOnly);
   if (!compiled) return {State::Missing, "compiler", compiled.error().message(), "install libllvm19"};
   return {State::Ok, "compiler",
-          fmt::format("LLVM made {} bytes in {:.0f} ms", compiled->batch.images.front().bytes.size(), ms_since(start)), ""};
+          fmt::format("LLVM made {} bytes in {:.0f} ms", compiled->batch.images.front().bytes.size(), ms_since(start)),
+          ""};
 }
 
 // /bin/true with one probe, from the launch to the counted hit.
