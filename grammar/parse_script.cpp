@@ -171,7 +171,8 @@ void Reader::read_line(std::string_view whole, const Line& cut) {
   }
   made.word = keyword->word;
   const bool shell_words = made.word == ScriptWord::Target || made.word == ScriptWord::Option;
-  set_comment(comment_start(whole, shell_words ? Escapes::Backslash : Escapes::None));
+  const Escapes escapes = shell_words ? Escapes::Backslash : Escapes::None;
+  set_comment(end < whole.size() && whole[end] == '#' ? end : comment_start(whole, escapes));
   made.body = trimmed(whole, end, made.comment.begin);
   if (made.body.begin == made.body.end)
     return mistake(index, Kind::ScriptNothingFollows, end, std::string(keyword->follows));

@@ -89,6 +89,7 @@ TEST(ScriptParser, MistakesAreSaidOnceEach) {
   EXPECT_EQ(mistake_of("p f\nenable yes"), Kind::ScriptBadEnable);
   EXPECT_EQ(mistake_of("p f\nenable 0\nenable 1"), Kind::ScriptTwice);
   EXPECT_EQ(mistake_of("p f\nfilter a\nfilter b"), Kind::ScriptTwice);
+  EXPECT_EQ(mistake_of("p f\ntrigger# stacktrace"), Kind::ScriptNothingFollows);
 }
 
 TEST(ScriptParser, ValuesOfOptions) {
