@@ -69,12 +69,14 @@ class Collector {
   const TextsRequest& request_;
   Texts texts_;
   std::string origin_;
+  bool needs_names_ = true;  // false: a plain list of definitions, which may be long
   std::set<model::EventName> filtered_;
 };
 
 // `body` is for naming; empty: the source's text.
 std::optional<model::EventName> Collector::add_definition(Source source, std::string_view body) {
-  auto named = script::name_definition(body.empty() ? source.text : body, request_.dialect);
+  auto named =
+      needs_names_ ? script::name_definition(body.empty() ? source.text : body, request_.dialect) : std::nullopt;
   texts_.definitions.push_back(std::move(source));
   texts_.names.push_back(named ? std::optional(std::move(named->name)) : std::nullopt);
   return texts_.names.back();
@@ -91,6 +93,10 @@ void Collector::add_script(const std::string& text, const std::string& origin) {
     texts_.mistakes.push_back(locate(std::move(one.diagnostic), {line, origin, one.line}));
   }
   add_head(script);
+  needs_names_ = request_.files.size() > 1 || std::ranges::any_of(script.lines, [](const model::ScriptLine& line) {
+                   return line.word == model::ScriptWord::Event || line.word == model::ScriptWord::Filter ||
+                          line.word == model::ScriptWord::Trigger || line.word == model::ScriptWord::Enable;
+                 });
   const std::vector<grammar::Line> cut = grammar::split_lines(text);
   auto event = script.events.begin();
   for (std::size_t i = 0; i < script.lines.size(); ++i) {
