@@ -3,6 +3,8 @@
 // and kept.
 #include "runtime-user/engine/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "compiler/pipeline/compile.h"
@@ -11,7 +13,8 @@ namespace kevt::engine {
 
 namespace {
 
-constexpr std::uint32_t kFirstId = 20000;  // above the kernel's own ids, below 65536
+constexpr std::uint32_t kFirstId = 20000;  // above the kernel's own ids
+constexpr std::uint32_t kLastId = 65535;
 
 }  // namespace
 
@@ -38,6 +41,8 @@ Result<bool> Engine::define(std::span<const std::string> definitions, std::span<
   for (const pipeline::CheckedEvent& event : events)
     ids.push_back(kFirstId +
                   static_cast<std::uint32_t>(catalog.position(event.definition.group, event.definition.event)));
+  if (!ids.empty() && std::ranges::max(ids) > kLastId)
+    return std::unexpected(Error(fmt::format("more than {} events: common_type has 16 bits", kLastId - kFirstId + 1)));
   auto installed = runtime_.install(compiled->batch, ids);
   if (!installed) return std::unexpected(std::move(installed.error()));
 

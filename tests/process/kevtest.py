@@ -124,6 +124,7 @@ def plain(command, **options):
 def _prepared(options):
     options = dict(options)
     env = {"PATH": "/usr/bin:/bin", "HOME": "/", "LC_ALL": "C"}
+    env |= {name: os.environ[name] for name in ("KEVT_BUSY_MB",) if name in os.environ}
     env.update(options.pop("env", {}))
     options["env"] = env
     if "input" not in options:
