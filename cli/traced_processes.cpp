@@ -32,15 +32,6 @@ std::string name_of(pid_t pid) {
   return name;
 }
 
-void add_counts(runtime::EventCounts& sum, const runtime::EventCounts& one) {
-  sum.attempts += one.attempts;
-  sum.recorded += one.recorded;
-  sum.filtered += one.filtered;
-  sum.lost += one.lost;
-  sum.missed += one.missed;
-  sum.faults += one.faults;
-}
-
 }  // namespace
 
 void TracedProcesses::add(HeldProgram program) {
@@ -193,7 +184,7 @@ void TracedProcesses::abandon() {
 
 runtime::EventCounts TracedProcesses::counts(std::size_t event) const {
   runtime::EventCounts sum;
-  for (const auto& process : all_) add_counts(sum, process->engine.counts(process->engine.events()[event]));
+  for (const auto& process : all_) sum += process->engine.counts(process->engine.events()[event]);
   return sum;
 }
 

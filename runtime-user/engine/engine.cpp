@@ -82,15 +82,7 @@ const Event* Engine::by_probe(runtime::ProbeHandle probe) const {
 
 runtime::EventCounts Engine::counts(const Event& event) const {
   runtime::EventCounts sum;
-  for (runtime::ProbeHandle probe : event.probes) {
-    const runtime::EventCounts one = runtime_.counts(probe);
-    sum.attempts += one.attempts;
-    sum.recorded += one.recorded;
-    sum.filtered += one.filtered;
-    sum.lost += one.lost;
-    sum.missed += one.missed;
-    sum.faults += one.faults;
-  }
+  for (runtime::ProbeHandle probe : event.probes) sum += runtime_.counts(probe);
   return sum;
 }
 

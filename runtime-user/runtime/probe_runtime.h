@@ -26,6 +26,16 @@ struct EventCounts {
   std::uint64_t lost = 0;
   std::uint64_t missed = 0;
   std::uint64_t faults = 0;  // numbers that could not be read (stored as 0), over all hits
+
+  EventCounts& operator+=(const EventCounts& other) {
+    attempts += other.attempts;
+    recorded += other.recorded;
+    filtered += other.filtered;
+    lost += other.lost;
+    missed += other.missed;
+    faults += other.faults;
+    return *this;
+  }
 };
 
 enum class ArmState : std::uint8_t {
