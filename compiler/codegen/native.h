@@ -1,8 +1,8 @@
-// Native code for fetch IR: closed, position-independent extractors, all events of a batch in one
-// module so that LLVM's fixed cost is paid once.
+// Native code for fetch IR: closed, position-independent extractors, the events of a call in one
+// module so that LLVM's fixed cost is paid once (compiler/pipeline says how batches are cut).
 //
-// common/abi/probe.h states their type (kevt_extractor) and what they work on. LLVM stops here: no type of it leaves
-// this folder.
+// common/abi/probe.h states how they are called and what they work on. LLVM stops here: no type of
+// it leaves this folder.
 #pragma once
 
 #include <cstdint>
