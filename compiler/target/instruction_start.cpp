@@ -10,24 +10,26 @@
 
 namespace kevt::target {
 
-std::optional<bool> is_instruction_start(const ElfImage& image, ImageAddr address) {
-  const std::optional<FunctionRange> function = image.function_containing(address);
-  if (!function) return std::nullopt;
+bool starts_instruction(std::span<const std::uint8_t> function, std::uint64_t offset) {
   ZydisDecoder decoder;
   ZydisDecodedInstruction instruction;
-  if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64))) return std::nullopt;
-  const std::span<const std::uint8_t> bytes = image.bytes_at(function->start, function->size);
-  const std::uint64_t wanted = address.value - function->start.value;
+  if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64))) return false;
   std::uint64_t at = 0;
-  while (at < bytes.size()) {
-    const std::span<const std::uint8_t> rest = bytes.subspan(at);
+  while (at < function.size()) {
+    const std::span<const std::uint8_t> rest = function.subspan(at);
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, nullptr, rest.data(), rest.size(), &instruction))) {
       return false;
     }
-    if (at >= wanted) break;
+    if (at >= offset) break;
     at += instruction.length;
   }
-  return at == wanted && at < bytes.size();
+  return at == offset && at < function.size();
+}
+
+std::optional<bool> is_instruction_start(const ElfImage& image, ImageAddr address) {
+  const std::optional<FunctionRange> function = image.function_containing(address);
+  if (!function) return std::nullopt;
+  return starts_instruction(image.bytes_at(function->start, function->size), address.value - function->start.value);
 }
 
 }  // namespace kevt::target

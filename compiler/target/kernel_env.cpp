@@ -1,0 +1,152 @@
+// The running kernel as the compiler sees it.
+//
+//   find_function({}, "vfs_read")      unique among all symbols, or NotUnique
+//   find_function("9p", "v9fs_mount")  in that module; ModuleMissing where it is not loaded
+//   probeability(vfs_read + 1)         decoded from the function's start, in /proc/kcore
+//
+// Mirrors number_of_same_symbols() of kernel/trace/trace_kprobe.c and register_kprobe() of kernel/kprobes.c (6.1). What
+// the kernel alone knows (notrace functions, jump labels) it says when the probe is armed.
+#include "compiler/target/kernel_env.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+#include "compiler/target/instruction_start.h"
+#include "compiler/target/near_misses.h"
+
+namespace kevt::target {
+
+namespace {
+
+constexpr std::uint64_t kLongestFunction = 1 << 20;  // bytes that are decoded at most
+
+Result<std::string> read_text(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::unexpected(Error::from_errno(path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+// Lines "0xBEGIN-0xEND\tNAME"; others are skipped.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> parse_blacklist(std::string_view text) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> out;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t dash = line.find("-0x");
+    std::uint64_t begin = 0, end = 0;
+    if (!line.starts_with("0x") || dash == std::string_view::npos) continue;
+    std::from_chars(line.data() + 2, line.data() + dash, begin, 16);
+    std::from_chars(line.data() + dash + 3, line.data() + line.size(), end, 16);
+    if (begin < end) out.emplace_back(begin, end);
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+}  // namespace
+
+unsigned parse_cpu_list(std::string_view text) {
+  const std::size_t last = text.find_last_of("-,");
+  const std::string_view number = last == std::string_view::npos ? text : text.substr(last + 1);
+  unsigned cpu = 0;
+  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), cpu);
+  return parsed.ec == std::errc() && cpu < 65536 ? cpu + 1 : 1;
+}
+
+Result<KernelEnv> KernelEnv::of_facts(KernelFacts facts) {
+  auto symbols = KernelSymbols::parse(std::move(facts.kallsyms));
+  if (!symbols) return std::unexpected(std::move(symbols.error()).while_doing("reading the kernel's symbols"));
+  KernelEnv env(std::move(*symbols));
+  env.blacklist_ = parse_blacklist(facts.blacklist);
+  env.cpus_ = facts.possible_cpus;
+  return env;
+}
+
+Result<KernelEnv> KernelEnv::of_running_kernel() {
+  auto kallsyms = read_text("/proc/kallsyms");
+  if (!kallsyms) return std::unexpected(std::move(kallsyms.error()));
+  const auto blacklist = read_text("/sys/kernel/debug/kprobes/blacklist");
+  const auto cpus = read_text("/sys/devices/system/cpu/possible");
+  auto env = of_facts({.kallsyms = std::move(*kallsyms),
+                       .blacklist = blacklist.value_or(""),
+                       .possible_cpus = parse_cpu_list(cpus.value_or(""))});
+  if (!env) return env;
+  if (auto text = KernelText::open()) env->text_ = std::make_unique<KernelText>(std::move(*text));
+  return env;
+}
+
+Symbol KernelEnv::symbol_of(const KernelSymbol& symbol) const {
+  return {.name = std::string(symbol.name),
+          .module = std::string(symbol.module),
+          .address = symbol.address,
+          .size = symbols_.size_of(symbol)};
+}
+
+LookupError KernelEnv::near_misses(std::string_view name) const {
+  NearMisses near(name);
+  symbols_.each([&](const KernelSymbol& symbol) {
+    if (symbol.is_text() && symbol.name.size() + 2 >= name.size() && symbol.name.size() <= name.size() + 2)
+      near.consider(symbol.name, symbol.module);
+  });
+  return {.failure = LookupFailure::NotFound, .candidates = near.best()};
+}
+
+std::expected<Symbol, LookupError> KernelEnv::find_function(std::optional<std::string_view> module,
+                                                            std::string_view name) const {
+  if (module && !symbols_.has_module(*module))
+    return std::unexpected(LookupError{.failure = LookupFailure::ModuleMissing, .candidates = {}});
+  const std::vector<KernelSymbol> found = symbols_.named(name, module);
+  if (found.empty()) return std::unexpected(near_misses(name));
+  if (found.size() == 1) return symbol_of(found.front());
+  LookupError error{.failure = LookupFailure::NotUnique, .candidates = {}};
+  for (const KernelSymbol& symbol : found)
+    error.candidates.push_back(symbol.module.empty() ? std::string(name)
+                                                     : std::string(symbol.module) + ":" + std::string(name));
+  return std::unexpected(std::move(error));
+}
+
+std::expected<Symbol, LookupError> KernelEnv::find_data(std::string_view name) const {
+  std::optional<std::string_view> module;
+  if (const std::size_t colon = name.find(':'); colon != std::string_view::npos) {
+    module = name.substr(0, colon);
+    name.remove_prefix(colon + 1);
+  }
+  const std::vector<KernelSymbol> found = symbols_.named(name, module);
+  if (found.empty()) return std::unexpected(LookupError{});
+  const auto own = std::ranges::find_if(found, [](const KernelSymbol& symbol) { return symbol.module.empty(); });
+  return symbol_of(own == found.end() ? found.front() : *own);
+}
+
+std::expected<std::uint64_t, LookupError> KernelEnv::find_file_offset(std::string_view path,
+                                                                      std::uint64_t offset) const {
+  if (file_status(path) != FileStatus::Regular) return std::unexpected(LookupError{});
+  return offset;
+}
+
+Probeability KernelEnv::probeability(std::uint64_t address) const {
+  if (!symbols_.is_text(address)) return Probeability::NotExecutable;
+  const auto after = std::ranges::upper_bound(blacklist_, std::pair(address, ~std::uint64_t{0}));
+  if (after != blacklist_.begin() && address < std::prev(after)->second) return Probeability::Blacklisted;
+  const auto function = symbols_.covering(address);
+  if (!function) return Probeability::NotExecutable;
+  if (function->address == address) return Probeability::Ok;
+  if (!text_) return Probeability::NotChecked;
+  std::vector<std::uint8_t> bytes(std::min(function->size, kLongestFunction));
+  if (!text_->read(function->address, bytes)) return Probeability::NotChecked;
+  return starts_instruction(bytes, address - function->address) ? Probeability::Ok
+                                                                : Probeability::NotInstructionBoundary;
+}
+
+FileStatus KernelEnv::file_status(std::string_view path) const {
+  struct stat status;
+  if (::stat(std::string(path).c_str(), &status) != 0) return FileStatus::Missing;
+  return S_ISREG(status.st_mode) ? FileStatus::Regular : FileStatus::NotRegular;
+}
+
+}  // namespace kevt::target

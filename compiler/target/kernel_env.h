@@ -1,0 +1,61 @@
+// KernelEnv: the TargetEnv of a running kernel: its symbols, blacklist and instructions.
+//
+// A module is a kernel module. The running kernel's /proc files are read once, when it is opened: modules that are
+// loaded later need a new KernelEnv. Types (BTF) are not its business.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/target/kernel_symbols.h"
+#include "compiler/target/kernel_text.h"
+#include "compiler/target/target_env.h"
+
+namespace kevt::target {
+
+struct KernelFacts {
+  std::string kallsyms;   // text of /proc/kallsyms
+  std::string blacklist;  // text of …/kprobes/blacklist; empty: not known
+  unsigned possible_cpus = 1;
+};
+
+class KernelEnv : public TargetEnv {
+ public:
+  // Fails where symbols are hidden from us. Blacklist and instructions are used where they can be read.
+  static Result<KernelEnv> of_running_kernel();
+  // Any kernel: its instructions are not known.
+  static Result<KernelEnv> of_facts(KernelFacts facts);
+
+  std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
+                                                   std::string_view name) const override;
+  // `name` may be MODULE:SYMBOL. Of several the kernel's own first one.
+  std::expected<Symbol, LookupError> find_data(std::string_view name) const override;
+  // Offsets of files are their own addresses here: they are mapped at the hit.
+  std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
+                                                             std::uint64_t offset) const override;
+  Probeability probeability(std::uint64_t address) const override;
+  FileStatus file_status(std::string_view path) const override;
+  std::optional<Symbol> symbolize(std::uint64_t address) const override { return symbols_.covering(address); }
+  unsigned possible_cpus() const override { return cpus_; }
+  std::uint32_t max_stack_slots() const override { return 2048; }  // THREAD_SIZE of x86-64 in words
+
+  const KernelSymbols& symbols() const { return symbols_; }
+
+ private:
+  explicit KernelEnv(KernelSymbols symbols) : symbols_(std::move(symbols)) {}
+  LookupError near_misses(std::string_view name) const;
+  Symbol symbol_of(const KernelSymbol& symbol) const;
+
+  KernelSymbols symbols_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> blacklist_;  // [begin, end), sorted
+  std::unique_ptr<KernelText> text_;                                // absent: instructions are not known
+  unsigned cpus_ = 1;
+};
+
+// "0-3,8-11" → 12: one more than the highest; 1 for other text.
+unsigned parse_cpu_list(std::string_view text);
+
+}  // namespace kevt::target

@@ -1,0 +1,102 @@
+#include "compiler/target/kernel_env.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/target/instruction_start.h"
+
+namespace kevt::target {
+namespace {
+
+constexpr const char* kKallsyms =
+    "0000000000001000 A cpu_debug_store\n"
+    "ffffffff81000000 T _stext\n"
+    "ffffffff81000000 T _text\n"
+    "ffffffff81000100 T vfs_read\n"
+    "ffffffff81000180 t twice\n"
+    "ffffffff810001a0 t twice\n"
+    "ffffffff810001c0 T __x64_sys_read\n"
+    "ffffffff81000200 T _etext\n"
+    "ffffffff81400000 D jiffies\n"
+    "ffffffff81400008 B _end\n"
+    "ffffffffc0001000 t v9fs_mount\t[9p]\n"
+    "ffffffffc0001040 T v9fs_last\t[9p]\n"
+    "ffffffffc0003000 d v9fs_data\t[9p]\n"
+    "ffffffffc0005000 t vfs_read\t[other]\n";
+
+KernelEnv env() {
+  auto made = KernelEnv::of_facts({.kallsyms = kKallsyms,
+                                   .blacklist = "0xffffffff810001c0-0xffffffff810001d0\t__x64_sys_read\nrubbish\n",
+                                   .possible_cpus = 4});
+  EXPECT_TRUE(made) << made.error().message();
+  return std::move(*made);
+}
+
+std::string text_of(const std::optional<Symbol>& symbol) {
+  return symbol ? symbol->name + "/" + std::to_string(symbol->size) + "[" + symbol->module + "]" : "none";
+}
+
+TEST(KernelEnv, FindsFunctionsOfKernelAndModules) {
+  const KernelEnv kernel = env();
+  EXPECT_EQ(kernel.find_function({}, "v9fs_mount")->address, 0xffffffffc0001000u);
+  EXPECT_EQ(kernel.find_function("other", "vfs_read")->address, 0xffffffffc0005000u);
+  EXPECT_EQ(kernel.find_function({}, "twice").error().failure, LookupFailure::NotUnique);
+  EXPECT_THAT(kernel.find_function({}, "vfs_read").error().candidates,
+              testing::UnorderedElementsAre("vfs_read", "other:vfs_read"));
+  EXPECT_EQ(kernel.find_function("absent", "x").error().failure, LookupFailure::ModuleMissing);
+  EXPECT_THAT(kernel.find_function({}, "v9fs_muont").error().candidates, testing::ElementsAre("9p:v9fs_mount"));
+}
+
+TEST(KernelEnv, DataIsTheKernelsFirst) {
+  const KernelEnv kernel = env();
+  EXPECT_EQ(kernel.find_data("vfs_read")->address, 0xffffffff81000100u);
+  EXPECT_EQ(kernel.find_data("other:vfs_read")->address, 0xffffffffc0005000u);
+  EXPECT_FALSE(kernel.find_data("nothing"));
+}
+
+TEST(KernelEnv, SymbolsReachToTheNextOne) {
+  const KernelEnv kernel = env();
+  EXPECT_EQ(text_of(kernel.symbolize(0xffffffff81000000)), "_stext/256[]");
+  EXPECT_EQ(text_of(kernel.symbolize(0xffffffff8100017f)), "vfs_read/128[]");
+  EXPECT_EQ(text_of(kernel.symbolize(0xffffffff81400007)), "jiffies/8[]");
+  EXPECT_EQ(text_of(kernel.symbolize(0xffffffff81400008)), "none");
+  EXPECT_EQ(text_of(kernel.symbolize(0x1000)), "none");
+  EXPECT_EQ(text_of(kernel.symbolize(0xffffffffc0001048)), "v9fs_last/4032[9p]");
+  EXPECT_EQ(text_of(kernel.symbolize(0xffffffffc0002000)), "none");
+  EXPECT_EQ(text_of(kernel.symbolize(~0ull)), "none");
+}
+
+TEST(KernelEnv, WhereProbesMayBe) {
+  const KernelEnv kernel = env();
+  EXPECT_EQ(kernel.probeability(0xffffffff81000100), Probeability::Ok);
+  EXPECT_EQ(kernel.probeability(0xffffffff81000101), Probeability::NotChecked);  // its instructions are not known
+  EXPECT_EQ(kernel.probeability(0xffffffff810001c8), Probeability::Blacklisted);
+  EXPECT_EQ(kernel.probeability(0xffffffff81400000), Probeability::NotExecutable);
+  EXPECT_EQ(kernel.probeability(0xffffffffc0001000), Probeability::Ok);
+  EXPECT_EQ(kernel.probeability(0xffffffffc0003000), Probeability::NotExecutable);
+  EXPECT_EQ(kernel.probeability(0), Probeability::NotExecutable);
+}
+
+TEST(KernelEnv, RefusesHiddenAddressesAndOtherText) {
+  EXPECT_THAT(KernelEnv::of_facts({.kallsyms = "0000000000000000 T a\n0000000000000000 T b\n"}).error().message(),
+              testing::HasSubstr("CAP_SYSLOG"));
+  for (const char* text : {"x", "12 T", "12 T ", "12 T a\tb", "12 T a\t[]", "T a", "12Ta b", "12 T \t[m]"})
+    EXPECT_FALSE(KernelEnv::of_facts({.kallsyms = text})) << text;
+  EXPECT_TRUE(KernelEnv::of_facts({.kallsyms = ""}));
+}
+
+TEST(KernelEnv, CpuLists) {
+  EXPECT_EQ(parse_cpu_list("0-3\n"), 4u);
+  EXPECT_EQ(parse_cpu_list("0\n"), 1u);
+  EXPECT_EQ(parse_cpu_list("0-3,8-11\n"), 12u);
+  EXPECT_EQ(parse_cpu_list("x"), 1u);
+}
+
+TEST(InstructionStart, DecodesFromTheStart) {
+  const std::uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0xc3};  // push %rbp; mov %rsp,%rbp; ret
+  EXPECT_TRUE(starts_instruction(code, 0) && starts_instruction(code, 1) && starts_instruction(code, 4));
+  EXPECT_FALSE(starts_instruction(code, 2) || starts_instruction(code, 3) || starts_instruction(code, 5));
+}
+
+}  // namespace
+}  // namespace kevt::target
