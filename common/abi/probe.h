@@ -53,7 +53,7 @@ typedef struct kevt_counts {
 
 /*
  * In a ring: `word` is 0 until the record is committed, then
- *   bits 0-30 bytes of payload   31 discarded   32-63 position tag
+ *   bits 0-12 bytes of payload   13 discarded   14-25 number of the ring   26-63 position in the ring's stream / 8
  * It takes KEVT_RECORD_ROOM bytes: a short string is stored as 16 bytes, so a few may be written behind it.
  */
 typedef struct kevt_record {
@@ -61,19 +61,27 @@ typedef struct kevt_record {
   uint64_t tsc;
   /* payload: the ftrace record */
 } kevt_record;
-#define KEVT_RECORD_DISCARDED 0x80000000u /* skip it; the hit was abandoned */
-#define KEVT_RECORD_PAYLOAD(word) ((uint32_t)(word)&0x7fffffffu)
+#define KEVT_RECORD_PAYLOAD_BITS 13
+#define KEVT_RECORD_DISCARDED (1ull << KEVT_RECORD_PAYLOAD_BITS) /* skip it; the hit was abandoned */
+#define KEVT_RECORD_PAYLOAD(word) ((uint32_t)(word) & (uint32_t)(KEVT_RECORD_DISCARDED - 1))
+#define KEVT_RECORD_RING_SHIFT 14
+#define KEVT_RECORD_RING(word) ((uint32_t)((word) >> KEVT_RECORD_RING_SHIFT) & 0xfffu)
+#define KEVT_RECORD_TAG_SHIFT 26
 #define KEVT_RECORD_SLACK 16u /* bytes that may be written behind the payload */
 #define KEVT_RECORD_ROOM(payload) (((uint64_t)(payload) + sizeof(kevt_record) + KEVT_RECORD_SLACK + 7) & ~7ull)
-/* The tag of a record that starts at byte `position` of the ring's endless stream. */
-#define KEVT_RECORD_TAG(position) ((uint32_t)((position) >> 3))
+/* The tag of a record that starts at byte `position` (a multiple of 8) of the ring's endless stream, in place. */
+#define KEVT_RECORD_TAG(position) ((uint64_t)(position) << (KEVT_RECORD_TAG_SHIFT - 3))
+#define KEVT_RECORD_IS_AT(word, position) (((word) ^ KEVT_RECORD_TAG(position)) >> KEVT_RECORD_TAG_SHIFT == 0)
+/* How far behind `position` the record starts. */
+#define KEVT_RECORD_DISTANCE(word, position) (((word)-KEVT_RECORD_TAG(position)) >> KEVT_RECORD_TAG_SHIFT << 3)
 
 typedef struct kevt_ring {
   uint64_t head; /* bytes reserved so far; writers, by locked cmpxchg */
   uint64_t pad0[7];
   uint64_t tail;  /* bytes given back by the reader */
   uint64_t limit; /* up to where may be reserved: tail + ring_bytes; the reader's, too */
-  uint64_t pad1[6];
+  uint64_t mark;  /* number of the ring << KEVT_RECORD_RING_SHIFT */
+  uint64_t pad1[5];
   /* data at KEVT_RING_HEADER, `ring_bytes` long, mapped twice in a row: a record never wraps */
 } kevt_ring;
 
@@ -104,17 +112,16 @@ typedef struct kevt_self {
 typedef struct kevt_thread {
   uint64_t thread_pointer; /* 0: free */
   uint32_t tid;
-  uint32_t check;       /* the 32-bit word at thread_pointer + check_offset when it was filled in */
-  uint64_t guard;       /* 0, or the stack address of the hit under way */
-  uint64_t counts;      /* this thread's shard of kevt_counts rows */
-  uint64_t open_record; /* kevt_record* from just before its reservation to its commit, else 0 */
-  uint32_t pid;
-  uint32_t shard;
-  uint64_t vector[2]; /* of the program, while a string of it stands in %xmm0 */
+  uint32_t check;     /* the 32-bit word at thread_pointer + check_offset when it was filled in */
+  uint64_t guard;     /* 0, or the stack address of the hit under way */
+  uint64_t counts;    /* this thread's shard of kevt_counts rows */
+  uint64_t open_word; /* what the newest record's commit stores, noted just before its reservation; 0: none */
+  uint64_t head[2];   /* the bytes of a short string that the agent has measured */
   uint64_t pending;   /* SIGTRAP, SIGSEGV, SIGBUS, sent by somebody while "blocked"; bit signo - 1 */
   uint64_t blocked;   /* of these, what the program thinks it blocked */
-  uint64_t open_word; /* what the open record's commit will store */
-  uint64_t depth;     /* return instances in use */
+  uint32_t pid;
+  uint32_t shard;
+  uint64_t depth; /* return instances in use */
   kevt_return_instance instances[KEVT_RETURN_DEPTH];
   uint8_t texts[KEVT_SCRATCH_TEXTS][KEVT_TEXT_BYTES];
   uint8_t comm[KEVT_COMM_BYTES];
@@ -143,7 +150,7 @@ typedef struct kevt_services {
   uint64_t enter;       /* int (event, slot): takes the return address where the detour cannot; 0: run unprobed */
   uint64_t leave;       /* uint64 (event, slot): fills the return address in again; what to show as it */
   uint64_t reserve;     /* kevt_record* (thread, ring, bytes of payload): after another writer came first; 0: full */
-  uint64_t text_length; /* uint32 (address): bytes with NUL, cut to 4096; 0: unreadable */
+  uint64_t text_length; /* uint32 (address, head): bytes with NUL, cut to 4096; 0: unreadable; up to 16 go to head */
   uint64_t text_copy;   /* uint32 (to, address, length): copies, ends with NUL; length written, 0: unreadable */
   uint64_t text_fetch;  /* uint32 (to, address): length and copy in one pass; 0: unreadable */
   uint64_t comm;        /* uint32 (to): the thread's name, bytes with NUL */

@@ -121,6 +121,8 @@ void EventEmitter::plan_memos() {
     } else if (value.op == Op::String && (compared.contains(id) || program_.sinks.size() > 1)) {
       memo.in_scratch = true;
       memo.scratch = scratch++;
+    } else if (value.op == Op::String) {
+      for (llvm::AllocaInst*& word : memo.words) word = local(b_.getInt64Ty(), "word");
     }
     memos_.emplace(id, memo);
   }
@@ -396,9 +398,13 @@ void EventEmitter::fetch_text(ir::ValueId id, const Memo& memo) {
   b_.CreateCondBr(is_ok(value.a), readable, unreadable);
   b_.SetInsertPoint(readable);
   Value* address = b_.CreateAdd(integer(value.a), b_.getInt64(static_cast<std::uint64_t>(value.imm)));
-  Value* length = memo.in_scratch ? hooks_.text_fetch(b_, hooks_.scratch(b_, memo.scratch), address)
-                                  : hooks_.text_length(b_, address);
-  b_.CreateStore(length, memo.value);
+  if (memo.in_scratch) {
+    b_.CreateStore(hooks_.text_fetch(b_, hooks_.scratch(b_, memo.scratch), address), memo.value);
+  } else {
+    const TargetHooks::Measured text = hooks_.text_measure(b_, address);
+    b_.CreateStore(text.length, memo.value);
+    for (int i : {0, 1}) b_.CreateStore(text.words[i], memo.words[i]);
+  }
   b_.CreateBr(done);
   b_.SetInsertPoint(unreadable);
   b_.CreateStore(b_.getInt32(0), memo.value);

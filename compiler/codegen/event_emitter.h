@@ -41,10 +41,17 @@ class TargetHooks {
   virtual void count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) = 0;
   virtual llvm::Value* gate(llvm::IRBuilder<>& b, std::uint32_t sink) = 0;  // i1
 
-  // Texts. Lengths are i32 with the NUL, 0: unreadable.
+  // Texts. Lengths are i32 with the NUL, 0: unreadable. What was measured may be longer or shorter when it is copied;
+  // the bytes of a short one may be kept from measuring to storing it.
+  struct Measured {
+    llvm::Value* length = nullptr;
+    llvm::Value* words[2] = {};  // i64: the first 16 bytes when `length` is up to 16; undefined bits behind the NUL
+  };
   virtual llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
   virtual llvm::Value* text_fetch(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address) = 0;
-  virtual llvm::Value* text_length(llvm::IRBuilder<>& b, llvm::Value* address) = 0;
+  virtual Measured text_measure(llvm::IRBuilder<>& b, llvm::Value* address) = 0;
+  virtual llvm::Value* text_store(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address,
+                                  const Measured& text) = 0;
   virtual llvm::Value* text_copy(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, llvm::Value* length) = 0;
   virtual llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) = 0;
   virtual llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, llvm::Value* pattern, std::uint32_t length,
@@ -66,13 +73,13 @@ class EventEmitter {
     llvm::AllocaInst* done = nullptr;
     llvm::AllocaInst* value = nullptr;  // Integer: i64. Text: i32 length
     llvm::AllocaInst* ok = nullptr;     // Integer only: i1
+    llvm::AllocaInst* words[2] = {};    // Text that is not in scratch: Measured::words
     std::uint32_t scratch = 0;          // Text kept in scratch
     bool in_scratch = false;
   };
   struct TextItem {                 // one string of the record, after measuring
-    llvm::Value* source = nullptr;  // address (i64) or pointer
-    llvm::Value* length = nullptr;  // i32
-    bool copied = false;            // already ours: plain copy
+    llvm::Value* source = nullptr;  // address (i64)
+    TargetHooks::Measured text;
   };
 
   void plan_memos();

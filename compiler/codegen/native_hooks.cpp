@@ -248,7 +248,15 @@ Value* NativeHooks::load(llvm::IRBuilder<>& b, Value* address, unsigned bytes, B
 
 // ---- counting -------------------------------------------------------------------------------
 
-void NativeHooks::count_fault(llvm::IRBuilder<>& b) { increment(b, row_, offsetof(kevt_counts, faults)); }
+// `offset` from sink 0's kevt_counts. Where that lies is read each time: two loads cost less than a register that is
+// saved and kept over the whole hit.
+void NativeHooks::add_one(llvm::IRBuilder<>& b, std::uint64_t offset) {
+  llvm::LoadInst* shard = b.CreateLoad(b.getPtrTy(), field(b, thread_, offsetof(kevt_thread, counts)), true);
+  llvm::LoadInst* row = b.CreateLoad(b.getInt32Ty(), field(b, event_, offsetof(kevt_event, row_offset)), true);
+  increment(b, b.CreateInBoundsGEP(b.getInt8Ty(), shard, b.CreateZExt(row, b.getInt64Ty())), offset);
+}
+
+void NativeHooks::count_fault(llvm::IRBuilder<>& b) { add_one(b, offsetof(kevt_counts, faults)); }
 
 void NativeHooks::count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) {
   std::uint64_t offset = 0;
@@ -263,7 +271,7 @@ void NativeHooks::count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sin
       offset = offsetof(kevt_counts, lost);
       break;
   }
-  increment(b, row_, sink * sizeof(kevt_counts) + offset);
+  add_one(b, sink * sizeof(kevt_counts) + offset);
 }
 
 Value* NativeHooks::gate(llvm::IRBuilder<>& b, std::uint32_t sink) {

@@ -34,7 +34,8 @@ class NativeHooks final : public TargetHooks {
 
   llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) override;
   llvm::Value* text_fetch(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address) override;
-  llvm::Value* text_length(llvm::IRBuilder<>& b, llvm::Value* address) override;
+  Measured text_measure(llvm::IRBuilder<>& b, llvm::Value* address) override;
+  llvm::Value* text_store(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, const Measured& text) override;
   llvm::Value* text_copy(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, llvm::Value* length) override;
   llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) override;
   llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, llvm::Value* pattern, std::uint32_t length,
@@ -51,6 +52,7 @@ class NativeHooks final : public TargetHooks {
   void write(llvm::IRBuilder<>& b, llvm::Value* value, llvm::Value* base, std::uint64_t offset);
   void change(llvm::IRBuilder<>& b, const char* instruction, llvm::Value* base, std::uint64_t offset);
   void increment(llvm::IRBuilder<>& b, llvm::Value* base, std::uint64_t offset) { change(b, "incq $0", base, offset); }
+  void add_one(llvm::IRBuilder<>& b, std::uint64_t offset);  // to a counter of this thread's row
   // Assembly that may fault or jump to `other`; goes on in a new block.
   llvm::Value* branching_asm(llvm::IRBuilder<>& b, llvm::Type* result, const std::string& text, const char* constraints,
                              llvm::ArrayRef<llvm::Value*> pointers, llvm::BasicBlock* other);
@@ -80,9 +82,7 @@ class NativeHooks final : public TargetHooks {
   bool is_return_ = false;
   llvm::Value* return_address_ = nullptr;
   llvm::Value* thread_ = nullptr;
-  llvm::Value* row_ = nullptr;  // kevt_counts of sink 0
   llvm::Value* record_ = nullptr;
-  llvm::Value* word_ = nullptr;  // what its commit stores
 };
 
 // Words of kevt_registers that are handed over in the registers themselves, in the order of the arguments.

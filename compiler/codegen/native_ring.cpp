@@ -22,7 +22,6 @@ constexpr std::uint64_t kPrefetchDistance = 512;  // bytes ahead in the ring
 Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full) {
   BasicBlock* room = block("room");
   BasicBlock* again = block("again");
-  BasicBlock* late = block("late");
   BasicBlock* reserved = block("reserved");
   Value* wide = b.CreateZExt(size, b.getInt64Ty());
   Value* bytes =
@@ -37,10 +36,9 @@ Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full)
   b.SetInsertPoint(room);
   Value* offset = b.CreateAnd(head, read(b, event_, offsetof(kevt_event, ring_mask), 64));
   Value* first = b.CreateInBoundsGEP(b.getInt8Ty(), field(b, ring, KEVT_RING_HEADER), offset);
-  // KEVT_RECORD_TAG(head) << 32: positions are multiples of 8.
-  Value* word = b.CreateOr(b.CreateShl(head, b.getInt64(32 - 3)), wide);
+  Value* mark = b.CreateOr(read(b, ring, offsetof(kevt_ring, mark), 64), wide);
+  Value* word = b.CreateOr(b.CreateShl(head, b.getInt64(KEVT_RECORD_TAG_SHIFT - 3)), mark);
   write(b, word, thread_, offsetof(kevt_thread, open_word));
-  write(b, first, thread_, offsetof(kevt_thread, open_record));
   Value* pair = b.CreateAtomicCmpXchg(field(b, ring, offsetof(kevt_ring, head)), head, end, llvm::MaybeAlign(8),
                                       llvm::AtomicOrdering::AcquireRelease, llvm::AtomicOrdering::Monotonic);
   BasicBlock* tried = b.GetInsertBlock();
@@ -48,20 +46,13 @@ Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full)
 
   b.SetInsertPoint(again);
   Value* later = service(b, offsetof(kevt_services, reserve), b.getPtrTy(), {thread_, ring, wide});
-  expect(b.CreateCondBr(b.CreateIsNull(later), full, late), 1);
-  b.SetInsertPoint(late);
-  Value* later_word = read(b, thread_, offsetof(kevt_thread, open_word), 64);
-  b.CreateBr(reserved);
+  expect(b.CreateCondBr(b.CreateIsNull(later), full, reserved), 1);
 
   b.SetInsertPoint(reserved);
   llvm::PHINode* record = b.CreatePHI(b.getPtrTy(), 2);
   record->addIncoming(first, tried);
-  record->addIncoming(later, late);
+  record->addIncoming(later, again);
   record_ = record;
-  llvm::PHINode* either = b.CreatePHI(b.getInt64Ty(), 2);
-  either->addIncoming(word, tried);
-  either->addIncoming(later_word, late);
-  word_ = either;
   Value* tsc = b.CreateIntrinsic(llvm::Intrinsic::x86_rdtsc, {}, {});
   // The reader has had these lines; taking them back early keeps the next reservation's lock short.
   Value* ahead = field(b, record_, kPrefetchDistance);
@@ -70,11 +61,12 @@ Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full)
   return field(b, record_, sizeof(kevt_record));
 }
 
+// The word is read back: a load costs less than a register does.
 void NativeHooks::commit(llvm::IRBuilder<>& b) {
-  llvm::StoreInst* store = b.CreateStore(word_, field(b, record_, offsetof(kevt_record, word)));
+  Value* word = b.CreateLoad(b.getInt64Ty(), field(b, thread_, offsetof(kevt_thread, open_word)), true);
+  llvm::StoreInst* store = b.CreateStore(word, field(b, record_, offsetof(kevt_record, word)));
   store->setAtomic(llvm::AtomicOrdering::Release);
   store->setAlignment(llvm::Align(8));
-  write(b, b.getInt64(0), thread_, offsetof(kevt_thread, open_record));
 }
 
 }  // namespace kevt::codegen

@@ -1,11 +1,11 @@
-// Strings of the program under trace. Up to 16 bytes with the NUL are measured and copied in place by one vector
-// register, the program's own content of which waits in the thread's struct meanwhile; LLVM knows of no vector
-// registers here. Legacy SSE instructions keep the upper halves of wider registers.
+// Strings of the program under trace. One of up to 16 bytes with the NUL is two words in general registers from where
+// it is measured to where it is stored: what was measured is what is recorded, and nothing of the program has to be
+// saved to make room for it. A byte is zero where
 //
-//   movups %xmm0, save;  movdqu (text), %xmm0  ─ may fault ─►  the agent
-//   pcmpeqb zeros, %xmm0;  pmovmskb %xmm0, mask;  movups save, %xmm0
+//   (x - 0x0101…) & ~x & 0x8080…
 //
-// The 16 bytes may reach into a page that is not there, while the string does not: the agent looks then, too.
+// has its lowest set bit. The 16 bytes may reach into a page that is not there, while the string does not: the agent
+// looks then, and hands a short string over in the thread's struct.
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 
@@ -22,16 +22,15 @@ using llvm::Value;
 namespace {
 
 constexpr unsigned kInPlace = 16;  // bytes
-static_assert(KEVT_RECORD_SLACK >= kInPlace - 1);
+static_assert(KEVT_RECORD_SLACK >= kInPlace);
 
-llvm::GlobalVariable* zeros(llvm::Module& module) {
-  if (llvm::GlobalVariable* known = module.getNamedGlobal("zeros")) return known;
-  auto* type = llvm::ArrayType::get(llvm::Type::getInt8Ty(module.getContext()), kInPlace);
-  auto* made = new llvm::GlobalVariable(module, type, true, llvm::GlobalValue::ExternalLinkage,
-                                        llvm::ConstantAggregateZero::get(type), "zeros");
-  made->setAlignment(llvm::Align(kInPlace));
-  made->setDSOLocal(true);
-  return made;
+// Not 0 when a byte of `word` is; the lowest bit set is in the first such byte.
+Value* zero_bytes(llvm::IRBuilder<>& b, Value* word) {
+  Value* borrowed = b.CreateSub(word, b.getInt64(0x0101010101010101));
+  return b.CreateAnd(b.CreateAnd(borrowed, b.CreateNot(word)), b.getInt64(0x8080808080808080));
+}
+Value* first_zero(llvm::IRBuilder<>& b, Value* zeros) {
+  return b.CreateLShr(b.CreateIntrinsic(llvm::Intrinsic::cttz, {b.getInt64Ty()}, {zeros, b.getTrue()}), b.getInt64(3));
 }
 
 }  // namespace
@@ -43,70 +42,59 @@ Value* NativeHooks::text_fetch(llvm::IRBuilder<>& b, Value* to, Value* address) 
   return service(b, offsetof(kevt_services, text_fetch), b.getInt32Ty(), {to, address});
 }
 
-Value* NativeHooks::text_length(llvm::IRBuilder<>& b, Value* address) {
+TargetHooks::Measured NativeHooks::text_measure(llvm::IRBuilder<>& b, Value* address) {
   BasicBlock* ended = block("ended");
   BasicBlock* slow = block("long");
   BasicBlock* known = block("measured");
-  const char* text =
-      "movups %xmm0, $1\n"
-      "1: movdqu $2, %xmm0\n"
-      "pcmpeqb $3, %xmm0\n"
-      "pmovmskb %xmm0, ${0:k}\n"
-      "movups $1, %xmm0\n"
-      ".pushsection kevt_faults,\"a\",@progbits\n"
-      ".long 1b - .\n.long ${4:l} - .\n.popsection";
-  Value* mask = branching_asm(
-      b, b.getInt32Ty(), text, "=r,*m,*m,*m,!i,~{dirflag},~{fpsr},~{flags}",
-      {field(b, thread_, offsetof(kevt_thread, vector)), b.CreateIntToPtr(address, b.getPtrTy()), zeros(module_)},
-      slow);
-  expect(b.CreateCondBr(b.CreateIsNull(mask), slow, ended), 1);
+  Value* low = load(b, address, 8, slow);
+  Value* high = load(b, b.CreateAdd(address, b.getInt64(8)), 8, slow);
+  Value* in_low = zero_bytes(b, low);
+  Value* in_high = zero_bytes(b, high);
+  expect(b.CreateCondBr(b.CreateIsNull(b.CreateOr(in_low, in_high)), slow, ended), 1);
 
   b.SetInsertPoint(ended);
-  Value* last = b.CreateIntrinsic(llvm::Intrinsic::cttz, {b.getInt32Ty()}, {mask, b.getTrue()});
-  Value* length = b.CreateAdd(last, b.getInt32(1));
+  Value* behind = b.CreateAdd(first_zero(b, in_high), b.getInt64(9));
+  Value* within = b.CreateAdd(first_zero(b, in_low), b.getInt64(1));
+  Value* length = b.CreateTrunc(b.CreateSelect(b.CreateIsNull(in_low), behind, within), b.getInt32Ty());
   b.CreateBr(known);
 
   b.SetInsertPoint(slow);
-  Value* by_agent = service(b, offsetof(kevt_services, text_length), b.getInt32Ty(), {address});
+  Value* head = field(b, thread_, offsetof(kevt_thread, head));
+  Value* by_agent = service(b, offsetof(kevt_services, text_length), b.getInt32Ty(), {address, head});
+  Value* words[2] = {read(b, head, 0, 64), read(b, head, 8, 64)};
   b.CreateBr(known);
   b.SetInsertPoint(known);
-  llvm::PHINode* either = b.CreatePHI(b.getInt32Ty(), 2, "length");
-  either->addIncoming(length, ended);
-  either->addIncoming(by_agent, slow);
-  return either;
+  const auto either = [&](Value* fast, Value* slowly) {
+    llvm::PHINode* phi = b.CreatePHI(fast->getType(), 2);
+    phi->addIncoming(fast, ended);
+    phi->addIncoming(slowly, slow);
+    return phi;
+  };
+  return {either(length, by_agent), {either(low, words[0]), either(high, words[1])}};
 }
 
 // What stands behind a short string is overwritten by the next one or lies in the record's slack.
-Value* NativeHooks::text_copy(llvm::IRBuilder<>& b, Value* to, Value* address, Value* length) {
+Value* NativeHooks::text_store(llvm::IRBuilder<>& b, Value* to, Value* address, const Measured& text) {
   BasicBlock* near = block("near");
   BasicBlock* slow = block("long");
   BasicBlock* done = block("copied");
-  expect(b.CreateCondBr(b.CreateICmpULE(length, b.getInt32(kInPlace)), near, slow), 0);
+  expect(b.CreateCondBr(b.CreateICmpULE(text.length, b.getInt32(kInPlace)), near, slow), 0);
 
   b.SetInsertPoint(near);
-  const char* text =
-      "movups %xmm0, $0\n"
-      "1: movdqu $1, %xmm0\n"
-      "movdqu %xmm0, $2\n"
-      "movups $0, %xmm0\n"
-      ".pushsection kevt_faults,\"a\",@progbits\n"
-      ".long 1b - .\n.long ${3:l} - .\n.popsection";
-  branching_asm(b, b.getVoidTy(), text, "*m,*m,*m,!i,~{memory},~{dirflag},~{fpsr},~{flags}",
-                {field(b, thread_, offsetof(kevt_thread, vector)), b.CreateIntToPtr(address, b.getPtrTy()), to}, slow);
-  Value* wide = b.CreateZExt(length, b.getInt64Ty());
-  Value* last = b.CreateInBoundsGEP(b.getInt8Ty(), to, b.CreateSub(wide, b.getInt64(1)));
-  b.CreateStore(b.getInt8(0), last);  // it may have grown since it was measured
-  BasicBlock* copied = b.GetInsertBlock();
+  for (int i : {0, 1}) b.CreateAlignedStore(text.words[i], field(b, to, 8u * static_cast<unsigned>(i)), llvm::Align(1));
   b.CreateBr(done);
-
   b.SetInsertPoint(slow);
-  Value* by_agent = service(b, offsetof(kevt_services, text_copy), b.getInt32Ty(), {to, address, length});
+  Value* copied = text_copy(b, to, address, text.length);
   b.CreateBr(done);
   b.SetInsertPoint(done);
   llvm::PHINode* written = b.CreatePHI(b.getInt32Ty(), 2);
-  written->addIncoming(length, copied);
-  written->addIncoming(by_agent, slow);
+  written->addIncoming(text.length, near);
+  written->addIncoming(copied, slow);
   return written;
+}
+
+Value* NativeHooks::text_copy(llvm::IRBuilder<>& b, Value* to, Value* address, Value* length) {
+  return service(b, offsetof(kevt_services, text_copy), b.getInt32Ty(), {to, address, length});
 }
 
 Value* NativeHooks::comm(llvm::IRBuilder<>& b, Value* to) {

@@ -111,9 +111,7 @@ void NativeHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
     find_thread(b);
   }
   take_guard(b);
-  row_ = b.CreateInBoundsGEP(b.getInt8Ty(), read_pointer(b, thread_, offsetof(kevt_thread, counts)),
-                             b.CreateZExt(read(b, event_, offsetof(kevt_event, row_offset), 32), b.getInt64Ty()));
-  for (std::uint32_t i = 0; i < sinks; ++i) increment(b, row_, i * sizeof(kevt_counts) + offsetof(kevt_counts, hits));
+  for (std::uint32_t i = 0; i < sinks; ++i) add_one(b, i * sizeof(kevt_counts) + offsetof(kevt_counts, hits));
 }
 
 void NativeHooks::finish(llvm::IRBuilder<>& b) {

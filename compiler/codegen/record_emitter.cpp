@@ -10,24 +10,45 @@ using ir::StoreKind;
 using llvm::BasicBlock;
 using llvm::Value;
 
+namespace {
+
+// The 8 bytes from `at` on of `text` with its NUL.
+std::uint64_t word_of(const std::string& text, std::size_t at) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 8; i-- > 0;)
+    word = word << 8 | (at + i < text.size() ? static_cast<std::uint8_t>(text[at + i]) : 0);
+  return word;
+}
+
+}  // namespace
+
 // Length of a text store (i32), and where its bytes come from.
 Value* EventEmitter::measure(const ir::Store& store, TextItem& item) {
   const ir::Value& value = program_.values[store.value];
   ensure(store.value);
   const Memo& memo = memos_.at(store.value);
-  item.length = b_.CreateLoad(b_.getInt32Ty(), memo.value);
+  item.text.length = b_.CreateLoad(b_.getInt32Ty(), memo.value);
+  const auto words = [&](auto&& word) {
+    for (unsigned i : {0u, 1u}) item.text.words[i] = word(i);
+  };
   if (value.op == Op::ImmediateText) {
-    item.source = constant_text(program_.texts[static_cast<std::size_t>(value.imm)]);
-    item.copied = true;
+    const std::string& text = program_.texts[static_cast<std::size_t>(value.imm)];
+    item.source = b_.CreatePtrToInt(constant_text(text), b_.getInt64Ty());
+    words([&](unsigned i) { return b_.getInt64(word_of(text, 8 * i)); });
   } else if (memo.in_scratch) {
-    item.source = hooks_.scratch(b_, memo.scratch);
-    item.copied = true;
+    Value* scratch = hooks_.scratch(b_, memo.scratch);
+    item.source = b_.CreatePtrToInt(scratch, b_.getInt64Ty());
+    words([&](unsigned i) {
+      return b_.CreateAlignedLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), scratch, i),
+                                  llvm::Align(1));
+    });
   } else if (value.op == Op::String) {
     item.source = b_.CreateAdd(integer(value.a), b_.getInt64(static_cast<std::uint64_t>(value.imm)));
+    words([&](unsigned i) { return b_.CreateLoad(b_.getInt64Ty(), memo.words[i]); });
   } else {
     item.source = integer(value.a);  // SymbolText
   }
-  return item.length;
+  return item.text.length;
 }
 
 // Fetches the pointers of a TextArray and measures what they point to. Returns the sum (i32).
@@ -49,7 +70,7 @@ Value* EventEmitter::measure_array(const ir::Store& store, llvm::AllocaInst* add
   b_.SetInsertPoint(readable);
   Value* pointer = b_.CreateAdd(base, b_.CreateZExt(b_.CreateShl(i, b_.getInt32(3)), b_.getInt64Ty()));
   Value* address = hooks_.load(b_, pointer, 8, absent);
-  Value* length = hooks_.text_length(b_, address);
+  Value* length = hooks_.text_measure(b_, address).length;
   b_.CreateStore(address, address_at);
   b_.CreateStore(length, length_at);
   b_.CreateStore(b_.CreateAdd(b_.CreateLoad(b_.getInt32Ty(), sum), length), sum);
@@ -85,24 +106,12 @@ Value* data_loc(llvm::IRBuilder<>& b, Value* length, Value* at) {
 // Writes one string at dynamic offset `at`; returns the next one.
 Value* EventEmitter::store_text(const ir::Store& store, const TextItem& item, Value* record, Value* at) {
   Value* to = byte_at(b_, record, at);
-  BasicBlock* copy = block("copy");
-  BasicBlock* after = block("copied");
-  BasicBlock* from = b_.GetInsertBlock();
-  b_.CreateCondBr(b_.CreateICmpNE(item.length, b_.getInt32(0)), copy, after);
-  b_.SetInsertPoint(copy);
-  Value* length = item.length;
-  if (program_.values[store.value].op == Op::SymbolText) {  // 8 bytes: the address itself
+  Value* written = item.text.length;
+  if (program_.values[store.value].op == Op::SymbolText) {  // 8 bytes: the address itself, or slack
     b_.CreateAlignedStore(item.source, to, llvm::Align(1));
   } else {
-    Value* address = item.copied ? b_.CreatePtrToInt(item.source, b_.getInt64Ty()) : item.source;
-    length = hooks_.text_copy(b_, to, address, item.length);
+    written = hooks_.text_store(b_, to, item.source, item.text);
   }
-  BasicBlock* copied = b_.GetInsertBlock();
-  b_.CreateBr(after);
-  b_.SetInsertPoint(after);
-  llvm::PHINode* written = b_.CreatePHI(b_.getInt32Ty(), 2);
-  written->addIncoming(b_.getInt32(0), from);
-  written->addIncoming(length, copied);
   store_at(b_, data_loc(b_, written, at), record, store.offset);
   return b_.CreateAdd(at, written);
 }
@@ -211,8 +220,8 @@ void EventEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
   start(fits);
   Value* record = hooks_.reserve(b_, size, lost);
   const bool is_return = program_.point == model::ProbePoint::Return;
-  store_at(b_, b_.CreateTrunc(hooks_.event_id(b_), b_.getInt32Ty()), record, 0);
-  store_at(b_, b_.CreateTrunc(hooks_.pid(b_), b_.getInt32Ty()), record, 4);
+  // common_type, flags and preempt_count 0, common_pid.
+  store_at(b_, b_.CreateOr(b_.CreateShl(hooks_.pid(b_), b_.getInt64(32)), hooks_.event_id(b_)), record, 0);
   store_at(b_, hooks_.probe_address(b_), record, 8);
   if (is_return) store_at(b_, hooks_.return_address(b_), record, 16);
   Value* at = b_.getInt32(program_.fixed_size);

@@ -10,12 +10,11 @@ KEVT_SERVICE kevt_record* kevt_service_reserve(kevt_thread* thread, kevt_ring* r
   uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
   for (;;) {
     if (head + room - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) > limit) {
-      thread->open_record = 0;
+      thread->open_word = 0;
       return 0;
     }
     uint64_t at = (uint64_t)ring + KEVT_RING_HEADER + (head & (limit - 1));
-    __atomic_store_n(&thread->open_word, payload | (uint64_t)KEVT_RECORD_TAG(head) << 32, __ATOMIC_RELAXED);
-    __atomic_store_n(&thread->open_record, at, __ATOMIC_RELEASE);
+    __atomic_store_n(&thread->open_word, payload | ring->mark | KEVT_RECORD_TAG(head), __ATOMIC_RELEASE);
     if (__atomic_compare_exchange_n(&ring->head, &head, head + room, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
       return (kevt_record*)at;
   }

@@ -12,7 +12,7 @@
 /* Nonzero when a byte of x is zero; its lowest set bit is in the first such byte. */
 #define ZERO_BYTES(x) (((x)-LOW_BITS) & ~(x)&HIGH_BITS)
 
-KEVT_SERVICE uint32_t kevt_service_text_length(uint64_t address) {
+static uint32_t text_length(uint64_t address) {
   uint64_t at = address & ~7ull, word, zero;
   KEVT_LOAD8(word, at, unreadable);
   word |= (1ull << (8 * (address & 7))) - 1; /* bytes before the string count as nonzero */
@@ -48,6 +48,13 @@ unreadable:
 }
 
 KEVT_SERVICE uint32_t kevt_service_text_fetch(uint8_t* to, uint64_t address) {
-  uint32_t length = kevt_service_text_length(address);
+  uint32_t length = text_length(address);
   return length ? kevt_service_text_copy(to, address, length) : 0;
+}
+
+KEVT_SERVICE uint32_t kevt_service_text_length(uint64_t address, uint64_t* head) {
+  uint32_t length = text_length(address);
+  if (!length || length > 16) return length;
+  head[0] = head[1] = 0;
+  return kevt_service_text_copy((uint8_t*)head, address, length);
 }

@@ -157,7 +157,7 @@ kevt_thread* kevt_enrol(uint64_t tp) {
       thread->blocked = thread->pending = 0;
     }
     thread->guard = 0;
-    thread->open_record = 0;
+    thread->open_word = 0;
     thread->pid = pid;
     thread->tid = tid;
     thread->check = check;
@@ -192,34 +192,35 @@ struct stack_info {
   uint64_t size;
 };
 
-/* Another thread is between noting the same place of the ring and committing there. */
+/* Another thread has noted the same place of the same ring. */
 static int is_open_elsewhere(const kevt_shared* shared, const kevt_thread* thread) {
   kevt_private* priv = (kevt_private*)shared->priv;
   uint64_t used = __atomic_load_n(&priv->used_threads, __ATOMIC_ACQUIRE);
   for (uint64_t i = 0; i < used; i++) {
     const kevt_thread* other = &priv->threads[i];
-    if (other != thread && __atomic_load_n(&other->open_record, __ATOMIC_ACQUIRE) == thread->open_record &&
-        other->open_word >> 32 == thread->open_word >> 32)
+    if (other != thread &&
+        !((__atomic_load_n(&other->open_word, __ATOMIC_ACQUIRE) ^ thread->open_word) >> KEVT_RECORD_RING_SHIFT))
       return 1;
   }
   return 0;
 }
 
 /*
- * The reader steps over what a hit had reserved and will not commit.  Noted is not reserved: the
- * place must lie between the ring's tail and head, and nobody else may be writing there.
+ * The reader steps over what a hit had reserved and will not commit.  Noted is not reserved, and what was committed
+ * stays noted: the place must lie between the ring's tail and head, nobody else may have noted it, and its word must
+ * still be 0.
  */
 static void discard_open(const kevt_shared* shared, kevt_thread* thread) {
-  uint64_t number = (thread->open_record - shared->rings) / shared->ring_stride, free = 0;
-  kevt_ring* ring = (kevt_ring*)(shared->rings + number * shared->ring_stride);
-  kevt_record* record = (kevt_record*)thread->open_record;
-  uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+  kevt_ring* ring = (kevt_ring*)(shared->rings + KEVT_RECORD_RING(thread->open_word) * shared->ring_stride);
+  uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE), free = 0;
   uint64_t reserved = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) - tail;
-  uint64_t distance = 8ull * ((uint32_t)(thread->open_word >> 32) - KEVT_RECORD_TAG(tail));
+  uint64_t distance = KEVT_RECORD_DISTANCE(thread->open_word, tail);
+  uint64_t offset = (tail + distance) & (shared->ring_bytes - 1);
+  kevt_record* record = (kevt_record*)((uint64_t)ring + KEVT_RING_HEADER + offset);
   if (distance < reserved && !is_open_elsewhere(shared, thread))
     __atomic_compare_exchange_n(&record->word, &free, thread->open_word | KEVT_RECORD_DISCARDED, 0, __ATOMIC_RELEASE,
                                 __ATOMIC_RELAXED);
-  thread->open_record = 0;
+  thread->open_word = 0;
 }
 
 /* Every attempt of the thread that has no outcome yet is the abandoned hit's: a thread has one at a time. */
@@ -253,7 +254,7 @@ static int may_go_on(const kevt_thread* thread, uint64_t stack) {
 
 int kevt_guard_is_stale(kevt_thread* thread, uint64_t stack) {
   if (may_go_on(thread, stack)) return 0;
-  if (thread->open_record) discard_open(kevt_state(), thread);
+  if (thread->open_word) discard_open(kevt_state(), thread);
   settle_as_lost(kevt_state(), thread);
   thread->guard = 0;
   return 1;

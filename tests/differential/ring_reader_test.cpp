@@ -38,10 +38,10 @@ class HostileRing : public testing::Test {
 void HostileRing::write_chain(Random& random) {
   const std::uint64_t start = head().tail;
   for (std::uint64_t at = 0; at + sizeof(kevt_record) < kRingBytes;) {
-    const std::uint64_t payload = below(random, one_in(random, 20) ? 65536 : 300);
+    const std::uint64_t payload = below(random, one_in(random, 20) ? 8192 : 300);
     std::uint64_t units = (sizeof(kevt_record) + payload + KEVT_RECORD_SLACK + 7) / 8;
     if (one_in(random, 100)) units = below(random, 32768);
-    std::uint64_t word = payload | (units & 0x7fff) << 16 | std::uint64_t{KEVT_RECORD_TAG(start + at)} << 32;
+    std::uint64_t word = payload | KEVT_RECORD_TAG(start + at);
     if (one_in(random, 20)) word |= KEVT_RECORD_DISCARDED;
     std::memcpy(data() + ((start + at) & (kRingBytes - 1)), &word, sizeof word);
     at += 8 * std::max<std::uint64_t>(units, 1);

@@ -82,7 +82,10 @@ Result<SessionMemory> SessionMemory::create(const SessionOptions& options) {
                         memory.fd_.get(), static_cast<off_t>(piece.file_offset));
     if (mapped == MAP_FAILED) return std::unexpected(Error::from_errno("mapping the rings"));
   }
-  for (std::uint32_t cpu = 0; cpu < memory.ring_count_; ++cpu) memory.ring(cpu).limit = options.ring_bytes;
+  for (std::uint32_t cpu = 0; cpu < memory.ring_count_; ++cpu) {
+    memory.ring(cpu).limit = options.ring_bytes;
+    memory.ring(cpu).mark = std::uint64_t{cpu} << KEVT_RECORD_RING_SHIFT;
+  }
   kevt_shared& shared = memory.shared();
   shared.version = KEVT_ABI_VERSION;
   shared.ring_count = memory.ring_count_;
@@ -214,7 +217,7 @@ std::size_t SessionMemory::drain_ring(std::uint32_t cpu, const std::function<voi
   while (at != head) {
     auto* record = reinterpret_cast<kevt_record*>(ring_data(cpu) + (at & mask));
     const std::uint64_t word = load_acquire(record->word);
-    if (word == 0 || word >> 32 != KEVT_RECORD_TAG(at)) break;
+    if (word == 0 || !KEVT_RECORD_IS_AT(word, at)) break;
     const std::uint64_t length = KEVT_RECORD_PAYLOAD(word), size = KEVT_RECORD_ROOM(length);
     if (size < sizeof(kevt_record) + length || size > head - at) break;
     if (!(word & KEVT_RECORD_DISCARDED)) {
@@ -240,8 +243,7 @@ std::uint64_t SessionMemory::find_resume(std::uint32_t cpu, std::uint64_t from, 
   for (std::uint64_t at = from + 8; at < head; at += 8) {
     const auto* record = reinterpret_cast<const kevt_record*>(ring_data(cpu) + (at & mask));
     const std::uint64_t length = KEVT_RECORD_PAYLOAD(record->word), room = KEVT_RECORD_ROOM(length);
-    if (record->word && record->word >> 32 == KEVT_RECORD_TAG(at) && room >= sizeof(kevt_record) + 8 &&
-        at + room <= head)
+    if (record->word && KEVT_RECORD_IS_AT(record->word, at) && room >= sizeof(kevt_record) + 8 && at + room <= head)
       return at;
   }
   return head;
