@@ -72,9 +72,12 @@ std::optional<std::string> symbol_text(const target::TargetEnv& env, std::uint64
   return text;
 }
 
-std::string place_text(const target::TargetEnv& env, std::uint64_t address, SymbolOffset offset) {
+std::string place_text(const target::TargetEnv& env, std::uint64_t address, SymbolOffset offset, PlaceStyle style) {
   if (address == 0) return "0";
-  return symbol_text(env, address, offset).value_or(fmt::format("0x{:08x}", address));
+  if (style.offsets) offset = SymbolOffset::Shown;
+  std::string text = symbol_text(env, address, offset).value_or(fmt::format("0x{:08x}", address));
+  if (style.addresses) text += fmt::format(" <{:016x}>", address);
+  return text;
 }
 
 std::string quoted(const std::optional<std::string_view>& text) {
@@ -121,20 +124,20 @@ std::uint64_t address_of(const model::RecordLayout& layout, const RecordView& re
 }
 
 std::string location_text(const model::Definition& definition, const model::RecordLayout& layout,
-                          const RecordView& record, const target::TargetEnv& env) {
+                          const RecordView& record, const target::TargetEnv& env, PlaceStyle style) {
   if (const auto* event = std::get_if<model::EventPlace>(&definition.place)) {
     return fmt::format("{}.{}", event->system, event->event);
   }
   const bool raw = definition.kind == model::EventKind::Uprobe;
   if (definition.point == model::ProbePoint::Entry) {
     const std::uint64_t address = address_of(layout, record, model::FieldRole::ProbeIp);
-    return raw ? fmt::format("0x{:x}", address) : place_text(env, address, SymbolOffset::Shown);
+    return raw ? fmt::format("0x{:x}", address) : place_text(env, address, SymbolOffset::Shown, style);
   }
   const std::uint64_t returned_to = address_of(layout, record, model::FieldRole::ProbeRetIp);
   const std::uint64_t function = address_of(layout, record, model::FieldRole::ProbeFunc);
   if (raw) return fmt::format("0x{:x} <- 0x{:x}", returned_to, function);
-  return fmt::format("{} <- {}", place_text(env, returned_to, SymbolOffset::Shown),
-                     place_text(env, function, SymbolOffset::Hidden));
+  return fmt::format("{} <- {}", place_text(env, returned_to, SymbolOffset::Shown, style),
+                     place_text(env, function, SymbolOffset::Hidden, style));
 }
 
 // Small numbers of synthetic events are printed without their sign, as the kernel does.
@@ -183,10 +186,10 @@ std::string synthetic_text(const model::Definition& definition, const model::Rec
 }  // namespace
 
 std::string event_text(const model::Definition& definition, const model::RecordLayout& layout,
-                       std::span<const std::uint8_t> record, const target::TargetEnv& env) {
+                       std::span<const std::uint8_t> record, const target::TargetEnv& env, PlaceStyle style) {
   const RecordView view(record);
   if (definition.kind == model::EventKind::Synthetic) return synthetic_text(definition, layout, view, env);
-  std::string text = fmt::format("{}: ({})", definition.event, location_text(definition, layout, view, env));
+  std::string text = fmt::format("{}: ({})", definition.event, location_text(definition, layout, view, env, style));
   for (const model::RecordField& field : layout.fields) {
     if (field.role != model::FieldRole::Argument) continue;
     text += fmt::format(" {}={}", field.name, argument_text(field, view, env));

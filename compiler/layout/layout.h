@@ -24,13 +24,19 @@ std::string format_text(const model::Definition& definition, const model::Record
 // number only when the probe is armed, so a waiting one has none.
 std::string listing(const model::Definition& definition, unsigned possible_cpus);
 
+// How symbols of probed places are printed: the options sym-offset and sym-addr.
+struct PlaceStyle {
+  bool offsets = false;    // also where they are implied
+  bool addresses = false;  // behind the symbol
+};
 // What follows the time stamp of a trace line: "EV: (vfs_read+0x0/0x140) a=1 s=\"x\"".
 // Kprobe-style places print symbols, uprobe-style ones raw addresses. `record` may be hostile: lengths and
 // offsets outside it print as the kernel would print a fault.
 std::string event_text(const model::Definition& definition, const model::RecordLayout& layout,
-                       std::span<const std::uint8_t> record, const target::TargetEnv& env);
+                       std::span<const std::uint8_t> record, const target::TargetEnv& env, PlaceStyle style = {});
 
 // "%16s-%-7d [%03d] ..... %5lu.%06lu: " as trace prints it.
+enum class TimeUnit : std::uint8_t { Nanoseconds, Count };  // Count: of a clock that is none, " %12llu"
 struct LineContext {
   std::string_view comm;
   std::int32_t pid = 0;
@@ -38,6 +44,9 @@ struct LineContext {
   std::uint64_t timestamp_ns = 0;
   std::uint8_t flags = 0;
   std::uint8_t preempt_count = 0;
+  bool shows_flags = true;           // irq-info
+  std::optional<std::int32_t> tgid;  // record-tgid: "(%7d) ", 0: "(-------) "
+  TimeUnit unit = TimeUnit::Nanoseconds;
 };
 std::string line_prefix(const LineContext& context);
 // "  %-44s %15lu %15lu\n" of kprobe_profile.

@@ -50,11 +50,19 @@ char depth_char(unsigned depth) { return depth == 0 ? '.' : "0123456789abcdef"[d
 }  // namespace
 
 std::string line_prefix(const LineContext& context) {
+  std::string text = fmt::format("{:>16}-{:<7} ", context.comm, context.pid);
+  if (context.tgid) text += *context.tgid == 0 ? std::string("(-------) ") : fmt::format("({:>7}) ", *context.tgid);
+  text += fmt::format("[{:03}] ", context.cpu);
+  if (context.shows_flags) {
+    text += irqs_char(context.flags);
+    text += resched_char(context.flags);
+    text += context_char(context.flags);
+    text += depth_char(context.preempt_count & 0xf);
+    text += depth_char(context.preempt_count >> 4);
+  }
+  if (context.unit == TimeUnit::Count) return text + fmt::format(" {:>12}: ", context.timestamp_ns);
   const std::uint64_t microseconds = (context.timestamp_ns + 500) / 1000;
-  return fmt::format("{:>16}-{:<7} [{:03}] {}{}{}{}{} {:>5}.{:06}: ", context.comm, context.pid, context.cpu,
-                     irqs_char(context.flags), resched_char(context.flags), context_char(context.flags),
-                     depth_char(context.preempt_count & 0xf), depth_char(context.preempt_count >> 4),
-                     microseconds / 1'000'000, microseconds % 1'000'000);
+  return text + fmt::format(" {:>5}.{:06}: ", microseconds / 1'000'000, microseconds % 1'000'000);
 }
 
 std::string profile_line(std::string_view event, std::uint64_t hits, std::uint64_t misses) {

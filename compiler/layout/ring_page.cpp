@@ -118,6 +118,11 @@ std::optional<RingPageReader> RingPageReader::open(std::span<const std::uint8_t>
   return reader;
 }
 
+void RingPageReader::follow(std::span<const std::uint8_t> page) {
+  const auto now = open(page);
+  if (now && !is_broken_ && now->data_.size() >= data_.size()) data_ = now->data_;
+}
+
 std::uint32_t RingPageReader::word(std::size_t at) const {
   std::uint32_t value;
   std::memcpy(&value, data_.data() + at, sizeof value);

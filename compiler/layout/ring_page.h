@@ -63,6 +63,8 @@ class RingPageReader {
   // nullopt at the end, or where the page makes no sense: is_broken() tells.
   std::optional<RingEvent> next();
   bool is_broken() const { return is_broken_; }
+  // The page, the same one, has got more events since: next() goes on where it was.
+  void follow(std::span<const std::uint8_t> page);
 
   std::uint64_t first_time_ns() const { return time_stamp_; }
   std::uint32_t used() const { return static_cast<std::uint32_t>(data_.size()); }  // bytes of data

@@ -79,6 +79,12 @@ class ProbeRuntime {
   virtual Result<void> arm(std::span<const ProbeHandle> probes) = 0;
   virtual Result<void> disarm(std::span<const ProbeHandle> probes) = 0;
   virtual Result<void> remove(std::span<const ProbeHandle> probes) = 0;
+  // Arms some and disarms others. A runtime that can does both at once, so that no hit falls in between or is seen
+  // twice.
+  virtual Result<void> replace(std::span<const ProbeHandle> armed, std::span<const ProbeHandle> disarmed) {
+    if (auto done = disarm(disarmed); !done) return done;
+    return arm(armed);
+  }
 
   virtual EventCounts counts(ProbeHandle probe) const = 0;
   virtual ArmStatus arm_status(ProbeHandle probe) const = 0;

@@ -359,6 +359,25 @@ Result<void> InprocRuntime::remove(std::span<const ProbeHandle> probes) {
   return disarm(probes);  // its code and its counters stay until the session ends
 }
 
+// One stop changes all sites. What is disarmed keeps its gate until then.
+Result<void> InprocRuntime::replace(std::span<const ProbeHandle> armed, std::span<const ProbeHandle> disarmed) {
+  const auto set = [&](std::span<const ProbeHandle> probes, bool on) {
+    for (ProbeHandle probe : probes) installed_[probe].armed = on;
+  };
+  set(armed, true);
+  set(disarmed, false);
+  for (ProbeHandle probe : armed) set_gates(*installed_[probe].block.local, ~0u);
+  std::vector<ProbeHandle> changed(armed.begin(), armed.end());
+  changed.insert(changed.end(), disarmed.begin(), disarmed.end());
+  auto done = rearm(changed);
+  if (!done) {
+    set(armed, false);
+    set(disarmed, true);
+  }
+  for (ProbeHandle probe : done ? disarmed : armed) set_gates(*installed_[probe].block.local, 0u);
+  return done;
+}
+
 // A call whose return address was given back counts as missed.
 Departure::Missed InprocRuntime::count_missed_in(const Tracee& tracee) const {
   return [this, &tracee](const ThreadNote& thread, RemoteAddr event) {

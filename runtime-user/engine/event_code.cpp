@@ -1,0 +1,185 @@
+// Enabling many events at once is one compilation and one stop for each target:
+//
+//   requests ─► which need new code ─► compile, install (all in one batch) ─► replace: new ones armed, old ones
+//   disarmed
+//
+// Every target compiles for itself, since functions lie elsewhere in each. What a target refuses leaves all as it was;
+// code that was installed then stays unused. A target that has ended is left out.
+#include "runtime-user/engine/event_code.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "compiler/pipeline/compile.h"
+
+namespace kevt::engine {
+
+struct EventCode::Change {
+  const CodeRequest* request = nullptr;
+  std::string key;
+  bool is_new = false;           // `handles` replace what is there
+  std::vector<Handles> handles;  // for each target
+};
+
+namespace {
+
+std::string key_of(const CodeRequest& request) {
+  std::string key = request.filter_text + '\n';
+  for (const EventProbe& probe : request.event->probes) key += std::to_string(probe.serial) + ' ';
+  return key;
+}
+
+// What was found right when it was defined is looked up again, in this target.
+std::expected<pipeline::CheckedEvent, CodeRefusal> check_in(const EventProbe& probe, TracedTarget& target) {
+  diag::Sink sink;
+  const target::FixedCatalog nothing;
+  auto checked =
+      pipeline::check_event(probe.definition.command, target.env(), nothing, pipeline::Forms::Runnable, sink);
+  if (checked) {
+    checked->definition.group = probe.definition.group;
+    checked->definition.event = probe.definition.event;
+    return *std::move(checked);
+  }
+  const auto mistakes = sink.take();
+  if (mistakes.empty()) return std::unexpected(CodeRefusal{Error("nothing to run", EINVAL), probe.definition.command});
+  const diag::Diagnostic& first = mistakes.front();
+  std::string text(diag::kernel_text(first.kind));
+  if (!first.detail.empty()) text += ": " + first.detail;
+  const bool not_here = first.kind == diag::Kind::NotSupportedByRuntime || first.kind == diag::Kind::UnsupportedForm;
+  return std::unexpected(
+      CodeRefusal{Error(fmt::format("{} ({})", text, target.name()), not_here ? EOPNOTSUPP : first.errno_value),
+                  probe.definition.command});
+}
+
+bool has_code(const TracedEvent& event) { return event.owner != target::EventOwner::Synthetic; }
+
+}  // namespace
+
+std::expected<std::vector<EventCode::Handles>, CodeRefusal> EventCode::install(
+    std::span<const CodeRequest* const> requests, std::size_t target) {
+  TracedTarget& where = *targets_[target];
+  std::vector<pipeline::CheckedEvent> events;
+  std::vector<std::vector<std::optional<model::FilterExpr>>> filters;  // one sink each
+  std::vector<std::uint32_t> ids;
+  for (const CodeRequest* request : requests)
+    for (const EventProbe& probe : request->event->probes) {
+      auto checked = check_in(probe, where);
+      if (!checked) return std::unexpected(std::move(checked.error()));
+      events.push_back(*std::move(checked));
+      filters.push_back({request->filter});
+      ids.push_back(request->event->id);
+    }
+  auto compiled = pipeline::compile_events(events, filters, where.known_env(), pipeline::Artifacts::CodeOnly);
+  if (!compiled) return std::unexpected(CodeRefusal{std::move(compiled.error()), ""});
+  auto installed = where.runtime().install(compiled->batch, ids);
+  if (!installed) {
+    Error error = std::move(installed.error());
+    return std::unexpected(CodeRefusal{error.errno_value() ? error : Error(error.message(), EINVAL),
+                                       events.size() == 1 ? events.front().definition.command : ""});
+  }
+  std::vector<Handles> handles;
+  auto next = installed->begin();
+  for (const CodeRequest* request : requests) {
+    const auto end = next + static_cast<std::ptrdiff_t>(request->event->probes.size());
+    handles.emplace_back(next, end);
+    next = end;
+  }
+  return handles;
+}
+
+std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> requests, std::vector<Change>& changes) {
+  std::vector<const CodeRequest*> to_install;
+  for (const CodeRequest& request : requests) {
+    if (!has_code(*request.event)) continue;
+    Change change{.request = &request, .key = key_of(request)};
+    change.is_new = request.armed && codes_[request.event->id].key != change.key;
+    change.handles.resize(targets_.size());
+    if (change.is_new) to_install.push_back(&request);
+    changes.push_back(std::move(change));
+  }
+  if (to_install.empty()) return std::nullopt;
+  bool any_alive = false;
+  for (std::size_t t = 0; t < targets_.size(); ++t) {
+    if (!targets_[t]->is_alive()) continue;
+    any_alive = true;
+    auto installed = install(to_install, t);
+    if (!installed) return std::move(installed.error());
+    auto next = installed->begin();
+    for (Change& change : changes)
+      if (change.is_new) change.handles[t] = std::move(*next++);
+  }
+  if (!any_alive) return CodeRefusal{Error("nothing to trace: every traced process has ended", ESRCH), ""};
+  return std::nullopt;
+}
+
+Result<void> EventCode::exchange(std::span<const Change> changes, std::size_t target) {
+  Handles armed, disarmed;
+  for (const Change& change : changes) {
+    const Code& code = codes_[change.request->event->id];
+    const Handles now = target < code.handles.size() ? code.handles[target] : Handles{};
+    const Handles& next = change.is_new ? change.handles[target] : now;
+    if (code.armed && (change.is_new || !change.request->armed))
+      disarmed.insert(disarmed.end(), now.begin(), now.end());
+    if (change.request->armed && (change.is_new || !code.armed)) armed.insert(armed.end(), next.begin(), next.end());
+  }
+  if (armed.empty() && disarmed.empty()) return {};
+  return targets_[target]->runtime().replace(armed, disarmed);
+}
+
+std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> requests) {
+  std::vector<Change> changes;
+  if (auto refusal = prepare(requests, changes)) return std::unexpected(*std::move(refusal));
+  for (std::size_t t = 0; t < targets_.size(); ++t) {
+    if (!targets_[t]->is_alive()) continue;
+    auto done = exchange(changes, t);
+    if (done || !targets_[t]->is_alive()) continue;
+    // The targets before this one have the change: what they record of it is nobody's, and it is taken back.
+    for (std::size_t before = 0; before < t; ++before)
+      for (const Change& change : changes)
+        if (change.is_new) (void)targets_[before]->runtime().disarm(change.handles[before]);
+    Error error = std::move(done.error()).while_doing("changing " + targets_[t]->name());
+    return std::unexpected(CodeRefusal{Error(error.message(), error.errno_value() ? error.errno_value() : EINVAL), ""});
+  }
+  for (Change& change : changes) {
+    Code& code = codes_[change.request->event->id];
+    code.armed = change.request->armed;
+    if (!change.is_new) continue;
+    code.retired.resize(targets_.size());
+    for (std::size_t t = 0; t < code.handles.size(); ++t)
+      code.retired[t].insert(code.retired[t].end(), code.handles[t].begin(), code.handles[t].end());
+    code.handles = std::move(change.handles);
+    code.key = std::move(change.key);
+  }
+  return {};
+}
+
+void EventCode::forget(std::uint32_t event) {
+  const auto it = codes_.find(event);
+  if (it == codes_.end()) return;
+  for (std::size_t t = 0; t < it->second.handles.size(); ++t)
+    if (targets_[t]->is_alive()) (void)targets_[t]->runtime().remove(it->second.handles[t]);
+  codes_.erase(it);
+}
+
+runtime::EventCounts EventCode::counts(std::uint32_t event) const {
+  runtime::EventCounts sum;
+  const auto it = codes_.find(event);
+  if (it == codes_.end()) return sum;
+  for (const std::vector<Handles>* all : {&it->second.handles, &it->second.retired})
+    for (std::size_t t = 0; t < all->size(); ++t)
+      for (runtime::ProbeHandle handle : (*all)[t]) sum += targets_[t]->runtime().counts(handle);
+  return sum;
+}
+
+std::vector<runtime::ArmStatus> EventCode::arm_status(std::uint32_t event, std::size_t probe) const {
+  std::vector<runtime::ArmStatus> states;
+  const auto it = codes_.find(event);
+  for (std::size_t t = 0; t < targets_.size(); ++t) {
+    const bool known = it != codes_.end() && t < it->second.handles.size() && probe < it->second.handles[t].size();
+    states.push_back(known ? targets_[t]->runtime().arm_status(it->second.handles[t][probe]) : runtime::ArmStatus{});
+  }
+  return states;
+}
+
+}  // namespace kevt::engine

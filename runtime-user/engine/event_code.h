@@ -1,0 +1,67 @@
+// EventCode: the code of events in their targets: compiled when an event is first armed, exchanged when its filter or
+// its probes change.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/model/filter.h"
+#include "runtime-user/engine/event_table.h"
+#include "runtime-user/engine/traced_target.h"
+
+namespace kevt::engine {
+
+// What an event's code shall be.
+struct CodeRequest {
+  const TracedEvent* event = nullptr;
+  bool armed = false;
+  // Decided at the hit; `filter_text` names it: code with the same text is kept.
+  std::optional<model::FilterExpr> filter;
+  std::string filter_text;
+};
+
+// Why the code of an event cannot be made.
+struct CodeRefusal {
+  Error error;
+  std::string command;  // of the definition; empty: it is about none of them
+};
+
+class EventCode {
+ public:
+  explicit EventCode(std::vector<TracedTarget*> targets) : targets_(std::move(targets)) {}
+
+  // All of it in every living target, or nothing is changed and the refusal says why.
+  std::expected<void, CodeRefusal> apply(std::span<const CodeRequest> requests);
+  // Takes an event's code out, whatever state it is in; its counts are forgotten.
+  void forget(std::uint32_t event);
+
+  // Over all targets and all code the event has had.
+  runtime::EventCounts counts(std::uint32_t event) const;
+  // Of one probe of the event as it is armed now, in each target.
+  std::vector<runtime::ArmStatus> arm_status(std::uint32_t event, std::size_t probe) const;
+  const std::vector<TracedTarget*>& targets() const { return targets_; }
+
+ private:
+  using Handles = std::vector<runtime::ProbeHandle>;
+  struct Code {
+    std::string key;               // of what it was compiled from; empty: there is none
+    std::vector<Handles> handles;  // for each target; one per probe; empty where the target had ended
+    std::vector<Handles> retired;  // for each target: only their counts are of interest
+    bool armed = false;
+  };
+  struct Change;
+  std::expected<std::vector<Handles>, CodeRefusal> install(std::span<const CodeRequest* const> requests,
+                                                           std::size_t target);
+  std::optional<CodeRefusal> prepare(std::span<const CodeRequest> requests, std::vector<Change>& changes);
+  Result<void> exchange(std::span<const Change> changes, std::size_t target);
+
+  std::vector<TracedTarget*> targets_;
+  std::unordered_map<std::uint32_t, Code> codes_;
+};
+
+}  // namespace kevt::engine

@@ -1,0 +1,276 @@
+// Switching events, their filters and triggers.
+//
+// An event's code is shared by all instances. Where one instance alone has the event on, and no trigger wants to see
+// what the filter rejects, its filter is compiled into the code; else all hits come here and each instance decides for
+// itself (hits.cpp). Changing from one to the other exchanges the code; no hit is lost or seen twice.
+//
+// Soft mode: a trigger needs its event armed, and its target's, without recording; `0*` in the file enable:
+//
+//   registered soft_disabled soft_users       off 0: 0, 0, 0    on 1: 1, 0, 0   with a trigger 0*: 1, 1, 1   1*: 1, 0,
+//   1
+//
+// Mirrors __ftrace_event_enable_disable(), apply_event_filter(), event_trigger_parse() of kernel/trace (6.1).
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "compiler/sema/filter.h"
+#include "compiler/sema/trigger.h"
+#include "runtime-user/engine/tracing.h"
+
+namespace kevt::engine {
+
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+Error errno_error(int value) { return Error(strerrordesc_np(value), value); }
+
+std::string_view stripped(std::string_view text) {
+  const auto is_blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+model::EventName name_of(const TracedEvent& event) { return {event.group, event.name}; }
+
+bool has_triggers(const Instance& instance, const TracedEvent& event) {
+  return !instance.triggers.of(name_of(event)).empty();
+}
+
+}  // namespace
+
+// ---- code -----------------------------------------------------------------------------------
+
+CodeRequest Tracing::request_for(const TracedEvent& event) const {
+  CodeRequest request{.event = &event};
+  const EventState* only = nullptr;
+  bool shared = false;
+  for (const auto& instance : instances_) {
+    const EventState* one = state(*instance, event.id);
+    if (!one || !one->registered) continue;
+    shared = shared || only || has_triggers(*instance, event);
+    only = one;
+  }
+  request.armed = only != nullptr;
+  if (only && !shared && only->filter && !sema::is_only_judged(*only->filter)) {
+    request.filter = only->filter;
+    request.filter_text = *only->filter_text;
+  }
+  return request;
+}
+
+Result<void> Tracing::sync(std::span<const TracedEvent* const> events) {
+  std::vector<CodeRequest> requests;
+  for (const TracedEvent* event : events) requests.push_back(request_for(*event));
+  drain();  // what was recorded under the old state is judged by it
+  auto done = code_.apply(requests);
+  if (done) {
+    active_ = static_cast<std::size_t>(
+        std::ranges::count_if(events_.events(), [&](const auto& one) { return is_armed(one.first); }));
+    return {};
+  }
+  const CodeRefusal& refusal = done.error();
+  top().errors.add(refusal.error.message(), refusal.command, now_ns());
+  return std::unexpected(refusal.error);
+}
+
+// ---- on and off -----------------------------------------------------------------------------
+
+Result<void> Tracing::set_enabled(Instance& instance, std::span<const TracedEvent* const> events, bool on) {
+  const auto before = instance.events;
+  for (const TracedEvent* event : events) {
+    EventState& one = touch(instance, *event);
+    if (on) {
+      one.soft_disabled = false;
+      one.registered = true;
+    } else if (one.soft_users > 0) {
+      one.soft_disabled = true;
+    } else {
+      one.registered = one.soft_disabled = false;
+    }
+  }
+  auto done = sync(events);
+  if (!done)
+    for (const TracedEvent* event : events) {
+      const auto it = before.find(event->id);
+      EventState& now = instance.events[event->id];
+      now.registered = it != before.end() && it->second.registered;
+      now.soft_disabled = it != before.end() && it->second.soft_disabled;
+    }
+  return done;
+}
+
+Result<void> Tracing::use_softly(Instance& instance, const TracedEvent& event, int change) {
+  EventState& one = touch(instance, event);
+  const EventState before = one;
+  if (change > 0) {
+    if (one.soft_users++ == 0 && !one.registered) one.registered = one.soft_disabled = true;
+  } else if (one.soft_users > 0 && --one.soft_users == 0 && one.soft_disabled) {
+    one.registered = one.soft_disabled = false;
+  }
+  const TracedEvent* const changed[] = {&event};
+  auto done = sync(changed);
+  if (!done && change > 0) {
+    one.registered = before.registered;
+    one.soft_disabled = before.soft_disabled;
+    one.soft_users = before.soft_users;
+  }
+  return done;
+}
+
+// ---- filters --------------------------------------------------------------------------------
+
+bool Tracing::bind_filter(Instance& instance, const TracedEvent& event, std::string_view text, diag::Sink& sink) {
+  EventState& one = touch(instance, event);
+  one.filter.reset();
+  one.filter_text.reset();
+  one.filter_mistake.clear();
+  if (text == "0") return true;
+  auto bound = sema::compile_filter(text, event.layout, sink, options_.check);
+  if (!bound) return false;
+  one.filter = std::move(bound);
+  one.filter_text = std::string(text);
+  return true;
+}
+
+Result<void> Tracing::write_filter(Instance& instance, const TracedEvent& event, std::string_view text) {
+  if (text.size() >= kPageBytes) return std::unexpected(errno_error(EINVAL));
+  drain();
+  diag::Sink sink;
+  const bool bound = bind_filter(instance, event, stripped(text), sink);
+  Result<void> answer;
+  if (!bound) {
+    auto mistakes = sink.take();
+    touch(instance, event).filter_mistake = sema::filter_file_text(mistakes.front());
+    answer = refuse(instance.errors, std::move(mistakes));
+  }
+  if (const EventState* one = state(instance, event.id); one && one->registered) {
+    const TracedEvent* const changed[] = {&event};
+    if (auto done = sync(changed); !done) return done;
+  }
+  return answer;
+}
+
+// Events that lack a field of it have no filter then.
+Result<void> Tracing::write_group_filter(Instance& instance, std::string_view group, std::string_view text) {
+  if (text.size() >= kPageBytes) return std::unexpected(errno_error(EINVAL));
+  drain();
+  std::vector<const TracedEvent*> on;
+  std::optional<diag::Diagnostic> mistake;
+  for (const auto& [id, event] : events_.events()) {
+    if (event->group != group) continue;
+    diag::Sink sink;
+    if (!bind_filter(instance, *event, stripped(text), sink)) mistake = sink.take().front();
+    if (state(instance, id)->registered) on.push_back(event.get());
+  }
+  if (mistake) {
+    mistake->kind = diag::Kind::FilterBadSubsysFilter;
+    instance.errors.add(*mistake, now_ns());
+  }
+  return on.empty() ? Result<void>{} : sync(on);
+}
+
+// ---- triggers -------------------------------------------------------------------------------
+
+const TracedEvent* Tracing::soft_target(const model::Trigger& trigger) const {
+  const bool switches =
+      trigger.kind == model::TriggerKind::EnableEvent || trigger.kind == model::TriggerKind::DisableEvent;
+  return switches ? events_.find(trigger.target.system, trigger.target.event) : nullptr;
+}
+
+Result<void> Tracing::apply_trigger_step(Instance& instance, const TracedEvent& event, const sema::TriggerStep& step) {
+  if (const auto* added = std::get_if<sema::AddTrigger>(&step)) {
+    instance.triggers.apply(step);
+    if (added->trigger.count) instance.trigger_counts[added->trigger.id] = *added->trigger.count;
+    if (added->trigger.kind == model::TriggerKind::Snapshot && !instance.snapshot)
+      instance.snapshot.emplace(options_.cpus, instance.buffer.cpu(0).pages());
+    auto done = use_softly(instance, event, +1);
+    const TracedEvent* target = soft_target(added->trigger);
+    if (done && target) {
+      done = use_softly(instance, *target, +1);
+      if (!done) (void)use_softly(instance, event, -1);
+    }
+    if (!done) instance.triggers.apply(sema::RemoveTrigger{name_of(event), added->trigger.id});
+    return done;
+  }
+  if (const auto* removed = std::get_if<sema::RemoveTrigger>(&step)) {
+    const auto all = instance.triggers.of(removed->event);
+    const auto it = std::ranges::find(all, removed->id, &model::Trigger::id);
+    const TracedEvent* target = it == all.end() ? nullptr : soft_target(*it);
+    const TracedEvent* owner = events_.find(removed->event.system, removed->event.event);
+    instance.triggers.apply(step);
+    instance.trigger_counts.erase(removed->id);
+    if (target) (void)use_softly(instance, *target, -1);
+    return owner ? use_softly(instance, *owner, -1) : Result<void>{};
+  }
+  instance.triggers.apply(step);
+  return {};
+}
+
+namespace {
+
+// What nobody here carries out is refused when it is set, not silently left undone.
+const char* why_not_run(const model::Trigger& trigger) {
+  switch (trigger.kind) {
+    case model::TriggerKind::Stacktrace:
+      return "the trigger `stacktrace` is not run in process yet";
+    case model::TriggerKind::Hist:
+    case model::TriggerKind::EnableHist:
+    case model::TriggerKind::DisableHist:
+      return "`hist` triggers are not run yet";
+    case model::TriggerKind::TraceOn:
+    case model::TriggerKind::TraceOff:
+    case model::TriggerKind::Snapshot:
+    case model::TriggerKind::EnableEvent:
+    case model::TriggerKind::DisableEvent:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<void> Tracing::write_trigger(Instance& instance, const TracedEvent& event, std::string_view text) {
+  if (text.empty()) return {};
+  if (text.size() >= kPageBytes) return std::unexpected(errno_error(EINVAL));
+  diag::Sink sink;
+  const auto spec = grammar::parse_trigger(text, sink);
+  const sema::TriggerWorld world{.catalog = events_.catalog(), .table = instance.triggers};
+  auto change = spec ? sema::check_trigger(*spec, name_of(event), world, sink) : std::nullopt;
+  if (!change) {
+    auto mistakes = sink.take();
+    if (mistakes.empty()) return std::unexpected(errno_error(EINVAL));
+    const int value = mistakes.front().errno_value;
+    for (auto it = mistakes.rbegin(); it != mistakes.rend(); ++it) instance.errors.add(*it, now_ns());
+    return std::unexpected(errno_error(value));
+  }
+  for (const sema::TriggerStep& step : change->steps)
+    if (const auto* added = std::get_if<sema::AddTrigger>(&step); added && options_.runs_triggers_only)
+      if (const char* why = why_not_run(added->trigger)) {
+        instance.errors.add(why, stripped(text), now_ns());
+        return std::unexpected(Error(why, EOPNOTSUPP));
+      }
+  for (const sema::TriggerStep& step : change->steps)
+    if (auto done = apply_trigger_step(instance, event, step); !done) return done;
+  for (auto it = change->remarks.rbegin(); it != change->remarks.rend(); ++it) instance.errors.add(*it, now_ns());
+  return {};
+}
+
+Result<void> Tracing::truncate_triggers(Instance& instance, const TracedEvent& event) {
+  for (const sema::TriggerStep& step : sema::truncate_triggers(name_of(event), instance.triggers))
+    if (auto done = apply_trigger_step(instance, event, step); !done) return done;
+  return {};
+}
+
+std::string Tracing::trigger_text(const Instance& instance, const TracedEvent& event) const {
+  const auto all = instance.triggers.of(name_of(event));
+  std::vector<model::Trigger> now(all.begin(), all.end());
+  for (model::Trigger& trigger : now)
+    if (const auto left = instance.trigger_counts.find(trigger.id); left != instance.trigger_counts.end())
+      trigger.count = left->second;
+  return sema::trigger_file_text(now);
+}
+
+}  // namespace kevt::engine

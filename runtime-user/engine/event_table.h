@@ -1,0 +1,83 @@
+// EventTable: the dynamic events that are defined, in the order of their definitions; nothing about who runs them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/diag/diagnostic.h"
+#include "compiler/model/definition.h"
+#include "compiler/model/record_layout.h"
+#include "compiler/sema/sema.h"
+#include "compiler/target/fixed_target.h"
+#include "grammar/parse.h"
+
+namespace kevt::engine {
+
+// One probe of an event: one line of dynamic_events.
+struct EventProbe {
+  std::uint64_t serial = 0;  // grows with each definition
+  model::Definition definition;
+  std::string listing;
+};
+
+// An event as the user sees it. Several probes may share one (appending).
+struct TracedEvent {
+  std::uint32_t id = 0;  // common_type
+  std::string group;
+  std::string name;
+  target::EventOwner owner = target::EventOwner::Kprobe;
+  model::RecordLayout layout;
+  std::vector<EventProbe> probes;  // at least one
+};
+
+class EventTable {
+ public:
+  explicit EventTable(sema::CheckRequest request) : request_(request) {}
+
+  // Checks a definition in `env` and keeps it. nullptr: refused, `sink` says why.
+  const TracedEvent* define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink);
+
+  // A probe that a deletion takes away.
+  struct Match {
+    std::uint32_t event = 0;
+    std::uint64_t serial = 0;
+    bool has_siblings = false;
+  };
+  // What a deletion written to `file` means, in the order of definitions.
+  std::vector<Match> matches(const model::Deletion& deletion, grammar::EventsFile file) const;
+  std::vector<Match> all(grammar::EventsFile file) const;
+  // Takes a probe away, and its event with the last one. True: the event is gone.
+  bool remove(const Match& match);
+
+  // Good until the event is changed or removed.
+  const TracedEvent* find(std::string_view group, std::string_view event) const;
+  const TracedEvent* find(std::uint32_t id) const;
+  // In the order of their ids.
+  const std::map<std::uint32_t, std::unique_ptr<TracedEvent>>& events() const { return events_; }
+  const target::EventCatalog& catalog() const { return catalog_; }
+  // The lines of one of the definition files.
+  std::string listing(grammar::EventsFile file) const;
+
+ private:
+  std::optional<std::uint32_t> free_id() const;
+  void update_catalog(const TracedEvent& event);
+  std::vector<const EventProbe*> probes_of(grammar::EventsFile file) const;
+
+  sema::CheckRequest request_;
+  target::FixedCatalog catalog_;
+  std::map<std::uint32_t, std::unique_ptr<TracedEvent>> events_;
+  std::map<std::pair<std::string, std::string>, std::uint32_t, std::less<>> by_name_;
+  std::uint32_t last_id_ = 0;
+  std::uint64_t last_serial_ = 0;
+};
+
+// Does an events file show, and delete, definitions of this kind?
+bool belongs_to(grammar::EventsFile file, model::EventKind kind);
+
+}  // namespace kevt::engine

@@ -1,0 +1,193 @@
+// From a runtime's record to the buffers of instances.
+//
+// Records come in the order of time: of one target from its runtime; of several, they wait here until no target can
+// still come with an older one. Each instance that has the event on runs its triggers first, then its gates. All of it
+// happens in the order of the hits, whenever it happens: `traceoff if x == 5` keeps exactly what was hit before that
+// one, and a count of 5 acts five times. What a hit costs its thread has been paid by then.
+//
+// Every record counts once in each instance that knows the event: recorded, filtered or lost.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "runtime-user/engine/record_filter.h"
+#include "runtime-user/engine/tracing.h"
+
+namespace kevt::engine {
+
+namespace {
+
+std::uint32_t type_of(std::span<const std::uint8_t> record) {
+  return record.size() < model::kCommonBytes ? 0 : record[0] | record[1] << 8;
+}
+
+std::int32_t pid_of(std::span<const std::uint8_t> record) {
+  std::int32_t pid = 0;
+  if (record.size() >= model::kCommonBytes) std::memcpy(&pid, record.data() + 4, sizeof pid);
+  return pid;
+}
+
+// 0: unknown, it may have ended.
+std::int32_t tgid_of(std::int32_t tid) {
+  std::ifstream status(fmt::format("/proc/{}/status", tid));
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("Tgid:")) return static_cast<std::int32_t>(std::atoi(line.c_str() + 5));
+  return 0;
+}
+
+std::vector<std::uint8_t> record_of(std::uint32_t type, std::int32_t pid, std::span<const std::uint8_t> payload) {
+  std::vector<std::uint8_t> record(model::kCommonBytes);
+  record[0] = static_cast<std::uint8_t>(type);
+  record[1] = static_cast<std::uint8_t>(type >> 8);
+  std::memcpy(record.data() + 4, &pid, sizeof pid);
+  record.insert(record.end(), payload.begin(), payload.end());
+  return record;
+}
+
+}  // namespace
+
+std::size_t Tracing::drain() {
+  const auto& targets = code_.targets();
+  if (targets.size() == 1)
+    return targets.front()->runtime().drain([&](const runtime::Record& record) { deliver(0, record); });
+  const std::uint64_t until = now_ns();
+  for (std::size_t t = 0; t < targets.size(); ++t)
+    targets[t]->runtime().drain([&](const runtime::Record& record) {
+      waiting_.push_back(
+          {record.timestamp_ns, t, record.cpu, std::string(record.comm), {record.bytes.begin(), record.bytes.end()}});
+    });
+  std::ranges::stable_sort(waiting_, {}, &Waiting::time_ns);
+  std::size_t delivered = 0;
+  for (; !waiting_.empty() && waiting_.front().time_ns <= until; waiting_.pop_front(), ++delivered) {
+    const Waiting& one = waiting_.front();
+    runtime::Record record{.timestamp_ns = one.time_ns, .cpu = one.cpu, .comm = one.comm, .bytes = one.bytes};
+    deliver(one.target, record);
+  }
+  return delivered;
+}
+
+void Tracing::note_task(std::size_t target, std::int32_t tid, std::string_view comm) {
+  if (code_.targets().size() > 1) target_of_[tid] = target;
+  if (top().options.has(TraceOption::RecordCmd)) tasks_.note_comm(tid, comm);
+  if (!top().options.has(TraceOption::RecordTgid)) return;
+  const SavedTask* known = tasks_.find(tid);
+  if (!known || known->tgid == 0) tasks_.note_tgid(tid, tgid_of(tid));
+}
+
+void Tracing::deliver(std::size_t target, const runtime::Record& record) {
+  const TracedEvent* event = events_.find(type_of(record.bytes));
+  if (!event) return;
+  note_task(target, pid_of(record.bytes), record.comm);
+  for (const auto& instance : instances_) deliver_to(*instance, *event, record);
+}
+
+void Tracing::deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record) {
+  EventState& one = instance.events[event.id];
+  if (one.registered && one.soft_users > 0) run_triggers(instance, event, record);
+  const RecordContext context{.record = record.bytes, .cpu = record.cpu, .comm = record.comm};
+  const bool wanted = one.records() && instance.tracing_on && instance.pauses == 0 &&
+                      instance.lets_through(record.cpu, pid_of(record.bytes)) &&
+                      (!one.filter || holds(*one.filter, event.layout, context));
+  if (!wanted) {
+    ++one.filtered;
+  } else if (store(instance, record.timestamp_ns, record.cpu, record.bytes)) {
+    ++one.recorded;
+  } else {
+    ++one.lost;
+  }
+}
+
+bool Tracing::store(Instance& instance, std::uint64_t mono_ns, std::uint32_t cpu, std::span<const std::uint8_t> bytes) {
+  if (cpu >= instance.buffer.cpus()) return false;
+  if (!instance.buffer.cpu(cpu).append(instance.stamp(mono_ns), bytes, instance.when_full())) return false;
+  ++instance.arrivals;
+  return true;
+}
+
+// ---- triggers -------------------------------------------------------------------------------
+
+// Whether it changed anything: only then its count goes down.
+bool Tracing::act(Instance& instance, const model::Trigger& trigger) {
+  switch (trigger.kind) {
+    case model::TriggerKind::TraceOn:
+      return !std::exchange(instance.tracing_on, true);
+    case model::TriggerKind::TraceOff:
+      return std::exchange(instance.tracing_on, false);
+    case model::TriggerKind::Snapshot:
+      take_snapshot(instance);
+      return true;
+    case model::TriggerKind::EnableEvent:
+    case model::TriggerKind::DisableEvent: {
+      const TracedEvent* target = soft_target(trigger);
+      if (!target) return false;
+      bool& off = touch(instance, *target).soft_disabled;
+      const bool wanted = trigger.kind == model::TriggerKind::DisableEvent;
+      return std::exchange(off, wanted) != wanted;
+    }
+    case model::TriggerKind::Stacktrace:
+    case model::TriggerKind::EnableHist:
+    case model::TriggerKind::DisableHist:
+    case model::TriggerKind::Hist:
+      return false;  // refused when they were to be set
+  }
+  return false;
+}
+
+void Tracing::run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record) {
+  const RecordContext context{.record = record.bytes, .cpu = record.cpu, .comm = record.comm};
+  for (const model::Trigger& trigger : instance.triggers.of({event.group, event.name})) {
+    if (trigger.condition && !holds(*trigger.condition, event.layout, context)) continue;
+    const auto left = instance.trigger_counts.find(trigger.id);
+    if (left != instance.trigger_counts.end() && left->second == 0) continue;
+    if (act(instance, trigger) && left != instance.trigger_counts.end()) --left->second;
+  }
+}
+
+void Tracing::take_snapshot(Instance& instance) {
+  if (!instance.snapshot) instance.snapshot.emplace(options_.cpus, instance.buffer.cpu(0).pages());
+  std::swap(instance.buffer, *instance.snapshot);
+}
+
+// ---- markers --------------------------------------------------------------------------------
+
+void Tracing::mark(Instance& instance, std::int32_t tid, std::string_view comm, std::string_view text) {
+  if (!instance.tracing_on) return;
+  std::vector<std::uint8_t> payload(8);  // ip: ours has none
+  payload.insert(payload.end(), text.begin(), text.end());
+  if (!text.ends_with('\n')) payload.push_back('\n');
+  payload.push_back(0);
+  if (instance.options.has(TraceOption::RecordCmd)) tasks_.note_comm(tid, comm);
+  store(instance, now_ns(), 0, record_of(kPrintId, tid, payload));
+}
+
+void Tracing::mark_raw(Instance& instance, std::int32_t tid, std::string_view comm,
+                       std::span<const std::uint8_t> data) {
+  if (!instance.tracing_on) return;
+  if (instance.options.has(TraceOption::RecordCmd)) tasks_.note_comm(tid, comm);
+  store(instance, now_ns(), 0, record_of(kRawDataId, tid, data));
+}
+
+// ---- who counts what ------------------------------------------------------------------------
+
+runtime::EventCounts Tracing::counts(const Instance& instance, const TracedEvent& event) const {
+  runtime::EventCounts sum = code_.counts(event.id);
+  const EventState* one = state(instance, event.id);
+  sum.recorded = one ? one->recorded : 0;
+  sum.filtered += one ? one->filtered : 0;
+  sum.lost += one ? one->lost : 0;
+  return sum;
+}
+
+const target::TargetEnv* Tracing::env_of(std::int32_t tid) const {
+  const auto& targets = code_.targets();
+  if (options_.env) return options_.env;
+  if (targets.size() == 1) return &targets.front()->known_env();
+  const auto it = target_of_.find(tid);
+  return it == target_of_.end() ? nullptr : &targets[it->second]->known_env();
+}
+
+}  // namespace kevt::engine

@@ -1,0 +1,72 @@
+// Instance: one set of buffers and switches over the same events; the top one, or a folder of instances/.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/model/filter.h"
+#include "compiler/sema/trigger_table.h"
+#include "runtime-user/engine/error_log.h"
+#include "runtime-user/engine/trace_buffer.h"
+#include "runtime-user/engine/trace_options.h"
+
+namespace kevt::engine {
+
+// What every record is stamped with. Local, global and mono are CLOCK_MONOTONIC here.
+enum class TraceClock : std::uint8_t { Local, Global, Counter, Mono, Boot };
+struct TraceClockFacts {
+  TraceClock clock;
+  std::string_view name;
+  bool in_ns;
+};
+std::span<const TraceClockFacts> trace_clock_facts();
+
+// An event in an instance.
+struct EventState {
+  bool registered = false;       // it is armed for this instance
+  bool soft_disabled = false;    // and all the same it records nothing
+  std::uint32_t soft_users = 0;  // triggers that need it armed
+  std::optional<std::string> filter_text;
+  std::optional<model::FilterExpr> filter;  // absent with a text: it was not to be bound
+  std::string filter_mistake;               // what the file reads after a mistake
+  // Of this instance; with the runtime's own counts they add up to its hits.
+  std::uint64_t recorded = 0, filtered = 0, lost = 0;
+
+  bool records() const { return registered && !soft_disabled; }
+};
+
+struct Instance {
+  Instance(std::string instance_name, std::uint32_t cpus, std::uint32_t pages);
+
+  std::string name;  // empty: the top one
+  TraceBuffer buffer;
+  std::optional<TraceBuffer> snapshot;
+  TraceOptions options;
+  TraceClock clock = TraceClock::Local;
+  bool tracing_on = true;
+  std::vector<bool> cpu_mask;
+  std::optional<std::set<std::int32_t>> pids;            // only these
+  std::optional<std::set<std::int32_t>> refused_pids;    // not these
+  std::unordered_map<std::uint32_t, EventState> events;  // by id; absent: off
+  sema::TriggerTable triggers;
+  std::map<std::uint64_t, std::uint64_t> trigger_counts;  // of triggers with a count, by id: what is left of it
+  ErrorLog errors;
+  std::uint64_t counter = 0;         // of TraceClock::Counter
+  std::uint64_t arrivals = 0;        // grows with every record stored: what readers wait for
+  std::uint32_t pauses = 0;          // readers of `trace` while pause-on-trace
+  std::uint32_t users = 0;           // open files
+  std::set<std::int64_t> consumers;  // CPUs whose trace_pipe is open; -1: all
+
+  std::uint64_t stamp(std::uint64_t mono_ns);
+  bool lets_through(std::uint32_t cpu, std::int32_t pid) const;
+  CpuBuffer::WhenFull when_full() const;
+  void clear();
+};
+
+}  // namespace kevt::engine

@@ -1,0 +1,178 @@
+// A line is a front (task, CPU, flags, time), then the event's own text; options change both:
+//
+//   nocontext-info   no front        raw   "PID CPU TIME type: ID"       hex, bin   the same as digits, as bytes
+//
+// Mirrors print_trace_line(), print_raw_fmt(), print_hex_fmt(), print_bin_fmt(), print_func_help_header_irq() of
+// kernel/trace/trace.c and trace_print_print(), trace_raw_data() of trace_output.c (6.1). Events of probes have no raw
+// form of their own in the kernel either: it prints their type.
+#include "runtime-user/engine/trace_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/layout/layout.h"
+#include "runtime-user/engine/symbol_text.h"
+
+namespace kevt::engine {
+
+namespace {
+
+std::uint32_t type_of(std::span<const std::uint8_t> record) {
+  return record.size() < model::kCommonBytes ? 0 : record[0] | record[1] << 8;
+}
+
+std::int32_t pid_of(std::span<const std::uint8_t> record) {
+  std::int32_t pid = 0;
+  if (record.size() >= model::kCommonBytes) std::memcpy(&pid, record.data() + 4, sizeof pid);
+  return pid;
+}
+
+const target::TargetEnv& nothing_known() {
+  static const target::UncheckedTargetEnv none;
+  return none;
+}
+
+// Most significant byte first, two digits each, then a blank.
+template <class T>
+std::string hex_field(T value) {
+  std::string text;
+  for (int byte = static_cast<int>(sizeof value) - 1; byte >= 0; --byte)
+    text += fmt::format("{:02x}", static_cast<std::uint64_t>(value) >> (8 * byte) & 0xff);
+  return text + ' ';
+}
+
+template <class T>
+void append_bytes(T value, std::string& out) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+std::string marker_text(std::span<const std::uint8_t> record) {
+  constexpr std::size_t kText = model::kCommonBytes + 8;
+  if (record.size() <= kText) return fmt::format("{}: \n", kMarkerFunction);
+  const char* text = reinterpret_cast<const char*>(record.data()) + kText;
+  return fmt::format("{}: {}", kMarkerFunction, std::string_view(text, strnlen(text, record.size() - kText)));
+}
+
+std::string raw_data_text(std::span<const std::uint8_t> record) {
+  std::uint32_t id = 0;
+  if (record.size() >= model::kCommonBytes + 4) std::memcpy(&id, record.data() + model::kCommonBytes, 4);
+  std::string text = fmt::format("# {:x} buf:", id);
+  for (std::size_t i = model::kCommonBytes + 4; i < record.size(); ++i) text += fmt::format(" {:02x}", record[i]);
+  return text + '\n';
+}
+
+constexpr std::string_view kPlainBanner =
+    "#           TASK-PID    {} CPU#     TIMESTAMP  FUNCTION\n"
+    "#              | |      {}   |         |         |\n";
+
+}  // namespace
+
+std::string TraceText::header(const Instance& instance, const TraceBuffer& buffer, std::optional<std::uint32_t> only) {
+  std::string text = "# tracer: nop\n#\n";
+  if (!instance.options.has(TraceOption::ContextInfo)) return text;
+  const BufferStats stats = buffer.stats(only);
+  text += fmt::format("# entries-in-buffer/entries-written: {}/{}   #P:{}\n#\n", stats.entries, stats.written(),
+                      buffer.cpus());
+  const bool tgid = instance.options.has(TraceOption::RecordTgid);
+  if (!instance.options.has(TraceOption::IrqInfo))
+    return text + fmt::format(kPlainBanner, tgid ? "   TGID   " : "", tgid ? "     |    " : "");
+  const std::string pad(tgid ? 12 : 2, ' ');
+  for (const std::string_view line :
+       {"  _-----=> irqs-off/BH-disabled\n", " / _----=> need-resched\n", "| / _---=> hardirq/softirq\n",
+        "|| / _--=> preempt-depth\n", "||| / _-=> migrate-disable\n", "|||| /     delay\n"})
+    text += fmt::format("#                            {}{}", pad, line);
+  const std::string_view name = std::string_view("     TGID   ").substr(0, pad.size());
+  const std::string_view bar = std::string_view("       |    ").substr(0, pad.size());
+  text += fmt::format("#           TASK-PID  {} CPU#  |||||  TIMESTAMP  FUNCTION\n", name);
+  text += fmt::format("#              | |    {}   |   |||||     |         |\n", bar);
+  return text;
+}
+
+const target::TargetEnv& TraceText::symbols(std::int32_t tid) {
+  const target::TargetEnv* env = tracing_.env_of(tid);
+  if (!env) return nothing_known();
+  return symbols_.try_emplace(env, *env).first->second;
+}
+
+void TraceText::append_context(const Instance& instance, const MergedEntry& entry, std::string& out) const {
+  const auto record = entry.entry.record;
+  layout::LineContext context;
+  context.pid = pid_of(record);
+  const SavedTask* task = tracing_.tasks().find(context.pid);
+  context.comm = task && !task->comm.empty() ? std::string_view(task->comm) : std::string_view("<...>");
+  if (context.pid == 0) context.comm = "<idle>";
+  context.cpu = entry.cpu;
+  context.timestamp_ns = entry.entry.time_ns;
+  context.flags = record.size() < model::kCommonBytes ? 0 : record[2];
+  context.preempt_count = record.size() < model::kCommonBytes ? 0 : record[3];
+  context.shows_flags = instance.options.has(TraceOption::IrqInfo);
+  if (instance.options.has(TraceOption::RecordTgid)) context.tgid = task ? task->tgid : 0;
+  if (instance.clock == TraceClock::Counter) context.unit = layout::TimeUnit::Count;
+  out += layout::line_prefix(context);
+}
+
+void TraceText::append_event(const Instance& instance, const MergedEntry& entry, std::string& out) {
+  const auto record = entry.entry.record;
+  const std::uint32_t type = type_of(record);
+  if (type == kPrintId) {
+    out += marker_text(record);
+    return;
+  }
+  if (type == kRawDataId) {
+    out += raw_data_text(record);
+    return;
+  }
+  const TracedEvent* event = tracing_.events().find(type);
+  if (!event) {
+    out += fmt::format("Unknown type {}\n", type);
+    return;
+  }
+  const target::TargetEnv& env = symbols(pid_of(record));
+  const layout::PlaceStyle style{.offsets = instance.options.has(TraceOption::SymOffset),
+                                 .addresses = instance.options.has(TraceOption::SymAddr)};
+  const model::Definition& definition = event->probes.front().definition;
+  if (has_symbol_text(event->layout))
+    out += layout::event_text(definition, event->layout, expand_symbol_texts(event->layout, record, env), env, style);
+  else
+    out += layout::event_text(definition, event->layout, record, env, style);
+  out += '\n';
+}
+
+void TraceText::append_line(const Instance& instance, const MergedEntry& entry, std::string& out) {
+  const TraceOptions& options = instance.options;
+  const bool shows_context = options.has(TraceOption::ContextInfo);
+  const std::int32_t pid = pid_of(entry.entry.record);
+  const std::uint32_t type = type_of(entry.entry.record);
+  if (options.has(TraceOption::PrintkMsgOnly) && type == kPrintId) {
+    out += marker_text(entry.entry.record).substr(kMarkerFunction.size() + 2);
+    return;
+  }
+  if (options.has(TraceOption::Bin)) {
+    if (!shows_context) return;
+    append_bytes(pid, out);
+    append_bytes(static_cast<std::int32_t>(entry.cpu), out);
+    append_bytes(entry.entry.time_ns, out);
+    return;
+  }
+  if (options.has(TraceOption::Hex)) {
+    if (shows_context) out += hex_field(pid) + hex_field(entry.cpu) + hex_field(entry.entry.time_ns);
+    out += fmt::format("type: {}\n\n", type);
+    return;
+  }
+  if (options.has(TraceOption::Raw)) {
+    if (shows_context) out += fmt::format("{} {} {} ", pid, entry.cpu, entry.entry.time_ns);
+    out += fmt::format("type: {}\n", type);
+    return;
+  }
+  if (shows_context) append_context(instance, entry, out);
+  append_event(instance, entry, out);
+}
+
+void TraceText::append(const Instance& instance, const MergedEntry& entry, std::string& out) {
+  if (entry.entry.lost_before) out += fmt::format("CPU:{} [LOST {} EVENTS]\n", entry.cpu, entry.entry.lost_before);
+  append_line(instance, entry, out);
+}
+
+}  // namespace kevt::engine

@@ -1,0 +1,33 @@
+// TraceText: what `trace` and `trace_pipe` read: records of an instance as the kernel's lines.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "runtime-user/engine/trace_printer.h"
+#include "runtime-user/engine/tracing.h"
+
+namespace kevt::engine {
+
+class TraceText {
+ public:
+  explicit TraceText(const Tracing& tracing) : tracing_(tracing) {}
+
+  // The head of `trace`, for all CPUs or one.
+  static std::string header(const Instance& instance, const TraceBuffer& buffer, std::optional<std::uint32_t> only);
+  // Appends one entry as its line, or lines; with the note about lost events before it.
+  void append(const Instance& instance, const MergedEntry& entry, std::string& out);
+
+ private:
+  void append_line(const Instance& instance, const MergedEntry& entry, std::string& out);
+  void append_context(const Instance& instance, const MergedEntry& entry, std::string& out) const;
+  void append_event(const Instance& instance, const MergedEntry& entry, std::string& out);
+  const target::TargetEnv& symbols(std::int32_t tid);
+
+  const Tracing& tracing_;
+  std::map<const target::TargetEnv*, CachedSymbols> symbols_;
+};
+
+}  // namespace kevt::engine

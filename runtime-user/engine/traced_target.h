@@ -1,0 +1,24 @@
+// TracedTarget: one thing that is traced, as the engine sees it: a runtime and what the compiler must know of it.
+#pragma once
+
+#include <string>
+
+#include "common/error.h"
+#include "compiler/target/target_env.h"
+#include "runtime-user/runtime/probe_runtime.h"
+
+namespace kevt::engine {
+
+class TracedTarget {
+ public:
+  virtual ~TracedTarget() = default;
+  virtual std::string name() const = 0;  // "process 12 (python3)"
+  virtual runtime::ProbeRuntime& runtime() = 0;
+  // As it is now: what has been loaded since is there. Good until the next call.
+  virtual const target::TargetEnv& env() = 0;
+  // The one env() gave last, for texts about addresses.
+  virtual const target::TargetEnv& known_env() const = 0;
+  virtual bool is_alive() = 0;
+};
+
+}  // namespace kevt::engine

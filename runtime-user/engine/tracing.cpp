@@ -1,0 +1,165 @@
+// Definitions and instances: what comes in through files changes tables here; code changes are asked of EventCode.
+//
+//   echo 'p:op libc:open64' >> kprobe_events     write_definitions: parsed, checked, kept; nothing is compiled
+//   echo 1 > events/kprobes/op/enable            set_enabled (event_control.cpp): compiled, installed, armed
+//   a hit                                        drain (hits.cpp): triggers, gates, stored
+//
+// Mirrors what dyn_event_release(), trace_kprobe_release() and instance_mkdir() of kernel/trace (6.1) show.
+#include "runtime-user/engine/tracing.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace kevt::engine {
+
+namespace {
+
+std::uint32_t pages_for(std::uint64_t kb) {
+  return static_cast<std::uint32_t>((kb * 1024 + layout::kRingPageData - 1) / layout::kRingPageData);
+}
+
+Error errno_error(int value) { return Error(strerrordesc_np(value), value); }
+
+}  // namespace
+
+std::uint64_t Tracing::now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+Tracing::Tracing(std::vector<TracedTarget*> targets, TracingOptions options)
+    : options_(options), events_(options.check), code_(std::move(targets)) {
+  instances_.push_back(std::make_unique<Instance>("", options_.cpus, pages_for(options_.buffer_kb)));
+}
+
+// The target whose libraries definitions speak of; with several, the first that lives.
+const target::TargetEnv& Tracing::env() {
+  static const target::UncheckedTargetEnv unchecked;
+  if (options_.env) return *options_.env;
+  for (TracedTarget* target : code_.targets())
+    if (target->is_alive()) return target->env();
+  return code_.targets().empty() ? unchecked : code_.targets().front()->known_env();
+}
+
+// ---- definitions ----------------------------------------------------------------------------
+
+Result<void> Tracing::refuse(ErrorLog& log, std::vector<diag::Diagnostic> mistakes) {
+  if (mistakes.empty()) return std::unexpected(errno_error(EINVAL));
+  log.add(mistakes.front(), now_ns());
+  return std::unexpected(errno_error(mistakes.front().errno_value));
+}
+
+Result<void> Tracing::write_definitions(grammar::EventsFile file, std::string_view text) {
+  for (const grammar::Line& line : grammar::split_lines(text))
+    if (auto done = write_line(file, line.text); !done) return done;
+  return {};
+}
+
+Result<void> Tracing::write_line(grammar::EventsFile file, std::string_view line) {
+  diag::Sink sink;
+  auto statement = grammar::parse_line_leniently(line, file, sink, options_.check.dialect);
+  if (!statement) return sink.empty() ? Result<void>{} : refuse(top().errors, sink.take());
+  if (const auto* deletion = std::get_if<model::Deletion>(&*statement)) {
+    const auto matches = events_.matches(*deletion, file);
+    if (matches.empty()) return std::unexpected(errno_error(ENOENT));
+    return remove(matches);
+  }
+  const TracedEvent* event = events_.define(std::move(std::get<model::Definition>(*statement)), env(), sink);
+  if (!event) return refuse(top().errors, sink.take());
+  if (!is_armed(event->id)) return {};
+  // A sibling of an event that is on is armed at once, or is not there.
+  const TracedEvent* const changed[] = {event};
+  auto armed = sync(changed);
+  if (!armed) events_.remove({event->id, event->probes.back().serial, true});
+  return armed;
+}
+
+Result<void> Tracing::remove_definitions(grammar::EventsFile file) {
+  const auto all = events_.all(file);
+  for (const EventTable::Match& match : all)
+    if (is_armed(match.event)) return std::unexpected(errno_error(EBUSY));
+  for (const EventTable::Match& match : all)
+    if (events_.remove(match)) forget(match.event);
+  clear_buffers();
+  return {};
+}
+
+// A group's first busy event stops; those before it are gone.
+Result<void> Tracing::remove(std::span<const EventTable::Match> matches) {
+  Result<void> done;
+  for (const EventTable::Match& match : matches) {
+    const TracedEvent* event = events_.find(match.event);
+    const bool is_last = event->probes.size() == 1;
+    if (is_last && is_armed(match.event)) {
+      done = std::unexpected(errno_error(EBUSY));
+      break;
+    }
+    if (events_.remove(match)) {
+      forget(match.event);
+    } else if (is_armed(match.event)) {
+      const TracedEvent* const changed[] = {event};
+      if (done = sync(changed); !done) break;
+    }
+  }
+  clear_buffers();
+  return done;
+}
+
+bool Tracing::is_armed(std::uint32_t event) const {
+  return std::ranges::any_of(instances_, [&](const auto& instance) {
+    const EventState* one = state(*instance, event);
+    return one && one->registered;
+  });
+}
+
+void Tracing::forget(std::uint32_t event) {
+  drain();
+  code_.forget(event);
+  for (const auto& instance : instances_) instance->events.erase(event);
+}
+
+void Tracing::clear_buffers() {
+  drain();
+  for (const auto& instance : instances_) instance->clear();
+}
+
+// ---- instances ------------------------------------------------------------------------------
+
+Instance* Tracing::find_instance(std::string_view name) {
+  for (const auto& instance : instances_)
+    if (instance->name == name && !name.empty()) return instance.get();
+  return nullptr;
+}
+
+Result<void> Tracing::make_instance(std::string_view name) {
+  if (name.empty() || name.size() > 255) return std::unexpected(errno_error(EINVAL));
+  if (find_instance(name)) return std::unexpected(errno_error(EEXIST));
+  instances_.push_back(std::make_unique<Instance>(std::string(name), options_.cpus, pages_for(options_.buffer_kb)));
+  return {};
+}
+
+Result<void> Tracing::remove_instance(std::string_view name) {
+  Instance* instance = find_instance(name);
+  if (!instance) return std::unexpected(errno_error(ENOENT));
+  if (instance->users > 0) return std::unexpected(errno_error(EBUSY));
+  std::vector<const TracedEvent*> on;
+  for (auto& [id, one] : instance->events)
+    if (one.registered) {
+      one.registered = false;
+      if (const TracedEvent* event = events_.find(id)) on.push_back(event);
+    }
+  (void)sync(on);  // what cannot be disarmed is in a process that has ended
+  std::erase_if(instances_, [&](const auto& one) { return one.get() == instance; });
+  return {};
+}
+
+const EventState* Tracing::state(const Instance& instance, std::uint32_t event) const {
+  const auto it = instance.events.find(event);
+  return it == instance.events.end() ? nullptr : &it->second;
+}
+
+}  // namespace kevt::engine

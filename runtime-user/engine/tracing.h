@@ -1,0 +1,131 @@
+// Tracing: everything behind a tracing directory: events, their code in the targets, instances, records.
+//
+// One thread uses it: the one that made the runtimes (ptrace belongs to a thread). Refusals carry the errno that the
+// kernel's own files answer with; what an error_log has to say of them stands there.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/error.h"
+#include "runtime-user/engine/event_code.h"
+#include "runtime-user/engine/event_table.h"
+#include "runtime-user/engine/instance.h"
+#include "runtime-user/engine/saved_tasks.h"
+#include "runtime-user/engine/traced_target.h"
+
+namespace kevt::engine {
+
+struct TracingOptions {
+  std::uint32_t cpus = 1;
+  std::uint64_t buffer_kb = 1408;  // per CPU, of the top instance
+  sema::CheckRequest check;
+  // Triggers that nobody carries out are refused; off: only listed, as a checker does.
+  bool runs_triggers_only = true;
+  // Used instead of the first target's for looking at definitions.
+  const target::TargetEnv* env = nullptr;
+};
+
+// Records that are no dynamic event's; their ids are the kernel's (TRACE_PRINT, TRACE_RAW_DATA).
+inline constexpr std::uint32_t kPrintId = 5;
+inline constexpr std::uint32_t kRawDataId = 16;
+// What stands in a print record's `ip`, and how it prints.
+inline constexpr std::string_view kMarkerFunction = "tracing_mark_write";
+
+class Tracing {
+ public:
+  Tracing(std::vector<TracedTarget*> targets, TracingOptions options);
+
+  // ---- definitions: kprobe_events, uprobe_events, synthetic_events, dynamic_events
+  // Line by line, until one is refused; those before it stay.
+  Result<void> write_definitions(grammar::EventsFile file, std::string_view text);
+  Result<void> remove_definitions(grammar::EventsFile file);  // all; EBUSY and none when one is in use
+  const EventTable& events() const { return events_; }
+
+  // ---- events in an instance
+  // nullptr where it was never touched: everything is off.
+  const EventState* state(const Instance& instance, std::uint32_t event) const;
+  Result<void> set_enabled(Instance& instance, std::span<const TracedEvent* const> events, bool on);
+  Result<void> write_filter(Instance& instance, const TracedEvent& event, std::string_view text);
+  Result<void> write_group_filter(Instance& instance, std::string_view group, std::string_view text);
+  Result<void> write_trigger(Instance& instance, const TracedEvent& event, std::string_view text);
+  Result<void> truncate_triggers(Instance& instance, const TracedEvent& event);
+  std::string trigger_text(const Instance& instance, const TracedEvent& event) const;
+
+  // ---- instances
+  Instance& top() { return *instances_.front(); }
+  Instance* find_instance(std::string_view name);
+  Result<void> make_instance(std::string_view name);
+  Result<void> remove_instance(std::string_view name);
+  const std::list<std::unique_ptr<Instance>>& instances() const { return instances_; }
+
+  // ---- records
+  // Takes what the runtimes have recorded; returns how much. Never blocks.
+  std::size_t drain();
+  // Writes to trace_marker and trace_marker_raw.
+  void mark(Instance& instance, std::int32_t tid, std::string_view comm, std::string_view text);
+  void mark_raw(Instance& instance, std::int32_t tid, std::string_view comm, std::span<const std::uint8_t> data);
+  void take_snapshot(Instance& instance);
+  // Every process has ended, and what it left was drained: counts are final.
+  runtime::EventCounts counts(const Instance& instance, const TracedEvent& event) const;
+  // hits and misses over all instances, as kprobe_profile counts.
+  runtime::EventCounts hits(const TracedEvent& event) const { return code_.counts(event.id); }
+  const EventCode& code() const { return code_; }
+  // Is anything armed, so that drain() may find something?
+  bool is_active() const { return active_ > 0; }
+
+  SavedTasks& tasks() { return tasks_; }
+  const SavedTasks& tasks() const { return tasks_; }
+  // Where a record of this thread comes from; for symbols. nullptr: nobody knows.
+  const target::TargetEnv* env_of(std::int32_t tid) const;
+  std::uint32_t cpus() const { return options_.cpus; }
+  std::uint64_t buffer_kb() const { return options_.buffer_kb; }
+  static std::uint64_t now_ns();
+
+ private:
+  struct Waiting {
+    std::uint64_t time_ns;
+    std::size_t target;
+    std::uint32_t cpu;
+    std::string comm;
+    std::vector<std::uint8_t> bytes;
+  };
+  const target::TargetEnv& env();
+  Result<void> refuse(ErrorLog& log, std::vector<diag::Diagnostic> mistakes);
+  Result<void> write_line(grammar::EventsFile file, std::string_view line);
+  Result<void> remove(std::span<const EventTable::Match> matches);
+  bool is_armed(std::uint32_t event) const;
+  void forget(std::uint32_t event);
+  void clear_buffers();
+  CodeRequest request_for(const TracedEvent& event) const;
+  Result<void> sync(std::span<const TracedEvent* const> events);
+  EventState& touch(Instance& instance, const TracedEvent& event) { return instance.events[event.id]; }
+  bool bind_filter(Instance& instance, const TracedEvent& event, std::string_view text, diag::Sink& sink);
+  Result<void> use_softly(Instance& instance, const TracedEvent& event, int change);
+  Result<void> apply_trigger_step(Instance& instance, const TracedEvent& event, const sema::TriggerStep& step);
+  const TracedEvent* soft_target(const model::Trigger& trigger) const;
+  void deliver(std::size_t target, const runtime::Record& record);
+  void deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record);
+  void run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record);
+  bool act(Instance& instance, const model::Trigger& trigger);
+  void note_task(std::size_t target, std::int32_t tid, std::string_view comm);
+  bool store(Instance& instance, std::uint64_t mono_ns, std::uint32_t cpu, std::span<const std::uint8_t> bytes);
+
+  TracingOptions options_;
+  EventTable events_;
+  EventCode code_;
+  std::list<std::unique_ptr<Instance>> instances_;  // the top one first
+  SavedTasks tasks_;
+  std::unordered_map<std::int32_t, std::size_t> target_of_;  // by thread; only with several targets
+  std::deque<Waiting> waiting_;                              // only with several targets
+  std::size_t active_ = 0;                                   // events that are armed
+};
+
+}  // namespace kevt::engine

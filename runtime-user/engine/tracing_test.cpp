@@ -1,0 +1,250 @@
+#include "runtime-user/engine/tracing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "runtime-user/engine/trace_text.h"
+#include "runtime-user/runtime/fake/fake_runtime.h"
+
+namespace kevt::engine {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class FakeTarget final : public TracedTarget {
+ public:
+  FakeTarget() {
+    env_.add_function({.name = "open64", .module = "libc.so.6", .address = 0x1000, .size = 0x100});
+    env_.add_function({.name = "close", .module = "libc.so.6", .address = 0x2000, .size = 0x100});
+  }
+  std::string name() const override { return "a fake"; }
+  runtime::FakeRuntime& runtime() override { return runtime_; }
+  const target::TargetEnv& env() override { return env_; }
+  const target::TargetEnv& known_env() const override { return env_; }
+  bool is_alive() override { return alive; }
+  bool alive = true;
+
+ private:
+  target::FixedTargetEnv env_;
+  runtime::FakeRuntime runtime_;
+};
+
+// Records of `p:op open64 fd=%di:u32`: __probe_ip and fd.
+std::vector<std::uint8_t> payload(std::uint32_t fd) {
+  std::vector<std::uint8_t> bytes(12);
+  bytes[1] = 0x10;
+  std::memcpy(bytes.data() + 8, &fd, sizeof fd);
+  return bytes;
+}
+
+class TracingTest : public testing::Test {
+ protected:
+  int define(std::string_view text, grammar::EventsFile file = grammar::EventsFile::Kprobe) {
+    auto done = tracing_.write_definitions(file, text);
+    return done ? 0 : done.error().errno_value();
+  }
+  const TracedEvent& event(std::string_view name) { return *tracing_.events().find("kprobes", name); }
+  int enable(std::string_view name, bool on = true) {
+    const TracedEvent* const all[] = {&event(name)};
+    auto done = tracing_.set_enabled(tracing_.top(), all, on);
+    return done ? 0 : done.error().errno_value();
+  }
+  int filter(std::string_view name, std::string_view text) {
+    auto done = tracing_.write_filter(tracing_.top(), event(name), text);
+    return done ? 0 : done.error().errno_value();
+  }
+  int trigger(std::string_view name, std::string_view text) {
+    auto done = tracing_.write_trigger(tracing_.top(), event(name), text);
+    return done ? 0 : done.error().errno_value();
+  }
+  void hit(std::string_view name, std::uint32_t fd) {
+    target_.runtime().hit(event(name).id,
+                          {.bytes = payload(fd), .timestamp_ns = ++now_ * 1000, .pid = 7, .comm = "me"});
+    tracing_.drain();
+  }
+  std::string lines(Instance& instance) {
+    TraceText text(tracing_);
+    std::string out;
+    TraceBuffer::Cursor cursor;
+    while (const auto entry = instance.buffer.next(cursor, std::nullopt)) text.append(instance, *entry, out);
+    return out;
+  }
+  std::string lines() { return lines(tracing_.top()); }
+  std::string listing() { return tracing_.events().listing(grammar::EventsFile::Dynamic); }
+
+  FakeTarget target_;
+  Tracing tracing_{{&target_}, {.cpus = 2}};
+  std::uint64_t now_ = 1000;
+};
+
+TEST_F(TracingTest, ADefinedEventRecordsWhenItIsOn) {
+  ASSERT_EQ(define("p:op open64 fd=%di:u32"), 0);
+  EXPECT_EQ(listing(), "p:kprobes/op open64 fd=%di:u32\n");
+  hit("op", 1);
+  EXPECT_EQ(lines(), "");
+  ASSERT_EQ(enable("op"), 0);
+  hit("op", 3);
+  EXPECT_EQ(lines(), "              me-7       [000] .....     0.001002: op: (open64+0x0/0x100 [libc.so.6]) fd=3\n");
+  ASSERT_EQ(enable("op", false), 0);
+  hit("op", 4);
+  EXPECT_THAT(lines(), Not(HasSubstr("fd=4")));
+}
+
+TEST_F(TracingTest, TheFirstWrongLineStopsAndIsLogged) {
+  EXPECT_EQ(define("p:a open64\np:b nowhere\np:c close\n"), EINVAL);
+  EXPECT_EQ(listing(), "p:kprobes/a open64\n");
+  EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("trace_kprobe: error: Invalid probed address or symbol"));
+  EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("  Command: p:b nowhere\n               ^\n"));
+}
+
+TEST_F(TracingTest, WhatIsOnCannotBeRemoved) {
+  define("p:a open64\np:b close\n");
+  enable("b");
+  EXPECT_EQ(define("-:b"), EBUSY);
+  EXPECT_EQ(define("-:kprobes/"), EBUSY);
+  EXPECT_EQ(listing(), "p:kprobes/b close\n");  // what stood before the busy one is gone
+  EXPECT_EQ(define("-:nobody"), ENOENT);
+  auto all = tracing_.remove_definitions(grammar::EventsFile::Kprobe);
+  ASSERT_FALSE(all);
+  EXPECT_EQ(all.error().errno_value(), EBUSY);
+  enable("b", false);
+  EXPECT_TRUE(tracing_.remove_definitions(grammar::EventsFile::Kprobe));
+  EXPECT_EQ(listing(), "");
+}
+
+TEST_F(TracingTest, ASiblingOfAnEventThatIsOnIsArmedAtOnce) {
+  define("p:a open64");
+  enable("a");
+  EXPECT_EQ(target_.runtime().armed(), 1u);
+  EXPECT_EQ(define("p:kprobes/a close"), 0);
+  EXPECT_EQ(target_.runtime().armed(), 2u);
+  EXPECT_EQ(define("-:a close"), 0);
+  EXPECT_EQ(target_.runtime().armed(), 1u);
+}
+
+TEST_F(TracingTest, AFilterIsExchangedWhileItRuns) {
+  define("p:op open64 fd=%di:u32");
+  enable("op");
+  hit("op", 1);
+  EXPECT_EQ(filter("op", "fd > 2"), 0);
+  EXPECT_EQ(target_.runtime().armed(), 1u);
+  hit("op", 1);  // the fake does not filter: the engine does, with the same condition
+  hit("op", 5);
+  EXPECT_EQ(filter("op", "0"), 0);
+  hit("op", 2);
+  const std::string text = lines();
+  EXPECT_EQ(std::ranges::count(text, '\n'), 3);
+  const auto counts = tracing_.counts(tracing_.top(), event("op"));
+  EXPECT_EQ(counts.attempts, 4u);
+  EXPECT_EQ(counts.recorded, 3u);
+  EXPECT_EQ(counts.filtered, 1u);
+}
+
+TEST_F(TracingTest, AWrongFilterTurnsFilteringOff) {
+  define("p:op open64 fd=%di:u32");
+  EXPECT_EQ(filter("op", "fd > 2"), 0);
+  EXPECT_EQ(filter("op", "nosuch > 2"), EINVAL);
+  const EventState* state = tracing_.state(tracing_.top(), event("op").id);
+  EXPECT_FALSE(state->filter);
+  EXPECT_THAT(state->filter_mistake, HasSubstr("parse_error: Field not found"));
+  EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("event filter parse error: error: Field not found"));
+}
+
+TEST_F(TracingTest, TracesOffAtTheHitThatAsksForIt) {
+  define("p:op open64 fd=%di:u32");
+  enable("op");
+  ASSERT_EQ(trigger("op", "traceoff:1 if fd == 5"), 0);
+  EXPECT_EQ(tracing_.trigger_text(tracing_.top(), event("op")), "traceoff:count=1 if fd == 5\n");
+  for (std::uint32_t fd = 3; fd < 9; ++fd) hit("op", fd);
+  EXPECT_THAT(lines(), HasSubstr("fd=4\n"));
+  EXPECT_THAT(lines(), Not(HasSubstr("fd=5\n")));
+  EXPECT_FALSE(tracing_.top().tracing_on);
+  EXPECT_EQ(tracing_.trigger_text(tracing_.top(), event("op")), "traceoff:count=0 if fd == 5\n");
+  EXPECT_EQ(trigger("op", "!traceoff"), 0);
+  EXPECT_THAT(tracing_.trigger_text(tracing_.top(), event("op")), HasSubstr("# Available triggers:"));
+  const auto counts = tracing_.counts(tracing_.top(), event("op"));
+  EXPECT_EQ(counts.attempts, counts.recorded + counts.filtered + counts.lost + counts.missed);
+}
+
+TEST_F(TracingTest, AnEventSwitchesAnotherOne) {
+  define("p:op open64 fd=%di:u32\np:cl close fd=%di:u32\n");
+  enable("op");
+  ASSERT_EQ(trigger("op", "enable_event:kprobes:cl:1 if fd == 2"), 0);
+  const EventState* target = tracing_.state(tracing_.top(), event("cl").id);
+  EXPECT_TRUE(target->registered && target->soft_disabled);
+  hit("cl", 10);
+  hit("op", 2);
+  hit("cl", 11);
+  EXPECT_THAT(lines(), Not(HasSubstr("fd=10")));
+  EXPECT_THAT(lines(), HasSubstr("cl: (open64+0x0/0x100 [libc.so.6]) fd=11"));
+  EXPECT_EQ(define("-:cl"), EBUSY);
+  EXPECT_EQ(trigger("op", "!enable_event:kprobes:cl"), 0);
+  EXPECT_EQ(tracing_.state(tracing_.top(), event("cl").id)->soft_users, 0u);
+}
+
+TEST_F(TracingTest, WhatCannotRunIsRefusedWhenItIsEnabled) {
+  ASSERT_EQ(define("p:op open64"), 0);
+  target_.runtime().next_refusal = Error("the place is not for probes");
+  EXPECT_EQ(enable("op"), EINVAL);
+  EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("kevtrace: error: the place is not for probes"));
+  EXPECT_FALSE(tracing_.state(tracing_.top(), event("op").id)->registered);
+  EXPECT_EQ(enable("op"), 0);
+  target_.alive = false;
+  EXPECT_EQ(define("p:other close"), 0);
+  EXPECT_EQ(enable("other"), ESRCH);
+}
+
+TEST_F(TracingTest, InstancesHaveBuffersAndFiltersOfTheirOwn) {
+  define("p:op open64 fd=%di:u32");
+  ASSERT_TRUE(tracing_.make_instance("i"));
+  EXPECT_EQ(tracing_.make_instance("i").error().errno_value(), EEXIST);
+  Instance& other = *tracing_.find_instance("i");
+  enable("op");
+  const TracedEvent* const all[] = {&event("op")};
+  ASSERT_TRUE(tracing_.set_enabled(other, all, true));
+  ASSERT_TRUE(tracing_.write_filter(other, event("op"), "fd == 1"));
+  hit("op", 1);
+  hit("op", 2);
+  EXPECT_EQ(tracing_.counts(other, event("op")).recorded, 1u);
+  EXPECT_EQ(tracing_.counts(tracing_.top(), event("op")).recorded, 2u);
+  EXPECT_EQ(tracing_.hits(event("op")).attempts, 2u);
+  other.users = 1;
+  EXPECT_EQ(tracing_.remove_instance("i").error().errno_value(), EBUSY);
+  other.users = 0;
+  EXPECT_TRUE(tracing_.remove_instance("i"));
+  hit("op", 3);
+  EXPECT_EQ(tracing_.counts(tracing_.top(), event("op")).recorded, 3u);
+}
+
+TEST_F(TracingTest, MarkersAreLines) {
+  tracing_.mark(tracing_.top(), 12, "sh", "hello");
+  const std::string text = lines();
+  EXPECT_THAT(text, HasSubstr("              sh-12      [000] ..... "));
+  EXPECT_THAT(text, HasSubstr(": tracing_mark_write: hello\n"));
+}
+
+TEST_F(TracingTest, ASnapshotTakesTheBufferAway) {
+  define("p:op open64 fd=%di:u32");
+  enable("op");
+  ASSERT_EQ(trigger("op", "snapshot if fd == 2"), 0);
+  hit("op", 1);
+  hit("op", 2);
+  EXPECT_THAT(lines(), Not(HasSubstr("fd=1\n")));
+  EXPECT_THAT(lines(), HasSubstr("fd=2\n"));
+  EXPECT_EQ(tracing_.top().snapshot->stats(std::nullopt).entries, 1u);
+}
+
+TEST_F(TracingTest, SyntheticEventsAreDefinedAndListed) {
+  EXPECT_EQ(define("lat u64 delta; pid_t pid", grammar::EventsFile::Synthetic), 0);
+  EXPECT_EQ(tracing_.events().listing(grammar::EventsFile::Synthetic), "lat\tu64 delta; pid_t pid\n");
+  EXPECT_EQ(listing(), "s:synthetic/lat\tu64 delta; pid_t pid\n");
+  EXPECT_EQ(define("!lat", grammar::EventsFile::Synthetic), 0);
+  EXPECT_EQ(listing(), "");
+}
+
+}  // namespace
+}  // namespace kevt::engine

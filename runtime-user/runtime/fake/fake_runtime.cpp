@@ -1,0 +1,71 @@
+// A hit counts as a real one does: attempts, then recorded or filtered; it waits until it is drained.
+#include "runtime-user/runtime/fake/fake_runtime.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace kevt::runtime {
+
+Result<std::vector<ProbeHandle>> FakeRuntime::install(const model::CompiledBatch& batch,
+                                                      std::span<const std::uint32_t> ids) {
+  if (auto refusal = std::exchange(next_refusal, std::nullopt)) return std::unexpected(*std::move(refusal));
+  std::vector<ProbeHandle> handles;
+  for (std::size_t i = 0; i < batch.events.size(); ++i) {
+    handles.push_back(static_cast<ProbeHandle>(probes_.size()));
+    probes_.push_back({.id = ids[i], .armed = false, .counts = {}});
+  }
+  return handles;
+}
+
+Result<void> FakeRuntime::set(std::span<const ProbeHandle> probes, bool armed) {
+  if (auto refusal = std::exchange(next_refusal, std::nullopt)) return std::unexpected(*std::move(refusal));
+  for (ProbeHandle probe : probes) probes_[probe].armed = armed;
+  return {};
+}
+
+ArmStatus FakeRuntime::arm_status(ProbeHandle probe) const {
+  return {probes_[probe].armed ? ArmState::Jump : ArmState::Off, ""};
+}
+
+std::size_t FakeRuntime::armed() const {
+  return static_cast<std::size_t>(std::ranges::count_if(probes_, &Probe::armed));
+}
+
+std::size_t FakeRuntime::hit(std::uint32_t id, const FakeHit& hit) {
+  std::size_t hits = 0;
+  for (std::size_t i = 0; i < probes_.size(); ++i) {
+    Probe& probe = probes_[i];
+    if (probe.id != id || !probe.armed) continue;
+    ++hits;
+    ++probe.counts.attempts;
+    if (is_kept && !is_kept(hit)) {
+      ++probe.counts.filtered;
+      continue;
+    }
+    ++probe.counts.recorded;
+    waiting_.push_back({static_cast<ProbeHandle>(i), hit});
+  }
+  return hits;
+}
+
+std::size_t FakeRuntime::drain(const RecordSink& sink) {
+  std::ranges::stable_sort(waiting_, {}, [](const Waiting& one) { return one.hit.timestamp_ns; });
+  const std::size_t count = waiting_.size();
+  for (; !waiting_.empty(); waiting_.pop_front()) {
+    const Waiting& one = waiting_.front();
+    std::vector<std::uint8_t> bytes(model::kCommonBytes);
+    const auto type = static_cast<std::uint16_t>(probes_[one.probe].id);
+    std::memcpy(bytes.data(), &type, sizeof type);
+    std::memcpy(bytes.data() + 4, &one.hit.pid, sizeof one.hit.pid);
+    bytes.insert(bytes.end(), one.hit.bytes.begin(), one.hit.bytes.end());
+    sink({.event = one.probe,
+          .timestamp_ns = one.hit.timestamp_ns,
+          .cpu = one.hit.cpu,
+          .comm = one.hit.comm,
+          .bytes = bytes});
+  }
+  return count;
+}
+
+}  // namespace kevt::runtime

@@ -1,0 +1,60 @@
+// FakeRuntime: a ProbeRuntime without a target. Tests say what was hit.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime-user/runtime/probe_runtime.h"
+
+namespace kevt::runtime {
+
+struct FakeHit {
+  std::vector<std::uint8_t> bytes;  // of the record, from __probe_ip on: the 8 common bytes are made here
+  std::uint64_t timestamp_ns = 0;
+  std::uint32_t cpu = 0;
+  std::int32_t pid = 1;
+  std::string comm = "fake";
+};
+
+class FakeRuntime final : public ProbeRuntime {
+ public:
+  Capabilities capabilities() const override { return {"fake", true, {"mono"}}; }
+  Result<std::vector<ProbeHandle>> install(const model::CompiledBatch& batch,
+                                           std::span<const std::uint32_t> ids) override;
+  Result<void> arm(std::span<const ProbeHandle> probes) override { return set(probes, true); }
+  Result<void> disarm(std::span<const ProbeHandle> probes) override { return set(probes, false); }
+  Result<void> remove(std::span<const ProbeHandle> probes) override { return set(probes, false); }
+  EventCounts counts(ProbeHandle probe) const override { return probes_[probe].counts; }
+  ArmStatus arm_status(ProbeHandle probe) const override;
+  std::size_t drain(const RecordSink& sink) override;
+
+  // All probes of this event that are armed are hit. Returns how many. Filters are not looked at: what `is_kept` says
+  // of the event's listing decides, all where it is empty.
+  std::size_t hit(std::uint32_t id, const FakeHit& hit);
+  std::function<bool(const FakeHit&)> is_kept;
+  // The next arm, disarm or install is refused with this.
+  std::optional<Error> next_refusal;
+
+  std::size_t installed() const { return probes_.size(); }
+  std::size_t armed() const;
+
+ private:
+  struct Probe {
+    std::uint32_t id = 0;
+    bool armed = false;
+    EventCounts counts;
+  };
+  struct Waiting {
+    ProbeHandle probe;
+    FakeHit hit;
+  };
+  Result<void> set(std::span<const ProbeHandle> probes, bool armed);
+  std::vector<Probe> probes_;
+  std::deque<Waiting> waiting_;
+};
+
+}  // namespace kevt::runtime
