@@ -144,6 +144,7 @@ std::optional<BufferEntry> CpuBuffer::next(Cursor& cursor) const {
 
 void CpuBuffer::clear() {
   while (!pages_.empty()) drop_front();
+  writer_.reset();
   written_ = overrun_ = dropped_ = read_ = lost_ = 0;
 }
 

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "compiler/sema/filter.h"
 #include "compiler/sema/trigger.h"
@@ -53,7 +54,7 @@ CodeRequest Tracing::request_for(const TracedEvent& event) const {
     shared = shared || only || has_triggers(*instance, event);
     only = one;
   }
-  request.armed = only != nullptr;
+  request.armed = only != nullptr && probes_armed_;
   if (only && !shared && only->filter && !sema::is_only_judged(*only->filter)) {
     request.filter = only->filter;
     request.filter_text = *only->filter_text;
@@ -74,6 +75,16 @@ Result<void> Tracing::sync(std::span<const TracedEvent* const> events) {
   const CodeRefusal& refusal = done.error();
   top().errors.add(refusal.error.message(), refusal.command, now_ns());
   return std::unexpected(refusal.error);
+}
+
+Result<void> Tracing::set_probes_armed(bool armed) {
+  const bool before = std::exchange(probes_armed_, armed);
+  std::vector<const TracedEvent*> all;
+  for (const auto& [id, event] : events_.events())
+    if (is_armed(id)) all.push_back(event.get());
+  auto done = sync(all);
+  if (!done) probes_armed_ = before;
+  return done;
 }
 
 // ---- on and off -----------------------------------------------------------------------------

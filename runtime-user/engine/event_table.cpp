@@ -176,6 +176,26 @@ const TracedEvent* EventTable::find(std::uint32_t id) const {
   return it == events_.end() ? nullptr : it->second.get();
 }
 
+std::vector<std::string> EventTable::groups() const {
+  std::vector<std::string> groups;
+  for (const auto& [name, id] : by_name_)
+    if (groups.empty() || groups.back() != name.first) groups.push_back(name.first);
+  return groups;
+}
+
+bool EventTable::has_group(std::string_view group) const {
+  const auto it = by_name_.lower_bound(std::pair(std::string(group), std::string()));
+  return it != by_name_.end() && it->first.first == group;
+}
+
+std::vector<const TracedEvent*> EventTable::in_group(std::string_view group) const {
+  std::vector<const TracedEvent*> events;
+  for (auto it = by_name_.lower_bound(std::pair(std::string(group), std::string()));
+       it != by_name_.end() && it->first.first == group; ++it)
+    events.push_back(events_.at(it->second).get());
+  return events;
+}
+
 std::string EventTable::listing(grammar::EventsFile file) const {
   constexpr std::string_view kSynthetic = "s:synthetic/";
   std::string text;

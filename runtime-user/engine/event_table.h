@@ -60,6 +60,9 @@ class EventTable {
   const TracedEvent* find(std::uint32_t id) const;
   // In the order of their ids.
   const std::map<std::uint32_t, std::unique_ptr<TracedEvent>>& events() const { return events_; }
+  std::vector<std::string> groups() const;  // sorted
+  bool has_group(std::string_view group) const;
+  std::vector<const TracedEvent*> in_group(std::string_view group) const;  // sorted by name
   const target::EventCatalog& catalog() const { return catalog_; }
   // The lines of one of the definition files.
   std::string listing(grammar::EventsFile file) const;

@@ -35,7 +35,7 @@ struct TracingOptions {
 
 // Records that are no dynamic event's; their ids are the kernel's (TRACE_PRINT, TRACE_RAW_DATA).
 inline constexpr std::uint32_t kPrintId = 5;
-inline constexpr std::uint32_t kRawDataId = 16;
+inline constexpr std::uint32_t kRawDataId = 18;
 // What stands in a print record's `ip`, and how it prints.
 inline constexpr std::string_view kMarkerFunction = "tracing_mark_write";
 
@@ -58,6 +58,10 @@ class Tracing {
   Result<void> write_trigger(Instance& instance, const TracedEvent& event, std::string_view text);
   Result<void> truncate_triggers(Instance& instance, const TracedEvent& event);
   std::string trigger_text(const Instance& instance, const TracedEvent& event) const;
+
+  // debug/kprobes/enabled: 0 takes every probe out, 1 puts back what is on.
+  Result<void> set_probes_armed(bool armed);
+  bool probes_armed() const { return probes_armed_; }
 
   // ---- instances
   Instance& top() { return *instances_.front(); }
@@ -125,7 +129,8 @@ class Tracing {
   SavedTasks tasks_;
   std::unordered_map<std::int32_t, std::size_t> target_of_;  // by thread; only with several targets
   std::deque<Waiting> waiting_;                              // only with several targets
-  std::size_t active_ = 0;                                   // events that are armed
+  bool probes_armed_ = true;
+  std::size_t active_ = 0;  // events that are armed
 };
 
 }  // namespace kevt::engine

@@ -1,0 +1,82 @@
+// kprobe_events, uprobe_events, synthetic_events, dynamic_events; kprobe_profile, uprobe_profile; error_log.
+//
+//   > kprobe_events    opening with O_TRUNC removes all of that kind, or answers EBUSY and none     >> adds
+//
+// A uprobe's path may be relative to the working directory of who writes. Mirrors probes_open(),
+// probes_profile_seq_show() of kernel/trace/trace_kprobe.c and trace_uprobe.c, tracing_err_log_open() of trace.c (6.1).
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "compiler/layout/layout.h"
+#include "tracefs-compat/tree/node_table.h"
+
+namespace kevt::tree {
+
+namespace {
+
+using grammar::EventsFile;
+
+Opened open_definitions(const Place& place, const OpenRequest& request, EventsFile file) {
+  engine::Tracing& tracing = *place.tracing;
+  if (request.writes && request.truncates)
+    if (auto removed = tracing.remove_definitions(file); !removed) return std::unexpected(std::move(removed.error()));
+  return open_text({.read = [&tracing, file]() -> Result<std::string> { return tracing.events().listing(file); },
+                    .write = [&tracing, file](std::string_view text,
+                                              const Caller&) { return tracing.write_definitions(file, text); },
+                    .write_some = {}});
+}
+
+std::string profile(const engine::Tracing& tracing, target::EventOwner owner) {
+  std::string text;
+  for (const auto& [id, event] : tracing.events().events()) {
+    if (event->owner != owner) continue;
+    const runtime::EventCounts counts = tracing.hits(*event);
+    const std::uint64_t hits = counts.attempts - counts.missed;
+    if (owner == target::EventOwner::Kprobe) {
+      text += layout::profile_line(event->name, hits, counts.missed);
+      continue;
+    }
+    const auto* file = std::get_if<model::FilePlace>(&event->probes.front().definition.place);
+    text += fmt::format("  {} {:<44} {:>15}\n", file ? file->path : "", event->name, hits);
+  }
+  return text;
+}
+
+Opened open_profile(const Place& place, target::EventOwner owner) {
+  const engine::Tracing& tracing = *place.tracing;
+  return open_text({.read = [&tracing, owner]() -> Result<std::string> { return profile(tracing, owner); },
+                    .write = {},
+                    .write_some = {}});
+}
+
+}  // namespace
+
+Opened open_kprobe_events(const Place& place, const OpenRequest& request) {
+  return open_definitions(place, request, EventsFile::Kprobe);
+}
+Opened open_uprobe_events(const Place& place, const OpenRequest& request) {
+  return open_definitions(place, request, EventsFile::Uprobe);
+}
+Opened open_synthetic_events(const Place& place, const OpenRequest& request) {
+  return open_definitions(place, request, EventsFile::Synthetic);
+}
+Opened open_dynamic_events(const Place& place, const OpenRequest& request) {
+  return open_definitions(place, request, EventsFile::Dynamic);
+}
+Opened open_kprobe_profile(const Place& place, const OpenRequest&) {
+  return open_profile(place, target::EventOwner::Kprobe);
+}
+Opened open_uprobe_profile(const Place& place, const OpenRequest&) {
+  return open_profile(place, target::EventOwner::Uprobe);
+}
+
+Opened open_error_log(const Place& place, const OpenRequest& request) {
+  engine::ErrorLog& log = place.instance->errors;
+  if (request.writes && request.truncates) log.clear();
+  return open_text({.read = [&log]() -> Result<std::string> { return log.text(); },
+                    .write = [](std::string_view, const Caller&) -> Result<void> { return {}; },
+                    .write_some = {}});
+}
+
+}  // namespace kevt::tree

@@ -1,0 +1,184 @@
+// events/: enable of all, of a group, of an event; id, format, filter, trigger, hist.
+//
+// An open file of an event that is deleted answers ENODEV. Mirrors event_enable_read() … event_filter_write() and
+// system_enable_read() of kernel/trace/trace_events.c, event_hist_open() of trace_events_hist.c (6.1).
+#include <cerrno>
+
+#include "compiler/layout/layout.h"
+#include "tracefs-compat/tree/node_table.h"
+
+namespace kevt::tree {
+
+namespace {
+
+using engine::EventState;
+using engine::TracedEvent;
+
+// An event of an open file: it may be gone when it is used.
+struct EventRef {
+  engine::Tracing* tracing;
+  engine::Instance* instance;
+  std::uint32_t id;
+
+  Result<const TracedEvent*> get() const {
+    const TracedEvent* event = tracing->events().find(id);
+    return event ? Result<const TracedEvent*>(event) : fails(ENODEV);
+  }
+  const EventState* state() const { return tracing->state(*instance, id); }
+};
+
+EventRef event_of(const Place& place) {
+  return {place.tracing, place.instance, place.tracing->events().find(place.names[0], place.names[1])->id};
+}
+
+template <class Make>
+Opened read_event(const Place& place, Make make) {
+  return open_text({.read = [ref = event_of(place), make]() -> Result<std::string> {
+                      auto event = ref.get();
+                      if (!event) return std::unexpected(std::move(event.error()));
+                      return make(ref, **event);
+                    },
+                    .write = {},
+                    .write_some = {}});
+}
+
+template <class Make, class Write>
+Opened edit_event(const Place& place, Make make, Write write) {
+  const EventRef ref = event_of(place);
+  return open_text({.read = [ref, make]() -> Result<std::string> {
+                      auto event = ref.get();
+                      if (!event) return std::unexpected(std::move(event.error()));
+                      return make(ref, **event);
+                    },
+                    .write = [ref, write](std::string_view text, const Caller&) -> Result<void> {
+                      auto event = ref.get();
+                      if (!event) return std::unexpected(std::move(event.error()));
+                      return write(ref, **event, text);
+                    },
+                    .write_some = {}});
+}
+
+// 0 or 1, nothing else.
+Result<bool> parse_switch(std::string_view text) {
+  auto value = parse_number(text, 10);
+  if (!value) return std::unexpected(std::move(value.error()));
+  if (*value > 1) return fails(EINVAL);
+  return *value == 1;
+}
+
+std::string enable_text(const EventState* state) {
+  if (!state) return "0\n";
+  std::string text = state->records() ? "1" : "0";
+  if (state->soft_disabled || state->soft_users > 0) text += '*';
+  return text + '\n';
+}
+
+// Soft-enabled events count as on, as they do in the kernel's files.
+std::string enable_text(const Place& place, std::span<const TracedEvent* const> events) {
+  bool any_on = false, any_off = false;
+  for (const TracedEvent* event : events) {
+    const EventState* state = place.tracing->state(*place.instance, event->id);
+    (state && state->registered ? any_on : any_off) = true;
+  }
+  if (any_on && any_off) return "X\n";
+  return any_on ? "1\n" : any_off ? "0\n" : "?\n";
+}
+
+std::vector<const TracedEvent*> all_events(const Place& place) {
+  std::vector<const TracedEvent*> events;
+  for (const auto& [id, event] : place.tracing->events().events()) events.push_back(event.get());
+  return events;
+}
+
+template <class Events>
+Opened open_enable(const Place& place, Events events) {
+  return open_text({.read = [place, events]() -> Result<std::string> { return enable_text(place, events(place)); },
+                    .write = [place, events](std::string_view text, const Caller&) -> Result<void> {
+                      auto on = parse_switch(text);
+                      if (!on) return std::unexpected(std::move(on.error()));
+                      const auto all = events(place);
+                      if (all.empty()) return fails(EINVAL);
+                      return place.tracing->set_enabled(*place.instance, all, *on);
+                    },
+                    .write_some = {}});
+}
+
+std::vector<const TracedEvent*> group_events(const Place& place) {
+  return place.tracing->events().in_group(place.names.front());
+}
+
+constexpr std::string_view kGroupFilter =
+    "### global filter ###\n"
+    "# Use this to set filters for multiple events.\n"
+    "# Only events with the given fields will be affected.\n"
+    "# If no events are modified, an error message will be displayed here\n";
+
+}  // namespace
+
+Opened open_all_enable(const Place& place, const OpenRequest&) { return open_enable(place, all_events); }
+Opened open_group_enable(const Place& place, const OpenRequest&) { return open_enable(place, group_events); }
+
+Opened open_group_filter(const Place& place, const OpenRequest&) {
+  return open_text({.read = []() -> Result<std::string> { return std::string(kGroupFilter); },
+                    .write =
+                        [place](std::string_view text, const Caller&) {
+                          return place.tracing->write_group_filter(*place.instance, place.names.front(), text);
+                        },
+                    .write_some = {}});
+}
+
+Opened open_event_enable(const Place& place, const OpenRequest&) {
+  return edit_event(
+      place, [](const EventRef& ref, const TracedEvent&) { return enable_text(ref.state()); },
+      [](const EventRef& ref, const TracedEvent& event, std::string_view text) -> Result<void> {
+        auto on = parse_switch(text);
+        if (!on) return std::unexpected(std::move(on.error()));
+        const TracedEvent* const one[] = {&event};
+        return ref.tracing->set_enabled(*ref.instance, one, *on);
+      });
+}
+
+Opened open_event_id(const Place& place, const OpenRequest&) {
+  return read_event(place, [](const EventRef& ref, const TracedEvent&) { return std::to_string(ref.id) + "\n"; });
+}
+
+Opened open_event_format(const Place& place, const OpenRequest&) {
+  return read_event(place, [](const EventRef&, const TracedEvent& event) {
+    return layout::format_text(event.probes.front().definition, event.layout, event.id);
+  });
+}
+
+Opened open_event_filter(const Place& place, const OpenRequest&) {
+  return edit_event(
+      place,
+      [](const EventRef& ref, const TracedEvent&) -> std::string {
+        const EventState* state = ref.state();
+        if (state && !state->filter_mistake.empty()) return state->filter_mistake;
+        return state && state->filter_text ? *state->filter_text + "\n" : "none\n";
+      },
+      [](const EventRef& ref, const TracedEvent& event, std::string_view text) {
+        return ref.tracing->write_filter(*ref.instance, event, text);
+      });
+}
+
+Opened open_event_trigger(const Place& place, const OpenRequest& request) {
+  if (request.writes && request.truncates) {
+    auto event = event_of(place).get();
+    if (!event) return std::unexpected(std::move(event.error()));
+    if (auto done = place.tracing->truncate_triggers(*place.instance, **event); !done)
+      return std::unexpected(std::move(done.error()));
+  }
+  return edit_event(
+      place,
+      [](const EventRef& ref, const TracedEvent& event) { return ref.tracing->trigger_text(*ref.instance, event); },
+      [](const EventRef& ref, const TracedEvent& event, std::string_view text) {
+        return ref.tracing->write_trigger(*ref.instance, event, text);
+      });
+}
+
+// Without a histogram it is empty.
+Opened open_event_hist(const Place& place, const OpenRequest&) {
+  return read_event(place, [](const EventRef&, const TracedEvent&) { return std::string(); });
+}
+
+}  // namespace kevt::tree

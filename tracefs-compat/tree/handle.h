@@ -1,0 +1,59 @@
+// Handle: an open file of the tree. Errors carry the errno that the kernel's own file answers with.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/error.h"
+
+namespace kevt::tree {
+
+// Who opens or writes.
+struct Caller {
+  pid_t tid = 0;
+  std::string comm;
+};
+
+struct OpenRequest {
+  bool reads = true;
+  bool writes = false;
+  bool truncates = false;
+  Caller caller;
+};
+
+enum class Waiting : std::uint8_t { Allowed, Refused };  // O_NONBLOCK
+
+class Handle {
+ public:
+  virtual ~Handle() = default;
+  // Fills `out` from `offset`; 0: the end. EAGAIN: there is nothing yet; with Waiting::Allowed the caller asks again
+  // when is_ready() says so. Streams go on where they are, whatever `offset` is.
+  virtual Result<std::size_t> read(std::uint64_t offset, std::span<char> out, Waiting waiting) = 0;
+  // What was written whole; one call is one write(2). Fewer bytes than given: the rest is to be written again.
+  virtual Result<std::size_t> write(std::string_view data, const Caller& caller) = 0;
+  virtual bool is_ready() { return true; }
+};
+
+// A file that is made anew when it is read from its start, and whose writes are commands.
+struct TextFile {
+  std::function<Result<std::string>()> read;                           // empty: EINVAL
+  std::function<Result<void>(std::string_view, const Caller&)> write;  // empty: EINVAL
+  std::function<Result<std::size_t>(std::string_view)> write_some;     // instead of `write`
+};
+std::unique_ptr<Handle> open_text(TextFile file);
+
+Error errno_error(int value);
+inline std::unexpected<Error> fails(int value) { return std::unexpected(errno_error(value)); }
+
+// As kstrtoul() reads it: a number and at most one '\n'; base 0: 0x, 0 or decimal. EINVAL, ERANGE.
+Result<std::uint64_t> parse_number(std::string_view text, int base);
+std::string_view stripped(std::string_view text);
+
+}  // namespace kevt::tree

@@ -1,0 +1,91 @@
+// options/NAME, trace_options; current_tracer, available_tracers, tracing_thresh: there is one tracer, nop.
+//
+// Mirrors trace_options_core_write(), tracing_trace_options_write(), tracing_set_trace_write() of kernel/trace/trace.c
+// (6.1).
+#include <cerrno>
+
+#include "tracefs-compat/tree/node_table.h"
+
+namespace kevt::tree {
+
+namespace {
+
+using engine::OptionEffect;
+using engine::TraceOption;
+
+Result<void> set_option(const Place& place, TraceOption option, bool on) {
+  engine::Instance& instance = *place.instance;
+  const auto& facts = engine::trace_option_facts()[static_cast<std::size_t>(option)];
+  if (instance.options.has(option) == on) return {};
+  if (facts.effect == OptionEffect::Refused) return fails(EINVAL);
+  place.tracing->drain();
+  instance.options.set(option, on);
+  return {};
+}
+
+std::string options_text(const Place& place) {
+  std::string text;
+  for (const auto& facts : engine::trace_option_facts()) {
+    if (!place.instance->options.has(facts.option)) text += "no";
+    text += facts.name;
+    text += '\n';
+  }
+  return text;
+}
+
+Opened read_only(std::string text) {
+  return open_text({.read = [text]() -> Result<std::string> { return text; }, .write = {}, .write_some = {}});
+}
+
+}  // namespace
+
+Opened open_trace_options(const Place& place, const OpenRequest&) {
+  return open_text({.read = [place]() -> Result<std::string> { return options_text(place); },
+                    .write = [place](std::string_view text, const Caller&) -> Result<void> {
+                      std::string_view name = stripped(text);
+                      if (const auto option = engine::trace_option(name)) return set_option(place, *option, true);
+                      if (!name.starts_with("no")) return fails(EINVAL);
+                      name.remove_prefix(2);
+                      const auto option = engine::trace_option(name);
+                      return option ? set_option(place, *option, false) : fails(EINVAL);
+                    },
+                    .write_some = {}});
+}
+
+Opened open_option(const Place& place, const OpenRequest&) {
+  const TraceOption option = *engine::trace_option(place.names.front());
+  return open_text({.read = [place, option]() -> Result<std::string> {
+                      return std::string(place.instance->options.has(option) ? "1\n" : "0\n");
+                    },
+                    .write = [place, option](std::string_view text, const Caller&) -> Result<void> {
+                      auto value = parse_number(text, 10);
+                      if (!value) return std::unexpected(std::move(value.error()));
+                      if (*value > 1) return fails(EINVAL);
+                      return set_option(place, option, *value == 1);
+                    },
+                    .write_some = {}});
+}
+
+Opened open_current_tracer(const Place&, const OpenRequest&) {
+  return open_text({.read = []() -> Result<std::string> { return std::string("nop\n"); },
+                    .write = [](std::string_view text, const Caller&) -> Result<void> {
+                      if (stripped(text) != "nop") return fails(EINVAL);
+                      return {};
+                    },
+                    .write_some = {}});
+}
+
+Opened open_available_tracers(const Place&, const OpenRequest&) { return read_only("nop\n"); }
+
+Opened open_tracing_thresh(const Place&, const OpenRequest&) {
+  return open_text({.read = []() -> Result<std::string> { return std::string("0\n"); },
+                    .write = [](std::string_view text, const Caller&) -> Result<void> {
+                      auto value = parse_number(text, 10);
+                      if (!value) return std::unexpected(std::move(value.error()));
+                      if (*value != 0) return fails(EINVAL);  // no tracer has a threshold
+                      return {};
+                    },
+                    .write_some = {}});
+}
+
+}  // namespace kevt::tree

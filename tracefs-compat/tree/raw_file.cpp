@@ -1,0 +1,57 @@
+// per_cpu/cpuN/trace_pipe_raw: the pages of the buffer as they are, consumed.
+//
+// One page at a time, or as many as the reader has room for; a reader with less room gets a page in pieces. A page that
+// is still being filled is handed out when nothing else is there, and a new one begun: who reads fast gets pages with
+// little in them. Mirrors tracing_buffers_read() of kernel/trace/trace.c (6.1).
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "tracefs-compat/tree/node_table.h"
+
+namespace kevt::tree {
+
+namespace {
+
+class RawHandle final : public Handle {
+ public:
+  explicit RawHandle(const Place& place) : place_(place), cpu_(*cpu_of(place)) {}
+
+  Result<std::size_t> read(std::uint64_t, std::span<char> out, Waiting) override {
+    if (at_ < page_.size()) return take(out);
+    place_.tracing->drain();
+    engine::CpuBuffer& buffer = place_.instance->buffer.cpu(cpu_);
+    std::size_t filled = 0;
+    for (; filled + page_.size() <= out.size(); filled += page_.size()) {
+      if (filled > 0 && !buffer.has_full_page()) break;
+      const auto bytes = std::span(reinterpret_cast<std::uint8_t*>(out.data()) + filled, page_.size());
+      if (!buffer.take_page(bytes.first<layout::kRingPageBytes>())) break;
+    }
+    if (filled > 0) return filled;
+    if (out.size() >= page_.size() || !buffer.take_page(page_)) return fails(EAGAIN);
+    at_ = 0;
+    return take(out);
+  }
+  Result<std::size_t> write(std::string_view, const Caller&) override { return fails(EINVAL); }
+  bool is_ready() override { return at_ < page_.size() || place_.instance->buffer.cpu(cpu_).peek(); }
+
+ private:
+  std::size_t take(std::span<char> out) {
+    const std::size_t count = std::min(out.size(), page_.size() - at_);
+    std::memcpy(out.data(), page_.data() + at_, count);
+    at_ += count;
+    return count;
+  }
+
+  Place place_;
+  std::uint32_t cpu_;
+  std::array<std::uint8_t, layout::kRingPageBytes> page_;
+  std::size_t at_ = layout::kRingPageBytes;  // of page_: what was handed out
+};
+
+}  // namespace
+
+Opened open_trace_pipe_raw(const Place& place, const OpenRequest&) { return std::make_unique<RawHandle>(place); }
+
+}  // namespace kevt::tree

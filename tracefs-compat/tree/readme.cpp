@@ -1,0 +1,69 @@
+// README: programs look in it for what they may use, by searching for the exact strings of the kernel's. It names what
+// works in process, and nothing else: eprobes, fprobes, tracepoint probes and histograms are not here.
+#include "tracefs-compat/tree/node_table.h"
+
+namespace kevt::tree {
+
+namespace {
+
+constexpr std::string_view kReadme =
+    "kevtrace: a tracing directory of traced processes\n"
+    "\n"
+    "# echo 0 > tracing_on : nothing is recorded any more\n"
+    "# echo 1 > tracing_on : recording goes on\n"
+    "\n"
+    "  trace, trace_pipe\t- what was recorded; trace_pipe consumes it and waits for more\n"
+    "  per_cpu/cpuN/trace_pipe_raw\t- the same as pages (events/header_page)\n"
+    "  current_tracer, available_tracers\t- nop\n"
+    "  error_log\t- the last mistakes\n"
+    "  buffer_size_kb, buffer_total_size_kb\t- of each CPU, of all\n"
+    "  trace_clock\t- local, global, mono: CLOCK_MONOTONIC; boot; counter\n"
+    "  trace_marker, trace_marker_raw\t- writing makes a record\n"
+    "  tracing_cpumask, set_event_pid, set_event_notrace_pid\t- whose hits are recorded\n"
+    "  instances\t- mkdir instances/NAME: buffers and switches of its own; rmdir\n"
+    "  trace_options, options/\t- how records are printed and kept\n"
+    "  snapshot\t- the buffer, put aside\n"
+    "  saved_cmdlines, saved_cmdlines_size, saved_tgids\t- names of threads\n"
+    "  debug/kprobes/list\t- probes and how they stand\n"
+    "\n"
+    "  dynamic_events\t\t- Create/append/remove/show the generic dynamic events\n"
+    "\t\t\t  Write into this file to define/undefine new trace events.\n"
+    "  kprobe_events\t\t- Create/append/remove/show the kernel dynamic events\n"
+    "\t\t\t  Write into this file to define/undefine new trace events.\n"
+    "  uprobe_events\t\t- Create/append/remove/show the userspace dynamic events\n"
+    "\t\t\t  Write into this file to define/undefine new trace events.\n"
+    "\t  accepts: event-definitions (one definition per line)\n"
+    "\t   Format: p[:[<group>/][<event>]] <place> [<args>]\n"
+    "\t           r[maxactive][:[<group>/][<event>]] <place> [<args>]\n"
+    "\t           s:[synthetic/]<event> <field> [<field>]\n"
+    "\t           -:[<group>/][<event>]\n"
+    "\t    place: [<module>:]<symbol>[+<offset>]|<memaddr>\n"
+    "place (kretprobe): [<module>:]<symbol>[+<offset>]%return|<memaddr>\n"
+    "   place (uprobe): <path>:<offset>[%return]\n"
+    "\t     args: <name>=fetcharg[:type]\n"
+    "\t fetcharg: (%<register>|$<efield>), @<address>, @<symbol>[+|-<offset>],\n"
+    "\t           $stack<index>, $stack, $retval, $comm, $arg<N>,\n"
+    "\t           +|-[u]<offset>(<fetcharg>), \\imm-value, \\\"imm-string\"\n"
+    "\t     type: s8/16/32/64, u8/16/32/64, x8/16/32/64, char, string, symbol,\n"
+    "\t           b<bit-width>@<bit-offset>/<container-size>, ustring,\n"
+    "\t           symstr, <type>\\[<array-size>\\]\n"
+    "  module: a library of the program (libc, libc.so.6, a path)\n"
+    "\n"
+    "  events/\t\t- one folder for each group, with enable and filter\n"
+    "      enable, filter, format, id, trigger of each event\n"
+    "      trigger:\t<trigger>[:count][if <filter>]\n"
+    "\t    trigger: traceon, traceoff\n"
+    "\t             enable_event:<system>:<event>\n"
+    "\t             disable_event:<system>:<event>\n"
+    "\t             snapshot\n"
+    "  synthetic_events\t- defined and listed; nothing makes their records here\n"
+    "\t    example: echo 'wakeup u64 lat; pid_t pid;' >> synthetic_events\n";
+
+}  // namespace
+
+Opened open_readme(const Place&, const OpenRequest&) {
+  return open_text(
+      {.read = []() -> Result<std::string> { return std::string(kReadme); }, .write = {}, .write_some = {}});
+}
+
+}  // namespace kevt::tree

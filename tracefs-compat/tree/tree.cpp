@@ -1,0 +1,194 @@
+// A path is walked along the table's patterns:
+//
+//   instances/i/events/kprobes/op/enable
+//   └ instance `i` ┘ └ the pattern events/{group}/{event}/enable with group=kprobes, event=op ┘
+//
+// What is a proper prefix of some pattern is a directory. A literal segment wins over a name in braces.
+#include "tracefs-compat/tree/tree.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+#include "tracefs-compat/tree/node_table.h"
+
+namespace kevt::tree {
+
+namespace {
+
+constexpr mode_t kDirectoryMode = 0750;
+constexpr std::string_view kInstances = "instances";
+
+std::vector<std::string_view> segments_of(std::string_view path) {
+  std::vector<std::string_view> segments;
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    if (slash > 0) segments.push_back(path.substr(0, slash));
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  return segments;
+}
+
+const std::vector<std::vector<std::string_view>>& patterns() {
+  static const auto all = [] {
+    std::vector<std::vector<std::string_view>> made;
+    for (const FileKind& kind : file_kinds()) made.push_back(segments_of(kind.pattern));
+    return made;
+  }();
+  return all;
+}
+
+bool is_wildcard(std::string_view segment) { return segment.starts_with('{'); }
+std::string_view wildcard_of(std::string_view segment) { return segment.substr(1, segment.size() - 2); }
+
+// The names that the braces stand for, when `path` is the pattern or a prefix of it.
+std::optional<std::vector<std::string>> match(const std::vector<std::string_view>& pattern,
+                                              const std::vector<std::string_view>& path, Place place) {
+  if (path.size() > pattern.size()) return std::nullopt;
+  place.names.clear();
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (!is_wildcard(pattern[i])) {
+      if (pattern[i] != path[i]) return std::nullopt;
+      continue;
+    }
+    if (!is_name_of(wildcard_of(pattern[i]), place, path[i])) return std::nullopt;
+    place.names.emplace_back(path[i]);
+  }
+  return place.names;
+}
+
+// Keeps an instance from being removed while a file of it is open.
+class InstanceHandle final : public Handle {
+ public:
+  InstanceHandle(std::unique_ptr<Handle> inner, const Place& place)
+      : inner_(std::move(inner)), tracing_(*place.tracing), instance_(*place.instance) {
+    ++instance_.users;
+  }
+  ~InstanceHandle() override {
+    inner_.reset();
+    --instance_.users;
+  }
+  Result<std::size_t> read(std::uint64_t offset, std::span<char> out, Waiting waiting) override {
+    return inner_->read(offset, out, waiting);
+  }
+  // What was hit before the write is judged by what held then.
+  Result<std::size_t> write(std::string_view data, const Caller& caller) override {
+    tracing_.drain();
+    return inner_->write(data, caller);
+  }
+  bool is_ready() override { return inner_->is_ready(); }
+
+ private:
+  std::unique_ptr<Handle> inner_;
+  engine::Tracing& tracing_;
+  engine::Instance& instance_;
+};
+
+}  // namespace
+
+struct Tree::Found {
+  Place place;
+  std::vector<std::string_view> path;  // within the instance
+  const FileKind* file = nullptr;      // nullptr: a directory
+  bool is_instances = false;
+};
+
+std::optional<Tree::Found> Tree::find(std::string_view path) const {
+  Found found{.place = {.tracing = &tracing_, .instance = &tracing_.top(), .names = {}}};
+  found.path = segments_of(path);
+  bool is_top = true;
+  if (!found.path.empty() && found.path.front() == kInstances) {
+    found.is_instances = found.path.size() == 1;
+    if (found.is_instances) return found;
+    found.place.instance = tracing_.find_instance(found.path[1]);
+    if (!found.place.instance) return std::nullopt;
+    found.path.erase(found.path.begin(), found.path.begin() + 2);
+    is_top = false;
+  }
+  if (found.path.empty()) return found;
+  bool is_directory = false;
+  const auto kinds = file_kinds();
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (!is_top && kinds[i].scope == Scope::TopOnly) continue;
+    auto names = match(patterns()[i], found.path, found.place);
+    if (!names) continue;
+    found.place.names = *std::move(names);
+    if (patterns()[i].size() == found.path.size()) {
+      found.file = &kinds[i];
+      return found;
+    }
+    is_directory = true;
+  }
+  return is_directory ? std::optional(found) : std::nullopt;
+}
+
+Result<Attributes> Tree::attributes(std::string_view path) const {
+  const auto found = find(path);
+  if (!found) return fails(ENOENT);
+  if (found->file) return Attributes{false, found->file->mode};
+  return Attributes{true, kDirectoryMode};
+}
+
+Result<std::vector<DirectoryEntry>> Tree::list(std::string_view path) const {
+  const auto found = find(path);
+  if (!found) return fails(ENOENT);
+  if (found->file) return fails(ENOTDIR);
+  std::map<std::string, bool> entries;  // name → is it a directory
+  if (found->is_instances)
+    for (const auto& instance : tracing_.instances())
+      if (!instance->name.empty()) entries[instance->name] = true;
+  const bool is_top = found->place.instance == &tracing_.top();
+  const auto kinds = file_kinds();
+  for (std::size_t i = 0; i < kinds.size() && !found->is_instances; ++i) {
+    const auto& pattern = patterns()[i];
+    if (pattern.size() <= found->path.size() || (!is_top && kinds[i].scope == Scope::TopOnly)) continue;
+    Place place = found->place;
+    auto names = match(pattern, found->path, place);
+    if (!names) continue;
+    place.names = *std::move(names);
+    const std::string_view next = pattern[found->path.size()];
+    const bool is_directory = pattern.size() > found->path.size() + 1;
+    if (!is_wildcard(next)) {
+      entries[std::string(next)] = is_directory;
+      continue;
+    }
+    for (std::string& name : names_of(wildcard_of(next), place)) entries.try_emplace(std::move(name), is_directory);
+  }
+  if (found->path.empty() && is_top && !found->is_instances) entries[std::string(kInstances)] = true;
+  std::vector<DirectoryEntry> list;
+  for (const auto& [name, is_directory] : entries) list.push_back({name, is_directory});
+  return list;
+}
+
+Result<std::unique_ptr<Handle>> Tree::open(std::string_view path, const OpenRequest& request) {
+  const auto found = find(path);
+  if (!found) return fails(ENOENT);
+  if (!found->file) return fails(EISDIR);
+  if (request.writes) tracing_.drain();
+  auto opened = found->file->open(found->place, request);
+  if (!opened) return opened;
+  return std::make_unique<InstanceHandle>(*std::move(opened), found->place);
+}
+
+namespace {
+
+// The name of an instance, when the path is that of its folder.
+std::optional<std::string_view> instance_name(std::string_view path) {
+  const auto segments = segments_of(path);
+  if (segments.size() != 2 || segments.front() != kInstances) return std::nullopt;
+  return segments[1];
+}
+
+}  // namespace
+
+Result<void> Tree::make_directory(std::string_view path) {
+  const auto name = instance_name(path);
+  return name ? tracing_.make_instance(*name) : fails(EPERM);
+}
+
+Result<void> Tree::remove_directory(std::string_view path) {
+  const auto name = instance_name(path);
+  return name ? tracing_.remove_instance(*name) : fails(EPERM);
+}
+
+}  // namespace kevt::tree
