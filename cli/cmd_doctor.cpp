@@ -3,8 +3,8 @@
 //   ok       ptrace              a child was seized, stopped and let go
 //   missing  membarrier          what that costs, and in the next line how to get it
 //
-// The last one traces /bin/true and counts the hit: that decides the exit status. The kernel runtimes are
-// not there yet and are said so.
+// The line of inproc traces /bin/true and counts the hit: that decides the exit status. What the kernel runtimes need
+// is looked at only (kernel_offers.h).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/membarrier.h>
@@ -22,6 +22,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_status.h"
+#include "cli/kernel_offers.h"
 #include "cli/launch.h"
 #include "cli/print.h"
 #include "cli/report.h"
@@ -205,6 +206,13 @@ Finding check_inproc(const Reporter& report) {
   return {State::Ok, "inproc", fmt::format("/bin/true was traced; its probe was armed after {:.0f} ms", ready), ""};
 }
 
+Finding kernel_finding(const char* runtime, const KernelOffer& offer) {
+  if (offer.missing.empty()) return {State::Ok, runtime, offer.text, ""};
+  std::string text = "no probes of the kernel; missing: ";
+  for (std::size_t i = 0; i < offer.missing.size(); ++i) text += (i ? ", " : "") + offer.missing[i];
+  return {State::Missing, runtime, text, offer.fix};
+}
+
 void show(const Finding& finding) {
   const char* state = finding.state == State::Ok ? "ok" : "missing";
   print("{:<8} {:<12} {}\n", state, finding.what, finding.text);
@@ -222,8 +230,8 @@ int doctor(const DoctorOptions&, const GlobalOptions& global) {
   show(check_compiler());
   const Finding inproc = check_inproc(report);
   show(inproc);
-  show({State::Missing, "bpf", "this runtime is not built yet: no probes of the kernel", ""});
-  show({State::Missing, "kmod", "this runtime is not built yet: no maxactive and misses of the kernel", ""});
+  show(kernel_finding("bpf", look_for_bpf()));
+  show(kernel_finding("kmod", look_for_kmod()));
   return inproc.state == State::Ok ? kOk : kMissing;
 }
 

@@ -19,6 +19,7 @@
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/front.h"
+#include "cli/kernel_run.h"
 #include "cli/launch.h"
 #include "cli/print.h"
 #include "cli/report.h"
@@ -220,13 +221,10 @@ int Run::go() {
 
 int run(const RunOptions& options, const GlobalOptions& global) {
   const Reporter report(global);
-  if (options.runtime == "bpf" || options.runtime == "kmod") {
-    report.error("the " + options.runtime + " runtime is not there yet; --runtime=inproc traces a program");
-    return kMissing;
-  }
   int status = kOk;
   auto request = read_run_request(options, report, status);
   if (!request) return status;
+  if (traces_kernel(*request)) return run_in_kernel(*std::move(request), global);
   const Behind where = request->options.pids.empty() ? Behind::SameSession : Behind::OwnSession;
   return run_behind(where, [&] { return Run(*std::move(request), global).go(); });
 }

@@ -120,7 +120,7 @@ void add_run(CLI::App& app, RunOptions& run) {
       ->type_name("WHATS")
       ->delimiter(',')
       ->check(member({"lost", "missed"}));
-  verb->add_option("--runtime", run.runtime, "auto, inproc (bpf and kmod: not there yet)")
+  verb->add_option("--runtime", run.runtime, "auto, inproc; bpf and kmod trace the kernel")
       ->type_name("NAME")
       ->check(member({"auto", "inproc", "bpf", "kmod"}))
       ->capture_default_str();

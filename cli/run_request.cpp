@@ -19,19 +19,23 @@ namespace {
 
 constexpr std::string_view kClock = "mono";  // of records made in process
 
-// Mistakes that make a script impossible to run in a process.
-std::vector<diag::Located> refusals(const Texts& texts) {
+bool targets_kernel(const Texts& texts) {
+  return texts.target && std::holds_alternative<model::KernelTarget>(*texts.target);
+}
+
+// Mistakes that make a script impossible to run.
+std::vector<diag::Located> refusals(const Texts& texts, const RunOptions& options) {
   std::vector<diag::Located> out;
   const auto refuse = [&](const Source& source, std::string why) {
     out.push_back(mistake_at(diag::Kind::NotSupportedByRuntime, source, std::move(why)));
   };
-  if (texts.target && std::holds_alternative<model::KernelTarget>(*texts.target))
-    refuse(texts.target_source, "the kernel needs the bpf or kmod runtime, which are not there yet");
+  if (options.runtime == "inproc" && targets_kernel(texts))
+    refuse(texts.target_source, "the kernel needs --runtime=bpf or kmod");
   for (const Source& source : texts.trigger_sources) refuse(source, "no runtime runs triggers yet");
   for (const ForeignEvent& event : texts.foreign_events)
-    refuse(event.source, "events of the kernel need the bpf or kmod runtime, which are not there yet");
+    refuse(event.source, "no runtime records the kernel's own events yet");
   if (texts.options.clock && *texts.options.clock != kClock)
-    refuse(texts.option_sources.at("clock"), "in a process the clock is `" + std::string(kClock) + "`");
+    refuse(texts.option_sources.at("clock"), "the clock is `" + std::string(kClock) + "`");
   return out;
 }
 
@@ -72,6 +76,11 @@ void take_target(RunRequest& request) {
 
 }  // namespace
 
+bool traces_kernel(const RunRequest& request) {
+  const std::string& runtime = request.options.runtime;
+  return runtime == "bpf" || runtime == "kmod" || (runtime == "auto" && targets_kernel(request.texts));
+}
+
 std::optional<RunRequest> read_run_request(const RunOptions& options, const Reporter& report, int& status) {
   const auto fail = [&](int what, const std::string& why) {
     report.error(why);
@@ -87,7 +96,7 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
     status = kNotCompiled;
     return std::nullopt;
   }
-  if (auto refused = refusals(request.texts); !refused.empty()) {
+  if (auto refused = refusals(request.texts, options); !refused.empty()) {
     sort_mistakes(refused, options.definition_files);
     show_mistakes(report, std::move(refused), request.texts.definitions.size());
     status = kMissing;
@@ -97,6 +106,10 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
   if (request.texts.definitions.empty()) return fail(kUsage, "no event is defined; give -e DEF or -p FILE");
   take_options(request.options, request.texts.options);
   take_target(request);
+  if (traces_kernel(request)) {
+    if (!request.options.pids.empty()) return fail(kUsage, "--pid is for programs; the kernel is traced as a whole");
+    return request;
+  }
   if (request.options.command.empty() && request.options.pids.empty())
     return fail(kUsage, "CMD is required; see `kevtrace run --help`");
   return request;

@@ -16,6 +16,9 @@ struct RunRequest {
   std::optional<std::string> mapped_file;  // each process must have it mapped
 };
 
+// Whether the kernel is traced, not a process: asked for by --runtime or by the script's target.
+bool traces_kernel(const RunRequest& request);
+
 // nullopt: there is nothing to run, or it cannot be run here; said why, and `status` is what kevtrace ends with.
 std::optional<RunRequest> read_run_request(const RunOptions& options, const Reporter& report, int& status);
 

@@ -259,7 +259,7 @@ void EventEmitter::match_text(const ir::Condition& c, BasicBlock* yes, BasicBloc
     start(bytes);
     return branch(equal_constant(text, c.text), yes, no);
   }
-  Value* matched = hooks_.match(b_, c.glob, constant_text(c.text), size, text, chars);
+  Value* matched = hooks_.match(b_, c.glob, c.text, text, chars);
   branch(matched, yes, no);
 }
 
@@ -341,13 +341,14 @@ void EventEmitter::fetch(ir::ValueId id) {
   const ir::Value& value = program_.values[id];
   const Memo& memo = memos_.at(id);
   if (value.op == Op::Load) {
-    fetch_load(value, memo);
+    fetch_load(id, memo);
   } else {
     fetch_text(id, memo);
   }
 }
 
-void EventEmitter::fetch_load(const ir::Value& value, const Memo& memo) {
+void EventEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
+  const ir::Value& value = program_.values[id];
   BasicBlock* readable = block("readable");
   BasicBlock* unreadable = block("unreadable");
   BasicBlock* skipped = block("skipped");
@@ -390,8 +391,12 @@ void EventEmitter::fetch_text(ir::ValueId id, const Memo& memo) {
       return;
     }
     default:
-      break;
+      return fetch_string(id, memo);
   }
+}
+
+void EventEmitter::fetch_string(ir::ValueId id, const Memo& memo) {
+  const ir::Value& value = program_.values[id];
   BasicBlock* readable = block("readable");
   BasicBlock* unreadable = block("unreadable");
   BasicBlock* done = block("measured");

@@ -54,8 +54,8 @@ class TargetHooks {
                                   const Measured& text) = 0;
   virtual llvm::Value* text_copy(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, llvm::Value* length) = 0;
   virtual llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) = 0;
-  virtual llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, llvm::Value* pattern, std::uint32_t length,
-                             llvm::Value* text, llvm::Value* text_length) = 0;
+  virtual llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, llvm::Value* text,
+                             llvm::Value* text_length) = 0;  // i1
 
   // Room for a record of `size` (i32) bytes: its first byte. Goes to `full` when there is none.
   virtual llvm::Value* reserve(llvm::IRBuilder<>& b, llvm::Value* size, llvm::BasicBlock* full) = 0;
@@ -65,9 +65,10 @@ class TargetHooks {
 class EventEmitter {
  public:
   EventEmitter(llvm::Module& module, const ir::Program& program, TargetHooks& hooks);
+  virtual ~EventEmitter() = default;
   void emit(const std::string& name);
 
- private:
+ protected:
   // A value that is fetched at run time, at most once.
   struct Memo {
     llvm::AllocaInst* done = nullptr;
@@ -84,12 +85,13 @@ class EventEmitter {
 
   void plan_memos();
   void emit_sink(std::uint32_t index, llvm::BasicBlock* next);
-  void emit_record(std::uint32_t sink, llvm::BasicBlock* next);
+  // Reserves, fills in and commits one record, counts it and goes to `next`. BPF builds its records otherwise.
+  virtual void emit_record(std::uint32_t sink, llvm::BasicBlock* next);
 
   // Conditions.
   void condition(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no);
   void compare(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no);
-  void match_text(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no);
+  virtual void match_text(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no);
   llvm::Value* equal_constant(llvm::Value* text, const std::string& constant);
 
   // Values.
@@ -98,8 +100,9 @@ class EventEmitter {
   bool can_fault(ir::ValueId id) const;
   void ensure(ir::ValueId id);
   void fetch(ir::ValueId id);
-  void fetch_load(const ir::Value& value, const Memo& memo);
+  virtual void fetch_load(ir::ValueId id, const Memo& memo);
   void fetch_text(ir::ValueId id, const Memo& memo);
+  virtual void fetch_string(ir::ValueId id, const Memo& memo);
 
   // Stores.
   llvm::Value* measure(const ir::Store& store, TextItem& item);

@@ -38,8 +38,8 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* text_store(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, const Measured& text) override;
   llvm::Value* text_copy(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, llvm::Value* length) override;
   llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) override;
-  llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, llvm::Value* pattern, std::uint32_t length,
-                     llvm::Value* text, llvm::Value* text_length) override;
+  llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, llvm::Value* text,
+                     llvm::Value* text_length) override;
 
   llvm::Value* reserve(llvm::IRBuilder<>& b, llvm::Value* size, llvm::BasicBlock* full) override;
   void commit(llvm::IRBuilder<>& b) override;

@@ -101,11 +101,12 @@ Value* NativeHooks::comm(llvm::IRBuilder<>& b, Value* to) {
   return service(b, offsetof(kevt_services, comm), b.getInt32Ty(), {to});
 }
 
-Value* NativeHooks::match(llvm::IRBuilder<>& b, model::GlobKind kind, Value* pattern, std::uint32_t length, Value* text,
+Value* NativeHooks::match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, Value* text,
                           Value* text_length) {
-  Value* matched =
-      service(b, offsetof(kevt_services, match), b.getInt32Ty(),
-              {b.getInt32(static_cast<std::uint32_t>(kind)), pattern, b.getInt32(length), text, text_length});
+  Value* bytes = b.CreateGlobalString(pattern, "text", 0, &module_);
+  Value* matched = service(b, offsetof(kevt_services, match), b.getInt32Ty(),
+                           {b.getInt32(static_cast<std::uint32_t>(kind)), bytes,
+                            b.getInt32(static_cast<std::uint32_t>(pattern.size())), text, text_length});
   return b.CreateIsNotNull(matched);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/model/bpf_code.h"
 #include "compiler/model/definition.h"
 #include "compiler/model/record_layout.h"
 
@@ -51,6 +52,7 @@ struct CompiledEvent {
   std::uint32_t code_size = 0;         // bytes of the extractor
   std::uint32_t block = 0;             // offset of its kevt_event
   std::uint32_t sinks = 1;             // instances the extractor records into
+  std::uint32_t bpf = 0;               // index into CompiledBatch::bpf
   std::uint32_t register_reads = 0;    // bit i: 8-byte word i of kevt_registers must stand in the extractor's frame
 };
 
@@ -59,6 +61,9 @@ struct CompiledBatch {
   // Several events may have the same place in an image: each needs a copy of its own. Empty where only the BPF target
   // was asked for.
   std::vector<NativeImage> images;
+  // The same for the BPF target: equal programs are one, and the events that share it have blocks of their own in its
+  // events map.
+  std::vector<BpfCode> bpf;
 };
 
 }  // namespace kevt::model

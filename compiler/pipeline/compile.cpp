@@ -54,24 +54,53 @@ std::optional<model::FilterExpr> check_filter(std::string_view text, const Check
   return sema::compile_filter(text, event.layout, sink);
 }
 
+namespace {
+
+// Code for the programs, equal ones once; notes in each event where its own is.
+Result<void> make_native(CompiledEvents& out, const std::vector<std::string>& names, codegen::KeepIr keep_ir) {
+  auto code = compile_programs(out.programs, names, keep_ir);
+  if (!code) return std::unexpected(std::move(code.error()));
+  for (std::size_t i = 0; i < out.programs.size(); ++i) {
+    model::CompiledEvent& event = out.batch.events[i];
+    event.image = code->places[i].image;
+    event.entry = code->places[i].event.extractor.entry;
+    event.code_size = code->places[i].event.extractor.size;
+    event.block = code->places[i].event.block;
+    event.register_reads = codegen::registers_from_frame(out.programs[i]);
+  }
+  out.batch.images = std::move(code->images);
+  out.llvm_ir = std::move(code->llvm_ir);
+  return {};
+}
+
+Result<void> make_bpf(CompiledEvents& out, const std::vector<std::string>& names, unsigned possible_cpus,
+                      codegen::KeepIr keep_ir) {
+  std::vector<model::BpfContext> contexts;
+  for (const model::CompiledEvent& event : out.batch.events)
+    contexts.push_back(event.definition.kind == model::EventKind::Uprobe ? model::BpfContext::Uprobe
+                                                                         : model::BpfContext::Kprobe);
+  auto code = compile_bpf_programs(out.programs, names, contexts, possible_cpus, keep_ir);
+  if (!code) return std::unexpected(std::move(code.error()));
+  for (std::size_t i = 0; i < out.programs.size(); ++i) out.batch.events[i].bpf = code->places[i];
+  out.batch.bpf = std::move(code->programs);
+  out.llvm_ir = std::move(code->llvm_ir);
+  return {};
+}
+
+}  // namespace
+
 Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
                                       const std::vector<std::vector<std::optional<model::FilterExpr>>>& filters,
-                                      const target::TargetEnv& env, Artifacts artifacts) {
+                                      const target::TargetEnv& env, Artifacts artifacts, model::CodeKind kind) {
   CompiledEvents out;
   // Checked model → fetch IR. From here on nobody looks at the definition's text again.
+  std::vector<std::string> names;
   for (std::size_t i = 0; i < events.size(); ++i) {
     out.programs.push_back(lower::lower_event(events[i].definition, events[i].layout, filters[i]));
     const auto broken = ir::verify(out.programs.back());
     KEVT_ASSERT(!broken);
-  }
-
-  // Fetch IR → machine code, equal programs once.
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < events.size(); ++i)
     names.push_back("event" + std::to_string(i) + "_" + events[i].definition.event);
-  auto code = compile_programs(out.programs, names,
-                               artifacts == Artifacts::KeepAll ? codegen::KeepIr::Yes : codegen::KeepIr::No);
-  if (!code) return std::unexpected(std::move(code.error()));
+  }
 
   // What a runtime needs, and nothing of the compiler.
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -82,18 +111,17 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
     event.slots = out.programs[i].slots;
     event.function_address = events[i].function_address;
     event.place_address = events[i].place_address;
-    event.image = code->places[i].image;
-    event.entry = code->places[i].event.extractor.entry;
-    event.code_size = code->places[i].event.extractor.size;
-    event.block = code->places[i].event.block;
     event.sinks = static_cast<std::uint32_t>(out.programs[i].sinks.size());
-    event.register_reads = codegen::registers_from_frame(out.programs[i]);
     if (auto resolved = resolve_slots(event, env); !resolved)
       return std::unexpected(std::move(resolved.error()).while_doing("compiling `" + event.definition.command + "`"));
     out.batch.events.push_back(std::move(event));
   }
-  out.batch.images = std::move(code->images);
-  out.llvm_ir = std::move(code->llvm_ir);
+
+  // Fetch IR → machine code, equal programs once.
+  const auto keep_ir = artifacts == Artifacts::KeepAll ? codegen::KeepIr::Yes : codegen::KeepIr::No;
+  auto made = kind == model::CodeKind::Native ? make_native(out, names, keep_ir)
+                                              : make_bpf(out, names, env.possible_cpus(), keep_ir);
+  if (!made) return std::unexpected(std::move(made.error()));
   return out;
 }
 

@@ -50,6 +50,7 @@ std::optional<model::FilterExpr> check_filter(std::string_view text, const Check
 // Code for events that are defined together. `filters[i]` has one element per sink of event i.
 Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
                                       const std::vector<std::vector<std::optional<model::FilterExpr>>>& filters,
-                                      const target::TargetEnv& env, Artifacts artifacts);
+                                      const target::TargetEnv& env, Artifacts artifacts,
+                                      model::CodeKind kind = model::CodeKind::Native);
 
 }  // namespace kevt::pipeline

@@ -87,4 +87,34 @@ Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::
   return code;
 }
 
+Result<SharedBpf> compile_bpf_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
+                                       std::span<const model::BpfContext> contexts, unsigned possible_cpus,
+                                       codegen::KeepIr keep_ir) {
+  std::map<std::pair<model::BpfContext, std::string>, std::vector<std::size_t>> users;
+  for (std::size_t i = 0; i < programs.size(); ++i) users[{contexts[i], ir::print(programs[i])}].push_back(i);
+  std::vector<codegen::BpfInput> inputs;
+  SharedBpf out;
+  out.places.resize(programs.size());
+  for (const auto& [text, same] : users) {
+    for (std::size_t i : same) out.places[i] = static_cast<std::uint32_t>(inputs.size());
+    inputs.push_back({.name = names[same.front()],
+                      .program = &programs[same.front()],
+                      .context = contexts[same.front()],
+                      .users = same.size() > 1 ? codegen::BpfUsers::Many : codegen::BpfUsers::One});
+  }
+  const std::size_t modules = (inputs.size() + kTogether - 1) / kTogether;
+  std::vector<Result<codegen::BpfOutput>> made(modules);
+  in_parallel(modules, [&](std::size_t m) {
+    const std::size_t first = m * kTogether;
+    const auto part = std::span(inputs).subspan(first, std::min(kTogether, inputs.size() - first));
+    made[m] = codegen::compile_bpf(part, possible_cpus, keep_ir);
+  });
+  for (Result<codegen::BpfOutput>& part : made) {
+    if (!part) return std::unexpected(std::move(part.error()));
+    for (model::BpfCode& code : part->programs) out.programs.push_back(std::move(code));
+    out.llvm_ir += part->llvm_ir;
+  }
+  return out;
+}
+
 }  // namespace kevt::pipeline

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "compiler/codegen/bpf.h"
 #include "compiler/codegen/native.h"
 #include "compiler/ir/program.h"
 #include "compiler/model/compiled_event.h"
@@ -27,5 +28,15 @@ struct SharedCode {
 // `names`: one per program, unique; they appear in the LLVM text only.
 Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
                                     codegen::KeepIr keep_ir);
+
+// The same for the BPF target. `contexts` has one element for each program.
+struct SharedBpf {
+  std::vector<model::BpfCode> programs;
+  std::vector<std::uint32_t> places;  // for each program, the one that is its code
+  std::string llvm_ir;
+};
+Result<SharedBpf> compile_bpf_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
+                                       std::span<const model::BpfContext> contexts, unsigned possible_cpus,
+                                       codegen::KeepIr keep_ir);
 
 }  // namespace kevt::pipeline

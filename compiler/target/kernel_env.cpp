@@ -94,7 +94,10 @@ LookupError KernelEnv::near_misses(std::string_view name) const {
     if (symbol.is_text() && symbol.name.size() + 2 >= name.size() && symbol.name.size() <= name.size() + 2)
       near.consider(symbol.name, symbol.module);
   });
-  return {.failure = LookupFailure::NotFound, .candidates = near.best()};
+  std::vector<std::string> candidates = near.best();
+  for (std::string& candidate : candidates)
+    if (candidate.starts_with(':')) candidate.erase(0, 1);  // of the kernel image: no module
+  return {.failure = LookupFailure::NotFound, .candidates = std::move(candidates)};
 }
 
 std::expected<Symbol, LookupError> KernelEnv::find_function(std::optional<std::string_view> module,

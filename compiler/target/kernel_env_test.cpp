@@ -45,6 +45,7 @@ TEST(KernelEnv, FindsFunctionsOfKernelAndModules) {
               testing::UnorderedElementsAre("vfs_read", "other:vfs_read"));
   EXPECT_EQ(kernel.find_function("absent", "x").error().failure, LookupFailure::ModuleMissing);
   EXPECT_THAT(kernel.find_function({}, "v9fs_muont").error().candidates, testing::ElementsAre("9p:v9fs_mount"));
+  EXPECT_THAT(kernel.find_function({}, "__x64_sys_raed").error().candidates, testing::ElementsAre("__x64_sys_read"));
 }
 
 TEST(KernelEnv, DataIsTheKernelsFirst) {

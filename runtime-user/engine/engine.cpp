@@ -34,7 +34,8 @@ Result<bool> Engine::define(std::span<const std::string> definitions, std::span<
     sinks.push_back({std::move(entry.filter)});
   }
 
-  auto compiled = pipeline::compile_events(events, sinks, env_, pipeline::Artifacts::CodeOnly);
+  auto compiled =
+      pipeline::compile_events(events, sinks, env_, pipeline::Artifacts::CodeOnly, runtime_.capabilities().code);
   if (!compiled) return std::unexpected(std::move(compiled.error()));
   Catalog catalog = draft.take_catalog();
   std::vector<std::uint32_t> ids;

@@ -36,9 +36,9 @@ void TracePrinter::print(const runtime::Record& record, std::string& out) const 
   out += '\n';
 }
 
-std::string accounting_line(const Event& event, const runtime::EventCounts& c) {
+std::string accounting_line(const Event& event, const runtime::EventCounts& c, Misses misses) {
   return fmt::format("{}: hits {} = recorded {} + filtered {} + lost {} + missed {}\n", event.name, c.attempts,
-                     c.recorded, c.filtered, c.lost, c.missed);
+                     c.recorded, c.filtered, c.lost, misses == Misses::Known ? std::to_string(c.missed) : "?");
 }
 
 }  // namespace kevt::engine

@@ -50,7 +50,8 @@ class TracePrinter {
   CachedSymbols symbols_;
 };
 
-// "EVENT: hits N = recorded R + filtered F + lost L + missed M"
-std::string accounting_line(const Event& event, const runtime::EventCounts& counts);
+// "EVENT: hits N = recorded R + filtered F + lost L + missed M"; `missed ?` where nobody knows.
+enum class Misses : std::uint8_t { Known, Unknown };
+std::string accounting_line(const Event& event, const runtime::EventCounts& counts, Misses misses = Misses::Known);
 
 }  // namespace kevt::engine

@@ -1,5 +1,5 @@
 // ProbeRuntime: what a runtime is to the engine. It receives CompiledEvents, never the compiler.
-// inproc implements it; bpf and kmod will.
+// inproc and bpf implement it; kmod will.
 #pragma once
 
 #include <cstdint>
@@ -63,6 +63,7 @@ struct Capabilities {
   std::string name;         // "inproc"
   bool sees_misses = true;  // false: profile prints `missed ?`
   std::vector<std::string> clocks;
+  model::CodeKind code = model::CodeKind::Native;  // what install() takes
 };
 
 class ProbeRuntime {

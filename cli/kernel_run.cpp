@@ -1,0 +1,218 @@
+// The whole machine is traced while CMD runs, or until Ctrl-C. CMD waits at its exec until the probes are armed, so its
+// first system call is seen.
+//
+// Programs in the kernel wake nobody: rings are read every few milliseconds, by a timer in an epoll set.
+#include "cli/kernel_run.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+
+#include "cli/exit_status.h"
+#include "cli/print.h"
+#include "cli/run_output.h"
+#include "cli/started_command.h"
+#include "compiler/layout/layout.h"
+#include "compiler/target/kernel_env.h"
+#include "runtime-user/engine/engine.h"
+#include "runtime-user/engine/trace_printer.h"
+#include "runtime-user/runtime/bpf/bpf_runtime.h"
+
+namespace kevt::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kDefaultBufferKb = 4096;
+constexpr timespec kPause = {0, 5'000'000};
+
+std::atomic<int> interrupts = 0;
+void on_interrupt(int) { ++interrupts; }
+
+void catch_signals() {
+  struct sigaction action = {};
+  action.sa_handler = on_interrupt;
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+class KernelRun {
+ public:
+  KernelRun(RunRequest request, const GlobalOptions& global)
+      : request_(std::move(request)), options_(request_.options), report_(global) {}
+  int go();
+
+ private:
+  std::optional<int> prepare();  // an exit status when it failed
+  std::optional<int> define();
+  std::optional<int> start_command();
+  void record();
+  void take_records();
+  bool limit_reached() const;
+  void print_summary() const;
+  int exit_status();
+
+  RunRequest request_;
+  const RunOptions& options_;
+  Reporter report_;
+  std::unique_ptr<target::KernelEnv> env_;
+  std::unique_ptr<bpf::BpfRuntime> runtime_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<engine::TracePrinter> printer_;
+  std::optional<RunOutput> output_;
+  std::optional<StartedCommand> command_;
+  Clock::time_point started_;
+  std::uint64_t printed_ = 0;
+  bool output_closed_ = false;
+  bool output_failed_ = false;
+};
+
+std::optional<int> KernelRun::prepare() {
+  auto env = target::KernelEnv::of_running_kernel();
+  if (!env) {
+    report_.error(env.error());
+    return kMissing;
+  }
+  env_ = std::make_unique<target::KernelEnv>(std::move(*env));
+  auto runtime = bpf::BpfRuntime::create(
+      {.ring_bytes = static_cast<std::uint32_t>(std::bit_ceil(options_.buffer_kb.value_or(kDefaultBufferKb) * 1024)),
+       .possible_cpus = env_->possible_cpus()});
+  if (!runtime) {
+    report_.error(runtime.error());
+    return kMissing;
+  }
+  runtime_ = std::move(*runtime);
+  engine_ = std::make_unique<engine::Engine>(*runtime_, *env_);
+  printer_ = std::make_unique<engine::TracePrinter>(*engine_, *env_);
+  return std::nullopt;
+}
+
+std::optional<int> KernelRun::define() {
+  std::vector<engine::Problem> problems;
+  auto defined = engine_->define(texts_of(request_.texts.definitions), request_.texts.filters.filters, problems);
+  if (!defined) {
+    report_.error(defined.error());
+    return kFailed;
+  }
+  if (!*defined) {
+    report_.problems(problems, request_.texts.definitions, request_.texts.filters.sources);
+    return kNotCompiled;
+  }
+  auto output = RunOutput::open(options_.output);
+  if (!output) {
+    report_.error(output.error());
+    return kFailed;
+  }
+  output_ = std::move(*output);
+  return std::nullopt;
+}
+
+std::optional<int> KernelRun::start_command() {
+  if (!options_.command.empty()) {
+    auto command = StartedCommand::start(options_.command);
+    if (!command) {
+      report_.error(command.error());
+      return kOurFailure;
+    }
+    command_ = std::move(*command);
+  }
+  catch_signals();
+  if (auto armed = engine_->enable_all(); !armed) {
+    report_.error(armed.error());
+    if (command_) command_->abandon();
+    return armed.error().errno_value() == EPERM ? kMissing : kFailed;
+  }
+  started_ = Clock::now();
+  if (!command_) return std::nullopt;
+  if (auto gone = command_->go(); !gone) {
+    report_.error(gone.error());
+    command_->abandon();
+    return gone.error().errno_value() == ENOENT ? kNotFound : kNotExecutable;
+  }
+  return std::nullopt;
+}
+
+void KernelRun::take_records() {
+  const std::uint64_t limit = options_.events.value_or(~std::uint64_t{0});
+  runtime_->drain([&](const runtime::Record& record) {
+    if (printed_ >= limit || output_closed_) return;
+    printer_->print(record, output_->buffer());
+    ++printed_;
+  });
+  if (output_closed_) return;
+  auto written = output_->flush();
+  if (written) return;
+  output_closed_ = true;
+  output_failed_ = written.error().errno_value() != EPIPE;
+  if (output_failed_) report_.error(written.error());
+}
+
+bool KernelRun::limit_reached() const {
+  if (interrupts || output_closed_) return true;
+  if (options_.events && printed_ >= *options_.events) return true;
+  return options_.seconds && std::chrono::duration<double>(Clock::now() - started_).count() >= *options_.seconds;
+}
+
+void KernelRun::record() {
+  while (!limit_reached() && !(command_ && command_->poll_exit())) {
+    take_records();
+    nanosleep(&kPause, nullptr);
+  }
+  if (auto off = engine_->disable_all(); !off) report_.error(off.error());
+  runtime_->settle();
+  take_records();
+}
+
+void KernelRun::print_summary() const {
+  const auto misses = runtime_->capabilities().sees_misses ? engine::Misses::Known : engine::Misses::Unknown;
+  for (const engine::Event& event : engine_->events()) {
+    const runtime::EventCounts c = engine_->counts(event);
+    if (report_.is_quiet() && !c.lost && !c.missed && !c.faults) continue;
+    print_to(stderr, "{}", engine::accounting_line(event, c, misses));
+    if (c.faults) print_to(stderr, "{}: {} numbers could not be read and are recorded as 0\n", event.name, c.faults);
+  }
+}
+
+int KernelRun::exit_status() {
+  if (output_failed_) return kFailed;
+  for (const engine::Event& event : engine_->events()) {
+    const runtime::EventCounts c = engine_->counts(event);
+    for (const std::string& what : options_.fail_on)
+      if ((what == "lost" && c.lost) || (what == "missed" && c.missed)) return kDataLost;
+  }
+  while (command_ && !command_->poll_exit()) nanosleep(&kPause, nullptr);
+  if (!command_) return kOk;
+  const int status = *command_->poll_exit();
+  return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int KernelRun::go() {
+  auto failed = prepare();
+  if (!failed) failed = define();
+  if (!failed) failed = start_command();
+  if (failed) return *failed;
+  record();
+  print_summary();
+  return exit_status();
+}
+
+}  // namespace
+
+int run_in_kernel(RunRequest request, const GlobalOptions& global) {
+  if (request.options.runtime == "kmod") {
+    Reporter(global).error("/dev/kevtrace: No such file or directory; kevtrace.ko is not loaded");
+    return kMissing;
+  }
+  return KernelRun(std::move(request), global).go();
+}
+
+}  // namespace kevt::cli

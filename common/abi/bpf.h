@@ -1,0 +1,54 @@
+/*
+ * What generated BPF programs and their reader share: the values of their maps and what stands in their rings.
+ * Freestanding C, also read by the code generator (offsetof).
+ *
+ * One hit: the program's event is found (by the attach cookie where equal programs are shared), the CPU's own row of
+ * counters is changed, and the record goes to the CPU's own ring:
+ *
+ *   events map   kevt_bpf_event │ kevt_bpf_counts[cpus][sinks] │ uint64_t slots[]
+ *   ring         kevt_bpf_prefix │ the ftrace record
+ *   scratch      kevt_bpf_scratch │ prefix │ record that is being built │ strings that a filter reads
+ */
+#ifndef KEVT_ABI_BPF_H
+#define KEVT_ABI_BPF_H
+
+#include <stdint.h>
+
+typedef struct kevt_bpf_event {
+  uint32_t event_id; /* common_type */
+  uint32_t gates;    /* bit i: sink i is on */
+  uint64_t probe_address;
+  uint32_t handle; /* of the event, for the reader */
+  uint32_t spare[11];
+} kevt_bpf_event;
+
+/* hits == recorded + filtered + lost + busy once no hit is under way. */
+typedef struct kevt_bpf_counts {
+  uint64_t hits, recorded, filtered, lost;
+  uint64_t busy;   /* missed: another hit was using the scratch */
+  uint64_t faults; /* numbers that could not be read, stored as 0 */
+  uint64_t spare[2];
+} kevt_bpf_counts;
+
+typedef struct kevt_bpf_prefix {
+  uint64_t time_ns; /* CLOCK_MONOTONIC */
+  uint32_t handle;
+  uint32_t spare;
+  char comm[16];
+} kevt_bpf_prefix;
+
+/* Head of a CPU's part of the scratch map. */
+typedef struct kevt_bpf_scratch {
+  uint64_t at;     /* record bytes so far */
+  uint64_t in_use; /* by a hit that can be preempted */
+  uint64_t spare[6];
+} kevt_bpf_scratch;
+
+enum {
+  KEVT_BPF_TEXT_BYTES = 4096,  /* one string with its NUL */
+  KEVT_BPF_RECORD_ROOM = 8320, /* a record, and a string that may be behind its end */
+  KEVT_BPF_TEXTS =
+      sizeof(kevt_bpf_scratch) + sizeof(kevt_bpf_prefix) + KEVT_BPF_RECORD_ROOM, /* offset of the strings */
+};
+
+#endif

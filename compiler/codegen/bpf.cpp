@@ -1,0 +1,209 @@
+// A batch of programs → one LLVM module → one ELF object → instructions.
+//
+// Each program has a section of its own. What LLVM leaves open are the maps: 16-byte loads of symbols named kevt_…,
+// which become references for whoever makes the maps. Passes are few and simple: what the optimizer would gain is
+// little, and what it rearranges the verifier may not follow.
+#include "compiler/codegen/bpf.h"
+
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include "compiler/codegen/bpf_emitter.h"
+#include "compiler/codegen/bpf_hooks.h"
+
+namespace kevt::codegen {
+
+namespace {
+
+constexpr const char* kTriple = "bpfel";
+constexpr const char* kPasses = "function(sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,simplifycfg,adce)";
+constexpr unsigned kMostCpus = 1024;
+
+Result<std::unique_ptr<llvm::TargetMachine>> make_machine() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeBPFTargetInfo();
+    LLVMInitializeBPFTarget();
+    LLVMInitializeBPFTargetMC();
+    LLVMInitializeBPFAsmPrinter();
+    LLVMInitializeBPFAsmParser();
+  });
+  std::string error;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
+  if (!target) return std::unexpected(Error("llvm: " + error));
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      kTriple, "v3", "", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+  if (!machine) return std::unexpected(Error("llvm: no target machine for BPF"));
+  return machine;
+}
+
+Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  llvm::ModulePassManager passes;
+  if (auto error = builder.parsePassPipeline(passes, kPasses))
+    return std::unexpected(Error("llvm: " + llvm::toString(std::move(error))));
+  passes.run(module, modules);
+  return {};
+}
+
+// What LLVM says by diagnostics, e.g. a stack over 512 bytes.
+class Complaints final : public llvm::DiagnosticHandler {
+ public:
+  explicit Complaints(std::string& text) : text_(text) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
+    if (info.getSeverity() != llvm::DS_Error) return true;
+    llvm::raw_string_ostream stream(text_);
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    info.print(printer);
+    return true;
+  }
+
+ private:
+  std::string& text_;
+};
+
+Result<llvm::SmallVector<char, 0>> emit_object(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return std::unexpected(Error("llvm: BPF emits no object files"));
+  passes.run(module);
+  return object;
+}
+
+std::optional<model::BpfMap> map_named(llvm::StringRef name) {
+  if (name == "kevt_events") return model::BpfMap::Events;
+  if (name == "kevt_event") return model::BpfMap::Event;
+  if (name == "kevt_rings") return model::BpfMap::Rings;
+  if (name == "kevt_scratch") return model::BpfMap::Scratch;
+  return std::nullopt;
+}
+
+template <class T>
+Result<T> taken(llvm::Expected<T> value) {
+  if (value) return std::move(*value);
+  return std::unexpected(Error("llvm: " + llvm::toString(value.takeError())));
+}
+
+Result<void> read_references(const llvm::object::SectionRef& relocations, model::BpfCode& code) {
+  for (const llvm::object::RelocationRef& relocation : relocations.relocations()) {
+    auto name = taken(relocation.getSymbol()->getName());
+    if (!name) return std::unexpected(std::move(name.error()));
+    const auto map = map_named(*name);
+    if (!map) return std::unexpected(Error("BPF code refers to `" + name->str() + "`"));
+    code.references.push_back({static_cast<std::uint32_t>(relocation.getOffset() / 8), *map});
+  }
+  return {};
+}
+
+// The instructions of section kevt/NAME, and its references.
+Result<void> read_section(const llvm::object::ELFObjectFileBase& object, const std::string& name,
+                          model::BpfCode& code) {
+  for (const llvm::object::SectionRef& section : object.sections()) {
+    auto title = taken(section.getName());
+    if (!title) return std::unexpected(std::move(title.error()));
+    if (*title == ".relkevt/" + name) {
+      if (auto read = read_references(section, code); !read) return read;
+    }
+    if (*title != "kevt/" + name) continue;
+    auto contents = taken(section.getContents());
+    if (!contents) return std::unexpected(std::move(contents.error()));
+    code.instructions.resize(contents->size() / 8);
+    std::memcpy(code.instructions.data(), contents->data(), code.instructions.size() * 8);
+  }
+  if (code.instructions.empty()) return std::unexpected(Error("BPF program `" + name + "` is missing"));
+  code.functions = {0};
+  return {};
+}
+
+bool matches(const ir::Program& program, const ir::Condition& c,
+             bool (*wrong)(const ir::Program&, const ir::Condition&)) {
+  if (c.kind == ir::ConditionKind::MatchText && wrong(program, c)) return true;
+  return std::ranges::any_of(c.children, [&](const ir::Condition& child) { return matches(program, child, wrong); });
+}
+
+}  // namespace
+
+std::string bpf_refusal(const ir::Program& program) {
+  for (const ir::Sink& sink : program.sinks) {
+    if (!sink.condition) continue;
+    if (matches(program, *sink.condition, [](const ir::Program& p, const ir::Condition& c) {
+          return p.values[c.value].op == ir::Op::SymbolText;
+        }))
+      return "a filter on a `symstr` field: its text is made when the record is read";
+    if (matches(program, *sink.condition, [](const ir::Program& p, const ir::Condition& c) {
+          return p.values[c.value].op != ir::Op::ImmediateText &&
+                 (c.glob == model::GlobKind::Middle || c.glob == model::GlobKind::Glob);
+        }))
+      return "a pattern with `*` or `?` inside, or at both ends: only `text*` and `*text` in kernel filters so far";
+  }
+  if (program.sinks.size() > 32) return "more than 32 instances on one event";
+  return "";
+}
+
+Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possible_cpus, KeepIr keep_ir) {
+  const unsigned cpus = std::bit_ceil(std::clamp(possible_cpus, 1u, kMostCpus));
+  for (const BpfInput& input : inputs)
+    if (std::string why = bpf_refusal(*input.program); !why.empty())
+      return std::unexpected(Error(input.name + ": " + why));
+  auto machine = make_machine();
+  if (!machine) return std::unexpected(std::move(machine.error()));
+
+  std::string complaint;
+  llvm::LLVMContext context;
+  context.setDiagnosticHandler(std::make_unique<Complaints>(complaint));
+  llvm::Module module("kevtrace", context);
+  module.setTargetTriple(kTriple);
+  module.setDataLayout((*machine)->createDataLayout());
+  BpfOutput out;
+  for (const BpfInput& input : inputs) {
+    BpfHooks hooks(module, input, cpus);
+    BpfEmitter(module, *input.program, hooks).emit(input.name);
+    out.programs.push_back(hooks.layout());
+  }
+  std::string problem;
+  llvm::raw_string_ostream problems(problem);
+  if (llvm::verifyModule(module, &problems))
+    return std::unexpected(Error("generated LLVM IR is malformed: " + problem));
+  if (auto done = optimize(module, **machine); !done) return std::unexpected(std::move(done.error()));
+  if (keep_ir == KeepIr::Yes) {
+    llvm::raw_string_ostream text(out.llvm_ir);
+    module.print(text, nullptr);
+  }
+  auto object = emit_object(module, **machine);
+  if (!object) return std::unexpected(std::move(object.error()));
+  if (!complaint.empty()) return std::unexpected(Error("llvm: " + complaint));
+  auto elf = taken(llvm::object::ObjectFile::createELFObjectFile(
+      llvm::MemoryBufferRef(llvm::StringRef(object->data(), object->size()), "kevtrace")));
+  if (!elf) return std::unexpected(std::move(elf.error()));
+  const auto& file = llvm::cast<llvm::object::ELFObjectFileBase>(**elf);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (auto read = read_section(file, inputs[i].name, out.programs[i]); !read)
+      return std::unexpected(std::move(read.error()));
+  return out;
+}
+
+}  // namespace kevt::codegen

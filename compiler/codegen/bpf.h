@@ -1,0 +1,40 @@
+// BPF code for fetch IR: one program per event, or one for all events with equal programs.
+//
+// common/abi/bpf.h states the maps it works on; which of them, and where, is in model::BpfCode. LLVM stops here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/codegen/native.h"
+#include "compiler/ir/program.h"
+#include "compiler/model/bpf_code.h"
+
+namespace kevt::codegen {
+
+// Whether several events run the program: it then finds its event by the attach cookie.
+enum class BpfUsers : std::uint8_t { One, Many };
+
+struct BpfInput {
+  std::string name;  // unique in the batch
+  const ir::Program* program = nullptr;
+  model::BpfContext context = model::BpfContext::Kprobe;
+  BpfUsers users = BpfUsers::One;
+};
+
+struct BpfOutput {
+  std::vector<model::BpfCode> programs;  // one per input
+  std::string llvm_ir;                   // after optimization; only when asked for
+};
+
+// `possible_cpus`: of the machine that runs them. Fails when a program asks for what BPF code cannot do (the text says
+// what) or LLVM refuses.
+Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possible_cpus, KeepIr keep_ir);
+
+// What stops this program from running as BPF; empty: nothing.
+std::string bpf_refusal(const ir::Program& program);
+
+}  // namespace kevt::codegen

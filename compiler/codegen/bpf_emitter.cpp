@@ -1,0 +1,274 @@
+// One event's BPF program. Records of a known size are reserved first and filled in place: 6.1's verifier takes no
+// reservation whose size it does not know. Records with strings grow in the scratch:
+//
+//   at = 24                                            (in memory; see bpf_memory.cpp)
+//   n = read_str(record + at, 4096, address)           0 when unreadable
+//   word = n << 16 | at;  at += n                      over the limit of a record: lost
+//   output(ring, record, at)
+//
+// What a load faulted on is a number, not a way through the program: 1 in `bad` makes every address that depends on it
+// unreadable, and nothing counts twice.
+#include "compiler/codegen/bpf_emitter.h"
+
+#include "common/abi/bpf.h"
+#include "compiler/ir/interpreter.h"
+
+namespace kevt::codegen {
+
+using ir::Op;
+using ir::StoreKind;
+using llvm::BasicBlock;
+using llvm::Value;
+
+// ---- values ---------------------------------------------------------------------------------
+
+Value* BpfEmitter::bad(ir::ValueId id) {
+  if (!can_fault(id)) return b_.getInt64(0);
+  const ir::Value& value = program_.values[id];
+  if (value.op != Op::Load) return bad(value.a);
+  ensure(id);
+  return b_.CreateLoad(b_.getInt64Ty(), bad_.at(id));
+}
+
+Value* BpfEmitter::address_of(ir::ValueId id, std::int64_t offset) {
+  return b_.CreateAdd(integer(id), b_.getInt64(static_cast<std::uint64_t>(offset)));
+}
+
+void BpfEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
+  const ir::Value& value = program_.values[id];
+  llvm::AllocaInst*& bad_at = bad_[id];
+  if (!bad_at) {
+    bad_at = local(b_.getInt64Ty(), "bad");
+    llvm::IRBuilder<> entry(bad_at->getNextNode());
+    entry.CreateStore(entry.getInt64(0), bad_at);
+  }
+  Value* of_address = bad(value.a);
+  const BpfHooks::Read read = bpf_.read(b_, address_of(value.a, value.imm), value.bytes, of_address);
+  b_.CreateStore(read.value, memo.value);
+  b_.CreateStore(read.bad, bad_at);
+}
+
+// A string that a filter reads, or that several instances record.
+void BpfEmitter::fetch_string(ir::ValueId id, const Memo& memo) {
+  if (!memo.in_scratch) return;  // read when it is recorded
+  const ir::Value& value = program_.values[id];
+  Value* length = bpf_.read_text(b_, bpf_.scratch(b_, memo.scratch), KEVT_BPF_TEXT_BYTES,
+                                 address_of(value.a, value.imm), bad(value.a));
+  b_.CreateStore(b_.CreateTrunc(length, b_.getInt32Ty()), memo.value);
+}
+
+Value* BpfEmitter::equal_bytes(Value* text, const std::string& constant) {
+  Value* differ = b_.getInt64(0);
+  for (std::size_t at = 0; at < constant.size();) {
+    const std::size_t left = constant.size() - at;
+    const unsigned bytes = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    std::uint64_t word = 0;
+    for (unsigned i = bytes; i-- > 0;) word = word << 8 | static_cast<std::uint8_t>(constant[at + i]);
+    Value* loaded = b_.CreateAlignedLoad(b_.getIntNTy(bytes * 8), bpf_.at(b_, text, at), llvm::Align(bytes));
+    differ = b_.CreateOr(differ, b_.CreateXor(b_.CreateZExt(loaded, b_.getInt64Ty()), b_.getInt64(word)));
+    at += bytes;
+  }
+  return b_.CreateICmpEQ(differ, b_.getInt64(0));
+}
+
+void BpfEmitter::match_text(const ir::Condition& c, BasicBlock* yes, BasicBlock* no) {
+  const ir::Value& value = program_.values[c.value];
+  if (value.op == Op::ImmediateText) {
+    const bool holds = ir::match_text(c.glob, c.text, program_.texts[static_cast<std::size_t>(value.imm)]);
+    return go(holds != c.negated ? yes : no);
+  }
+  if (c.negated) std::swap(yes, no);
+  ensure(c.value);
+  const Memo& memo = memos_.at(c.value);
+  Value* text = bpf_.scratch(b_, memo.scratch);
+  // With its NUL; an absent string compares as "", and the helper has left a NUL there.
+  Value* length = b_.CreateZExt(b_.CreateLoad(b_.getInt32Ty(), memo.value), b_.getInt64Ty());
+  const auto size = c.text.size();
+  switch (c.glob) {
+    case model::GlobKind::Full:
+      return branch(equal_bytes(text, c.text + '\0'), yes, no);
+    case model::GlobKind::Prefix:
+      return branch(equal_bytes(text, c.text), yes, no);
+    case model::GlobKind::Suffix: {
+      BasicBlock* enough = block("enough");
+      branch(b_.CreateICmpUGT(length, b_.getInt64(size)), enough, no);
+      start(enough);
+      Value* skipped = b_.CreateSub(length, b_.getInt64(size + 1));
+      Value* end = bpf_.at(b_, text, b_.CreateAnd(bpf_.opaque(b_, skipped), b_.getInt64(KEVT_BPF_TEXT_BYTES - 1)));
+      return branch(equal_bytes(end, c.text), yes, no);
+    }
+    case model::GlobKind::Middle:
+    case model::GlobKind::Glob:
+      return branch(bpf_.match(b_, c.glob, c.text, text, length), yes, no);
+  }
+}
+
+// ---- records --------------------------------------------------------------------------------
+
+BpfEmitter::Loop BpfEmitter::begin_loop(std::uint32_t count) {
+  Loop loop{.index = nullptr, .head = block("loop"), .done = block("done")};
+  BasicBlock* before = b_.GetInsertBlock();
+  BasicBlock* body = block("body");
+  go(loop.head);
+  start(loop.head);
+  loop.index = b_.CreatePHI(b_.getInt64Ty(), 2, "i");
+  loop.index->addIncoming(b_.getInt64(0), before);
+  branch(b_.CreateICmpULT(loop.index, b_.getInt64(count)), body, loop.done);
+  start(body);
+  return loop;
+}
+
+void BpfEmitter::end_loop(const Loop& loop) {
+  loop.index->addIncoming(b_.CreateAdd(loop.index, b_.getInt64(1)), b_.GetInsertBlock());
+  go(loop.head);
+  start(loop.done);
+}
+
+void BpfEmitter::store_header(Value* record) {
+  bpf_.store(b_, b_.CreateTrunc(hooks_.event_id(b_), b_.getInt32Ty()), record);
+  bpf_.store(b_, b_.CreateTrunc(hooks_.pid(b_), b_.getInt32Ty()), bpf_.at(b_, record, 4));
+  if (ir::header_size(program_.point) > 8) bpf_.store(b_, hooks_.probe_address(b_), bpf_.at(b_, record, 8));
+  if (ir::header_size(program_.point) > 16) bpf_.store(b_, hooks_.return_address(b_), bpf_.at(b_, record, 16));
+}
+
+void BpfEmitter::store_constant(const std::string& text, Value* to) {
+  const std::size_t size = text.size() + 1;
+  for (std::size_t at = 0; at < size;) {
+    const std::size_t left = size - at;
+    const unsigned bytes = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    std::uint64_t word = 0;
+    for (unsigned i = bytes; i-- > 0;)
+      word = word << 8 | (at + i < text.size() ? static_cast<std::uint8_t>(text[at + i]) : 0u);
+    bpf_.store(b_, llvm::ConstantInt::get(b_.getIntNTy(bytes * 8), word), bpf_.at(b_, to, at));
+    at += bytes;
+  }
+}
+
+// One string behind the record so far, and its word.
+void BpfEmitter::store_one_text(const ir::Store& store, Value* word_at, BasicBlock* lost) {
+  const ir::Value& value = program_.values[store.value];
+  const auto memo = memos_.find(store.value);
+  const bool is_kept = memo != memos_.end() && memo->second.in_scratch;
+  if (is_kept) ensure(store.value);
+  Value* of_address = value.op == Op::String || value.op == Op::SymbolText ? bad(value.a) : nullptr;
+  Value* address = nullptr;
+  if (!is_kept && value.op == Op::String) address = address_of(value.a, value.imm);
+  if (value.op == Op::SymbolText) address = integer(value.a);
+  const BpfHooks::End end = bpf_.growing_end(b_, lost);
+  Value* length = nullptr;
+  if (value.op == Op::ImmediateText) {
+    const std::string& text = program_.texts[static_cast<std::size_t>(value.imm)];
+    store_constant(text, end.place);
+    length = b_.getInt64(text.size() + 1);
+  } else if (value.op == Op::SymbolText) {  // the address; its reader makes the text
+    bpf_.store(b_, address, end.place);
+    length = b_.CreateShl(b_.CreateXor(of_address, b_.getInt64(1)), b_.getInt64(3));
+  } else if (is_kept) {
+    // An absent one has no bytes, not even a NUL.
+    Value* kept = b_.CreateZExt(b_.CreateLoad(b_.getInt32Ty(), memo->second.value), b_.getInt64Ty());
+    Value* there = bpf_.opaque(b_, b_.CreateAShr(b_.CreateNeg(kept), b_.getInt64(63)));
+    const std::uint32_t room = value.op == Op::Comm ? 16 : KEVT_BPF_TEXT_BYTES;
+    Value* copied = bpf_.copy_text(b_, end.place, room, hooks_.scratch(b_, memo->second.scratch));
+    length = b_.CreateAnd(copied, there);
+  } else {
+    length = bpf_.read_text(b_, end.place, KEVT_BPF_TEXT_BYTES, address, of_address);
+  }
+  Value* word = b_.CreateOr(b_.CreateShl(length, b_.getInt64(16)), end.offset);
+  bpf_.store(b_, b_.CreateTrunc(word, b_.getInt32Ty()), word_at);
+  bpf_.set_growing_end(b_, b_.CreateAdd(end.offset, length));
+}
+
+void BpfEmitter::store_text_array(const ir::Store& store, Value* record, BasicBlock* lost) {
+  Value* of_base = bad(store.value);
+  Value* base = address_of(store.value, store.imm);
+  const Loop loop = begin_loop(store.count);
+  // Faults of its pointers are not counted.
+  Value* item = b_.CreateAdd(base, b_.CreateShl(loop.index, b_.getInt64(3)));
+  Value* pointer = bpf_.unless(b_, item, of_base);
+  const BpfHooks::Read read = bpf_.read_uncounted(b_, pointer);
+  const BpfHooks::End end = bpf_.growing_end(b_, lost);
+  Value* unreadable = b_.CreateOr(read.bad, of_base);
+  Value* length = bpf_.read_text(b_, end.place, KEVT_BPF_TEXT_BYTES, read.value, bpf_.opaque(b_, unreadable));
+  Value* word = b_.CreateOr(b_.CreateShl(length, b_.getInt64(16)), end.offset);
+  Value* word_at = bpf_.at(b_, bpf_.at(b_, record, store.offset), b_.CreateShl(loop.index, b_.getInt64(2)));
+  bpf_.store(b_, b_.CreateTrunc(word, b_.getInt32Ty()), word_at);
+  bpf_.set_growing_end(b_, b_.CreateAdd(end.offset, length));
+  end_loop(loop);
+}
+
+// Item by item: each may be unreadable, or only some of its bits are wanted.
+void BpfEmitter::store_items(const ir::Store& store, Value* record) {
+  Value* of_base = bad(store.value);
+  Value* base = address_of(store.value, store.imm);
+  const Loop loop = begin_loop(store.count);
+  Value* distance = b_.CreateMul(loop.index, b_.getInt64(store.bytes));
+  Value* item = bpf_.read(b_, b_.CreateAdd(base, distance), store.bytes, of_base).value;
+  if (store.width) {
+    item = b_.CreateLShr(item, b_.getInt64(store.shift));
+    if (store.width < 64) item = b_.CreateAnd(item, b_.getInt64((1ull << store.width) - 1));
+  }
+  Value* to = bpf_.at(b_, bpf_.at(b_, record, store.offset), distance);
+  bpf_.store(b_, b_.CreateTrunc(item, b_.getIntNTy(store.bytes * 8u)), to);
+  end_loop(loop);
+}
+
+// At once where all of it can be read.
+void BpfEmitter::store_integers(const ir::Store& store, Value* record) {
+  if (store.width) return store_items(store, record);
+  Value* of_base = bad(store.value);
+  Value* address = bpf_.unless(b_, address_of(store.value, store.imm), of_base);
+  Value* answer = bpf_.read_bytes(b_, bpf_.at(b_, record, store.offset), store.count * store.bytes, address);
+  BasicBlock* partly = block("partly");
+  BasicBlock* read = block("read");
+  branch(b_.CreateICmpSLT(answer, b_.getInt64(0)), partly, read);
+  start(partly);
+  store_items(store, record);
+  go(read);
+  start(read);
+}
+
+void BpfEmitter::store_texts(const ir::Store& store, Value* record, BasicBlock* lost) {
+  if (store.kind == StoreKind::TextArray) return store_text_array(store, record, lost);
+  store_one_text(store, bpf_.at(b_, record, store.offset), lost);
+}
+
+void BpfEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
+  bool grows = false;
+  for (const ir::Store& store : program_.stores)
+    grows = grows || store.kind == StoreKind::Text || store.kind == StoreKind::TextArray;
+  BasicBlock* lost = block("lost");
+  const std::set<ir::ValueId> before = known_;
+  Value* record =
+      grows ? bpf_.begin_growing(b_, program_.fixed_size) : bpf_.reserve_fixed(b_, program_.fixed_size, lost);
+  store_header(record);
+  for (const ir::Store& store : program_.stores) {
+    switch (store.kind) {
+      case StoreKind::Integer: {
+        Value* value = b_.CreateTrunc(integer(store.value), b_.getIntNTy(store.bytes * 8u));
+        bpf_.store(b_, value, bpf_.at(b_, record, store.offset));
+        break;
+      }
+      case StoreKind::IntegerArray:
+        store_integers(store, record);
+        break;
+      case StoreKind::Text:
+      case StoreKind::TextArray:
+        store_texts(store, record, lost);
+        break;
+    }
+  }
+  if (grows) {
+    bpf_.output_growing(b_, lost);
+  } else {
+    bpf_.commit(b_);
+  }
+  hooks_.count(b_, Counter::Recorded, sink);
+  go(next);
+
+  b_.SetInsertPoint(lost);
+  known_ = before;
+  hooks_.count(b_, Counter::Lost, sink);
+  go(next);
+}
+
+}  // namespace kevt::codegen

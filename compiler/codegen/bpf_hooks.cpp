@@ -1,0 +1,241 @@
+// The BPF half of an extractor: what it is called with, whom it counts for, what it sees.
+//
+//   r6 = ctx; cpu = smp_processor_id() & (cpus - 1)
+//   event = &event, or events[attach_cookie]          row = event + 64 + cpu * 64 * sinks
+//   row.hits += 1; …the event's own code…; row.faults += faults of this hit
+//
+// Counters are the CPU's own. Kprobes do not nest and are not preempted, so that plain additions are exact; programs of
+// user threads can be preempted and add atomically.
+//
+// The verifier follows every way through a program and knows values by ranges. So fetching has no branches (a bad
+// address is made one that no machine has, and the helper writes 0), and LLVM is kept from being clever about bounds by
+// values it cannot see through (opaque()).
+#include "compiler/codegen/bpf_hooks.h"
+
+#include <llvm/IR/InlineAsm.h>
+
+#include <cstddef>
+
+#include "common/abi/bpf.h"
+#include "common/abi/registers.h"
+#include "common/assert.h"
+
+namespace kevt::codegen {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+namespace {
+
+// Numbers of enum bpf_func_id (include/uapi/linux/bpf.h).
+constexpr std::uint64_t kMapLookup = 1, kProcessorId = 8, kPidTgid = 14, kAttachCookie = 174;
+
+std::uint32_t texts_kept(const ir::Program& program) {
+  bool compared = program.sinks.size() > 1;
+  for (const ir::Sink& sink : program.sinks) compared = compared || sink.condition;
+  std::uint32_t strings = 0, names = 0;
+  for (const ir::Value& value : program.values) {
+    strings += compared && value.op == ir::Op::String ? 1 : 0;
+    if (value.op == ir::Op::Comm) names = 1;
+  }
+  return strings + names;
+}
+
+bool needs_scratch(const ir::Program& program) {
+  for (const ir::Value& value : program.values)
+    if (ir::result_type(value.op) == ir::ResultType::Text) return true;
+  for (const ir::Store& store : program.stores)
+    if (store.kind == ir::StoreKind::Text || store.kind == ir::StoreKind::TextArray) return true;
+  return false;
+}
+
+}  // namespace
+
+BpfHooks::BpfHooks(llvm::Module& module, const BpfInput& input, unsigned cpus) : module_(module), input_(input) {
+  const ir::Program& program = *input.program;
+  layout_.context = input.context;
+  layout_.cpus = cpus;
+  layout_.slots_offset =
+      static_cast<std::uint32_t>(sizeof(kevt_bpf_event) + cpus * program.sinks.size() * sizeof(kevt_bpf_counts));
+  layout_.event_bytes = layout_.slots_offset + 8 * static_cast<std::uint32_t>(program.slots.size());
+  // One string more than are kept: comparisons may look behind the end of the last one.
+  if (needs_scratch(program)) layout_.scratch_bytes = KEVT_BPF_TEXTS + (texts_kept(program) + 1) * KEVT_BPF_TEXT_BYTES;
+}
+
+// ---- plumbing -------------------------------------------------------------------------------
+
+BasicBlock* BpfHooks::block(const char* name) { return BasicBlock::Create(module_.getContext(), name, function_); }
+
+Value* BpfHooks::opaque(llvm::IRBuilder<>& b, Value* value) {
+  auto* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
+  return b.CreateCall(llvm::InlineAsm::get(type, "", "=r,0", true), {value});
+}
+
+Value* BpfHooks::at(llvm::IRBuilder<>& b, Value* base, Value* offset) {
+  return b.CreateGEP(b.getInt8Ty(), base, offset);
+}
+Value* BpfHooks::at(llvm::IRBuilder<>& b, Value* base, std::uint64_t offset) {
+  return b.CreateConstGEP1_64(b.getInt8Ty(), base, offset);
+}
+Value* BpfHooks::load(llvm::IRBuilder<>& b, Value* from, unsigned bits) {
+  return b.CreateAlignedLoad(b.getIntNTy(bits), from, llvm::Align(bits / 8));
+}
+void BpfHooks::store(llvm::IRBuilder<>& b, Value* value, Value* to) {
+  const unsigned bytes = value->getType()->getIntegerBitWidth() / 8;
+  b.CreateAlignedStore(value, to, llvm::Align(bytes));
+}
+
+Value* BpfHooks::helper(llvm::IRBuilder<>& b, std::uint64_t number, llvm::ArrayRef<Value*> arguments,
+                        llvm::Type* result) {
+  std::vector<llvm::Type*> types;
+  for (Value* argument : arguments) types.push_back(argument->getType());
+  auto* type = llvm::FunctionType::get(result ? result : b.getInt64Ty(), types, false);
+  return b.CreateCall(type, llvm::ConstantExpr::getIntToPtr(b.getInt64(number), b.getPtrTy()), arguments);
+}
+
+Value* BpfHooks::map(llvm::IRBuilder<>& b, const char* symbol) {
+  if (llvm::GlobalVariable* known = module_.getNamedGlobal(symbol)) return known;
+  return new llvm::GlobalVariable(module_, b.getInt8Ty(), false, llvm::GlobalValue::ExternalLinkage, nullptr, symbol);
+}
+
+void BpfHooks::add(llvm::IRBuilder<>& b, Value* to, Value* amount) {
+  if (input_.context == model::BpfContext::Kprobe) return store(b, b.CreateAdd(load(b, to, 64), amount), to);
+  b.CreateAtomicRMW(llvm::AtomicRMWInst::Add, to, amount, llvm::Align(8), llvm::AtomicOrdering::Monotonic);
+}
+
+// ---- the function ---------------------------------------------------------------------------
+
+llvm::Function* BpfHooks::declare(const std::string& name, const ir::Program&) {
+  llvm::LLVMContext& context = module_.getContext();
+  auto* type = llvm::FunctionType::get(llvm::Type::getInt64Ty(context), {llvm::PointerType::get(context, 0)}, false);
+  function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module_);
+  function_->setSection("kevt/" + name);
+  function_->addFnAttr(llvm::Attribute::NoUnwind);
+  function_->addFnAttr(llvm::Attribute::NullPointerIsValid);
+  function_->addFnAttr("no-builtins");
+  BasicBlock* entry = block("entry");
+  out_ = block("out");
+  llvm::IRBuilder<> b(out_);
+  b.CreateRet(b.getInt64(0));
+  b.SetInsertPoint(entry);
+  word_ = b.CreateAlloca(b.getInt64Ty(), nullptr, "word");
+  key_ = b.CreateAlloca(b.getInt32Ty(), nullptr, "key");
+  faults_ = b.CreateAlloca(b.getInt64Ty(), nullptr, "faults");
+  return function_;
+}
+
+void BpfHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
+  b.CreateStore(b.getInt64(0), faults_);
+  cpu_ = b.CreateAnd(opaque(b, helper(b, kProcessorId, {})), b.getInt64(layout_.cpus - 1));
+  if (input_.users == BpfUsers::One) {
+    event_ = map(b, "kevt_event");
+  } else {
+    Value* cookie = helper(b, kAttachCookie, {function_->getArg(0)});
+    b.CreateAlignedStore(b.CreateTrunc(cookie, b.getInt32Ty()), key_, llvm::Align(4), true);
+    event_ = helper(b, kMapLookup, {map(b, "kevt_events"), key_}, b.getPtrTy());
+    BasicBlock* found = block("found");
+    b.CreateCondBr(b.CreateIsNull(event_), out_, found);
+    b.SetInsertPoint(found);
+  }
+  Value* distance = b.CreateMul(cpu_, b.getInt64(sinks * sizeof(kevt_bpf_counts)));
+  row_ = at(b, at(b, event_, sizeof(kevt_bpf_event)), distance);
+  add(b, at(b, row_, offsetof(kevt_bpf_counts, hits)), b.getInt64(1));
+  if (layout_.scratch_bytes == 0) return;
+  scratch_ = at(b, map(b, "kevt_scratch"), b.CreateMul(cpu_, b.getInt64(layout_.scratch_bytes)));
+  if (input_.context == model::BpfContext::Kprobe) return;
+  BasicBlock* busy = block("busy");
+  BasicBlock* ours = block("ours");
+  Value* in_use = at(b, scratch_, offsetof(kevt_bpf_scratch, in_use));
+  Value* before = b.CreateAtomicRMW(llvm::AtomicRMWInst::Xchg, in_use, b.getInt64(1), llvm::Align(8),
+                                    llvm::AtomicOrdering::SequentiallyConsistent);
+  b.CreateCondBr(b.CreateIsNotNull(before), busy, ours);
+  b.SetInsertPoint(busy);
+  add(b, at(b, row_, offsetof(kevt_bpf_counts, busy)), b.getInt64(1));
+  b.CreateBr(out_);
+  b.SetInsertPoint(ours);
+}
+
+void BpfHooks::finish(llvm::IRBuilder<>& b) {
+  add(b, at(b, row_, offsetof(kevt_bpf_counts, faults)), b.CreateLoad(b.getInt64Ty(), faults_));
+  if (scratch_ && input_.context != model::BpfContext::Kprobe) {
+    Value* in_use = at(b, scratch_, offsetof(kevt_bpf_scratch, in_use));
+    b.CreateAlignedStore(b.getInt64(0), in_use, llvm::Align(8), true);
+  }
+  b.CreateBr(out_);
+}
+
+// ---- what the hit sees ----------------------------------------------------------------------
+
+Value* BpfHooks::register_word(llvm::IRBuilder<>& b, std::uint32_t offset) {
+  return b.CreateAlignedLoad(b.getInt64Ty(), at(b, function_->getArg(0), offset), llvm::Align(8), true);
+}
+// An address in a file of a user program is the distance from the probe's own instruction.
+Value* BpfHooks::slot(llvm::IRBuilder<>& b, std::uint32_t index) {
+  Value* word = load(b, at(b, event_, layout_.slots_offset + 8ull * index), 64);
+  if (input_.program->slots[index].kind != model::SlotKind::FileAddress) return word;
+  return b.CreateAdd(word, register_word(b, offsetof(kevt_registers, ip)));
+}
+Value* BpfHooks::event_id(llvm::IRBuilder<>& b) {
+  return b.CreateZExt(load(b, at(b, event_, offsetof(kevt_bpf_event, event_id)), 32), b.getInt64Ty());
+}
+Value* BpfHooks::pid(llvm::IRBuilder<>& b) { return b.CreateAnd(helper(b, kPidTgid, {}), b.getInt64(0xffffffff)); }
+Value* BpfHooks::cpu(llvm::IRBuilder<>&) { return cpu_; }
+Value* BpfHooks::probe_address(llvm::IRBuilder<>& b) {
+  if (input_.context == model::BpfContext::Uprobe) return register_word(b, offsetof(kevt_registers, ip));
+  return load(b, at(b, event_, offsetof(kevt_bpf_event, probe_address)), 64);
+}
+// Handlers of return probes see the registers as they are when the function has returned.
+Value* BpfHooks::return_address(llvm::IRBuilder<>& b) { return register_word(b, offsetof(kevt_registers, ip)); }
+
+// ---- counting -------------------------------------------------------------------------------
+
+void BpfHooks::count_fault(llvm::IRBuilder<>& b) { add_faults(b, b.getInt64(1)); }
+void BpfHooks::add_faults(llvm::IRBuilder<>& b, Value* count) {
+  b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt64Ty(), faults_), count), faults_);
+}
+
+void BpfHooks::count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) {
+  std::uint64_t offset = 0;
+  switch (counter) {
+    case Counter::Recorded:
+      offset = offsetof(kevt_bpf_counts, recorded);
+      break;
+    case Counter::Filtered:
+      offset = offsetof(kevt_bpf_counts, filtered);
+      break;
+    case Counter::Lost:
+      offset = offsetof(kevt_bpf_counts, lost);
+      break;
+  }
+  add(b, at(b, row_, sink * sizeof(kevt_bpf_counts) + offset), b.getInt64(1));
+}
+
+Value* BpfHooks::gate(llvm::IRBuilder<>& b, std::uint32_t sink) {
+  Value* gates = load(b, at(b, event_, offsetof(kevt_bpf_event, gates)), 32);
+  return b.CreateICmpNE(b.CreateAnd(gates, b.getInt32(1u << sink)), b.getInt32(0));
+}
+
+// ---- not for BPF ----------------------------------------------------------------------------
+
+Value* BpfHooks::load(llvm::IRBuilder<>&, Value*, unsigned, BasicBlock*) {
+  KEVT_ASSERT(!"BpfEmitter reads without branches");
+  return nullptr;
+}
+TargetHooks::Measured BpfHooks::text_measure(llvm::IRBuilder<>&, Value*) {
+  KEVT_ASSERT(!"BpfEmitter measures no strings");
+  return {};
+}
+Value* BpfHooks::text_store(llvm::IRBuilder<>&, Value*, Value*, const Measured&) {
+  KEVT_ASSERT(!"BpfEmitter reads strings into their place");
+  return nullptr;
+}
+Value* BpfHooks::text_copy(llvm::IRBuilder<>&, Value*, Value*, Value*) {
+  KEVT_ASSERT(!"BpfEmitter copies strings by copy_text()");
+  return nullptr;
+}
+Value* BpfHooks::reserve(llvm::IRBuilder<>&, Value*, BasicBlock*) {
+  KEVT_ASSERT(!"BpfEmitter reserves by reserve_fixed()");
+  return nullptr;
+}
+
+}  // namespace kevt::codegen

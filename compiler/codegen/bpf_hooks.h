@@ -1,0 +1,113 @@
+// What is BPF about BPF code: helpers, map values, and forms of code that the verifier can follow. The layouts are
+// common/abi/bpf.h's, the limits those of kernels from 6.1 on.
+//
+//   bpf_hooks.cpp   the function, registers, counters, what the hit sees
+//   bpf_memory.cpp  reads, scratch, rings
+#pragma once
+
+#include "compiler/codegen/bpf.h"
+#include "compiler/codegen/event_emitter.h"
+
+namespace kevt::codegen {
+
+class BpfHooks final : public TargetHooks {
+ public:
+  BpfHooks(llvm::Module& module, const BpfInput& input, unsigned cpus);
+
+  llvm::Function* declare(const std::string& name, const ir::Program& program) override;
+  void begin(llvm::IRBuilder<>& b, std::uint32_t sinks) override;
+  void finish(llvm::IRBuilder<>& b) override;
+
+  llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) override;
+  llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) override;
+  llvm::Value* event_id(llvm::IRBuilder<>& b) override;
+  llvm::Value* pid(llvm::IRBuilder<>& b) override;
+  llvm::Value* cpu(llvm::IRBuilder<>& b) override;
+  llvm::Value* probe_address(llvm::IRBuilder<>& b) override;
+  llvm::Value* return_address(llvm::IRBuilder<>& b) override;
+
+  void count_fault(llvm::IRBuilder<>& b) override;
+  void count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) override;
+  llvm::Value* gate(llvm::IRBuilder<>& b, std::uint32_t sink) override;
+  llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) override;
+  llvm::Value* text_fetch(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address) override;
+  llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) override;
+  llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, llvm::Value* text,
+                     llvm::Value* text_length) override;
+
+  // BpfEmitter asks for none of these: it reads without branches and builds records its own way.
+  llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* address, unsigned bytes, llvm::BasicBlock* fault) override;
+  Measured text_measure(llvm::IRBuilder<>& b, llvm::Value* address) override;
+  llvm::Value* text_store(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, const Measured& text) override;
+  llvm::Value* text_copy(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, llvm::Value* length) override;
+  llvm::Value* reserve(llvm::IRBuilder<>& b, llvm::Value* size, llvm::BasicBlock* full) override;
+  void commit(llvm::IRBuilder<>& b) override;
+
+  // Reads that the verifier follows as one way. `bad` is i64, 1 where what the address comes from was unreadable:
+  // nothing is read then.
+  struct Read {
+    llvm::Value* value = nullptr;  // i64, zero-extended; 0 when unreadable
+    llvm::Value* bad = nullptr;    // i64 0 or 1
+  };
+  Read read(llvm::IRBuilder<>& b, llvm::Value* address, unsigned bytes, llvm::Value* bad);
+  Read read_uncounted(llvm::IRBuilder<>& b, llvm::Value* address);  // 8 bytes; faults are not counted
+  // `address`, or where `bad` is 1 one that nobody can read.
+  llvm::Value* unless(llvm::IRBuilder<>& b, llvm::Value* address, llvm::Value* bad);
+  void add_faults(llvm::IRBuilder<>& b, llvm::Value* count);  // i64
+  // Length with its NUL (i64), 0: unreadable; at most `room` bytes are written.
+  llvm::Value* read_text(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t room, llvm::Value* address,
+                         llvm::Value* bad);
+  // The same for a string of our own, at a pointer.
+  llvm::Value* copy_text(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t room, llvm::Value* from);
+  // i64, negative when unreadable: `to` is 0 then.
+  llvm::Value* read_bytes(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t bytes, llvm::Value* address);
+
+  // A record of a known size in the CPU's ring; goes to `full` when there is no room.
+  llvm::Value* reserve_fixed(llvm::IRBuilder<>& b, std::uint32_t bytes, llvm::BasicBlock* full);
+  // A record that grows in the scratch, from `bytes` on.
+  llvm::Value* begin_growing(llvm::IRBuilder<>& b, std::uint32_t bytes);
+  // Where it goes on, as an offset (i64, at most kMaxRecordBytes) and a place; `lost` when it is longer.
+  struct End {
+    llvm::Value* offset = nullptr;
+    llvm::Value* place = nullptr;
+  };
+  End growing_end(llvm::IRBuilder<>& b, llvm::BasicBlock* lost);
+  void set_growing_end(llvm::IRBuilder<>& b, llvm::Value* offset);
+  void output_growing(llvm::IRBuilder<>& b, llvm::BasicBlock* full);
+
+  // A value of which neither LLVM nor, for what comes from memory, the verifier knows anything.
+  llvm::Value* opaque(llvm::IRBuilder<>& b, llvm::Value* value);
+  llvm::Value* at(llvm::IRBuilder<>& b, llvm::Value* base, llvm::Value* offset);
+  llvm::Value* at(llvm::IRBuilder<>& b, llvm::Value* base, std::uint64_t offset);
+  // Machines that run BPF here take any alignment; LLVM would go byte by byte.
+  void store(llvm::IRBuilder<>& b, llvm::Value* value, llvm::Value* to);
+  llvm::BasicBlock* block(const char* name);
+
+  model::BpfCode layout() const { return layout_; }  // all but the instructions
+
+ private:
+  llvm::Value* helper(llvm::IRBuilder<>& b, std::uint64_t number, llvm::ArrayRef<llvm::Value*> arguments,
+                      llvm::Type* result = nullptr);
+  llvm::Value* map(llvm::IRBuilder<>& b, const char* symbol);
+  llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* from, unsigned bits);
+  void add(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* amount);
+  llvm::Value* ring(llvm::IRBuilder<>& b, llvm::BasicBlock* none);
+  void fill_prefix(llvm::IRBuilder<>& b, llvm::Value* prefix);
+  llvm::Value* clamp_length(llvm::IRBuilder<>& b, llvm::Value* length);
+
+  llvm::Module& module_;
+  BpfInput input_;
+  model::BpfCode layout_;
+  llvm::Function* function_ = nullptr;
+  llvm::BasicBlock* out_ = nullptr;
+  llvm::AllocaInst* word_ = nullptr;    // what helpers write to
+  llvm::AllocaInst* key_ = nullptr;     // of map lookups
+  llvm::AllocaInst* faults_ = nullptr;  // of this hit
+  llvm::Value* cpu_ = nullptr;          // less than layout_.cpus
+  llvm::Value* event_ = nullptr;        // kevt_bpf_event
+  llvm::Value* row_ = nullptr;          // kevt_bpf_counts of sink 0
+  llvm::Value* scratch_ = nullptr;      // kevt_bpf_scratch
+  llvm::Value* record_ = nullptr;       // reserved in a ring
+};
+
+}  // namespace kevt::codegen

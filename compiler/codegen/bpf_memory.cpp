@@ -1,0 +1,147 @@
+// Reads, strings and records of BPF programs.
+//
+// The helpers of the first BPF kernels (bpf_probe_read, bpf_probe_read_str) look at the address and read the user's or
+// the kernel's memory, as the kernel's own probes do; on x86-64 the two do not overlap. They write 0 where they cannot
+// read. An address that must not be read becomes ~0, which is nobody's.
+//
+// A record with strings grows in the CPU's scratch. How long it is stands in memory: read back from there it is the
+// same unknown number to the verifier whatever strings were fetched before, so 128 strings are 128 steps and not 2^128
+// ways.
+#include <cstddef>
+
+#include "common/abi/bpf.h"
+#include "compiler/codegen/bpf_hooks.h"
+
+namespace kevt::codegen {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+namespace {
+
+constexpr std::uint64_t kMapLookup = 1, kProbeRead = 4, kKtimeNs = 5, kCurrentComm = 16, kProbeReadStr = 45,
+                        kProbeReadKernelStr = 115, kRingOutput = 130, kRingReserve = 131, kRingSubmit = 132;
+constexpr std::uint64_t kNoWakeup = 1;  // BPF_RB_NO_WAKEUP: the reader comes by itself
+constexpr std::uint32_t kCommBytes = 16;
+
+}  // namespace
+
+Value* BpfHooks::read_bytes(llvm::IRBuilder<>& b, Value* to, std::uint32_t bytes, Value* address) {
+  return helper(b, kProbeRead, {to, b.getInt32(bytes), address});
+}
+
+Value* BpfHooks::unless(llvm::IRBuilder<>& b, Value* address, Value* bad) {
+  return llvm::isa<llvm::ConstantInt>(bad) ? address : b.CreateOr(address, opaque(b, b.CreateNeg(bad)));
+}
+
+BpfHooks::Read BpfHooks::read_uncounted(llvm::IRBuilder<>& b, Value* address) {
+  Value* answer = read_bytes(b, word_, 8, address);
+  Value* failed = opaque(b, b.CreateLShr(answer, b.getInt64(63)));
+  return {b.CreateAlignedLoad(b.getInt64Ty(), word_, llvm::Align(8), true), failed};
+}
+
+BpfHooks::Read BpfHooks::read(llvm::IRBuilder<>& b, Value* address, unsigned bytes, Value* bad) {
+  const bool is_good = llvm::isa<llvm::ConstantInt>(bad);
+  if (bytes < 8) b.CreateAlignedStore(b.getInt64(0), word_, llvm::Align(8), true);
+  Value* answer = read_bytes(b, word_, bytes, unless(b, address, bad));
+  Value* failed = opaque(b, b.CreateLShr(answer, b.getInt64(63)));
+  add_faults(b, is_good ? failed : b.CreateAnd(failed, b.CreateXor(bad, b.getInt64(1))));
+  return {b.CreateAlignedLoad(b.getInt64Ty(), word_, llvm::Align(8), true), failed};
+}
+
+// Negative: unreadable.
+Value* BpfHooks::clamp_length(llvm::IRBuilder<>& b, Value* length) {
+  Value* sign = opaque(b, b.CreateAShr(length, b.getInt64(63)));
+  return b.CreateAnd(length, b.CreateNot(sign));
+}
+
+Value* BpfHooks::read_text(llvm::IRBuilder<>& b, Value* to, std::uint32_t room, Value* address, Value* bad) {
+  return clamp_length(b, helper(b, kProbeReadStr, {to, b.getInt32(room), unless(b, address, bad)}));
+}
+Value* BpfHooks::copy_text(llvm::IRBuilder<>& b, Value* to, std::uint32_t room, Value* from) {
+  return clamp_length(b, helper(b, kProbeReadKernelStr, {to, b.getInt32(room), from}));
+}
+
+// ---- strings that are kept --------------------------------------------------------------------
+
+Value* BpfHooks::scratch(llvm::IRBuilder<>& b, std::uint32_t index) {
+  return at(b, scratch_, KEVT_BPF_TEXTS + std::uint64_t{index} * KEVT_BPF_TEXT_BYTES);
+}
+Value* BpfHooks::text_fetch(llvm::IRBuilder<>& b, Value* to, Value* address) {
+  return b.CreateTrunc(read_text(b, to, KEVT_BPF_TEXT_BYTES, address, b.getInt64(0)), b.getInt32Ty());
+}
+// Its length by copying it onto itself, a word further: names have at most 15 bytes.
+Value* BpfHooks::comm(llvm::IRBuilder<>& b, Value* to) {
+  helper(b, kCurrentComm, {to, b.getInt32(kCommBytes)});
+  Value* copy = at(b, to, 2 * kCommBytes);
+  return b.CreateTrunc(copy_text(b, copy, kCommBytes, to), b.getInt32Ty());
+}
+
+Value* BpfHooks::match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, Value* text,
+                       Value* text_length) {
+  (void)kind, (void)pattern, (void)text, (void)text_length;
+  return b.getFalse();
+}
+
+// ---- records --------------------------------------------------------------------------------
+
+Value* BpfHooks::ring(llvm::IRBuilder<>& b, BasicBlock* none) {
+  b.CreateAlignedStore(b.CreateTrunc(cpu_, b.getInt32Ty()), key_, llvm::Align(4), true);
+  Value* found = helper(b, kMapLookup, {map(b, "kevt_rings"), key_}, b.getPtrTy());
+  BasicBlock* there = block("ring");
+  b.CreateCondBr(b.CreateIsNull(found), none, there);
+  b.SetInsertPoint(there);
+  return found;
+}
+
+void BpfHooks::fill_prefix(llvm::IRBuilder<>& b, Value* prefix) {
+  helper(b, kCurrentComm, {at(b, prefix, offsetof(kevt_bpf_prefix, comm)), b.getInt32(kCommBytes)});
+  store(b, helper(b, kKtimeNs, {}), at(b, prefix, offsetof(kevt_bpf_prefix, time_ns)));
+  Value* handle = load(b, at(b, event_, offsetof(kevt_bpf_event, handle)), 32);
+  store(b, b.CreateZExt(handle, b.getInt64Ty()), at(b, prefix, offsetof(kevt_bpf_prefix, handle)));
+}
+
+Value* BpfHooks::reserve_fixed(llvm::IRBuilder<>& b, std::uint32_t bytes, BasicBlock* full) {
+  Value* size = b.getInt64(sizeof(kevt_bpf_prefix) + bytes);
+  record_ = helper(b, kRingReserve, {ring(b, full), size, b.getInt64(0)}, b.getPtrTy());
+  BasicBlock* reserved = block("reserved");
+  b.CreateCondBr(b.CreateIsNull(record_), full, reserved);
+  b.SetInsertPoint(reserved);
+  fill_prefix(b, record_);
+  return at(b, record_, sizeof(kevt_bpf_prefix));
+}
+
+void BpfHooks::commit(llvm::IRBuilder<>& b) { helper(b, kRingSubmit, {record_, b.getInt64(kNoWakeup)}); }
+
+Value* BpfHooks::begin_growing(llvm::IRBuilder<>& b, std::uint32_t bytes) {
+  set_growing_end(b, b.getInt64(bytes));
+  fill_prefix(b, at(b, scratch_, sizeof(kevt_bpf_scratch)));
+  return at(b, scratch_, sizeof(kevt_bpf_scratch) + sizeof(kevt_bpf_prefix));
+}
+
+void BpfHooks::set_growing_end(llvm::IRBuilder<>& b, Value* offset) {
+  b.CreateAlignedStore(offset, at(b, scratch_, offsetof(kevt_bpf_scratch, at)), llvm::Align(8), true);
+}
+
+BpfHooks::End BpfHooks::growing_end(llvm::IRBuilder<>& b, BasicBlock* lost) {
+  Value* from = at(b, scratch_, offsetof(kevt_bpf_scratch, at));
+  Value* offset = opaque(b, b.CreateAlignedLoad(b.getInt64Ty(), from, llvm::Align(8), true));
+  BasicBlock* fits = block("fits");
+  b.CreateCondBr(b.CreateICmpUGT(offset, b.getInt64(model::kMaxRecordBytes)), lost, fits);
+  b.SetInsertPoint(fits);
+  Value* known = opaque(b, offset);
+  return {known, at(b, at(b, scratch_, sizeof(kevt_bpf_scratch) + sizeof(kevt_bpf_prefix)), known)};
+}
+
+void BpfHooks::output_growing(llvm::IRBuilder<>& b, BasicBlock* full) {
+  const End end = growing_end(b, full);
+  Value* target = ring(b, full);
+  Value* size = b.CreateAdd(end.offset, b.getInt64(sizeof(kevt_bpf_prefix)));
+  Value* answer =
+      helper(b, kRingOutput, {target, at(b, scratch_, sizeof(kevt_bpf_scratch)), size, b.getInt64(kNoWakeup)});
+  BasicBlock* written = block("written");
+  b.CreateCondBr(b.CreateIsNotNull(answer), full, written);
+  b.SetInsertPoint(written);
+}
+
+}  // namespace kevt::codegen

@@ -1,0 +1,41 @@
+// BpfCode: one BPF program as the kernel takes it, but for the maps it names.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace kevt::model {
+
+// What a compiled event's code is for.
+enum class CodeKind : std::uint8_t { Native, Bpf };
+
+// Where the program runs: what may interrupt it there, and what its context holds.
+enum class BpfContext : std::uint8_t {
+  Kprobe,  // registers; nothing else of ours runs on this CPU meanwhile
+  Uprobe,  // registers of a user thread, which may be preempted
+};
+
+// common/abi/bpf.h says what they hold.
+enum class BpfMap : std::uint8_t {
+  Events,   // by attach cookie
+  Event,    // the address of the only value of it
+  Rings,    // an array of ring buffers, by CPU
+  Scratch,  // the address of its only value
+};
+struct BpfReference {
+  std::uint32_t instruction = 0;  // index of a 16-byte load; takes two places
+  BpfMap map = BpfMap::Events;
+};
+
+struct BpfCode {
+  std::vector<std::uint64_t> instructions;  // struct bpf_insn
+  std::vector<BpfReference> references;
+  std::vector<std::uint32_t> functions;  // index of the first instruction of each; the first one is the program's
+  BpfContext context = BpfContext::Kprobe;
+  std::uint32_t cpus = 1;           // a power of two: rows of counters in an event
+  std::uint32_t event_bytes = 0;    // value size of the events map
+  std::uint32_t slots_offset = 0;   // in it
+  std::uint32_t scratch_bytes = 0;  // for each CPU; 0: none
+};
+
+}  // namespace kevt::model

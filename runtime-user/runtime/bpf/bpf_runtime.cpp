@@ -1,0 +1,105 @@
+// Installing loads the programs; arming opens a perf event for each probe. Nothing of it outlives us: the kernel takes
+// probes, links and maps away with their file descriptors, however we end.
+#include "runtime-user/runtime/bpf/bpf_runtime.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace kevt::bpf {
+
+using runtime::ProbeHandle;
+
+namespace {
+
+std::string why_refused(int errno_value) {
+  switch (errno_value) {
+    case EILSEQ:
+      return "there is no instruction at this address";
+    case EINVAL:
+      return "the kernel allows no probe here";
+    case ENOENT:
+      return "there is no such place";
+    default:
+      return std::strerror(errno_value);
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BpfRuntime>> BpfRuntime::create(const KernelSession& session) {
+  auto events = KernelEvents::create(session);
+  if (!events) return std::unexpected(std::move(events.error()));
+  return std::unique_ptr<BpfRuntime>(new BpfRuntime(std::move(*events)));
+}
+
+runtime::Capabilities BpfRuntime::capabilities() const {
+  return {.name = "bpf", .sees_misses = sees_misses_, .clocks = {"mono"}, .code = model::CodeKind::Bpf};
+}
+
+Result<std::vector<ProbeHandle>> BpfRuntime::install(const model::CompiledBatch& batch,
+                                                     std::span<const std::uint32_t> ids) {
+  auto handles = events_->install(batch, ids);
+  if (handles) armed_.resize(events_->size());
+  return handles;
+}
+
+Result<ProbeLink> BpfRuntime::attach(ProbeHandle probe) const {
+  const KernelEvents::Installed& installed = events_->at(probe);
+  const ProbeLink::Program program{.fd = installed.program, .cookie = installed.cookie};
+  const model::Definition& definition = installed.event.definition;
+  auto link = std::holds_alternative<model::FilePlace>(definition.place)
+                  ? ProbeLink::uprobe(program, std::get<model::FilePlace>(definition.place), definition.point)
+                  : ProbeLink::kprobe(program, installed.event.place_address, definition.point);
+  if (link) return link;
+  const int reason = link.error().errno_value();
+  if (reason == EPERM || reason == EACCES || reason == ENODEV) return link;
+  return std::unexpected(
+      Error("`" + definition.command + "`: " + why_refused(reason), reason).while_doing("arming it"));
+}
+
+Result<void> BpfRuntime::arm(std::span<const ProbeHandle> probes) {
+  std::vector<std::pair<ProbeHandle, ProbeLink>> made;
+  for (ProbeHandle probe : probes) {
+    if (armed_[probe].link) continue;
+    auto link = attach(probe);
+    if (!link) return std::unexpected(std::move(link.error()));
+    made.emplace_back(probe, std::move(*link));
+  }
+  for (auto& [probe, link] : made) {
+    sees_misses_ = sees_misses_ || link.missed().has_value();
+    armed_[probe].link = std::move(link);
+  }
+  return {};
+}
+
+Result<void> BpfRuntime::disarm(std::span<const ProbeHandle> probes) {
+  for (ProbeHandle probe : probes) {
+    Armed& armed = armed_[probe];
+    if (!armed.link) continue;
+    armed.missed += armed.link->missed().value_or(0);
+    armed.link.reset();
+  }
+  return {};
+}
+
+Result<void> BpfRuntime::remove(std::span<const ProbeHandle> probes) {
+  if (auto off = disarm(probes); !off) return off;
+  for (ProbeHandle probe : probes) events_->remove(probe);
+  return {};
+}
+
+runtime::EventCounts BpfRuntime::counts(ProbeHandle probe) const {
+  runtime::EventCounts sum = events_->counts(probe);
+  const Armed& armed = armed_[probe];
+  const std::uint64_t missed = armed.missed + (armed.link ? armed.link->missed().value_or(0) : 0);
+  sum.missed += missed;
+  sum.attempts += missed;
+  return sum;
+}
+
+runtime::ArmStatus BpfRuntime::arm_status(ProbeHandle probe) const {
+  if (!armed_[probe].link) return {};
+  return {.state = runtime::ArmState::Breakpoint, .reason = "the kernel does not say how it armed it"};
+}
+
+}  // namespace kevt::bpf

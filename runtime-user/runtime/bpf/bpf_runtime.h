@@ -1,0 +1,46 @@
+// BpfRuntime: events of the kernel as BPF programs behind perf's kprobes and uprobes. Needs no module.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime-user/runtime/bpf/kernel_events.h"
+#include "runtime-user/runtime/bpf/probe_link.h"
+#include "runtime-user/runtime/probe_runtime.h"
+
+namespace kevt::bpf {
+
+class BpfRuntime final : public runtime::ProbeRuntime {
+ public:
+  // Fails where the kernel refuses BPF to us; the error says what is missing.
+  static Result<std::unique_ptr<BpfRuntime>> create(const KernelSession& session);
+
+  runtime::Capabilities capabilities() const override;
+  Result<std::vector<runtime::ProbeHandle>> install(const model::CompiledBatch& batch,
+                                                    std::span<const std::uint32_t> ids) override;
+  Result<void> arm(std::span<const runtime::ProbeHandle> probes) override;
+  Result<void> disarm(std::span<const runtime::ProbeHandle> probes) override;
+  Result<void> remove(std::span<const runtime::ProbeHandle> probes) override;
+  // Misses are the kernel's own where it tells them; else they are not known, and not in `attempts`.
+  runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
+  runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;
+  std::size_t drain(const runtime::RecordSink& sink) override { return events_->drain(sink); }
+  // Nothing hits any more: the next drain hands out everything.
+  void settle() { events_->settle(); }
+
+ private:
+  struct Armed {
+    std::optional<ProbeLink> link;
+    std::uint64_t missed = 0;  // of links that are gone
+  };
+  explicit BpfRuntime(std::unique_ptr<KernelEvents> events) : events_(std::move(events)) {}
+  Result<ProbeLink> attach(runtime::ProbeHandle probe) const;
+
+  std::unique_ptr<KernelEvents> events_;
+  std::vector<Armed> armed_;
+  bool sees_misses_ = false;
+};
+
+}  // namespace kevt::bpf

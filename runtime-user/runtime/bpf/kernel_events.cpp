@@ -1,0 +1,187 @@
+// install() makes, for each distinct program of the batch, its events map and the program itself; events of equal
+// programs get a block each and are told apart by the cookie they are attached with.
+//
+//   4,999 × `p f_i x=%di`, 1 × `p g y=%si`      two programs: one map of 4,999 blocks, one of 1
+//
+// Records are taken out of the rings CPU by CPU and put in order of their time. One that is newer than the start of a
+// drain waits for the next: another CPU may still be writing an older one.
+#include "runtime-user/runtime/bpf/kernel_events.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "common/assert.h"
+#include "runtime-user/runtime/bpf/program.h"
+
+namespace kevt::bpf {
+
+using runtime::ProbeHandle;
+
+namespace {
+
+std::uint64_t now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint64_t read_word(const std::uint64_t& word) {
+  return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_relaxed);
+}
+
+// Distances within the file: the program adds its own address.
+std::uint64_t slot_word(const model::CompiledEvent& event, const model::SlotSource& slot) {
+  if (slot.kind != model::SlotKind::FileAddress) return slot.address;
+  const auto* place = std::get_if<model::FilePlace>(&event.definition.place);
+  return slot.address - (place ? place->offset : 0);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KernelEvents>> KernelEvents::create(const KernelSession& session) {
+  auto rings = CpuRings::create(session.possible_cpus, session.ring_bytes);
+  if (!rings) return std::unexpected(std::move(rings.error()));
+  return std::unique_ptr<KernelEvents>(new KernelEvents(std::move(*rings)));
+}
+
+Result<int> KernelEvents::scratch_of(std::uint32_t bytes_per_cpu, std::uint32_t cpus) {
+  if (bytes_per_cpu == 0) return -1;
+  for (const auto& [bytes, map] : scratches_)
+    if (bytes == bytes_per_cpu) return map.fd();
+  auto map = ArrayMap::create("kevt_scratch", bytes_per_cpu * cpus, 1);
+  if (!map) return std::unexpected(std::move(map.error()));
+  scratches_.emplace_back(bytes_per_cpu, std::move(*map));
+  return scratches_.back().second.fd();
+}
+
+Result<void> KernelEvents::load(Group& group, const model::BpfCode& code, std::uint32_t users,
+                                const std::string& name) {
+  auto events = ArrayMap::create("kevt_events", code.event_bytes, users);
+  if (!events) return std::unexpected(std::move(events.error()));
+  auto scratch = scratch_of(code.scratch_bytes, code.cpus);
+  if (!scratch) return std::unexpected(std::move(scratch.error()));
+  const ProgramMaps maps{.events = events->fd(), .rings = rings_.map_fd(), .scratch = *scratch};
+  auto program = load_program(name, code, maps);
+  if (!program) return std::unexpected(std::move(program.error()));
+  group.code = code;
+  group.code.instructions.clear();
+  group.program = std::move(*program);
+  group.events = std::move(*events);
+  group.users = users;
+  return {};
+}
+
+void KernelEvents::fill_block(const Event& event, std::uint32_t id, ProbeHandle handle) {
+  const Group& group = groups_[event.group];
+  std::uint8_t* bytes = group.events->value(event.index);
+  auto* block = reinterpret_cast<kevt_bpf_event*>(bytes);
+  block->event_id = id;
+  block->gates = ~0u;
+  block->probe_address = event.installed.event.place_address;
+  block->handle = handle;
+  for (std::size_t i = 0; i < event.installed.event.slots.size(); ++i) {
+    const std::uint64_t word = slot_word(event.installed.event, event.installed.event.slots[i]);
+    std::memcpy(bytes + group.code.slots_offset + 8 * i, &word, sizeof word);
+  }
+}
+
+Result<std::vector<ProbeHandle>> KernelEvents::install(const model::CompiledBatch& batch,
+                                                       std::span<const std::uint32_t> ids) {
+  std::vector<std::uint32_t> users(batch.bpf.size(), 0);
+  std::vector<const std::string*> names(batch.bpf.size(), nullptr);
+  for (const model::CompiledEvent& event : batch.events) {
+    ++users[event.bpf];
+    names[event.bpf] = &event.definition.event;
+  }
+  const auto first_group = static_cast<std::uint32_t>(groups_.size());
+  for (std::size_t i = 0; i < batch.bpf.size(); ++i) {
+    auto loaded = load(groups_.emplace_back(), batch.bpf[i], users[i], *names[i]);
+    if (loaded) continue;
+    groups_.resize(first_group);
+    return std::unexpected(std::move(loaded.error()));
+  }
+  std::vector<std::uint32_t> next(batch.bpf.size(), 0);
+  std::vector<ProbeHandle> handles;
+  for (std::size_t i = 0; i < batch.events.size(); ++i) {
+    const model::CompiledEvent& compiled = batch.events[i];
+    const auto handle = static_cast<ProbeHandle>(events_.size());
+    Event& event = events_.emplace_back();
+    event.group = first_group + compiled.bpf;
+    event.index = next[compiled.bpf]++;
+    event.installed = {compiled, groups_[event.group].program.get(), event.index};
+    fill_block(event, ids[i], handle);
+    handles.push_back(handle);
+  }
+  return handles;
+}
+
+void KernelEvents::remove(ProbeHandle probe) {
+  KEVT_ASSERT(probe < events_.size() && !events_[probe].removed);
+  Event& event = events_[probe];
+  event.removed = true;
+  Group& group = groups_[event.group];
+  if (--group.users > 0) return;
+  group.program.reset();
+  group.events.reset();
+}
+
+const KernelEvents::Installed& KernelEvents::at(ProbeHandle probe) const {
+  KEVT_ASSERT(probe < events_.size());
+  return events_[probe].installed;
+}
+
+runtime::EventCounts KernelEvents::counts(ProbeHandle probe) const {
+  KEVT_ASSERT(probe < events_.size());
+  const Event& event = events_[probe];
+  const Group& group = groups_[event.group];
+  runtime::EventCounts sum;
+  if (!group.events) return sum;
+  const auto* rows =
+      reinterpret_cast<const kevt_bpf_counts*>(group.events->value(event.index) + sizeof(kevt_bpf_event));
+  const std::uint32_t sinks = event.installed.event.sinks;
+  for (std::uint32_t cpu = 0; cpu < group.code.cpus; ++cpu) {
+    const kevt_bpf_counts& row = rows[std::size_t{cpu} * sinks];
+    sum.attempts += read_word(row.hits);
+    sum.recorded += read_word(row.recorded);
+    sum.filtered += read_word(row.filtered);
+    sum.lost += read_word(row.lost);
+    sum.missed += read_word(row.busy);
+    sum.faults += read_word(row.faults);
+  }
+  return sum;
+}
+
+void KernelEvents::deliver(const runtime::RecordSink& sink, std::uint64_t until) {
+  std::ranges::stable_sort(waiting_, {}, &Waiting::time_ns);
+  std::size_t done = 0;
+  for (; done < waiting_.size() && waiting_[done].time_ns <= until; ++done) {
+    const Waiting& record = waiting_[done];
+    kevt_bpf_prefix prefix;
+    std::memcpy(&prefix, record.bytes.data(), sizeof prefix);
+    prefix.comm[sizeof prefix.comm - 1] = '\0';
+    if (prefix.handle >= events_.size()) continue;
+    sink({.event = prefix.handle,
+          .timestamp_ns = prefix.time_ns,
+          .cpu = record.cpu,
+          .comm = prefix.comm,
+          .bytes = std::span(record.bytes).subspan(sizeof prefix)});
+  }
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+std::size_t KernelEvents::drain(const runtime::RecordSink& sink) {
+  const std::uint64_t until = settled_ ? ~std::uint64_t{0} : now_ns();
+  const std::size_t count = rings_.drain([&](unsigned cpu, std::span<const std::uint8_t> bytes) {
+    if (bytes.size() < sizeof(kevt_bpf_prefix) + model::kCommonBytes) return;
+    std::uint64_t time_ns;
+    std::memcpy(&time_ns, bytes.data() + offsetof(kevt_bpf_prefix, time_ns), sizeof time_ns);
+    waiting_.push_back({time_ns, cpu, {bytes.begin(), bytes.end()}});
+  });
+  deliver(sink, until);
+  return count;
+}
+
+}  // namespace kevt::bpf

@@ -1,0 +1,83 @@
+// KernelEvents: events that run as BPF programs in the kernel: their programs, maps, rings and counts. Where they are
+// attached, and by whom, is a runtime's business (bpf: perf events; kmod: kevtrace.ko).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/abi/bpf.h"
+#include "common/error.h"
+#include "common/unique_fd.h"
+#include "compiler/model/compiled_event.h"
+#include "runtime-user/runtime/bpf/array_map.h"
+#include "runtime-user/runtime/bpf/cpu_rings.h"
+#include "runtime-user/runtime/probe_runtime.h"
+
+namespace kevt::bpf {
+
+struct KernelSession {
+  std::uint32_t ring_bytes = 4 << 20;  // of each CPU; a power of two
+  unsigned possible_cpus = 1;
+};
+
+class KernelEvents {
+ public:
+  static Result<std::unique_ptr<KernelEvents>> create(const KernelSession& session);
+
+  Result<std::vector<runtime::ProbeHandle>> install(const model::CompiledBatch& batch,
+                                                    std::span<const std::uint32_t> ids);
+  void remove(runtime::ProbeHandle probe);
+
+  // An installed event; our mistake to ask for another.
+  struct Installed {
+    model::CompiledEvent event;  // without code
+    int program = -1;
+    std::uint64_t cookie = 0;
+  };
+  const Installed& at(runtime::ProbeHandle probe) const;
+  std::size_t size() const { return events_.size(); }
+
+  // What the program counted; `missed` is what found its scratch in use.
+  runtime::EventCounts counts(runtime::ProbeHandle probe) const;
+  // In order of time, up to when this was called; all of it once settled.
+  std::size_t drain(const runtime::RecordSink& sink);
+  void settle() { settled_ = true; }
+
+ private:
+  // Equal programs are one; each of its events has a block in its map.
+  struct Group {
+    model::BpfCode code;  // without instructions
+    UniqueFd program;
+    std::optional<ArrayMap> events;
+    std::uint32_t users = 0;
+  };
+  struct Event {
+    Installed installed;
+    std::uint32_t group = 0;
+    std::uint32_t index = 0;  // in the group's map
+    bool removed = false;
+  };
+  struct Waiting {
+    std::uint64_t time_ns = 0;
+    std::uint32_t cpu = 0;
+    std::vector<std::uint8_t> bytes;  // with their prefix
+  };
+  explicit KernelEvents(CpuRings rings) : rings_(std::move(rings)) {}
+  Result<int> scratch_of(std::uint32_t bytes_per_cpu, std::uint32_t cpus);
+  Result<void> load(Group& group, const model::BpfCode& code, std::uint32_t users, const std::string& name);
+  void fill_block(const Event& event, std::uint32_t id, runtime::ProbeHandle handle);
+  void deliver(const runtime::RecordSink& sink, std::uint64_t until);
+
+  CpuRings rings_;
+  std::vector<std::pair<std::uint32_t, ArrayMap>> scratches_;  // by bytes of a CPU; programs do not nest
+  std::vector<Group> groups_;
+  std::vector<Event> events_;
+  std::vector<Waiting> waiting_;
+  bool settled_ = false;
+};
+
+}  // namespace kevt::bpf

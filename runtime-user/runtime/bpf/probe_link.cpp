@@ -1,0 +1,94 @@
+// perf's kprobe and uprobe units: a probe is an event of theirs, a program is linked to it with a cookie of its own.
+//
+//   perf_event_open({type: kprobe, address, retprobe?}) ─► bpf_link_create(program, event, cookie) ─► enable
+//
+// It is disabled until the program is there. Closing both waits for the kernel to have no hit of it under way.
+#include "runtime-user/runtime/bpf/probe_link.h"
+
+#include <bpf/bpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "runtime-user/runtime/bpf/array_map.h"
+
+namespace kevt::bpf {
+
+namespace {
+
+std::optional<std::uint32_t> unit_number(const char* unit) {
+  std::ifstream file(std::string("/sys/bus/event_source/devices/") + unit + "/type");
+  std::uint32_t number = 0;
+  if (!(file >> number)) return std::nullopt;
+  return number;
+}
+
+// "config:N": the bit that makes a probe a return probe.
+std::optional<std::uint64_t> return_bit(const char* unit) {
+  std::ifstream file(std::string("/sys/bus/event_source/devices/") + unit + "/format/retprobe");
+  std::string text;
+  if (!(file >> text) || !text.starts_with("config:")) return std::nullopt;
+  const unsigned bit = static_cast<unsigned>(std::strtoul(text.c_str() + 7, nullptr, 10));
+  return bit < 64 ? std::optional(std::uint64_t{1} << bit) : std::nullopt;
+}
+
+// struct bpf_link_info of 6.7 and later, as far as it is needed; our headers may be older.
+struct LinkInfo {
+  std::uint32_t type, id, program, spare;
+  std::uint32_t kind, spare2;
+  std::uint64_t name;
+  std::uint32_t name_length, offset;
+  std::uint64_t address, missed, cookie;
+};
+
+}  // namespace
+
+Result<ProbeLink> ProbeLink::open(Program program, perf_event_attr& attributes, const char* unit,
+                                  model::ProbePoint point) {
+  const auto type = unit_number(unit);
+  const auto bit = return_bit(unit);
+  if (!type || !bit)
+    return std::unexpected(Error(std::string("this kernel has no perf events of kind ") + unit, ENODEV));
+  attributes.size = sizeof attributes;
+  attributes.type = *type;
+  attributes.disabled = 1;
+  if (point == model::ProbePoint::Return) attributes.config |= *bit;
+  UniqueFd event(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)));
+  if (!event) return std::unexpected(bpf_error(std::string("opening a perf ") + unit, errno));
+  LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = program.cookie});
+  UniqueFd link(bpf_link_create(program.fd, event.get(), BPF_PERF_EVENT, &options));
+  if (!link) return std::unexpected(bpf_error("linking a BPF program", errno));
+  if (::ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) return std::unexpected(bpf_error("enabling a probe", errno));
+  return ProbeLink(std::move(event), std::move(link));
+}
+
+Result<ProbeLink> ProbeLink::kprobe(Program program, std::uint64_t address, model::ProbePoint point) {
+  perf_event_attr attributes = {};
+  attributes.kprobe_addr = address;
+  return open(program, attributes, "kprobe", point);
+}
+
+Result<ProbeLink> ProbeLink::uprobe(Program program, const model::FilePlace& place, model::ProbePoint point) {
+  constexpr unsigned kCounterShift = 32;  // where perf keeps a reference counter's offset
+  perf_event_attr attributes = {};
+  attributes.uprobe_path = reinterpret_cast<std::uint64_t>(place.path.c_str());
+  attributes.probe_offset = place.offset;
+  if (place.reference_counter) attributes.config |= *place.reference_counter << kCounterShift;
+  return open(program, attributes, "uprobe", point);
+}
+
+std::optional<std::uint64_t> ProbeLink::missed() const {
+  LinkInfo info = {};
+  std::uint32_t size = sizeof info;
+  if (bpf_obj_get_info_by_fd(link_.get(), &info, &size) != 0) return std::nullopt;
+  // Older kernels know less of it and say so by the size.
+  if (size < offsetof(LinkInfo, cookie)) return std::nullopt;
+  return info.missed;
+}
+
+}  // namespace kevt::bpf

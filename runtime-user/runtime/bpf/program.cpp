@@ -1,0 +1,97 @@
+// A program is loaded without a log first: making one takes time, and it is for us alone.
+#include "runtime-user/runtime/bpf/program.h"
+
+#include <bpf/bpf.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "runtime-user/runtime/bpf/array_map.h"
+
+namespace kevt::bpf {
+
+namespace {
+
+constexpr std::size_t kLogBytes = 1 << 24;
+
+std::vector<bpf_insn> instructions_of(const model::BpfCode& code, const ProgramMaps& maps) {
+  std::vector<bpf_insn> out(code.instructions.size());
+  static_assert(sizeof(bpf_insn) == sizeof(std::uint64_t));
+  std::memcpy(out.data(), code.instructions.data(), out.size() * sizeof(bpf_insn));
+  for (const model::BpfReference& reference : code.references) {
+    bpf_insn& low = out.at(reference.instruction);
+    bpf_insn& high = out.at(reference.instruction + 1);
+    const int offset = low.imm;  // LLVM's, from the start of the symbol
+    switch (reference.map) {
+      case model::BpfMap::Events:
+      case model::BpfMap::Rings:
+        low.src_reg = BPF_PSEUDO_MAP_FD;
+        low.imm = reference.map == model::BpfMap::Events ? maps.events : maps.rings;
+        high.imm = 0;
+        break;
+      case model::BpfMap::Event:
+      case model::BpfMap::Scratch:
+        low.src_reg = BPF_PSEUDO_MAP_VALUE;
+        low.imm = reference.map == model::BpfMap::Event ? maps.events : maps.scratch;
+        high.imm = offset;
+        break;
+    }
+  }
+  return out;
+}
+
+// The last line that says something else than how much was looked at.
+std::string verdict(std::string_view log) {
+  std::string_view last;
+  while (!log.empty()) {
+    const std::string_view line = log.substr(0, log.find('\n'));
+    log.remove_prefix(std::min(log.size(), line.size() + 1));
+    if (!line.empty() && !line.starts_with("processed ") && !line.starts_with("verification time")) last = line;
+  }
+  return std::string(last);
+}
+
+// The name of a file with the log; empty where it cannot be written.
+std::string keep_log(std::string_view log) {
+  const char* folder = std::getenv("TMPDIR");
+  std::string name = std::string(folder && *folder ? folder : "/tmp") + "/kevtrace-verifier-XXXXXX";
+  const UniqueFd file(::mkstemp(name.data()));
+  if (!file || ::write(file.get(), log.data(), log.size()) < 0) return "";
+  return name;
+}
+
+Error refused_by_verifier(const std::string& event, const std::string& log) {
+  const std::string file = keep_log(log);
+  return Error("internal error: the kernel's verifier refuses the program of `" + event + "`: " + verdict(log) +
+               (file.empty() ? "" : "; its log is in " + file));
+}
+
+}  // namespace
+
+Result<UniqueFd> load_program(const std::string& event, const model::BpfCode& code, const ProgramMaps& maps) {
+  const std::vector<bpf_insn> instructions = instructions_of(code, maps);
+  LIBBPF_OPTS(bpf_prog_load_opts, options);
+  const auto load = [&] {
+    return bpf_prog_load(BPF_PROG_TYPE_KPROBE, "kevtrace", "GPL", instructions.data(), instructions.size(), &options);
+  };
+  UniqueFd program(load());
+  if (program) return program;
+  const int reason = errno;
+  if (reason == EPERM || reason == ENOMEM || reason == ENOSYS)
+    return std::unexpected(bpf_error("loading the BPF program of `" + event + "`", reason));
+  std::string log(kLogBytes, '\0');
+  options.log_buf = log.data();
+  options.log_size = static_cast<std::uint32_t>(log.size());
+  options.log_level = 1;
+  program = UniqueFd(load());
+  if (program) return program;
+  log.resize(std::strlen(log.c_str()));
+  if (log.empty()) return std::unexpected(bpf_error("loading the BPF program of `" + event + "`", errno));
+  return std::unexpected(refused_by_verifier(event, log));
+}
+
+}  // namespace kevt::bpf

@@ -1,0 +1,22 @@
+// Loading a BpfCode into the kernel.
+#pragma once
+
+#include <string>
+
+#include "common/error.h"
+#include "common/unique_fd.h"
+#include "compiler/model/bpf_code.h"
+
+namespace kevt::bpf {
+
+// What its references become.
+struct ProgramMaps {
+  int events = -1;
+  int rings = -1;
+  int scratch = -1;
+};
+
+// A refusal by the verifier is our mistake: its log is kept in a file that the error names.
+Result<UniqueFd> load_program(const std::string& event, const model::BpfCode& code, const ProgramMaps& maps);
+
+}  // namespace kevt::bpf
