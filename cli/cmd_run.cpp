@@ -24,6 +24,8 @@
 #include "cli/print.h"
 #include "cli/report.h"
 #include "cli/run_output.h"
+#include "cli/run_progress.h"
+#include "cli/run_recorder.h"
 #include "cli/run_request.h"
 #include "cli/traced_processes.h"
 #include "compiler/layout/layout.h"
@@ -34,6 +36,7 @@ namespace kevt::cli {
 namespace {
 
 constexpr std::uint64_t kDefaultBufferKb = 4096;
+constexpr std::chrono::milliseconds kFlushEvery{100};
 constexpr std::size_t kGuardRows = 64;  // the runtime's own events, in front of unwinders
 
 using Clock = std::chrono::steady_clock;
@@ -56,8 +59,8 @@ int status_of(int wait_status) {
 
 class Run {
  public:
-  Run(RunRequest request, const GlobalOptions& global)
-      : request_(std::move(request)), options_(request_.options), report_(global) {}
+  Run(RunRequest request, const GlobalOptions& global, const MakeWriter& make)
+      : request_(std::move(request)), options_(request_.options), report_(global), make_(make), progress_(report_) {}
   int go();
 
  private:
@@ -65,7 +68,10 @@ class Run {
   std::optional<int> open_output();
   void record();
   void finish();
-  void take_records(TracedProcesses::Round round);
+  void take_records(ReadRound round);
+  Result<void> record_records(ReadRound round, std::uint64_t limit);
+  void note_written(const Result<void>& written);
+  void show_progress();
   void stop_tracing();
   bool limit_reached() const;
   void print_summary() const;
@@ -75,9 +81,14 @@ class Run {
   RunRequest request_;
   const RunOptions& options_;
   Reporter report_;
-  std::optional<RunOutput> output_;
+  MakeWriter make_;  // empty: trace lines
+  RunProgress progress_;
+  std::optional<RunOutput> output_;        // of trace lines
+  std::unique_ptr<RunRecorder> recorder_;  // of anything else
   TracedProcesses processes_{report_};
   std::uint64_t printed_ = 0;
+  std::uint64_t written_ = 0;  // bytes
+  Clock::time_point flushed_;
   Clock::time_point started_;
   bool tracing_ = false;
   bool output_closed_ = false;
@@ -112,6 +123,12 @@ std::optional<int> Run::start() {
 
 // Only now: a mistake in a definition must not empty the file of an earlier trace.
 std::optional<int> Run::open_output() {
+  if (make_) {
+    auto recorder = RunRecorder::create(processes_.sources(), make_);
+    if (recorder) recorder_ = std::move(*recorder);
+    if (!recorder) report_.error(recorder.error());
+    return recorder ? std::nullopt : std::optional<int>(kFailed);
+  }
   auto output = RunOutput::open(options_.output);
   if (!output) {
     report_.error(output.error());
@@ -121,26 +138,53 @@ std::optional<int> Run::open_output() {
   return std::nullopt;
 }
 
-void Run::take_records(TracedProcesses::Round round) {
+void Run::take_records(ReadRound round) {
   const std::uint64_t limit = options_.events ? *options_.events - std::min(printed_, *options_.events) : ~0ull;
+  if (recorder_) return note_written(record_records(round, limit));
   printed_ += processes_.read(round, limit, output_->buffer());
   if (output_closed_) {
     output_->buffer().clear();
     return;
   }
-  if (auto written = output_->flush(); !written) {
-    output_closed_ = true;
-    output_failed_ = written.error().errno_value() != EPIPE;
-    if (output_failed_)
-      report_.error(written.error());
-    else
-      report_.status("nobody reads the trace any more; tracing stops, what was traced goes on");
-  }
+  written_ += output_->buffer().size();
+  note_written(output_->flush());
+}
+
+// A recording is brought up to date a few times a second: killed at any moment it is whole up to then.
+Result<void> Run::record_records(ReadRound round, std::uint64_t limit) {
+  if (output_closed_) return {};
+  const auto read = recorder_->read(round, limit);
+  if (!read) return std::unexpected(read.error());
+  printed_ += *read;
+  const bool is_due = Clock::now() - flushed_ >= kFlushEvery;
+  written_ = recorder_->bytes();
+  if (!is_due || round == ReadRound::Last) return {};
+  flushed_ = Clock::now();
+  return recorder_->flush();
+}
+
+void Run::note_written(const Result<void>& written) {
+  if (written || output_closed_) return;
+  output_closed_ = true;
+  output_failed_ = written.error().errno_value() != EPIPE;
+  if (output_failed_)
+    report_.error(written.error());
+  else
+    report_.status("nobody reads the trace any more; tracing stops, what was traced goes on");
+}
+
+// Lost and missed as counted so far; counters are read seldom.
+void Run::show_progress() {
+  if (!progress_.is_due()) return;
+  runtime::EventCounts sum;
+  for (std::size_t i = 0; i < processes_.events().size(); ++i) sum += processes_.counts(i);
+  progress_.show({.events = printed_, .lost = sum.lost, .missed = sum.missed, .bytes = written_});
 }
 
 bool Run::limit_reached() const {
   if (interrupts || output_closed_ || is_abandoned()) return true;
   if (options_.events && printed_ >= *options_.events) return true;
+  if (options_.max_bytes && written_ >= *options_.max_bytes) return true;
   return options_.seconds && std::chrono::duration<double>(Clock::now() - started_).count() >= *options_.seconds;
 }
 
@@ -156,7 +200,8 @@ void Run::record() {
   for (const auto& process : processes_.all()) process->runtime().go();
   const timespec pause = {0, 1'000'000};
   while (processes_.is_any_alive()) {
-    take_records(TracedProcesses::Round::Running);
+    take_records(ReadRound::Running);
+    show_progress();
     if (tracing_ && limit_reached()) stop_tracing();
     if (!tracing_ && (!options_.pids.empty() || is_abandoned())) return;
     nanosleep(&pause, nullptr);
@@ -166,7 +211,12 @@ void Run::record() {
 
 void Run::finish() {
   processes_.settle();
-  take_records(TracedProcesses::Round::Last);
+  take_records(ReadRound::Last);
+  progress_.end();
+  if (!recorder_ || output_closed_) return;
+  note_written(recorder_->finish());
+  if (output_closed_ || options_.output.empty() || options_.output == "-") return;
+  report_.status(fmt::format("wrote {}: {} events, {} bytes", options_.output, printed_, recorder_->bytes()));
 }
 
 void Run::print_account(std::size_t event) const {
@@ -217,16 +267,27 @@ int Run::go() {
   return exit_status();
 }
 
+// Empty for trace lines, which need no recorder.
+MakeWriter writer_of(const RunOptions& options) {
+  auto format = record::format_by_name(options.format);
+  if (options.format.empty()) format = record::format_by_file(options.output);
+  if (!format || *format == record::FileFormat::Text) return {};
+  return [format, output = options.output](const record::Metadata& metadata) {
+    return record::create_recording(*format, output, metadata);
+  };
+}
+
 }  // namespace
 
-int run(const RunOptions& options, const GlobalOptions& global) {
+int run(const RunOptions& options, const GlobalOptions& global, const MakeWriter& make) {
   const Reporter report(global);
   int status = kOk;
   auto request = read_run_request(options, report, status);
   if (!request) return status;
-  if (traces_kernel(*request)) return run_in_kernel(*std::move(request), global);
+  const MakeWriter file = make ? make : writer_of(request->options);
+  if (traces_kernel(*request)) return run_in_kernel(*std::move(request), global, file);
   const Behind where = request->options.pids.empty() ? Behind::SameSession : Behind::OwnSession;
-  return run_behind(where, [&] { return Run(*std::move(request), global).go(); });
+  return run_behind(where, [&] { return Run(*std::move(request), global, file).go(); });
 }
 
 }  // namespace kevt::cli

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "cli/options.h"
+#include "cli/run_recorder.h"
 
 namespace kevt::cli {
 
-int run(const RunOptions& options, const GlobalOptions& global);
+// `make`: who takes the records, instead of a file of options.format.
+int run(const RunOptions& options, const GlobalOptions& global, const MakeWriter& make = {});
 int check(const CheckOptions& options, const GlobalOptions& global);
 int explain(const ExplainOptions& options, const GlobalOptions& global);
 int cost(const CostOptions& options, const GlobalOptions& global);

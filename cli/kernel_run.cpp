@@ -33,6 +33,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kDefaultBufferKb = 4096;
+constexpr std::chrono::milliseconds kFlushEvery{100};
 constexpr timespec kPause = {0, 5'000'000};
 
 std::atomic<int> interrupts = 0;
@@ -47,8 +48,8 @@ void catch_signals() {
 
 class KernelRun {
  public:
-  KernelRun(RunRequest request, const GlobalOptions& global)
-      : request_(std::move(request)), options_(request_.options), report_(global) {}
+  KernelRun(RunRequest request, const GlobalOptions& global, const MakeWriter& make)
+      : request_(std::move(request)), options_(request_.options), report_(global), make_(make) {}
   int go();
 
  private:
@@ -56,7 +57,9 @@ class KernelRun {
   std::optional<int> define();
   std::optional<int> start_command();
   void record();
-  void take_records();
+  void take_records(ReadRound round);
+  std::optional<int> open_output();
+  Result<void> record_records(ReadRound round);
   bool limit_reached() const;
   void print_summary() const;
   int exit_status();
@@ -68,10 +71,14 @@ class KernelRun {
   std::unique_ptr<bpf::BpfRuntime> runtime_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<engine::TracePrinter> printer_;
-  std::optional<RunOutput> output_;
+  MakeWriter make_;
+  std::optional<RunOutput> output_;        // of trace lines
+  std::unique_ptr<RunRecorder> recorder_;  // of anything else
   std::optional<StartedCommand> command_;
   Clock::time_point started_;
+  Clock::time_point flushed_;
   std::uint64_t printed_ = 0;
+  std::uint64_t written_ = 0;  // bytes
   bool output_closed_ = false;
   bool output_failed_ = false;
 };
@@ -107,6 +114,21 @@ std::optional<int> KernelRun::define() {
     report_.problems(problems, request_.texts.definitions, request_.texts.filters.sources);
     return kNotCompiled;
   }
+  return open_output();
+}
+
+std::optional<int> KernelRun::open_output() {
+  if (make_) {
+    RecordSource source{.engine = engine_.get(),
+                        .env = env_.get(),
+                        .drain = [this](const runtime::RecordSink& sink) { return runtime_->drain(sink); },
+                        .drain_by_cpu = {},
+                        .sees_misses = runtime_->capabilities().sees_misses};
+    auto recorder = RunRecorder::create({source}, make_);
+    if (recorder) recorder_ = std::move(*recorder);
+    if (!recorder) report_.error(recorder.error());
+    return recorder ? std::nullopt : std::optional<int>(kFailed);
+  }
   auto output = RunOutput::open(options_.output);
   if (!output) {
     report_.error(output.error());
@@ -141,15 +163,29 @@ std::optional<int> KernelRun::start_command() {
   return std::nullopt;
 }
 
-void KernelRun::take_records() {
+// Brought up to date a few times a second: killed at any moment a recording is whole up to then.
+Result<void> KernelRun::record_records(ReadRound round) {
+  const auto read = recorder_->read(round, options_.events ? *options_.events - printed_ : ~std::uint64_t{0});
+  if (!read) return std::unexpected(read.error());
+  printed_ += *read;
+  written_ = recorder_->bytes();
+  if (round == ReadRound::Last) return recorder_->finish();
+  if (Clock::now() - flushed_ < kFlushEvery) return {};
+  flushed_ = Clock::now();
+  return recorder_->flush();
+}
+
+void KernelRun::take_records(ReadRound round) {
   const std::uint64_t limit = options_.events.value_or(~std::uint64_t{0});
-  runtime_->drain([&](const runtime::Record& record) {
-    if (printed_ >= limit || output_closed_) return;
-    printer_->print(record, output_->buffer());
-    ++printed_;
-  });
+  if (!recorder_)
+    runtime_->drain([&](const runtime::Record& record) {
+      if (printed_ >= limit || output_closed_) return;
+      printer_->print(record, output_->buffer());
+      ++printed_;
+    });
   if (output_closed_) return;
-  auto written = output_->flush();
+  if (!recorder_) written_ += output_->buffer().size();
+  auto written = recorder_ ? record_records(round) : output_->flush();
   if (written) return;
   output_closed_ = true;
   output_failed_ = written.error().errno_value() != EPIPE;
@@ -159,17 +195,18 @@ void KernelRun::take_records() {
 bool KernelRun::limit_reached() const {
   if (interrupts || output_closed_) return true;
   if (options_.events && printed_ >= *options_.events) return true;
+  if (options_.max_bytes && written_ >= *options_.max_bytes) return true;
   return options_.seconds && std::chrono::duration<double>(Clock::now() - started_).count() >= *options_.seconds;
 }
 
 void KernelRun::record() {
   while (!limit_reached() && !(command_ && command_->poll_exit())) {
-    take_records();
+    take_records(ReadRound::Running);
     nanosleep(&kPause, nullptr);
   }
   if (auto off = engine_->disable_all(); !off) report_.error(off.error());
   runtime_->settle();
-  take_records();
+  take_records(ReadRound::Last);
 }
 
 void KernelRun::print_summary() const {
@@ -207,12 +244,12 @@ int KernelRun::go() {
 
 }  // namespace
 
-int run_in_kernel(RunRequest request, const GlobalOptions& global) {
+int run_in_kernel(RunRequest request, const GlobalOptions& global, const MakeWriter& make) {
   if (request.options.runtime == "kmod") {
     Reporter(global).error("/dev/kevtrace: No such file or directory; kevtrace.ko is not loaded");
     return kMissing;
   }
-  return KernelRun(std::move(request), global).go();
+  return KernelRun(std::move(request), global, make).go();
 }
 
 }  // namespace kevt::cli

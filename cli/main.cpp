@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cli/cmd_recordings.h"
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/options.h"
@@ -20,6 +21,7 @@ struct Call {
   int operator()(const FmtOptions& options) const { return format_scripts(options, global); }
   int operator()(const ImportOptions& options) const { return import_events(options, global); }
   int operator()(const DoctorOptions& options) const { return doctor(options, global); }
+  int operator()(const RecordingVerb& verb) const { return recordings(verb, global); }
 };
 
 }  // namespace

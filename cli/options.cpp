@@ -22,6 +22,7 @@ struct Parsed {
   ListOptions list;
   FmtOptions fmt;
   ImportOptions import;
+  RecordingVerb recording;
 };
 
 constexpr const char* kExamples = R"(examples:
@@ -112,6 +113,10 @@ void add_run(CLI::App& app, RunOptions& run) {
       ->type_name("N")
       ->check(positive("a positive number"));
   verb->add_option("-o,--output", run.output, "write the trace to FILE instead of standard output")->type_name("FILE");
+  verb->add_option("-f,--format", run.format, run_format_help())->type_name("FORMAT")->check(run_format());
+  verb->add_option("--max-bytes", run.max_bytes, "stop tracing when so much is written; 500K, 20M, 1G")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false));
   verb->add_option("--buffer", run.buffer_kb, "ring size per CPU in KiB, rounded up to a power of two")
       ->type_name("KIB")
       ->check(CLI::Range(64, 1 << 20).description(""))
@@ -346,6 +351,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_fmt(app, parsed.fmt);
   add_import(app, parsed.import);
   add_doctor(app);
+  add_recording_verbs(app, parsed.recording);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -359,6 +365,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   if (app.got_subcommand("list")) line.verb = parsed.list;
   if (app.got_subcommand("fmt")) line.verb = parsed.fmt;
   if (app.got_subcommand("import")) line.verb = parsed.import;
+  if (parsed.recording.verb.index() != 0) line.verb = parsed.recording;
   return line;
 }
 

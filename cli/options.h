@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/record_options.h"
 #include "compiler/dialect/dialect.h"
 
 namespace kevt::cli {
@@ -27,6 +28,8 @@ struct RunOptions {
   std::optional<double> seconds;
   std::optional<std::uint64_t> events;
   std::string output;                      // empty or "-": standard output
+  std::string format;                      // empty: by the output's ending, else text
+  std::optional<std::uint64_t> max_bytes;  // of the output
   std::optional<std::uint64_t> buffer_kb;  // per CPU
   std::vector<std::string> fail_on;        // "lost", "missed"
   std::string runtime = "auto";
@@ -77,7 +80,7 @@ struct ImportOptions {
 struct DoctorOptions {};
 
 using Verb = std::variant<RunOptions, CheckOptions, ExplainOptions, CostOptions, ListOptions, FmtOptions, ImportOptions,
-                          DoctorOptions>;
+                          DoctorOptions, RecordingVerb>;
 
 struct CommandLine {
   GlobalOptions global;

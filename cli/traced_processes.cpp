@@ -102,9 +102,9 @@ std::uint64_t TracedProcesses::read_only_one(std::uint64_t limit, std::string& o
   return printed;
 }
 
-std::uint64_t TracedProcesses::read(Round round, std::uint64_t limit, std::string& out) {
+std::uint64_t TracedProcesses::read(ReadRound round, std::uint64_t limit, std::string& out) {
   if (all_.size() == 1) return read_only_one(limit, out);
-  const std::uint64_t until = round == Round::Last ? ~0ull : monotonic_ns();
+  const std::uint64_t until = round == ReadRound::Last ? ~0ull : monotonic_ns();
   std::string line;
   for (const auto& process : all_)
     process->runtime().drain([&](const runtime::Record& record) {
@@ -113,6 +113,18 @@ std::uint64_t TracedProcesses::read(Round round, std::uint64_t limit, std::strin
       if (!line.empty()) lines_.add(record.timestamp_ns, line);
     });
   return lines_.take(until, limit, out);
+}
+
+std::vector<RecordSource> TracedProcesses::sources() const {
+  std::vector<RecordSource> out;
+  for (const auto& process : all_) {
+    inproc::InprocRuntime& runtime = process->runtime();
+    out.push_back({.engine = &process->engine,
+                   .env = process->held.env.get(),
+                   .drain = [&runtime](const runtime::RecordSink& sink) { return runtime.drain(sink); },
+                   .drain_by_cpu = [&runtime](const runtime::RecordSink& sink) { return runtime.drain_by_cpu(sink); }});
+  }
+  return out;
 }
 
 bool TracedProcesses::is_any_alive() {

@@ -11,6 +11,7 @@
 
 #include "cli/launch.h"
 #include "cli/report.h"
+#include "cli/run_recorder.h"
 #include "runtime-user/engine/engine.h"
 #include "runtime-user/engine/merged_lines.h"
 #include "runtime-user/engine/trace_printer.h"
@@ -42,9 +43,10 @@ class TracedProcesses {
   // reported, with the process where there are several.
   std::optional<int> define(std::span<const Source> definitions, const Filters& filters);
 
-  // Appends trace lines to `out`, at most `limit`; returns how many. `is_last`: what waits is handed out too.
-  enum class Round : std::uint8_t { Running, Last };
-  std::uint64_t read(Round round, std::uint64_t limit, std::string& out);
+  // Appends trace lines to `out`, at most `limit`; returns how many. what waits is handed out in the last round.
+  std::uint64_t read(ReadRound round, std::uint64_t limit, std::string& out);
+  // The same as records, one source a process.
+  std::vector<RecordSource> sources() const;
 
   // Notices and reports ends. Whether any process can still hit.
   bool is_any_alive();

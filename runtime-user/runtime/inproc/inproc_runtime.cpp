@@ -26,7 +26,8 @@ using runtime::ProbeHandle;
 
 namespace {
 
-constexpr std::uint64_t kGuardCode = 64;  // bytes before a guard's event block
+constexpr std::uint64_t kAheadTsc = 1ull << 36;  // half a minute: a stamp from further in the future is nonsense
+constexpr std::uint64_t kGuardCode = 64;         // bytes before a guard's event block
 
 std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
   std::uint32_t value = 0;
@@ -534,6 +535,28 @@ std::size_t InprocRuntime::drain(const runtime::RecordSink& sink) {
   std::size_t count = memory_.drain(keep);
   if (settled_) memory_.drain_abandoned(keep);
   deliver(sink, until);
+  return count;
+}
+
+std::size_t InprocRuntime::drain_by_cpu(const runtime::RecordSink& sink) {
+  clock_.sample();
+  read_names();
+  std::uint32_t last_tid = 0;
+  std::string_view last_comm;
+  const std::uint64_t newest = clock_.now_tsc() + kAheadTsc;
+  const auto give = [&](const RawRecord& raw) {
+    const auto it = by_id_.find(common_u32(raw.bytes, 0) & 0xffff);
+    if (it == by_id_.end()) return;
+    const std::uint32_t tid = common_u32(raw.bytes, 4);
+    if (tid != last_tid || last_comm.empty()) {
+      if (!comms_.contains(tid)) read_names();  // its note was written after ours were read, before this record
+      last_tid = tid;
+      last_comm = comm_of(tid);
+    }
+    sink({it->second, clock_.to_ns(std::min(raw.tsc, newest)), raw.cpu, last_comm, raw.bytes});
+  };
+  std::size_t count = memory_.drain(give);
+  if (settled_) memory_.drain_abandoned(give);
   return count;
 }
 

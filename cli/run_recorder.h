@@ -1,0 +1,83 @@
+// RunRecorder: what `kevtrace run` records, as the records of a recording.
+//
+// Knows the events of the run as format files, the threads' names, and the symbols of every address that is recorded;
+// hands records to a RecordWriter, which may be a file or something that counts.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "runtime-user/engine/engine.h"
+#include "tracefs-compat/record/recording.h"
+
+namespace kevt::cli {
+
+using MakeWriter = std::function<Result<std::unique_ptr<record::RecordWriter>>(const record::Metadata&)>;
+
+// Where records come from: one process, or the kernel. All sources of a run have the same events.
+struct RecordSource {
+  using Drain = std::function<std::size_t(const runtime::RecordSink&)>;
+  const engine::Engine* engine = nullptr;
+  const target::TargetEnv* env = nullptr;
+  Drain drain;         // merged by time
+  Drain drain_by_cpu;  // each CPU's in their order; empty: only merged
+  bool sees_misses = true;
+};
+
+// Last: what waits is handed out, too.
+enum class ReadRound : std::uint8_t { Running, Last };
+
+class RunRecorder {
+ public:
+  // After the events are defined.
+  static Result<std::unique_ptr<RunRecorder>> create(std::vector<RecordSource> sources, const MakeWriter& make);
+
+  // Reads what was recorded, at most `limit` records; returns how many.
+  Result<std::uint64_t> read(ReadRound round, std::uint64_t limit);
+  // Makes what was read so far readable to others.
+  Result<void> flush() { return writer_->flush(); }
+  // The totals are final.
+  Result<void> finish();
+  std::uint64_t bytes() const { return writer_->bytes(); }
+
+ private:
+  struct Waiting {  // a record that a slower process may still come before
+    const RecordSource* source;
+    std::uint64_t time_ns;
+    std::uint32_t cpu;
+    std::string comm;
+    std::vector<std::uint8_t> bytes;
+  };
+  struct SymbolField {
+    const record::Field* field;
+    std::uint64_t last = 0;
+  };
+  struct EventFields {
+    const record::EventFormat* format = nullptr;
+    const engine::Event* event = nullptr;
+    bool has_symbol_text = false;
+    std::vector<SymbolField> symbols;
+  };
+
+  explicit RunRecorder(std::vector<RecordSource> sources) : sources_(std::move(sources)) {}
+  Result<void> describe();
+  void give(const RecordSource& source, const runtime::Record& record);
+  void note_symbols(const RecordSource& source, EventFields& fields, std::span<const std::uint8_t> bytes);
+  std::uint64_t read_merged(ReadRound round, std::uint64_t limit);
+
+  std::vector<RecordSource> sources_;
+  record::Metadata metadata_;
+  std::unique_ptr<record::RecordWriter> writer_;
+  std::vector<EventFields> by_id_;  // index: id less the first one
+  std::uint32_t first_id_ = 0;
+  std::unordered_set<std::uint64_t> seen_;  // addresses that were looked up
+  std::int32_t last_pid_ = -1;
+  std::string last_comm_;
+  std::vector<Waiting> waiting_;
+  Result<void> failed_;
+  std::uint64_t given_ = 0;
+};
+
+}  // namespace kevt::cli

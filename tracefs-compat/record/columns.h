@@ -1,0 +1,31 @@
+// Columns: chosen parts of records, with tabs between them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tracefs-compat/record/trace_line.h"
+
+namespace kevt::record {
+
+class Columns {
+ public:
+  // `lines` prints times and texts; it outlives the columns.
+  Columns(std::vector<std::string> names, TraceLines& lines) : names_(std::move(names)), lines_(lines) {}
+  // A name that is neither a column of all records nor a field of any event.
+  static std::optional<std::string> unknown(const std::vector<std::string>& names, const Metadata& metadata);
+
+  bool empty() const { return names_.empty(); }
+  // Appends one line; what an event does not have stays empty.
+  void append(const TypedRecord& record, std::string& out);
+
+ private:
+  std::vector<std::string> names_;
+  TraceLines& lines_;
+};
+
+// A field's value as text: numbers plain, texts as they are, several with commas, "(fault)" where it is absent.
+void append_value(const Field& field, std::span<const std::uint8_t> record, std::string& out);
+
+}  // namespace kevt::record

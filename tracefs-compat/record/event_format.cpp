@@ -1,0 +1,291 @@
+// `format` files, of kevtrace's events and of any kernel's.
+//
+//   name: opened / ID: 20000 / format: / one `field:TYPE NAME[…]; offset:8; size:8; signed:0;` a line / print fmt: …
+//
+// Problem: the text comes out of files that anybody made. Idea: a line is read or refused; offsets and sizes are
+// limited to what a record can have, and every read of a record is checked against its length, whatever the format
+// says. Mirrors f_show() of kernel/trace/trace_events.c and libtraceevent's idea of which types are text. Not here:
+// what `print fmt` means (print_format.cpp).
+#include "tracefs-compat/record/event_format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+namespace kevt::record {
+namespace {
+
+constexpr std::uint32_t kMaxOffset = 1 << 16;
+constexpr std::size_t kMaxFields = 1024;
+constexpr std::uint32_t kWordBytes = 4;
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+std::optional<std::uint32_t> number(std::string_view text, std::uint32_t limit) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value > limit) return std::nullopt;
+  return value;
+}
+
+// "offset:8" of a line's parts, which end with ';'.
+std::optional<std::uint32_t> part(std::string_view line, std::string_view key) {
+  const auto at = line.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  line.remove_prefix(at + key.size());
+  return number(trimmed(line.substr(0, line.find(';'))), kMaxOffset);
+}
+
+// Bytes of one number of that type; 0: not known.
+std::uint32_t type_bytes(std::string_view type) {
+  for (std::string_view word : {"unsigned ", "signed ", "const ", "__"})
+    if (type.starts_with(word)) return type_bytes(trimmed(type.substr(word.size())));
+  if (type.find('*') != std::string_view::npos) return 8;
+  const auto digits = type.find_first_of("0123456789");
+  if (digits != std::string_view::npos && std::string_view("usxbUSlei").find(type[0]) != std::string_view::npos) {
+    std::uint32_t bits = 0;
+    std::from_chars(type.data() + digits, type.data() + type.size(), bits);
+    if (bits == 8 || bits == 16 || bits == 32 || bits == 64) return bits / 8;
+  }
+  if (type.starts_with("char") || type.starts_with("bool")) return 1;
+  if (type.starts_with("short")) return 2;
+  if (type.starts_with("int") || type == "unsigned" || type.starts_with("pid_t")) return 4;
+  if (type.starts_with("long") || type.starts_with("size_t")) return 8;
+  return 0;
+}
+
+bool is_character(std::string_view type) {
+  type = trimmed(type.substr(0, type.find('[')));
+  return type == "char" || type == "unsigned char" || type == "const char";
+}
+
+struct Declaration {
+  std::string_view type, name;
+  std::string_view count;  // between brackets behind the name
+  bool is_array = false;
+};
+
+std::optional<Declaration> split(std::string_view text) {
+  Declaration made;
+  text = trimmed(text);
+  const bool located = text.starts_with("__data_loc") || text.starts_with("__rel_loc");
+  if (!located && text.ends_with(']')) {
+    const auto open = text.rfind('[');
+    if (open == std::string_view::npos) return std::nullopt;
+    made.count = text.substr(open + 1, text.size() - open - 2);
+    made.is_array = true;
+    text = trimmed(text.substr(0, open));
+  }
+  const auto at = text.find_last_of(" \t*]");
+  if (at == std::string_view::npos || at + 1 >= text.size()) return std::nullopt;
+  made.type = trimmed(text.substr(0, at + 1));
+  made.name = text.substr(at + 1);
+  return made;
+}
+
+void set_kind(Field& field, const Declaration& from) {
+  const bool relative = from.type.starts_with("__rel_loc");
+  if (relative || from.type.starts_with("__data_loc")) {
+    const std::string_view inner = trimmed(from.type.substr(relative ? 9 : 10));
+    field.is_relative = relative;
+    field.item_bytes = kWordBytes;
+    const bool several = field.size > kWordBytes;
+    field.kind = !is_character(inner) ? FieldKind::DynamicBytes
+                 : several            ? FieldKind::DynamicTexts
+                                      : FieldKind::DynamicText;
+    return;
+  }
+  if (from.is_array && is_character(from.type) && !field.is_signed && from.type != "char") {
+    field.kind = FieldKind::Numbers;
+    field.item_bytes = 1;
+    return;
+  }
+  if (from.is_array && is_character(from.type)) {
+    field.kind = FieldKind::Text;
+    field.item_bytes = field.size;
+    return;
+  }
+  field.item_bytes = field.size;
+  if (from.is_array || field.size > 8) {
+    const auto count = number(from.count, kMaxOffset);
+    field.item_bytes = type_bytes(from.type);
+    if (field.item_bytes == 0 && count && *count) field.item_bytes = field.size / *count;
+    field.kind = FieldKind::Numbers;
+  }
+  const bool usable = field.item_bytes == 1 || field.item_bytes == 2 || field.item_bytes == 4 || field.item_bytes == 8;
+  if (!usable || field.size % field.item_bytes != 0) field.kind = FieldKind::Numbers, field.item_bytes = 1;
+}
+
+PlaceRole role_of(std::string_view name) {
+  if (name == "__probe_ip") return PlaceRole::Place;
+  if (name == "__probe_func") return PlaceRole::Function;
+  if (name == "__probe_ret_ip") return PlaceRole::ReturnedTo;
+  return PlaceRole::None;
+}
+
+Result<Field> parse_field(std::string_view line) {
+  const auto bad = [&](std::string_view why) {
+    return std::unexpected(Error(fmt::format("a format file's field line {}: `{}`", why, line.substr(0, 80))));
+  };
+  const std::string_view text = line.substr(line.find(':') + 1);
+  const auto end = text.find(';');
+  if (end == std::string_view::npos) return bad("has no `;`");
+  const auto made = split(text.substr(0, end));
+  const auto offset = part(text, "offset:"), size = part(text, "size:");
+  if (!made) return bad("names no field");
+  if (!offset || !size) return bad("has no usable offset and size");
+  Field field{.name = std::string(made->name), .type = std::string(made->type), .offset = *offset, .size = *size};
+  field.is_signed = part(text, "signed:").value_or(0) != 0;
+  field.role = role_of(field.name);
+  if (made->is_array) field.type += fmt::format("[{}]", made->count);
+  set_kind(field, *made);
+  return field;
+}
+
+std::string_view take_line(std::string_view& text) {
+  const auto end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+std::uint64_t load(std::span<const std::uint8_t> record, std::uint64_t offset, std::uint32_t bytes, bool& there) {
+  std::uint64_t value = 0;
+  there = bytes <= sizeof value && offset <= record.size() && bytes <= record.size() - offset;
+  if (there) std::memcpy(&value, record.data() + offset, bytes);
+  return value;
+}
+
+std::string_view until_nul(std::span<const std::uint8_t> bytes) {
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return all.substr(0, all.find('\0'));
+}
+
+std::span<const std::uint8_t> located(const Field& field, std::span<const std::uint8_t> record, std::uint32_t item) {
+  bool there = false;
+  const std::uint64_t at = field.offset + std::uint64_t{item} * kWordBytes;
+  const std::uint64_t word = load(record, at, kWordBytes, there);
+  std::uint64_t offset = word & 0xffff;
+  const std::uint64_t length = word >> 16;
+  if (field.is_relative) offset += at + kWordBytes;
+  if (!there || length == 0 || offset > record.size() || length > record.size() - offset) return {};
+  return record.subspan(offset, length);
+}
+
+}  // namespace
+
+const Field* EventFormat::find(std::string_view field) const {
+  for (const std::vector<Field>* set : {&fields, &common})
+    if (auto it = std::ranges::find(*set, field, &Field::name); it != set->end()) return &*it;
+  return nullptr;
+}
+
+std::uint32_t EventFormat::fixed_size() const {
+  std::uint32_t end = 8;
+  for (const Field& field : fields) end = std::max(end, field.offset + field.size);
+  return end;
+}
+
+Result<EventFormat> parse_format(std::string_view system, std::string_view text) {
+  EventFormat made;
+  made.system = system;
+  made.text = text;
+  bool has_id = false;
+  while (!text.empty()) {
+    const std::string_view rest = text;
+    const std::string_view line = trimmed(take_line(text));
+    if (line.starts_with("name:")) made.name = trimmed(line.substr(5));
+    if (line.starts_with("ID:")) {
+      const auto id = number(trimmed(line.substr(3)), 0xffff);
+      if (!id) return std::unexpected(Error(fmt::format("event `{}` has no id of 16 bits", made.name)));
+      made.id = *id;
+      has_id = true;
+    }
+    if (line.starts_with("field")) {
+      auto field = parse_field(line);
+      if (!field) return std::unexpected(std::move(field.error()).while_doing("reading the format of " + made.name));
+      if (made.common.size() + made.fields.size() >= kMaxFields)
+        return std::unexpected(Error(fmt::format("event `{}` has more than {} fields", made.name, kMaxFields)));
+      const bool is_common = field->name.starts_with("common_");
+      (is_common ? made.common : made.fields).push_back(std::move(*field));
+    }
+    if (line.starts_with("print fmt:")) {  // the rest: it may hold line ends
+      made.print_fmt = trimmed(rest.substr(rest.find("print fmt:") + 10));
+      while (made.print_fmt.ends_with('\n')) made.print_fmt.pop_back();
+      break;
+    }
+  }
+  if (made.name.empty() || !has_id) return std::unexpected(Error("a format file without name and ID"));
+  return made;
+}
+
+const EventFormat& EventFormats::add(EventFormat format) {
+  const std::uint32_t id = format.id & 0xffff;
+  all_.push_back(std::move(format));
+  if (id >= by_id_.size()) by_id_.resize(id + 1, nullptr);
+  if (!by_id_[id]) by_id_[id] = &all_.back();
+  return all_.back();
+}
+
+const EventFormat* EventFormats::by_name(std::string_view name) const {
+  const auto at = name.find_first_of(":/");
+  const std::string_view system = at == std::string_view::npos ? "" : name.substr(0, at);
+  const std::string_view event = at == std::string_view::npos ? name : name.substr(at + 1);
+  for (const EventFormat& one : all_)
+    if (one.name == event && (system.empty() || one.system == system)) return &one;
+  return nullptr;
+}
+
+Value value_of(const Field& field, std::span<const std::uint8_t> record, std::uint32_t item) {
+  Value value;
+  switch (field.kind) {
+    case FieldKind::Number:
+    case FieldKind::Numbers: {
+      bool there = false;
+      const std::uint64_t raw =
+          load(record, field.offset + std::uint64_t{item} * field.item_bytes, field.item_bytes, there);
+      if (!there || item >= std::max(field.items(), 1u)) return value;
+      const unsigned shift = 64 - 8 * std::clamp(field.item_bytes, 1u, 8u);
+      value.kind = field.is_signed ? Value::Kind::Signed : Value::Kind::Unsigned;
+      value.number =
+          field.is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(raw << shift) >> shift) : raw;
+      return value;
+    }
+    case FieldKind::Text:
+      if (field.offset > record.size() || field.size > record.size() - field.offset) return value;
+      return {Value::Kind::Text, 0, until_nul(record.subspan(field.offset, field.size))};
+    case FieldKind::DynamicText:
+    case FieldKind::DynamicTexts: {
+      const auto bytes = located(field, record, item);
+      if (bytes.empty() || item >= std::max(field.items(), 1u)) return value;
+      return {Value::Kind::Text, 0, until_nul(bytes)};
+    }
+    case FieldKind::DynamicBytes:
+      return value;
+  }
+  return value;
+}
+
+std::span<const std::uint8_t> dynamic_bytes(const Field& field, std::span<const std::uint8_t> record) {
+  switch (field.kind) {
+    case FieldKind::DynamicText:
+    case FieldKind::DynamicTexts:
+    case FieldKind::DynamicBytes:
+      return located(field, record, 0);
+    case FieldKind::Number:
+    case FieldKind::Numbers:
+    case FieldKind::Text:
+      if (field.offset > record.size() || field.size > record.size() - field.offset) return {};
+      return record.subspan(field.offset, field.size);
+  }
+  return {};
+}
+
+}  // namespace kevt::record

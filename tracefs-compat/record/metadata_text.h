@@ -1,0 +1,23 @@
+// What kevtrace adds to a trace.dat, as lines of text in an option that other tools show or ignore.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tracefs-compat/record/recording.h"
+
+namespace kevt::record {
+
+inline constexpr std::string_view kMetadataHead = "kevtrace 1\n";
+
+// Definitions, filters, totals, symbols with their sizes, the offset to wall-clock time.
+std::string metadata_text(const Metadata& metadata);
+// Takes over what it understands of such text; lines it does not know are left out.
+void read_metadata_text(std::string_view text, Metadata& metadata);
+// "PID NAME" lines, as saved_cmdlines has them.
+std::string comms_text(const Metadata& metadata);
+void read_comms_text(std::string_view text, Metadata& metadata);
+// kallsyms lines of the recording's symbols.
+std::string kallsyms_text(const Metadata& metadata);
+
+}  // namespace kevt::record

@@ -1,0 +1,129 @@
+// write, pwrite and copy_file_range until everything is out; short writes go on, EINTR is retried.
+#include "tracefs-compat/record/output_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <vector>
+
+namespace kevt::record {
+
+OutputFile::OutputFile(OutputFile&& other) noexcept { *this = std::move(other); }
+
+OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
+  if (this == &other) return *this;
+  std::swap(file_, other.file_);
+  std::swap(path_, other.path_);
+  std::swap(temporary_, other.temporary_);
+  std::swap(buffer_, other.buffer_);
+  std::swap(written_, other.written_);
+  return *this;
+}
+
+OutputFile::~OutputFile() {
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+Result<OutputFile> OutputFile::create(const std::string& path) {
+  OutputFile made;
+  made.path_ = path.empty() || path == "-" ? "standard output" : path;
+  if (path.empty() || path == "-") return made;
+  made.file_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666));
+  if (!made.file_ && errno == EACCES)  // may be written, not read: a FIFO, a log
+    made.file_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666));
+  if (!made.file_) return std::unexpected(Error::from_errno(path));
+  return made;
+}
+
+Result<OutputFile> OutputFile::create_beside(const std::string& path) {
+  OutputFile made;
+  made.path_ = path;
+  std::string name = path + ".XXXXXX";
+  made.file_ = UniqueFd(mkostemp(name.data(), O_CLOEXEC));
+  if (!made.file_) return std::unexpected(Error::from_errno(path));
+  made.temporary_ = name;
+  struct stat status = {};
+  if (stat(path.c_str(), &status) == 0) (void)fchmod(made.file_.get(), status.st_mode & 07777);
+  return made;
+}
+
+bool OutputFile::is_regular() const {
+  struct stat status = {};
+  return fstat(fd(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+Result<void> OutputFile::flush() {
+  std::size_t at = 0;
+  while (at < buffer_.size()) {
+    const ssize_t put = ::write(fd(), buffer_.data() + at, buffer_.size() - at);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0 && errno == EAGAIN) {
+      pollfd wait = {fd(), POLLOUT, 0};
+      poll(&wait, 1, -1);
+      continue;
+    }
+    if (put < 0) {
+      Error error = Error::from_errno("writing " + path_);
+      buffer_.clear();
+      return std::unexpected(std::move(error));
+    }
+    at += static_cast<std::size_t>(put);
+  }
+  written_ += buffer_.size();
+  buffer_.clear();
+  return {};
+}
+
+Result<void> OutputFile::write_at(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = pwrite(fd(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return std::unexpected(Error::from_errno("writing " + path_));
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+    offset += static_cast<std::uint64_t>(put);
+  }
+  return {};
+}
+
+Result<void> OutputFile::write_at(std::uint64_t offset, std::string_view bytes) {
+  return write_at(offset, std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()));
+}
+
+Result<void> OutputFile::copy_from(const OutputFile& other, std::uint64_t from, std::uint64_t to,
+                                   std::uint64_t length) {
+  constexpr std::uint64_t kAtOnce = 1 << 20;
+  bool in_kernel = true;
+  std::vector<std::uint8_t> piece;
+  while (length > 0) {
+    loff_t in = static_cast<loff_t>(from), out = static_cast<loff_t>(to);
+    ssize_t done = in_kernel ? copy_file_range(other.fd(), &in, fd(), &out, length, 0) : 0;
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) {
+      in_kernel = false;
+      piece.resize(std::min(length, kAtOnce));
+      done = pread(other.fd(), piece.data(), piece.size(), static_cast<off_t>(from));
+      if (done < 0 && errno == EINTR) continue;
+      if (done <= 0) return std::unexpected(Error::from_errno("reading " + other.path_));
+      if (auto put = write_at(to, std::span(piece).first(static_cast<std::size_t>(done))); !put) return put;
+    }
+    from += static_cast<std::uint64_t>(done);
+    to += static_cast<std::uint64_t>(done);
+    length -= static_cast<std::uint64_t>(done);
+  }
+  return {};
+}
+
+Result<void> OutputFile::rename_to(const std::string& path) {
+  if (rename(temporary_.c_str(), path.c_str()) != 0)
+    return std::unexpected(Error::from_errno("putting " + temporary_ + " in the place of " + path));
+  temporary_.clear();
+  path_ = path;
+  return {};
+}
+
+}  // namespace kevt::record

@@ -1,0 +1,46 @@
+// Query: the part of a recording that was asked for. QueriedReader reads no more than that.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tracefs-compat/record/record_filter.h"
+#include "tracefs-compat/record/recording.h"
+
+namespace kevt::record {
+
+// "5070.441498" as printed, or "+0.5": behind the first record.
+struct Moment {
+  std::uint64_t ns = 0;
+  bool is_relative = false;
+};
+std::optional<Moment> parse_moment(std::string_view text);
+
+struct Query {
+  RecordFilters filters;
+  std::optional<Moment> from, to;  // both included
+  std::uint64_t limit = ~0ull;     // records
+};
+
+class QueriedReader final : public RecordReader {
+ public:
+  QueriedReader(RecordReader& reader, Query query) : reader_(reader), query_(std::move(query)) {}
+  const Metadata& metadata() const override { return reader_.metadata(); }
+  bool next(TypedRecord& record) override;
+  const std::vector<std::string>& problems() const override { return reader_.problems(); }
+  void rewind() override;
+  std::uint64_t scanned() const { return scanned_; }
+
+ private:
+  bool is_after(const std::optional<Moment>& moment, std::uint64_t time_ns, bool otherwise) const;
+
+  RecordReader& reader_;
+  Query query_;
+  std::optional<std::uint64_t> first_ns_;
+  std::uint64_t given_ = 0, scanned_ = 0;
+};
+
+}  // namespace kevt::record

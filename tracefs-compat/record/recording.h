@@ -1,0 +1,100 @@
+// What a recording is to those who read, write and question it: metadata, and records in the order of time.
+// Free of files, terminals and command lines: the graphical program reads through the same seam.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "common/error.h"
+#include "tracefs-compat/record/event_format.h"
+#include "tracefs-compat/record/symbols.h"
+
+namespace kevt::record {
+
+// hits = recorded + filtered + lost + missed, of one event, as the engine counted them.
+struct EventTotals {
+  std::string event;  // SYSTEM/NAME
+  std::uint64_t attempts = 0, recorded = 0, filtered = 0, lost = 0, missed = 0, faults = 0;
+  bool sees_misses = true;  // false: the runtime could not tell, `missed` means nothing
+};
+
+struct Metadata {
+  EventFormats formats;
+  Symbols symbols;
+  std::unordered_map<std::int32_t, std::string> comms;  // by thread id
+  std::string clock = "mono";
+  std::string host;                            // uname
+  std::string maker;                           // program and version
+  std::uint32_t cpus = 1;                      // CPUs of the machine
+  std::optional<std::int64_t> wall_offset_ns;  // time + this = nanoseconds since 1970
+  std::vector<std::string> definitions;        // lines of dynamic_events
+  std::vector<std::string> filters;            // "SYSTEM/NAME: EXPRESSION"
+  std::vector<EventTotals> totals;             // empty: not known (killed, or another tool's)
+  std::vector<std::string> cpu_statistics;     // per_cpu/cpuN/stats, as the kernel wrote them
+
+  std::string_view comm_of(std::int32_t pid) const;  // "<...>" when unknown
+};
+
+// One record. `bytes` and `comm` live until the next one is asked for.
+struct TypedRecord {
+  const EventFormat* event = nullptr;
+  std::uint64_t time_ns = 0;
+  std::uint32_t cpu = 0;
+  std::int32_t pid = 0;
+  std::string_view comm;
+  std::span<const std::uint8_t> bytes;  // as the event's format says, the common fields first
+  std::uint64_t lost_before = 0;        // records lost on this CPU right before it; ~0: some, unknown how many
+
+  std::uint8_t flags() const { return bytes.size() > 2 ? bytes[2] : 0; }
+  std::uint8_t preempt_count() const { return bytes.size() > 3 ? bytes[3] : 0; }
+};
+
+class RecordReader {
+ public:
+  virtual ~RecordReader() = default;
+  virtual const Metadata& metadata() const = 0;
+  // The next record in the order of time; false at the end.
+  virtual bool next(TypedRecord& record) = 0;
+  // What could not be read so far, with where it stands in the file. Complete once next() has said false.
+  virtual const std::vector<std::string>& problems() const = 0;
+  // Starts again from the first record.
+  virtual void rewind() = 0;
+};
+
+class RecordWriter {
+ public:
+  virtual ~RecordWriter() = default;
+  // Records of one CPU come in their order. `record.event` is one of the metadata's formats.
+  virtual Result<void> add(const TypedRecord& record) = 0;
+  // Makes what was added so far readable to others, should nothing more come.
+  virtual Result<void> flush() = 0;
+  // The rest: what is known only at the end. Nothing may be added behind it.
+  virtual Result<void> finish() = 0;
+  virtual std::uint64_t bytes() const = 0;  // written so far
+  // Must records of different CPUs come in the order of time?
+  virtual bool wants_order() const { return true; }
+};
+
+enum class FileFormat : std::uint8_t { Dat, Dat7, Text, Ftrace, Json, Csv, Perfetto, Chrome, Ctf, Folded };
+std::optional<FileFormat> format_by_name(std::string_view name);
+std::string_view name_of(FileFormat format);
+// By the name's ending: .dat .json .ndjson .csv .pftrace .txt … ; nullopt: it does not tell.
+std::optional<FileFormat> format_by_file(std::string_view path);
+// All names, for messages.
+std::string format_names();
+
+// Sniffs the format. `path` may be "-" for formats that can be read from a pipe.
+Result<std::unique_ptr<RecordReader>> open_recording(const std::string& path);
+// `metadata` outlives the writer and may grow (comms, symbols, totals) until finish(). "-": standard output, where the
+// format allows it; dat and ctf need a file or folder of their own.
+Result<std::unique_ptr<RecordWriter>> create_recording(FileFormat format, const std::string& path,
+                                                       const Metadata& metadata);
+
+}  // namespace kevt::record

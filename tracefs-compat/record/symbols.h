@@ -1,0 +1,43 @@
+// Symbols: addresses of a recording and what they are called.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/error.h"
+
+namespace kevt::record {
+
+struct Symbol {
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;  // bytes; 0: up to the next one
+  std::string name;
+  std::string module;  // shown in brackets
+};
+
+class Symbols {
+ public:
+  void add(Symbol symbol);
+  // The one that covers the address.
+  const Symbol* find(std::uint64_t address) const;
+  bool empty() const { return sorted_.empty() && fresh_.empty(); }
+  std::vector<const Symbol*> all() const;  // by address
+
+  // Reads kallsyms text ("ADDRESS TYPE NAME [MODULE]" a line); what is no such line is left out.
+  // Symbols that were added before win over these.
+  void parse_kallsyms(std::string_view text);
+
+ private:
+  void sort() const;
+  mutable std::vector<Symbol> sorted_;  // by address
+  mutable std::vector<Symbol> fresh_;   // not sorted in yet
+};
+
+enum class SymbolOffset : std::uint8_t { Shown, Hidden };
+// "vfs_read+0x0/0x140 [mod]" or "vfs_read [mod]"; "0x…" where nothing is known. Appends.
+void append_symbol(const Symbols& symbols, std::uint64_t address, SymbolOffset offset, std::string& out);
+
+}  // namespace kevt::record

@@ -1,0 +1,49 @@
+// TraceLines: records as the lines of the kernel's `trace` file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tracefs-compat/record/print_format.h"
+#include "tracefs-compat/record/recording.h"
+
+namespace kevt::record {
+
+enum class TimeStyle : std::uint8_t { Absolute, Relative, Delta, Wall };
+
+// A probe on a file ("p:GROUP/EVENT /PATH:0xOFFSET …") prints addresses, as the kernel's uprobes do.
+PlaceStyle place_style(const Metadata& metadata, const EventFormat& event);
+
+class TraceLines {
+ public:
+  explicit TraceLines(const Metadata& metadata, TimeStyle style = TimeStyle::Absolute)
+      : metadata_(metadata), style_(style) {}
+
+  // Appends the line with its '\n', and before it one for what was lost on that CPU.
+  void append(const TypedRecord& record, std::string& out);
+  // What follows the time stamp.
+  void append_event(const TypedRecord& record, std::string& out);
+  void append_time(const TypedRecord& record, std::string& out);
+
+ private:
+  struct Printed {
+    const EventFormat* event = nullptr;
+    std::optional<PrintFormat> print;
+    PlaceStyle places = PlaceStyle::Symbols;
+  };
+  const Printed& printed(const EventFormat& event);
+
+  const Metadata& metadata_;
+  TimeStyle style_;
+  std::vector<Printed> by_id_;
+  std::optional<std::uint64_t> first_ns_, last_ns_;
+  std::string text_;
+};
+
+// The comment lines above a `trace` file.
+std::string trace_header(std::uint64_t entries, std::uint64_t written, std::uint32_t cpus);
+
+}  // namespace kevt::record
