@@ -1,0 +1,44 @@
+// A path keeps its number while the kernel knows it; a number is never used again.
+#include "tracefs-compat/fuse/inode_table.h"
+
+#include <algorithm>
+
+namespace kevt::fuse {
+
+InodeTable::InodeTable() {
+  known_[1] = {"", 1};
+  by_path_[""] = 1;
+}
+
+std::uint64_t InodeTable::number_of(const std::string& path) {
+  const auto it = by_path_.find(path);
+  return it != by_path_.end() ? it->second : last_ + 1;
+}
+
+std::uint64_t InodeTable::look_up(const std::string& path) {
+  const auto [it, is_new] = by_path_.try_emplace(path, last_ + 1);
+  if (is_new) known_[++last_].path = path;
+  ++known_[it->second].lookups;
+  return it->second;
+}
+
+void InodeTable::forget(std::uint64_t inode, std::uint64_t lookups) {
+  const auto it = known_.find(inode);
+  if (it == known_.end() || inode == 1) return;
+  it->second.lookups -= std::min(lookups, it->second.lookups);
+  if (it->second.lookups > 0) return;
+  by_path_.erase(it->second.path);
+  known_.erase(it);
+}
+
+const std::string* InodeTable::path_of(std::uint64_t inode) const {
+  const auto it = known_.find(inode);
+  return it == known_.end() ? nullptr : &it->second.path;
+}
+
+const AttributeChange* InodeTable::find_change(const std::string& path) const {
+  const auto it = changes_.find(path);
+  return it == changes_.end() ? nullptr : &it->second;
+}
+
+}  // namespace kevt::fuse

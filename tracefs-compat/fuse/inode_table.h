@@ -1,0 +1,47 @@
+// InodeTable: numbers for paths, as the kernel wants them, and what it was told to change of their attributes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace kevt::fuse {
+
+// chmod and chown of a path; kept as long as the mount.
+struct AttributeChange {
+  std::optional<mode_t> mode;
+  std::optional<uid_t> uid;
+  std::optional<gid_t> gid;
+};
+
+class InodeTable {
+ public:
+  InodeTable();
+  // The number of a path, which the kernel now knows once more.
+  std::uint64_t look_up(const std::string& path);
+  void forget(std::uint64_t inode, std::uint64_t lookups);
+  // nullptr: no such number.
+  const std::string* path_of(std::uint64_t inode) const;
+  // The number it has or would have; for directory listings.
+  std::uint64_t number_of(const std::string& path);
+
+  AttributeChange& change(const std::string& path) { return changes_[path]; }
+  const AttributeChange* find_change(const std::string& path) const;
+
+ private:
+  struct Known {
+    std::string path;
+    std::uint64_t lookups = 0;
+  };
+  std::unordered_map<std::uint64_t, Known> known_;
+  std::unordered_map<std::string, std::uint64_t> by_path_;
+  std::map<std::string, AttributeChange> changes_;
+  std::uint64_t last_ = 1;  // 1 is the directory itself
+};
+
+}  // namespace kevt::fuse

@@ -1,0 +1,130 @@
+// Mounting, serving, unmounting.
+//
+//   receiving thread            serving thread (ptrace, runtime, engine, tree)
+//   kernel ─► libfuse ─► post ─► queue ─► tree ─► reply
+//
+// Names and attributes are never cached by the kernel: events come and go by writes to other files. Reads bypass the
+// page cache. Mirrors nothing: FUSE's own protocol (libfuse 3.14).
+#include "tracefs-compat/fuse/mount.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "tracefs-compat/fuse/mount_state.h"
+
+namespace kevt::fuse {
+
+namespace {
+
+constexpr auto kActivePause = std::chrono::microseconds(1000);
+constexpr auto kIdlePause = std::chrono::microseconds(50'000);
+
+// A daemon that was killed leaves its mount behind; every access says ENOTCONN.
+void take_away_dead_mount(const std::string& directory) {
+  struct stat status;
+  if (stat(directory.c_str(), &status) == 0 || errno != ENOTCONN) return;
+  if (umount2(directory.c_str(), MNT_DETACH) == 0) return;
+  if (const pid_t child = fork(); child == 0) {
+    execlp("fusermount3", "fusermount3", "-u", "-z", "--", directory.c_str(), nullptr);
+    _exit(127);
+  } else if (child > 0) {
+    waitpid(child, nullptr, 0);
+  }
+}
+
+// Receives until the session ends. Signals belong to the serving thread.
+void receive(Mount::State& state) {
+  fuse_buf buffer = {};
+  while (!fuse_session_exited(state.session)) {
+    const int got = fuse_session_receive_buf(state.session, &buffer);
+    if (got == -EINTR) continue;
+    if (got <= 0) break;
+    fuse_session_process_buf(state.session, &buffer);
+  }
+  std::free(buffer.mem);
+  state.has_ended = true;
+  state.queue.post([] {});
+}
+
+void start_receiver(Mount::State& state) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  state.receiver = std::thread([&state] { receive(state); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Result<void> check_directory(Mount::State& state) {
+  const std::string& directory = state.options.directory;
+  struct stat status;
+  if (stat(directory.c_str(), &status) < 0 && errno == ENOENT) {
+    if (mkdir(directory.c_str(), 0750) < 0) return std::unexpected(Error::from_errno("making " + directory));
+    state.made_directory = true;
+    return {};
+  }
+  if (stat(directory.c_str(), &status) < 0) return std::unexpected(Error::from_errno(directory));
+  if (!S_ISDIR(status.st_mode)) return std::unexpected(Error(directory + " is no directory", ENOTDIR));
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Mount>> Mount::open(tree::Tree& tree, MountOptions options) {
+  auto state = std::make_unique<State>(tree, std::move(options));
+  if (access("/dev/fuse", F_OK) < 0)
+    return std::unexpected(Error("/dev/fuse is missing: load the kernel module `fuse`", ENODEV));
+  take_away_dead_mount(state->options.directory);
+  if (auto good = check_directory(*state); !good) return std::unexpected(std::move(good.error()));
+  std::vector<std::string> words = {"kevtrace", "-o", "fsname=kevtrace,subtype=kevtrace,default_permissions"};
+  if (geteuid() == 0) words.back() += ",allow_other";
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  fuse_args args = FUSE_ARGS_INIT(static_cast<int>(argv.size()), argv.data());
+  std::unique_ptr<Mount> mount(new Mount(std::move(state)));
+  State& made = *mount->state_;
+  made.session = fuse_session_new(&args, &mount_operations(), sizeof(fuse_lowlevel_ops), &made);
+  if (!made.session) return std::unexpected(Error("libfuse refuses its options", EINVAL));
+  if (fuse_session_mount(made.session, made.options.directory.c_str()) != 0)
+    return std::unexpected(Error("mounting on " + made.options.directory + " failed (libfuse has said why)", EIO));
+  made.is_mounted = true;
+  return mount;
+}
+
+Mount::Mount(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Mount::~Mount() {
+  if (!state_->session) return;
+  refuse_waiting(*state_);
+  fuse_session_exit(state_->session);
+  if (state_->is_mounted) fuse_session_unmount(state_->session);
+  if (state_->receiver.joinable()) state_->receiver.join();
+  for (auto& [id, file] : state_->files)
+    if (file.poll) fuse_pollhandle_destroy(file.poll);
+  state_->files.clear();
+  fuse_session_destroy(state_->session);
+  if (state_->made_directory) rmdir(state_->options.directory.c_str());
+}
+
+void Mount::serve(const std::function<bool()>& step) {
+  start_receiver(*state_);
+  while (!state_->has_ended) {
+    state_->queue.run(state_->tree.tracing().is_active() ? kActivePause : kIdlePause);
+    if (!step()) break;
+    answer_waiting(*state_);
+  }
+}
+
+std::vector<MountUser> Mount::users() const {
+  std::vector<MountUser> users;
+  for (const auto& [id, file] : state_->files) users.push_back({file.opener, file.path});
+  return users;
+}
+
+}  // namespace kevt::fuse

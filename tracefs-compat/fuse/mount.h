@@ -1,0 +1,55 @@
+// Mount: a tree as a directory of the system, through libfuse3. Nothing is decided here: requests become calls of the
+// tree, its errors errno.
+//
+// Two threads: one takes requests from the kernel; the one that called serve() carries them out, and nobody else
+// touches the tree. A read that has to wait is put aside and answered when there is something, or when its caller is
+// interrupted.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "tracefs-compat/tree/tree.h"
+
+namespace kevt::fuse {
+
+struct MountOptions {
+  std::string directory;
+  std::optional<gid_t> group;  // of all files; else the mounting user's
+  // Processes that may not use the mount: they may stand still while it works on them. Their requests fail with
+  // EDEADLK.
+  std::vector<pid_t> refused;
+};
+
+// Who has a file open.
+struct MountUser {
+  pid_t tid = 0;
+  std::string path;
+};
+
+class Mount {
+ public:
+  // A dead mount that is still on the directory is taken away first.
+  static Result<std::unique_ptr<Mount>> open(tree::Tree& tree, MountOptions options);
+  // Unmounts, also where it is busy (users() says by whom): nothing of it answers then.
+  ~Mount();
+
+  // Serves until somebody unmounts it or `step` says no. `step` is called about every millisecond while something is
+  // armed, else a few times a second, and before readers that wait are looked at.
+  void serve(const std::function<bool()>& step);
+  std::vector<MountUser> users() const;
+
+  struct State;  // private to this folder
+
+ private:
+  explicit Mount(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace kevt::fuse

@@ -1,0 +1,74 @@
+// What the parts of Mount share; private to tracefs-compat/fuse.
+#pragma once
+
+#define FUSE_USE_VERSION 35
+#include <fuse3/fuse_lowlevel.h>
+
+#include <atomic>
+#include <list>
+#include <thread>
+#include <unordered_map>
+
+#include "tracefs-compat/fuse/inode_table.h"
+#include "tracefs-compat/fuse/mount.h"
+#include "tracefs-compat/fuse/work_queue.h"
+
+namespace kevt::fuse {
+
+struct OpenFile {
+  std::unique_ptr<tree::Handle> handle;
+  std::string path;
+  pid_t opener = 0;
+  fuse_pollhandle* poll = nullptr;  // somebody waits for it to become ready
+};
+
+struct OpenDirectory {
+  std::vector<tree::DirectoryEntry> entries;
+  std::string path;
+};
+
+// A read that found nothing.
+struct WaitingRead {
+  std::uint64_t id = 0;
+  fuse_req_t request = nullptr;
+  std::uint64_t file = 0;
+  std::uint64_t offset = 0;
+  std::size_t size = 0;
+};
+
+struct Mount::State {
+  State(tree::Tree& served, MountOptions given) : tree(served), options(std::move(given)) {}
+
+  tree::Tree& tree;
+  MountOptions options;
+  fuse_session* session = nullptr;
+  bool is_mounted = false;
+  bool made_directory = false;
+  std::thread receiver;
+  std::atomic<bool> has_ended = false;  // the kernel has taken the mount away
+  WorkQueue queue;
+
+  // On the serving thread.
+  InodeTable inodes;
+  std::unordered_map<std::uint64_t, OpenFile> files;
+  std::unordered_map<std::uint64_t, OpenDirectory> directories;
+  std::list<WaitingRead> waiting;
+  std::uint64_t last_handle = 0;
+  std::vector<char> buffer;
+};
+
+// Requests that libfuse hands over on the receiving thread (requests.cpp).
+const fuse_lowlevel_ops& mount_operations();
+// Answers what has become ready (reads.cpp).
+void answer_waiting(Mount::State& state);
+// Ends what still waits: the mount goes away.
+void refuse_waiting(Mount::State& state);
+
+// requests.cpp and reads.cpp
+Mount::State& state_of(fuse_req_t request);
+// Carries `work` out on the serving thread, unless the caller is one that must not wait for it.
+void serve_later(fuse_req_t request, std::function<void(Mount::State&)> work);
+void read_file(fuse_req_t request, fuse_ino_t inode, std::size_t size, off_t offset, fuse_file_info* info);
+void poll_file(fuse_req_t request, fuse_ino_t inode, fuse_file_info* info, fuse_pollhandle* handle);
+
+}  // namespace kevt::fuse
