@@ -15,5 +15,7 @@ int list(const ListOptions& options, const GlobalOptions& global);
 int format_scripts(const FmtOptions& options, const GlobalOptions& global);
 int import_events(const ImportOptions& options, const GlobalOptions& global);
 int doctor(const DoctorOptions& options, const GlobalOptions& global);
+int mount(const MountVerbOptions& options, const GlobalOptions& global);
+int exec(const ExecOptions& options, const GlobalOptions& global);
 
 }  // namespace kevt::cli

@@ -22,6 +22,8 @@ struct Call {
   int operator()(const ImportOptions& options) const { return import_events(options, global); }
   int operator()(const DoctorOptions& options) const { return doctor(options, global); }
   int operator()(const RecordingVerb& verb) const { return recordings(verb, global); }
+  int operator()(const MountVerbOptions& options) const { return mount(options, global); }
+  int operator()(const ExecOptions& options) const { return exec(options, global); }
 };
 
 }  // namespace

@@ -23,6 +23,8 @@ struct Parsed {
   FmtOptions fmt;
   ImportOptions import;
   RecordingVerb recording;
+  MountVerbOptions mount;
+  ExecOptions exec;
 };
 
 constexpr const char* kExamples = R"(examples:
@@ -323,7 +325,7 @@ int finish(const CLI::App& app, const CLI::ParseError& error, const std::string&
   std::string text = error.what();
   if (verbs.empty() && dynamic_cast<const CLI::RequiredError*>(&error))
     text = (word.empty() ? "a verb is missing" : "`" + word + "` is no verb") +
-           ": run, check, explain, cost, list or doctor";
+           ": run, check, explain, cost, list, mount, exec or doctor";
   std::ranges::replace(text, '\n', ' ');
   while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();
   if (!text.empty() && !text.starts_with("CMD")) text[0] = static_cast<char>(std::tolower(text[0]));
@@ -352,6 +354,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_import(app, parsed.import);
   add_doctor(app);
   add_recording_verbs(app, parsed.recording);
+  add_mount(app, parsed.mount);
+  add_exec(app, parsed.exec);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -366,6 +370,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   if (app.got_subcommand("fmt")) line.verb = parsed.fmt;
   if (app.got_subcommand("import")) line.verb = parsed.import;
   if (parsed.recording.verb.index() != 0) line.verb = parsed.recording;
+  if (app.got_subcommand("mount")) line.verb = parsed.mount;
+  if (app.got_subcommand("exec")) line.verb = parsed.exec;
   return line;
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/options_mount.h"
 #include "cli/record_options.h"
 #include "compiler/dialect/dialect.h"
 
@@ -80,7 +81,7 @@ struct ImportOptions {
 struct DoctorOptions {};
 
 using Verb = std::variant<RunOptions, CheckOptions, ExplainOptions, CostOptions, ListOptions, FmtOptions, ImportOptions,
-                          DoctorOptions, RecordingVerb>;
+                          DoctorOptions, RecordingVerb, MountVerbOptions, ExecOptions>;
 
 struct CommandLine {
   GlobalOptions global;

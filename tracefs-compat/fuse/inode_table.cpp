@@ -12,7 +12,8 @@ InodeTable::InodeTable() {
 
 std::uint64_t InodeTable::number_of(const std::string& path) {
   const auto it = by_path_.find(path);
-  return it != by_path_.end() ? it->second : last_ + 1;
+  // One that is not known yet must not look like another one.
+  return it != by_path_.end() ? it->second : std::hash<std::string>()(path) | std::uint64_t{1} << 63;
 }
 
 std::uint64_t InodeTable::look_up(const std::string& path) {

@@ -109,7 +109,7 @@ Result<void> write_mask(const Place& place, std::string_view text) {
   return {};
 }
 
-// Closing it shrinks the buffer to nothing.
+// Closing it shrinks the buffer to nothing, when it was open for writing: `grep -r` is no reason to lose a trace.
 class FreeBufferHandle final : public Handle {
  public:
   explicit FreeBufferHandle(const Place& place) : place_(place) {}
@@ -157,7 +157,10 @@ Opened open_buffer_percent(const Place&, const OpenRequest&) {
                     .write_some = {}});
 }
 
-Opened open_free_buffer(const Place& place, const OpenRequest&) { return std::make_unique<FreeBufferHandle>(place); }
+Opened open_free_buffer(const Place& place, const OpenRequest& request) {
+  if (!request.writes) return open_text({});
+  return std::make_unique<FreeBufferHandle>(place);
+}
 
 Opened open_stats(const Place& place, const OpenRequest&) {
   return read_only([place]() -> Result<std::string> { return stats_text(place); });

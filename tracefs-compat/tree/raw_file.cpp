@@ -18,9 +18,11 @@ class RawHandle final : public Handle {
  public:
   explicit RawHandle(const Place& place) : place_(place), cpu_(*cpu_of(place)) {}
 
-  Result<std::size_t> read(std::uint64_t, std::span<char> out, Waiting) override {
+  Result<std::size_t> read(std::uint64_t, std::span<char> out, Waiting waiting) override {
     if (at_ < page_.size()) return take(out);
     place_.tracing->drain();
+    if (waiting == Waiting::Allowed && !is_ready()) return fails(EAGAIN);
+    last_ns_ = engine::Tracing::now_ns();
     engine::CpuBuffer& buffer = place_.instance->buffer.cpu(cpu_);
     std::size_t filled = 0;
     for (; filled + page_.size() <= out.size(); filled += page_.size()) {
@@ -34,7 +36,11 @@ class RawHandle final : public Handle {
     return take(out);
   }
   Result<std::size_t> write(std::string_view, const Caller&) override { return fails(EINVAL); }
-  bool is_ready() override { return at_ < page_.size() || place_.instance->buffer.cpu(cpu_).peek(); }
+  bool is_ready() override {
+    engine::CpuBuffer& buffer = place_.instance->buffer.cpu(cpu_);
+    if (at_ < page_.size() || buffer.has_full_page()) return true;
+    return buffer.peek() && engine::Tracing::now_ns() - last_ns_ >= kPatienceNs;
+  }
 
  private:
   std::size_t take(std::span<char> out) {
@@ -44,8 +50,10 @@ class RawHandle final : public Handle {
     return count;
   }
 
+  static constexpr std::uint64_t kPatienceNs = 100'000'000;
   Place place_;
   std::uint32_t cpu_;
+  std::uint64_t last_ns_ = 0;  // of the last page handed out
   std::array<std::uint8_t, layout::kRingPageBytes> page_;
   std::size_t at_ = layout::kRingPageBytes;  // of page_: what was handed out
 };

@@ -1,0 +1,69 @@
+// A mount lives long: its processes load libraries, end, or become other programs. Whether the libraries changed is
+// seen in /proc/PID/maps; only then they are looked at again. The environment stays where it is, since printers refer
+// to it.
+#include "cli/mounted_process.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+namespace kevt::cli {
+
+namespace {
+
+std::string comm_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/comm", pid));
+  std::string comm;
+  std::getline(file, comm);
+  return comm;
+}
+
+std::string file_mappings(pid_t pid) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  std::string files;
+  for (std::string line; std::getline(maps, line);)
+    if (line.find('/') != std::string::npos) files += line + '\n';
+  return files;
+}
+
+}  // namespace
+
+MountedProcess::MountedProcess(HeldProgram program)
+    : held_(std::move(program)), name_(fmt::format("process {} ({})", pid(), comm_of(pid()))) {
+  mappings_ = file_mappings(pid());
+}
+
+const target::TargetEnv& MountedProcess::env() {
+  std::string now = file_mappings(pid());
+  if (now.empty() || now == mappings_) return *held_.env;
+  target::ProcessEnvOptions options;
+  options.resolve_ifunc = [runtime = held_.runtime.get()](RemoteAddr resolver) {
+    return runtime->resolve_indirect(resolver);
+  };
+  auto fresh = target::ProcessEnv::of_process(pid(), std::move(options));
+  if (!fresh) return *held_.env;  // it is ending
+  *held_.env = std::move(*fresh);
+  mappings_ = std::move(now);
+  return *held_.env;
+}
+
+bool MountedProcess::is_alive() {
+  constexpr unsigned kSeldom = 64;  // looking for an exec is a read of the target's memory
+  if (held_.runtime->poll_exit()) return false;
+  if (!replaced_ && ++looks_ % kSeldom == 0) replaced_ = held_.runtime->was_replaced();
+  return !replaced_;
+}
+
+bool MountedProcess::has_become_another() {
+  if (told_replaced_ || is_alive() || !replaced_) return false;
+  return told_replaced_ = true;
+}
+
+bool MountedProcess::settle_if_ended() {
+  if (settled_ || !held_.runtime->poll_exit()) return false;
+  settled_ = true;
+  held_.runtime->settle();
+  return true;
+}
+
+}  // namespace kevt::cli

@@ -1,0 +1,40 @@
+// MountedProcess: a process behind a mount, as a target of the engine.
+#pragma once
+
+#include <string>
+
+#include "cli/launch.h"
+#include "runtime-user/engine/traced_target.h"
+
+namespace kevt::cli {
+
+class MountedProcess final : public engine::TracedTarget {
+ public:
+  explicit MountedProcess(HeldProgram program);
+
+  std::string name() const override { return name_; }
+  inproc::InprocRuntime& runtime() override { return *held_.runtime; }
+  // Looks whether libraries have come or gone.
+  const target::TargetEnv& env() override;
+  const target::TargetEnv& known_env() const override { return *held_.env; }
+  bool is_alive() override;
+
+  pid_t pid() const { return held_.runtime->pid(); }
+  Origin origin() const { return held_.origin; }
+  HeldProgram& held() { return held_; }
+  // After its end: what was under way is counted as lost. True when that happened now.
+  bool settle_if_ended();
+  // True when it became another program (exec) since the last call.
+  bool has_become_another();
+
+ private:
+  HeldProgram held_;
+  std::string name_;
+  std::string mappings_;  // of files, when its libraries were last looked at
+  bool settled_ = false;
+  bool replaced_ = false;  // by exec
+  bool told_replaced_ = false;
+  unsigned looks_ = 0;
+};
+
+}  // namespace kevt::cli

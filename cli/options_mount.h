@@ -1,0 +1,32 @@
+// The command line of `mount` and `exec`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace kevt::cli {
+
+struct MountVerbOptions {
+  std::string directory;
+  std::string runtime = "auto";
+  std::string group;                       // name or number; empty: the user's
+  std::optional<std::uint64_t> buffer_kb;  // per CPU
+  std::vector<int> pids;                   // running processes, instead of a command
+  std::vector<std::string> command;
+};
+
+struct ExecOptions {
+  std::string directory;
+  std::vector<std::string> command;
+};
+
+void add_mount(CLI::App& app, MountVerbOptions& mount);
+void add_exec(CLI::App& app, ExecOptions& exec);
+
+}  // namespace kevt::cli
