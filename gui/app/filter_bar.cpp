@@ -1,0 +1,55 @@
+// The filter of the table. It is compiled on every keystroke; a mistake is named at once and the last right filter
+// stays.
+#include "gui/app/filter_bar.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+
+#include "gui/model/event_rows.h"
+#include "gui/model/row_text.h"
+
+namespace kevt::gui {
+
+FilterBar::FilterBar(EventRows& rows, QWidget* parent)
+    : QWidget(parent), rows_(rows), edit_(new QLineEdit(this)), verdict_(new QLabel(this)) {
+  auto* layout = new QHBoxLayout(this);
+  layout->setContentsMargins(6, 4, 6, 4);
+  edit_->setPlaceholderText(
+      tr("filter, as the kernel writes it:  count > 4096 && comm ~ \"py*\"   or   event: expression"));
+  edit_->setAccessibleName(tr("Filter of the records"));
+  edit_->setClearButtonEnabled(true);
+  verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  layout->addWidget(edit_, 1);
+  layout->addWidget(verdict_);
+  connect(edit_, &QLineEdit::textChanged, this, &FilterBar::apply);
+  connect(&rows_, &EventRows::rowsChanged, this, &FilterBar::showCounts);
+  connect(&rows_, &QAbstractItemModel::modelReset, this, [this] {
+    if (rows_.filterText().isEmpty() && rows_.rowCount() == 0) showCounts();
+  });
+}
+
+QString FilterBar::text() const { return edit_->text(); }
+QString FilterBar::verdict() const { return verdict_->text(); }
+void FilterBar::setText(const QString& text) { edit_->setText(text); }
+
+void FilterBar::apply() {
+  FilterMistake mistake;
+  if (rows_.setFilter(edit_->text(), mistake)) {
+    edit_->setToolTip({});
+    return showCounts();
+  }
+  QString text = mistake.text;
+  if (mistake.column >= 0) text += tr(" (column %1)").arg(mistake.column + 1);
+  verdict_->setText(QStringLiteral("⚠ ") + text);
+  verdict_->setToolTip(mistake.help);
+  edit_->setToolTip(mistake.help);
+}
+
+void FilterBar::showCounts() {
+  verdict_->setToolTip({});
+  const auto shown = static_cast<std::uint64_t>(rows_.rowCount());
+  verdict_->setText(rows_.isBusy() ? tr("filtering …") : tr("%1 records").arg(grouped(shown)));
+}
+
+}  // namespace kevt::gui

@@ -1,0 +1,183 @@
+// Measuring a range: a worker walks its records once; durations come from slices that end in it.
+#include "gui/app/measure_panel.h"
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QTimer>
+#include <QTreeWidget>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <map>
+
+#include "gui/model/row_text.h"
+#include "gui/model/trace_document.h"
+#include "gui/view/timeline_view.h"
+#include "tracefs-compat/record/store_field.h"
+
+namespace kevt::gui {
+
+struct MeasurePanel::Result {
+  std::uint64_t count = 0, from_ns = 0, to_ns = 0;
+  bool is_whole = true;
+  struct Line {
+    QString name;
+    std::uint64_t count = 0;
+    std::vector<std::pair<QString, record::Measured>> values;
+  };
+  std::vector<Line> events, tasks;
+};
+
+namespace {
+
+constexpr std::size_t kMaxValues = 2'000'000;  // of one field; more are not kept for percentiles
+
+using Values = std::map<std::pair<std::uint32_t, QString>, std::vector<double>>;
+
+void take_values(const record::StoreView& view, record::Row row, Values& values) {
+  const record::EventFormat& format = view.format(row);
+  const std::uint32_t event = view.event(row);
+  for (const record::Field& field : format.fields) {
+    if (field.role != record::PlaceRole::None) continue;
+    const auto number = fieldNumber(field, view.bytes(row));
+    if (!number) continue;
+    auto& all = values[{event, QString::fromStdString(field.name)}];
+    if (all.size() < kMaxValues) all.push_back(*number);
+  }
+  const record::Row begin = view.match(row);
+  if (begin == record::kNoRow || begin > row) return;
+  auto& all = values[{view.event(begin), QString()}];
+  if (all.size() < kMaxValues) all.push_back(static_cast<double>(view.time_ns(row) - view.time_ns(begin)));
+}
+
+}  // namespace
+
+MeasurePanel::MeasurePanel(TraceDocument& document, TimelineView& timeline, QWidget* parent)
+    : QWidget(parent),
+      document_(document),
+      timeline_(timeline),
+      head_(new QLabel(this)),
+      table_(new QTreeWidget(this)),
+      markers_(new QTreeWidget(this)),
+      delay_(new QTimer(this)),
+      jobs_(this, 1) {
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(4, 4, 4, 4);
+  layout->addWidget(head_);
+  layout->addWidget(table_, 3);
+  layout->addWidget(markers_, 1);
+  table_->setHeaderLabels(
+      {tr("What"), tr("Count"), tr("Rate"), tr("Least"), tr("Mean"), tr("p50"), tr("p99"), tr("Greatest")});
+  table_->setAccessibleName(tr("Measurements of the range"));
+  markers_->setHeaderLabels({tr("Marker"), tr("Time"), tr("From A"), tr("From the one before")});
+  markers_->setAccessibleName(tr("Markers"));
+  markers_->setRootIsDecorated(false);
+  delay_->setSingleShot(true);
+  delay_->setInterval(120);
+  connect(delay_, &QTimer::timeout, this, &MeasurePanel::start);
+  connect(&timeline_, &TimelineView::rangeChanged, delay_, qOverload<>(&QTimer::start));
+  connect(&document_, &TraceDocument::stateChanged, delay_, qOverload<>(&QTimer::start));
+  connect(&timeline_, &TimelineView::markersChanged, this, &MeasurePanel::showMarkers);
+  showMarkers();
+}
+
+MeasurePanel::~MeasurePanel() {
+  if (busy_) *busy_ = true;
+}
+
+bool MeasurePanel::isBusy() const { return busy_ != nullptr || delay_->isActive(); }
+
+void MeasurePanel::start() {
+  if (document_.state() == TraceDocument::State::Loading) return;
+  if (busy_) *busy_ = true;
+  const record::StoreView view = document_.view();
+  const auto range = timeline_.range();
+  busy_ = jobs_.start(
+      [view, range](const std::atomic<bool>& cancelled) {
+        Result result;
+        if (view.empty()) return result;
+        result.is_whole = !range;
+        result.from_ns = range ? range->first : view.first_ns();
+        result.to_ns = range ? range->second : view.last_ns();
+        std::vector<std::uint64_t> events(view.names().events.size()), tasks(view.names().tasks.size());
+        Values values;
+        const record::Row last = view.lower_bound(result.to_ns + 1);
+        for (record::Row row = view.lower_bound(result.from_ns); row < last; ++row) {
+          if (row % 8192 == 0 && cancelled) return Result();
+          ++result.count;
+          ++events[view.event(row)];
+          ++tasks[view.task(row)];
+          take_values(view, row, values);
+        }
+        for (std::uint32_t i = 0; i < events.size(); ++i) {
+          if (!events[i]) continue;
+          Result::Line line{QString::fromStdString(view.names().events[i]->name), events[i], {}};
+          for (auto& [key, all] : values)
+            if (key.first == i) line.values.emplace_back(key.second, record::measure(std::move(all)));
+          result.events.push_back(std::move(line));
+        }
+        for (std::uint32_t i = 0; i < tasks.size(); ++i)
+          if (tasks[i])
+            result.tasks.push_back({QStringLiteral("%1-%2")
+                                        .arg(QString::fromStdString(view.names().tasks[i].comm))
+                                        .arg(view.names().tasks[i].pid),
+                                    tasks[i],
+                                    {}});
+        std::ranges::sort(result.tasks, std::greater<>(), &Result::Line::count);
+        return result;
+      },
+      [this](const Result& result) {
+        busy_.reset();
+        show(result);
+      });
+}
+
+void MeasurePanel::show(const Result& result) {
+  const double seconds = static_cast<double>(result.to_ns - result.from_ns) / 1e9;
+  head_->setText(result.is_whole
+                     ? tr("<b>whole trace</b>: %1 records in %2").arg(grouped(result.count), duration(seconds * 1e9))
+                     : tr("<b>range</b>: %1 records in %2").arg(grouped(result.count), duration(seconds * 1e9)));
+  table_->clear();
+  const auto rate = [&](std::uint64_t count) {
+    return seconds > 0 ? compactNumber(static_cast<double>(count) / seconds) + QStringLiteral("/s") : QString();
+  };
+  const auto add = [&](const QString& title, const std::vector<Result::Line>& lines) {
+    auto* group = new QTreeWidgetItem(table_, {title, grouped(lines.size())});
+    group->setExpanded(true);
+    for (const Result::Line& line : lines) {
+      auto* item = new QTreeWidgetItem(group, {line.name, grouped(line.count), rate(line.count)});
+      item->setExpanded(true);
+      for (const auto& [name, m] : line.values) {
+        const bool is_duration = name.isEmpty();
+        const auto text = [&](double value) { return is_duration ? duration(value) : compactNumber(value); };
+        new QTreeWidgetItem(item, {is_duration ? tr("duration") : name,
+                                   grouped(m.count),
+                                   {},
+                                   text(m.least),
+                                   text(m.mean),
+                                   text(m.p50),
+                                   text(m.p99),
+                                   text(m.greatest)});
+      }
+    }
+  };
+  if (result.count == 0) return;
+  add(tr("Events"), result.events);
+  add(tr("Tasks"), result.tasks);
+  table_->expandAll();
+  for (int column = 0; column < table_->columnCount(); ++column) table_->resizeColumnToContents(column);
+}
+
+void MeasurePanel::showMarkers() {
+  markers_->clear();
+  const auto& all = timeline_.markers();
+  markers_->setVisible(!all.empty());
+  const auto delta = [](std::uint64_t to, std::uint64_t from) {
+    return (to < from ? QStringLiteral("−") : QString()) +
+           duration(static_cast<double>(to < from ? from - to : to - from));
+  };
+  for (std::size_t i = 0; i < all.size(); ++i)
+    new QTreeWidgetItem(markers_, {all[i].name, absoluteTime(all[i].ns), i ? delta(all[i].ns, all[0].ns) : QString(),
+                                   i ? delta(all[i].ns, all[i - 1].ns) : QString()});
+}
+
+}  // namespace kevt::gui

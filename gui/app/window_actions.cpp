@@ -1,0 +1,232 @@
+// The window's actions, menus and the bar that says how the recording is doing.
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QFile>
+#include <QFileDialog>
+#include <QInputDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QMenuBar>
+#include <QStatusBar>
+#include <QToolBar>
+#include <QToolButton>
+
+#include "gui/app/command_palette.h"
+#include "gui/app/filter_bar.h"
+#include "gui/app/main_window.h"
+#include "gui/app/measure_panel.h"
+#include "gui/model/event_rows.h"
+#include "gui/model/row_text.h"
+#include "gui/model/trace_document.h"
+#include "gui/view/event_table.h"
+#include "gui/view/theme.h"
+#include "gui/view/timeline_view.h"
+
+namespace kevt::gui {
+
+QAction* MainWindow::add(QMenu* menu, const QString& text, const QKeySequence& key, const std::function<void()>& run) {
+  auto* action = new QAction(text, this);
+  action->setShortcut(key);
+  connect(action, &QAction::triggered, this, run);
+  menu->addAction(action);
+  addAction(action);
+  return action;
+}
+
+void MainWindow::makeActions() {
+  QMenu* file = menuBar()->addMenu(tr("&File"));
+  add(file, tr("&Open recording …"), QKeySequence::Open, [this] {
+    const QString path =
+        QFileDialog::getOpenFileName(this, tr("Open a recording"), {}, tr("Recordings (*.dat);;All files (*)"));
+    if (!path.isEmpty()) openTrace(path);
+  });
+  add(file, tr("&Export selected records …"), QKeySequence(tr("Ctrl+E")), [this] { exportSelection(); });
+  add(file, tr("&Quit"), QKeySequence::Quit, [this] { close(); });
+
+  QMenu* go = menuBar()->addMenu(tr("&Timeline"));
+  add(go, tr("Show everything"), QKeySequence(tr("Ctrl+0")), [this] { timeline_->zoomToAll(); });
+  add(go, tr("Zoom to the selection"), {}, [this] { timeline_->zoomToSelection(); });
+  add(go, tr("Zoom in"), QKeySequence::ZoomIn, [this] { timeline_->zoomBy(1.5, timeline_->width() / 2.0); });
+  add(go, tr("Zoom out"), QKeySequence::ZoomOut, [this] { timeline_->zoomBy(1 / 1.5, timeline_->width() / 2.0); });
+  add(go, tr("Zoom back"), QKeySequence(tr("Alt+Left")), [this] { timeline_->zoomBack(); });
+  add(go, tr("Zoom forward"), QKeySequence(tr("Alt+Right")), [this] { timeline_->zoomForward(); });
+  add(go, tr("Go to a time …"), QKeySequence(tr("Ctrl+G")), [this] {
+    bool ok = false;
+    const QString text = QInputDialog::getText(this, tr("Go to a time"),
+                                               tr("Seconds as printed (5070.441498), or behind the start (+0.5)"),
+                                               QLineEdit::Normal, {}, &ok);
+    bool is_number = false;
+    const double seconds = text.trimmed().toDouble(&is_number);
+    if (!ok || !is_number) return;
+    const auto ns = static_cast<std::uint64_t>(std::max(0.0, seconds * 1e9));
+    timeline_->reveal(text.trimmed().startsWith(QLatin1Char('+')) ? timeline_->view().first_ns() + ns : ns);
+  });
+  add(go, tr("Previous record of the lane"), {}, [this] { timeline_->stepInLane(-1); });
+  add(go, tr("Next record of the lane"), {}, [this] { timeline_->stepInLane(1); });
+  add(go, tr("Set a marker at the selected record"), {}, [this] {
+    if (timeline_->selectedRow()) timeline_->addMarker(timeline_->view().time_ns(*timeline_->selectedRow()));
+  });
+  add(go, tr("Remove all markers"), {}, [this] { timeline_->setMarkers({}); });
+  add(go, tr("Freeze the picture"), QKeySequence(tr("Ctrl+Space")),
+      [this] { timeline_->setFrozen(!timeline_->isFrozen()); });
+  add(go, tr("Follow the end"), QKeySequence(tr("Ctrl+End")), [this] { timeline_->setFollowing(true); });
+
+  QMenu* show = menuBar()->addMenu(tr("&View"));
+  add(show, tr("Find: filter the records"), QKeySequence::Find, [this] { filter_->edit().setFocus(); });
+  add(show, tr("Commands …"), QKeySequence(tr("Ctrl+Shift+P")), [this] {
+    CommandPalette palette(actions(), this);
+    palette.exec();
+  });
+  add(show, tr("Light colours"), {}, [] { applyTheme(ThemeChoice::Light); });
+  add(show, tr("Dark colours"), {}, [] { applyTheme(ThemeChoice::Dark); });
+  show->addSeparator();
+  for (QAction* action : createPopupMenu()->actions()) show->addAction(action);
+}
+
+void MainWindow::makeStateBar() {
+  auto* bar = new QToolBar(tr("State"), this);
+  bar->setObjectName(QStringLiteral("state"));
+  bar->setMovable(false);
+  state_ = new QLabel(bar);
+  rate_ = new QLabel(bar);
+  lost_ = new QToolButton(bar);
+  lost_->setAutoRaise(true);
+  state_->setMargin(6);
+  rate_->setMargin(6);
+  bar->addWidget(state_);
+  bar->addSeparator();
+  bar->addWidget(rate_);
+  bar->addSeparator();
+  bar->addWidget(lost_);
+  addToolBar(bar);
+}
+
+void MainWindow::showState() {
+  const record::StoreView& view = document_->view();
+  switch (document_->state()) {
+    case TraceDocument::State::Empty:
+      state_->setText(tr("○ nothing open"));
+      break;
+    case TraceDocument::State::Loading:
+      state_->setText(tr("◔ loading %1").arg(document_->path()));
+      break;
+    case TraceDocument::State::Loaded:
+      state_->setText(tr("■ %1").arg(document_->path()));
+      break;
+    case TraceDocument::State::Live:
+      state_->setText(tr("● recording %1").arg(document_->path()));
+      break;
+  }
+  const double seconds = view.empty() ? 0 : static_cast<double>(view.last_ns() - view.first_ns()) / 1e9;
+  rate_->setText(
+      tr("%1 records, %2/s").arg(grouped(view.rows()), compactNumber(seconds > 0 ? view.rows() / seconds : 0)));
+  std::uint64_t lost = 0;
+  for (const record::StoreGap& gap : view.names().gaps) lost += gap.count == ~0ull ? 1 : gap.count;
+  std::uint64_t missed = 0;
+  for (const record::EventTotals& totals : document_->metadata()->totals) missed += totals.missed;
+  lost_->setText(tr("%1 lost %2   missed %3")
+                     .arg(lost + missed ? QStringLiteral("⚠") : QStringLiteral("✓"), grouped(lost), grouped(missed)));
+  QPalette colors = palette();
+  if (lost + missed) colors.setColor(QPalette::ButtonText, LaneColors(palette()).gap);
+  lost_->setPalette(colors);
+}
+
+void MainWindow::openTrace(const QString& path) {
+  setWindowTitle(tr("%1 — kevtrace").arg(path.section(QLatin1Char('/'), -1)));
+  document_->openFile(path);
+}
+
+void MainWindow::settle() {
+  while (document_->state() == TraceDocument::State::Loading)
+    QApplication::processEvents(QEventLoop::WaitForMoreEvents, 50);
+  for (int i = 0; i < 6; ++i) QApplication::processEvents();
+  while (rows_->isBusy() || measure_->isBusy()) QApplication::processEvents(QEventLoop::WaitForMoreEvents, 50);
+  timeline_->settle();
+  QApplication::processEvents();
+}
+
+void MainWindow::addFilterTerm(const QString& term) {
+  const QString old = filter_->text().trimmed();
+  filter_->setText(old.isEmpty() || old.contains(QLatin1Char(':')) ? term
+                                                                   : QStringLiteral("(%1) && %2").arg(old, term));
+}
+
+void MainWindow::laneMenu(const Lane& lane, const QPoint& global) {
+  QMenu menu(this);
+  const record::StoreNames& names = document_->view().names();
+  LaneWishes& wishes = timeline_->wishes();
+  if (lane.kind == Lane::Kind::Group) return;
+  if (lane.kind == Lane::Kind::Cpu)
+    menu.addAction(tr("Only this CPU"), [&] { addFilterTerm(QStringLiteral("CPU == %1").arg(lane.id)); });
+  if (lane.kind == Lane::Kind::Task) {
+    const int pid = names.tasks[lane.id].pid;
+    menu.addAction(tr("Only this task"), [this, pid] { addFilterTerm(QStringLiteral("common_pid == %1").arg(pid)); });
+    menu.addAction(tr("All but this task"),
+                   [this, pid] { addFilterTerm(QStringLiteral("common_pid != %1").arg(pid)); });
+  }
+  if (lane.kind == Lane::Kind::Event || lane.kind == Lane::Kind::Field) {
+    const record::EventFormat& event = *names.events[lane.id];
+    const QString name = QString::fromStdString(event.name);
+    menu.addAction(tr("Only this event"), [this, name] { filter_->setText(name + QStringLiteral(": ")); });
+    for (const record::Field& field : event.fields) {
+      if (field.kind != record::FieldKind::Number || field.role != record::PlaceRole::None) continue;
+      const std::pair<QString, QString> plot(QString::fromStdString(event.system + "/" + event.name),
+                                             QString::fromStdString(field.name));
+      auto* action = menu.addAction(tr("Plot %1").arg(plot.second), [this, plot] {
+        auto& fields = timeline_->wishes().fields;
+        if (std::erase(fields, plot) == 0) fields.push_back(plot);
+        timeline_->wishesChanged();
+      });
+      action->setCheckable(true);
+      action->setChecked(std::ranges::find(wishes.fields, plot) != wishes.fields.end());
+    }
+  }
+  menu.addSeparator();
+  menu.addAction(tr("Hide this lane"), [this, name = lane.name(names)] {
+    timeline_->wishes().hidden.push_back(name);
+    timeline_->wishesChanged();
+  });
+  if (!wishes.hidden.empty())
+    menu.addAction(tr("Show all hidden lanes"), [this] {
+      timeline_->wishes().hidden.clear();
+      timeline_->wishesChanged();
+    });
+  menu.exec(global);
+}
+
+void MainWindow::cellMenu(const QModelIndex& index, const QPoint& global) {
+  QMenu menu(this);
+  const QString column = rows_->headerData(index.column(), Qt::Horizontal, Qt::DisplayRole).toString();
+  const QString value = rows_->data(index, Qt::DisplayRole).toString();
+  const bool is_number = rows_->data(index, EventRows::NumberRole).isValid();
+  QString term;
+  if (index.column() == EventRows::Cpu) term = QStringLiteral("CPU %1 ") + value;
+  if (index.column() == EventRows::Pid) term = QStringLiteral("common_pid %1 ") + value;
+  if (index.column() == EventRows::Task) term = QStringLiteral("COMM %1 \"%2\"").arg(QStringLiteral("%1"), value);
+  if (index.column() >= EventRows::FixedColumns && !value.isEmpty()) {
+    QString bare = value;
+    if (bare.startsWith(QLatin1Char('"')) && bare.endsWith(QLatin1Char('"'))) bare = bare.mid(1, bare.size() - 2);
+    term = column + QStringLiteral(" %1 ") + (is_number ? value : QLatin1Char('"') + bare + QLatin1Char('"'));
+  }
+  if (!term.isEmpty()) {
+    menu.addAction(tr("Only these: %1").arg(term.arg(QStringLiteral("=="))),
+                   [this, term] { addFilterTerm(term.arg(QStringLiteral("=="))); });
+    menu.addAction(tr("All but these"), [this, term] { addFilterTerm(term.arg(QStringLiteral("!="))); });
+  }
+  if (index.column() == EventRows::Event)
+    menu.addAction(tr("Only this event"), [this, value] { filter_->setText(value + QStringLiteral(": ")); });
+  menu.addAction(tr("Set a marker here"), [this, index] {
+    const record::Row row = rows_->rowAt(index.row());
+    if (row < document_->view().rows()) timeline_->addMarker(document_->view().time_ns(row));
+  });
+  menu.addAction(tr("Copy the line"),
+                 [this, index] { QApplication::clipboard()->setText(rows_->data(index, Qt::ToolTipRole).toString()); });
+  menu.addAction(tr("Export selected records …"), [this] { exportSelection(); });
+  menu.exec(global);
+}
+
+void MainWindow::exportSelection() {}
+
+}  // namespace kevt::gui

@@ -1,0 +1,293 @@
+// The trace as a table.
+//
+// Unfiltered, row i of the table is row i of the store and nothing is kept per row. A filter or an order is a list of
+// rows that a worker makes; while it works the old list stays. Of a trace that grows only the new rows are looked at.
+#include "gui/model/event_rows.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "gui/model/trace_document.h"
+
+namespace kevt::gui {
+
+namespace {
+
+constexpr std::size_t kMaxFieldColumns = 64;
+
+// What a column is sorted by: a number, or a text where it has none.
+struct SortKey {
+  double number = 0;
+  QString text;
+  record::Row row = 0;
+};
+
+}  // namespace
+
+EventRows::EventRows(TraceDocument& document, QObject* parent)
+    : QAbstractTableModel(parent), document_(document), jobs_(this, 1) {
+  connect(&document_, &TraceDocument::reset, this, &EventRows::takeReset);
+  connect(&document_, &TraceDocument::viewChanged, this, &EventRows::takeView);
+  takeReset();
+  takeView();
+}
+
+EventRows::~EventRows() {
+  if (busy_) *busy_ = true;
+}
+
+void EventRows::takeReset() {
+  if (busy_) *busy_ = true;
+  busy_.reset();
+  beginResetModel();
+  view_ = {};
+  text_.reset();
+  filter_.reset();
+  shown_.clear();
+  is_identity_ = true;
+  scanned_ = 0;
+  row_count_ = 0;
+  field_names_.clear();
+  learned_events_ = 0;
+  sort_column_ = Number;
+  sort_order_ = Qt::AscendingOrder;
+  endResetModel();
+  Q_EMIT rowsChanged();
+}
+
+void EventRows::learnFields() {
+  const auto& events = document_.view().names().events;
+  std::vector<std::string> fresh;
+  for (; learned_events_ < events.size(); ++learned_events_) {
+    for (const record::Field& field : events[learned_events_]->fields) {
+      const auto is_same = [&](const std::string& name) { return name == field.name; };
+      if (field.role != record::PlaceRole::None || std::ranges::any_of(field_names_, is_same) ||
+          std::ranges::any_of(fresh, is_same) || field_names_.size() + fresh.size() >= kMaxFieldColumns)
+        continue;
+      fresh.push_back(field.name);
+    }
+  }
+  if (fresh.empty()) return;
+  const int first = columnCount();
+  beginInsertColumns({}, first, first + static_cast<int>(fresh.size()) - 1);
+  field_names_.insert(field_names_.end(), fresh.begin(), fresh.end());
+  endInsertColumns();
+}
+
+void EventRows::takeView() {
+  learnFields();
+  view_ = document_.view();
+  if (!text_ || &text_->metadata() != document_.metadata().get())
+    text_ = std::make_unique<RowText>(document_.metadata());
+  if (filter_ && filter_->events() < view_.names().events.size()) {
+    FilterMistake ignored;
+    if (auto again = TraceFilter::compile(filter_->text(), view_.names(), ignored)) filter_ = std::move(again);
+  }
+  if (!is_identity_) {
+    if (filter_ && sort_column_ == Number && sort_order_ == Qt::AscendingOrder && !busy_) filterFrom(scanned_);
+    return;
+  }
+  const int rows = static_cast<int>(std::min<std::uint64_t>(view_.rows(), std::numeric_limits<int>::max()));
+  if (rows <= row_count_) return;
+  beginInsertRows({}, row_count_, rows - 1);
+  row_count_ = rows;
+  endInsertRows();
+  Q_EMIT rowsChanged();
+}
+
+int EventRows::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : row_count_; }
+
+int EventRows::columnCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : FixedColumns + static_cast<int>(field_names_.size());
+}
+
+record::Row EventRows::rowAt(int position) const {
+  if (position < 0 || position >= row_count_) return record::kNoRow;
+  return is_identity_ ? static_cast<record::Row>(position) : shown_[static_cast<std::size_t>(position)];
+}
+
+int EventRows::positionOf(record::Row row) const {
+  if (row_count_ == 0) return -1;
+  if (is_identity_) return static_cast<int>(std::min<record::Row>(row, static_cast<record::Row>(row_count_ - 1)));
+  if (sort_column_ == Number && sort_order_ == Qt::AscendingOrder) {
+    const auto found = std::ranges::lower_bound(shown_, row);
+    return std::min(static_cast<int>(found - shown_.begin()), row_count_ - 1);
+  }
+  const auto found = std::ranges::find(shown_, row);
+  return found == shown_.end() ? -1 : static_cast<int>(found - shown_.begin());
+}
+
+const record::Field* EventRows::fieldOf(record::Row row, int column) const {
+  const auto field = static_cast<std::size_t>(column - FixedColumns);
+  return field < field_names_.size() ? view_.format(row).find(field_names_[field]) : nullptr;
+}
+
+QVariant EventRows::fixedData(record::Row row, int column) const {
+  switch (column) {
+    case Number:
+      return row + 1;
+    case Time:
+      return absoluteTime(view_.time_ns(row));
+    case Cpu:
+      return view_.cpu(row);
+    case Task:
+      return QString::fromStdString(view_.names().tasks[view_.task(row)].comm);
+    case Pid:
+      return view_.names().tasks[view_.task(row)].pid;
+    case Event:
+      return QString::fromStdString(view_.format(row).name);
+    case Details:
+      return text_->details(view_.typed(row));
+  }
+  return {};
+}
+
+QVariant EventRows::data(const QModelIndex& index, int role) const {
+  const record::Row row = rowAt(index.row());
+  if (row == record::kNoRow || row >= view_.rows()) return {};
+  const int column = index.column();
+  switch (role) {
+    case Qt::DisplayRole:
+    case Qt::ToolTipRole: {
+      if (role == Qt::ToolTipRole) return text_->line(view_.typed(row));
+      if (column < FixedColumns) return fixedData(row, column);
+      const record::Field* field = fieldOf(row, column);
+      return field ? fieldText(view_.format(row), *field, view_.bytes(row), *document_.metadata()) : QVariant();
+    }
+    case Qt::TextAlignmentRole: {
+      bool is_number = column == Number || column == Time || column == Cpu || column == Pid;
+      if (column >= FixedColumns) {
+        const record::Field* field = fieldOf(row, column);
+        is_number = field && field->kind == record::FieldKind::Number;
+      }
+      return QVariant::fromValue(Qt::Alignment(Qt::AlignVCenter | (is_number ? Qt::AlignRight : Qt::AlignLeft)));
+    }
+    case RowRole:
+      return row;
+    case EventIndexRole:
+      return view_.event(row);
+    case NumberRole: {
+      if (column == Time) return static_cast<double>(view_.time_ns(row));
+      if (column == Number || column == Cpu || column == Pid) return fixedData(row, column).toDouble();
+      const record::Field* field = fieldOf(row, column);
+      if (!field) return {};
+      const auto number = fieldNumber(*field, view_.bytes(row));
+      return number ? QVariant(*number) : QVariant();
+    }
+  }
+  return {};
+}
+
+QVariant EventRows::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
+  static const char* const kNames[] = {"#", "Time", "CPU", "Task", "PID", "Event", "Details"};
+  if (section < FixedColumns) return tr(kNames[section]);
+  const auto field = static_cast<std::size_t>(section - FixedColumns);
+  return field < field_names_.size() ? QString::fromStdString(field_names_[field]) : QVariant();
+}
+
+bool EventRows::setFilter(const QString& text, FilterMistake& mistake) {
+  const QString wanted = text.trimmed();
+  std::shared_ptr<const TraceFilter> filter;
+  if (!wanted.isEmpty()) {
+    filter = TraceFilter::compile(wanted, view_.names(), mistake);
+    if (!filter) return false;
+  }
+  if (busy_) *busy_ = true;
+  busy_.reset();
+  filter_ = std::move(filter);
+  sort_column_ = Number;
+  sort_order_ = Qt::AscendingOrder;
+  if (filter_) {
+    filterFrom(0);
+    return true;
+  }
+  beginResetModel();
+  is_identity_ = true;
+  shown_.clear();
+  row_count_ = static_cast<int>(std::min<std::uint64_t>(view_.rows(), std::numeric_limits<int>::max()));
+  endResetModel();
+  Q_EMIT rowsChanged();
+  return true;
+}
+
+void EventRows::filterFrom(record::Row from) {
+  const record::Row to = view_.rows();
+  busy_ = jobs_.start([view = view_, filter = filter_, from,
+                       to](const std::atomic<bool>& cancelled) { return filter->rows(view, from, to, cancelled); },
+                      [this, from, to](std::vector<record::Row> rows) {
+                        busy_.reset();
+                        scanned_ = to;
+                        if (from == 0) {
+                          beginResetModel();
+                          is_identity_ = false;
+                          shown_ = std::move(rows);
+                          row_count_ = static_cast<int>(shown_.size());
+                          endResetModel();
+                        } else if (!rows.empty()) {
+                          beginInsertRows({}, row_count_, row_count_ + static_cast<int>(rows.size()) - 1);
+                          shown_.insert(shown_.end(), rows.begin(), rows.end());
+                          row_count_ = static_cast<int>(shown_.size());
+                          endInsertRows();
+                        }
+                        Q_EMIT rowsChanged();
+                        if (filter_ && view_.rows() > scanned_) filterFrom(scanned_);
+                      });
+}
+
+void EventRows::sort(int column, Qt::SortOrder order) {
+  if (busy_ || row_count_ == 0) return;
+  sort_column_ = column;
+  sort_order_ = order;
+  std::vector<record::Row> rows = shown_;
+  if (is_identity_) {
+    rows.resize(static_cast<std::size_t>(row_count_));
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<record::Row>(i);
+  }
+  const std::string field = column >= FixedColumns ? field_names_[static_cast<std::size_t>(column - FixedColumns)] : "";
+  busy_ = jobs_.start(
+      [view = view_, metadata = document_.metadata(), rows = std::move(rows), column, order,
+       field](const std::atomic<bool>& cancelled) {
+        RowText text(metadata);
+        std::vector<SortKey> keys;
+        keys.reserve(rows.size());
+        for (const record::Row row : rows) {
+          if (keys.size() % 4096 == 0 && cancelled) return std::vector<record::Row>();
+          SortKey key{static_cast<double>(row), {}, row};
+          if (column == Cpu) key.number = view.cpu(row);
+          if (column == Pid) key.number = view.names().tasks[view.task(row)].pid;
+          if (column == Task || column == Event) key.number = 0;
+          if (column == Task) key.text = QString::fromStdString(view.names().tasks[view.task(row)].comm);
+          if (column == Event) key.text = QString::fromStdString(view.format(row).name);
+          if (column == Details) key = {0, text.details(view.typed(row)), row};
+          if (column >= FixedColumns) {
+            const record::Field* of = view.format(row).find(field);
+            const auto number = of ? fieldNumber(*of, view.bytes(row)) : std::nullopt;
+            key.number =
+                number.value_or(of ? std::numeric_limits<double>::max() : std::numeric_limits<double>::infinity());
+            if (of && !number) key.text = fieldText(view.format(row), *of, view.bytes(row), *metadata);
+          }
+          keys.push_back(std::move(key));
+        }
+        const auto is_less = [](const SortKey& a, const SortKey& b) {
+          if (a.number != b.number) return a.number < b.number;
+          return a.text != b.text ? a.text < b.text : a.row < b.row;
+        };
+        std::ranges::sort(keys, is_less);
+        if (order == Qt::DescendingOrder) std::ranges::reverse(keys);
+        std::vector<record::Row> sorted(keys.size());
+        std::ranges::transform(keys, sorted.begin(), &SortKey::row);
+        return sorted;
+      },
+      [this](std::vector<record::Row> ordered) {
+        busy_.reset();
+        beginResetModel();
+        is_identity_ = false;
+        shown_ = std::move(ordered);
+        row_count_ = static_cast<int>(shown_.size());
+        endResetModel();
+        Q_EMIT rowsChanged();
+      });
+}
+
+}  // namespace kevt::gui

@@ -1,0 +1,72 @@
+// EventRows: the trace as a table. Every field is a column of its own type; rows are views of the store, never copies.
+#pragma once
+
+#include <QAbstractTableModel>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "gui/model/job.h"
+#include "gui/model/row_text.h"
+#include "gui/model/trace_filter.h"
+#include "tracefs-compat/record/store.h"
+
+namespace kevt::gui {
+
+class TraceDocument;
+
+class EventRows : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum FixedColumn { Number, Time, Cpu, Task, Pid, Event, Details, FixedColumns };
+  enum Role { RowRole = Qt::UserRole, NumberRole, EventIndexRole };
+
+  explicit EventRows(TraceDocument& document, QObject* parent = nullptr);
+  ~EventRows() override;
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+  // Sorts in a worker; by Number: the order of time.
+  void sort(int column, Qt::SortOrder order) override;
+
+  // The row of the store that is shown at `position`, and the other way round (the first one not before it).
+  record::Row rowAt(int position) const;
+  int positionOf(record::Row row) const;
+
+  // In the kernel's filter language; empty: all. False, and nothing changes, at a mistake.
+  bool setFilter(const QString& text, FilterMistake& mistake);
+  QString filterText() const { return filter_ ? filter_->text() : QString(); }
+  bool isBusy() const { return busy_ != nullptr; }
+  const std::vector<std::string>& fieldNames() const { return field_names_; }
+
+ Q_SIGNALS:
+  void rowsChanged();  // after a filter, a sort or more rows: what counts of rows say is new
+
+ private:
+  void takeReset();
+  void takeView();
+  void filterFrom(record::Row from);
+  void learnFields();
+  QVariant fixedData(record::Row row, int column) const;
+  const record::Field* fieldOf(record::Row row, int column) const;
+
+  TraceDocument& document_;
+  record::StoreView view_;
+  mutable std::unique_ptr<RowText> text_;
+  std::shared_ptr<const TraceFilter> filter_;
+  std::vector<record::Row> shown_;  // with a filter or an order
+  bool is_identity_ = true;
+  record::Row scanned_ = 0;  // rows the filter has seen
+  int row_count_ = 0;
+  std::vector<std::string> field_names_;
+  std::size_t learned_events_ = 0;
+  int sort_column_ = Number;
+  Qt::SortOrder sort_order_ = Qt::AscendingOrder;
+  Cancelled busy_;
+  JobQueue jobs_;
+};
+
+}  // namespace kevt::gui

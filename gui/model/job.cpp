@@ -1,0 +1,29 @@
+// Work off the UI thread: a small thread pool whose results come back through the event loop.
+//
+// The pool ends before the object that it reports to, so a result never finds it gone.
+#include "gui/model/job.h"
+
+#include <QMetaObject>
+
+namespace kevt::gui {
+
+JobQueue::JobQueue(QObject* context, int threads) : context_(context) { pool_.setMaxThreadCount(threads); }
+
+JobQueue::~JobQueue() {
+  generation_->store(true);
+  pool_.clear();
+  pool_.waitForDone();
+}
+
+void JobQueue::run(const Cancelled& cancelled, std::function<void()> task) {
+  pool_.start([generation = generation_, cancelled, task = std::move(task)] {
+    if (*generation || *cancelled) return;
+    task();
+  });
+}
+
+void JobQueue::deliver(std::function<void()> call) {
+  QMetaObject::invokeMethod(context_, std::move(call), Qt::QueuedConnection);
+}
+
+}  // namespace kevt::gui

@@ -1,0 +1,45 @@
+// JobQueue: work off the UI thread. Results arrive in the thread of `context`, in the order of their starts.
+#pragma once
+
+#include <QObject>
+#include <QThreadPool>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <utility>
+
+namespace kevt::gui {
+
+using Cancelled = std::shared_ptr<std::atomic<bool>>;
+
+// Waits for what it has started when it is destroyed; results that were not delivered by then are not.
+class JobQueue {
+ public:
+  JobQueue(QObject* context, int threads);
+  ~JobQueue();
+
+  // `work(const std::atomic<bool>& cancelled)` runs elsewhere, `done(result)` here; not if it was cancelled.
+  template <typename Work, typename Done>
+  Cancelled start(Work work, Done done) {
+    auto cancelled = std::make_shared<std::atomic<bool>>(false);
+    run(cancelled, [this, cancelled, work = std::move(work), done = std::move(done)]() mutable {
+      auto result = std::make_shared<decltype(work(*cancelled))>(work(*cancelled));
+      deliver([cancelled, result, done = std::move(done)]() mutable {
+        if (!*cancelled) done(std::move(*result));
+      });
+    });
+    return cancelled;
+  }
+
+  void waitForDone() { pool_.waitForDone(); }
+
+ private:
+  void run(const Cancelled& cancelled, std::function<void()> task);
+  void deliver(std::function<void()> call);
+
+  QObject* context_;
+  QThreadPool pool_;
+  Cancelled generation_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+}  // namespace kevt::gui

@@ -1,0 +1,93 @@
+// Texts of records for people. Whatever the trace says of a record comes from the same printer as `kevtrace report`.
+#include "gui/model/row_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tracefs-compat/record/columns.h"
+
+namespace kevt::gui {
+
+QString absoluteTime(std::uint64_t ns) {
+  return QString::fromStdString(fmt::format("{}.{:09}", ns / 1'000'000'000, ns % 1'000'000'000));
+}
+
+QString duration(double ns) {
+  struct Unit {
+    double ns;
+    const char* name;
+  };
+  static constexpr Unit kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}};
+  const double size = std::abs(ns);
+  for (const Unit& unit : kUnits) {
+    if (size < unit.ns && unit.ns > 1) continue;
+    const double value = ns / unit.ns;
+    const int digits = unit.ns == 1 ? 0 : std::abs(value) < 10 ? 3 : std::abs(value) < 100 ? 2 : 1;
+    return QString::number(value, 'f', digits) + QChar(0x202f) + QString::fromUtf8(unit.name);
+  }
+  return QStringLiteral("0");
+}
+
+QString grouped(std::uint64_t number) {
+  QString text = QString::number(number);
+  for (qsizetype at = text.size() - 3; at > 0; at -= 3) text.insert(at, QChar(0x202f));
+  return text;
+}
+
+QString compactNumber(double number) {
+  const double size = std::abs(number);
+  if (size >= 1e9) return QString::number(number / 1e9, 'f', 2) + QStringLiteral(" G");
+  if (size >= 1e6) return QString::number(number / 1e6, 'f', 2) + QStringLiteral(" M");
+  if (size >= 1e4) return QString::number(number / 1e3, 'f', 1) + QStringLiteral(" k");
+  return number == std::floor(number) ? QString::number(number, 'f', 0) : QString::number(number, 'f', 2);
+}
+
+namespace {
+
+bool is_hex(const record::EventFormat& event, const record::Field& field) {
+  return event.print_fmt.find(field.name + "=0x%") != std::string::npos ||
+         event.print_fmt.find(field.name + ": 0x%") != std::string::npos;
+}
+
+}  // namespace
+
+QString fieldText(const record::EventFormat& event, const record::Field& field, std::span<const std::uint8_t> bytes,
+                  const record::Metadata& metadata) {
+  std::string text;
+  if (field.role != record::PlaceRole::None) {
+    const auto offset =
+        field.role == record::PlaceRole::Function ? record::SymbolOffset::Hidden : record::SymbolOffset::Shown;
+    record::append_symbol(metadata.symbols, record::value_of(field, bytes).number, offset, text);
+  } else if (const record::Value value = record::value_of(field, bytes);
+             value.is_number() && field.items() == 1 && is_hex(event, field)) {
+    text = fmt::format("0x{:x}", value.number);
+  } else {
+    record::append_value(field, bytes, text);
+  }
+  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+std::optional<double> fieldNumber(const record::Field& field, std::span<const std::uint8_t> bytes) {
+  const record::Value value = record::value_of(field, bytes);
+  if (!value.is_number() || field.kind != record::FieldKind::Number) return std::nullopt;
+  return value.kind == record::Value::Kind::Signed ? static_cast<double>(static_cast<std::int64_t>(value.number))
+                                                   : static_cast<double>(value.number);
+}
+
+QString RowText::details(const record::TypedRecord& record) {
+  text_.clear();
+  lines_.append_event(record, text_);
+  QString text = QString::fromUtf8(text_.data(), static_cast<qsizetype>(text_.size())).trimmed();
+  const QString name = QString::fromStdString(record.event->name) + QStringLiteral(": ");
+  return text.startsWith(name) ? text.mid(name.size()) : text;
+}
+
+QString RowText::line(const record::TypedRecord& record) {
+  text_.clear();
+  lines_.append(record, text_);
+  while (!text_.empty() && text_.back() == '\n') text_.pop_back();
+  return QString::fromUtf8(text_.data(), static_cast<qsizetype>(text_.size()));
+}
+
+}  // namespace kevt::gui

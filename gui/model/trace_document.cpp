@@ -1,0 +1,149 @@
+// The trace that is shown.
+//
+// A loader thread reads records into a store and sends a view of it ten times a second, the first one early: a picture
+// is there long before the file is read. A file that breaks off shows what could be read, and the reader's own words
+// about where.
+#include "gui/model/trace_document.h"
+
+#include <QElapsedTimer>
+#include <QMetaObject>
+
+namespace kevt::gui {
+
+struct TraceDocument::Progress {
+  quint64 generation = 0;
+  record::StoreView view;
+  std::shared_ptr<const record::Metadata> metadata;
+  QStringList problems;
+  bool is_last = false;
+  qint64 elapsed_ms = 0;
+};
+
+namespace {
+
+constexpr int kFirstPublishMs = 30;
+constexpr int kPublishMs = 150;
+constexpr int kRowsBetweenLooks = 2048;
+
+QStringList strings(const std::vector<std::string>& texts) {
+  QStringList out;
+  for (const std::string& text : texts) out.append(QString::fromStdString(text));
+  return out;
+}
+
+}  // namespace
+
+TraceDocument::TraceDocument(QObject* parent) : QObject(parent), metadata_(std::make_shared<record::Metadata>()) {}
+
+TraceDocument::~TraceDocument() = default;
+
+void TraceDocument::clear() {
+  if (loader_.joinable()) {
+    loader_.request_stop();
+    loader_.join();
+  }
+  ++generation_;
+  view_ = {};
+  metadata_ = std::make_shared<record::Metadata>();
+  problems_.clear();
+  first_picture_ms_ = load_ms_ = -1;
+}
+
+void TraceDocument::close() {
+  clear();
+  path_.clear();
+  state_ = State::Empty;
+  Q_EMIT reset();
+  Q_EMIT stateChanged();
+}
+
+void TraceDocument::openFile(const QString& path) {
+  clear();
+  path_ = path;
+  state_ = State::Loading;
+  Q_EMIT reset();
+  Q_EMIT stateChanged();
+  loader_ = std::jthread([this, path = path.toStdString(), generation = generation_](std::stop_token stop) {
+    QElapsedTimer timer;
+    timer.start();
+    record::StoreBuilder builder;
+    std::shared_ptr<record::RecordReader> reader;
+    QStringList own_problems;
+    const auto send = [&](bool is_last) {
+      Progress progress{generation, builder.view(), nullptr, own_problems, is_last, timer.elapsed()};
+      if (reader) {
+        progress.metadata = std::shared_ptr<const record::Metadata>(reader, &reader->metadata());
+        progress.problems += strings(reader->problems());
+      }
+      QMetaObject::invokeMethod(
+          this, [this, progress = std::move(progress)] { take(progress); }, Qt::QueuedConnection);
+    };
+    auto opened = record::open_recording(path);
+    if (!opened) {
+      own_problems.append(QString::fromStdString(opened.error().message()));
+      return send(true);
+    }
+    reader = *std::move(opened);
+    record::TypedRecord record;
+    qint64 next_ms = kFirstPublishMs;
+    for (std::uint64_t count = 1; reader->next(record); ++count) {
+      if (!builder.add(record)) {
+        own_problems.append(QObject::tr("only the first %1 records are shown: more do not fit").arg(builder.rows()));
+        break;
+      }
+      if (count % kRowsBetweenLooks != 0) continue;
+      if (stop.stop_requested()) return;
+      if (timer.elapsed() < next_ms) continue;
+      send(false);
+      next_ms = timer.elapsed() + kPublishMs;
+    }
+    if (builder.moved_records())
+      own_problems.append(QObject::tr("%1 records are out of order; they are shown where the time before them is")
+                              .arg(builder.moved_records()));
+    if (builder.cut_records())
+      own_problems.append(QObject::tr("%1 records are longer than %2 bytes; the rest of them is not kept")
+                              .arg(builder.cut_records())
+                              .arg(record::kMaxStoredBytes));
+    send(true);
+  });
+}
+
+void TraceDocument::take(const Progress& progress) {
+  if (progress.generation != generation_) return;
+  view_ = progress.view;
+  if (progress.metadata) metadata_ = progress.metadata;
+  if (first_picture_ms_ < 0 && (!view_.empty() || progress.is_last)) first_picture_ms_ = progress.elapsed_ms;
+  for (const QString& problem : progress.problems) {
+    if (problems_.contains(problem)) continue;
+    problems_.append(problem);
+    Q_EMIT problemFound(problem);
+  }
+  Q_EMIT viewChanged();
+  if (!progress.is_last) return;
+  load_ms_ = progress.elapsed_ms;
+  state_ = State::Loaded;
+  Q_EMIT stateChanged();
+}
+
+void TraceDocument::beginLive(const QString& title) {
+  clear();
+  path_ = title;
+  state_ = State::Live;
+  Q_EMIT reset();
+  Q_EMIT stateChanged();
+}
+
+void TraceDocument::showLive(record::StoreView view, std::shared_ptr<const record::Metadata> metadata) {
+  if (state_ != State::Live) return;
+  view_ = std::move(view);
+  if (metadata) metadata_ = std::move(metadata);
+  Q_EMIT viewChanged();
+}
+
+void TraceDocument::endLive() {
+  if (state_ != State::Live) return;
+  state_ = State::Loaded;
+  Q_EMIT stateChanged();
+}
+
+}  // namespace kevt::gui

@@ -1,0 +1,65 @@
+// TraceDocument: the trace that is shown, from a file or live, as a view of a store that grows.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <QStringList>
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "tracefs-compat/record/recording.h"
+#include "tracefs-compat/record/store.h"
+
+namespace kevt::gui {
+
+class TraceDocument : public QObject {
+  Q_OBJECT
+
+ public:
+  enum class State { Empty, Loading, Loaded, Live };
+
+  explicit TraceDocument(QObject* parent = nullptr);
+  ~TraceDocument() override;
+
+  State state() const { return state_; }
+  const record::StoreView& view() const { return view_; }
+  // Never null; of a live trace it is replaced as more becomes known.
+  std::shared_ptr<const record::Metadata> metadata() const { return metadata_; }
+  QString path() const { return path_; }
+  const QStringList& problems() const { return problems_; }
+  qint64 firstPictureMs() const { return first_picture_ms_; }  // from openFile() to the first rows; -1: none yet
+  qint64 loadMs() const { return load_ms_; }                   // to the last; -1: not yet
+
+  // Reads in a thread of its own; rows appear as they come.
+  void openFile(const QString& path);
+  void close();
+
+  // What is traced now: a reset, then rows from whoever reads the live trace.
+  void beginLive(const QString& title);
+  void showLive(record::StoreView view, std::shared_ptr<const record::Metadata> metadata);
+  // The same rows, as a trace that has ended.
+  void endLive();
+
+ Q_SIGNALS:
+  void reset();        // another trace: nothing of the old one is meant any more
+  void viewChanged();  // more rows
+  void stateChanged();
+  void problemFound(const QString& text);
+
+ private:
+  struct Progress;
+  void take(const Progress& progress);
+  void clear();
+
+  State state_ = State::Empty;
+  record::StoreView view_;
+  std::shared_ptr<const record::Metadata> metadata_;
+  QString path_;
+  QStringList problems_;
+  std::jthread loader_;
+  quint64 generation_ = 0;  // of the trace: what an older loader sends is dropped
+  qint64 first_picture_ms_ = -1, load_ms_ = -1;
+};
+
+}  // namespace kevt::gui

@@ -1,0 +1,93 @@
+// The kernel's filter language over a trace.
+//
+// A filter belongs to one event; a trace has many. So the text is bound to each event's fields in turn: events it
+// cannot be bound to are left out, and only when it fits none of them is it a mistake, the first event's.
+#include "gui/model/trace_filter.h"
+
+#include <QObject>
+
+#include "compiler/sema/advice.h"
+#include "compiler/sema/filter.h"
+
+namespace kevt::gui {
+namespace {
+
+// "NAME: EXPR": the name's length, or 0.
+qsizetype event_prefix(const QString& text) {
+  const qsizetype colon = text.indexOf(QLatin1Char(':'));
+  if (colon <= 0) return 0;
+  for (qsizetype i = 0; i < colon; ++i) {
+    const QChar c = text[i];
+    if (!c.isLetterOrNumber() && !QStringLiteral("_*?/-").contains(c)) return 0;
+  }
+  return colon;
+}
+
+FilterMistake from(diag::Diagnostic diagnostic, int shift) {
+  sema::advise(diagnostic);
+  FilterMistake mistake;
+  mistake.text = QString::fromUtf8(diag::kernel_text(diagnostic.kind).data(),
+                                   static_cast<qsizetype>(diag::kernel_text(diagnostic.kind).size()));
+  if (!diagnostic.detail.empty()) mistake.text += QStringLiteral(": ") + QString::fromStdString(diagnostic.detail);
+  for (const diag::Note& note : diagnostic.notes) {
+    if (!mistake.help.isEmpty()) mistake.help += QLatin1Char('\n');
+    mistake.help += QString::fromStdString(note.text);
+  }
+  if (diagnostic.column) mistake.column = static_cast<int>(*diagnostic.column) + shift;
+  return mistake;
+}
+
+}  // namespace
+
+std::shared_ptr<const TraceFilter> TraceFilter::compile(const QString& text, const record::StoreNames& names,
+                                                        FilterMistake& mistake) {
+  auto filter = std::make_shared<TraceFilter>();
+  filter->text_ = text;
+  filter->by_event_.resize(names.events.size());
+  const qsizetype colon = event_prefix(text);
+  const std::string event = text.left(colon).trimmed().toStdString();
+  qsizetype begin = colon ? colon + 1 : 0;
+  while (begin < text.size() && text[begin].isSpace()) ++begin;
+  const std::string expression = text.mid(begin).trimmed().toStdString();
+  bool fits = false;
+  std::optional<FilterMistake> first;
+  for (std::size_t i = 0; i < names.events.size(); ++i) {
+    const record::EventFormat& format = *names.events[i];
+    if (!event.empty() && !record::is_named(format, event)) continue;
+    Event& state = filter->by_event_[i];
+    if (expression.empty()) {
+      state.is_kept = fits = true;
+      continue;
+    }
+    diag::Sink sink;
+    const auto bound = sema::compile_filter(expression, record::layout_of(format), sink);
+    if (bound) {
+      state.filter.emplace(*bound, format);
+      state.is_kept = fits = true;
+    } else if (!first && !sink.empty()) {
+      first = from(sink.diagnostics().front(), static_cast<int>(begin));
+    }
+  }
+  if (fits || names.events.empty()) return filter;
+  mistake = first.value_or(
+      FilterMistake{QObject::tr("no event of this trace is called `%1`").arg(QString::fromStdString(event)), {}, 0});
+  return nullptr;
+}
+
+bool TraceFilter::keeps(const record::StoreView& view, record::Row row) const {
+  const std::uint32_t event = view.event(row);
+  if (event >= by_event_.size() || !by_event_[event].is_kept) return false;
+  return !by_event_[event].filter || by_event_[event].filter->holds(view.typed(row));
+}
+
+std::vector<record::Row> TraceFilter::rows(const record::StoreView& view, record::Row from, record::Row to,
+                                           const std::atomic<bool>& cancelled) const {
+  std::vector<record::Row> kept;
+  for (record::Row row = from; row < to && row < view.rows(); ++row) {
+    if (row % 8192 == 0 && cancelled.load(std::memory_order_relaxed)) break;
+    if (keeps(view, row)) kept.push_back(row);
+  }
+  return kept;
+}
+
+}  // namespace kevt::gui

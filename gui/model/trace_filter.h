@@ -1,0 +1,47 @@
+// TraceFilter: which records of a view are shown, in the kernel's filter language.
+//
+//   count > 4096                 of all events that have these fields
+//   opening: path ~ "/etc/*"     of one event (a glob of events works, too)
+//   common_pid == 12             fields that every event has
+#pragma once
+
+#include <QString>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tracefs-compat/record/record_filter.h"
+#include "tracefs-compat/record/store.h"
+
+namespace kevt::gui {
+
+struct FilterMistake {
+  QString text;  // the kernel's
+  QString help;
+  int column = -1;  // of the filter's text; -1: of no place in it
+};
+
+class TraceFilter {
+ public:
+  // Empty text: everything. A mistake leaves `filter` empty.
+  static std::shared_ptr<const TraceFilter> compile(const QString& text, const record::StoreNames& names,
+                                                    FilterMistake& mistake);
+  // Rows of [from, to) that are kept; fewer when cancelled.
+  std::vector<record::Row> rows(const record::StoreView& view, record::Row from, record::Row to,
+                                const std::atomic<bool>& cancelled) const;
+  bool keeps(const record::StoreView& view, record::Row row) const;
+  const QString& text() const { return text_; }
+  // Was it compiled for all events that are there now?
+  std::size_t events() const { return by_event_.size(); }
+
+ private:
+  struct Event {
+    bool is_kept = false;
+    std::optional<record::BoundFilter> filter;
+  };
+  QString text_;
+  std::vector<Event> by_event_;
+};
+
+}  // namespace kevt::gui

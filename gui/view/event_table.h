@@ -1,0 +1,62 @@
+// EventTable: a table over EventRows that keeps nothing per row: 2^31 rows cost what one screen of them costs.
+#pragma once
+
+#include <QAbstractScrollArea>
+#include <optional>
+#include <set>
+
+#include "gui/model/event_rows.h"
+
+class QHeaderView;
+
+namespace kevt::gui {
+
+class EventTable : public QAbstractScrollArea {
+  Q_OBJECT
+
+ public:
+  explicit EventTable(EventRows& rows, QWidget* parent = nullptr);
+
+  EventRows& rows() { return rows_; }
+  QHeaderView& header() { return *header_; }
+  int currentPosition() const { return current_; }
+  void setCurrentPosition(int position);
+  // The row of the store, or the first one behind it that is shown.
+  void showRow(record::Row row);
+  // Stays at the end while rows are added.
+  void setFollowing(bool follows);
+  bool isFollowing() const { return follows_; }
+  // Positions that are selected, [first, last].
+  std::pair<int, int> selection() const;
+  void fitColumns();
+
+ Q_SIGNALS:
+  void rowSelected(kevt::record::Row row);
+  void cellMenuWanted(const QModelIndex& index, const QPoint& global);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void scrollContentsBy(int dx, int dy) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
+  bool viewportEvent(QEvent* event) override;
+
+ private:
+  int rowHeight() const;
+  int rowsShown() const;
+  int positionAt(int y) const;
+  void layoutBars();
+  void takeRows();
+  void moveTo(int position, bool extends);
+
+  EventRows& rows_;
+  QHeaderView* header_;
+  int current_ = -1, anchor_ = -1;
+  bool follows_ = false;
+  bool fitted_ = false;
+};
+
+}  // namespace kevt::gui

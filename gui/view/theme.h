@@ -1,0 +1,25 @@
+// Colours: all from the palette, and a set for events that people with colour-blindness tell apart, in two lightnesses.
+#pragma once
+
+#include <QColor>
+#include <QPalette>
+#include <array>
+
+namespace kevt::gui {
+
+enum class ThemeChoice { System, Light, Dark };
+// Sets the application's palette (and style); System leaves both as they are.
+void applyTheme(ThemeChoice choice);
+
+// Lightness of the palette's window: Debian's Qt 6.4 has no colour scheme to ask for.
+bool isDark(const QPalette& palette);
+
+struct LaneColors {
+  explicit LaneColors(const QPalette& palette);
+  QColor event(std::uint32_t index) const { return events[index % events.size()]; }
+
+  std::array<QColor, 8> events;
+  QColor background, band, line, text, faint, density, accent, gap, marker, selection;
+};
+
+}  // namespace kevt::gui

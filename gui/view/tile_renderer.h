@@ -1,0 +1,94 @@
+// TileRenderer: tiles of lanes, painted by threads and kept while there is room.
+//
+// The UI thread says which tiles it wants now; what nobody wants any more is not painted.
+#pragma once
+
+#include <QObject>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "gui/view/lane_painter.h"
+
+namespace kevt::gui {
+
+struct TileKey {
+  int kind = 0;
+  std::uint32_t id = 0;
+  QString field;
+  std::uint32_t levels = 0;
+  double ns_per_pixel = 1;  // logical
+  qint64 index = 0;         // it shows [index, index + 1) * kTilePixels * ns_per_pixel behind the origin
+  auto operator<=>(const TileKey& other) const {
+    return std::tie(ns_per_pixel, kind, id, levels, index, field) <=>
+           std::tie(other.ns_per_pixel, other.kind, other.id, other.levels, other.index, other.field);
+  }
+  bool operator==(const TileKey& other) const = default;
+};
+
+class TileRenderer : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit TileRenderer(QObject* parent = nullptr);
+  ~TileRenderer() override;
+
+  struct Look {
+    double device_ratio = 1;
+    LaneColors colors;
+  };
+  // Another trace, or another look: everything is forgotten.
+  void reset(const record::StoreView& view, const Look& look);
+  // The same trace with more records: tiles before the first new one stay.
+  void grow(const record::StoreView& view);
+
+  // nullptr: not painted yet. Good until the next call of any function.
+  const Tile* find(const TileKey& key);
+  struct Wish {
+    TileKey key;
+    Lane lane;
+    std::shared_ptr<const record::FieldPyramid> field;
+  };
+  // Replaces what was wanted before; the first ones are painted first.
+  void want(std::vector<Wish> wishes);
+  bool isIdle();
+  // Until everything that is wanted is painted; for screenshots and tests.
+  void waitUntilIdle();
+  std::size_t painted() const { return painted_; }
+
+ Q_SIGNALS:
+  void tilesReady();
+
+ private:
+  struct Entry {
+    Tile tile;
+    quint64 used = 0;
+    bool is_stale = false;  // shown until the new one is there
+  };
+  void work();
+  void store(quint64 generation, const TileKey& key, Tile tile);
+  void evict();
+
+  static constexpr std::size_t kMaxTiles = 1200;
+  std::map<TileKey, Entry> tiles_;  // UI thread
+  quint64 clock_ = 0;
+  std::size_t painted_ = 0;
+  double tile_ends_before_ns_ = 0;
+
+  std::mutex mutex_;  // below
+  std::condition_variable ready_, idle_;
+  std::vector<Wish> wishes_;  // last one first
+  std::vector<std::tuple<quint64, TileKey, Tile>> done_;
+  record::StoreView view_;
+  Look look_{1, LaneColors(QPalette())};
+  quint64 generation_ = 0;
+  int working_ = 0;
+  bool stops_ = false;
+  bool announced_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace kevt::gui

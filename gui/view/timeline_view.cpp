@@ -1,0 +1,352 @@
+// The timeline: what is shown of which time, and how that changes.
+//
+// Times are doubles behind the first record: exact to the nanosecond for a hundred days. A window that shows everything
+// goes on doing so while a file is loaded; one that follows keeps its width and stays at the end; any other stays where
+// it is.
+#include "gui/view/timeline_view.h"
+
+#include <QCoreApplication>
+#include <QEvent>
+#include <QScrollBar>
+#include <algorithm>
+#include <cmath>
+
+#include "gui/model/row_text.h"
+#include "gui/model/trace_document.h"
+
+namespace kevt::gui {
+
+namespace {
+constexpr double kLeastNsPerPixel = 0.02;
+constexpr std::size_t kMaxHistory = 64;
+constexpr int kLanesEveryMs = 400;
+}  // namespace
+
+TimelineView::TimelineView(TraceDocument& document, QWidget* parent)
+    : QAbstractScrollArea(parent), document_(document), colors_(palette()), tiles_(this), jobs_(this, 1) {
+  setFrameShape(QFrame::NoFrame);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  setFocusPolicy(Qt::StrongFocus);
+  viewport()->setMouseTracking(true);
+  viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+  setAccessibleName(tr("Timeline"));
+  setMinimumHeight(160);
+  connect(&document_, &TraceDocument::reset, this, &TimelineView::takeReset);
+  connect(&document_, &TraceDocument::viewChanged, this, &TimelineView::takeView);
+  connect(&document_, &TraceDocument::stateChanged, this, &TimelineView::wishesChanged);
+  connect(&tiles_, &TileRenderer::tilesReady, viewport(), qOverload<>(&QWidget::update));
+  takeReset();
+  takeView();
+}
+
+TimelineView::~TimelineView() {
+  for (auto& [name, cancelled] : loading_fields_) *cancelled = true;
+}
+
+void TimelineView::takeReset() {
+  view_ = {};
+  fields_.clear();
+  for (auto& [name, cancelled] : loading_fields_) *cancelled = true;
+  loading_fields_.clear();
+  markers_.clear();
+  selected_.reset();
+  selected_lane_.reset();
+  range_.reset();
+  history_.clear();
+  history_at_ = 0;
+  overview_.clear();
+  shows_all_ = true;
+  frozen_ = false;
+  follows_ = document_.state() == TraceDocument::State::Live;
+  window_ = {};
+  tiles_.reset(view_, {viewport()->devicePixelRatioF(), colors_});
+  rebuildLanes();
+  Q_EMIT modeChanged();
+  Q_EMIT markersChanged();
+  viewport()->update();
+}
+
+void TimelineView::takeView() {
+  if (frozen_) {
+    Q_EMIT modeChanged();
+    viewport()->update();
+    return;
+  }
+  const bool was_empty = view_.empty();
+  view_ = document_.view();
+  overview_.clear();
+  fields_.clear();
+  if (was_empty)
+    tiles_.reset(view_, {viewport()->devicePixelRatioF(), colors_});
+  else
+    tiles_.grow(view_);
+  const bool is_final =
+      document_.state() != TraceDocument::State::Live && document_.state() != TraceDocument::State::Loading;
+  if (was_empty || is_final || !since_lanes_.isValid() || since_lanes_.elapsed() > kLanesEveryMs) rebuildLanes();
+  if (view_.empty()) return;
+  const double span = spanNs();
+  const double width = std::max(1, laneWidth());
+  if (follows_) {
+    if (was_empty) window_.ns_per_pixel = 2e9 / width;
+    window_.from_ns = span - window_.ns_per_pixel * width * 0.97;
+  } else if (shows_all_ || was_empty) {
+    window_ = {-span * 0.005, span * 1.01 / width};
+  }
+  clampWindow();
+  Q_EMIT windowChanged();
+  viewport()->update();
+}
+
+void TimelineView::rebuildLanes() {
+  since_lanes_.start();
+  lanes_ = lanesOf(view_, wishes_);
+  tops_.assign(1, 0);
+  for (const Lane& lane : lanes_) tops_.push_back(tops_.back() + lane.height);
+  if (selected_lane_ && *selected_lane_ >= lanes_.size()) selected_lane_.reset();
+  layoutScrollBars();
+}
+
+void TimelineView::wishesChanged() {
+  rebuildLanes();
+  viewport()->update();
+}
+
+void TimelineView::layoutScrollBars() {
+  const int room = std::max(0, viewport()->height() - kTop - kLegend);
+  verticalScrollBar()->setPageStep(room);
+  verticalScrollBar()->setSingleStep(24);
+  verticalScrollBar()->setRange(0, std::max(0, tops_.back() - room));
+}
+
+double TimelineView::spanNs() const {
+  return view_.empty() ? 1 : std::max(1.0, static_cast<double>(view_.last_ns() - view_.first_ns()));
+}
+
+int TimelineView::laneWidth() const { return std::max(1, viewport()->width() - kGutter); }
+
+double TimelineView::timeAt(double x) const { return window_.from_ns + (x - kGutter) * window_.ns_per_pixel; }
+
+std::uint64_t TimelineView::absoluteAt(double x) const {
+  return record::PixelRow{.origin_ns = view_.first_ns(), .from_ns = timeAt(x)}.border(0);
+}
+
+double TimelineView::xOf(std::uint64_t ns) const {
+  const record::PixelRow row{view_.first_ns(), window_.from_ns, window_.ns_per_pixel, 1};
+  return kGutter + row.pixel_of(ns);
+}
+
+QRect TimelineView::laneRect(std::size_t lane) const {
+  return {kGutter, kTop + tops_[lane] - verticalScrollBar()->value(), laneWidth(), lanes_[lane].height};
+}
+
+std::optional<std::size_t> TimelineView::laneAt(int y) const {
+  if (y < kTop || y >= viewport()->height() - kLegend) return std::nullopt;
+  const int at = y - kTop + verticalScrollBar()->value();
+  const auto behind = std::ranges::upper_bound(tops_, at);
+  if (behind == tops_.begin() || behind == tops_.end()) return std::nullopt;
+  return static_cast<std::size_t>(behind - tops_.begin()) - 1;
+}
+
+void TimelineView::clampWindow() {
+  const double span = spanNs();
+  const double width = laneWidth();
+  const double widest = span * 1.02 / width;
+  window_.ns_per_pixel = std::clamp(window_.ns_per_pixel, kLeastNsPerPixel,
+                                    std::max(kLeastNsPerPixel, std::max(widest, follows_ ? window_.ns_per_pixel : 0)));
+  const double shown = window_.ns_per_pixel * width;
+  const double edge = shown * 0.02;
+  if (shown >= span * 1.01 && !follows_)
+    window_.from_ns = -(shown - span) / 2;
+  else if (!follows_)
+    window_.from_ns = std::clamp(window_.from_ns, -edge, std::max(-edge, span + edge - shown));
+  shows_all_ = !follows_ && window_.ns_per_pixel >= widest * 0.985;
+}
+
+void TimelineView::applyWindow(Window window, bool remembers) {
+  if (remembers) {
+    history_.resize(std::min(history_.size(), history_at_));
+    if (history_.size() >= kMaxHistory) history_.erase(history_.begin());
+    history_.push_back(window_);
+    history_at_ = history_.size();
+  }
+  window_ = window;
+  clampWindow();
+  Q_EMIT windowChanged();
+  viewport()->update();
+}
+
+void TimelineView::setWindow(double from_ns, double to_ns) {
+  if (!(to_ns > from_ns)) return;
+  setFollowing(false);
+  applyWindow({from_ns, (to_ns - from_ns) / laneWidth()}, true);
+}
+
+void TimelineView::zoomToAll() {
+  setFollowing(false);
+  const double span = spanNs();
+  applyWindow({-span * 0.005, span * 1.01 / laneWidth()}, true);
+}
+
+void TimelineView::zoomToSelection() {
+  if (!range_ || range_->first >= range_->second) {
+    if (selected_) {
+      const record::Row other = view_.match(*selected_);
+      if (other == record::kNoRow) return;
+      const auto [first, last] = std::minmax(view_.time_ns(*selected_), view_.time_ns(other));
+      const double from = static_cast<double>(first - view_.first_ns());
+      const double wide = static_cast<double>(last - first);
+      setWindow(from - wide * 0.3, from + wide * 1.3 + 1);
+    }
+    return;
+  }
+  const double from = static_cast<double>(range_->first) - static_cast<double>(view_.first_ns());
+  const double to = from + static_cast<double>(range_->second - range_->first);
+  setWindow(from - (to - from) * 0.02, to + (to - from) * 0.02);
+}
+
+void TimelineView::zoomBy(double factor, double at_x) {
+  if (view_.empty()) return;
+  const double at = follows_ ? window_.from_ns + window_.ns_per_pixel * laneWidth() : timeAt(at_x);
+  // Steps of a quarter octave: zooming there and back finds the tiles that were painted.
+  const double wanted = window_.ns_per_pixel / factor;
+  const double scale = std::exp2(std::round(std::log2(wanted) * 4) / 4);
+  const double x = follows_ ? laneWidth() : at_x - kGutter;
+  Window window{at - x * scale, scale};
+  applyWindow(window, false);
+}
+
+void TimelineView::panBy(double pixels) {
+  setFollowing(false);
+  applyWindow({window_.from_ns + pixels * window_.ns_per_pixel, window_.ns_per_pixel}, false);
+}
+
+void TimelineView::zoomBack() {
+  if (history_at_ == 0) return;
+  --history_at_;
+  std::swap(window_, history_[history_at_]);
+  applyWindow(window_, false);
+}
+
+void TimelineView::zoomForward() {
+  if (history_at_ >= history_.size()) return;
+  std::swap(window_, history_[history_at_]);
+  ++history_at_;
+  applyWindow(window_, false);
+}
+
+void TimelineView::reveal(std::uint64_t ns) {
+  if (view_.empty()) return;
+  const double x = xOf(ns);
+  if (x > kGutter + 12 && x < viewport()->width() - 12) return;
+  setFollowing(false);
+  const double at = static_cast<double>(ns) - static_cast<double>(view_.first_ns());
+  applyWindow({at - window_.ns_per_pixel * laneWidth() / 2, window_.ns_per_pixel}, true);
+}
+
+void TimelineView::selectRow(record::Row row) {
+  if (row >= view_.rows()) return;
+  selected_ = row;
+  reveal(view_.time_ns(row));
+  RowText text(document_.metadata());
+  setAccessibleDescription(tr("selected: %1").arg(text.line(view_.typed(row))));
+  viewport()->update();
+}
+
+void TimelineView::stepInLane(int direction) {
+  if (view_.empty()) return;
+  const record::LaneKey lane = selected_lane_ && lanes_[*selected_lane_].kind != Lane::Kind::Group
+                                   ? lanes_[*selected_lane_].key()
+                                   : record::LaneKey{};
+  const record::Row from = selected_.value_or(view_.lower_bound(absoluteAt(kGutter + laneWidth() / 2.0)));
+  const auto next =
+      direction > 0 ? record::next_in_lane(view_, lane, from) : record::previous_in_lane(view_, lane, from);
+  if (!next) return;
+  selectRow(*next);
+  Q_EMIT rowSelected(*next);
+}
+
+void TimelineView::setRange(std::optional<std::pair<std::uint64_t, std::uint64_t>> range) {
+  range_ = range;
+  Q_EMIT rangeChanged();
+  viewport()->update();
+}
+
+void TimelineView::setMarkers(std::vector<Marker> markers) {
+  markers_ = std::move(markers);
+  Q_EMIT markersChanged();
+  viewport()->update();
+}
+
+void TimelineView::addMarker(std::uint64_t ns) {
+  // A to Z, then M27 …
+  const auto number = markers_.size();
+  const QString name =
+      number < 26 ? QString(QChar(static_cast<char16_t>(u'A' + number))) : QStringLiteral("M%1").arg(number + 1);
+  markers_.push_back({ns, name, {}});
+  Q_EMIT markersChanged();
+  viewport()->update();
+}
+
+void TimelineView::setFollowing(bool follows) {
+  if (follows_ == follows) return;
+  follows_ = follows;
+  if (follows_) setFrozen(false);
+  if (follows_) takeView();
+  Q_EMIT modeChanged();
+}
+
+void TimelineView::setFrozen(bool freezes) {
+  if (frozen_ == freezes) return;
+  frozen_ = freezes;
+  if (!frozen_) takeView();
+  Q_EMIT modeChanged();
+  viewport()->update();
+}
+
+std::uint64_t TimelineView::newWhileFrozen() const {
+  return frozen_ ? document_.view().rows() - std::min(view_.rows(), document_.view().rows()) : 0;
+}
+
+void TimelineView::settle() {
+  for (int i = 0; i < 4; ++i) {
+    grab();
+    jobs_.waitForDone();
+    tiles_.waitUntilIdle();
+    QCoreApplication::sendPostedEvents(this, QEvent::MetaCall);
+    QCoreApplication::sendPostedEvents(&tiles_, QEvent::MetaCall);
+  }
+}
+
+std::shared_ptr<const record::FieldPyramid> TimelineView::fieldOf(const Lane& lane) {
+  const QString name = lane.name(view_.names());
+  if (const auto found = fields_.find(name); found != fields_.end()) return found->second;
+  if (loading_fields_.contains(name)) return nullptr;
+  loading_fields_[name] = jobs_.start(
+      [view = view_, id = lane.id, field = lane.field.toStdString()](const std::atomic<bool>& cancelled) {
+        return std::make_shared<const record::FieldPyramid>(view, id, field, cancelled);
+      },
+      [this, name](std::shared_ptr<const record::FieldPyramid> pyramid) {
+        loading_fields_.erase(name);
+        fields_[name] = std::move(pyramid);
+        viewport()->update();
+      });
+  return nullptr;
+}
+
+void TimelineView::resizeEvent(QResizeEvent* event) {
+  QAbstractScrollArea::resizeEvent(event);
+  layoutScrollBars();
+  overview_.clear();
+  if (shows_all_ && !view_.empty()) window_ = {-spanNs() * 0.005, spanNs() * 1.01 / laneWidth()};
+  clampWindow();
+}
+
+void TimelineView::changeEvent(QEvent* event) {
+  QAbstractScrollArea::changeEvent(event);
+  if (event->type() != QEvent::PaletteChange && event->type() != QEvent::StyleChange) return;
+  colors_ = LaneColors(palette());
+  tiles_.reset(view_, {viewport()->devicePixelRatioF(), colors_});
+  viewport()->update();
+}
+
+}  // namespace kevt::gui

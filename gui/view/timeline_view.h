@@ -1,0 +1,167 @@
+// TimelineView: lanes over time, with mini-map, axis, markers and selection. Tiles are painted elsewhere; paintEvent
+// copies.
+#pragma once
+
+#include <QAbstractScrollArea>
+#include <QElapsedTimer>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "gui/model/job.h"
+#include "gui/model/lanes.h"
+#include "gui/view/tile_renderer.h"
+
+namespace kevt::gui {
+
+class TraceDocument;
+
+struct Marker {
+  std::uint64_t ns = 0;
+  QString name;  // "A", "B", "C" …
+  QString note;
+};
+
+class TimelineView : public QAbstractScrollArea {
+  Q_OBJECT
+
+ public:
+  explicit TimelineView(TraceDocument& document, QWidget* parent = nullptr);
+  ~TimelineView() override;
+
+  struct Window {  // behind the first record
+    double from_ns = 0;
+    double ns_per_pixel = 1;
+  };
+  const Window& window() const { return window_; }
+  void setWindow(double from_ns, double to_ns);
+  void zoomToAll();
+  void zoomToSelection();
+  void zoomBy(double factor, double at_x);
+  void panBy(double pixels);
+  void zoomBack();
+  void zoomForward();
+  // The middle of the window becomes the time; nothing happens when it is well inside.
+  void reveal(std::uint64_t ns);
+
+  const std::vector<Lane>& lanes() const { return lanes_; }
+  LaneWishes& wishes() { return wishes_; }
+  void wishesChanged();
+
+  std::optional<record::Row> selectedRow() const { return selected_; }
+  void selectRow(record::Row row);
+  void stepInLane(int direction);
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> range() const { return range_; }
+  void setRange(std::optional<std::pair<std::uint64_t, std::uint64_t>> range);
+
+  const std::vector<Marker>& markers() const { return markers_; }
+  void setMarkers(std::vector<Marker> markers);
+  void addMarker(std::uint64_t ns);
+
+  // Live: the window stays at the end; frozen: the picture stays as it is while records go on arriving.
+  void setFollowing(bool follows);
+  bool isFollowing() const { return follows_; }
+  void setFrozen(bool freezes);
+  bool isFrozen() const { return frozen_; }
+  std::uint64_t newWhileFrozen() const;
+
+  // All that is wanted is painted; for screenshots and tests.
+  void settle();
+  qint64 lastPaintUs() const { return last_paint_us_; }
+  bool isComplete() const { return is_complete_; }
+  const record::StoreView& view() const { return view_; }
+  // Where things are, for tests: the lane's rectangle in the viewport, the x of a time.
+  QRect laneRect(std::size_t lane) const;
+  double xOf(std::uint64_t ns) const;
+
+ Q_SIGNALS:
+  void rowSelected(kevt::record::Row row);
+  void rangeChanged();
+  void windowChanged();
+  void markersChanged();
+  void modeChanged();  // following, frozen
+  void laneMenuWanted(const kevt::gui::Lane& lane, const QPoint& global);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void changeEvent(QEvent* event) override;
+  bool viewportEvent(QEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
+
+ private:
+  enum class Drag { None, Select, Pan, Overview, Zoom };
+  static constexpr int kGutter = 168, kOverview = 34, kAxis = 22, kLegend = 20, kTop = kOverview + kAxis;
+
+  void takeReset();
+  void takeView();
+  void rebuildLanes();
+  void layoutScrollBars();
+  void clampWindow();
+  void applyWindow(Window window, bool remembers);
+  double spanNs() const;
+  int laneWidth() const;
+  double timeAt(double x) const;  // behind the first record
+  std::uint64_t absoluteAt(double x) const;
+  std::optional<std::size_t> laneAt(int y) const;
+  std::uint64_t snapped(double x, int y, bool snaps) const;
+  std::optional<record::Row> rowAt(QPointF at) const;
+  QString tipAt(QPointF at) const;
+  void toggleGroup(const Lane& group);
+  void finishDrag(QMouseEvent* event);
+
+  void paintLanes(QPainter& painter);
+  void paintLane(QPainter& painter, const Lane& lane, const QRect& rect);
+  bool paintTile(QPainter& painter, const Lane& lane, const QRect& rect, qint64 index, double ns_per_pixel);
+  void paintStretched(QPainter& painter, const Lane& lane, const QRect& rect, qint64 index);
+  void paintLabels(QPainter& painter, const Lane& lane, const QRect& rect, const Tile& tile);
+  void paintGutter(QPainter& painter, const Lane& lane, const QRect& rect);
+  void paintAxis(QPainter& painter);
+  void paintOverview(QPainter& painter);
+  void paintOverlays(QPainter& painter);
+  void paintMarker(QPainter& painter, const Marker& marker);
+  void paintLegend(QPainter& painter);
+  void paintEmpty(QPainter& painter);
+  void request();
+  std::shared_ptr<const record::FieldPyramid> fieldOf(const Lane& lane);
+
+  TraceDocument& document_;
+  record::StoreView view_;
+  LaneWishes wishes_;
+  std::vector<Lane> lanes_;
+  std::vector<int> tops_;  // of each lane, and where the last one ends
+  Window window_;
+  std::vector<Window> history_;
+  std::size_t history_at_ = 0;
+  bool shows_all_ = true;  // zoomed out as far as it goes: stays so while more is loaded
+  bool follows_ = false, frozen_ = false;
+  std::optional<record::Row> selected_;
+  std::optional<std::size_t> selected_lane_;
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> range_;
+  std::vector<Marker> markers_;
+  Drag drag_ = Drag::None;
+  QPointF pressed_, last_;
+  bool moved_ = false;
+  std::vector<std::uint32_t> overview_;
+  QElapsedTimer since_lanes_;
+  bool lanes_are_old_ = false;
+
+  LaneColors colors_;
+  TileRenderer tiles_;
+  std::vector<TileRenderer::Wish> wanted_;
+  double complete_scale_ = 0;  // whose tiles were all there last
+  bool is_complete_ = false;
+  std::map<QString, std::shared_ptr<const record::FieldPyramid>> fields_;
+  std::map<QString, Cancelled> loading_fields_;
+  qint64 last_paint_us_ = 0;
+  JobQueue jobs_;
+};
+
+}  // namespace kevt::gui
