@@ -14,6 +14,7 @@
 
 #include "runtime-user/runtime/inproc/agent_image.h"
 #include "runtime-user/runtime/inproc/fd_passing.h"
+#include "runtime-user/runtime/inproc/startup.h"
 
 namespace kevt::inproc {
 
@@ -116,28 +117,6 @@ Result<void> Placement::map_session() {
   return {};
 }
 
-// A word of the thread control block that differs between threads: where the tid stands, in glibc
-// and musl. 0 (the block's own address) when it is not found: then a new thread at an old thread's
-// address goes unnoticed until its index entry is replaced.
-Result<std::uint32_t> Placement::find_check_offset() {
-  auto registers = tracee_.registers(tracee_.threads().front());
-  if (!registers) return std::unexpected(std::move(registers.error()));
-  if (!registers->fs_base)
-    return std::unexpected(
-        Error("the program is static or has no C library: it has no thread control block (%fs) yet where tracing "
-              "begins, and such programs are not supported yet"));
-  std::uint8_t block[2048];
-  std::uint32_t length = sizeof block;
-  while (length > 64 && !tracee_.read(RemoteAddr{registers->fs_base}, {block, length})) length /= 2;
-  const auto tid = static_cast<std::uint32_t>(tracee_.threads().front());
-  for (std::uint32_t at = 8; at + 4 <= length; at += 4) {
-    std::uint32_t word;
-    std::memcpy(&word, block + at, sizeof word);
-    if (word == tid) return at;
-  }
-  return 0;
-}
-
 // Where the first thread runs, if that is in a file; the vDSO lies next to the stack, which must be able to grow.
 Result<RemoteAddr> Placement::agent_neighbour() {
   auto registers = tracee_.registers(tracee_.threads().front());
@@ -153,7 +132,9 @@ Result<RemoteAddr> Placement::agent_neighbour() {
 
 Result<void> Placement::place_agent() {
   if (auto mapped = map_session(); !mapped) return mapped;
-  auto check = find_check_offset();
+  // 0 (the block's own address): a new thread at an old thread's address goes unnoticed until its index entry is
+  // replaced.
+  auto check = thread_id_offset(tracee_);
   if (!check) return std::unexpected(std::move(check.error()));
   kevt_shared& shared = memory_.shared();
   shared.check_offset = *check;

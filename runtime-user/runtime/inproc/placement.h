@@ -60,7 +60,6 @@ class Placement {
   Result<RemoteAddr> agent_neighbour();
   Result<std::int64_t> open_ours(int our_fd, int flags);
   Result<void> map_session();
-  Result<std::uint32_t> find_check_offset();
   Result<RemoteAddr> scratch_text(const std::string& text);
 
   Tracee& tracee_;

@@ -5,8 +5,8 @@
 //   …                   a few moves
 //   syscall             0f 05
 //
-// so each site is found by its bytes, confirmed by decoding the function from its start, and
-// replaced by a jump to a copy whose syscall asks the agent. What is not of this form (syscall(3), a
+// so each site is found by its bytes, confirmed by decoding the function from its start (in a stripped library, of whose
+// hidden functions nothing is known, from the last known one before it), and replaced by a jump to a copy whose syscall asks the agent. What is not of this form (syscall(3), a
 // program's own assembly) is not seen; static programs have it in their own text and are scanned too.
 #include "runtime-user/runtime/inproc/signal_hooks.h"
 
@@ -40,6 +40,20 @@ unsigned distance_to_syscall(std::span<const std::uint8_t> code) {
   return 0;
 }
 
+// Between exported functions there is code and padding, all of which decodes; a walk that meets anything else says no.
+bool is_reached_from_last_known(const target::ElfImage& image, const target::ImageRange& range, ImageAddr at) {
+  const auto& functions = image.functions();
+  const auto next = std::ranges::upper_bound(functions, at, {}, &target::FunctionRange::start);
+  const ImageAddr known = next == functions.begin() ? range.begin : std::max(range.begin, std::prev(next)->start);
+  const auto code = image.bytes_at(known, static_cast<std::uint64_t>(range.end - known));
+  return target::starts_instruction(code, at.value - known.value);
+}
+
+bool is_boundary(const target::ElfImage& image, const target::ImageRange& range, ImageAddr at) {
+  const auto known = target::is_instruction_start(image, at);
+  return known ? *known : is_reached_from_last_known(image, range, at);
+}
+
 }  // namespace
 
 std::vector<SignalCallSite> find_signal_calls(const target::ElfImage& image) {
@@ -51,7 +65,7 @@ std::vector<SignalCallSite> find_signal_calls(const target::ElfImage& image) {
       if (!is_move_of_number(code.subspan(offset))) continue;
       const unsigned distance = distance_to_syscall(code.subspan(offset));
       const ImageAddr at = range.begin + offset;
-      if (distance && target::is_instruction_start(image, at).value_or(false)) sites.push_back({at, at + distance});
+      if (distance && is_boundary(image, range, at)) sites.push_back({at, at + distance});
     }
   }
   return sites;

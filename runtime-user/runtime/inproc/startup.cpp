@@ -38,11 +38,32 @@ Result<bool> is_consistent(const Tracee& tracee, RemoteAddr r_debug) {
 
 }  // namespace
 
+Result<std::uint32_t> thread_id_offset(const Tracee& tracee) {
+  const pid_t thread = tracee.threads().front();
+  auto registers = tracee.registers(thread);
+  if (!registers) return std::unexpected(std::move(registers.error()));
+  std::uint64_t self = 0;
+  const RemoteAddr pointer{registers->fs_base};
+  // The x86-64 ABI for thread-local storage: the first word of the block is its own address.
+  if (!tracee.read(pointer, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}) || self != pointer.value)
+    return std::unexpected(
+        Error("%fs is not the thread pointer of a C library (a Go program?): such programs cannot be traced yet"));
+  std::uint8_t block[2048];
+  std::uint32_t length = sizeof block;
+  while (length > 64 && !tracee.read(pointer, {block, length})) length /= 2;
+  for (std::uint32_t at = 8; at + 4 <= length; at += 4) {
+    std::uint32_t word;
+    std::memcpy(&word, block + at, sizeof word);
+    if (word == static_cast<std::uint32_t>(thread)) return at;
+  }
+  return 0;
+}
+
 Result<void> run_until_loaded(Tracee& tracee) {
   auto aux = auxiliary_vector(tracee.pid());
   const RemoteAddr entry{aux[AT_ENTRY]};
   const std::uint64_t base = aux[AT_BASE];
-  if (!base) return tracee.run_to(entry);
+  if (!base) return run_until_thread_is_set_up(tracee);
   const std::string exe = "/proc/" + std::to_string(tracee.pid()) + "/exe";
   auto program = target::ElfImage::open(exe);
   if (!program) return std::unexpected(std::move(program.error()));

@@ -57,6 +57,8 @@ class Tracee {
   Result<void> step();
   // Lets the process run (it must have one thread) until it executes `at`.
   Result<void> run_to(RemoteAddr at);
+  // Lets it run (one thread) to the next entry or exit of a system call; at an entry rax is -ENOSYS.
+  Result<user_regs_struct> run_to_system_call();
 
   const std::vector<pid_t>& threads() const { return threads_; }
   Result<user_regs_struct> registers(pid_t tid) const;
@@ -71,6 +73,7 @@ class Tracee {
 
  private:
   Tracee() = default;
+  static Error gone();
   // Asks one thread to stop; false: it has ended.
   Result<bool> interrupt_thread(pid_t tid);
   Result<void> await_stop(pid_t tid);
