@@ -201,6 +201,7 @@ void Run::record() {
   const timespec pause = {0, 1'000'000};
   while (processes_.is_any_alive()) {
     take_records(ReadRound::Running);
+    if (tracing_) processes_.look_at_libraries();
     show_progress();
     if (tracing_ && limit_reached()) stop_tracing();
     if (!tracing_ && (!options_.pids.empty() || is_abandoned())) return;

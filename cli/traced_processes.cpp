@@ -57,9 +57,39 @@ std::optional<int> TracedProcesses::define(std::span<const Source> definitions, 
     if (all_.size() > 1) report_.error("that is so in " + where(*process));
     return kNotCompiled;
   }
-  for (const auto& process : all_)
+  for (const auto& process : all_) {
     if (auto armed = process->engine.enable_all(); !armed) return failed(*process, std::move(armed.error()));
+    if (process->engine.waiting().empty()) continue;
+    auto watched = process->runtime().watch_libraries();
+    if (!watched)
+      return failed(*process, std::move(watched.error()).while_doing("watching which libraries are loaded"));
+    if (!*watched)
+      return failed(*process, Error("`" + process->engine.waiting().front() +
+                                    "` would wait for ever: the program has no dynamic linker that reports libraries"));
+  }
   return std::nullopt;
+}
+
+Result<void> TracedProcesses::arm_arrived(TracedProcess& process) {
+  if (auto seen = process.held.env->refresh(); !seen) return seen;
+  std::vector<engine::Problem> problems;
+  auto arrived = process.engine.define_arrived(problems);
+  for (const engine::Problem& problem : problems)
+    report_.error("in " + where(process) + ", whose library has come: " + problem.diagnostic.command + ": " +
+                  problem.diagnostic.detail);
+  if (!arrived) return std::unexpected(std::move(arrived.error()));
+  if (arrived->empty()) return {};
+  return process.runtime().arm(*arrived);
+}
+
+void TracedProcesses::look_at_libraries() {
+  for (const auto& process : all_) {
+    if (!process->runtime().is_asked_for_libraries()) continue;
+    if (auto armed = arm_arrived(*process); !armed && !process->runtime().poll_exit())
+      report_.error(
+          std::move(armed.error()).while_doing("arming probes in a library that " + where(*process) + " has loaded"));
+    process->runtime().answer_for_libraries();
+  }
 }
 
 namespace {
@@ -89,6 +119,8 @@ std::vector<std::string> TracedProcesses::how_armed() const {
         const runtime::ArmStatus status = process->runtime().arm_status(probe);
         how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name, armed_text(status));
       }
+    for (const std::string& definition : process->engine.waiting())
+      how += fmt::format("{}`{}` waits for its library", how.empty() ? "" : ", ", definition);
     texts.push_back(fmt::format("runtime=inproc pid={} {}", process->pid(), how));
   }
   return texts;
@@ -167,6 +199,11 @@ void TracedProcesses::report_gone(const TracedProcess& process) const {
         report_.status(fmt::format("{} [GONE] in {}: {}", event.name, where(process), status.reason));
 }
 
+void TracedProcesses::report_waiting(const TracedProcess& process) const {
+  for (const std::string& definition : process.engine.waiting())
+    report_.status("`" + definition + "` was never armed: " + where(process) + " has not loaded its library");
+}
+
 // Children last: one that is forked until its parent is free would be overlooked.
 bool TracedProcesses::detach() {
   bool all_good = true;
@@ -181,6 +218,7 @@ bool TracedProcesses::detach() {
       if (detached || !process->runtime().poll_exit()) note(*process, detached, "");
       if (detached) report_gone(*process);
     }
+    report_waiting(*process);
     note(*process, process->runtime().leave_children(), "forked children of ");
   }
   return all_good;

@@ -20,7 +20,9 @@ namespace kevt::cli {
 
 struct TracedProcess {
   explicit TracedProcess(HeldProgram program)
-      : held(std::move(program)), engine(*held.runtime, *held.env), printer(engine, *held.env) {}
+      : held(std::move(program)),
+        engine(*held.runtime, *held.env, engine::Missing::Waits),
+        printer(engine, *held.env) {}
 
   inproc::InprocRuntime& runtime() const { return *held.runtime; }
   pid_t pid() const { return held.runtime->pid(); }
@@ -48,6 +50,8 @@ class TracedProcesses {
   // The same as records, one source a process.
   std::vector<RecordSource> sources() const;
 
+  // Arms what has waited for a library that a process has just loaded, before any of its code runs.
+  void look_at_libraries();
   // Notices and reports ends. Whether any process can still hit.
   bool is_any_alive();
   // Takes everything out of the processes; false: reported where that failed.
@@ -64,6 +68,8 @@ class TracedProcesses {
  private:
   std::uint64_t read_only_one(std::uint64_t limit, std::string& out);
   std::string where(const TracedProcess& process) const;
+  Result<void> arm_arrived(TracedProcess& process);
+  void report_waiting(const TracedProcess& process) const;
   void report_gone(const TracedProcess& process) const;
   void report_leftover(const TracedProcess& process, inproc::Leftover left) const;
 

@@ -195,6 +195,10 @@ typedef struct kevt_shared {
   uint64_t has_fsgsbase;                 /* 1: rdgsbase and wrgsbase may be used */
   uint64_t windows[64][2];               /* code arena windows [begin, end) */
   uint64_t shard_users[KEVT_MAX_SHARDS]; /* pid << 32 | tid of the only writer; one that is dead leaves its shard */
+  uint64_t library_reports;              /* atomic: how often libraries came or went; a futex word (its lower half) */
+  uint64_t library_answers;              /* the controller's: reports it has dealt with; likewise */
+  uint64_t r_debug;                      /* the dynamic linker's, in the target; 0: not known */
+  uint64_t controller;                   /* pid of who answers; 0: nobody does */
   kevt_services services;
 } kevt_shared;
 

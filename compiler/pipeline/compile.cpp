@@ -35,8 +35,9 @@ std::optional<CheckedEvent> check_event(std::string_view line, const target::Tar
   // Model + world → checked model: names, symbols, types, limits.
   auto checked = sema::check_definition(std::move(*written), env, catalog, sink);
   if (!checked) return std::nullopt;
-  if (forms == Forms::Runnable && (!can_run(checked->definition, sink) || !is_there(*checked, env, sink)))
-    return std::nullopt;
+  if (forms != Forms::All && !can_run(checked->definition, sink)) return std::nullopt;
+  const bool waits = forms == Forms::RunnableLater && waits_for_library(*checked, env);
+  if (forms != Forms::All && !waits && !is_there(*checked, env, sink)) return std::nullopt;
   // Where the bytes of a record lie. Offsets are final below.
   auto layout = layout::layout_record(checked->definition, sink);
   if (!layout) return std::nullopt;
@@ -47,6 +48,7 @@ std::optional<CheckedEvent> check_event(std::string_view line, const target::Tar
   event.layout = std::move(*layout);
   event.function_address = checked->function_address;
   event.place_address = checked->place_address;
+  event.waits = waits;
   return event;
 }
 

@@ -27,6 +27,7 @@ struct CheckedEvent {
   std::string listing;
   std::uint64_t function_address = 0;
   std::uint64_t place_address = 0;
+  bool waits = false;  // for its library: there is no address yet, and code cannot be made
 };
 
 struct CompiledEvents {
@@ -37,8 +38,9 @@ struct CompiledEvents {
 
 enum class Artifacts : std::uint8_t { CodeOnly, KeepAll };
 
-// Which forms are taken: those whose code can be made (lower::lowerable), or all of the language.
-enum class Forms : std::uint8_t { Runnable, All };
+// Which forms are taken: those whose code can be made (lower::lowerable) at a place that is there, or may come when a
+// library is loaded; or all of the language.
+enum class Forms : std::uint8_t { Runnable, RunnableLater, All };
 
 // One line of dynamic_events. Blank and comment lines: nullopt and no diagnostic.
 std::optional<CheckedEvent> check_event(std::string_view line, const target::TargetEnv& env,

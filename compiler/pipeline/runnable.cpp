@@ -1,5 +1,5 @@
 // What stands between a right definition and a running probe: a form somebody runs, a place that is
-// there now, addresses that can be found. The kernel lets a probe wait; no runtime does yet.
+// there now, or that will be there when its library is loaded, addresses that can be found.
 #include "compiler/pipeline/runnable.h"
 
 #include <variant>
@@ -22,7 +22,27 @@ bool can_run(const model::Definition& definition, diag::Sink& sink) {
   return false;
 }
 
-// The kernel lets a probe wait for its module or file; no runtime does yet, so its place must be there now.
+namespace {
+
+const std::string* library_of(const model::Definition& definition) {
+  if (const auto* symbol = std::get_if<model::SymbolPlace>(&definition.place))
+    return symbol->module ? &*symbol->module : nullptr;
+  if (const auto* file = std::get_if<model::FilePlace>(&definition.place)) return &file->path;
+  return nullptr;
+}
+
+}  // namespace
+
+bool waits_for_library(const sema::CheckedDefinition& checked, const target::TargetEnv& env) {
+  const std::string* library = library_of(checked.definition);
+  if (!library) return false;
+  if (const auto* file = std::get_if<model::FilePlace>(&checked.definition.place)) {
+    const auto address = env.find_file_offset(file->path, file->offset);
+    return !address && address.error().failure == target::LookupFailure::ModuleMissing;
+  }
+  return checked.waits && env.may_be_loaded(*library);
+}
+
 bool is_there(const sema::CheckedDefinition& checked, const target::TargetEnv& env, diag::Sink& sink) {
   const model::Definition& definition = checked.definition;
   const auto refuse = [&](diag::Kind kind, std::string detail) {

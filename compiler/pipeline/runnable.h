@@ -13,6 +13,9 @@ namespace kevt::pipeline {
 bool can_run(const model::Definition& definition, diag::Sink& sink);
 // Whether the probed place is in the target now (or the target knows no places); reports otherwise.
 bool is_there(const sema::CheckedDefinition& checked, const target::TargetEnv& env, diag::Sink& sink);
+// Whether the place is in a library that the target has not loaded, but that there is: a file, or a name by which the
+// dynamic linker would find one. A misspelt name is none.
+bool waits_for_library(const sema::CheckedDefinition& checked, const target::TargetEnv& env);
 // Fills SlotSource::address: what the code reads from its data block, known now and not when it was compiled.
 Result<void> resolve_slots(model::CompiledEvent& event, const target::TargetEnv& env);
 

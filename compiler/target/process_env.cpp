@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include "compiler/target/instruction_start.h"
 #include "compiler/target/near_misses.h"
@@ -128,24 +131,40 @@ ProcessEnv& ProcessEnv::operator=(ProcessEnv&&) noexcept = default;
 ProcessEnv::~ProcessEnv() = default;
 
 Result<ProcessEnv> ProcessEnv::of_process(pid_t pid, ProcessEnvOptions options) {
-  auto maps = read_maps(pid);
-  if (!maps) return std::unexpected(std::move(maps.error()));
   auto state = std::make_unique<State>();
   state->pid = pid;
   state->options = std::move(options);
-  state->maps = std::move(*maps);
-  const std::optional<FileId> program = file_id(fmt::format("/proc/{}/exe", pid));
-  for (LoadedObject& object : loaded_objects(state->maps)) {
-    if (is_machinery(object, state->options.blacklisted)) continue;
+  ProcessEnv env(std::move(state));
+  if (auto seen = env.refresh(); !seen) return std::unexpected(std::move(seen.error()));
+  return env;
+}
+
+// Images of what is mapped as it was stay open.
+Result<void> ProcessEnv::refresh() {
+  auto maps = read_maps(state_->pid);
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  std::vector<Loaded> known = std::exchange(state_->objects, {});
+  state_->maps = std::move(*maps);
+  const std::optional<FileId> program = file_id(fmt::format("/proc/{}/exe", state_->pid));
+  for (LoadedObject& object : loaded_objects(state_->maps)) {
+    if (is_machinery(object, state_->options.blacklisted)) continue;
     Loaded loaded;
-    loaded.module = {.name = std::string(base_name(object.path)), .path = object.path};
-    loaded.open_path = readable_path(pid, object);
+    loaded.open_path = readable_path(state_->pid, object);
     loaded.id = file_id(loaded.open_path);
-    loaded.module.is_program = loaded.id && loaded.id == program;
+    const auto before = std::ranges::find_if(known, [&](const Loaded& one) {
+      return one.id && one.id == loaded.id && one.object.start() == object.start();
+    });
+    if (before != known.end()) {
+      loaded = std::move(*before);
+      known.erase(before);
+    } else {
+      loaded.module = {.name = std::string(base_name(object.path)), .path = object.path};
+      loaded.module.is_program = loaded.id && loaded.id == program;
+    }
     loaded.object = std::move(object);
-    state->objects.push_back(std::move(loaded));
+    state_->objects.push_back(std::move(loaded));
   }
-  return ProcessEnv(std::move(state));
+  return {};
 }
 
 Result<ProcessEnv> ProcessEnv::of_files(const std::vector<std::string>& paths, ProcessEnvOptions options) {
@@ -244,14 +263,23 @@ std::expected<std::uint64_t, LookupError> ProcessEnv::find_file_offset(std::stri
   std::optional<FileId> wanted = file_id(std::string(path));
   const std::optional<FileId> rooted =
       state_->pid ? file_id(fmt::format("/proc/{}/root{}", state_->pid, path)) : std::nullopt;
+  bool is_loaded = false;
   for (Loaded& loaded : state_->objects) {
     const bool same = loaded.module.path == path || (loaded.id && (loaded.id == wanted || loaded.id == rooted));
     if (!same) continue;
+    is_loaded = true;
     const ElfImage* image = image_of(loaded);
     if (!image) continue;
     if (const auto address = image->image_addr({offset})) return address->value + loaded.module.bias;
   }
-  return failure(LookupFailure::NotFound);
+  return failure(is_loaded || !may_be_loaded(path) ? LookupFailure::NotFound : LookupFailure::ModuleMissing);
+}
+
+bool ProcessEnv::may_be_loaded(std::string_view module) const {
+  const std::string root = state_->pid ? fmt::format("/proc/{}/root", state_->pid) : std::string();
+  if (!module.contains('/')) return module.contains(".so") || is_installed_library(root, module);
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(root + std::string(module), ignored);
 }
 
 std::optional<ProcessEnv::Place> ProcessEnv::place(RemoteAddr address) const {

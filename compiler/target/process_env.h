@@ -44,8 +44,9 @@ class ProcessEnv final : public TargetEnv {
  public:
   struct State;  // private to process_env.cpp
 
-  // What process `pid` has mapped now; later dlopen needs a new ProcessEnv (images are cheap to open).
+  // What process `pid` has mapped now; refresh() sees what it has loaded since.
   static Result<ProcessEnv> of_process(pid_t pid, ProcessEnvOptions options);
+  Result<void> refresh();
   // Files at bias 0: addresses are image addresses. Every file must be readable and ELF.
   static Result<ProcessEnv> of_files(const std::vector<std::string>& paths, ProcessEnvOptions options);
 
@@ -60,6 +61,9 @@ class ProcessEnv final : public TargetEnv {
   std::expected<Symbol, LookupError> find_data(std::string_view name) const override;
   std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                              std::uint64_t offset) const override;
+  // A path of a file; a file name (libx.so), which may come from anywhere; a stem (libx) that some file has where the
+  // dynamic linker looks by itself.
+  bool may_be_loaded(std::string_view module) const override;
   Probeability probeability(std::uint64_t address) const override;
   FileStatus file_status(std::string_view path) const override;
   // Functions and data objects; `module` is empty for the program itself.

@@ -11,6 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
 namespace kevt::target {
 
 std::optional<FileId> file_id(const std::string& path) {
@@ -67,6 +71,20 @@ bool module_matches(const Loaded& loaded, std::string_view wanted) {
   }
   const std::string_view name = loaded.module.name;
   return name == wanted || library_stem(name) == wanted;
+}
+
+bool is_installed_library(const std::string& root, std::string_view module) {
+  constexpr const char* kFolders[] = {
+      "/lib",          "/usr/lib", "/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
+      "/usr/local/lib"};
+  return std::ranges::any_of(kFolders, [&](const char* folder) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(root + folder, ignored)) {
+      const std::string name = entry.path().filename();
+      if (name.contains(".so") && (name == module || library_stem(name) == module)) return true;
+    }
+    return false;
+  });
 }
 
 }  // namespace kevt::target

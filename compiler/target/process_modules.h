@@ -40,6 +40,8 @@ struct Loaded {
 const ElfImage* image_of(Loaded& loaded);
 // By file name, stem or path; sonames are the caller's business.
 bool module_matches(const Loaded& loaded, std::string_view wanted);
+// Whether a library of that file name or stem lies in one of the default folders below `root` ("" or "/proc/PID/root").
+bool is_installed_library(const std::string& root, std::string_view module);
 // The file behind a mapping: below the target's root, or the mapping itself where it was deleted.
 std::string readable_path(pid_t pid, const LoadedObject& object);
 

@@ -49,9 +49,12 @@ class TargetEnv {
   virtual std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
                                                            std::string_view name) const = 0;
   virtual std::expected<Symbol, LookupError> find_data(std::string_view name) const = 0;
-  // Address of a byte of a file in the target; NotFound where the file is not mapped there.
+  // Address of a byte of a file in the target; ModuleMissing where the file is not loaded, NotFound where it is, but
+  // has no such byte.
   virtual std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                                      std::uint64_t offset) const = 0;
+  // Whether a module that is not loaded could be: there is such a library.
+  virtual bool may_be_loaded(std::string_view) const { return false; }
   virtual Probeability probeability(std::uint64_t address) const = 0;
   virtual FileStatus file_status(std::string_view path) const = 0;
   // The symbol that covers `address`, for `SYM+0xOFF/0xSIZE`.

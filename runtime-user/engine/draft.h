@@ -47,6 +47,7 @@ class Draft final : public target::EventCatalog {
              const target::TargetEnv& env, pipeline::Forms forms, std::vector<Problem>& problems);
 
   std::vector<Entry>& entries() { return entries_; }
+  const Catalog& catalog() const { return catalog_; }
   Catalog take_catalog() { return std::move(catalog_); }
 
   const target::CatalogEntry* find(std::string_view group, std::string_view event) const override;

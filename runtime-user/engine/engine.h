@@ -32,13 +32,22 @@ struct Event {
   std::optional<std::string> filter;
 };
 
+// What becomes of a definition whose library is not loaded.
+enum class Missing : std::uint8_t { Refused, Waits };
+
 class Engine final : public target::EventCatalog {
  public:
-  Engine(runtime::ProbeRuntime& runtime, const target::TargetEnv& env) : runtime_(runtime), env_(env) {}
+  Engine(runtime::ProbeRuntime& runtime, const target::TargetEnv& env, Missing missing = Missing::Refused)
+      : runtime_(runtime), env_(env), missing_(missing) {}
 
   // Defines events together: one compilation, all or nothing. False: `problems` says why.
   Result<bool> define(std::span<const std::string> definitions, std::span<const EventFilter> filters,
                       std::vector<Problem>& problems);
+  // Installs those that have waited and whose library is there now: their probes, to be armed. What turns out wrong
+  // with them then (no such function, no room) is a problem, and waits no more.
+  Result<std::vector<runtime::ProbeHandle>> define_arrived(std::vector<Problem>& problems);
+  // The definitions that wait, in their order.
+  std::vector<std::string> waiting() const;
   Result<void> enable_all();
   Result<void> disable_all();
 
@@ -50,10 +59,30 @@ class Engine final : public target::EventCatalog {
   const target::CatalogEntry* find(std::string_view group, std::string_view event) const override;
 
  private:
+  struct Waiting {
+    std::string definition;
+    std::optional<std::string> filter;
+    std::size_t event = 0;  // in events_
+  };
+  // Events whose place is known, and where each belongs in events_.
+  struct Batch {
+    std::vector<pipeline::CheckedEvent> events;
+    std::vector<std::vector<std::optional<model::FilterExpr>>> sinks;  // one each
+    std::vector<std::uint32_t> ids;
+
+    void add(pipeline::CheckedEvent event, std::optional<model::FilterExpr> filter, std::uint32_t id);
+  };
+
+  Result<std::vector<runtime::ProbeHandle>> install(const Batch& batch);
+  std::vector<runtime::ProbeHandle> install_one_by_one(Batch batch, std::vector<Problem>& problems);
   std::vector<runtime::ProbeHandle> all_probes() const;
+  void keep(const Batch& batch, std::span<const runtime::ProbeHandle> probes);
+  void note_event(const Draft::Entry& entry, std::size_t position);
 
   runtime::ProbeRuntime& runtime_;
   const target::TargetEnv& env_;
+  Missing missing_;
+  std::vector<Waiting> waiting_;
   std::deque<Event> events_;  // in the order of the catalog, and of their ids
   Catalog catalog_;
   std::vector<const Event*> by_probe_;

@@ -14,11 +14,9 @@
 #include <fstream>
 #include <set>
 
-#include "runtime-user/runtime/inproc/agent_image.h"
 #include "runtime-user/runtime/inproc/forked_children.h"
 #include "runtime-user/runtime/inproc/signal_hooks.h"
 #include "runtime-user/runtime/inproc/startup.h"
-#include "runtime-user/runtime/inproc/unwinders.h"
 
 namespace kevt::inproc {
 
@@ -27,7 +25,6 @@ using runtime::ProbeHandle;
 namespace {
 
 constexpr std::uint64_t kAheadTsc = 1ull << 36;  // half a minute: a stamp from further in the future is nonsense
-constexpr std::uint64_t kGuardCode = 64;         // bytes before a guard's event block
 
 std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
   std::uint32_t value = 0;
@@ -44,20 +41,6 @@ std::string why_no_return_probe(const model::CompiledEvent& event, const ProbePo
 }
 
 }  // namespace
-
-// Holds the target for one batch of changes; lets it go only if it was running before.
-class InprocRuntime::Hold {
- public:
-  Hold(Tracee& tracee, bool was_stopped) : tracee_(&tracee), was_stopped_(was_stopped) {}
-  Hold(Hold&& other) noexcept : tracee_(std::exchange(other.tracee_, nullptr)), was_stopped_(other.was_stopped_) {}
-  ~Hold() {
-    if (tracee_ && !was_stopped_) tracee_->release();
-  }
-
- private:
-  Tracee* tracee_;
-  bool was_stopped_;
-};
 
 // After exec the process is another program: nothing of ours is there, and nothing of it may be touched.
 Result<InprocRuntime::Hold> InprocRuntime::hold() {
@@ -82,7 +65,8 @@ InprocRuntime::InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena aren
       arena_(std::move(arena)),
       placement_(tracee_, memory_, arena_),
       signals_(tracee_, placement_),
-      points_(tracee_, placement_, arena_) {}
+      points_(tracee_, placement_, arena_),
+      watch_(memory_) {}
 
 InprocRuntime::~InprocRuntime() {
   if (!poll_exit()) (void)detach();
@@ -261,51 +245,6 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
   return ProbePoints::arm_patch(point, **made);
 }
 
-// A jump to the agent's function: it may lie further away than a call from a detour reaches.
-Result<RemoteAddr> InprocRuntime::place_guard(const ProbedObject& object) {
-  auto at = placement_.allocate(object.loaded.start(), object.loaded.end(), kGuardCode + sizeof(kevt_event));
-  if (!at) return at;
-  std::vector<std::uint8_t> code = {0xff, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};  // jmp *0(%rip), its operand
-  const RemoteAddr to = placement_.agent().base + agent_table().restore_returns;
-  std::memcpy(code.data() + 6, &to.value, sizeof to.value);
-  arena_.write(*at, code);
-  return at;
-}
-
-Result<InprocRuntime::Installed> InprocRuntime::install_guard(RemoteAddr place) {
-  auto object = points_.object_at(place);
-  if (!object) return std::unexpected(std::move(object.error()));
-  auto code = place_guard(**object);
-  if (!code) return std::unexpected(std::move(code.error()));
-  auto block = add_event(*code + kGuardCode, 0, 1);
-  if (!block) return std::unexpected(std::move(block.error()));
-  return Installed{.place = place, .code = {.extractor = *code}, .block = *block, .is_guard = true};
-}
-
-Result<void> InprocRuntime::install_guards() {
-  guards_.emplace();
-  auto unwinders = find_unwinders(points_);
-  if (!unwinders) return std::unexpected(std::move(unwinders.error()));
-  for (RemoteAddr place : *unwinders) {
-    auto guard = install_guard(place);
-    if (!guard) return std::unexpected(std::move(guard.error()));
-    guards_->push_back(keep(std::move(*guard)));
-  }
-  return {};
-}
-
-// From the first return probe to the end of tracing whoever walks the stack is made to find the program's own return
-// addresses: a call may last longer than the probe it began under.
-Result<void> InprocRuntime::guard_unwinders(std::vector<ProbeHandle>& changed) {
-  const bool wanted = std::ranges::any_of(
-      installed_, [](const Installed& one) { return one.armed && one.point == model::ProbePoint::Return; });
-  if (!wanted || guards_) return {};
-  if (auto made = install_guards(); !made) return made;
-  for (ProbeHandle guard : *guards_) installed_[guard].armed = true;
-  changed.insert(changed.end(), guards_->begin(), guards_->end());
-  return {};
-}
-
 Result<void> InprocRuntime::rearm(std::span<const ProbeHandle> probes) {
   const bool had_guards = guards_.has_value();
   auto done = change_sites(probes);
@@ -393,12 +332,9 @@ Departure::Missed InprocRuntime::count_missed_in(const Tracee& tracee) const {
   };
 }
 
-bool InprocRuntime::is_guard_site(RemoteAddr site) const {
-  return guards_ && std::ranges::any_of(*guards_, [&](ProbeHandle guard) { return installed_[guard].place == site; });
-}
-
 Result<Leftover> InprocRuntime::detach() {
   if (left_) return *left_;
+  watch_.end();
   std::vector<ProbeHandle> all;
   for (std::size_t i = 0; i < installed_.size(); ++i)
     if (installed_[i].armed && !installed_[i].is_guard) all.push_back(static_cast<ProbeHandle>(i));

@@ -7,11 +7,13 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "runtime-user/runtime/inproc/batch_code.h"
 #include "runtime-user/runtime/inproc/code_arena.h"
 #include "runtime-user/runtime/inproc/departure.h"
+#include "runtime-user/runtime/inproc/library_watch.h"
 #include "runtime-user/runtime/inproc/placement.h"
 #include "runtime-user/runtime/inproc/probe_points.h"
 #include "runtime-user/runtime/inproc/session_memory.h"
@@ -44,6 +46,11 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   bool is_ours(RemoteAddr at) const;
   // wait(2) status once it has ended.
   std::optional<int> poll_exit() { return tracee_.poll_exit(); }
+  // Makes the target ask before code of a library that it loads later runs: while one asks, is_asked_for_libraries() is
+  // true and it waits for answer_for_libraries(). False: it has no dynamic linker that reports.
+  Result<bool> watch_libraries();
+  bool is_asked_for_libraries() const { return watch_.is_asked(); }
+  void answer_for_libraries() { watch_.answer(watch_.reports()); }
   // Disarms everything, gives text, signals and return addresses back and unmaps what is ours; the target runs on as if
   // never traced. Counters and what is in the rings can still be read.
   Result<Leftover> detach();
@@ -76,7 +83,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
     DetourEvent code;
     SessionMemory::EventBlock block;
     std::uint32_t id = 0;
-    bool is_guard = false;  // in front of an unwinder: runs the agent's kevt_restore_returns, records nothing
+    bool is_guard = false;  // in front of an unwinder or the linker's report: runs the agent's code, records nothing
     bool armed = false;
   };
   struct Pending {
@@ -85,7 +92,19 @@ class InprocRuntime final : public runtime::ProbeRuntime {
     std::vector<std::uint8_t> bytes;
   };
 
-  class Hold;
+  // Holds the target for one batch of changes; lets it go only if it was running before.
+  class Hold {
+   public:
+    Hold(Tracee& tracee, bool was_stopped) : tracee_(&tracee), was_stopped_(was_stopped) {}
+    Hold(Hold&& other) noexcept : tracee_(std::exchange(other.tracee_, nullptr)), was_stopped_(other.was_stopped_) {}
+    ~Hold() {
+      if (tracee_ && !was_stopped_) tracee_->release();
+    }
+
+   private:
+    Tracee* tracee_;
+    bool was_stopped_;
+  };
 
   InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena arena);
   Result<Hold> hold();
@@ -97,8 +116,9 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<Installed> install_one(const model::CompiledEvent& event, BatchCode& code, std::uint32_t id);
   runtime::ProbeHandle keep(Installed made);
   Result<SessionMemory::EventBlock> add_event(RemoteAddr at, std::size_t slots, std::uint32_t sinks);
-  Result<RemoteAddr> place_guard(const ProbedObject& object);
-  Result<Installed> install_guard(RemoteAddr place);
+  // `function`: of the agent, from its start.
+  Result<RemoteAddr> place_guard(const ProbedObject& object, std::uint32_t function);
+  Result<Installed> install_guard(RemoteAddr place, std::uint32_t function);
   Result<void> install_guards();
   Result<void> guard_unwinders(std::vector<runtime::ProbeHandle>& changed);
   Result<Leftover> leave_child(pid_t pid);
@@ -121,6 +141,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   std::vector<Installed> installed_;
   std::unordered_map<std::uint64_t, std::vector<runtime::ProbeHandle>> at_site_;  // in the order of installation
   std::optional<std::vector<runtime::ProbeHandle>> guards_;  // made when the first return probe is armed
+  std::optional<runtime::ProbeHandle> reporter_;             // the guard in front of the linker's report
+  LibraryWatch watch_;
   std::unordered_map<std::uint32_t, runtime::ProbeHandle> by_id_;
   std::deque<Pending> pending_;  // drained from the rings, newer than what was delivered
   std::unordered_map<std::uint32_t, std::string> comms_;

@@ -5,9 +5,10 @@
 //   …                   a few moves
 //   syscall             0f 05
 //
-// so each site is found by its bytes, confirmed by decoding the function from its start (in a stripped library, of whose
-// hidden functions nothing is known, from the last known one before it), and replaced by a jump to a copy whose syscall asks the agent. What is not of this form (syscall(3), a
-// program's own assembly) is not seen; static programs have it in their own text and are scanned too.
+// so each site is found by its bytes, confirmed by decoding the function from its start (in a stripped library, of
+// whose hidden functions nothing is known, from the last known one before it), and replaced by a jump to a copy whose
+// syscall asks the agent. What is not of this form (syscall(3), a program's own assembly) is not seen; static programs
+// have it in their own text and are scanned too.
 #include "runtime-user/runtime/inproc/signal_hooks.h"
 
 #include <algorithm>

@@ -1,0 +1,84 @@
+// Guards: code of the agent in front of functions that concern the machinery itself. They are probes like others, but
+// record nothing: in front of unwinders (unwinders.h) and of the dynamic linker's report (library_watch.h).
+#include <algorithm>
+#include <cstring>
+
+#include "runtime-user/runtime/inproc/agent_image.h"
+#include "runtime-user/runtime/inproc/inproc_runtime.h"
+#include "runtime-user/runtime/inproc/unwinders.h"
+
+namespace kevt::inproc {
+
+using runtime::ProbeHandle;
+
+namespace {
+constexpr std::uint64_t kGuardCode = 64;  // bytes before a guard's event block
+}
+
+// A jump to the agent's function: it may lie further away than a call from a detour reaches.
+Result<RemoteAddr> InprocRuntime::place_guard(const ProbedObject& object, std::uint32_t function) {
+  auto at = placement_.allocate(object.loaded.start(), object.loaded.end(), kGuardCode + sizeof(kevt_event));
+  if (!at) return at;
+  std::vector<std::uint8_t> code = {0xff, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};  // jmp *0(%rip), its operand
+  const RemoteAddr to = placement_.agent().base + function;
+  std::memcpy(code.data() + 6, &to.value, sizeof to.value);
+  arena_.write(*at, code);
+  return at;
+}
+
+Result<InprocRuntime::Installed> InprocRuntime::install_guard(RemoteAddr place, std::uint32_t function) {
+  auto object = points_.object_at(place);
+  if (!object) return std::unexpected(std::move(object.error()));
+  auto code = place_guard(**object, function);
+  if (!code) return std::unexpected(std::move(code.error()));
+  auto block = add_event(*code + kGuardCode, 0, 1);
+  if (!block) return std::unexpected(std::move(block.error()));
+  return Installed{.place = place, .code = {.extractor = *code}, .block = *block, .is_guard = true};
+}
+
+Result<void> InprocRuntime::install_guards() {
+  guards_.emplace();
+  auto unwinders = find_unwinders(points_);
+  if (!unwinders) return std::unexpected(std::move(unwinders.error()));
+  for (RemoteAddr place : *unwinders) {
+    auto guard = install_guard(place, agent_table().restore_returns);
+    if (!guard) return std::unexpected(std::move(guard.error()));
+    guards_->push_back(keep(std::move(*guard)));
+  }
+  return {};
+}
+
+// From the first return probe to the end of tracing whoever walks the stack is made to find the program's own return
+// addresses: a call may last longer than the probe it began under.
+Result<void> InprocRuntime::guard_unwinders(std::vector<ProbeHandle>& changed) {
+  const bool wanted = std::ranges::any_of(
+      installed_, [](const Installed& one) { return one.armed && one.point == model::ProbePoint::Return; });
+  if (!wanted || guards_) return {};
+  if (auto made = install_guards(); !made) return made;
+  for (ProbeHandle guard : *guards_) installed_[guard].armed = true;
+  changed.insert(changed.end(), guards_->begin(), guards_->end());
+  return {};
+}
+
+bool InprocRuntime::is_guard_site(RemoteAddr site) const {
+  if (reporter_ && installed_[*reporter_].place == site) return true;
+  return guards_ && std::ranges::any_of(*guards_, [&](ProbeHandle guard) { return installed_[guard].place == site; });
+}
+
+Result<bool> InprocRuntime::watch_libraries() {
+  if (reporter_) return true;
+  auto held = hold();
+  if (!held) return std::unexpected(std::move(held.error()));
+  auto report = find_library_report(points_);
+  if (!report) return std::unexpected(std::move(report.error()));
+  if (!*report) return false;
+  auto guard = install_guard((*report)->function, agent_table().libraries_changed);
+  if (!guard) return std::unexpected(std::move(guard.error()));
+  reporter_ = keep(std::move(*guard));
+  installed_[*reporter_].armed = true;
+  if (auto armed = change_sites(std::span(&*reporter_, 1)); !armed) return std::unexpected(std::move(armed.error()));
+  watch_.begin(**report);
+  return true;
+}
+
+}  // namespace kevt::inproc

@@ -1,0 +1,56 @@
+// The other side of runtime-user/agent/libraries.c: two counters in shared memory, the second one a futex.
+#include "runtime-user/runtime/inproc/library_watch.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace kevt::inproc {
+
+Result<std::optional<LibraryReport>> find_library_report(ProbePoints& points) {
+  auto objects = points.objects();
+  if (!objects) return std::unexpected(std::move(objects.error()));
+  for (const ProbedObject* object : *objects) {
+    const auto functions = object->image->find_functions("_dl_debug_state");
+    if (functions.size() != 1) continue;
+    LibraryReport report{.function = {functions.front().address.value + object->bias}, .r_debug = {}};
+    if (const auto data = object->image->find_objects("_r_debug"); data.size() == 1)
+      report.r_debug = {data.front().address.value + object->bias};
+    return report;
+  }
+  return std::nullopt;
+}
+
+void LibraryWatch::begin(const LibraryReport& report) {
+  kevt_shared& shared = memory_.shared();
+  shared.r_debug = report.r_debug.value;
+  begun_ = true;
+  __atomic_store_n(&shared.controller, static_cast<std::uint64_t>(getpid()), __ATOMIC_RELEASE);
+}
+
+std::uint64_t LibraryWatch::reports() const {
+  return __atomic_load_n(&memory_.shared().library_reports, __ATOMIC_ACQUIRE);
+}
+
+bool LibraryWatch::is_asked() const {
+  return begun_ && reports() != __atomic_load_n(&memory_.shared().library_answers, __ATOMIC_RELAXED);
+}
+
+void LibraryWatch::wake(std::uint64_t answers) {
+  std::uint64_t& word = memory_.shared().library_answers;
+  __atomic_store_n(&word, answers, __ATOMIC_RELEASE);
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void LibraryWatch::answer(std::uint64_t seen) { wake(seen); }
+
+void LibraryWatch::end() {
+  if (!begun_) return;
+  begun_ = false;
+  __atomic_store_n(&memory_.shared().controller, 0, __ATOMIC_RELEASE);
+  wake(~0ull);
+}
+
+}  // namespace kevt::inproc

@@ -1,0 +1,43 @@
+// LibraryWatch: the target asks us to look when a library has come or gone, and waits for the answer.
+#pragma once
+
+#include <optional>
+
+#include "common/addresses.h"
+#include "common/error.h"
+#include "runtime-user/runtime/inproc/probe_points.h"
+#include "runtime-user/runtime/inproc/session_memory.h"
+
+namespace kevt::inproc {
+
+// Where the dynamic linker tells debuggers that its list of libraries has changed.
+struct LibraryReport {
+  RemoteAddr function;  // _dl_debug_state
+  RemoteAddr r_debug;   // 0: it shows none
+};
+// nullopt: the program has no dynamic linker, or one that reports nothing.
+Result<std::optional<LibraryReport>> find_library_report(ProbePoints& points);
+
+class LibraryWatch {
+ public:
+  explicit LibraryWatch(SessionMemory& memory) : memory_(memory) {}
+
+  // From now on reports wait for answers; the probe in front of the function is the caller's.
+  void begin(const LibraryReport& report);
+  bool has_begun() const { return begun_; }
+  // Whether a report waits.
+  bool is_asked() const;
+  // Lets everybody go on who asked before `seen`, which is reports() before the libraries were looked at.
+  std::uint64_t reports() const;
+  void answer(std::uint64_t seen);
+  // Nobody waits any more.
+  void end();
+
+ private:
+  void wake(std::uint64_t answers);
+
+  SessionMemory& memory_;
+  bool begun_ = false;
+};
+
+}  // namespace kevt::inproc

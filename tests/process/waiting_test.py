@@ -1,0 +1,137 @@
+"""Probes on libraries that are not there yet: they wait, and see the library's very first calls."""
+import os
+import signal
+import subprocess
+import time
+
+from attach_test import Attached, Target, read, wait_until
+from kevtest import KEVTRACE, ProcessTest, main, plain
+
+LIBRARY = b"""
+__attribute__((noipa)) int twice(int n) { return 2 * n; }
+__attribute__((noipa)) const char* name_of(int n) { return n ? "one" : "none"; }
+__attribute__((constructor)) static void first(void) { twice(1); twice(2); }
+"""
+# Loads what it is told, calls it, forks: one line in, one line out.
+PROGRAM = b"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void* library;
+static int load(const char* path) {
+  library = dlopen(path, RTLD_NOW);
+  return library ? ((int (*)(int))dlsym(library, "twice"))(20) : -1;
+}
+int main(int count, char** words) {
+  char line[4096];
+  if (count > 1) return printf("%d\\n", load(words[1])) < 0;
+  puts("ready");
+  fflush(stdout);
+  while (fgets(line, sizeof line, stdin)) {
+    char* path = strchr(line, ' ');
+    line[strcspn(line, "\\n")] = 0;
+    if (path) *path++ = 0;
+    int result = 0, status = 0;
+    if (!strcmp(line, "load")) result = load(path);
+    if (!strcmp(line, "close")) result = dlclose(library);
+    if (!strcmp(line, "child")) {
+      pid_t child = fork();
+      if (!child) _exit(load(path));
+      waitpid(child, &status, 0);
+      result = WEXITSTATUS(status);
+    }
+    printf("%s %d\\n", line, result);
+    fflush(stdout);
+  }
+  return 0;
+}
+"""
+
+
+class Waiting(Attached):
+    def setUp(self):
+        super().setUp()
+        self.library = self.compile("libwaited.so", LIBRARY, "-shared", "-fPIC")
+        self.program = self.compile("loads", PROGRAM)
+        self.twice = "p:twice libwaited.so:twice n=%di:s32"
+        self.back = "r:back libwaited.so:twice v=$retval:s32"
+
+    def compile(self, name, source, *options):
+        file, text = self.path(name), self.path(name + ".c", source)
+        subprocess.run(["cc", "-O1", *options, "-o", file, text, "-ldl"], check=True)
+        return file
+
+    def test_the_constructor_s_calls_are_seen(self):
+        traced = self.run_traced([self.program, self.library], self.twice, self.back)
+        self.assertEqual((traced.status, traced.out), (0, b"40\n"))
+        self.assertEqual([r["n"] for r in traced.records("twice")], [1, 2, 20])
+        self.assertEqual([r["v"] for r in traced.records("back")], [2, 4, 40])
+        self.assert_none_lost(traced)
+
+    def test_by_offset_in_the_file_too(self):
+        listed = subprocess.run(["nm", self.library], capture_output=True, check=True, text=True).stdout
+        offset = next(int(line.split()[0], 16) for line in listed.splitlines() if line.endswith(" twice"))
+        traced = self.run_traced([self.program, self.library], f"p:at {self.library}:{offset:#x} n=%di:s32")
+        self.assertEqual([r["n"] for r in traced.records("at")], [1, 2, 20])
+
+    def test_a_filter_waits_with_it(self):
+        traced = self.run_traced([self.program, self.library], self.twice, filters=["twice:n > 1"])
+        self.assertEqual([r["n"] for r in traced.records("twice")], [2, 20])
+        self.assertEqual(traced.accounts["twice"].filtered, 1)
+
+    def test_a_running_process(self):
+        target = Target(self, [self.program])
+        tracer = self.start([target.pid], self.twice)
+        target.ask(b"load " + self.library.encode(), b"load")
+        traced = self.stop(tracer, (self.twice,))
+        self.assertEqual([r["n"] for r in traced.records("twice")], [1, 2, 20])
+
+    def test_it_leaves_again(self):
+        target = Target(self, [self.program])
+        tracer = self.start([target.pid], self.twice)
+        target.ask(b"load " + self.library.encode(), b"load")
+        self.assertEqual(target.ask(b"close"), [b"0"])
+        traced = self.stop(tracer, (self.twice,))
+        self.assertIn(b"twice [GONE]", traced.err)
+        self.assertEqual(target.ask(b"load " + self.library.encode(), b"load"), [b"40"])
+
+    def test_it_never_comes(self):
+        traced = self.run_traced(["/bin/true"], self.twice)
+        self.assertEqual(traced.accounts["twice"].hits, 0)
+        self.assertIn(b"was never armed", traced.err)
+
+    def test_one_that_is_wrong_takes_no_other_down(self):
+        wrong = "p:wrong libwaited.so:thrice"
+        traced = self.run_traced([self.program, self.library], wrong, self.twice)
+        self.assertIn(b"no function `thrice`", traced.err)
+        self.assertEqual(len(traced.records("twice")), 3)
+
+    def test_a_library_that_does_not_exist(self):
+        for place in ("libnothere:f", "/nowhere/libx.so:0x10"):
+            status, out, err = plain([KEVTRACE, "run", "-e", f"p {place}", "--", "/bin/echo", "ran"])
+            self.assertEqual((status, out), (3, b""), err)
+
+    def test_a_forked_child_is_not_held_up(self):
+        target = Target(self, [self.program])
+        tracer = self.start([target.pid], self.twice)
+        begin = time.monotonic()
+        self.assertEqual(target.ask(b"child " + self.library.encode(), b"child"), [b"40"])
+        self.assertLess(time.monotonic() - begin, 9)  # LOOKS * LOOK_NS of the agent, when nobody answers
+        target.ask(b"load " + self.library.encode(), b"load")
+        self.assertEqual(len(self.stop(tracer, (self.twice,)).records("twice")), 3)
+
+    def test_tracer_killed_before_it_comes(self):
+        target = Target(self, [self.program])
+        tracer = self.start([target.pid], self.twice)
+        tracer.send_signal(signal.SIGKILL)
+        tracer.wait()
+        wait_until(lambda: b"kevtrace" not in read(f"/proc/{target.pid}/maps"), "it is left")
+        self.assertEqual(target.ask(b"load " + self.library.encode(), b"load"), [b"40"])
+
+
+del Attached, ProcessTest
+
+if __name__ == "__main__":
+    main()
