@@ -17,6 +17,7 @@
 
 #include "compiler/sema/filter.h"
 #include "compiler/sema/trigger.h"
+#include "grammar/parse_filter.h"
 #include "runtime-user/engine/tracing.h"
 
 namespace kevt::engine {
@@ -138,11 +139,11 @@ bool Tracing::bind_filter(Instance& instance, const TracedEvent& event, std::str
   one.filter.reset();
   one.filter_text.reset();
   one.filter_mistake.clear();
-  if (text == "0") return true;
+  if (stripped(text) == "0") return true;
   auto bound = sema::compile_filter(text, event.layout, sink, options_.check);
   if (!bound) return false;
   one.filter = std::move(bound);
-  one.filter_text = std::string(text);
+  one.filter_text = std::string(grammar::filter_command(text));
   return true;
 }
 
@@ -150,7 +151,7 @@ Result<void> Tracing::write_filter(Instance& instance, const TracedEvent& event,
   if (text.size() >= kPageBytes) return std::unexpected(errno_error(EINVAL));
   drain();
   diag::Sink sink;
-  const bool bound = bind_filter(instance, event, stripped(text), sink);
+  const bool bound = bind_filter(instance, event, text, sink);
   Result<void> answer;
   if (!bound) {
     auto mistakes = sink.take();
@@ -173,13 +174,15 @@ Result<void> Tracing::write_group_filter(Instance& instance, std::string_view gr
   for (const auto& [id, event] : events_.events()) {
     if (event->group != group) continue;
     diag::Sink sink;
-    if (!bind_filter(instance, *event, stripped(text), sink)) mistake = sink.take().front();
+    if (!bind_filter(instance, *event, text, sink)) {
+      mistake = sink.take().front();
+      mistake->kind = diag::Kind::FilterBadSubsysFilter;
+      mistake->column = 0;
+      touch(instance, *event).filter_mistake = sema::filter_file_text(*mistake);
+    }
     if (state(instance, id)->registered) on.push_back(event.get());
   }
-  if (mistake) {
-    mistake->kind = diag::Kind::FilterBadSubsysFilter;
-    instance.errors.add(*mistake, now_ns());
-  }
+  if (mistake) instance.errors.add(*mistake, now_ns());
   return on.empty() ? Result<void>{} : sync(on);
 }
 

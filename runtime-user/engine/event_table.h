@@ -40,6 +40,8 @@ class EventTable {
  public:
   explicit EventTable(sema::CheckRequest request) : request_(request) {}
 
+  // Known to definitions, otherwise none of ours.
+  void add_static(target::CatalogEntry event) { catalog_.add(std::move(event)); }
   // Checks a definition in `env` and keeps it. nullptr: refused, `sink` says why.
   const TracedEvent* define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink);
 

@@ -32,7 +32,8 @@ std::uint64_t Tracing::now_ns() {
 }
 
 Tracing::Tracing(std::vector<TracedTarget*> targets, TracingOptions options)
-    : options_(options), events_(options.check), code_(std::move(targets)) {
+    : options_(std::move(options)), events_(options_.check), code_(std::move(targets)) {
+  for (const target::CatalogEntry& event : options_.static_events) events_.add_static(event);
   instances_.push_back(std::make_unique<Instance>("", options_.cpus, pages_for(options_.buffer_kb)));
 }
 

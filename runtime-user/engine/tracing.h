@@ -29,6 +29,8 @@ struct TracingOptions {
   sema::CheckRequest check;
   // Triggers that nobody carries out are refused; off: only listed, as a checker does.
   bool runs_triggers_only = true;
+  // Events that are there already and are nobody's to remove: an eprobe may stand on them.
+  std::vector<target::CatalogEntry> static_events;
   // Used instead of the first target's for looking at definitions.
   const target::TargetEnv* env = nullptr;
 };

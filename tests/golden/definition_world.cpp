@@ -227,6 +227,12 @@ std::vector<std::string> DefinitionWorld::listing() const {
   return lines;
 }
 
+std::vector<target::CatalogEntry> static_catalog() {
+  std::vector<target::CatalogEntry> entries;
+  for (const StaticEvent& event : static_events()) entries.push_back(static_entry(event));
+  return entries;
+}
+
 std::optional<grammar::EventsFile> events_file(std::string_view name) {
   if (name == "kprobe_events") return grammar::EventsFile::Kprobe;
   if (name == "uprobe_events") return grammar::EventsFile::Uprobe;

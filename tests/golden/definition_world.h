@@ -53,6 +53,9 @@ class DefinitionWorld {
   std::vector<Probe> probes_;  // in order of definition
 };
 
+// The static events of that world.
+std::vector<target::CatalogEntry> static_catalog();
+
 // "kprobe_events" → Kprobe
 std::optional<grammar::EventsFile> events_file(std::string_view name);
 // 22 → "EINVAL", 0 → ""

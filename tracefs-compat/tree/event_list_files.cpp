@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ranges>
 
 #include "tracefs-compat/tree/node_table.h"
 
@@ -17,6 +18,7 @@ namespace {
 using engine::TracedEvent;
 
 constexpr std::size_t kMaxWord = 127;
+constexpr std::uint64_t kMaxPid = 1 << 22;
 
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
@@ -73,8 +75,8 @@ Result<std::size_t> set_event_word(const Place& place, std::string_view text) {
 
 template <class Wanted>
 std::string names_text(const engine::Tracing& tracing, Wanted wanted) {
-  std::string text;
-  for (const auto& [id, event] : tracing.events().events())
+  std::string text;  // the newest first
+  for (const auto& [id, event] : tracing.events().events() | std::views::reverse)
     if (wanted(id)) text += fmt::format("{}:{}\n", event->group, event->name);
   return text;
 }
@@ -88,7 +90,7 @@ Result<void> add_pids(PidList& list, std::string_view text) {
     if (word.text.empty()) break;
     auto pid = parse_number(word.text, 0);
     if (!pid) return std::unexpected(std::move(pid.error()));
-    if (*pid > 0x3fffffff) return fails(EINVAL);
+    if (*pid > kMaxPid) return fails(EPERM);
     added.insert(static_cast<std::int32_t>(*pid));
     text.remove_prefix(word.taken);
   }

@@ -30,6 +30,7 @@ class MarkerHandle final : public Handle {
   Result<std::size_t> write(std::string_view data, const Caller& caller) override {
     engine::Instance& instance = *place_.instance;
     if (!instance.options.has(engine::TraceOption::Markers)) return fails(EINVAL);
+    if (!instance.tracing_on) return fails(EBADF);
     if (form_ == Form::Raw) {
       if (data.size() < kTagBytes || data.size() > kMaxRawMarker) return fails(EINVAL);
       place_.tracing->mark_raw(instance, caller.tid, caller.comm,

@@ -239,7 +239,7 @@ TEST_F(TreeTest, SetEventTakesOneWordAWrite) {
   EXPECT_EQ(cat("events/kprobes/enable"), "X\n");
   EXPECT_EQ(echo("\n", "set_event"), 0);
   EXPECT_EQ(cat("set_event"), "");
-  EXPECT_EQ(cat("available_events"), "kprobes:a\nkprobes:b\n");
+  EXPECT_EQ(cat("available_events"), "kprobes:b\nkprobes:a\n");
 }
 
 TEST_F(TreeTest, InstancesAreFolders) {

@@ -1,0 +1,265 @@
+// The problem: a client does not call the checker, it writes to files and reads what they say. Every answer must reach
+// it through the tree: errno, error_log, listings, format, filter and trigger files.
+//
+// The idea: replay the corpora of a real 6.1 kernel through a Tree over a fake target: definitions and filters one by
+// one, sequences of operations up to the first that runs a program. Counted for each kind; must not fall.
+//
+// The folder comes from KEVT_CORPUS; without it nothing is tested here. KEVT_CORPUS_VERBOSE=1 shows every difference.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "runtime-user/runtime/fake/fake_runtime.h"
+#include "tests/golden/corpus_reader.h"
+#include "tests/golden/definition_world.h"
+#include "tracefs-compat/tree/tracing_dir.h"
+
+namespace kevt::golden {
+namespace {
+
+using nlohmann::json;
+
+class FakeTarget final : public engine::TracedTarget {
+ public:
+  explicit FakeTarget(target::FixedTargetEnv& env) : env_(env) {
+    for (const char* file : {"/target", "/odd-name_x.1.bin"}) env_.map_file(std::string(kFolder) + file, 0x400000);
+  }
+  std::string name() const override { return "a fake"; }
+  runtime::FakeRuntime& runtime() override { return runtime_; }
+  const target::TargetEnv& env() override { return env_; }
+  const target::TargetEnv& known_env() const override { return env_; }
+  bool is_alive() override { return true; }
+
+ private:
+  target::FixedTargetEnv& env_;
+  runtime::FakeRuntime runtime_;
+};
+
+// One CPU, as the kernel of the corpus.
+class CorpusTree {
+ public:
+  CorpusTree() : target_(world_.env()), tracing_({&target_}, options()), tree_(tracing_) {
+    dir_ = tree::tracing_dir(tree_);
+  }
+  tree::TracingDir& dir() { return *dir_; }
+  tree::Tree& tree() { return tree_; }
+
+  // "" or the name of the error.
+  std::string write(const std::string& file, const std::string& text, tree::WriteMode mode) {
+    const auto done = dir_->write(file, text, mode);
+    return done ? "" : error_name(done.error().errno_value());
+  }
+  std::string read(const std::string& file) {
+    auto text = dir_->read(file);
+    return text ? *text : "<" + error_name(text.error().errno_value()) + ">";
+  }
+
+ private:
+  engine::TracingOptions options() {
+    engine::TracingOptions options{.cpus = 1};
+    options.check = {.dialect = dialect::Dialect::of(dialect::Kernel::Linux6_1),
+                     .newer_forms = sema::NewerForms::Judged};
+    options.runs_triggers_only = false;
+    options.static_events = static_catalog();
+    options.env = &world_.env();
+    return options;
+  }
+
+  DefinitionWorld world_;
+  FakeTarget target_;
+  engine::Tracing tracing_;
+  tree::Tree tree_;
+  std::unique_ptr<tree::TracingDir> dir_;
+};
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+std::string to_world(std::string text) {
+  replace_all(text, "@DIR@", kFolder);
+  return text;
+}
+std::string from_world(std::string text) {
+  replace_all(text, kFolder, "@DIR@");
+  return text;
+}
+
+// The newest entry of error_log: "MESSAGE | COMMAND | CARET", and how many there are.
+std::string newest_entry(const std::string& log) {
+  static const std::regex entry("\\[ *[0-9.]+\\] ([^\n]*)\n  Command: ([^\n]*)\n( *\\^\n)?");
+  std::string text;
+  int count = 0;
+  for (auto it = std::sregex_iterator(log.begin(), log.end(), entry); it != std::sregex_iterator(); ++it, ++count) {
+    const int caret = (*it)[3].matched ? static_cast<int>((*it)[3].length()) - 2 - 11 : -1;
+    text = fmt::format("{} | {} | {}", (*it)[1].str(), (*it)[2].str(), caret);
+  }
+  return count == 0 ? "" : fmt::format("{}: {}", count, from_world(text));
+}
+std::string newest_entry(const json& result) {
+  if (!result.contains("error")) return "";
+  const json& error = result.at("error");
+  return fmt::format("{}: {} | {} | {}", result.at("errors").get<int>(), error.at("msg").get<std::string>(),
+                     error.at("cmd").get<std::string>(),
+                     error.at("caret").is_null() ? -1 : error.at("caret").get<int>());
+}
+
+std::string joined(const json& lines) {
+  std::string text;
+  for (const json& line : lines) text += line.get<std::string>() + "\n";
+  return text;
+}
+
+struct Score {
+  int seen = 0, same = 0;
+  double percent() const { return seen == 0 ? 0 : 100.0 * same / seen; }
+  bool count(bool agrees) {
+    ++seen;
+    same += agrees ? 1 : 0;
+    return agrees;
+  }
+};
+
+bool is_verbose() { return std::getenv("KEVT_CORPUS_VERBOSE") != nullptr; }
+
+void show(const json& record, std::string_view what, const std::string& kernel, const std::string& ours) {
+  if (!is_verbose()) return;
+  fmt::print("DIFFERS {} {}\n  kernel {:?}\n  ours   {:?}\n", what,
+             record.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 300), kernel, ours);
+}
+
+void set_up(CorpusTree& tree, const json& record) {
+  if (!record.contains("setup")) return;
+  for (const json& step : record.at("setup"))
+    tree.write(step[0].get<std::string>(), to_world(step[1].get<std::string>()), tree::WriteMode::Add);
+}
+
+// What depends on the addresses and instructions of that kernel is compared where it is known
+// (corpus_definitions_test).
+bool is_of_that_kernel(const json& record) {
+  return record.value("kernel_specific", false) ||
+         record.dump(-1, ' ', false, json::error_handler_t::replace).find("KSYM:") != std::string::npos ||
+         record.at("result").dump(-1, ' ', false, json::error_handler_t::replace).find("HASHED") != std::string::npos ||
+         record.dump(-1, ' ', false, json::error_handler_t::replace).find("\\x") != std::string::npos;
+}
+
+TEST(CorpusTree, DefinitionsAnswerAsTheKernelDoes) {
+  const auto folder = corpus_folder();
+  if (!folder) GTEST_SKIP() << "KEVT_CORPUS does not name the corpus' folder";
+  Score errors, listings, logs;
+  for (const json& record : read_corpus(*folder + "/def.jsonl.gz")) {
+    if (is_of_that_kernel(record)) continue;
+    CorpusTree tree;
+    set_up(tree, record);
+    tree.write("error_log", "", tree::WriteMode::Replace);
+    const json& result = record.at("result");
+    const std::string verdict = tree.write(record.at("file").get<std::string>(),
+                                           to_world(record.at("text").get<std::string>()), tree::WriteMode::Add);
+    if (!errors.count(verdict == result.at("errno"))) show(record, "errno", result.at("errno"), verdict);
+    const std::string listing = from_world(tree.read("dynamic_events"));
+    const std::string wanted = result.contains("dynamic_events") ? joined(result.at("dynamic_events")) : "";
+    if (!listings.count(listing == wanted)) show(record, "listing", wanted, listing);
+    const std::string log = newest_entry(tree.read("error_log"));
+    if (!logs.count(log == newest_entry(result))) show(record, "error_log", newest_entry(result), log);
+  }
+  fmt::print("definitions through the tree: errno {:.2f} %, listing {:.2f} %, error_log {:.2f} % of {}\n",
+             errors.percent(), listings.percent(), logs.percent(), errors.seen);
+  EXPECT_GE(errors.percent(), 100.0);
+  EXPECT_GE(listings.percent(), 100.0);
+  EXPECT_GE(logs.percent(), 100.0);
+}
+
+TEST(CorpusTree, FiltersAnswerAsTheKernelDoes) {
+  const auto folder = corpus_folder();
+  if (!folder) GTEST_SKIP() << "KEVT_CORPUS does not name the corpus' folder";
+  Score errors, files, logs;
+  for (const json& record : read_corpus(*folder + "/filter.jsonl.gz")) {
+    const std::string file = "events/" + record.at("event").get<std::string>() + "/filter";
+    CorpusTree tree;
+    set_up(tree, record);
+    if (!tree.tree().attributes(file)) continue;  // one of the kernel's own events
+    const json& result = record.at("result");
+    const std::string verdict = tree.write(file, record.at("text").get<std::string>(), tree::WriteMode::Add);
+    if (!errors.count(verdict == result.at("errno"))) show(record, "errno", result.at("errno"), verdict);
+    const std::string now = tree.read(file);
+    if (!files.count(now == result.at("filter"))) show(record, "filter", result.at("filter"), now);
+    const std::string log = newest_entry(tree.read("error_log"));
+    if (!logs.count(log == newest_entry(result))) show(record, "error_log", newest_entry(result), log);
+  }
+  fmt::print("filters through the tree: errno {:.2f} %, file {:.2f} %, error_log {:.2f} % of {}\n", errors.percent(),
+             files.percent(), logs.percent(), errors.seen);
+  EXPECT_GE(errors.percent(), 100.0);
+  EXPECT_GE(files.percent(), 100.0);
+  EXPECT_GE(logs.percent(), 100.0);
+}
+
+TEST(CorpusTree, TriggersAnswerAsTheKernelDoes) {
+  const auto folder = corpus_folder();
+  if (!folder) GTEST_SKIP() << "KEVT_CORPUS does not name the corpus' folder";
+  Score errors, files;
+  for (const json& record : read_corpus(*folder + "/trigger.jsonl.gz")) {
+    const std::string file = "events/" + record.at("event").get<std::string>() + "/trigger";
+    CorpusTree tree;
+    set_up(tree, record);
+    const json& result = record.at("result");
+    const std::string verdict = tree.write(file, record.at("text").get<std::string>(), tree::WriteMode::Add);
+    if (!errors.count(verdict == result.at("errno"))) show(record, "errno", result.at("errno"), verdict);
+    const std::string now = tree.read(file);
+    if (!files.count(now == result.at("trigger"))) show(record, "trigger", result.at("trigger"), now);
+  }
+  fmt::print("triggers through the tree: errno {:.2f} %, file {:.2f} % of {}\n", errors.percent(), files.percent(),
+             errors.seen);
+  EXPECT_GE(errors.percent(), 100.0);
+  EXPECT_GE(files.percent(), 100.0);
+}
+
+// nullopt: nothing to compare.
+std::optional<std::string> replay(CorpusTree& tree, const json& operation) {
+  const std::string what = operation.at(0);
+  const std::string file =
+      operation.size() > 1 && operation.at(1).is_string() ? operation.at(1).get<std::string>() : "";
+  if (what == "w" || what == "wa" || what == "wt") {
+    const std::string text = to_world(operation.at(2).get<std::string>());
+    const tree::Caller self{.tid = 1, .comm = "corpus"};
+    auto handle = tree.tree().open(file, {.reads = false, .writes = true, .truncates = what == "wt", .caller = self});
+    if (!handle) return "open:" + error_name(handle.error().errno_value());
+    if (text.empty()) return "ok";
+    const auto count = (*handle)->write(text, self);
+    if (!count) return error_name(count.error().errno_value());
+    return *count == text.size() ? "ok" : std::to_string(*count);
+  }
+  if (what == "r" || what == "rn") return from_world(tree.read(file));
+  if (what == "mkdir" || what == "rmdir") {
+    const auto done = what == "mkdir" ? tree.dir().make_directory(file) : tree.dir().remove_directory(file);
+    return done ? "ok" : error_name(done.error().errno_value());
+  }
+  return std::nullopt;
+}
+
+TEST(CorpusTree, SequencesEndAsTheKernels) {
+  const auto folder = corpus_folder();
+  if (!folder) GTEST_SKIP() << "KEVT_CORPUS does not name the corpus' folder";
+  Score score;
+  for (const char* name : {"/ops.jsonl.gz", "/e2e.jsonl.gz"})
+    for (const json& record : read_corpus(*folder + name)) {
+      CorpusTree tree;
+      const json& results = record.at("result").at("results");
+      for (std::size_t i = 0; i < results.size() && record.at("ops").at(i).at(0) != "run"; ++i) {
+        const json& operation = record.at("ops").at(i);
+        const auto ours = replay(tree, operation);
+        if (!ours || !results.at(i).is_string()) continue;
+        const std::string kernel = results.at(i);
+        if (!score.count(*ours == kernel || kernel == "<open:" + ours->substr(ours->starts_with('<'))))
+          show(operation, fmt::format("{} step {}", record.at("cat").get<std::string>(), i), kernel, *ours);
+      }
+    }
+  fmt::print("sequences through the tree: {} of {} operations ({:.2f} %)\n", score.same, score.seen, score.percent());
+  EXPECT_GE(score.percent(), 93.0);
+}
+
+}  // namespace
+}  // namespace kevt::golden
