@@ -17,6 +17,7 @@
 #include <memory>
 
 #include "cli/exit_status.h"
+#include "cli/kernel_offers.h"
 #include "cli/print.h"
 #include "cli/run_output.h"
 #include "cli/started_command.h"
@@ -25,6 +26,7 @@
 #include "runtime-user/engine/engine.h"
 #include "runtime-user/engine/trace_printer.h"
 #include "runtime-user/runtime/bpf/bpf_runtime.h"
+#include "runtime-user/runtime/kmod/kmod_runtime.h"
 
 namespace kevt::cli {
 
@@ -44,6 +46,25 @@ void catch_signals() {
   action.sa_handler = on_interrupt;
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
+}
+
+struct MadeRuntime {
+  std::unique_ptr<runtime::ProbeRuntime> runtime;
+  std::function<void()> settle;
+};
+
+template <class Runtime>
+Result<MadeRuntime> make(const bpf::KernelSession& session) {
+  auto made = Runtime::create(session);
+  if (!made) return std::unexpected(std::move(made.error()));
+  Runtime* runtime = made->get();
+  return MadeRuntime{std::move(*made), [runtime] { runtime->settle(); }};
+}
+
+// `auto`: kmod where its device is there for us, else bpf.
+Result<MadeRuntime> make_runtime(const std::string& name, const bpf::KernelSession& session) {
+  const bool by_module = name == "kmod" || (name == "auto" && look_for_kmod().missing.empty());
+  return by_module ? make<kmod::KmodRuntime>(session) : make<bpf::BpfRuntime>(session);
 }
 
 class KernelRun {
@@ -68,7 +89,8 @@ class KernelRun {
   const RunOptions& options_;
   Reporter report_;
   std::unique_ptr<target::KernelEnv> env_;
-  std::unique_ptr<bpf::BpfRuntime> runtime_;
+  std::unique_ptr<runtime::ProbeRuntime> runtime_;
+  std::function<void()> settle_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<engine::TracePrinter> printer_;
   MakeWriter make_;
@@ -90,14 +112,17 @@ std::optional<int> KernelRun::prepare() {
     return kMissing;
   }
   env_ = std::make_unique<target::KernelEnv>(std::move(*env));
-  auto runtime = bpf::BpfRuntime::create(
+  auto runtime = make_runtime(
+      options_.runtime,
       {.ring_bytes = static_cast<std::uint32_t>(std::bit_ceil(options_.buffer_kb.value_or(kDefaultBufferKb) * 1024)),
-       .possible_cpus = env_->possible_cpus()});
+       .possible_cpus = env_->possible_cpus(),
+       .probed_address = [env = env_.get()](std::uint64_t place) { return env->probed_address(place); }});
   if (!runtime) {
     report_.error(runtime.error());
     return kMissing;
   }
-  runtime_ = std::move(*runtime);
+  runtime_ = std::move(runtime->runtime);
+  settle_ = std::move(runtime->settle);
   engine_ = std::make_unique<engine::Engine>(*runtime_, *env_);
   printer_ = std::make_unique<engine::TracePrinter>(*engine_, *env_);
   return std::nullopt;
@@ -205,7 +230,7 @@ void KernelRun::record() {
     nanosleep(&kPause, nullptr);
   }
   if (auto off = engine_->disable_all(); !off) report_.error(off.error());
-  runtime_->settle();
+  settle_();
   take_records(ReadRound::Last);
 }
 
@@ -245,9 +270,11 @@ int KernelRun::go() {
 }  // namespace
 
 int run_in_kernel(RunRequest request, const GlobalOptions& global, const MakeWriter& make) {
-  if (request.options.runtime == "kmod") {
-    Reporter(global).error("/dev/kevtrace: No such file or directory; kevtrace.ko is not loaded");
-    return kMissing;
+  if (request.options.runtime == "kmod") {  // said before anything else is looked for
+    if (auto device = kmod::Device::open(); !device) {
+      Reporter(global).error(device.error());
+      return kMissing;
+    }
   }
   return KernelRun(std::move(request), global, make).go();
 }

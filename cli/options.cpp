@@ -138,7 +138,9 @@ void add_run(CLI::App& app, RunOptions& run) {
       ->check(positive("a process id"));
   verb->add_option("CMD", run.command, "the program to trace and its arguments, after --")->type_name("");
   verb->final_callback([&run] {
-    if (run.command.empty() && run.pids.empty() && run.definition_files.empty()) throw CLI::RequiredError("CMD");
+    const bool whole_machine = run.runtime == "bpf" || run.runtime == "kmod";
+    if (run.command.empty() && run.pids.empty() && run.definition_files.empty() && !whole_machine)
+      throw CLI::RequiredError("CMD");
     if (!run.command.empty() && !run.pids.empty())
       throw CLI::ValidationError("--pid", "CMD and --pid exclude each other");
   });

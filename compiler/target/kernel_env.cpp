@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -144,6 +145,17 @@ Probeability KernelEnv::probeability(std::uint64_t address) const {
   if (!text_->read(function->address, bytes)) return Probeability::NotChecked;
   return starts_instruction(bytes, address - function->address) ? Probeability::Ok
                                                                 : Probeability::NotInstructionBoundary;
+}
+
+// arch_adjust_kprobe_addr() of arch/x86/kernel/kprobes/core.c, is_endbr() of asm/ibt.h (6.12).
+std::uint64_t KernelEnv::probed_address(std::uint64_t place) const {
+  constexpr std::uint32_t kMarks[] = {0xfa1e0ff3, 0xfb1e0ff3, 0x001f0f66, 0xd6401f0f};  // endbr64, endbr32, sealed
+  const auto function = symbols_.covering(place);
+  std::uint8_t bytes[4];
+  if (!text_ || !function || function->address != place || !text_->read(place, bytes)) return place;
+  std::uint32_t word;
+  std::memcpy(&word, bytes, sizeof word);
+  return std::ranges::find(kMarks, word) != std::end(kMarks) ? place + sizeof word : place;
 }
 
 FileStatus KernelEnv::file_status(std::string_view path) const {

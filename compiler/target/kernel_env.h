@@ -38,6 +38,8 @@ class KernelEnv : public TargetEnv {
                                                              std::uint64_t offset) const override;
   Probeability probeability(std::uint64_t address) const override;
   FileStatus file_status(std::string_view path) const override;
+  // Where a probe of this place really stands: behind the mark of a function's start (endbr) where there is one.
+  std::uint64_t probed_address(std::uint64_t place) const;
   std::optional<Symbol> symbolize(std::uint64_t address) const override { return symbols_.covering(address); }
   unsigned possible_cpus() const override { return cpus_; }
   std::uint32_t max_stack_slots() const override { return 2048; }  // THREAD_SIZE of x86-64 in words

@@ -44,7 +44,7 @@ std::uint64_t slot_word(const model::CompiledEvent& event, const model::SlotSour
 Result<std::unique_ptr<KernelEvents>> KernelEvents::create(const KernelSession& session) {
   auto rings = CpuRings::create(session.possible_cpus, session.ring_bytes);
   if (!rings) return std::unexpected(std::move(rings.error()));
-  return std::unique_ptr<KernelEvents>(new KernelEvents(std::move(*rings)));
+  return std::unique_ptr<KernelEvents>(new KernelEvents(std::move(*rings), session));
 }
 
 Result<int> KernelEvents::scratch_of(std::uint32_t bytes_per_cpu, std::uint32_t cpus) {
@@ -80,7 +80,8 @@ void KernelEvents::fill_block(const Event& event, std::uint32_t id, ProbeHandle 
   auto* block = reinterpret_cast<kevt_bpf_event*>(bytes);
   block->event_id = id;
   block->gates = ~0u;
-  block->probe_address = event.installed.event.place_address;
+  const std::uint64_t place = event.installed.event.place_address;
+  block->probe_address = probed_address_ ? probed_address_(place) : place;
   block->handle = handle;
   for (std::size_t i = 0; i < event.installed.event.slots.size(); ++i) {
     const std::uint64_t word = slot_word(event.installed.event, event.installed.event.slots[i]);

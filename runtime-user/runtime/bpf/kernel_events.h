@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +23,8 @@ namespace kevt::bpf {
 struct KernelSession {
   std::uint32_t ring_bytes = 4 << 20;  // of each CPU; a power of two
   unsigned possible_cpus = 1;
+  // Where a probe of a place really stands, for its records; empty: there.
+  std::function<std::uint64_t(std::uint64_t)> probed_address;
 };
 
 class KernelEvents {
@@ -66,13 +69,15 @@ class KernelEvents {
     std::uint32_t cpu = 0;
     std::vector<std::uint8_t> bytes;  // with their prefix
   };
-  explicit KernelEvents(CpuRings rings) : rings_(std::move(rings)) {}
+  KernelEvents(CpuRings rings, const KernelSession& session)
+      : rings_(std::move(rings)), probed_address_(session.probed_address) {}
   Result<int> scratch_of(std::uint32_t bytes_per_cpu, std::uint32_t cpus);
   Result<void> load(Group& group, const model::BpfCode& code, std::uint32_t users, const std::string& name);
   void fill_block(const Event& event, std::uint32_t id, runtime::ProbeHandle handle);
   void deliver(const runtime::RecordSink& sink, std::uint64_t until);
 
   CpuRings rings_;
+  std::function<std::uint64_t(std::uint64_t)> probed_address_;
   std::vector<std::pair<std::uint32_t, ArrayMap>> scratches_;  // by bytes of a CPU; programs do not nest
   std::vector<Group> groups_;
   std::vector<Event> events_;

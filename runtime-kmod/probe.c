@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Running a verified program from a probe's handler.
+ *
+ * The verifier has proved a program for the place it is attached to.  Here it runs from handlers of our own, so what
+ * the kernel's own attachment does around a run is done here, too: a run context (helpers such as
+ * bpf_get_attach_cookie() read it without looking), no run in an NMI, and programs that may sleep, change the return
+ * value or expect another context are refused.
+ *
+ * Handlers run with preemption off and do not nest: a probe that is hit inside one is counted as missed by the kernel.
+ */
+#include <linux/bitops.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "probe.h"
+
+static __always_inline void run(struct kevt_probe *probe, struct pt_regs *regs)
+{
+	struct bpf_trace_run_ctx context = {.bpf_cookie = probe->cookie};
+	struct bpf_run_ctx *outer;
+
+	if (unlikely(in_nmi())) {
+		this_cpu_inc(probe->counts->in_nmi);
+		return;
+	}
+	this_cpu_inc(probe->counts->hits);
+	rcu_read_lock();
+	outer = bpf_set_run_ctx(&context.run_ctx);
+	bpf_prog_run(probe->prog, regs);
+	bpf_reset_run_ctx(outer);
+	rcu_read_unlock();
+}
+
+static int on_entry(struct kprobe *kp, struct pt_regs *regs)
+{
+	run(container_of(kp, struct kevt_probe, rp.kp), regs);
+	return 0;
+}
+NOKPROBE_SYMBOL(on_entry);
+
+static int on_return(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	struct kretprobe *rp = get_kretprobe(instance);
+
+	if (likely(rp))
+		run(container_of(rp, struct kevt_probe, rp), regs);
+	return 0;
+}
+NOKPROBE_SYMBOL(on_return);
+
+/* Programs that expect more than a kprobe's registers and a run context. */
+static bool may_run(const struct bpf_prog *prog)
+{
+	return !kevt_prog_sleeps(prog) && !prog->kprobe_override && prog->expected_attach_type == 0;
+}
+
+static int check(const struct kevt_kmod_probe *wanted)
+{
+	if (wanted->kind != KEVT_KMOD_ENTRY && wanted->kind != KEVT_KMOD_RETURN)
+		return -EINVAL;
+	if (wanted->maxactive && wanted->kind != KEVT_KMOD_RETURN)
+		return -EINVAL;
+	if (wanted->maxactive > KEVT_KMOD_MAX_ACTIVE)
+		return -E2BIG;
+	return wanted->address && wanted->id == 0 ? 0 : -EINVAL;
+}
+
+struct kevt_probe *kevt_probe_make(const struct kevt_kmod_probe *wanted)
+{
+	struct kevt_probe *probe;
+	struct bpf_prog *prog;
+	int error = check(wanted);
+
+	if (error)
+		return ERR_PTR(error);
+	prog = bpf_prog_get_type_dev(wanted->program, BPF_PROG_TYPE_KPROBE, false);
+	if (IS_ERR(prog))
+		return ERR_CAST(prog);
+	error = -EOPNOTSUPP;
+	if (!may_run(prog))
+		goto put;
+	error = -ENOMEM;
+	probe = kzalloc(sizeof(*probe), GFP_KERNEL_ACCOUNT);
+	if (!probe)
+		goto put;
+	probe->counts = alloc_percpu_gfp(struct kevt_counts, GFP_KERNEL_ACCOUNT);
+	if (!probe->counts)
+		goto free;
+	probe->prog = prog;
+	probe->cookie = wanted->cookie;
+	probe->is_return = wanted->kind == KEVT_KMOD_RETURN;
+	probe->rp.kp.addr = (kprobe_opcode_t *)(unsigned long)wanted->address;
+	probe->rp.kp.flags = KPROBE_FLAG_DISABLED;
+	if (probe->is_return) {
+		probe->rp.handler = on_return;
+		probe->rp.maxactive = wanted->maxactive;
+	} else {
+		probe->rp.kp.pre_handler = on_entry;
+	}
+	return probe;
+free:
+	kfree(probe);
+put:
+	bpf_prog_put(prog);
+	return ERR_PTR(error);
+}
+
+int kevt_probe_register(struct kevt_probe *probe)
+{
+	int error = probe->is_return ? register_kretprobe(&probe->rp) : register_kprobe(&probe->rp.kp);
+
+	probe->registered = !error;
+	return error;
+}
+
+int kevt_probe_enable(struct kevt_probe *probe)
+{
+	return enable_kprobe(&probe->rp.kp);
+}
+
+int kevt_probe_disable(struct kevt_probe *probe)
+{
+	return disable_kprobe(&probe->rp.kp);
+}
+
+/* An optimized probe is a jump where the program had something else. */
+static bool is_optimized(const struct kprobe *kp)
+{
+	const u8 jump = 0xe9;
+
+	if (kprobe_gone((struct kprobe *)kp) || kprobe_ftrace((struct kprobe *)kp) || kprobe_disabled((struct kprobe *)kp))
+		return false;
+	return kp->opcode != jump && READ_ONCE(*(u8 *)kp->addr) == jump;
+}
+
+void kevt_probe_status(struct kevt_probe *probe, struct kevt_kmod_status *status)
+{
+	struct kprobe *kp = &probe->rp.kp;
+	int cpu;
+
+	memset(status, 0, sizeof(*status));
+	status->missed = kp->nmissed + (probe->is_return ? probe->rp.nmissed : 0);
+	for_each_possible_cpu(cpu) {
+		const struct kevt_counts *counts = per_cpu_ptr(probe->counts, cpu);
+
+		status->hits += READ_ONCE(counts->hits);
+		status->missed += READ_ONCE(counts->in_nmi);
+	}
+	if (kprobe_disabled(kp))
+		status->state |= KEVT_KMOD_DISABLED;
+	if (kprobe_gone(kp))
+		status->state |= KEVT_KMOD_GONE;
+	if (kprobe_ftrace(kp))
+		status->state |= KEVT_KMOD_FTRACE;
+	if (is_optimized(kp))
+		status->state |= KEVT_KMOD_OPTIMIZED;
+}
+
+/* One synchronization for each kind, however many there are. */
+static void unregister(struct kevt_probe **probes, unsigned int count)
+{
+	struct kretprobe **returns = kvmalloc_array(count, sizeof(*returns), GFP_KERNEL);
+	struct kprobe **entries = kvmalloc_array(count, sizeof(*entries), GFP_KERNEL);
+	unsigned int i, return_count = 0, entry_count = 0;
+
+	for (i = 0; i < count; i++) {
+		struct kevt_probe *probe = probes[i];
+
+		if (!probe->registered)
+			continue;
+		if (!returns || !entries) { /* without memory one by one */
+			if (probe->is_return)
+				unregister_kretprobe(&probe->rp);
+			else
+				unregister_kprobe(&probe->rp.kp);
+		} else if (probe->is_return) {
+			returns[return_count++] = &probe->rp;
+		} else {
+			entries[entry_count++] = &probe->rp.kp;
+		}
+	}
+	if (return_count)
+		unregister_kretprobes(returns, return_count);
+	if (entry_count)
+		unregister_kprobes(entries, entry_count);
+	kvfree(returns);
+	kvfree(entries);
+}
+
+void kevt_probes_free(struct kevt_probe **probes, unsigned int count)
+{
+	unsigned int i;
+
+	if (!count)
+		return;
+	unregister(probes, count);
+	for (i = 0; i < count; i++) {
+		bpf_prog_put(probes[i]->prog);
+		free_percpu(probes[i]->counts);
+		kfree(probes[i]);
+	}
+}
