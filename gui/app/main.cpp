@@ -1,46 +1,132 @@
 // kevtrace-gui: reads its command line, opens the window.
+//
+//   kevtrace-gui trace.dat                      a recording
+//   kevtrace-gui -p probes.kev -- python3 x.py  a program, traced from its start, with these definitions in the editor
+//   kevtrace-gui --tracefs /sys/kernel/tracing  the kernel's own directory, or one that `kevtrace mount` serves
+//   kevtrace-gui --session s.kevs --screenshot s.png --platform offscreen
 #include <QApplication>
 #include <QCommandLineParser>
-#include <QTimer>
+#include <QFile>
+#include <QStandardPaths>
 #include <cstdio>
 
 #include "gui/app/main_window.h"
+#include "gui/app/probes_panel.h"
 #include "gui/app/screenshot.h"
-#include "gui/model/trace_document.h"
+#include "gui/view/definition_editor.h"
 #include "gui/view/theme.h"
 
-int main(int argc, char** argv) {
-  using namespace kevt::gui;
+namespace kevt::gui {
+namespace {
+
+int fail(const QString& text) {
+  std::fprintf(stderr, "kevtrace-gui: %s\n", qUtf8Printable(text));
+  return 1;
+}
+
+struct Options {
+  QCommandLineOption session{QStringLiteral("session"), QStringLiteral("open a session (.kevs)"),
+                             QStringLiteral("FILE")};
+  QCommandLineOption screenshot{QStringLiteral("screenshot"), QStringLiteral("write a picture of the window and end"),
+                                QStringLiteral("FILE")};
+  QCommandLineOption theme{QStringLiteral("theme"), QStringLiteral("light, dark or system"), QStringLiteral("NAME"),
+                           QStringLiteral("system")};
+  QCommandLineOption size{QStringLiteral("size"), QStringLiteral("size of the window"), QStringLiteral("WxH"),
+                          QStringLiteral("1500x940")};
+  QCommandLineOption probes{{QStringLiteral("p"), QStringLiteral("probes")},
+                            QStringLiteral("definitions for the editor"),
+                            QStringLiteral("FILE")};
+  QCommandLineOption event{{QStringLiteral("e"), QStringLiteral("event")},
+                           QStringLiteral("a definition for the editor"),
+                           QStringLiteral("DEF")};
+  QCommandLineOption pid{QStringLiteral("pid"), QStringLiteral("trace running processes"),
+                         QStringLiteral("PID[,PID…]")};
+  QCommandLineOption tracefs{QStringLiteral("tracefs"), QStringLiteral("a tracing directory that is there already"),
+                             QStringLiteral("DIR")};
+  QCommandLineOption last{QStringLiteral("last"), QStringLiteral("open what was shown last")};
+};
+
+QString definitions(const QCommandLineParser& parser, const Options& options, QString& error) {
+  QStringList lines = parser.values(options.event);
+  for (const QString& path : parser.values(options.probes)) {
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly)) error = path + QStringLiteral(": ") + file.errorString();
+    lines.append(QString::fromUtf8(file.read(1 << 20)));
+  }
+  return lines.join(QLatin1Char('\n'));
+}
+
+// What was named on the command line, in the window.
+int open(MainWindow& window, const QCommandLineParser& parser, const Options& options, const QStringList& command) {
+  QString error;
+  const QString text = definitions(parser, options, error);
+  if (!error.isEmpty()) return fail(error);
+  if (!text.isEmpty()) window.probes().editor().replaceText(text);
+  if (parser.isSet(options.session))
+    if (auto opened = window.openSession(parser.value(options.session)); !opened)
+      return fail(QString::fromStdString(opened.error().message()));
+  if (parser.isSet(options.last))
+    (void)window.openSession(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) +
+                             QStringLiteral("/last.kevs"));
+  if (!parser.positionalArguments().isEmpty() && command.isEmpty())
+    window.openTrace(parser.positionalArguments().first());
+  if (!command.isEmpty()) window.startTarget(command);
+  if (parser.isSet(options.tracefs)) {
+    window.openDirectory(parser.value(options.tracefs), parser.value(options.pid).toInt());
+  } else if (parser.isSet(options.pid)) {
+    QList<int> pids;
+    for (const QString& pid : parser.value(options.pid).split(QLatin1Char(','))) pids.append(pid.toInt());
+    if (pids.contains(0)) return fail(QStringLiteral("--pid: no process number: ") + parser.value(options.pid));
+    window.attachTo(pids);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  QStringList command;
+  for (int i = 1; i < argc; ++i) {
+    if (QByteArrayView(argv[i]) != "--") continue;
+    for (int j = i + 1; j < argc; ++j) command.append(QString::fromLocal8Bit(argv[j]));
+    argc = i;
+  }
   QApplication app(argc, argv);
   QApplication::setApplicationName(QStringLiteral("kevtrace-gui"));
   QApplication::setApplicationVersion(QStringLiteral(KEVT_VERSION));
   QCommandLineParser parser;
+  parser.setApplicationDescription(
+      QStringLiteral("Author probes, watch them, see the trace as a timeline.\n\n"
+                     "  kevtrace-gui trace.dat\n"
+                     "  kevtrace-gui -e 'p:op libc:open64 path=+0(%di):string' -- python3 server.py\n"
+                     "  kevtrace-gui --tracefs /sys/kernel/tracing\n"
+                     "  kevtrace-gui --session s.kevs --screenshot s.png --platform offscreen"));
+  const Options options;
   parser.addHelpOption();
   parser.addVersionOption();
-  parser.addPositionalArgument(QStringLiteral("FILE"), QStringLiteral("a recording to open"), QStringLiteral("[FILE]"));
-  const QCommandLineOption theme(QStringLiteral("theme"), QStringLiteral("light, dark or system"),
-                                 QStringLiteral("NAME"), QStringLiteral("system"));
-  const QCommandLineOption shot(QStringLiteral("screenshot"), QStringLiteral("write a picture and end"),
-                                QStringLiteral("FILE"));
-  const QCommandLineOption size(QStringLiteral("size"), QStringLiteral("size of the window"), QStringLiteral("WxH"),
-                                QStringLiteral("1440x900"));
-  parser.addOptions({theme, shot, size});
+  parser.addPositionalArgument(QStringLiteral("FILE"), QStringLiteral("a recording"),
+                               QStringLiteral("[FILE | -- CMD …]"));
+  parser.addOptions({options.session, options.screenshot, options.theme, options.size, options.probes, options.event,
+                     options.pid, options.tracefs, options.last});
   parser.process(app);
-  applyTheme(parser.value(theme) == QStringLiteral("dark")    ? ThemeChoice::Dark
-             : parser.value(theme) == QStringLiteral("light") ? ThemeChoice::Light
-                                                              : ThemeChoice::System);
+  const QString theme = parser.value(options.theme);
+  if (theme != QLatin1String("light") && theme != QLatin1String("dark") && theme != QLatin1String("system"))
+    return fail(QStringLiteral("--theme: light, dark or system, not ") + theme);
+  applyTheme(theme == QLatin1String("dark")    ? ThemeChoice::Dark
+             : theme == QLatin1String("light") ? ThemeChoice::Light
+                                               : ThemeChoice::System);
   MainWindow window;
-  const QStringList wh = parser.value(size).split(QLatin1Char('x'));
-  window.resize(wh.value(0).toInt(), wh.value(1).toInt());
+  const QStringList size = parser.value(options.size).split(QLatin1Char('x'));
+  window.resize(std::clamp(size.value(0).toInt(), 400, 8000), std::clamp(size.value(1).toInt(), 300, 8000));
   window.show();
-  if (!parser.positionalArguments().isEmpty()) window.openTrace(parser.positionalArguments().first());
-  if (parser.isSet(shot)) {
-    window.settle();
-    if (auto saved = saveScreenshot(window, parser.value(shot)); !saved) {
-      std::fprintf(stderr, "kevtrace-gui: %s\n", saved.error().message().c_str());
-      return 1;
-    }
-    return 0;
-  }
-  return QApplication::exec();
+  if (const int status = open(window, parser, options, command)) return status;
+  if (!parser.isSet(options.screenshot)) return QApplication::exec();
+  window.settle();
+  if (auto saved = saveScreenshot(window, parser.value(options.screenshot)); !saved)
+    return fail(QString::fromStdString(saved.error().message()));
+  return 0;
 }
+
+}  // namespace kevt::gui
+
+int main(int argc, char** argv) { return kevt::gui::run(argc, argv); }

@@ -1,45 +1,53 @@
 // The main window: what belongs together is connected here, and nothing else happens here.
 //
-// Timeline and table show one selection: a row chosen in either is shown in the other.
+// Timeline and table show one selection: a row chosen in either is shown in the other. Probes, events and files speak
+// to the tracing directory through one service; what it says comes back through takeState().
 #include "gui/app/main_window.h"
 
-#include <QAction>
 #include <QApplication>
+#include <QCloseEvent>
 #include <QDockWidget>
-#include <QElapsedTimer>
-#include <QFileDialog>
-#include <QHeaderView>
 #include <QLabel>
-#include <QMenu>
-#include <QMenuBar>
+#include <QMimeData>
 #include <QSplitter>
-#include <QStatusBar>
-#include <QToolBar>
+#include <QTextBlock>
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include "gui/app/command_palette.h"
+#include "gui/app/events_panel.h"
 #include "gui/app/filter_bar.h"
+#include "gui/app/log_panels.h"
 #include "gui/app/measure_panel.h"
+#include "gui/app/probes_panel.h"
 #include "gui/model/event_rows.h"
-#include "gui/model/row_text.h"
+#include "gui/model/event_tree.h"
+#include "gui/model/target_process.h"
 #include "gui/model/trace_document.h"
+#include "gui/model/tracing_service.h"
+#include "gui/view/definition_editor.h"
 #include "gui/view/event_table.h"
-#include "gui/view/theme.h"
 #include "gui/view/timeline_view.h"
 
 namespace kevt::gui {
 
-MainWindow::MainWindow() : document_(std::make_unique<TraceDocument>()) {
+MainWindow::MainWindow()
+    : document_(std::make_unique<TraceDocument>()),
+      service_(std::make_unique<TracingService>()),
+      target_(std::make_unique<TargetProcess>()) {
   setWindowTitle(tr("kevtrace"));
-  setDockOptions(AnimatedDocks | AllowTabbedDocks | AllowNestedDocks);
+  setDockOptions(AllowTabbedDocks | AllowNestedDocks);
+  setAcceptDrops(true);
   rows_ = new EventRows(*document_, this);
+  tree_ = new EventTree(this);
   makeCentre();
   makeDocks();
-  makeActions();
   makeStateBar();
+  makeActions();
+  connectLive();
   connect(document_.get(), &TraceDocument::stateChanged, this, &MainWindow::showState);
   connect(document_.get(), &TraceDocument::viewChanged, this, &MainWindow::showState);
+  connect(document_.get(), &TraceDocument::problemFound, this,
+          [this](const QString& text) { problems_->add(tr("recording"), text, tr("what could be read is shown")); });
   connect(timeline_, &TimelineView::rowSelected, table_, &EventTable::showRow);
   connect(table_, &EventTable::rowSelected, timeline_, &TimelineView::selectRow);
   connect(timeline_, &TimelineView::laneMenuWanted, this, &MainWindow::laneMenu);
@@ -47,7 +55,9 @@ MainWindow::MainWindow() : document_(std::make_unique<TraceDocument>()) {
   showState();
 }
 
-MainWindow::~MainWindow() = default;
+MainWindow::~MainWindow() {
+  service_->stop();  // before the panels its answers go to
+}
 
 void MainWindow::makeCentre() {
   auto* splitter = new QSplitter(Qt::Vertical, this);
@@ -66,12 +76,71 @@ void MainWindow::makeCentre() {
   setCentralWidget(splitter);
 }
 
+QDockWidget* MainWindow::addDock(const QString& title, const QString& name, QWidget* widget, Qt::DockWidgetArea area) {
+  auto* dock = new QDockWidget(title, this);
+  dock->setObjectName(name);
+  dock->setWidget(widget);
+  addDockWidget(area, dock);
+  return dock;
+}
+
 void MainWindow::makeDocks() {
-  auto* dock = new QDockWidget(tr("Measure"), this);
-  dock->setObjectName(QStringLiteral("measure"));
-  measure_ = new MeasurePanel(*document_, *timeline_, dock);
-  dock->setWidget(measure_);
-  addDockWidget(Qt::RightDockWidgetArea, dock);
+  setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
+  setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+  probes_ = new ProbesPanel(*service_, *tree_);
+  events_ = new EventsPanel(*service_, *tree_, *document_);
+  measure_ = new MeasurePanel(*document_, *timeline_);
+  problems_ = new ProblemsPanel;
+  files_ = new FilesPanel;
+  QDockWidget* probes = addDock(tr("Probes"), QStringLiteral("probes"), probes_, Qt::LeftDockWidgetArea);
+  QDockWidget* events = addDock(tr("Events"), QStringLiteral("events"), events_, Qt::LeftDockWidgetArea);
+  QDockWidget* measure = addDock(tr("Measure"), QStringLiteral("measure"), measure_, Qt::BottomDockWidgetArea);
+  problems_dock_ = addDock(tr("Problems"), QStringLiteral("problems"), problems_, Qt::BottomDockWidgetArea);
+  QDockWidget* files = addDock(tr("Files written"), QStringLiteral("files"), files_, Qt::BottomDockWidgetArea);
+  tabifyDockWidget(measure, problems_dock_);
+  tabifyDockWidget(problems_dock_, files);
+  measure->raise();
+  resizeDocks({probes, events}, {400, 400}, Qt::Horizontal);
+  resizeDocks({measure}, {190}, Qt::Vertical);
+  connect(probes_, &ProbesPanel::mistakesChanged, this,
+          [this] { problems_->showMistakes(probes_->editor().checked()); });
+  connect(problems_, &ProblemsPanel::lineWanted, this, [this](int line, int column) {
+    QTextCursor cursor(probes_->editor().document()->findBlockByNumber(line));
+    cursor.movePosition(QTextCursor::Right, QTextCursor::MoveAnchor, column);
+    probes_->editor().setTextCursor(cursor);
+    probes_->editor().setFocus();
+  });
+}
+
+void MainWindow::settle() {
+  const auto spin = [] { QApplication::processEvents(QEventLoop::WaitForMoreEvents, 20); };
+  while (document_->state() == TraceDocument::State::Loading) spin();
+  QApplication::processEvents();
+  while (!probes_->editor().isChecked()) spin();
+  while (rows_->isBusy() || measure_->isBusy()) spin();
+  QApplication::processEvents();
+  timeline_->settle();
+  QApplication::processEvents();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (event->mimeData()->hasUrls()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  const QList<QUrl> urls = event->mimeData()->urls();
+  if (urls.isEmpty()) return;
+  const QString path = urls.front().toLocalFile();
+  if (path.endsWith(QLatin1String(".kevs")))
+    report(openSession(path));
+  else
+    openTrace(path);
+}
+
+void MainWindow::report(const Result<void>& result) {
+  if (result) return;
+  problems_->add(tr("file"), QString::fromStdString(result.error().message()), {});
+  problems_dock_->raise();
 }
 
 }  // namespace kevt::gui

@@ -2,21 +2,35 @@
 #pragma once
 
 #include <QMainWindow>
+#include <functional>
 #include <memory>
 
+#include "common/error.h"
 #include "tracefs-compat/record/store_chunk.h"
 
+class QDockWidget;
 class QLabel;
+class QMenu;
 class QToolButton;
 
 namespace kevt::gui {
 
 class EventRows;
 class EventTable;
+class EventTree;
+class EventsPanel;
+class FilesPanel;
 class FilterBar;
 class MeasurePanel;
+class ProbesPanel;
+class ProblemsPanel;
+class TargetProcess;
 class TimelineView;
 class TraceDocument;
+class TracingService;
+struct Lane;
+struct LiveState;
+struct Session;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -30,32 +44,76 @@ class MainWindow : public QMainWindow {
   EventTable& table() { return *table_; }
   FilterBar& filterBar() { return *filter_; }
   MeasurePanel& measure() { return *measure_; }
+  ProbesPanel& probes() { return *probes_; }
+  EventsPanel& events() { return *events_; }
+  EventTree& eventTree() { return *tree_; }
+  ProblemsPanel& problems() { return *problems_; }
+  FilesPanel& files() { return *files_; }
+  TracingService& service() { return *service_; }
+  TargetProcess& target() { return *target_; }
 
   void openTrace(const QString& path);
+  void startTarget(const QStringList& command);
+  void attachTo(const QList<int>& pids);
+  // Our mount or the kernel's own tracefs; `pid`: whose functions are named, 0: none.
+  void openDirectory(const QString& directory, int pid);
+  Result<void> openSession(const QString& path);
+  Result<void> writeSession(const QString& path);
+  Session session() const;
+  void applySession(const Session& session);
+
+  // Writes records [first, last] of the table, as the file's ending says: .txt, .csv, .json.
+  Result<void> exportRows(const QString& path, int first, int last);
+  // The whole trace, in any format that `kevtrace convert` writes.
+  Result<void> saveTrace(const QString& path);
+
   // Waits until everything is loaded and painted; for screenshots and tests.
   void settle();
+
+ protected:
+  void closeEvent(QCloseEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
 
  private:
   void makeCentre();
   void makeDocks();
+  QDockWidget* addDock(const QString& title, const QString& name, QWidget* widget, Qt::DockWidgetArea area);
   void makeActions();
+  void makeTimelineActions(QMenu* menu);
   void makeStateBar();
+  void connectLive();
+  void takeState(const LiveState& state);
   QAction* add(QMenu* menu, const QString& text, const QKeySequence& key, const std::function<void()>& run);
   void showState();
-  void laneMenu(const struct Lane& lane, const QPoint& global);
+  void laneMenu(const Lane& lane, const QPoint& global);
   void cellMenu(const QModelIndex& index, const QPoint& global);
-  void exportSelection();
   void addFilterTerm(const QString& term);
+  void askExport();
+  void report(const Result<void>& result);
 
   std::unique_ptr<TraceDocument> document_;
+  std::unique_ptr<TracingService> service_;
+  std::unique_ptr<TargetProcess> target_;
+  EventTree* tree_ = nullptr;
   EventRows* rows_ = nullptr;
   TimelineView* timeline_ = nullptr;
   EventTable* table_ = nullptr;
   FilterBar* filter_ = nullptr;
   MeasurePanel* measure_ = nullptr;
+  ProbesPanel* probes_ = nullptr;
+  EventsPanel* events_ = nullptr;
+  ProblemsPanel* problems_ = nullptr;
+  FilesPanel* files_ = nullptr;
+  QDockWidget* problems_dock_ = nullptr;
   QLabel* state_ = nullptr;
   QLabel* rate_ = nullptr;
   QToolButton* lost_ = nullptr;
+  QAction* tracing_ = nullptr;
+  QStringList command_;
+  QString theme_;
+  std::uint64_t live_lost_ = 0;
+  bool was_tracing_ = false;
 };
 
 }  // namespace kevt::gui

@@ -2,24 +2,31 @@
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
-#include <QFile>
+#include <QDockWidget>
 #include <QFileDialog>
 #include <QInputDialog>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
 #include <QMenuBar>
+#include <QProcess>
 #include <QStatusBar>
 #include <QToolBar>
 #include <QToolButton>
 
 #include "gui/app/command_palette.h"
 #include "gui/app/filter_bar.h"
+#include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
 #include "gui/app/measure_panel.h"
+#include "gui/app/probes_panel.h"
 #include "gui/model/event_rows.h"
+#include "gui/model/event_tree.h"
 #include "gui/model/row_text.h"
+#include "gui/model/target_process.h"
 #include "gui/model/trace_document.h"
+#include "gui/model/tracing_service.h"
+#include "gui/view/definition_editor.h"
 #include "gui/view/event_table.h"
 #include "gui/view/theme.h"
 #include "gui/view/timeline_view.h"
@@ -42,10 +49,73 @@ void MainWindow::makeActions() {
         QFileDialog::getOpenFileName(this, tr("Open a recording"), {}, tr("Recordings (*.dat);;All files (*)"));
     if (!path.isEmpty()) openTrace(path);
   });
-  add(file, tr("&Export selected records …"), QKeySequence(tr("Ctrl+E")), [this] { exportSelection(); });
+  add(file, tr("&Save the trace …"), QKeySequence::Save, [this] {
+    const QString path =
+        QFileDialog::getSaveFileName(this, tr("Save the trace"), {}, tr("Recordings (*.dat);;All files (*)"));
+    if (!path.isEmpty()) report(saveTrace(path));
+  });
+  add(file, tr("&Export selected records …"), QKeySequence(tr("Ctrl+E")), [this] { askExport(); });
+  file->addSeparator();
+  add(file, tr("S&tart a target …"), QKeySequence(tr("Ctrl+R")), [this] {
+    bool ok = false;
+    const QString text = QInputDialog::getText(this, tr("Start a target"), tr("Program and arguments"),
+                                               QLineEdit::Normal, command_.join(QLatin1Char(' ')), &ok);
+    if (ok && !text.trimmed().isEmpty()) startTarget(QProcess::splitCommand(text));
+  });
+  add(file, tr("&Attach to a process …"), {}, [this] {
+    bool ok = false;
+    const int pid = QInputDialog::getInt(this, tr("Attach"), tr("Process"), 1, 1, 1 << 22, 1, &ok);
+    if (ok) attachTo({pid});
+  });
+  add(file, tr("Open a tracing &directory …"), {}, [this] {
+    const QString path =
+        QFileDialog::getExistingDirectory(this, tr("Open a tracing directory"), QStringLiteral("/sys/kernel/tracing"));
+    if (!path.isEmpty()) openDirectory(path, 0);
+  });
+  add(file, tr("Stop the target"), {}, [this] { target_->stop(); });
+  file->addSeparator();
+  add(file, tr("Open session …"), {}, [this] {
+    const QString path = QFileDialog::getOpenFileName(this, tr("Open a session"), {}, tr("Sessions (*.kevs)"));
+    if (!path.isEmpty()) report(openSession(path));
+  });
+  add(file, tr("Save session …"), QKeySequence(tr("Ctrl+Shift+S")), [this] {
+    const QString path = QFileDialog::getSaveFileName(this, tr("Save the session"), {}, tr("Sessions (*.kevs)"));
+    if (!path.isEmpty()) report(writeSession(path));
+  });
   add(file, tr("&Quit"), QKeySequence::Quit, [this] { close(); });
 
-  QMenu* go = menuBar()->addMenu(tr("&Timeline"));
+  QMenu* probes = menuBar()->addMenu(tr("&Probes"));
+  add(probes, tr("Apply the definitions"), QKeySequence(tr("Ctrl+Return")), [this] { probes_->apply(); });
+  add(probes, tr("Fix the mistake at the cursor"), {}, [this] { probes_->editor().applyFix(); });
+  QAction* undo = probes_->undoStack().createUndoAction(this, tr("Undo:"));
+  QAction* redo = probes_->undoStack().createRedoAction(this, tr("Redo:"));
+  undo->setShortcut(QKeySequence(tr("Ctrl+Alt+Z")));
+  redo->setShortcut(QKeySequence(tr("Ctrl+Alt+Shift+Z")));
+  for (QAction* action : {undo, redo}) {
+    probes->addAction(action);
+    addAction(action);
+  }
+  add(probes, tr("Take the definitions of the directory into the editor"), {}, [this] {
+    service_->read(QStringLiteral("dynamic_events"), [this](bool is_there, const QString& text) {
+      if (is_there) probes_->editor().replaceText(text);
+    });
+  });
+
+  makeTimelineActions(menuBar()->addMenu(tr("&Timeline")));
+
+  QMenu* show = menuBar()->addMenu(tr("&View"));
+  add(show, tr("Find: filter the records"), QKeySequence::Find, [this] { filter_->edit().setFocus(); });
+  add(show, tr("Commands …"), QKeySequence(tr("Ctrl+Shift+P")), [this] {
+    CommandPalette palette(actions(), this);
+    palette.exec();
+  });
+  add(show, tr("Light colours"), {}, [this] { applyTheme(ThemeChoice::Light), theme_ = QStringLiteral("light"); });
+  add(show, tr("Dark colours"), {}, [this] { applyTheme(ThemeChoice::Dark), theme_ = QStringLiteral("dark"); });
+  show->addSeparator();
+  for (QDockWidget* dock : findChildren<QDockWidget*>()) show->addAction(dock->toggleViewAction());
+}
+
+void MainWindow::makeTimelineActions(QMenu* go) {
   add(go, tr("Show everything"), QKeySequence(tr("Ctrl+0")), [this] { timeline_->zoomToAll(); });
   add(go, tr("Zoom to the selection"), {}, [this] { timeline_->zoomToSelection(); });
   add(go, tr("Zoom in"), QKeySequence::ZoomIn, [this] { timeline_->zoomBy(1.5, timeline_->width() / 2.0); });
@@ -72,17 +142,6 @@ void MainWindow::makeActions() {
   add(go, tr("Freeze the picture"), QKeySequence(tr("Ctrl+Space")),
       [this] { timeline_->setFrozen(!timeline_->isFrozen()); });
   add(go, tr("Follow the end"), QKeySequence(tr("Ctrl+End")), [this] { timeline_->setFollowing(true); });
-
-  QMenu* show = menuBar()->addMenu(tr("&View"));
-  add(show, tr("Find: filter the records"), QKeySequence::Find, [this] { filter_->edit().setFocus(); });
-  add(show, tr("Commands …"), QKeySequence(tr("Ctrl+Shift+P")), [this] {
-    CommandPalette palette(actions(), this);
-    palette.exec();
-  });
-  add(show, tr("Light colours"), {}, [] { applyTheme(ThemeChoice::Light); });
-  add(show, tr("Dark colours"), {}, [] { applyTheme(ThemeChoice::Dark); });
-  show->addSeparator();
-  for (QAction* action : createPopupMenu()->actions()) show->addAction(action);
 }
 
 void MainWindow::makeStateBar() {
@@ -100,6 +159,29 @@ void MainWindow::makeStateBar() {
   bar->addWidget(rate_);
   bar->addSeparator();
   bar->addWidget(lost_);
+  auto* room = new QWidget(bar);
+  room->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+  bar->addWidget(room);
+  tracing_ = bar->addAction(tr("Tracing"));
+  tracing_->setCheckable(true);
+  tracing_->setToolTip(tr("the file tracing_on"));
+  connect(tracing_, &QAction::triggered, this, [this](bool on) {
+    service_->write({{QStringLiteral("tracing_on"), on ? QStringLiteral("1") : QStringLiteral("0"), false, {}}}, {});
+  });
+  QAction* freeze = bar->addAction(tr("Freeze"));
+  freeze->setCheckable(true);
+  connect(freeze, &QAction::triggered, timeline_, &TimelineView::setFrozen);
+  QAction* follow = bar->addAction(tr("Follow"));
+  follow->setCheckable(true);
+  connect(follow, &QAction::triggered, timeline_, &TimelineView::setFollowing);
+  connect(timeline_, &TimelineView::modeChanged, this, [this, freeze, follow] {
+    freeze->setChecked(timeline_->isFrozen());
+    follow->setChecked(timeline_->isFollowing());
+  });
+  connect(lost_, &QToolButton::clicked, this, [this] {
+    problems_dock_->show();
+    problems_dock_->raise();
+  });
   addToolBar(bar);
 }
 
@@ -122,29 +204,20 @@ void MainWindow::showState() {
   const double seconds = view.empty() ? 0 : static_cast<double>(view.last_ns() - view.first_ns()) / 1e9;
   rate_->setText(
       tr("%1 records, %2/s").arg(grouped(view.rows()), compactNumber(seconds > 0 ? view.rows() / seconds : 0)));
-  std::uint64_t lost = 0;
-  for (const record::StoreGap& gap : view.names().gaps) lost += gap.count == ~0ull ? 1 : gap.count;
-  std::uint64_t missed = 0;
-  for (const record::EventTotals& totals : document_->metadata()->totals) missed += totals.missed;
+  const bool is_live = service_->isRunning();
+  std::uint64_t lost = is_live ? live_lost_ : 0;
+  std::uint64_t missed = is_live ? tree_->missed() : 0;
+  if (!is_live) {
+    for (const record::StoreGap& gap : view.names().gaps) lost += gap.count == ~0ull ? 1 : gap.count;
+    for (const record::EventTotals& totals : document_->metadata()->totals) missed += totals.missed;
+  }
+  tracing_->setEnabled(is_live);
+  tracing_->setChecked(is_live && was_tracing_);
   lost_->setText(tr("%1 lost %2   missed %3")
                      .arg(lost + missed ? QStringLiteral("⚠") : QStringLiteral("✓"), grouped(lost), grouped(missed)));
   QPalette colors = palette();
   if (lost + missed) colors.setColor(QPalette::ButtonText, LaneColors(palette()).gap);
   lost_->setPalette(colors);
-}
-
-void MainWindow::openTrace(const QString& path) {
-  setWindowTitle(tr("%1 — kevtrace").arg(path.section(QLatin1Char('/'), -1)));
-  document_->openFile(path);
-}
-
-void MainWindow::settle() {
-  while (document_->state() == TraceDocument::State::Loading)
-    QApplication::processEvents(QEventLoop::WaitForMoreEvents, 50);
-  for (int i = 0; i < 6; ++i) QApplication::processEvents();
-  while (rows_->isBusy() || measure_->isBusy()) QApplication::processEvents(QEventLoop::WaitForMoreEvents, 50);
-  timeline_->settle();
-  QApplication::processEvents();
 }
 
 void MainWindow::addFilterTerm(const QString& term) {
@@ -223,10 +296,8 @@ void MainWindow::cellMenu(const QModelIndex& index, const QPoint& global) {
   });
   menu.addAction(tr("Copy the line"),
                  [this, index] { QApplication::clipboard()->setText(rows_->data(index, Qt::ToolTipRole).toString()); });
-  menu.addAction(tr("Export selected records …"), [this] { exportSelection(); });
+  menu.addAction(tr("Export selected records …"), [this] { askExport(); });
   menu.exec(global);
 }
-
-void MainWindow::exportSelection() {}
 
 }  // namespace kevt::gui

@@ -215,27 +215,35 @@ void TimelineView::paintAxis(QPainter& painter) {
                    QStringLiteral("0 = ") + absoluteTime(view_.first_ns()));
 }
 
+// Bars of the whole trace and its gaps; kept until there are more records.
+void TimelineView::paintOverviewImage(QSize size) {
+  overview_ = QImage(size, QImage::Format_ARGB32_Premultiplied);
+  overview_.fill(Qt::transparent);
+  QPainter painter(&overview_);
+  std::vector<std::uint32_t> counts(static_cast<std::size_t>(size.width()));
+  record::count_by_pixel(view_, {},
+                         {view_.first_ns(), 0, (spanNs() + 1) / size.width(), static_cast<std::uint32_t>(size.width())},
+                         counts);
+  const double most = *std::ranges::max_element(counts);
+  for (int x = 0; x < size.width(); ++x) {
+    const std::uint32_t count = counts[static_cast<std::size_t>(x)];
+    if (count == 0) continue;
+    const int high = std::max(1, static_cast<int>(std::lround((size.height() - 6) * count / std::max(1.0, most))));
+    painter.fillRect(x, size.height() - 3 - high, 1, high, colors_.density);
+  }
+  for (const record::StoreGap& gap : view_.names().gaps) {
+    const double x =
+        static_cast<double>(gap.from_ns - std::min(gap.from_ns, view_.first_ns())) / (spanNs() + 1) * size.width();
+    painter.fillRect(QRectF(x, 1, 2, size.height() - 3), colors_.gap);
+  }
+}
+
 void TimelineView::paintOverview(QPainter& painter) {
   const QRect rect(kGutter, 0, laneWidth(), kOverview);
   painter.fillRect(QRect(0, 0, viewport()->width(), kOverview), colors_.band);
-  if (overview_.size() != static_cast<std::size_t>(rect.width())) {
-    overview_.assign(static_cast<std::size_t>(rect.width()), 0);
-    record::count_by_pixel(
-        view_, {}, {view_.first_ns(), 0, (spanNs() + 1) / rect.width(), static_cast<std::uint32_t>(rect.width())},
-        overview_);
-  }
-  const double most = *std::ranges::max_element(overview_);
-  for (int x = 0; x < rect.width(); ++x) {
-    const std::uint32_t count = overview_[static_cast<std::size_t>(x)];
-    if (count == 0) continue;
-    const int high = std::max(1, static_cast<int>(std::lround((rect.height() - 6) * count / std::max(1.0, most))));
-    painter.fillRect(rect.left() + x, rect.bottom() - 2 - high, 1, high, colors_.density);
-  }
+  if (overview_.isNull()) paintOverviewImage(rect.size());
+  painter.drawImage(rect.topLeft(), overview_);
   const auto x_of = [&](double ns) { return rect.left() + ns / (spanNs() + 1) * rect.width(); };
-  for (const record::StoreGap& gap : view_.names().gaps) {
-    const double x = x_of(static_cast<double>(gap.from_ns - std::min(gap.from_ns, view_.first_ns())));
-    painter.fillRect(QRectF(x, rect.top() + 1, 2, rect.height() - 3), colors_.gap);
-  }
   for (const Marker& marker : markers_) {
     const double x = x_of(static_cast<double>(marker.ns - std::min(marker.ns, view_.first_ns())));
     painter.fillRect(QRectF(x, rect.top(), 1.5, rect.height()), colors_.marker);

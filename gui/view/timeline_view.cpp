@@ -54,7 +54,7 @@ void TimelineView::takeReset() {
   range_.reset();
   history_.clear();
   history_at_ = 0;
-  overview_.clear();
+  overview_ = {};
   shows_all_ = true;
   frozen_ = false;
   follows_ = document_.state() == TraceDocument::State::Live;
@@ -74,7 +74,7 @@ void TimelineView::takeView() {
   }
   const bool was_empty = view_.empty();
   view_ = document_.view();
-  overview_.clear();
+  overview_ = {};
   fields_.clear();
   if (was_empty)
     tiles_.reset(view_, {viewport()->devicePixelRatioF(), colors_});
@@ -88,7 +88,8 @@ void TimelineView::takeView() {
   const double width = std::max(1, laneWidth());
   if (follows_) {
     if (was_empty) window_.ns_per_pixel = 2e9 / width;
-    window_.from_ns = span - window_.ns_per_pixel * width * 0.97;
+    // What is shorter than the window begins at its left.
+    window_.from_ns = std::max(-window_.ns_per_pixel * width * 0.02, span - window_.ns_per_pixel * width * 0.97);
   } else if (shows_all_ || was_empty) {
     window_ = {-span * 0.005, span * 1.01 / width};
   }
@@ -298,7 +299,10 @@ void TimelineView::setFollowing(bool follows) {
 void TimelineView::setFrozen(bool freezes) {
   if (frozen_ == freezes) return;
   frozen_ = freezes;
-  if (!frozen_) takeView();
+  if (frozen_)
+    rebuildLanes();
+  else
+    takeView();
   Q_EMIT modeChanged();
   viewport()->update();
 }
@@ -336,7 +340,7 @@ std::shared_ptr<const record::FieldPyramid> TimelineView::fieldOf(const Lane& la
 void TimelineView::resizeEvent(QResizeEvent* event) {
   QAbstractScrollArea::resizeEvent(event);
   layoutScrollBars();
-  overview_.clear();
+  overview_ = {};
   if (shows_all_ && !view_.empty()) window_ = {-spanNs() * 0.005, spanNs() * 1.01 / laneWidth()};
   clampWindow();
 }
@@ -345,6 +349,7 @@ void TimelineView::changeEvent(QEvent* event) {
   QAbstractScrollArea::changeEvent(event);
   if (event->type() != QEvent::PaletteChange && event->type() != QEvent::StyleChange) return;
   colors_ = LaneColors(palette());
+  overview_ = {};
   tiles_.reset(view_, {viewport()->devicePixelRatioF(), colors_});
   viewport()->update();
 }

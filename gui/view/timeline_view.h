@@ -125,6 +125,7 @@ class TimelineView : public QAbstractScrollArea {
   void paintGutter(QPainter& painter, const Lane& lane, const QRect& rect);
   void paintAxis(QPainter& painter);
   void paintOverview(QPainter& painter);
+  void paintOverviewImage(QSize size);
   void paintOverlays(QPainter& painter);
   void paintMarker(QPainter& painter, const Marker& marker);
   void paintLegend(QPainter& painter);
@@ -149,7 +150,7 @@ class TimelineView : public QAbstractScrollArea {
   Drag drag_ = Drag::None;
   QPointF pressed_, last_;
   bool moved_ = false;
-  std::vector<std::uint32_t> overview_;
+  QImage overview_;  // null: to be painted again
   QElapsedTimer since_lanes_;
   bool lanes_are_old_ = false;
 

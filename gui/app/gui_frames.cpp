@@ -1,0 +1,191 @@
+// gui_frames [FILE]: how fast the window opens, pans and zooms a recording, without a screen.
+//
+//   gui_frames --make N FILE     writes a trace.dat of N records: 8 CPUs, 24 threads, entries and returns
+//   gui_frames FILE              first picture, load, index per record, frames while loading, panning, zooming
+//
+// A frame is one paintEvent of the whole timeline; its tiles are painted by the window's own threads meanwhile. Times
+// are the UI thread's: the median and the worst, and how long the event loop was ever away.
+#include <fmt/format.h>
+
+#include <QApplication>
+#include <QElapsedTimer>
+#include <QFile>
+#include <QTimer>
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <random>
+
+#include "gui/app/main_window.h"
+#include "gui/model/trace_document.h"
+#include "gui/view/theme.h"
+#include "gui/view/timeline_view.h"
+#include "tracefs-compat/record/recording.h"
+
+namespace kevt::gui {
+namespace {
+
+record::EventFormat format(std::string_view name, int id, std::string_view address, std::string_view field) {
+  const std::string text = fmt::format(
+      "name: {}\nID: {}\nformat:\n"
+      "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+      "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+      "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+      "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+      "\tfield:unsigned long {};\toffset:8;\tsize:8;\tsigned:0;\n"
+      "\tfield:u64 {};\toffset:16;\tsize:8;\tsigned:0;\n\n"
+      "print fmt: \"(%lx) {}=%Lu\", REC->{}, REC->{}\n",
+      name, id, address, field, field, address, field);
+  return *record::parse_format("kprobes", text);
+}
+
+int make(std::uint64_t records, const std::string& path) {
+  record::Metadata metadata;
+  metadata.cpus = 8;
+  const record::EventFormat* events[4] = {&metadata.formats.add(format("rd", 1700, "__probe_ip", "count")),
+                                          &metadata.formats.add(format("rd_done", 1701, "__probe_func", "got")),
+                                          &metadata.formats.add(format("wr", 1702, "__probe_ip", "count")),
+                                          &metadata.formats.add(format("wr_done", 1703, "__probe_func", "got"))};
+  for (int pid = 100; pid < 124; ++pid) metadata.comms[pid] = fmt::format("worker{}", pid - 100);
+  auto writer = record::create_recording(record::FileFormat::Dat, path, metadata);
+  if (!writer) {
+    fmt::print(stderr, "{}\n", writer.error().message());
+    return 1;
+  }
+  std::mt19937_64 random(1);
+  std::vector<int> open(24, -1);
+  std::uint64_t ns = 1'000'000'000'000;
+  for (std::uint64_t i = 0; i < records; ++i) {
+    ns += random() % 4096 == 0 ? 3'000'000 : 200 + random() % 4000;
+    const auto thread = static_cast<std::size_t>(random() % 24);
+    const int kind = open[thread] < 0 ? static_cast<int>(random() % 2) * 2 : open[thread] + 1;
+    open[thread] = open[thread] < 0 ? kind : -1;
+    const auto id = static_cast<std::uint16_t>(events[kind]->id);
+    const std::int32_t pid = 100 + static_cast<std::int32_t>(thread);
+    const std::uint64_t address = kind < 2 ? 0xffffffff81000000 : 0xffffffff81002000, value = random() % 65536;
+    std::uint8_t bytes[24] = {};
+    std::memcpy(bytes, &id, 2);
+    std::memcpy(bytes + 4, &pid, 4);
+    std::memcpy(bytes + 8, &address, 8);
+    std::memcpy(bytes + 16, &value, 8);
+    const auto added = (*writer)->add({.event = events[kind],
+                                       .time_ns = ns,
+                                       .cpu = static_cast<std::uint32_t>(thread % 8),
+                                       .pid = pid,
+                                       .comm = metadata.comms[pid],
+                                       .bytes = bytes});
+    if (!added) return 1;
+  }
+  return (*writer)->finish() ? 0 : 1;
+}
+
+// Time that passed, and what of it the UI thread worked: on a busy machine the two differ, and only the second one is
+// ours.
+struct Stopwatch {
+  Stopwatch() : cpu_ns(now(CLOCK_THREAD_CPUTIME_ID)) { wall.start(); }
+  static double now(clockid_t clock) {
+    timespec time = {};
+    clock_gettime(clock, &time);
+    return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+  }
+  QElapsedTimer wall;
+  double cpu_ns;
+};
+
+struct Times {
+  std::vector<double> wall_ms, cpu_ms;
+  void add(const Stopwatch& watch) {
+    wall_ms.push_back(static_cast<double>(watch.wall.nsecsElapsed()) / 1e6);
+    cpu_ms.push_back((Stopwatch::now(CLOCK_THREAD_CPUTIME_ID) - watch.cpu_ns) / 1e6);
+  }
+  void print(const std::string& what) {
+    if (wall_ms.empty()) return;
+    std::ranges::sort(wall_ms);
+    std::ranges::sort(cpu_ms);
+    const std::size_t middle = wall_ms.size() / 2;
+    fmt::print(
+        "{:<26} {:>6} frames   UI thread: median {:>6.2f} ms ({:>5.0f}/s), worst {:>6.2f}   passed: median {:>6.2f}, "
+        "worst {:>7.2f}\n",
+        what, wall_ms.size(), cpu_ms[middle], 1000 / std::max(0.001, cpu_ms[middle]), cpu_ms.back(), wall_ms[middle],
+        wall_ms.back());
+  }
+};
+
+long resident_mb() {
+  QFile file(QStringLiteral("/proc/self/statm"));
+  if (!file.open(QIODevice::ReadOnly)) return 0;
+  return file.readAll().split(' ').value(1).toLong() * 4096 / 1'000'000;
+}
+
+// Paints now, and lets finished tiles in.
+void frame(TimelineView& timeline, Times& times) {
+  const Stopwatch watch;
+  timeline.viewport()->repaint();
+  QApplication::processEvents();
+  times.add(watch);
+}
+
+int measure(const QString& path) {
+  MainWindow window;
+  window.resize(1600, 1000);
+  window.show();
+  QApplication::processEvents();
+  TimelineView& timeline = window.timeline();
+  Times loading;
+  window.openTrace(path);
+  while (window.document().state() == TraceDocument::State::Loading) {
+    const Stopwatch watch;
+    QApplication::processEvents(QEventLoop::WaitForMoreEvents, 10);
+    loading.add(watch);
+  }
+  const TraceDocument& document = window.document();
+  const record::StoreView& view = document.view();
+  for (const QString& problem : document.problems()) fmt::print("problem: {}\n", problem.toStdString());
+  fmt::print(
+      "records {}   first picture {} ms   loaded {} ms   index {:.1f} bytes/record   payload {:.1f}   resident {} MB   "
+      "process {:.1f} s\n",
+      view.rows(), document.firstPictureMs(), document.loadMs(),
+      static_cast<double>(view.index_bytes()) / std::max(1u, view.rows()),
+      static_cast<double>(view.payload_bytes()) / std::max(1u, view.rows()), resident_mb(),
+      Stopwatch::now(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
+  loading.print("event loop while loading");
+  window.settle();
+  const double span = static_cast<double>(view.last_ns() - view.first_ns());
+  for (const double zoom : {1.0, 20.0, 1000.0, 100'000.0}) {
+    Times pan, whole;
+    timeline.setWindow(span * 0.3, span * 0.3 + span / zoom);
+    timeline.settle();
+    for (int i = 0; i < 240; ++i) {
+      timeline.panBy(i < 120 ? 24 : -24);
+      frame(timeline, pan);
+    }
+    pan.print(fmt::format("pan at 1/{:.0f}", zoom));
+  }
+  Times zoom;
+  timeline.zoomToAll();
+  timeline.settle();
+  for (int i = 0; i < 120; ++i) {
+    timeline.zoomBy(i < 60 ? 1.2 : 1 / 1.2, 900);
+    frame(timeline, zoom);
+  }
+  zoom.print("zoom in and out");
+  return 0;
+}
+
+}  // namespace
+
+int runFrames(int argc, char** argv) {
+  if (argc == 4 && std::string_view(argv[1]) == "--make") return make(std::stoull(argv[2]), argv[3]);
+  if (argc != 2) {
+    fmt::print(stderr, "usage: gui_frames [--make N] FILE\n");
+    return 2;
+  }
+  if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+  QApplication app(argc, argv);
+  applyTheme(ThemeChoice::Dark);
+  return measure(QString::fromLocal8Bit(argv[1]));
+}
+
+}  // namespace kevt::gui
+
+int main(int argc, char** argv) { return kevt::gui::runFrames(argc, argv); }

@@ -1,0 +1,257 @@
+// The real window, without a screen: author a probe, run a target, see its hits, find and measure them, export, take it
+// back.
+#include <gtest/gtest.h>
+
+#include <QAction>
+#include <QApplication>
+#include <QFile>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QTreeWidget>
+
+#include "gui/app/command_palette.h"
+#include "gui/app/events_panel.h"
+#include "gui/app/filter_bar.h"
+#include "gui/app/log_panels.h"
+#include "gui/app/main_window.h"
+#include "gui/app/measure_panel.h"
+#include "gui/app/probes_panel.h"
+#include "gui/app/screenshot.h"
+#include "gui/model/event_rows.h"
+#include "gui/model/event_tree.h"
+#include "gui/model/session.h"
+#include "gui/model/target_process.h"
+#include "gui/model/trace_document.h"
+#include "gui/model/tracing_service.h"
+#include "gui/view/definition_editor.h"
+#include "gui/view/event_table.h"
+#include "gui/view/theme.h"
+#include "gui/view/timeline_view.h"
+
+namespace kevt::gui {
+namespace {
+
+constexpr int kPatienceMs = 60'000;
+
+class GuiWindow : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    qputenv("KEVTRACE_GUI_NO_AUTOSAVE", "1");
+    if (!QApplication::instance()) {
+      static int argc = 1;
+      static char name[] = "gui_window_test";
+      static char* argv[] = {name, nullptr};
+      if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+      new QApplication(argc, argv);
+    }
+    applyTheme(ThemeChoice::Light);
+  }
+
+  // A real recording of a real program.
+  bool record(const QString& path) {
+    QProcess kevtrace;
+    kevtrace.setProcessChannelMode(QProcess::MergedChannels);
+    kevtrace.start(TargetProcess::findKevtrace(),
+                   {"run", "-o", path, "-f", "dat", "-e", "p:opening libc:open64 path=+0(%di):string flags=%si:x32",
+                    "-e", "r:opened libc:open64 fd=$retval:s32", "--", "/usr/bin/python3", "-S", "-c",
+                    "for i in range(200): open('/etc/passwd').close()"});
+    if (!kevtrace.waitForFinished(kPatienceMs)) return false;
+    said_ = QString::fromUtf8(kevtrace.readAll());
+    return kevtrace.exitCode() == 0 && QFile::exists(path);
+  }
+
+  QTemporaryDir folder_;
+  QString said_;
+};
+
+#define WAIT_FOR(condition) ASSERT_TRUE(QTest::qWaitFor([&] { return (condition); }, kPatienceMs)) << #condition
+
+TEST_F(GuiWindow, FromAMistakeToAMeasuredEvent) {
+  if (!QFile("/dev/fuse").open(QIODevice::ReadWrite)) GTEST_SKIP() << "no FUSE here";
+  MainWindow window;
+  window.resize(1500, 940);
+  window.show();
+
+  // Author a probe with a mistake, take the fix-it.
+  DefinitionEditor& editor = window.probes().editor();
+  QTest::keyClicks(&editor, "p:opening libc:open64 path=+0(%rdi):string");
+  WAIT_FOR(editor.isChecked() && !editor.checked().mistakes.empty());
+  EXPECT_EQ(editor.checked().mistakes[0].text, "Invalid register name");
+  EXPECT_TRUE(window.problems().has("Invalid register name"));
+  EXPECT_FALSE(window.probes().canApply());
+  QTest::keyClick(&editor, Qt::Key_Escape);
+  QTest::keyClick(&editor, Qt::Key_Return, Qt::AltModifier);
+  EXPECT_EQ(editor.toPlainText(), "p:opening libc:open64 path=+0(%di):string");
+  WAIT_FOR(editor.isChecked() && editor.checked().mistakes.empty());
+  EXPECT_FALSE(window.problems().has("Invalid register name"));
+
+  // Run a target, apply.
+  window.startTarget(
+      {"/usr/bin/python3", "-S", "-c",
+       "import time\nwhile True:\n open('/etc/passwd').close(); open('/dev/null').close(); time.sleep(0.003)"});
+  WAIT_FOR(window.service().isRunning() || !window.target().isRunning());
+  if (window.problems().has("ended with status 4")) GTEST_SKIP() << "no mount is allowed here";
+  ASSERT_TRUE(window.service().isRunning())
+      << qPrintable(window.problems().topLevelItemCount() ? window.problems().topLevelItem(0)->text(1) : QString());
+  WAIT_FOR(window.probes().canApply());
+  EXPECT_TRUE(window.probes().differenceText().startsWith("+ p:opening"))
+      << qPrintable(window.probes().differenceText());
+  QTest::keyClick(&editor, Qt::Key_Return, Qt::ControlModifier);
+  EXPECT_FALSE(window.probes().canApply());  // it is being written
+  WAIT_FOR(window.probes().owned().contains("kprobes/opening"));
+  WAIT_FOR(window.files().topLevelItemCount() >= 2);
+
+  // Hits rise, records arrive.
+  const auto hits = [&]() -> std::uint64_t {
+    const LiveEvent* event = window.eventTree().eventAt(window.eventTree().find("kprobes", "opening"));
+    return event && event->is_enabled ? event->hits : 0;
+  };
+  WAIT_FOR(hits() > 5);
+  const std::uint64_t before = hits();
+  WAIT_FOR(hits() > before);
+  WAIT_FOR(window.document().view().rows() > 50);
+
+  // Frozen, the picture stays while records go on.
+  window.timeline().setFrozen(true);
+  const record::Row shown = window.timeline().view().rows();
+  WAIT_FOR(window.timeline().newWhileFrozen() > 0);
+  EXPECT_EQ(window.timeline().view().rows(), shown);
+  window.timeline().setFrozen(false);
+
+  // Its format, and a filter written to its file.
+  window.events().select("kprobes", "opening");
+  WAIT_FOR(window.events().formatText().contains("__data_loc char[] path"));
+  window.events().filterEdit().setText("nothing > 3");
+  EXPECT_TRUE(window.events().filterVerdict().contains("Field not found"))
+      << qPrintable(window.events().filterVerdict());
+  window.events().filterEdit().setText("path ~ \"/etc/*\"");
+  EXPECT_TRUE(window.events().filterVerdict().contains("would have kept"))
+      << qPrintable(window.events().filterVerdict());
+  QTest::keyClick(&window.events().filterEdit(), Qt::Key_Return);
+  WAIT_FOR(window.eventTree().eventAt(window.eventTree().find("kprobes", "opening"))->filter == "path ~ \"/etc/*\"");
+
+  // Filter the table, find an event in the timeline, measure.
+  QTest::keyClicks(&window.filterBar().edit(), "path ~ \"/etc/*\"");
+  WAIT_FOR(window.table().rows().rowCount() > 5 && window.filterBar().verdict().contains("records"));
+  window.timeline().setFrozen(true);
+  window.table().setCurrentPosition(3);
+  ASSERT_TRUE(window.timeline().selectedRow());
+  EXPECT_EQ(*window.timeline().selectedRow(), window.table().rows().rowAt(3));
+  const record::StoreView& view = window.timeline().view();
+  window.timeline().addMarker(view.time_ns(*window.timeline().selectedRow()));
+  window.timeline().setRange(std::pair(view.first_ns(), view.last_ns()));
+  WAIT_FOR(!window.measure().isBusy() && window.measure().table().topLevelItemCount() == 2);
+  EXPECT_EQ(window.measure().table().topLevelItem(0)->child(0)->text(0), "opening");
+  window.settle();
+  if (const QByteArray shot = qgetenv("KEVTRACE_GUI_TEST_SHOT"); !shot.isEmpty()) {
+    EXPECT_TRUE(saveScreenshot(window, QString::fromLocal8Bit(shot)));
+  }
+  EXPECT_FALSE(window.problems().has("dynamic_events"));
+
+  // Export what is selected, three ways.
+  for (const QString name : {"out.txt", "out.csv", "out.json"}) {
+    const auto done = window.exportRows(folder_.filePath(name), 0, 3);
+    ASSERT_TRUE(done) << done.error().message();
+    QFile file(folder_.filePath(name));
+    ASSERT_TRUE(file.open(QIODevice::ReadOnly));
+    EXPECT_GE(file.readAll().count("/etc/passwd"), 4) << qPrintable(name);
+  }
+  const auto saved = window.saveTrace(folder_.filePath("live.dat"));
+  EXPECT_TRUE(saved) << saved.error().message();
+
+  // Undo takes the event away again.
+  window.probes().undoStack().undo();
+  WAIT_FOR(!window.eventTree().find("kprobes", "opening").isValid());
+  window.target().stop();
+  WAIT_FOR(window.document().state() == TraceDocument::State::Loaded);
+}
+
+TEST_F(GuiWindow, ARecordingItsSessionAndItsPicture) {
+  const QString dat = folder_.filePath("run.dat");
+  ASSERT_TRUE(record(dat)) << qPrintable(said_);
+  const QString kevs = folder_.filePath("run.kevs");
+  {
+    MainWindow window;
+    window.resize(1200, 800);
+    window.show();
+    window.openTrace(dat);
+    window.settle();
+    ASSERT_GT(window.document().view().rows(), 300u);
+    EXPECT_TRUE(window.document().problems().isEmpty()) << qPrintable(window.document().problems().join('\n'));
+    window.timeline().addMarker(window.timeline().view().time_ns(100));
+    window.timeline().selectRow(100);
+    window.timeline().wishes().fields.emplace_back("kprobes/opened", "fd");
+    window.timeline().wishesChanged();
+    window.filterBar().setText("opening: ");
+    window.settle();
+    const auto saved = window.writeSession(kevs);
+    ASSERT_TRUE(saved) << saved.error().message();
+  }
+  MainWindow window;
+  window.resize(1200, 800);
+  window.show();
+  ASSERT_TRUE(window.openSession(kevs));
+  window.settle();
+  ASSERT_EQ(window.timeline().markers().size(), 1u);
+  EXPECT_EQ(window.timeline().markers()[0].ns, window.timeline().view().time_ns(100));
+  EXPECT_EQ(window.timeline().selectedRow(), 100u);
+  EXPECT_EQ(window.filterBar().text(), "opening: ");
+  EXPECT_TRUE(window.timeline().isComplete());
+  const QString png = folder_.filePath("shot.png");
+  ASSERT_TRUE(saveScreenshot(window, png));
+  EXPECT_GT(QFile(png).size(), 20'000);
+  EXPECT_FALSE(saveScreenshot(window, folder_.filePath("no/such/folder.png")));
+}
+
+TEST_F(GuiWindow, TheTimelineByMouseAndKeyboard) {
+  const QString dat = folder_.filePath("run.dat");
+  ASSERT_TRUE(record(dat)) << qPrintable(said_);
+  MainWindow window;
+  window.resize(1200, 900);
+  window.show();
+  window.openTrace(dat);
+  window.settle();
+  TimelineView& timeline = window.timeline();
+  const double all = timeline.window().ns_per_pixel;
+  QTest::keyClick(&timeline, Qt::Key_W);
+  EXPECT_LT(timeline.window().ns_per_pixel, all);
+  QTest::keyClick(&timeline, Qt::Key_S);
+  QTest::keyClick(&timeline, Qt::Key_Home);
+  EXPECT_NEAR(timeline.window().ns_per_pixel, all, all * 0.01);
+
+  // A click on a lane selects its nearest record, in the table, too.
+  const QPoint at(static_cast<int>(timeline.xOf(timeline.view().time_ns(40))), timeline.laneRect(1).center().y());
+  QTest::mouseClick(timeline.viewport(), Qt::LeftButton, {}, at);
+  ASSERT_TRUE(timeline.selectedRow());
+  EXPECT_EQ(window.table().rows().rowAt(window.table().currentPosition()), *timeline.selectedRow());
+  const record::Row first = *timeline.selectedRow();
+  QTest::keyClick(&timeline, Qt::Key_BracketRight);
+  EXPECT_GT(*timeline.selectedRow(), first);
+  QTest::keyClick(&timeline, Qt::Key_M);
+  EXPECT_EQ(timeline.markers().size(), 1u);
+
+  // A drag selects a range; F zooms to it; Z goes back.
+  QTest::mousePress(timeline.viewport(), Qt::LeftButton, {}, at);
+  QTest::mouseMove(timeline.viewport(), at + QPoint(60, 0));
+  QTest::mouseMove(timeline.viewport(), at + QPoint(120, 0));
+  QTest::mouseRelease(timeline.viewport(), Qt::LeftButton, {}, at + QPoint(120, 0));
+  ASSERT_TRUE(timeline.range());
+  EXPECT_GT(timeline.range()->second, timeline.range()->first);
+  QTest::keyClick(&timeline, Qt::Key_F);
+  EXPECT_LT(timeline.window().ns_per_pixel, all / 2);
+  QTest::keyClick(&timeline, Qt::Key_Z);
+  EXPECT_NEAR(timeline.window().ns_per_pixel, all, all * 0.01);
+
+  // Everything is in the palette.
+  CommandPalette palette(window.actions(), &window);
+  palette.edit().setText("follow");
+  palette.run();
+  EXPECT_TRUE(timeline.isFollowing());
+  EXPECT_GE(window.actions().size(), 25);
+}
+
+}  // namespace
+}  // namespace kevt::gui

@@ -1,0 +1,207 @@
+// Authoring. What Apply would write is shown before it is written, as a difference and as the shell commands that do
+// the same.
+//
+// An event is removed only when this window made it. Its switch, filter and triggers are written again after a change.
+#include "gui/app/probes_panel.h"
+
+#include <QFontDatabase>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSplitter>
+#include <QTabWidget>
+#include <QVBoxLayout>
+
+#include "gui/model/event_tree.h"
+#include "gui/model/live_state.h"
+#include "gui/model/row_text.h"
+#include "gui/model/tracing_service.h"
+#include "gui/view/definition_editor.h"
+
+namespace kevt::gui {
+
+// One Apply: redo carries the plan out, undo the opposite one.
+class ApplyCommand : public QUndoCommand {
+ public:
+  ApplyCommand(ProbesPanel& panel, std::vector<PlanStep> plan) : panel_(panel), plan_(std::move(plan)) {
+    setText(QObject::tr("apply %1 definitions").arg(plan_.size()));
+    for (const PlanStep& step : plan_) {
+      if (step.kind == PlanStep::Kind::Add) back_.push_back({PlanStep::Kind::Remove, step.name, step.wanted, {}});
+      if (step.kind == PlanStep::Kind::Remove) back_.push_back({PlanStep::Kind::Add, step.name, {}, step.present});
+      if (step.kind == PlanStep::Kind::Change)
+        back_.push_back({PlanStep::Kind::Change, step.name, step.wanted, step.present});
+    }
+  }
+  void redo() override { panel_.carryOut(plan_); }
+  void undo() override { panel_.carryOut(back_); }
+
+ private:
+  ProbesPanel& panel_;
+  std::vector<PlanStep> plan_, back_;
+};
+
+namespace {
+
+QPlainTextEdit* readOnlyText(const QString& name, QWidget* parent) {
+  auto* text = new QPlainTextEdit(parent);
+  text->setReadOnly(true);
+  text->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+  text->setLineWrapMode(QPlainTextEdit::NoWrap);
+  text->setAccessibleName(name);
+  return text;
+}
+
+}  // namespace
+
+ProbesPanel::ProbesPanel(TracingService& service, EventTree& events, QWidget* parent)
+    : QWidget(parent),
+      service_(service),
+      events_(events),
+      editor_(new DefinitionEditor(this)),
+      verdict_(new QLabel(this)),
+      apply_(new QPushButton(tr("Apply"), this)),
+      fix_(new QPushButton(tr("Fix"), this)),
+      tabs_(new QTabWidget(this)) {
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(4, 4, 4, 4);
+  auto* splitter = new QSplitter(Qt::Vertical, this);
+  auto* bar = new QHBoxLayout;
+  verdict_->setWordWrap(true);
+  bar->addWidget(verdict_, 1);
+  bar->addWidget(fix_);
+  bar->addWidget(apply_);
+  difference_ = readOnlyText(tr("What Apply would change"), tabs_);
+  same_ = readOnlyText(tr("The same as shell commands"), tabs_);
+  tabs_->addTab(difference_, tr("Difference"));
+  tabs_->addTab(same_, tr("Same as"));
+  splitter->addWidget(editor_);
+  splitter->addWidget(tabs_);
+  splitter->setStretchFactor(0, 3);
+  splitter->setStretchFactor(1, 2);
+  layout->addWidget(splitter, 1);
+  layout->addLayout(bar);
+  apply_->setToolTip(tr("write the difference to the tracing directory (Ctrl+Return)"));
+  connect(editor_, &DefinitionEditor::checkedChanged, this, &ProbesPanel::showPlan);
+  connect(editor_, &QPlainTextEdit::cursorPositionChanged, this, &ProbesPanel::showPlan);
+  connect(apply_, &QPushButton::clicked, this, &ProbesPanel::apply);
+  connect(fix_, &QPushButton::clicked, this, [this] { editor_->applyFix(); });
+  showPlan();
+}
+
+QString ProbesPanel::differenceText() const { return difference_->toPlainText(); }
+
+bool ProbesPanel::canApply() const {
+  return service_.isRunning() && has_state_ && !is_writing_ && editor_->isChecked() &&
+         editor_->checked().mistakes.empty() && changesAnything(plan_) && !hasConflict(plan_);
+}
+
+void ProbesPanel::takeState(const LiveState& state) {
+  QMap<QString, QString> hits;
+  for (const LiveEvent& event : state.events)
+    if (event.has_profile)
+      hits[event.system + QLatin1Char('/') + event.name] = compactNumber(static_cast<double>(event.hits));
+  editor_->setHits(hits);
+  has_state_ = true;
+  is_writing_ = writes_ != 0;
+  if (state.definitions == present_) return apply_->setEnabled(canApply());
+  present_ = state.definitions;
+  showPlan();
+}
+
+void ProbesPanel::showPlan() {
+  const CheckedText& checked = editor_->checked();
+  plan_ = planApply(editor_->toPlainText(), checked, present_, owned_);
+  const QString text = planText(plan_);
+  if (difference_->toPlainText() != text) difference_->setPlainText(text);
+  QStringList commands;
+  for (const FileWrite& write : writesOf(plan_)) commands.append(write.asCommand());
+  QStringList run = {QStringLiteral("kevtrace run")};
+  for (const RightLine& right : checked.right)
+    run.append(
+        QStringLiteral("-e '%1'").arg(editor_->toPlainText().split(QLatin1Char('\n')).value(right.line).trimmed()));
+  const QString same = tr("# in the tracing directory\n%1\n\n# as one command\n%2 -- CMD\n")
+                           .arg(commands.join(QLatin1Char('\n')), run.join(QStringLiteral(" \\\n  ")));
+  if (same_->toPlainText() != same) same_->setPlainText(same);
+  const Mistake* mistake = editor_->mistakeAtCursor();
+  if (!mistake && !checked.mistakes.empty()) mistake = &checked.mistakes.front();
+  fix_->setVisible(mistake && !mistake->fixes.empty());
+  if (mistake) {
+    verdict_->setText(tr("⚠ line %1, column %2: %3").arg(mistake->line + 1).arg(mistake->begin + 1).arg(mistake->text));
+    verdict_->setToolTip(mistake->help);
+    if (!mistake->fixes.empty()) fix_->setText(tr("Fix: %1").arg(mistake->fixes.front().label));
+  } else if (hasConflict(plan_)) {
+    verdict_->setText(tr("⚠ an event of that name was made by another tool"));
+  } else {
+    verdict_->setText(checked.right.empty() ? tr("one definition a line; Ctrl+Space completes")
+                                            : tr("✓ %1 definitions, checked in %2")
+                                                  .arg(checked.right.size())
+                                                  .arg(duration(static_cast<double>(checked.took_us) * 1000)));
+  }
+  apply_->setEnabled(canApply());
+  Q_EMIT mistakesChanged();
+}
+
+std::vector<FileWrite> ProbesPanel::writesOf(const std::vector<PlanStep>& plan) const {
+  std::vector<FileWrite> writes;
+  const QString file = QStringLiteral("dynamic_events");
+  for (const PlanStep& step : plan) {
+    const QModelIndex at =
+        events_.find(step.name.section(QLatin1Char('/'), 0, 0), step.name.section(QLatin1Char('/'), 1));
+    const LiveEvent* event = events_.eventAt(at);
+    const QString folder = QStringLiteral("events/") + step.name;
+    const bool removes = step.kind == PlanStep::Kind::Remove || step.kind == PlanStep::Kind::Change;
+    if (removes && event) {
+      for (const QString& trigger : event->trigger.split(QLatin1Char('\n'), Qt::SkipEmptyParts))
+        writes.push_back({folder + QStringLiteral("/trigger"), QLatin1Char('!') + trigger, true, {}});
+      if (event->is_enabled) writes.push_back({folder + QStringLiteral("/enable"), QStringLiteral("0"), false, {}});
+    }
+    if (removes) writes.push_back({file, QStringLiteral("-:") + step.name, true, {}});
+    if (step.kind == PlanStep::Kind::Add || step.kind == PlanStep::Kind::Change)
+      for (const QString& line : step.wanted.split(QLatin1Char('\n'), Qt::SkipEmptyParts))
+        writes.push_back({file, line, true, {}});
+    if (step.kind == PlanStep::Kind::Change && event) {
+      if (!event->filter.isEmpty()) writes.push_back({folder + QStringLiteral("/filter"), event->filter, false, {}});
+      for (const QString& trigger : event->trigger.split(QLatin1Char('\n'), Qt::SkipEmptyParts))
+        writes.push_back({folder + QStringLiteral("/trigger"), trigger, true, {}});
+    }
+    const bool was_on = step.kind == PlanStep::Kind::Change && event && event->is_enabled;
+    if (step.kind == PlanStep::Kind::Add || was_on) {
+      for (const RightLine& right : editor_->checked().right) {
+        if (right.group + QLatin1Char('/') + right.event != step.name || step.kind != PlanStep::Kind::Add) continue;
+        if (!right.filter.isEmpty()) writes.push_back({folder + QStringLiteral("/filter"), right.filter, false, {}});
+        for (const QString& trigger : right.triggers)
+          writes.push_back({folder + QStringLiteral("/trigger"), trigger, true, {}});
+      }
+      writes.push_back({folder + QStringLiteral("/enable"), QStringLiteral("1"), false, {}});
+    }
+  }
+  return writes;
+}
+
+void ProbesPanel::carryOut(const std::vector<PlanStep>& plan) {
+  ++writes_;
+  is_writing_ = true;
+  service_.write(writesOf(plan), [this, plan](const std::vector<FileWrite>& made) {
+    --writes_;
+    bool taken = true;
+    for (const FileWrite& write : made) taken &= write.error.isEmpty();
+    for (const PlanStep& step : plan) {
+      if (step.kind == PlanStep::Kind::Add || step.kind == PlanStep::Kind::Change) owned_.insert(step.name);
+      if (step.kind == PlanStep::Kind::Remove && taken) owned_.erase(step.name);
+    }
+    showPlan();
+    Q_EMIT applied(taken);
+  });
+}
+
+void ProbesPanel::apply() {
+  if (!canApply()) return;
+  std::vector<PlanStep> plan;
+  for (const PlanStep& step : plan_)
+    if (step.kind == PlanStep::Kind::Add || step.kind == PlanStep::Kind::Change || step.kind == PlanStep::Kind::Remove)
+      plan.push_back(step);
+  undo_.push(new ApplyCommand(*this, std::move(plan)));
+}
+
+}  // namespace kevt::gui

@@ -1,0 +1,69 @@
+// ProbesPanel: the editor, and Apply with its difference in front.
+#pragma once
+
+#include <QUndoCommand>
+#include <QUndoStack>
+#include <QWidget>
+#include <set>
+#include <vector>
+
+#include "gui/model/apply_plan.h"
+
+class QLabel;
+class QPlainTextEdit;
+class QPushButton;
+class QTabWidget;
+
+namespace kevt::gui {
+
+class DefinitionEditor;
+class EventTree;
+class TracingService;
+struct FileWrite;
+struct LiveState;
+
+class ProbesPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  ProbesPanel(TracingService& service, EventTree& events, QWidget* parent = nullptr);
+
+  DefinitionEditor& editor() { return *editor_; }
+  QUndoStack& undoStack() { return undo_; }
+  std::set<QString>& owned() { return owned_; }
+  const std::vector<PlanStep>& plan() const { return plan_; }
+  QString differenceText() const;
+  bool canApply() const;
+  // Writes the difference; it can be undone.
+  void apply();
+  void takeState(const LiveState& state);
+
+ Q_SIGNALS:
+  void mistakesChanged();
+  void applied(bool wasTaken);
+
+ private:
+  friend class ApplyCommand;
+  void showPlan();
+  std::vector<FileWrite> writesOf(const std::vector<PlanStep>& plan) const;
+  void carryOut(const std::vector<PlanStep>& plan);
+
+  TracingService& service_;
+  EventTree& events_;
+  DefinitionEditor* editor_;
+  QLabel* verdict_;
+  QPushButton* apply_;
+  QPushButton* fix_;
+  QTabWidget* tabs_;
+  QPlainTextEdit* difference_;
+  QPlainTextEdit* same_;
+  QString present_;
+  bool has_state_ = false;
+  int writes_ = 0;           // that were not answered yet
+  bool is_writing_ = false;  // until the directory was read again behind a write
+  std::set<QString> owned_;
+  std::vector<PlanStep> plan_;
+  QUndoStack undo_;
+};
+
+}  // namespace kevt::gui

@@ -1,0 +1,160 @@
+// What the window reads and writes: recordings, sessions, exports.
+#include <QDir>
+#include <QFile>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QLineEdit>
+#include <QSaveFile>
+
+#include "gui/app/filter_bar.h"
+#include "gui/app/log_panels.h"
+#include "gui/app/main_window.h"
+#include "gui/app/probes_panel.h"
+#include "gui/model/event_rows.h"
+#include "gui/model/row_text.h"
+#include "gui/model/session.h"
+#include "gui/model/trace_document.h"
+#include "gui/view/definition_editor.h"
+#include "gui/view/event_table.h"
+#include "gui/view/theme.h"
+#include "gui/view/timeline_view.h"
+#include "tracefs-compat/record/recording.h"
+
+namespace kevt::gui {
+
+void MainWindow::openTrace(const QString& path) {
+  command_.clear();
+  setWindowTitle(tr("%1 — kevtrace").arg(QFileInfo(path).fileName()));
+  document_->openFile(path);
+}
+
+Session MainWindow::session() const {
+  Session s;
+  const bool is_file = document_->state() == TraceDocument::State::Loaded && QFileInfo(document_->path()).isFile();
+  if (is_file) s.trace = QFileInfo(document_->path()).absoluteFilePath();
+  s.command = command_;
+  s.probes = probes_->editor().toPlainText();
+  for (const QString& name : probes_->owned()) s.owned.append(name);
+  s.table_filter = filter_->text();
+  const LaneWishes& wishes = timeline_->wishes();
+  for (const QString& lane : wishes.hidden) s.hidden_lanes.append(lane);
+  for (const Lane::Kind kind : wishes.collapsed) s.collapsed_groups.append(QString::number(static_cast<int>(kind)));
+  s.plotted_fields = wishes.fields;
+  for (const Marker& m : timeline_->markers()) s.markers.push_back({m.ns, m.name, m.note});
+  const auto& window = timeline_->window();
+  if (!timeline_->view().empty())
+    s.window_ns = {window.from_ns, window.from_ns + window.ns_per_pixel * timeline_->laneRect(0).width()};
+  s.range_ns = timeline_->range();
+  if (timeline_->selectedRow()) s.selected_row = *timeline_->selectedRow();
+  s.theme = theme_;
+  s.layout = saveState();
+  return s;
+}
+
+void MainWindow::applySession(const Session& s) {
+  theme_ = s.theme;
+  if (theme_ == QLatin1String("dark")) applyTheme(ThemeChoice::Dark);
+  if (theme_ == QLatin1String("light")) applyTheme(ThemeChoice::Light);
+  if (!s.layout.isEmpty()) restoreState(s.layout);
+  probes_->editor().replaceText(s.probes);
+  probes_->owned() = std::set<QString>(s.owned.begin(), s.owned.end());
+  LaneWishes& wishes = timeline_->wishes();
+  wishes = {};
+  wishes.hidden.assign(s.hidden_lanes.begin(), s.hidden_lanes.end());
+  for (const QString& kind : s.collapsed_groups)
+    if (const int number = kind.toInt(); number >= 0 && number <= static_cast<int>(Lane::Kind::Field))
+      wishes.collapsed.push_back(static_cast<Lane::Kind>(number));
+  wishes.fields = s.plotted_fields;
+  if (!s.trace.isEmpty()) {
+    openTrace(s.trace);
+    settle();
+  }
+  timeline_->wishesChanged();
+  filter_->setText(s.table_filter);
+  std::vector<Marker> markers;
+  for (const SessionMarker& m : s.markers) markers.push_back({m.ns, m.name, m.note});
+  timeline_->setMarkers(std::move(markers));
+  timeline_->setRange(s.range_ns);
+  if (s.selected_row && *s.selected_row < timeline_->view().rows()) {
+    timeline_->selectRow(static_cast<record::Row>(*s.selected_row));
+    table_->showRow(static_cast<record::Row>(*s.selected_row));
+  }
+  if (s.window_ns && !timeline_->view().empty()) timeline_->setWindow(s.window_ns->first, s.window_ns->second);
+}
+
+Result<void> MainWindow::openSession(const QString& path) {
+  auto session = loadSession(path);
+  if (!session) return std::unexpected(session.error());
+  applySession(*session);
+  return {};
+}
+
+Result<void> MainWindow::writeSession(const QString& path) {
+  Session s = session();
+  if (!s.trace.isEmpty()) s.trace = QFileInfo(path).absoluteDir().relativeFilePath(s.trace);
+  return saveSession(s, path);
+}
+
+namespace {
+
+QString csvCell(QString text) {
+  if (!text.contains(QLatin1Char(',')) && !text.contains(QLatin1Char('"')) && !text.contains(QLatin1Char('\n')))
+    return text;
+  return QLatin1Char('"') + text.replace(QLatin1String("\""), QLatin1String("\"\"")) + QLatin1Char('"');
+}
+
+Result<void> writeWith(record::FileFormat format, const QString& path, const record::Metadata& metadata,
+                       const std::function<Result<void>(record::RecordWriter&)>& fill) {
+  auto writer = record::create_recording(format, path.toStdString(), metadata);
+  if (!writer) return std::unexpected(writer.error());
+  if (auto filled = fill(**writer); !filled) return filled;
+  return (*writer)->finish();
+}
+
+}  // namespace
+
+Result<void> MainWindow::exportRows(const QString& path, int first, int last) {
+  last = std::min(last, rows_->rowCount() - 1);
+  if (path.endsWith(QLatin1String(".csv"))) {
+    QSaveFile file(path);
+    if (!file.open(QIODevice::WriteOnly))
+      return std::unexpected(Error(path.toStdString() + ": " + file.errorString().toStdString()));
+    for (int row = first - 1; row <= last; ++row) {
+      QStringList cells;
+      for (int column = 0; column < rows_->columnCount(); ++column)
+        cells.append(csvCell(row < first ? rows_->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()
+                                         : rows_->data(rows_->index(row, column), Qt::DisplayRole).toString()));
+      file.write(cells.join(QLatin1Char(',')).toUtf8() + '\n');
+    }
+    if (!file.commit()) return std::unexpected(Error(path.toStdString() + ": " + file.errorString().toStdString()));
+    return {};
+  }
+  const auto format = record::format_by_file(path.toStdString()).value_or(record::FileFormat::Text);
+  const record::StoreView view = document_->view();
+  return writeWith(format, path, *document_->metadata(), [&](record::RecordWriter& writer) -> Result<void> {
+    for (int row = first; row <= last; ++row)
+      if (auto added = writer.add(view.typed(rows_->rowAt(row))); !added) return added;
+    return {};
+  });
+}
+
+Result<void> MainWindow::saveTrace(const QString& path) {
+  const auto format = record::format_by_file(path.toStdString());
+  if (!format) return std::unexpected(Error("which format? the ending tells: " + record::format_names()));
+  const record::StoreView view = document_->view();
+  return writeWith(*format, path, *document_->metadata(), [&](record::RecordWriter& writer) -> Result<void> {
+    for (record::Row row = 0; row < view.rows(); ++row)
+      if (auto added = writer.add(view.typed(row)); !added) return added;
+    return {};
+  });
+}
+
+void MainWindow::askExport() {
+  const auto [first, last] = table_->selection();
+  const QString path =
+      QFileDialog::getSaveFileName(this, tr("Export records %1 to %2").arg(first + 1).arg(last + 1), {},
+                                   tr("Text (*.txt);;CSV (*.csv);;NDJSON (*.json);;Recording (*.dat)"));
+  if (!path.isEmpty()) report(exportRows(path, first, last));
+}
+
+}  // namespace kevt::gui

@@ -1,0 +1,139 @@
+// Completion of definitions.
+//
+//   p:open libc:op|            functions          a=%d|      registers      b=$re|      $ words      c=%di:str| types
+//
+// What stands before the cursor decides: the first word is the event, the second the place, the others are arguments.
+#include "gui/model/completion.h"
+
+#include <QObject>
+#include <algorithm>
+
+#include "compiler/target/target_env.h"
+
+namespace kevt::gui {
+namespace {
+
+constexpr std::size_t kMaxSuggestions = 200;
+
+struct Word {
+  const char* text;
+  const char* note;
+};
+constexpr Word kVariables[] = {{"$retval", "what the function returned"}, {"$stack", "the stack pointer's value"},
+                               {"$stack0", "word N of the stack"},        {"$comm", "the task's name"},
+                               {"$arg1", "argument N of the function"},   {"$arg2", "argument N of the function"},
+                               {"$arg3", "argument N of the function"},   {"$arg4", "argument N of the function"}};
+constexpr Word kTypes[] = {{"u8", "unsigned, 1 byte"},
+                           {"u16", "unsigned, 2 bytes"},
+                           {"u32", "unsigned, 4 bytes"},
+                           {"u64", "unsigned, 8 bytes"},
+                           {"s8", "signed, 1 byte"},
+                           {"s16", "signed, 2 bytes"},
+                           {"s32", "signed, 4 bytes"},
+                           {"s64", "signed, 8 bytes"},
+                           {"x8", "hexadecimal"},
+                           {"x16", "hexadecimal"},
+                           {"x32", "hexadecimal"},
+                           {"x64", "hexadecimal"},
+                           {"char", "a character"},
+                           {"string", "text at an address"},
+                           {"ustring", "text in user space"},
+                           {"symbol", "an address, by name"},
+                           {"symstr", "an address's name, kept as text"}};
+
+template <typename Words>
+void add_words(Completion& out, const Words& words, const QString& typed) {
+  for (const Word& word : words) {
+    const QString text = QString::fromLatin1(word.text);
+    if (text.startsWith(typed, Qt::CaseInsensitive)) out.suggestions.push_back({text, QObject::tr(word.note)});
+  }
+}
+
+void add_registers(Completion& out, const QString& typed) {
+  static constexpr const char* kArguments[] = {"di", "si", "dx", "cx", "r8", "r9"};
+  for (int i = 0; i < 6; ++i) {
+    const QString text = QStringLiteral("%") + QLatin1String(kArguments[i]);
+    if (text.startsWith(typed)) out.suggestions.push_back({text, QObject::tr("argument %1").arg(i + 1)});
+  }
+  auto names = target::register_names();
+  std::ranges::sort(names);
+  for (const std::string_view name : names) {
+    const QString text = QLatin1Char('%') + QString::fromLatin1(name.data(), static_cast<qsizetype>(name.size()));
+    const auto is_there = [&](const Suggestion& s) { return s.text == text; };
+    if (text.startsWith(typed) && std::ranges::none_of(out.suggestions, is_there))
+      out.suggestions.push_back({text, name == "ax" ? QObject::tr("return value") : QString()});
+  }
+}
+
+int word_begin(const QString& line, int column, const QString& stops) {
+  int begin = column;
+  while (begin > 0 && !stops.contains(line[begin - 1])) --begin;
+  return begin;
+}
+
+void complete_place(Completion& out, const QString& line, int column, const SymbolIndex& symbols) {
+  out.begin = word_begin(line, column, QStringLiteral(" \t"));
+  const QString typed = line.mid(out.begin, column - out.begin);
+  for (const SymbolName* symbol : symbols.find(typed.toStdString(), kMaxSuggestions)) {
+    const QString module = QString::fromStdString(symbol->module);
+    const QString name = QString::fromStdString(symbol->name);
+    out.suggestions.push_back({module.isEmpty() ? name : module + QLatin1Char(':') + name, module});
+  }
+}
+
+void complete_argument(Completion& out, const QString& line, int column) {
+  out.begin = word_begin(line, column, QStringLiteral(" \t=(:,"));
+  const QString typed = line.mid(out.begin, column - out.begin);
+  const QChar before = out.begin > 0 ? line[out.begin - 1] : QChar();
+  if (before == u':') {
+    add_words(out, kTypes, typed);
+  } else if (typed.startsWith(u'%')) {
+    add_registers(out, typed);
+  } else if (typed.startsWith(u'$')) {
+    add_words(out, kVariables, typed);
+  } else if (typed.isEmpty() && (before == u'=' || before == u'(')) {
+    add_registers(out, QStringLiteral("%"));
+    out.suggestions.resize(std::min<std::size_t>(out.suggestions.size(), 6));
+    add_words(out, kVariables, QString());
+    out.suggestions.push_back({QStringLiteral("+0("), QObject::tr("what an address points to")});
+  }
+}
+
+}  // namespace
+
+Completion completeDefinition(const QString& line, int column, const SymbolIndex& symbols) {
+  Completion out{.begin = column, .suggestions = {}};
+  column = std::clamp(column, 0, static_cast<int>(line.size()));
+  const QString before = line.left(column);
+  if (before.contains(QLatin1Char('#'))) return out;
+  const qsizetype words =
+      before.trimmed().isEmpty() ? 0 : before.simplified().count(QLatin1Char(' ')) + (before.back().isSpace() ? 1 : 0);
+  if (words == 0) {
+    static constexpr Word kBegins[] = {{"p:", "a place is reached"},
+                                       {"r:", "a function returns"},
+                                       {"e:", "another event happens"},
+                                       {"f:", "a kernel function is entered or left"},
+                                       {"t:", "a tracepoint is passed"}};
+    out.begin = word_begin(line, column, QStringLiteral(" \t"));
+    add_words(out, kBegins, line.mid(out.begin, column - out.begin));
+  } else if (words == 1) {
+    complete_place(out, line, column, symbols);
+  } else {
+    complete_argument(out, line, column);
+  }
+  return out;
+}
+
+Completion completeFilter(const QString& text, int column, const std::vector<QString>& fields) {
+  Completion out;
+  out.begin = word_begin(text, column, QStringLiteral(" \t()!&|=<>~\""));
+  const QString typed = text.mid(out.begin, column - out.begin);
+  for (const QString& field : fields)
+    if (field.startsWith(typed, Qt::CaseInsensitive)) out.suggestions.push_back({field, {}});
+  for (const char* common : {"common_pid", "common_type", "COMM", "CPU"})
+    if (const QString name = QString::fromLatin1(common); name.startsWith(typed, Qt::CaseInsensitive))
+      out.suggestions.push_back({name, QObject::tr("every event has it")});
+  return out;
+}
+
+}  // namespace kevt::gui

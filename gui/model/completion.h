@@ -1,0 +1,25 @@
+// What can stand at a place of a definition.
+#pragma once
+
+#include <QString>
+#include <vector>
+
+#include "gui/model/symbol_index.h"
+
+namespace kevt::gui {
+
+struct Suggestion {
+  QString text;  // replaces [Completion::begin, the cursor)
+  QString note;
+};
+struct Completion {
+  int begin = 0;
+  std::vector<Suggestion> suggestions;
+};
+
+// `column`: the cursor's place in the line. Functions come from `symbols`, which may be empty.
+Completion completeDefinition(const QString& line, int column, const SymbolIndex& symbols);
+// Fields and functions of a filter.
+Completion completeFilter(const QString& text, int column, const std::vector<QString>& fields);
+
+}  // namespace kevt::gui

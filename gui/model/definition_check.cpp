@@ -1,0 +1,171 @@
+// Checking an editor's text: every line against the ones before it, filters and triggers of scripts against their
+// events.
+//
+// It is what `kevtrace check` does, with places in the text instead of a report. A 200-line text takes a few
+// milliseconds; the caller runs it off the UI thread all the same.
+#include "gui/model/definition_check.h"
+
+#include <QElapsedTimer>
+#include <QStringList>
+#include <algorithm>
+#include <cstdint>
+
+#include "compiler/diag/diagnostic.h"
+#include "compiler/layout/layout.h"
+#include "compiler/script/check_triggers.h"
+#include "compiler/sema/advice.h"
+#include "compiler/sema/filter.h"
+#include "compiler/sema/sema.h"
+#include "compiler/target/fixed_target.h"
+#include "grammar/parse.h"
+#include "grammar/parse_script.h"
+
+namespace kevt::gui {
+namespace {
+
+QString from_utf8(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+
+int column_of(std::string_view line, std::size_t byte) {
+  return static_cast<int>(from_utf8(line.substr(0, std::min(byte, line.size()))).size());
+}
+
+// Where the word that begins at `begin` ends: what a squiggle stands under.
+int word_end(const QString& line, int begin) {
+  int end = begin;
+  const auto is_word = [](QChar c) { return c.isLetterOrNumber() || c == u'_' || c == u'%' || c == u'$' || c == u'@'; };
+  while (end < line.size() && is_word(line[end])) ++end;
+  return std::max(end, begin + 1);
+}
+
+class Checker {
+ public:
+  explicit Checker(const target::TargetEnv* env) : env_(env ? *env : unchecked_) {}
+
+  CheckedText run(const std::string& text) {
+    std::vector<grammar::ScriptMistake> mistakes;
+    script_ = grammar::parse_script(text, mistakes);
+    for (grammar::ScriptMistake& mistake : mistakes)
+      report(static_cast<std::size_t>(mistake.line - 1), script_line(mistake.line), 0, std::move(mistake.diagnostic));
+    for (std::size_t i = 0; i < script_.lines.size(); ++i)
+      if (script_.lines[i].word == model::ScriptWord::Definition) definition(i);
+    for (const model::ScriptEvent& event : script_.events) options(event);
+    std::ranges::stable_sort(result_.mistakes, {}, [](const Mistake& m) { return std::pair(m.line, m.begin); });
+    return std::move(result_);
+  }
+
+ private:
+  std::string_view script_line(int number) const {
+    const auto i = static_cast<std::size_t>(number - 1);
+    return i < script_.lines.size() ? std::string_view(script_.lines[i].text) : std::string_view();
+  }
+
+  void definition(std::size_t index) {
+    const model::ScriptLine& line = script_.lines[index];
+    diag::Sink sink;
+    auto statement = grammar::parse_line_leniently(line.body_text(), grammar::EventsFile::Dynamic, sink);
+    if (statement && std::holds_alternative<model::Definition>(*statement)) {
+      auto checked =
+          sema::check_definition(std::move(std::get<model::Definition>(*statement)), env_, catalog_, sink,
+                                 {.newer_forms = sema::NewerForms::Judged, .catalog = sema::CatalogScope::Partial});
+      if (checked && sink.empty()) take(index, *std::move(checked), sink);
+    }
+    for (diag::Diagnostic& mistake : sink.take()) report(index, line.body_text(), line.body.begin, std::move(mistake));
+  }
+
+  void take(std::size_t index, sema::CheckedDefinition checked, diag::Sink& sink) {
+    auto layout = layout::layout_record(checked.definition, sink);
+    if (!layout) return;
+    RightLine right{.line = static_cast<int>(index)};
+    right.group = from_utf8(checked.definition.group);
+    right.event = from_utf8(checked.definition.event);
+    const bool needs_types = std::ranges::any_of(checked.definition.args, &model::FetchArg::needs_types);
+    right.listing = needs_types ? from_utf8(script_.lines[index].body_text())
+                                : from_utf8(layout::listing(checked.definition, env_.possible_cpus()));
+    right.format = from_utf8(layout::format_text(checked.definition, *layout, 0));
+    result_.right.push_back(std::move(right));
+    layouts_[index] = *layout;
+    if (target::CatalogEntry* entry = catalog_.find(checked.definition.group, checked.definition.event)) {
+      entry->siblings.push_back(std::move(checked.definition));
+      return;
+    }
+    catalog_.add({.group = checked.definition.group,
+                  .event = checked.definition.event,
+                  .owner = target::owner_of(checked.definition.kind),
+                  .siblings = {checked.definition},
+                  .layout = *std::move(layout)});
+  }
+
+  void options(const model::ScriptEvent& event) {
+    const auto right = std::ranges::find(result_.right, static_cast<int>(event.line), &RightLine::line);
+    if (right == result_.right.end()) return;
+    right->is_on = event.enabled;
+    if (event.filter) {
+      const model::ScriptLine& line = script_.lines[*event.filter];
+      diag::Sink sink;
+      if (sema::compile_filter(line.body_text(), layouts_[event.line], sink))
+        right->filter = from_utf8(line.body_text());
+      for (diag::Diagnostic& mistake : sink.take())
+        report(*event.filter, line.body_text(), line.body.begin, std::move(mistake));
+    }
+    for (const std::size_t index : event.triggers) {
+      const model::ScriptLine& line = script_.lines[index];
+      const script::TriggerText text{{right->group.toStdString(), right->event.toStdString()},
+                                     std::string(line.body_text())};
+      auto triggers = script::check_triggers(std::span(&text, 1), catalog_, sema::CatalogScope::Partial);
+      if (triggers.mistakes.empty()) right->triggers.push_back(from_utf8(line.body_text()));
+      for (script::TriggerMistake& mistake : triggers.mistakes)
+        report(index, line.body_text(), line.body.begin, std::move(mistake.diagnostic));
+    }
+  }
+
+  // `part` begins at byte `shift` of line `index`.
+  void report(std::size_t index, std::string_view part, std::size_t shift, diag::Diagnostic diagnostic) {
+    sema::advise(diagnostic);
+    const std::string_view whole = script_line(static_cast<int>(index) + 1);
+    const QString line = from_utf8(whole);
+    const auto place = [&](std::uint32_t at) {
+      return column_of(whole, shift + grammar::source_column(part, diagnostic.command, at));
+    };
+    Mistake mistake{.line = static_cast<int>(index)};
+    mistake.begin = diagnostic.column ? place(*diagnostic.column) : column_of(whole, shift);
+    mistake.end = diagnostic.column ? word_end(line, mistake.begin) : static_cast<int>(line.size());
+    mistake.text = from_utf8(diag::kernel_text(diagnostic.kind));
+    mistake.id = from_utf8(diag::kernel_id(diagnostic.kind));
+    if (!diagnostic.detail.empty()) mistake.text += QStringLiteral(": ") + from_utf8(diagnostic.detail);
+    QStringList help;
+    for (const diag::Note& note : diagnostic.notes) help.append(from_utf8(note.text));
+    if (const auto general = diag::help_text(diagnostic.kind); !general.empty() && help.isEmpty())
+      help.append(from_utf8(general));
+    mistake.help = help.join(QLatin1Char('\n'));
+    for (const diag::FixIt& fix : diagnostic.fixits)
+      mistake.fixes.push_back({place(fix.begin), place(fix.end), from_utf8(fix.replacement),
+                               from_utf8(diag::fix_text(fix, diagnostic.command))});
+    result_.mistakes.push_back(std::move(mistake));
+  }
+
+  target::UncheckedTargetEnv unchecked_;
+  const target::TargetEnv& env_;
+  model::Script script_;
+  target::FixedCatalog catalog_;
+  std::map<std::size_t, model::RecordLayout> layouts_;
+  CheckedText result_;
+};
+
+}  // namespace
+
+CheckedText checkDefinitions(const QString& text, const target::TargetEnv* env) {
+  QElapsedTimer timer;
+  timer.start();
+  CheckedText checked = Checker(env).run(text.toStdString());
+  checked.took_us = timer.nsecsElapsed() / 1000;
+  return checked;
+}
+
+QString withFix(const QString& text, int line, const TextFix& fix) {
+  QStringList lines = text.split(QLatin1Char('\n'));
+  if (line < 0 || line >= lines.size() || fix.end > lines[line].size() || fix.begin > fix.end) return text;
+  lines[line].replace(fix.begin, fix.end - fix.begin, fix.replacement);
+  return lines.join(QLatin1Char('\n'));
+}
+
+}  // namespace kevt::gui

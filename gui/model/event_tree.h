@@ -1,0 +1,59 @@
+// EventTree: systems and their events, with switches, hits and rates.
+#pragma once
+
+#include <QAbstractItemModel>
+#include <QElapsedTimer>
+#include <map>
+#include <vector>
+
+#include "gui/model/live_state.h"
+
+namespace kevt::gui {
+
+class EventTree : public QAbstractItemModel {
+  Q_OBJECT
+
+ public:
+  enum Column { Name, Hits, Missed, Rate, Filter, Trigger, Columns };
+  enum Role { RatesRole = Qt::UserRole, EventRole };
+
+  explicit EventTree(QObject* parent = nullptr);
+  void take(const LiveState& state);
+  void clear();
+
+  QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
+  QModelIndex parent(const QModelIndex& child) const override;
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  bool setData(const QModelIndex& index, const QVariant& value, int role) override;
+  Qt::ItemFlags flags(const QModelIndex& index) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+  // nullptr: a system, or nothing.
+  const LiveEvent* eventAt(const QModelIndex& index) const;
+  QModelIndex find(const QString& system, const QString& name) const;
+  std::uint64_t missed() const;
+
+ Q_SIGNALS:
+  // The `enable` file of an event, or of a system when `name` is empty, is to be written.
+  void enableWanted(const QString& system, const QString& name, bool on);
+
+ private:
+  struct System {
+    QString name;
+    std::size_t first = 0, count = 0;  // of events_
+  };
+  QVariant systemData(const System& system, int column, int role) const;
+  QVariant eventData(std::size_t event, int column, int role) const;
+  bool hasSameNames(const LiveState& state) const;
+  void noteRates(const LiveState& state);
+
+  std::vector<LiveEvent> events_;
+  std::vector<System> systems_;
+  std::map<QString, std::vector<double>> rates_;  // by SYSTEM/NAME, oldest first, hits per second
+  std::map<QString, std::uint64_t> last_hits_;
+  QElapsedTimer since_last_;
+};
+
+}  // namespace kevt::gui

@@ -1,0 +1,58 @@
+// LiveReader: records of a running trace, from the raw pages of every CPU, into a store.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/target/process_env.h"
+#include "tracefs-compat/record/recording.h"
+#include "tracefs-compat/record/store.h"
+#include "tracefs-compat/tree/tracing_dir.h"
+
+namespace kevt::gui {
+
+class LiveReader {
+ public:
+  // `pid`: the process whose functions addresses are named after; 0: none.
+  explicit LiveReader(int pid) : pid_(pid) {}
+  // Takes what there is now, at most some megabytes; returns how many records came. Never waits.
+  Result<std::size_t> poll(tree::TracingDir& directory);
+  record::StoreView view() { return builder_.view(); }
+  std::shared_ptr<const record::Metadata> metadata();
+  // Of an event that was defined again under the same number the format is read anew.
+  void forgetFormats() { looked_for_.clear(); }
+
+ private:
+  struct Pending {
+    const record::EventFormat* event;
+    std::uint64_t time_ns;
+    std::uint32_t cpu;
+    std::uint64_t lost_before;
+    std::size_t begin, size;  // of bytes_
+  };
+  void takePage(tree::TracingDir& directory, std::string_view page, std::uint32_t cpu);
+  const record::EventFormat* formatOf(tree::TracingDir& directory, std::uint32_t id);
+  void readFormats(tree::TracingDir& directory);
+  void readComms(tree::TracingDir& directory);
+  void learnSymbols(const record::EventFormat& event, std::span<const std::uint8_t> bytes);
+  std::string_view commOf(tree::TracingDir& directory, std::int32_t pid);
+
+  int pid_;
+  std::vector<std::string> cpus_;
+  record::StoreBuilder builder_;
+  std::shared_ptr<record::Metadata> metadata_ = std::make_shared<record::Metadata>();
+  std::shared_ptr<const record::Metadata> shared_;
+  std::vector<std::unique_ptr<record::EventFormat>> formats_;
+  std::unordered_map<std::uint32_t, const record::EventFormat*> by_id_;
+  std::unordered_map<std::uint32_t, bool> looked_for_;
+  std::unordered_map<std::int32_t, std::string> comms_;
+  std::unordered_map<std::uint64_t, bool> symbols_;
+  std::optional<target::ProcessEnv> env_;
+  bool env_failed_ = false;
+  std::vector<Pending> pending_;
+  std::vector<std::uint8_t> bytes_;
+};
+
+}  // namespace kevt::gui

@@ -1,0 +1,106 @@
+// Reading a tracing directory's state: a handful of files, and two for each event that matters.
+//
+// A kernel has 1500 events or more, so which are enabled comes from set_event, one file, and hits from the profiles.
+#include "gui/model/live_state.h"
+
+#include <QStringList>
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace kevt::gui {
+namespace {
+
+constexpr std::size_t kMaxEvents = 20'000;
+
+QString text_of(tree::TracingDir& directory, const std::string& path) {
+  auto text = directory.read(path);
+  return text ? QString::fromStdString(*text) : QString();
+}
+
+struct Profile {
+  std::uint64_t hits = 0, missed = 0;
+};
+
+// "  NAME   HITS  MISSED" of kprobe_profile, "  PATH NAME HITS" of uprobe_profile.
+void read_profile(const QString& text, std::map<QString, Profile>& out, bool has_path) {
+  for (const QString& line : text.split(QLatin1Char('\n'), Qt::SkipEmptyParts)) {
+    const QStringList words = line.simplified().split(QLatin1Char(' '));
+    const int name = has_path ? 1 : 0;
+    if (words.size() < name + 2) continue;
+    out[words[name]] = {words[name + 1].toULongLong(), words.value(name + 2).toULongLong()};
+  }
+}
+
+std::uint64_t read_lost(tree::TracingDir& directory) {
+  std::uint64_t lost = 0;
+  auto cpus = directory.list("per_cpu");
+  if (!cpus) return 0;
+  for (const tree::DirectoryEntry& cpu : *cpus) {
+    const QString stats = text_of(directory, "per_cpu/" + cpu.name + "/stats");
+    for (const QString& line : stats.split(QLatin1Char('\n')))
+      if (line.startsWith(QLatin1String("overrun:")) || line.startsWith(QLatin1String("dropped events:")))
+        lost += line.section(QLatin1Char(':'), 1).trimmed().toULongLong();
+  }
+  return lost;
+}
+
+QString filter_of(tree::TracingDir& directory, const std::string& event) {
+  const QString text = text_of(directory, event + "/filter").trimmed();
+  return text == QLatin1String("none") ? QString() : text;
+}
+
+QString triggers_of(tree::TracingDir& directory, const std::string& event) {
+  QStringList lines;
+  for (const QString& line : text_of(directory, event + "/trigger").split(QLatin1Char('\n'), Qt::SkipEmptyParts))
+    if (!line.startsWith(QLatin1Char('#'))) lines.append(line);
+  return lines.join(QLatin1Char('\n'));
+}
+
+}  // namespace
+
+std::string definitionsFile(tree::TracingDir& directory) {
+  return directory.read("dynamic_events") ? "dynamic_events" : "kprobe_events";
+}
+
+Result<LiveState> readLiveState(tree::TracingDir& directory) {
+  LiveState state;
+  auto systems = directory.list("events");
+  if (!systems) return std::unexpected(systems.error());
+  state.definitions = text_of(directory, definitionsFile(directory));
+  state.error_log = text_of(directory, "error_log");
+  state.is_tracing = text_of(directory, "tracing_on").trimmed() == QLatin1String("1");
+  state.clock = text_of(directory, "trace_clock").section(QLatin1Char('['), 1).section(QLatin1Char(']'), 0, 0);
+  state.lost = read_lost(directory);
+  std::map<QString, Profile> profiles;
+  read_profile(text_of(directory, "kprobe_profile"), profiles, false);
+  read_profile(text_of(directory, "uprobe_profile"), profiles, true);
+  std::set<QString> enabled;
+  for (const QString& line : text_of(directory, "set_event").split(QLatin1Char('\n'), Qt::SkipEmptyParts))
+    enabled.insert(line.trimmed());
+  for (const tree::DirectoryEntry& system : *systems) {
+    if (!system.is_directory) continue;
+    auto events = directory.list("events/" + system.name);
+    if (!events) continue;
+    for (const tree::DirectoryEntry& event : *events) {
+      if (!event.is_directory || state.events.size() >= kMaxEvents) continue;
+      LiveEvent live{.system = QString::fromStdString(system.name), .name = QString::fromStdString(event.name)};
+      live.is_enabled = enabled.contains(live.system + QLatin1Char(':') + live.name);
+      if (const auto profile = profiles.find(live.name); profile != profiles.end()) {
+        live.has_profile = true;
+        live.hits = profile->second.hits;
+        live.missed = profile->second.missed;
+      }
+      if (live.has_profile || live.is_enabled) {
+        const std::string path = "events/" + system.name + "/" + event.name;
+        live.filter = filter_of(directory, path);
+        live.trigger = triggers_of(directory, path);
+      }
+      state.events.push_back(std::move(live));
+    }
+  }
+  std::ranges::sort(state.events, {}, [](const LiveEvent& e) { return std::pair(e.system, e.name); });
+  return state;
+}
+
+}  // namespace kevt::gui

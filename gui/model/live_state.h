@@ -1,0 +1,36 @@
+// LiveState: what a tracing directory says of its events and buffers at one moment.
+#pragma once
+
+#include <QString>
+#include <cstdint>
+#include <vector>
+
+#include "common/error.h"
+#include "tracefs-compat/tree/tracing_dir.h"
+
+namespace kevt::gui {
+
+struct LiveEvent {
+  QString system, name;
+  bool is_enabled = false;
+  std::uint64_t hits = 0, missed = 0;
+  bool has_profile = false;  // dynamic events only
+  QString filter;            // "none" is empty
+  QString trigger;
+};
+
+struct LiveState {
+  std::vector<LiveEvent> events;  // by system, then name
+  QString definitions;            // dynamic_events, or kprobe_events
+  QString error_log;
+  bool is_tracing = false;
+  std::uint64_t lost = 0;  // overruns and drops of all CPUs
+  QString clock;
+};
+
+// The file new definitions go to.
+std::string definitionsFile(tree::TracingDir& directory);
+// Filters and triggers are read of dynamic and of enabled events; the others' are not looked at.
+Result<LiveState> readLiveState(tree::TracingDir& directory);
+
+}  // namespace kevt::gui

@@ -1,0 +1,111 @@
+// .kevs files. Unknown members are left alone, wrong ones ignored: an older program reads a newer file as far as it
+// knows it. Numbers of nanoseconds are texts: JSON's numbers end at 2^53.
+#include "gui/model/session.h"
+
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QSaveFile>
+
+namespace kevt::gui {
+namespace {
+
+constexpr qint64 kMaxBytes = 16 << 20;
+
+QJsonArray arrayOf(const QStringList& texts) { return QJsonArray::fromStringList(texts); }
+
+QStringList textsOf(const QJsonValue& value) {
+  QStringList out;
+  for (const QJsonValue& one : value.toArray()) out.append(one.toString());
+  return out;
+}
+
+QString numberText(std::uint64_t number) { return QString::number(number); }
+std::uint64_t numberOf(const QJsonValue& value) { return value.toString().toULongLong(); }
+
+}  // namespace
+
+QByteArray toJson(const Session& s) {
+  QJsonObject o{{QStringLiteral("kevs"), 1}};
+  o[QStringLiteral("trace")] = s.trace;
+  o[QStringLiteral("command")] = arrayOf(s.command);
+  o[QStringLiteral("probes")] = s.probes;
+  o[QStringLiteral("owned")] = arrayOf(s.owned);
+  o[QStringLiteral("filter")] = s.table_filter;
+  o[QStringLiteral("hidden_lanes")] = arrayOf(s.hidden_lanes);
+  o[QStringLiteral("collapsed_groups")] = arrayOf(s.collapsed_groups);
+  QJsonArray fields;
+  for (const auto& [event, field] : s.plotted_fields)
+    fields.append(QJsonObject{{QStringLiteral("event"), event}, {QStringLiteral("field"), field}});
+  o[QStringLiteral("fields")] = fields;
+  QJsonArray markers;
+  for (const SessionMarker& m : s.markers)
+    markers.append(QJsonObject{
+        {QStringLiteral("ns"), numberText(m.ns)}, {QStringLiteral("name"), m.name}, {QStringLiteral("note"), m.note}});
+  o[QStringLiteral("markers")] = markers;
+  if (s.window_ns) o[QStringLiteral("window_ns")] = QJsonArray{s.window_ns->first, s.window_ns->second};
+  if (s.range_ns)
+    o[QStringLiteral("range_ns")] = QJsonArray{numberText(s.range_ns->first), numberText(s.range_ns->second)};
+  if (s.selected_row) o[QStringLiteral("selected_row")] = numberText(*s.selected_row);
+  o[QStringLiteral("theme")] = s.theme;
+  o[QStringLiteral("layout")] = QString::fromLatin1(s.layout.toBase64());
+  return QJsonDocument(o).toJson();
+}
+
+Result<Session> fromJson(const QByteArray& json) {
+  QJsonParseError error;
+  const QJsonDocument document = QJsonDocument::fromJson(json, &error);
+  if (!document.isObject() || !document.object().contains(QStringLiteral("kevs"))) {
+    const QString why = error.error == QJsonParseError::NoError
+                            ? QStringLiteral("no member `kevs`")
+                            : error.errorString() + QStringLiteral(" at byte %1").arg(error.offset);
+    return std::unexpected(Error("no session file: " + why.toStdString()));
+  }
+  const QJsonObject o = document.object();
+  Session s;
+  s.trace = o[QStringLiteral("trace")].toString();
+  s.command = textsOf(o[QStringLiteral("command")]);
+  s.probes = o[QStringLiteral("probes")].toString();
+  s.owned = textsOf(o[QStringLiteral("owned")]);
+  s.table_filter = o[QStringLiteral("filter")].toString();
+  s.hidden_lanes = textsOf(o[QStringLiteral("hidden_lanes")]);
+  s.collapsed_groups = textsOf(o[QStringLiteral("collapsed_groups")]);
+  for (const QJsonValue& f : o[QStringLiteral("fields")].toArray())
+    s.plotted_fields.emplace_back(f[QStringLiteral("event")].toString(), f[QStringLiteral("field")].toString());
+  for (const QJsonValue& m : o[QStringLiteral("markers")].toArray())
+    s.markers.push_back({numberOf(m[QStringLiteral("ns")]), m[QStringLiteral("name")].toString(),
+                         m[QStringLiteral("note")].toString()});
+  if (const QJsonArray w = o[QStringLiteral("window_ns")].toArray(); w.size() == 2)
+    s.window_ns = {w[0].toDouble(), w[1].toDouble()};
+  if (const QJsonArray r = o[QStringLiteral("range_ns")].toArray(); r.size() == 2)
+    s.range_ns = {numberOf(r[0]), numberOf(r[1])};
+  if (o.contains(QStringLiteral("selected_row"))) s.selected_row = numberOf(o[QStringLiteral("selected_row")]);
+  s.theme = o[QStringLiteral("theme")].toString();
+  s.layout = QByteArray::fromBase64(o[QStringLiteral("layout")].toString().toLatin1());
+  return s;
+}
+
+Result<Session> loadSession(const QString& path) {
+  QFile file(path);
+  if (!file.open(QIODevice::ReadOnly))
+    return std::unexpected(Error(path.toStdString() + ": " + file.errorString().toStdString()));
+  if (file.size() > kMaxBytes) return std::unexpected(Error(path.toStdString() + ": larger than a session can be"));
+  auto session = fromJson(file.readAll());
+  if (!session) return std::unexpected(std::move(session.error()).while_doing("reading " + path.toStdString()));
+  if (!session->trace.isEmpty() && QFileInfo(session->trace).isRelative())
+    session->trace = QFileInfo(path).dir().filePath(session->trace);
+  return session;
+}
+
+Result<void> saveSession(const Session& session, const QString& path) {
+  QSaveFile file(path);
+  const QByteArray json = toJson(session);
+  if (!file.open(QIODevice::WriteOnly) || file.write(json) != json.size() || !file.commit())
+    return std::unexpected(Error(path.toStdString() + ": " + file.errorString().toStdString()));
+  return {};
+}
+
+}  // namespace kevt::gui

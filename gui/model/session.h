@@ -1,0 +1,43 @@
+// Session: what a window shows, as a .kevs file (JSON): read back, it shows the same again.
+#pragma once
+
+#include <QByteArray>
+#include <QString>
+#include <QStringList>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/error.h"
+
+namespace kevt::gui {
+
+struct SessionMarker {
+  std::uint64_t ns = 0;
+  QString name, note;
+};
+
+struct Session {
+  QString trace;        // a recording
+  QStringList command;  // a target
+  QString probes;       // the editor's text
+  QStringList owned;    // GROUP/EVENT of what was applied
+  QString table_filter;
+  QStringList hidden_lanes, collapsed_groups;
+  std::vector<std::pair<QString, QString>> plotted_fields;
+  std::vector<SessionMarker> markers;
+  std::optional<std::pair<double, double>> window_ns;               // behind the first record
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> range_ns;  // absolute
+  std::optional<std::uint64_t> selected_row;
+  QString theme;      // light, dark; empty: the system's
+  QByteArray layout;  // QMainWindow::saveState
+};
+
+// Relative paths of the trace count from the file's folder.
+Result<Session> loadSession(const QString& path);
+Result<void> saveSession(const Session& session, const QString& path);
+QByteArray toJson(const Session& session);
+Result<Session> fromJson(const QByteArray& json);
+
+}  // namespace kevt::gui

@@ -1,0 +1,106 @@
+// Starting a traced program: `kevtrace mount DIR -- CMD`, as one would in a terminal.
+#include "gui/model/target_process.h"
+
+#include <QCoreApplication>
+#include <QFileInfo>
+#include <QRegularExpression>
+#include <QStandardPaths>
+#include <QTemporaryDir>
+#include <QTimer>
+
+namespace kevt::gui {
+
+namespace {
+constexpr int kPatienceMs = 5000;
+}
+
+TargetProcess::TargetProcess(QObject* parent) : QObject(parent) {
+  process_.setProcessChannelMode(QProcess::MergedChannels);
+  connect(&process_, &QProcess::readyRead, this, &TargetProcess::takeOutput);
+  connect(&process_, &QProcess::finished, this, [this](int code, QProcess::ExitStatus status) {
+    takeOutput();
+    is_mounted_ = false;
+    Q_EMIT ended(status == QProcess::CrashExit ? tr("kevtrace mount was ended by a signal")
+                                               : tr("kevtrace mount has ended with status %1").arg(code));
+  });
+  connect(&process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
+    if (error == QProcess::FailedToStart)
+      Q_EMIT ended(tr("kevtrace cannot be started: %1").arg(process_.errorString()));
+  });
+}
+
+TargetProcess::~TargetProcess() {
+  disconnect(&process_, nullptr, this, nullptr);
+  finish();
+}
+
+QString TargetProcess::findKevtrace() {
+  if (const QString named = qEnvironmentVariable("KEVTRACE"); !named.isEmpty()) return named;
+  const QString beside = QCoreApplication::applicationDirPath() + QStringLiteral("/kevtrace");
+  if (QFileInfo(beside).isExecutable()) return beside;
+  return QStandardPaths::findExecutable(QStringLiteral("kevtrace"));
+}
+
+QString TargetProcess::directory() const {
+  return directory_ ? directory_->path() + QStringLiteral("/tracing") : QString();
+}
+
+void TargetProcess::start(const QStringList& words, const QString& separator, const QStringList& command) {
+  finish();
+  const QString program = findKevtrace();
+  if (program.isEmpty()) {
+    Q_EMIT ended(tr("`kevtrace` is not beside this program and not in PATH; KEVTRACE names it"));
+    return;
+  }
+  directory_ = std::make_unique<QTemporaryDir>();
+  rest_.clear();
+  pid_ = 0;
+  is_mounted_ = false;
+  QStringList arguments = {QStringLiteral("mount"), directory()};
+  arguments += words;
+  if (!separator.isEmpty()) arguments.append(separator);
+  process_.start(program, arguments + command);
+}
+
+void TargetProcess::startCommand(const QStringList& command) { start({}, QStringLiteral("--"), command); }
+
+void TargetProcess::attach(const QList<int>& pids) {
+  QStringList numbers;
+  for (const int pid : pids) numbers.append(QString::number(pid));
+  start({QStringLiteral("--pid"), numbers.join(QLatin1Char(','))}, {}, {});
+}
+
+void TargetProcess::stop() {
+  if (!isRunning()) return;
+  process_.terminate();
+  QTimer::singleShot(kPatienceMs, &process_, [this, pid = process_.processId()] {
+    if (isRunning() && process_.processId() == pid) process_.kill();
+  });
+}
+
+void TargetProcess::finish() {
+  if (!isRunning()) return;
+  process_.terminate();
+  if (process_.waitForFinished(kPatienceMs)) return;
+  process_.kill();
+  process_.waitForFinished(kPatienceMs);
+}
+
+void TargetProcess::takeOutput() {
+  rest_ += QString::fromUtf8(process_.readAll());
+  static const QRegularExpression kMounted(QStringLiteral("mounted on (.*): process (\\d+)"));
+  for (qsizetype end = rest_.indexOf(QLatin1Char('\n')); end >= 0; end = rest_.indexOf(QLatin1Char('\n'))) {
+    const QString line = rest_.left(end);
+    rest_.remove(0, end + 1);
+    const auto match = kMounted.match(line);
+    if (match.hasMatch() && !is_mounted_) {
+      is_mounted_ = true;
+      pid_ = match.captured(2).toInt();
+      Q_EMIT mounted(directory(), pid_);
+    }
+    Q_EMIT said(line);
+  }
+  if (rest_.size() > 65536) rest_.clear();
+}
+
+}  // namespace kevt::gui

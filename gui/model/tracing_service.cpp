@@ -1,0 +1,129 @@
+// A tracing directory on a thread of its own.
+//
+// A file of a mount waits for the process behind it, and that may be gone: nothing of it is touched on the UI thread.
+// Ten times a second the thread carries out what was asked, reads new records, and twice a second the state of the
+// events.
+#include "gui/model/tracing_service.h"
+
+#include <QElapsedTimer>
+#include <QMetaObject>
+#include <chrono>
+
+#include "gui/model/live_reader.h"
+
+namespace kevt::gui {
+namespace {
+constexpr auto kRound = std::chrono::milliseconds(60);
+constexpr qint64 kStateEveryMs = 500;
+
+QString quoted(const QString& text) {
+  QString out = text;
+  return QLatin1Char('\'') + out.replace(QLatin1String("'"), QLatin1String("'\\''")) + QLatin1Char('\'');
+}
+}  // namespace
+
+QString FileWrite::asCommand() const {
+  return QStringLiteral("echo %1 %2 %3").arg(quoted(text), adds ? QStringLiteral(">>") : QStringLiteral(">"), path);
+}
+
+TracingService::TracingService(QObject* parent) : QObject(parent) {}
+TracingService::~TracingService() { stop(); }
+
+void TracingService::start(const QString& directory, int pid) {
+  stop();
+  directory_ = directory;
+  tasks_.clear();
+  thread_ = std::jthread([this, path = directory.toStdString(), pid](std::stop_token stop) { run(stop, path, pid); });
+}
+
+void TracingService::stop() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  wake_.notify_all();
+  thread_.join();
+}
+
+void TracingService::post(std::function<void(tree::TracingDir&)> task) {
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  wake_.notify_all();
+}
+
+void TracingService::setRecording(bool records) {
+  const std::lock_guard lock(mutex_);
+  records_ = records;
+}
+
+void TracingService::refresh() {
+  {
+    const std::lock_guard lock(mutex_);
+    refresh_ = true;
+  }
+  wake_.notify_all();
+}
+
+void TracingService::deliver(std::function<void()> call) {
+  QMetaObject::invokeMethod(this, std::move(call), Qt::QueuedConnection);
+}
+
+void TracingService::write(std::vector<FileWrite> writes, std::function<void(const std::vector<FileWrite>&)> done) {
+  post([this, writes = std::move(writes), done = std::move(done)](tree::TracingDir& directory) mutable {
+    std::vector<FileWrite> made;
+    for (FileWrite& one : writes) {
+      std::string text = one.text.toStdString();
+      if (!text.empty()) text += '\n';
+      auto result =
+          directory.write(one.path.toStdString(), text, one.adds ? tree::WriteMode::Add : tree::WriteMode::Replace);
+      if (!result) one.error = QString::fromStdString(result.error().message());
+      made.push_back(one);
+      if (!result) break;
+    }
+    deliver([this, made, done] {
+      for (const FileWrite& one : made) Q_EMIT written(one);
+      if (done) done(made);
+      refresh();
+    });
+  });
+}
+
+void TracingService::read(const QString& path, std::function<void(bool, const QString&)> done) {
+  post([this, path, done = std::move(done)](tree::TracingDir& directory) {
+    auto text = directory.read(path.toStdString());
+    const QString result = QString::fromStdString(text ? *text : text.error().message());
+    deliver([done, is_good = text.has_value(), result] { done(is_good, result); });
+  });
+}
+
+void TracingService::run(std::stop_token stop, std::string path, int pid) {
+  const auto directory = tree::tracing_dir(path);
+  LiveReader reader(pid);
+  QElapsedTimer since_state;
+  bool has_failed = false;
+  while (!stop.stop_requested()) {
+    std::deque<std::function<void(tree::TracingDir&)>> tasks;
+    bool records = true, refresh = false;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait_for(lock, stop, kRound, [&] { return !tasks_.empty() || refresh_; });
+      tasks.swap(tasks_);
+      records = records_;
+      refresh = std::exchange(refresh_, false);
+    }
+    if (stop.stop_requested()) return;
+    if (!tasks.empty()) reader.forgetFormats();
+    for (auto& task : tasks) task(*directory);
+    Result<std::size_t> came = records ? reader.poll(*directory) : Result<std::size_t>(0);
+    if (came && *came > 0)
+      deliver([this, view = reader.view(), metadata = reader.metadata()] { Q_EMIT recordsRead(view, metadata); });
+    if (!came && !has_failed)
+      deliver([this, text = QString::fromStdString(came.error().message())] { Q_EMIT failed(text); });
+    has_failed = !came;
+    if (since_state.isValid() && since_state.elapsed() < kStateEveryMs && !refresh) continue;
+    since_state.start();
+    if (auto state = readLiveState(*directory)) deliver([this, state = *std::move(state)] { Q_EMIT stateRead(state); });
+  }
+}
+
+}  // namespace kevt::gui

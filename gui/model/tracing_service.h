@@ -1,0 +1,74 @@
+// TracingService: a tracing directory on a thread of its own. The UI asks and never waits; every write is remembered as
+// the shell command it stands for.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "gui/model/live_state.h"
+#include "tracefs-compat/record/recording.h"
+#include "tracefs-compat/record/store.h"
+#include "tracefs-compat/tree/tracing_dir.h"
+
+namespace kevt::gui {
+
+class LiveReader;
+
+// One write, as it went to the directory.
+struct FileWrite {
+  QString path;
+  QString text;
+  bool adds = true;  // `>>`
+  QString error;     // empty: it was taken
+  QString asCommand() const;
+};
+
+class TracingService : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit TracingService(QObject* parent = nullptr);
+  ~TracingService() override;
+
+  // `directory`: our mount, or the kernel's own tracefs. `pid`: the traced process, for names of its functions; 0:
+  // none.
+  void start(const QString& directory, int pid);
+  void stop();
+  bool isRunning() const { return thread_.joinable(); }
+  QString directory() const { return directory_; }
+
+  // Runs on the service's thread, in order.
+  void post(std::function<void(tree::TracingDir&)> task);
+  // Writes one after the other, until one is refused; `done` runs here, with what was written.
+  void write(std::vector<FileWrite> writes, std::function<void(const std::vector<FileWrite>&)> done);
+  void read(const QString& path, std::function<void(bool, const QString&)> done);
+  void setRecording(bool records);  // read the buffers: on from the start
+  void refresh();                   // the state, soon
+
+ Q_SIGNALS:
+  void stateRead(const kevt::gui::LiveState& state);
+  void recordsRead(const kevt::record::StoreView& view, std::shared_ptr<const kevt::record::Metadata> metadata);
+  void written(const kevt::gui::FileWrite& write);
+  void failed(const QString& text);  // the directory is gone
+
+ private:
+  void run(std::stop_token stop, std::string directory, int pid);
+  void deliver(std::function<void()> call);
+
+  QString directory_;
+  std::mutex mutex_;  // tasks_, records_, refresh_
+  std::condition_variable_any wake_;
+  std::deque<std::function<void(tree::TracingDir&)>> tasks_;
+  bool records_ = true;
+  bool refresh_ = false;
+  std::jthread thread_;
+};
+
+}  // namespace kevt::gui
