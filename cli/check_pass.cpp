@@ -49,8 +49,10 @@ bool names(const engine::EventFilter& filter, const model::Definition& definitio
 
 class Pass {
  public:
-  Pass(std::span<const Source> definitions, const Filters& filters, std::optional<dialect::Kernel> kernel)
-      : definitions_(definitions),
+  Pass(std::span<const Source> definitions, const Filters& filters, std::optional<dialect::Kernel> kernel,
+       const target::TargetEnv& env)
+      : env_(env),
+        definitions_(definitions),
         filters_(filters),
         dialect_(kernel ? Dialect::of(*kernel) : Dialect::superset()),
         one_kernel_(kernel.has_value()) {}
@@ -77,11 +79,11 @@ class Pass {
     return {.dialect = dialect, .newer_forms = sema::NewerForms::Judged, .catalog = sema::CatalogScope::Partial};
   }
 
+  const target::TargetEnv& env_;
   std::span<const Source> definitions_;
   const Filters& filters_;
   Dialect dialect_;
   bool one_kernel_;
-  target::UncheckedTargetEnv env_;
   target::FixedCatalog catalog_;
   CheckResult result_;
 };
@@ -201,8 +203,8 @@ void Pass::check_filter(std::size_t index) {
 }  // namespace
 
 CheckResult check_texts(std::span<const Source> definitions, const Filters& filters,
-                        std::optional<dialect::Kernel> kernel) {
-  return Pass(definitions, filters, kernel).run();
+                        std::optional<dialect::Kernel> kernel, const target::TargetEnv& env) {
+  return Pass(definitions, filters, kernel, env).run();
 }
 
 }  // namespace kevt::cli

@@ -36,7 +36,8 @@ struct CheckResult {
 };
 
 // Every definition against the ones before it, every filter against its event. `kernel` absent: the superset.
+// What `env` does not know is not checked.
 CheckResult check_texts(std::span<const Source> definitions, const Filters& filters,
-                        std::optional<dialect::Kernel> kernel);
+                        std::optional<dialect::Kernel> kernel, const target::TargetEnv& env);
 
 }  // namespace kevt::cli

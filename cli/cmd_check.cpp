@@ -4,12 +4,15 @@
 //   p:kprobes/open libc:openat path=+0(%si):string
 //
 // Every mistake of every definition and filter is shown; what is right is printed as `dynamic_events` would list it, up
-// to the fetch IR and its verifier. With --kernel the answer is that kernel's. Functions, files, types and data symbols
-// are not looked up, and the running kernel is never asked: there is one note that names them, and --strict makes it
-// status 4. Forms that are right but that no runtime runs yet get a note.
+// to the fetch IR and its verifier. With --kernel the answer is that kernel's. Functions, types and data symbols are
+// looked up where --btf and --kallsyms name files, and in the running kernel only with --running. What nobody tells is
+// named by one note, and --strict makes it status 4. Forms that are right but that no runtime runs yet get a note.
 #include <fmt/format.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <memory>
 
 #include "cli/check_pass.h"
 #include "cli/commands.h"
@@ -22,6 +25,7 @@
 #include "compiler/codegen/native.h"
 #include "compiler/ir/verify.h"
 #include "compiler/lower/lower.h"
+#include "compiler/target/kernel_types.h"
 
 namespace kevt::cli {
 
@@ -58,6 +62,7 @@ class Check {
   int go();
 
  private:
+  bool open_kernel();
   bool read();
   bool fix();
   void judge();
@@ -68,11 +73,41 @@ class Check {
   diag::Report whole_report() const;
   int status() const;
 
-  const CheckOptions& options_;
+  CheckOptions options_;
   Reporter report_;
+  std::unique_ptr<const target::TargetEnv> env_ = std::make_unique<target::UncheckedTargetEnv>();
   Texts texts_;
   CheckResult result_;
 };
+
+// The kernel that answers: named by files, or the running one, whose version is rounded down to one that is known.
+// False: said why.
+bool Check::open_kernel() {
+  target::KernelFiles files{.kallsyms = options_.kallsyms, .btf = options_.btf};
+  if (options_.running) {
+    utsname name{};
+    dialect::Version version;
+    if (options_.kernel || uname(&name) != 0 ||
+        std::sscanf(name.release, "%hhu.%hhu", &version.major, &version.minor) != 2) {
+      report_.error("--running is a kernel of its own: leave --kernel out");
+      return false;
+    }
+    options_.kernel = dialect::Kernel::Linux6_1;
+    for (const dialect::Kernel one : dialect::kKernels)
+      if (dialect::version_of(one) <= version) options_.kernel = one;
+    report_.status(fmt::format("Linux {}: answered as {}", name.release, kernel_name(*options_.kernel)));
+    if (files.btf.empty()) files.btf = "/sys/kernel/btf/vmlinux";
+    if (files.kallsyms.empty()) files.kallsyms = "/proc/kallsyms";
+  }
+  if (files.btf.empty() && files.kallsyms.empty()) return true;
+  auto kernel = target::TypedKernel::open(files);
+  if (!kernel) {
+    report_.error(kernel.error());
+    return false;
+  }
+  env_ = std::make_unique<target::TypedKernel>(*std::move(kernel));
+  return true;
+}
 
 // False: said why.
 bool Check::read() {
@@ -115,7 +150,7 @@ bool Check::fix() {
 
 // Definitions and filters, then what scripts say around them.
 void Check::judge() {
-  result_ = check_texts(texts_.definitions, texts_.filters, options_.kernel);
+  result_ = check_texts(texts_.definitions, texts_.filters, options_.kernel, *env_);
   target::FixedCatalog catalog = result_.catalog;
   for (const RightDefinition& right : result_.right)
     if (right.needs_types) catalog.remove(right.definition.group, right.definition.event);
@@ -237,7 +272,7 @@ int Check::go() {
     report_.error("--fix rewrites files; give it a FILE");
     return kUsage;
   }
-  if (!read()) return kUsage;
+  if (!open_kernel() || !read()) return kUsage;
   judge();
   if (options_.fix) {
     if (!fix()) return kFailed;

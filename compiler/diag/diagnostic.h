@@ -38,6 +38,14 @@ struct Prelude {
   std::uint32_t column;
 };
 
+// What error_log shows where that is not the text as it was written: a kernel replaces some words before it reads them,
+// and then counts in those.
+struct LogEntry {
+  std::string command;
+  std::optional<std::uint32_t> column;
+  std::optional<std::uint32_t> prelude_column;
+};
+
 struct Diagnostic {
   Kind kind;
   Location location;
@@ -47,6 +55,7 @@ struct Diagnostic {
   bool logged = true;                   // false: the kernel writes no error_log entry for it
   std::uint32_t order = 0;              // when the kernel would find it; a Sink keeps the lowest first
   std::optional<Prelude> prelude;       // 6.1 tells of some eprobe mistakes twice; this entry is the older one
+  std::optional<LogEntry> log;          // absent: command and column
   std::string detail;                   // added after the kernel's text, e.g. candidates of a symbol
   std::vector<Note> notes;
   std::vector<FixIt> fixits;

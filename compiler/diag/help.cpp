@@ -27,7 +27,7 @@ constexpr Help kHelp[] = {
     {Kind::NofentryArgs, "arguments are known at a function's first byte, and in return probes"},
     {Kind::DoubleArgs, "`$arg*` stands for all arguments already"},
     {Kind::NosupBtfarg, "arguments have names at a function's first byte and in return probes, not here"},
-    {Kind::NoBtfarg, "not a name that an argument can have"},
+    {Kind::NoBtfarg, "an argument is named as in the function's prototype"},
     {Kind::NosupDatArg, "the first separator is `->`; `.` is for members of members"},
     {Kind::BadHyphen, "fields are separated by `->` or `.`"},
     {Kind::TooManyArgs, "at most 128 arguments"},

@@ -78,14 +78,19 @@ std::string fix_text(const FixIt& fix, std::string_view text) {
 }
 
 std::string render_kernel(const Diagnostic& diagnostic, std::uint64_t seconds, std::uint32_t microseconds) {
+  const std::string& command = diagnostic.log ? diagnostic.log->command : diagnostic.command;
   const auto entry = [&](Kind kind, std::optional<std::uint32_t> column) {
     std::string text = fmt::format("[{:>5}.{:06}] {}: error: {}\n  Command: {}\n", seconds, microseconds,
-                                   location_name(diagnostic.location), kernel_text(kind), diagnostic.command);
+                                   location_name(diagnostic.location), kernel_text(kind), command);
     if (column) text += fmt::format("{:{}}^\n", "", kKernelCaretIndent + *column);
     return text;
   };
-  const std::string first = diagnostic.prelude ? entry(diagnostic.prelude->kind, diagnostic.prelude->column) : "";
-  return first + entry(diagnostic.kind, diagnostic.column);
+  std::string first;
+  if (diagnostic.prelude) {
+    const auto replaced = diagnostic.log ? diagnostic.log->prelude_column : std::nullopt;
+    first = entry(diagnostic.prelude->kind, replaced.value_or(diagnostic.prelude->column));
+  }
+  return first + entry(diagnostic.kind, diagnostic.log ? diagnostic.log->column : diagnostic.column);
 }
 
 }  // namespace kevt::diag

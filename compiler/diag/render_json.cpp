@@ -33,8 +33,9 @@ ordered_json mistake_json(const Located& located) {
   out["location"] = location_name(diagnostic.location);
   out["text"] = kernel_text(diagnostic.kind);
   out["detail"] = diagnostic.detail;
-  out["command"] = diagnostic.command;
-  out["caret"] = diagnostic.column ? ordered_json(*diagnostic.column) : ordered_json();
+  const auto caret = diagnostic.log ? diagnostic.log->column : diagnostic.column;
+  out["command"] = diagnostic.log ? diagnostic.log->command : diagnostic.command;
+  out["caret"] = caret ? ordered_json(*caret) : ordered_json();
   out["errno"] = errno_name(diagnostic.errno_value);
   out["logged"] = diagnostic.logged;
   out["notes"] = ordered_json::array();

@@ -34,7 +34,7 @@ bool is_integer_size(std::uint32_t bytes) { return bytes == 1 || bytes == 2 || b
 // One integer of `type` as it is recorded and compared.
 ValueId integer_value(const Fetched& datum, const model::TypeSpec& type, ValueTable& values) {
   const ValueId raw = datum.offset ? values.load(datum.value, *datum.offset, type.bytes) : datum.value;
-  if (type.kind == TypeKind::Bitfield) return values.bits(raw, type.bit_offset, type.bit_width);
+  if (type.bit_width != 0) return values.bits(raw, type.bit_offset, type.bit_width);
   return values.narrow(raw, type.bytes, type.kind == TypeKind::Signed);
 }
 

@@ -100,6 +100,7 @@ enum class VariableKind : std::uint8_t {
 struct VariableBase {
   std::string name;  // the whole operand as written
   VariableKind kind = VariableKind::Name;
+  bool resolved = false;  // types were asked: what is left of it needs none
 };
 using FetchBase =
     std::variant<RegisterBase, StackPointerBase, StackSlotBase, ReturnValueBase, ArgumentBase, CommBase, EventFieldBase,
@@ -119,6 +120,7 @@ struct FetchExpr {
   FetchBase base = ImmediateBase{};
   Span base_span;
   std::vector<Dereference> dereferences;
+  std::uint32_t field_column = 0;  // of the last field that types resolved, where reading ended; 0: none
 };
 
 enum class TypeKind : std::uint8_t {
@@ -136,7 +138,7 @@ enum class TypeKind : std::uint8_t {
 struct TypeSpec {
   TypeKind kind = TypeKind::Hex;
   std::uint8_t bytes = 8;      // of one item in the record; strings: 4 (the data_loc word)
-  std::uint8_t bit_width = 0;  // Bitfield: bWIDTH@OFFSET/CONTAINER, CONTAINER == 8 * bytes
+  std::uint8_t bit_width = 0;  // Bitfield: bWIDTH@OFFSET/CONTAINER, CONTAINER == 8 * bytes; a field of few bits: not 0
   std::uint8_t bit_offset = 0;
   std::uint32_t array_count = 0;  // 0: not an array
   bool written = false;           // false: implied

@@ -19,12 +19,6 @@ namespace {
 
 using dialect::Feature;
 
-std::uint32_t leaf_column(const model::Definition& definition, const model::FetchExpr& expr) {
-  std::uint32_t column = expr.base_span.begin;
-  for (const model::Dereference& dereference : expr.dereferences) column -= uncounted_bytes(definition, dereference);
-  return column;
-}
-
 // Visits one base and reports what is wrong with it.
 class BaseCheck {
  public:
@@ -36,7 +30,7 @@ class BaseCheck {
   }
   void operator()(const model::StackPointerBase&) const {}
   void operator()(const model::StackSlotBase& base) const {
-    const bool limited = check_.definition.kind == model::EventKind::Kprobe;
+    const bool limited = check_.definition.kind != model::EventKind::Uprobe;
     if (limited && base.index > check_.env.max_stack_slots()) report(diag::Kind::BadStackNum);
   }
   void operator()(const model::ReturnValueBase&) const {
@@ -156,10 +150,18 @@ std::uint32_t uncounted_bytes(const model::Definition& definition, const model::
   return (user ? 1U : 0U) + (both ? 1U : 0U);
 }
 
+std::uint32_t leaf_column(const model::Definition& definition, const model::FetchExpr& expr) {
+  std::uint32_t column = expr.base_span.begin;
+  for (const model::Dereference& dereference : expr.dereferences)
+    if (dereference.span.end != 0) column -= uncounted_bytes(definition, dereference);
+  return column;
+}
+
 std::uint32_t body_column(const DefinitionCheck& check, const model::FetchArg& arg) {
   if (!check.has(Feature::CaretInDereference) || arg.expr.dereferences.empty()) return arg.expr_span.begin;
-  // Behind the outermost '('.
+  // Behind the outermost '(', or at the last field. What types added was not written.
   const model::Dereference& outer = arg.expr.dereferences.back();
+  if (outer.span.end == 0) return arg.expr.field_column != 0 ? arg.expr.field_column : arg.expr_span.begin;
   return outer.span.end + 1 - uncounted_bytes(check.definition, outer);
 }
 

@@ -24,6 +24,7 @@ void check_kprobe(DefinitionCheck& check) {
     check_address_place(check, *place);
   }
   fill_names(check.definition);
+  resolve_types(check);
   check_arguments(check, nullptr);
   check_existing(check);
   check_registration(check);
@@ -53,6 +54,7 @@ void check_function_probe(DefinitionCheck& check) {
   if (check.request.newer_forms == NewerForms::Refused) return check_unsupported(check);
   check.entry = check.definition.point == model::ProbePoint::Entry ? FunctionEntry::Yes : FunctionEntry::No;
   fill_names(check.definition);
+  resolve_types(check);
   check_arguments(check, nullptr);
   check_entry_arguments(check);
   check_existing(check);
@@ -101,6 +103,7 @@ void DefinitionCheck::report(Finding finding) const {
                               .notes = {},
                               .fixits = std::move(finding.fixits)};
   if (const auto help = diag::help_text(finding.kind); !help.empty()) diagnostic.notes.push_back({std::string(help)});
+  if (!finding.note.empty()) diagnostic.notes.push_back({std::move(finding.note)});
   sink.report(std::move(diagnostic));
 }
 
@@ -129,6 +132,7 @@ std::optional<CheckedDefinition> check_definition(model::Definition definition, 
   DefinitionCheck check{.definition = definition, .env = env, .catalog = catalog, .sink = sink, .request = request};
   run_rules(check);
   keep_first_per_argument(sink);
+  log_replaced_words(check);
   if (!sink.empty()) return std::nullopt;
   std::vector<Unchecked> unchecked = find_unchecked(check);
   return CheckedDefinition{.definition = std::move(definition),

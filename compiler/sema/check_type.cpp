@@ -56,7 +56,8 @@ struct BaseShapeOf {
   BaseShape operator()(const model::ImmediateStringBase&) const { return {LastOp::Text, 0}; }
   BaseShape operator()(const model::VariableBase& base) const {
     const bool plain = base.kind == model::VariableKind::CurrentTask && base.name == "$current";
-    return {plain ? LastOp::SavedArgument : LastOp::Typed, 0};
+    if (base.resolved && base.kind == model::VariableKind::PerCpuValue) return {LastOp::Read, 1};
+    return {plain || base.resolved ? LastOp::SavedArgument : LastOp::Typed, 0};
   }
 };
 
@@ -74,10 +75,12 @@ bool is_string(model::TypeKind kind) {
 
 // Column of the operand inside dereference `level`, as the kernel counts it.
 std::uint32_t inner_column(const model::FetchExpr& expr, std::size_t level) {
-  const std::uint32_t begin = level == 0 ? expr.base_span.begin : expr.dereferences[level - 1].span.begin;
+  const bool written = level != 0 && expr.dereferences[level - 1].span.end != 0;
+  const std::uint32_t begin = written ? expr.dereferences[level - 1].span.begin : expr.base_span.begin;
   const auto outer = expr.dereferences.begin() + static_cast<std::ptrdiff_t>(level);
-  const auto uncounted = std::count_if(
-      outer, expr.dereferences.end(), [](const model::Dereference& d) { return d.space == model::AddressSpace::User; });
+  const auto uncounted = std::count_if(outer, expr.dereferences.end(), [](const model::Dereference& d) {
+    return d.space == model::AddressSpace::User && d.span.end != 0;
+  });
   return begin - static_cast<std::uint32_t>(uncounted);
 }
 

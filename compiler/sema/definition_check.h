@@ -23,10 +23,27 @@ struct Finding {
   bool logged = true;
   std::string detail;
   std::vector<diag::FixIt> fixits = {};
+  std::string note = {};
 };
 
 // Is the place the first byte of a function? Unknown: its module is not loaded.
 enum class FunctionEntry : std::uint8_t { No, Yes, Unknown };
+
+// How a kernel rewrote the words of a definition before it read them.
+struct ReplacedWords {
+  struct Argument {
+    std::size_t word = 0;     // of the arguments as written
+    std::int32_t longer = 0;  // `$argN` became a name of so many bytes more
+  };
+  std::vector<std::uint32_t> begins;  // of the arguments as written
+  std::vector<Argument> arguments;    // as they are now; empty: those that were written
+  bool by_argument_words = false;     // `$arg*` or `$argN` was among them
+  struct FileName {
+    std::size_t word = 0;
+    std::string text;  // what stands there instead
+  };
+  std::vector<FileName> file_names;
+};
 
 // One definition being checked.
 struct DefinitionCheck {
@@ -42,6 +59,7 @@ struct DefinitionCheck {
   std::uint64_t function_address = 0;
   std::uint64_t place_address = 0;
   bool attached_unknown = false;  // the event an eprobe attaches to is in no catalog
+  ReplacedWords replaced = {};
 
   bool has(dialect::Feature feature) const { return request.dialect.has(feature); }
   void report(Finding finding) const;
@@ -60,10 +78,18 @@ void check_eprobe_filter(DefinitionCheck& check, const target::CatalogEntry& att
 // Group and event names that were not written.
 void fill_names(model::Definition& definition);
 
+// What the target's types tell: `$arg*`, names of arguments, fields, `%pd`. What they cannot tell stays as it is.
+void resolve_types(DefinitionCheck& check);
+
+// Gives each mistake the entry that error_log has for it, where words were replaced.
+void log_replaced_words(DefinitionCheck& check);
+
 // Expressions and types of all arguments; `attached` is what an eprobe reads.
 void check_arguments(DefinitionCheck& check, const target::CatalogEntry* attached);
 // Bytes of `+u-8(` that the kernel does not count: the 'u', and a '+' before a '-'.
 std::uint32_t uncounted_bytes(const model::Definition& definition, const model::Dereference& dereference);
+// Where the kernel sees what an expression starts from.
+std::uint32_t leaf_column(const model::Definition& definition, const model::FetchExpr& expr);
 // Where the kernel counts from once it has read the expression.
 std::uint32_t body_column(const DefinitionCheck& check, const model::FetchArg& arg);
 void check_argument_type(DefinitionCheck& check, std::size_t argument);

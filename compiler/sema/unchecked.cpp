@@ -34,7 +34,8 @@ struct PlaceLookup {
   }
   void operator()(const model::EventPlace&) const {}
   void operator()(const model::TracepointPlace& place) const {
-    out.push_back({UncheckedRule::Tracepoint, place.tracepoint});
+    const auto found = env.find_tracepoint(place.tracepoint);
+    if (is_not_checked(found)) out.push_back({UncheckedRule::Tracepoint, place.tracepoint});
   }
   void operator()(const model::WatchPlace&) const {}
 };

@@ -10,6 +10,8 @@
 // Not here: any I/O; the real environments read processes and kernels.
 #include "compiler/target/fixed_target.h"
 
+#include "compiler/target/kernel_types.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -105,6 +107,19 @@ std::optional<Symbol> FixedTargetEnv::symbolize(std::uint64_t address) const {
   if (const Symbol* symbol = covering(functions_, address)) return *symbol;
   if (const Symbol* symbol = covering(data_, address)) return *symbol;
   return std::nullopt;
+}
+
+std::expected<FunctionTypes, TypesError> FixedTargetEnv::function_types(std::optional<std::string_view> module,
+                                                                        std::string_view name) const {
+  if (!types_) return std::unexpected(TypesError{});
+  if (module) return std::unexpected(TypesError{TypesFailure::Missing, ""});
+  return kernel_prototype(*types_, name, 0);
+}
+
+std::expected<FunctionTypes, TypesError> FixedTargetEnv::tracepoint_types(std::string_view name) const {
+  if (!types_) return std::unexpected(TypesError{});
+  auto found = kernel_prototype(*types_, "__probestub_" + std::string(name), 1);
+  return found ? found : kernel_prototype(*types_, name, 1);
 }
 
 std::expected<Symbol, LookupError> UncheckedTargetEnv::find_function(std::optional<std::string_view>,

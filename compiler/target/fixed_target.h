@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ class FixedTargetEnv : public TargetEnv {
   // What probeability() says of one address; all others are Ok.
   void set_probeability(std::uint64_t address, Probeability answer) { probeability_[address] = answer; }
   void set_possible_cpus(unsigned cpus) { cpus_ = cpus; }
+  // A kernel's; functions of modules have none.
+  void set_types(std::shared_ptr<const TypeTable> types) { types_ = std::move(types); }
 
   std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
                                                    std::string_view name) const override;
@@ -31,6 +34,11 @@ class FixedTargetEnv : public TargetEnv {
   Probeability probeability(std::uint64_t address) const override;
   FileStatus file_status(std::string_view path) const override;
   std::optional<Symbol> symbolize(std::uint64_t address) const override;
+  TypeSource type_source() const override { return types_ ? TypeSource::Kernel : TypeSource::None; }
+  std::expected<FunctionTypes, TypesError> function_types(std::optional<std::string_view> module,
+                                                          std::string_view name) const override;
+  std::expected<FunctionTypes, TypesError> tracepoint_types(std::string_view name) const override;
+  const TypeTable* named_types() const override { return types_.get(); }
   unsigned possible_cpus() const override { return cpus_; }
   std::uint32_t max_stack_slots() const override { return 2048; }  // 16 KiB stacks
 
@@ -40,6 +48,7 @@ class FixedTargetEnv : public TargetEnv {
   std::map<std::string, FileStatus, std::less<>> files_;
   std::map<std::string, std::uint64_t, std::less<>> mapped_;
   std::map<std::uint64_t, Probeability> probeability_;
+  std::shared_ptr<const TypeTable> types_;
   unsigned cpus_ = 1;
 };
 

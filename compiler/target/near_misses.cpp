@@ -44,7 +44,7 @@ void NearMisses::consider(std::string_view name, std::string_view module) {
   const unsigned limit = std::min<unsigned>(kLimit, static_cast<unsigned>(wanted_.size()) / 3 + 1);
   const unsigned distance = edit_distance(wanted_, name, limit);
   if (distance > limit) return;
-  candidates_.push_back({distance, std::string(module) + ":" + std::string(name)});
+  candidates_.push_back({distance, (module.empty() ? "" : std::string(module) + ":") + std::string(name)});
 }
 
 std::vector<std::string> NearMisses::best() const {

@@ -14,9 +14,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <utility>
 
+#include "compiler/target/debug_types.h"
 #include "compiler/target/instruction_start.h"
 #include "compiler/target/near_misses.h"
 #include "compiler/target/process_modules.h"
@@ -39,6 +41,7 @@ struct ProcessEnv::State {
   ProcessEnvOptions options;
   std::vector<Mapping> maps;
   std::vector<Loaded> objects;
+  std::map<const Loaded*, DebugTypes> debug;
 
   std::vector<Loaded*> matching(std::string_view module);
   Loaded* covering(RemoteAddr address);
@@ -239,6 +242,15 @@ std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::
   }
   if (found.size() > 1) return failure(LookupFailure::NotUnique, labels(found));
   return state_->finish_function(found.front(), name);
+}
+
+std::expected<FunctionTypes, TypesError> ProcessEnv::function_types(std::optional<std::string_view> module,
+                                                                    std::string_view name) const {
+  const auto function = find_function(module, name);
+  Loaded* loaded = function ? state_->covering({function->address}) : nullptr;
+  if (!loaded) return std::unexpected(TypesError{});
+  const auto types = state_->debug.try_emplace(loaded, loaded->open_path).first;
+  return types->second.function_at({function->address - loaded->module.bias}, name);
 }
 
 std::expected<Symbol, LookupError> ProcessEnv::find_data(std::string_view name) const {

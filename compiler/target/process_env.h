@@ -68,6 +68,10 @@ class ProcessEnv final : public TargetEnv {
   FileStatus file_status(std::string_view path) const override;
   // Functions and data objects; `module` is empty for the program itself.
   std::optional<Symbol> symbolize(std::uint64_t address) const override;
+  // From debug information, read when first asked for.
+  TypeSource type_source() const override { return TypeSource::DebugInformation; }
+  std::expected<FunctionTypes, TypesError> function_types(std::optional<std::string_view> module,
+                                                          std::string_view name) const override;
   unsigned possible_cpus() const override;
   std::uint32_t max_stack_slots() const override;
 

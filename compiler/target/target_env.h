@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/target/type_table.h"
+
 namespace kevt::target {
 
 // A symbol that was found. `address` is in the target's own space.
@@ -42,6 +44,25 @@ enum class Probeability : std::uint8_t {
 
 enum class FileStatus : std::uint8_t { Regular, NotRegular, Missing, NotChecked };
 
+// Who tells types. A kernel's are part of it: `$arg1` has its parameter's name and type there. Debug information may
+// be missing tomorrow: it answers only those who ask for a name.
+enum class TypeSource : std::uint8_t { None, Kernel, DebugInformation };
+
+struct FunctionTypes {
+  const TypeTable* table = nullptr;
+  TypeId prototype = 0;
+  std::uint32_t first_parameter = 0;  // those before it belong to the machinery
+  std::uint32_t parameters = 0;       // from first_parameter on; `...` is one of a kernel's
+};
+enum class TypesFailure : std::uint8_t {
+  NotChecked,  // nobody knows types here
+  Missing,     // none for this function
+};
+struct TypesError {
+  TypesFailure failure = TypesFailure::NotChecked;
+  std::string why;  // what would help; may be empty
+};
+
 class TargetEnv {
  public:
   virtual ~TargetEnv() = default;
@@ -59,6 +80,20 @@ class TargetEnv {
   virtual FileStatus file_status(std::string_view path) const = 0;
   // The symbol that covers `address`, for `SYM+0xOFF/0xSIZE`.
   virtual std::optional<Symbol> symbolize(std::uint64_t address) const = 0;
+
+  virtual TypeSource type_source() const { return TypeSource::None; }
+  virtual std::expected<FunctionTypes, TypesError> function_types(std::optional<std::string_view>,
+                                                                  std::string_view) const {
+    return std::unexpected(TypesError{});
+  }
+  virtual std::expected<FunctionTypes, TypesError> tracepoint_types(std::string_view) const {
+    return std::unexpected(TypesError{});
+  }
+  // Structures that are named: typecasts, struct dentry. nullptr: unknown.
+  virtual const TypeTable* named_types() const { return nullptr; }
+  virtual std::expected<void, LookupError> find_tracepoint(std::string_view) const {
+    return std::unexpected(LookupError{LookupFailure::NotChecked, {}});
+  }
 
   virtual unsigned possible_cpus() const = 0;
   virtual std::uint32_t max_stack_slots() const = 0;  // THREAD_SIZE / word size

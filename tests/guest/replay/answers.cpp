@@ -2,11 +2,11 @@
 //
 // The idea: the same cases, through the miniature tracing directory of the goldens:
 //
-//   kevt_replay_answers 6.12 <cases.jsonl >answers.jsonl
+//   kevt_replay_answers 6.12 vmlinux.btf <cases.jsonl >answers.jsonl
 //
 // A case says which file is written, after which others (cases.py tells the form); an answer has what in_guest.py
-// answers. `unsure` marks definitions whose listing only the kernel's types complete. Cases without `reset` follow on
-// the ones before. Not here: the comparison (replay.py).
+// answers. `unsure` marks definitions whose listing only the kernel's types complete; with its BTF there are none.
+// Cases without `reset` follow on the ones before. Not here: the comparison (replay.py).
 #include <fmt/format.h>
 
 #include <cstring>
@@ -19,6 +19,7 @@
 #include "compiler/layout/layout.h"
 #include "compiler/sema/filter.h"
 #include "compiler/sema/trigger.h"
+#include "compiler/target/btf.h"
 #include "grammar/parse_filter.h"
 #include "tests/golden/trigger_world.h"
 
@@ -60,23 +61,30 @@ json log_entry(const diag::Diagnostic& entry, diag::Kind kind, std::optional<std
   std::string location(diag::location_name(entry.location));
   if (entry.location == diag::Location::Hist) location += ":" + event;
   return {location, std::string(diag::kernel_text(kind)), column ? static_cast<int>(*column) : 0,
-          latin1(entry.command)};
+          latin1(entry.log ? entry.log->command : entry.command)};
 }
 
 class Replay {
  public:
-  explicit Replay(dialect::Dialect dialect) : dialect_(dialect) { reset(); }
+  Replay(dialect::Dialect dialect, std::shared_ptr<const target::TypeTable> types)
+      : dialect_(dialect), types_(std::move(types)) {
+    reset();
+  }
 
   json answer(const json& test);
 
  private:
-  void reset() { world_ = std::make_unique<TriggerWorld>(dialect_); }
+  void reset() {
+    world_ = std::make_unique<TriggerWorld>(dialect_);
+    world_->events().env().set_types(types_);
+  }
   std::string write(const std::string& file, const std::string& text);
   void write_filter(const std::string& event, const std::string& text, json& answer);
   void write_trigger(const std::string& event, const std::string& text, json& answer);
   void write_events(const json& test, json& answer);
 
   dialect::Dialect dialect_;
+  std::shared_ptr<const target::TypeTable> types_;
   std::unique_ptr<TriggerWorld> world_;
 };
 
@@ -149,8 +157,11 @@ void Replay::write_events(const json& test, json& answer) {
   answer["unsure"] = result.needs_types;
   if (!result.mistakes.empty() && result.mistakes.front().logged) {
     const diag::Diagnostic& first = result.mistakes.front();
-    if (first.prelude) answer["log"].push_back(log_entry(first, first.prelude->kind, first.prelude->column, ""));
-    answer["log"].push_back(log_entry(first, first.kind, first.column, ""));
+    if (first.prelude) {
+      const std::uint32_t before = first.log ? first.log->prelude_column.value_or(0) : first.prelude->column;
+      answer["log"].push_back(log_entry(first, first.prelude->kind, before, ""));
+    }
+    answer["log"].push_back(log_entry(first, first.kind, first.log ? first.log->column : first.column, ""));
   }
   const auto after = events.listing();
   const std::set<std::string> left(after.begin(), after.end());
@@ -188,10 +199,19 @@ json Replay::answer(const json& test) {
   return answer;
 }
 
-int replay(std::string_view kernel) {
+int replay(std::string_view kernel, const char* btf) {
+  std::shared_ptr<const target::TypeTable> types;
+  if (btf != nullptr) {
+    auto table = target::read_btf_file(btf);
+    if (!table) {
+      fmt::print(stderr, "{}\n", table.error().message());
+      return 2;
+    }
+    types = std::make_shared<const target::TypeTable>(*std::move(table));
+  }
   for (const dialect::Kernel known : dialect::kKernels) {
     if (dialect::kernel_name(known) != kernel) continue;
-    Replay replay(dialect::Dialect::of(known));
+    Replay replay(dialect::Dialect::of(known), types);
     for (std::string line; std::getline(std::cin, line);) fmt::print("{}\n", replay.answer(json::parse(line)).dump());
     return 0;
   }
@@ -203,9 +223,9 @@ int replay(std::string_view kernel) {
 }  // namespace kevt::golden
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    fmt::print(stderr, "usage: kevt_replay_answers KERNEL <CASES >ANSWERS\n");
+  if (argc != 2 && argc != 3) {
+    fmt::print(stderr, "usage: kevt_replay_answers KERNEL [BTF] <CASES >ANSWERS\n");
     return 2;
   }
-  return kevt::golden::replay(argv[1]);
+  return kevt::golden::replay(argv[1], argc == 3 ? argv[2] : nullptr);
 }

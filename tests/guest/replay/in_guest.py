@@ -140,6 +140,8 @@ def main():
     make_files()
     with open('/sys/kernel/rcu_expedited', 'w') as stream:
         stream.write('1')
+    if len(sys.argv) > 3 and os.path.exists('/sys/kernel/btf/vmlinux'):
+        shutil.copyfile('/sys/kernel/btf/vmlinux', sys.argv[3])
     with open(sys.argv[1]) as cases, open(sys.argv[2], 'w') as answers:
         for line in cases:
             answers.write(json.dumps(run(json.loads(line))) + '\n')

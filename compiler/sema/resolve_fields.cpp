@@ -1,0 +1,275 @@
+// Members behind members, found in the target's types.
+//
+//   file->f_path.dentry->d_name    argument 1, read at +f_path.dentry, then at +d_name: `+24(+64($arg1))`
+//   (S,m)x->f                      x points to the member m of an S: f is read at +(f − m)
+//
+// Problem: each `->` reads memory, each `.` only adds, and the kernel says what is wrong at the field it stands at.
+// Idea: one loop over groups of dots, with the column of the field in hand. What stands inside a typecast or a per-CPU
+// access is an operand again, resolved first: the kernel unwinds from the inside, too.
+// From 6.12 on a caret behind the last field is a difference of two addresses of the kernel's own: here the field's.
+// Mirrors parse_btf_arg(), parse_btf_field() and unwind_parse_states() of kernel/trace/trace_probe.c (6.12, 7.3).
+#include "compiler/sema/resolve_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/target/near_misses.h"
+
+namespace kevt::sema {
+namespace {
+
+using target::Type;
+using target::TypeClass;
+using target::TypeId;
+using target::TypeTable;
+
+constexpr std::string_view kThisCpuPtr = "this_cpu_ptr(";
+constexpr std::string_view kThisCpuRead = "this_cpu_read(";
+constexpr unsigned kBitsPerByte = 8;
+
+std::uint32_t length(std::string_view text) { return static_cast<std::uint32_t>(text.size()); }
+
+bool is_structure(const Type& type) { return type.kind == TypeClass::Struct || type.kind == TypeClass::Union; }
+
+bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+std::size_t matching(std::string_view text, std::size_t open) {
+  int depth = 0;
+  for (std::size_t at = open; at < text.size(); ++at) {
+    if (text[at] == '(') ++depth;
+    if (text[at] == ')' && --depth == 0) return at;
+  }
+  return std::string_view::npos;
+}
+
+// "it has `f_path`, `f_pos`" or the names of all parameters.
+std::string near_members(const TypeTable& table, TypeId structure, std::string_view wanted) {
+  std::vector<std::string> names;
+  for (const target::Member& member : table.members(table.type(structure))) {
+    const std::string_view name = table.name(member.name);
+    const unsigned limit = wanted.size() < 4 ? 1 : 2;
+    if (!name.empty() && target::edit_distance(wanted, name, limit) <= limit)
+      names.push_back(fmt::format("`{}`", name));
+  }
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  const std::string type = table.type_text(structure);
+  return list.empty() ? fmt::format("`{}` has no such member", type) : fmt::format("`{}` has {}", type, list);
+}
+
+}  // namespace
+
+FieldResolver::Operand FieldResolver::report(diag::Kind kind, std::uint32_t column, int errno_value, std::string note) {
+  check_.report({.kind = kind,
+                 .column = column,
+                 .order = diag::argument_order(argument_, diag::kArgBase),
+                 .errno_value = errno_value,
+                 .note = std::move(note)});
+  return std::nullopt;
+}
+
+std::string FieldResolver::prototype() const {
+  if (!function_) return "";
+  std::string name = "…";
+  if (const auto* place = std::get_if<model::SymbolPlace>(&check_.definition.place)) name = place->symbol;
+  if (const auto* place = std::get_if<model::TracepointPlace>(&check_.definition.place)) name = place->tracepoint;
+  return "`" + function_->table->prototype_text(function_->prototype, name) + "`";
+}
+
+FieldResolver::Operand FieldResolver::operand(std::string_view text, std::uint32_t column) {
+  if (text.starts_with('(')) return typecast(text, column);
+  if (text.starts_with('+') || text.starts_with('-')) return around(text, column);
+  if (text.starts_with(kThisCpuPtr) || text.starts_with(kThisCpuRead)) return per_cpu(text, column);
+  if (text.starts_with("$retval")) return return_value(text, column);
+  if (text.starts_with("$current")) return current(text, column);
+  const bool event = check_.definition.kind == model::EventKind::Eprobe;
+  if (!text.empty() && is_name_start(text[0]) && !event) return named(text, column);
+  return ResolvedOperand{};  // judged by others
+}
+
+// `+8(OPERAND)`: what it points to has no type any more.
+FieldResolver::Operand FieldResolver::around(std::string_view text, std::uint32_t column) {
+  const std::size_t open = text.find('(');
+  const std::size_t close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return ResolvedOperand{};
+  const auto inner = text.substr(open + 1, close - open - 1);
+  if (!operand(inner, column + static_cast<std::uint32_t>(open) + 1)) return std::nullopt;
+  return ResolvedOperand{};
+}
+
+FieldResolver::Operand FieldResolver::per_cpu(std::string_view text, std::uint32_t column) {
+  auto inner = around(text, column);
+  if (!inner) return std::nullopt;
+  const bool read = text.starts_with(kThisCpuRead);
+  inner->base =
+      model::VariableBase{.name = std::string(text),
+                          .kind = read ? model::VariableKind::PerCpuValue : model::VariableKind::PerCpuAddress,
+                          .resolved = true};
+  return inner;
+}
+
+FieldResolver::Operand FieldResolver::named(std::string_view text, std::uint32_t column) {
+  const std::size_t end = std::min(text.find_first_of(".-"), text.size());
+  if (!function_ || function_->parameters == 0) return report(diag::Kind::NoBtfEntry, column, ENOENT, prototype());
+  const TypeTable& table = *function_->table;
+  const auto parameters = table.members(table.type(function_->prototype));
+  for (std::uint32_t i = function_->first_parameter; i < function_->first_parameter + function_->parameters; ++i) {
+    if (i >= parameters.size() || parameters[i].name == 0 || table.name(parameters[i].name) != text.substr(0, end)) {
+      continue;
+    }
+    const bool debug = check_.env.type_source() == target::TypeSource::DebugInformation;
+    const std::uint32_t number = debug ? parameters[i].bit_offset : i + 1;
+    if (number == 0)
+      return report(
+          diag::Kind::NoBtfarg, column, ENOENT,
+          fmt::format("`{}` is not passed in a general-purpose register; {}", text.substr(0, end), prototype()));
+    ResolvedOperand found{
+        .base = model::ArgumentBase{.number = number}, .table = &table, .type = table.strip(parameters[i].type)};
+    if (end == text.size()) return found;
+    return follow(std::move(found), {text.substr(end + 2), column + static_cast<std::uint32_t>(end) + 2});
+  }
+  return report(diag::Kind::NoBtfarg, column, ENOENT, prototype());
+}
+
+FieldResolver::Operand FieldResolver::return_value(std::string_view text, std::uint32_t column) {
+  constexpr std::string_view kRetval = "$retval";
+  const bool field = text.size() > kRetval.size();
+  const std::uint32_t field_column = column + length(kRetval) + 2;
+  if (!function_) return field ? report(diag::Kind::NoBtfEntry, field_column, ENOENT) : ResolvedOperand{};
+  const TypeTable& table = *function_->table;
+  const TypeId type = table.type(function_->prototype).target;
+  if (type == 0) return report(diag::Kind::NoRetval, column, ENOENT, prototype());
+  ResolvedOperand found{.base = model::ReturnValueBase{}, .table = &table, .type = table.strip(type)};
+  if (!field) return found;
+  return follow(std::move(found), {text.substr(kRetval.size() + 2), field_column});
+}
+
+FieldResolver::Operand FieldResolver::current(std::string_view text, std::uint32_t column) {
+  constexpr std::string_view kCurrent = "$current";
+  const TypeTable* table = check_.env.named_types();
+  if (table == nullptr) return ResolvedOperand{};
+  const auto task = table->find_struct("task_struct");
+  if (!task) return report(diag::Kind::NoBtfEntry, column, ENOENT);
+  ResolvedOperand found{
+      .base = model::VariableBase{.name = "$current", .kind = model::VariableKind::CurrentTask, .resolved = true},
+      .table = table,
+      .type = *task};
+  if (text.size() <= kCurrent.size()) return found;
+  const Path path{text.substr(kCurrent.size() + 2), column + length(kCurrent) + 2};
+  Path rest = path;
+  if (!take_group(found, rest, true)) return std::nullopt;
+  return rest.is_done ? std::move(found) : follow(std::move(found), rest);
+}
+
+// `(S[,M])INNER->FIELDS`; the grammar has seen to its parentheses.
+FieldResolver::Operand FieldResolver::typecast(std::string_view text, std::uint32_t column) {
+  const TypeTable* table = check_.env.named_types();
+  const std::size_t close = text.find(')');
+  if (table == nullptr || close == std::string_view::npos) return ResolvedOperand{};
+  const std::string_view rest = text.substr(close + 1);
+  std::size_t inner_end = rest.find("->");  // where the fields' arrow stands in `rest`
+  if (rest.starts_with('(')) inner_end = matching(rest, 0) + 1;
+  if (rest.starts_with('+') || rest.starts_with('-') || rest.starts_with("this_cpu_"))
+    inner_end = matching(rest, rest.find('(', 1)) + 1;
+  if (inner_end == std::string_view::npos || inner_end + 2 > rest.size()) return ResolvedOperand{};
+  const bool wrapped = rest.starts_with('(');
+  const std::string_view inner = wrapped ? rest.substr(1, inner_end - 2) : rest.substr(0, inner_end);
+  const auto inner_column = column + static_cast<std::uint32_t>(close + 1 + (wrapped ? 1 : 0));
+  auto found = operand(inner, inner_column);
+  if (!found) return std::nullopt;
+
+  const std::string_view type = text.substr(1, close - 1);
+  const std::size_t comma = type.find(',');
+  const auto structure = table->find_struct(type.substr(0, comma));
+  if (!structure) {
+    return report(diag::Kind::NoPtrStrct, column + 1, EINVAL,
+                  fmt::format("there is no `struct {}`", type.substr(0, comma)));
+  }
+  std::uint32_t prefix = 0;
+  if (comma != std::string_view::npos) {
+    const auto bits =
+        member_offset(*table, *structure, {type.substr(comma + 1), column + static_cast<std::uint32_t>(comma) + 2});
+    if (!bits) return std::nullopt;
+    prefix = *bits / kBitsPerByte;
+  }
+  if (!found->base)
+    found->base =
+        model::VariableBase{.name = std::string(inner), .kind = model::VariableKind::Typecast, .resolved = true};
+  found->table = table;
+  found->type = *structure;
+  Path path{rest.substr(inner_end + 2), column + static_cast<std::uint32_t>(close + 1 + inner_end + 2)};
+  if (!take_group(*found, path, true)) return std::nullopt;
+  found->dereferences.back().offset -= prefix;
+  return path.is_done ? std::move(found) : follow(*std::move(found), path);
+}
+
+// Bits from the start of the structure; nullopt: reported.
+std::optional<std::uint32_t> FieldResolver::member_offset(const TypeTable& table, TypeId structure, Path path) {
+  ResolvedOperand at{.table = &table, .type = structure};
+  std::uint32_t bits = 0;
+  bool arrow = false;
+  std::uint32_t last = path.column;
+  while (!path.is_done) {
+    last = path.column;
+    if (!take_member(at, path, arrow, bits)) return std::nullopt;
+    if (arrow) break;  // the grammar refused it
+  }
+  if (bits % kBitsPerByte == 0) return bits;
+  report(diag::Kind::TypecastNotAligned, last, EINVAL);
+  return std::nullopt;
+}
+
+FieldResolver::Operand FieldResolver::follow(ResolvedOperand from, Path path) {
+  while (!path.is_done)
+    if (!take_group(from, path, false)) return std::nullopt;
+  return from;
+}
+
+// One `->` and the dots behind it. `at_structure`: the operand's type is the structure itself.
+bool FieldResolver::take_group(ResolvedOperand& operand, Path& path, bool at_structure) {
+  const TypeTable& table = *operand.table;
+  if (!at_structure) {
+    const Type& pointer = table.type(operand.type);
+    if (pointer.kind != TypeClass::Pointer) {
+      report(diag::Kind::NoPtrStrct, path.column, EINVAL, fmt::format("it is `{}`", table.type_text(operand.type)));
+      return false;
+    }
+    operand.type = table.strip(pointer.target);
+  }
+  std::uint32_t bits = 0;
+  bool arrow = false;
+  do {
+    if (!take_member(operand, path, arrow, bits)) return false;
+  } while (!arrow && !path.is_done);
+  operand.dereferences.push_back({.offset = bits / kBitsPerByte});
+  operand.bit_offset = bits % kBitsPerByte;
+  return true;
+}
+
+bool FieldResolver::take_member(ResolvedOperand& operand, Path& path, bool& arrow, std::uint32_t& bits) {
+  const TypeTable& table = *operand.table;
+  if (!is_structure(table.type(operand.type))) {
+    report(diag::Kind::BadBtfTid, path.column, EINVAL,
+           fmt::format("it is `{}`, no structure", table.type_text(operand.type)));
+    return false;
+  }
+  const std::size_t end = std::min(path.text.find_first_of(".-"), path.text.size());
+  arrow = end < path.text.size() && path.text[end] == '-';
+  const std::string_view field = path.text.substr(0, end);
+  const auto member = table.find_member(operand.type, field);
+  if (!member) {
+    report(diag::Kind::NoBtfField, path.column, ENOENT, near_members(table, operand.type, field));
+    return false;
+  }
+  bits += member->bit_offset;
+  operand.bit_size = member->bit_size;
+  operand.type = table.strip(member->type);
+  operand.field_column = path.column;
+  const bool is_last = end == path.text.size();
+  const std::size_t next = std::min(end + (arrow ? 2 : 1), path.text.size());
+  path = {path.text.substr(next), path.column + static_cast<std::uint32_t>(next), is_last};
+  return true;
+}
+
+}  // namespace kevt::sema

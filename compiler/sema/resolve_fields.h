@@ -1,0 +1,62 @@
+// Operands that name types' members: `file->f_path.dentry`, `$retval->f_mode`, `(task_struct)(+8($arg1))->pid`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "compiler/model/definition.h"
+#include "compiler/sema/definition_check.h"
+
+namespace kevt::sema {
+
+// What an operand was resolved to: a base, reads of members behind it, and the type of what they end with.
+struct ResolvedOperand {
+  std::optional<model::FetchBase> base;          // absent: what was written stays
+  std::vector<model::Dereference> dereferences;  // innermost first
+  const target::TypeTable* table = nullptr;      // of `type`; nullptr: it has none
+  target::TypeId type = 0;                       // without modifiers
+  std::uint32_t bit_offset = 0;                  // within the byte that is read
+  std::uint32_t bit_size = 0;
+  std::uint32_t field_column = 0;  // of the last field; 0: none
+};
+
+// One argument's operand. Columns are the command's; mistakes are reported for argument `argument`.
+class FieldResolver {
+ public:
+  // `function`: absent where there are no types of the place.
+  FieldResolver(DefinitionCheck& check, std::size_t argument, std::optional<target::FunctionTypes> function)
+      : check_(check), argument_(argument), function_(function) {}
+
+  // nullopt: reported.
+  std::optional<ResolvedOperand> operand(std::string_view text, std::uint32_t column);
+  std::optional<ResolvedOperand> return_value(std::string_view text, std::uint32_t column);
+  // "`ssize_t vfs_read(struct file *file, …)`"; empty where it is not known.
+  std::string prototype() const;
+
+ private:
+  using Operand = std::optional<ResolvedOperand>;
+  struct Path {
+    std::string_view text;  // `f_path.dentry->d_name`; empty behind a separator: a field without a name
+    std::uint32_t column = 0;
+    bool is_done = false;
+  };
+
+  Operand report(diag::Kind kind, std::uint32_t column, int errno_value, std::string note = "");
+  Operand named(std::string_view text, std::uint32_t column);
+  Operand current(std::string_view text, std::uint32_t column);
+  Operand typecast(std::string_view text, std::uint32_t column);
+  Operand per_cpu(std::string_view text, std::uint32_t column);
+  Operand around(std::string_view text, std::uint32_t column);
+  Operand follow(ResolvedOperand from, Path path);
+  bool take_group(ResolvedOperand& operand, Path& path, bool at_structure);
+  bool take_member(ResolvedOperand& operand, Path& path, bool& arrow, std::uint32_t& bits);
+  std::optional<std::uint32_t> member_offset(const target::TypeTable& table, target::TypeId structure, Path path);
+
+  DefinitionCheck& check_;
+  std::size_t argument_;
+  std::optional<target::FunctionTypes> function_;
+};
+
+}  // namespace kevt::sema

@@ -1,0 +1,73 @@
+#include "compiler/target/btf.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "tests/golden/small_btf.h"
+
+namespace kevt::target {
+namespace {
+
+using golden::small_btf;
+
+TEST(Btf, TellsPrototypesAndMembers) {
+  const auto table = read_btf(small_btf());
+  ASSERT_TRUE(table) << table.error().message();
+  const auto function = table->find_function("work");
+  ASSERT_TRUE(function);
+  EXPECT_EQ(table->prototype_text(table->type(*function).target, "work"),
+            "long work(const struct thing *it, unsigned int count)");
+  const auto thing = table->find_struct("thing");
+  ASSERT_TRUE(thing);
+  const auto flag = table->find_member(*thing, "flag");
+  ASSERT_TRUE(flag);
+  EXPECT_EQ(flag->bit_offset, 35u);
+  EXPECT_EQ(flag->bit_size, 3u);
+  const auto inner = table->find_member(*thing, "inner");  // of an anonymous union
+  ASSERT_TRUE(inner);
+  EXPECT_EQ(inner->bit_offset, 64u);
+  EXPECT_FALSE(table->find_member(*thing, "none"));
+  EXPECT_FALSE(table->find_function("thing"));
+}
+
+TEST(Btf, IsFoundInAnElfFile) {
+  const auto table = read_btf(golden::small_btf_in_elf());
+  ASSERT_TRUE(table) << table.error().message();
+  EXPECT_TRUE(table->find_struct("thing"));
+}
+
+TEST(Btf, CutOffAnywhereIsRefused) {
+  const auto whole = small_btf();
+  for (std::size_t length = 0; length < whole.size(); ++length)
+    EXPECT_FALSE(read_btf(std::span(whole).first(length))) << length;
+}
+
+// Whatever it answers, it answers.
+TEST(Btf, EveryDamagedByteIsSurvived) {
+  const auto whole = small_btf();
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (const unsigned flip : {0x01u, 0x80u, 0xffu}) {
+      auto bytes = whole;
+      bytes[at] ^= static_cast<std::uint8_t>(flip);
+      const auto table = read_btf(bytes);
+      for (TypeId id = 0; table && id < table->size(); ++id) {
+        (void)table->type_text(id);
+        (void)table->find_member(id, "inner");
+        ASSERT_LT(table->strip(id), table->size());
+      }
+    }
+  }
+}
+
+TEST(Btf, AFileThatIsNoneSaysSo) {
+  const auto missing = read_btf_file("/nonexistent/btf");
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message(), testing::HasSubstr("cannot be read"));
+  const auto other = read_btf_file("/proc/self/status");
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message(), testing::HasSubstr("not BTF"));
+}
+
+}  // namespace
+}  // namespace kevt::target

@@ -1,0 +1,96 @@
+// Types of what is traced, whoever told them (a kernel's BTF, a program's DWARF): one growing table of small nodes.
+//
+// A TypeId is an index that never changes; 0 is void. Names and members live in the table, views of them are good as
+// long as it is and nothing is added. The table believes nobody: every id it hands out is in range, every walk ends.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace kevt::target {
+
+using TypeId = std::uint32_t;
+
+enum class TypeClass : std::uint8_t {
+  Void,
+  Integer,
+  Enum,
+  Pointer,
+  Array,
+  Struct,
+  Union,
+  Modifier,   // const, volatile, typedef …
+  Prototype,  // members are its parameters, `target` what it returns
+  Function,   // `target` is its prototype
+  Other,      // floating point, forward declarations
+};
+
+struct Type {
+  TypeClass kind = TypeClass::Void;
+  bool is_signed = false;    // Integer, Enum
+  bool is_text = false;      // Integer: a character as `string` understands it
+  std::uint32_t bytes = 0;   // Integer, Enum, Struct, Union
+  TypeId target = 0;         // Pointer, Array, Modifier, Prototype, Function; what BTF keeps in its place elsewhere
+  std::uint32_t count = 0;   // members, parameters, items
+  std::uint32_t first = 0;   // of the members or parameters
+  std::uint32_t name = 0;    // of the names; 0: none
+  std::uint32_t prefix = 0;  // Modifier: "const " and the like, for C's spelling; 0: a typedef
+};
+
+// Of a Struct or Union, or a parameter. A parameter that debug information told of has in `bit_offset` the number of
+// the general-purpose argument that holds it (1-based, as in $arg1), 0 where none does.
+struct Member {
+  std::uint32_t name = 0;
+  TypeId type = 0;
+  std::uint32_t bit_offset = 0;
+  std::uint32_t bit_size = 0;  // 0: not a bit field
+};
+
+struct FoundMember {
+  TypeId type = 0;
+  std::uint32_t bit_offset = 0;  // anonymous structures around it included
+  std::uint32_t bit_size = 0;
+};
+
+class TypeTable {
+ public:
+  TypeTable();
+
+  // ---- making
+  TypeId size() const { return static_cast<TypeId>(types_.size()); }
+  TypeId add(Type type);  // functions and structures are found by their names from now on, the first of a name
+  void set(TypeId id, Type type) { types_[id] = type; }  // completes one that was added as a place-holder
+  std::uint32_t add_name(std::string_view name);
+  std::uint32_t add_members(std::span<const Member> members);
+  // All names at once, as BTF has them; offsets into it are names then. Call first, and end it with a NUL.
+  void set_names(std::string names) { names_ = std::move(names); }
+
+  // ---- asking
+  const Type& type(TypeId id) const { return types_[id < types_.size() ? id : 0]; }
+  std::string_view name(std::uint32_t at) const;
+  std::span<const Member> members(const Type& type) const;
+  TypeId strip(TypeId id) const;  // without modifiers
+  std::optional<TypeId> find_function(std::string_view name) const;
+  std::optional<TypeId> find_struct(std::string_view name) const;
+  // Anonymous members are searched, too, the last one first, as the kernel does.
+  std::optional<FoundMember> find_member(TypeId structure, std::string_view name) const;
+
+  std::string type_text(TypeId id) const;  // "const char *"
+  // "ssize_t vfs_read(struct file *file, char *buf)"; `prototype` is one.
+  std::string prototype_text(TypeId prototype, std::string_view name) const;
+
+ private:
+  std::vector<Type> types_;
+  std::vector<Member> members_;
+  std::string names_;
+  void index(TypeId id);
+  std::unordered_map<std::string, TypeId> functions_;
+  std::unordered_map<std::string, TypeId> structs_;
+};
+
+}  // namespace kevt::target
