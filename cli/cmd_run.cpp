@@ -52,6 +52,24 @@ void catch_signals() {
   signal(SIGPIPE, SIG_IGN);
 }
 
+// The code of all compiled scripts; nullopt: there is none.
+std::optional<pipeline::CodeStore> code_of(const std::vector<script::CompiledScript>& scripts) {
+  if (scripts.empty()) return std::nullopt;
+  std::vector<model::NativeImage> images;
+  for (const script::CompiledScript& script : scripts)
+    images.insert(images.end(), script.images.begin(), script.images.end());
+  pipeline::CodeStore store(std::move(images));
+  std::uint32_t first = 0;
+  for (const script::CompiledScript& script : scripts) {
+    for (const script::StoredEvent& event : script.events)
+      store.add(event.program, {.image = first + event.image,
+                                .event = {.extractor = {event.entry, event.code_size}, .block = event.block},
+                                .register_reads = event.register_reads});
+    first += static_cast<std::uint32_t>(script.images.size());
+  }
+  return store;
+}
+
 int status_of(int wait_status) {
   if (WIFSIGNALED(wait_status)) return kSignalBase + WTERMSIG(wait_status);
   return WEXITSTATUS(wait_status);
@@ -255,6 +273,8 @@ int Run::exit_status() const {
 
 int Run::go() {
   auto failed = start();
+  const std::optional<pipeline::CodeStore> made = code_of(request_.texts.compiled);
+  if (made) processes_.set_code(&*made);
   if (!failed) failed = processes_.define(request_.texts.definitions, request_.texts.filters);
   if (!failed) failed = open_output();
   if (failed || is_abandoned()) {

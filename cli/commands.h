@@ -10,6 +10,7 @@ namespace kevt::cli {
 int run(const RunOptions& options, const GlobalOptions& global, const MakeWriter& make = {});
 int check(const CheckOptions& options, const GlobalOptions& global);
 int explain(const ExplainOptions& options, const GlobalOptions& global);
+int compile(const CompileOptions& options, const GlobalOptions& global);
 int cost(const CostOptions& options, const GlobalOptions& global);
 int list(const ListOptions& options, const GlobalOptions& global);
 int format_scripts(const FmtOptions& options, const GlobalOptions& global);

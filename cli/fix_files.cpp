@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <iostream>
 #include <iterator>
 
 #include "common/unique_fd.h"
@@ -120,9 +119,21 @@ Result<void> replace_file(const std::string& name, const std::string& text) {
   return {};
 }
 
+Result<void> write_file(const std::string& name, const std::string& text) {
+  if (access(name.c_str(), F_OK) == 0) return replace_file(name, text);
+  Successor successor(name);
+  const mode_t mask = umask(0);
+  umask(mask);
+  if (!successor) return std::unexpected(Error::from_errno(name));
+  if (auto written = write_all(successor.fd(), text, name); !written) return written;
+  if (fchmod(successor.fd(), 0666 & ~mask) != 0 || !successor.take_name(name))
+    return std::unexpected(Error::from_errno(name));
+  return {};
+}
+
 Result<std::string> read_whole(const std::string& name) {
-  if (name == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  UniqueFd file(open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  constexpr std::size_t kMaxBytes = 64u << 20;
+  UniqueFd file(name == "-" ? dup(STDIN_FILENO) : open(name.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return std::unexpected(Error::from_errno(name));
   std::string text;
   char piece[16384];
@@ -132,6 +143,7 @@ Result<std::string> read_whole(const std::string& name) {
     if (got < 0) return std::unexpected(Error::from_errno(name));
     if (got == 0) return text;
     text.append(piece, static_cast<std::size_t>(got));
+    if (text.size() > kMaxBytes) return std::unexpected(Error("`" + name + "` is too large for a script"));
   }
 }
 

@@ -19,6 +19,10 @@ FixedText apply_fixes(std::string text, const std::string& origin, std::span<con
 // Replaces a file's content in one step: whoever reads it sees the old text or the new one. Keeps its mode and owner.
 Result<void> replace_file(const std::string& name, const std::string& text);
 
+// The same, or makes it.
+Result<void> write_file(const std::string& name, const std::string& text);
+
+// At most 64 MiB. "-": standard input.
 Result<std::string> read_whole(const std::string& name);
 
 }  // namespace kevt::cli

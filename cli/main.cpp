@@ -16,6 +16,7 @@ struct Call {
   int operator()(const RunOptions& options) const { return run(options, global); }
   int operator()(const CheckOptions& options) const { return check(options, global); }
   int operator()(const ExplainOptions& options) const { return explain(options, global); }
+  int operator()(const CompileOptions& options) const { return compile(options, global); }
   int operator()(const CostOptions& options) const { return cost(options, global); }
   int operator()(const ListOptions& options) const { return list(options, global); }
   int operator()(const FmtOptions& options) const { return format_scripts(options, global); }

@@ -18,6 +18,7 @@ struct Parsed {
   RunOptions run;
   CheckOptions check;
   ExplainOptions explain;
+  CompileOptions compile;
   CostOptions cost;
   ListOptions list;
   FmtOptions fmt;
@@ -102,7 +103,7 @@ void add_run(CLI::App& app, RunOptions& run) {
   verb->add_option("-e,--event", run.definitions, "a definition, e.g. 'p:open libc:open64 path=+0(%di):string'")
       ->type_name("DEF")
       ->allow_extra_args(false);
-  verb->add_option("-p,--probes", run.definition_files, "an event script: definitions, one a line, and more")
+  verb->add_option("-p,--probes", run.definition_files, "an event script, or a compiled one (.kevo)")
       ->type_name("FILE")
       ->allow_extra_args(false);
   verb->add_option("--filter", run.filters, "record only what matches, e.g. 'open: path ~ \"/etc/*\"'")
@@ -138,6 +139,11 @@ void add_run(CLI::App& app, RunOptions& run) {
       ->check(positive("a process id"));
   verb->add_option("CMD", run.command, "the program to trace and its arguments, after --")->type_name("");
   verb->final_callback([&run] {
+    // `run FILE.kevo [-- CMD]`
+    if (!run.command.empty() && run.command.front().ends_with(".kevo") && run.definition_files.empty()) {
+      run.definition_files.push_back(run.command.front());
+      run.command.erase(run.command.begin());
+    }
     const bool whole_machine = run.runtime == "bpf" || run.runtime == "kmod";
     if (run.command.empty() && run.pids.empty() && run.definition_files.empty() && !whole_machine)
       throw CLI::RequiredError("CMD");
@@ -155,6 +161,7 @@ examples:
   kevtrace run -e 'p:open libc:open64 path=+0(%di):string' -- python3 -c 'open("/etc/hostname")'
   kevtrace run -e 'r:got libz:compress $retval:s32' --filter 'got: arg1 != 0' -- ./prog
   kevtrace run -p script.kev -d 5 -o trace.txt -- ./server
+  kevtrace run script.kevo -- ./server
   kevtrace run -e 'p:accept libc:accept4' -d 10 --pid 4711,4712
 
 exit status: CMD's own, 128+N when signal N ended it; 2 usage, 3 a definition or filter is wrong, 4 something is
@@ -178,17 +185,23 @@ void add_check(CLI::App& app, CheckOptions& check) {
       ->type_name("EV:EXPR")
       ->allow_extra_args(false);
   add_kernel(*verb, check.kernel);
+  verb->add_option("--btf", check.btf, "the kernel's types: its /sys/kernel/btf/vmlinux, or vmlinux")
+      ->type_name("FILE");
+  verb->add_option("--kallsyms", check.kallsyms, "the kernel's symbols: its /proc/kallsyms, read as root")
+      ->type_name("FILE");
+  verb->add_flag("--running", check.running, "answer as the running kernel, with its types and symbols");
   verb->add_flag("--strict", check.strict, "status 4 when something could not be checked: symbols, types, files");
   verb->add_flag("--fix", check.fix, "correct FILE where only one thing can be meant");
   add_footer(*verb,
              R"(What is right is printed as dynamic_events would list it; every mistake goes to standard error, with its
-place and the kernel's words. Functions are not looked up: `kevtrace explain` does that, in a program.
-With --kernel the answer is that kernel's; without, all forms of all kernels are taken.
+place and the kernel's words. With --kernel the answer is that kernel's; without, all forms of all kernels are taken.
+Functions and types are looked up where --btf and --kallsyms tell them; `kevtrace explain` does it in a program.
 
 examples:
   kevtrace check script.kev
   kevtrace check -e 'p:open libc:openat path=+0(%si):string' --filter 'open: path ~ "/etc/*"'
   kevtrace check --kernel 6.1 -e 'f:a vfs_read $arg*'
+  kevtrace check --btf /sys/kernel/btf/vmlinux -e 'p vfs_read $arg*'
   echo 'r:got libz:compress $retval:s32' | kevtrace check -
 
 exit status: 0 all right, 2 usage, 3 mistakes, 4 something could not be checked (--strict), or is not read yet (w))");
@@ -224,6 +237,26 @@ looked up, and how the probes would be armed stays open.
 examples:
   kevtrace explain -e 'p libc:malloc size=%di:u64' -- ls
   kevtrace explain -e 'p:open libc:openat path=+0(%si):string' --only=listing,format)");
+}
+
+void add_compile(CLI::App& app, CompileOptions& compile) {
+  CLI::App* verb = app.add_subcommand("compile", "an event script with its machine code: runs where LLVM is not");
+  verb->add_option("SCRIPT", compile.script, "an event script; - is standard input")->type_name("")->required();
+  verb->add_option("-o,--output", compile.output, "the compiled script, FILE.kevo")->type_name("FILE")->required();
+  verb->add_option("CMD", compile.command, "a program to look names of arguments up in, after --; it never runs")
+      ->type_name("");
+  add_footer(
+      *verb,
+      R"(`kevtrace run FILE.kevo` reads it, checks its definitions against what is traced, and takes the code from it. What
+debug information told (names of arguments, fields) is written out: it is not needed again. A damaged file, or one of
+another version, is refused. A .kevo runs inside the traced program: run those that you trust.
+
+examples:
+  kevtrace compile opened.kev -o opened.kevo
+  kevtrace compile named.kev -o named.kevo -- ./server
+  kevtrace run opened.kevo -- python3 -c 'open("/etc/hostname")'
+
+exit status: 0 written, 1 it cannot be written, 2 usage, 3 mistakes, 4 the script asks for what is not there yet)");
 }
 
 void add_cost(CLI::App& app, CostOptions& cost) {
@@ -350,6 +383,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_run(app, parsed.run);
   add_check(app, parsed.check);
   add_explain(app, parsed.explain);
+  add_compile(app, parsed.compile);
   add_cost(app, parsed.cost);
   add_list(app, parsed.list);
   add_fmt(app, parsed.fmt);
@@ -367,6 +401,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   if (app.got_subcommand("run")) line.verb = parsed.run;
   if (app.got_subcommand("check")) line.verb = parsed.check;
   if (app.got_subcommand("explain")) line.verb = parsed.explain;
+  if (app.got_subcommand("compile")) line.verb = parsed.compile;
   if (app.got_subcommand("cost")) line.verb = parsed.cost;
   if (app.got_subcommand("list")) line.verb = parsed.list;
   if (app.got_subcommand("fmt")) line.verb = parsed.fmt;

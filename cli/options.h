@@ -43,6 +43,9 @@ struct CheckOptions {
   std::vector<std::string> definitions;
   std::vector<std::string> filters;
   std::optional<dialect::Kernel> kernel;  // absent: all forms of all kernels
+  bool running = false;                   // version, symbols and types of the running kernel
+  std::string btf;                        // the kernel's types; empty: not known
+  std::string kallsyms;                   // its symbols; empty: not known
   bool strict = false;                    // what could not be checked is status 4
   bool fix = false;                       // rewrite the files
 };
@@ -59,6 +62,12 @@ struct CostOptions {
   std::vector<std::string> definitions;
   std::vector<std::string> filters;
   std::vector<std::string> command;  // as of `explain`
+};
+
+struct CompileOptions {
+  std::string script;                // "-": standard input
+  std::string output;                // FILE.kevo
+  std::vector<std::string> command;  // where names of arguments are looked up; empty: the script's own program
 };
 
 struct ListOptions {
@@ -80,8 +89,8 @@ struct ImportOptions {
 
 struct DoctorOptions {};
 
-using Verb = std::variant<RunOptions, CheckOptions, ExplainOptions, CostOptions, ListOptions, FmtOptions, ImportOptions,
-                          DoctorOptions, RecordingVerb, MountVerbOptions, ExecOptions>;
+using Verb = std::variant<RunOptions, CheckOptions, ExplainOptions, CompileOptions, CostOptions, ListOptions,
+                          FmtOptions, ImportOptions, DoctorOptions, RecordingVerb, MountVerbOptions, ExecOptions>;
 
 struct CommandLine {
   GlobalOptions global;

@@ -40,7 +40,14 @@ class Collector {
     for (const std::string& name : request_.files) {
       auto text = read_whole(name);
       if (!text) return std::unexpected(std::move(text.error()));
-      add_script(*text, name == "-" ? "<stdin>" : name);
+      const std::string origin = name == "-" ? "<stdin>" : name;
+      if (script::is_compiled_script(*text)) {
+        auto compiled = script::read_compiled_script(*text);
+        if (!compiled) return std::unexpected(std::move(compiled.error()).while_doing("reading `" + origin + "`"));
+        *text = compiled->text;
+        texts_.compiled.push_back(*std::move(compiled));
+      }
+      add_script(*text, origin);
     }
     auto filters = collect_filters(request_.filters);
     if (!filters) return std::unexpected(std::move(filters.error()));

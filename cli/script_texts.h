@@ -12,6 +12,7 @@
 #include "compiler/model/histogram.h"
 #include "compiler/model/script.h"
 #include "compiler/script/check_triggers.h"
+#include "compiler/script/compiled_script.h"
 
 namespace kevt::cli {
 
@@ -34,6 +35,7 @@ struct Texts {
   model::ScriptOptions options;
   std::map<std::string, Source> option_sources;  // by the option's name
   std::vector<diag::Located> mistakes;           // of the scripts themselves
+  std::vector<script::CompiledScript> compiled;  // those that bring their code
 
   bool is_empty() const;
 };

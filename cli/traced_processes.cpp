@@ -50,6 +50,7 @@ std::optional<int> TracedProcesses::define(std::span<const Source> definitions, 
   };
   for (const auto& process : all_) {
     std::vector<engine::Problem> problems;
+    process->engine.set_code(made_);
     auto defined = process->engine.define(texts_of(definitions), filters.filters, problems);
     if (!defined) return failed(*process, std::move(defined.error()));
     if (*defined) continue;

@@ -41,6 +41,8 @@ class TracedProcesses {
   void add(HeldProgram program);
   const std::vector<std::unique_ptr<TracedProcess>>& all() const { return all_; }
 
+  // Code that was made earlier, for all processes; kept by the caller.
+  void set_code(const pipeline::CodeStore* made) { made_ = made; }
   // Defines in every process, then arms in every process. An exit status when something is wrong; it has been
   // reported, with the process where there are several.
   std::optional<int> define(std::span<const Source> definitions, const Filters& filters);
@@ -74,6 +76,7 @@ class TracedProcesses {
   void report_leftover(const TracedProcess& process, inproc::Leftover left) const;
 
   const Reporter& report_;
+  const pipeline::CodeStore* made_ = nullptr;
   std::vector<std::unique_ptr<TracedProcess>> all_;
   engine::MergedLines lines_;
   unsigned looks_ = 0;

@@ -23,6 +23,8 @@ std::string format_text(const model::Definition& definition, const model::Record
 // of `possible_cpus` (max(10, 2 * cpus)) as 6.1 does, and none where `possible_cpus` is 0: 6.1 knows the
 // number only when the probe is armed, so a waiting one has none.
 std::string listing(const model::Definition& definition, unsigned possible_cpus);
+// The line of a `p` or `r` probe with nothing left to types: it means the same where there are none.
+std::string written_out(const model::Definition& definition);
 
 // How symbols of probed places are printed: the options sym-offset and sym-addr.
 struct PlaceStyle {

@@ -59,8 +59,9 @@ std::optional<model::FilterExpr> check_filter(std::string_view text, const Check
 namespace {
 
 // Code for the programs, equal ones once; notes in each event where its own is.
-Result<void> make_native(CompiledEvents& out, const std::vector<std::string>& names, codegen::KeepIr keep_ir) {
-  auto code = compile_programs(out.programs, names, keep_ir);
+Result<void> make_native(CompiledEvents& out, const std::vector<std::string>& names, codegen::KeepIr keep_ir,
+                         const CodeStore* made) {
+  auto code = compile_programs(out.programs, names, keep_ir, made);
   if (!code) return std::unexpected(std::move(code.error()));
   for (std::size_t i = 0; i < out.programs.size(); ++i) {
     model::CompiledEvent& event = out.batch.events[i];
@@ -68,7 +69,7 @@ Result<void> make_native(CompiledEvents& out, const std::vector<std::string>& na
     event.entry = code->places[i].event.extractor.entry;
     event.code_size = code->places[i].event.extractor.size;
     event.block = code->places[i].event.block;
-    event.register_reads = codegen::registers_from_frame(out.programs[i]);
+    event.register_reads = code->places[i].register_reads;
   }
   out.batch.images = std::move(code->images);
   out.llvm_ir = std::move(code->llvm_ir);
@@ -93,7 +94,8 @@ Result<void> make_bpf(CompiledEvents& out, const std::vector<std::string>& names
 
 Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
                                       const std::vector<std::vector<std::optional<model::FilterExpr>>>& filters,
-                                      const target::TargetEnv& env, Artifacts artifacts, model::CodeKind kind) {
+                                      const target::TargetEnv& env, Artifacts artifacts, model::CodeKind kind,
+                                      const CodeStore* made) {
   CompiledEvents out;
   // Checked model → fetch IR. From here on nobody looks at the definition's text again.
   std::vector<std::string> names;
@@ -114,6 +116,10 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
     event.function_address = events[i].function_address;
     event.place_address = events[i].place_address;
     event.sinks = static_cast<std::uint32_t>(out.programs[i].sinks.size());
+    if (artifacts == Artifacts::Unresolved) {
+      out.batch.events.push_back(std::move(event));
+      continue;
+    }
     if (auto resolved = resolve_slots(event, env); !resolved)
       return std::unexpected(std::move(resolved.error()).while_doing("compiling `" + event.definition.command + "`"));
     out.batch.events.push_back(std::move(event));
@@ -121,9 +127,9 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
 
   // Fetch IR → machine code, equal programs once.
   const auto keep_ir = artifacts == Artifacts::KeepAll ? codegen::KeepIr::Yes : codegen::KeepIr::No;
-  auto made = kind == model::CodeKind::Native ? make_native(out, names, keep_ir)
+  auto code = kind == model::CodeKind::Native ? make_native(out, names, keep_ir, made)
                                               : make_bpf(out, names, env.possible_cpus(), keep_ir);
-  if (!made) return std::unexpected(std::move(made.error()));
+  if (!code) return std::unexpected(std::move(code.error()));
   return out;
 }
 

@@ -15,6 +15,7 @@
 #include "compiler/model/definition.h"
 #include "compiler/model/filter.h"
 #include "compiler/model/record_layout.h"
+#include "compiler/pipeline/code_store.h"
 #include "compiler/target/event_catalog.h"
 #include "compiler/target/target_env.h"
 
@@ -36,7 +37,8 @@ struct CompiledEvents {
   std::string llvm_ir;  // of the whole batch, when asked for
 };
 
-enum class Artifacts : std::uint8_t { CodeOnly, KeepAll };
+// Unresolved: CodeOnly, and slots have no addresses: those are found where the code will run.
+enum class Artifacts : std::uint8_t { CodeOnly, KeepAll, Unresolved };
 
 // Which forms are taken: those whose code can be made (lower::lowerable) at a place that is there, or may come when a
 // library is loaded; or all of the language.
@@ -49,10 +51,11 @@ std::optional<CheckedEvent> check_event(std::string_view line, const target::Tar
 // A filter for an event's records.
 std::optional<model::FilterExpr> check_filter(std::string_view text, const CheckedEvent& event, diag::Sink& sink);
 
-// Code for events that are defined together. `filters[i]` has one element per sink of event i.
+// Code for events that are defined together. `filters[i]` has one element per sink of event i. What `made` has of it is
+// not compiled again.
 Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
                                       const std::vector<std::vector<std::optional<model::FilterExpr>>>& filters,
                                       const target::TargetEnv& env, Artifacts artifacts,
-                                      model::CodeKind kind = model::CodeKind::Native);
+                                      model::CodeKind kind = model::CodeKind::Native, const CodeStore* made = nullptr);
 
 }  // namespace kevt::pipeline

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <map>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "compiler/ir/text.h"
@@ -25,18 +26,26 @@ constexpr std::size_t kTogether = 16;  // programs in one module
 // Programs that are compiled together, by the number of the first that is equal to each.
 using Module = std::vector<std::size_t>;
 
-// For each program the first one that equals it.
-std::vector<std::size_t> first_equals(std::span<const ir::Program> programs) {
-  std::map<std::string, std::size_t> first;
-  std::vector<std::size_t> result;
-  for (std::size_t i = 0; i < programs.size(); ++i)
-    result.push_back(first.emplace(ir::print(programs[i]), i).first->second);
+// For each program the first one that equals it, and where it stands if it was made earlier.
+struct Sorted {
+  std::vector<std::size_t> firsts;
+  std::vector<const CodeStore::Place*> made;  // nullptr: to be compiled
+};
+Sorted sort_programs(std::span<const ir::Program> programs, const CodeStore* made) {
+  std::unordered_map<std::string, std::size_t> first;
+  Sorted result;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const auto [known, added] = first.emplace(ir::print(programs[i]), i);
+    result.firsts.push_back(known->second);
+    result.made.push_back(made == nullptr ? nullptr : made->find(known->first));
+  }
   return result;
 }
 
-std::vector<Module> plan_modules(const std::vector<std::size_t>& firsts) {
-  std::vector<std::size_t> users(firsts.size());
-  for (std::size_t first : firsts) ++users[first];
+std::vector<Module> plan_modules(const Sorted& sorted) {
+  std::vector<std::size_t> users(sorted.firsts.size());
+  for (std::size_t i = 0; i < sorted.firsts.size(); ++i)
+    if (sorted.made[i] == nullptr) ++users[sorted.firsts[i]];
   std::vector<Module> modules;
   Module together;
   for (std::size_t i = 0; i < users.size(); ++i) {
@@ -47,6 +56,23 @@ std::vector<Module> plan_modules(const std::vector<std::size_t>& firsts) {
   if (!together.empty()) modules.push_back(std::move(together));
   return modules;
 }
+
+// Images of the store that are used, copied once each behind those that were compiled.
+class TakenImages {
+ public:
+  TakenImages(const CodeStore& store, SharedCode& code) : store_(store), code_(code) {}
+
+  SharedCode::Place take(const CodeStore::Place& place) {
+    const auto [known, added] = where_.try_emplace(place.image, static_cast<std::uint32_t>(code_.images.size()));
+    if (added) code_.images.push_back(store_.images()[place.image]);
+    return {known->second, place.event, place.register_reads};
+  }
+
+ private:
+  const CodeStore& store_;
+  SharedCode& code_;
+  std::unordered_map<std::uint32_t, std::uint32_t> where_;
+};
 
 // Calls `work` for each of `count` numbers, on as many threads as there are CPUs.
 template <class Work>
@@ -64,26 +90,34 @@ void in_parallel(std::size_t count, Work work) {
 }  // namespace
 
 Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
-                                    codegen::KeepIr keep_ir) {
-  const std::vector<std::size_t> firsts = first_equals(programs);
-  const std::vector<Module> modules = plan_modules(firsts);
-  std::vector<Result<codegen::NativeOutput>> made(modules.size());
+                                    codegen::KeepIr keep_ir, const CodeStore* made) {
+  const Sorted sorted = sort_programs(programs, made);
+  const std::vector<Module> modules = plan_modules(sorted);
+  std::vector<Result<codegen::NativeOutput>> outputs(modules.size());
   in_parallel(modules.size(), [&](std::size_t m) {
     std::vector<codegen::NativeInput> inputs;
     for (std::size_t i : modules[m]) inputs.push_back({names[i], &programs[i]});
-    made[m] = codegen::compile_native(inputs, keep_ir);
+    outputs[m] = codegen::compile_native(inputs, keep_ir);
   });
 
   SharedCode code;
   code.places.resize(programs.size());
   for (std::size_t m = 0; m < modules.size(); ++m) {
-    if (!made[m]) return std::unexpected(std::move(made[m].error()));
-    for (std::size_t k = 0; k < modules[m].size(); ++k)
-      code.places[modules[m][k]] = {static_cast<std::uint32_t>(m), made[m]->events[k]};
-    code.images.push_back(std::move(made[m]->image));
-    code.llvm_ir += made[m]->llvm_ir;
+    if (!outputs[m]) return std::unexpected(std::move(outputs[m].error()));
+    for (std::size_t k = 0; k < modules[m].size(); ++k) {
+      const std::size_t i = modules[m][k];
+      code.places[i] = {static_cast<std::uint32_t>(m), outputs[m]->events[k],
+                        codegen::registers_from_frame(programs[i])};
+    }
+    code.images.push_back(std::move(outputs[m]->image));
+    code.llvm_ir += outputs[m]->llvm_ir;
   }
-  for (std::size_t i = 0; i < programs.size(); ++i) code.places[i] = code.places[firsts[i]];
+  if (made != nullptr) {
+    TakenImages taken(*made, code);
+    for (std::size_t i = 0; i < programs.size(); ++i)
+      if (sorted.made[i] != nullptr) code.places[i] = taken.take(*sorted.made[i]);
+  }
+  for (std::size_t i = 0; i < programs.size(); ++i) code.places[i] = code.places[sorted.firsts[i]];
   return code;
 }
 

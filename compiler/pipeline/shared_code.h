@@ -11,6 +11,7 @@
 #include "compiler/codegen/native.h"
 #include "compiler/ir/program.h"
 #include "compiler/model/compiled_event.h"
+#include "compiler/pipeline/code_store.h"
 
 namespace kevt::pipeline {
 
@@ -19,15 +20,17 @@ struct SharedCode {
   struct Place {
     std::uint32_t image = 0;  // index into images
     codegen::NativeEvent event;
+    std::uint32_t register_reads = 0;  // as of CompiledEvent
   };
   std::vector<model::NativeImage> images;
   std::vector<Place> places;  // one per program
   std::string llvm_ir;        // of all of them, when asked for
 };
 
-// `names`: one per program, unique; they appear in the LLVM text only.
+// `names`: one per program, unique; they appear in the LLVM text only. What `made` has is taken from there; without
+// anything left to compile LLVM is not needed. nullptr: nothing was made earlier.
 Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
-                                    codegen::KeepIr keep_ir);
+                                    codegen::KeepIr keep_ir, const CodeStore* made = nullptr);
 
 // The same for the BPF target. `contexts` has one element for each program.
 struct SharedBpf {

@@ -34,7 +34,7 @@ void Engine::Batch::add(pipeline::CheckedEvent event, std::optional<model::Filte
 Result<std::vector<runtime::ProbeHandle>> Engine::install(const Batch& batch) {
   if (batch.events.empty()) return std::vector<runtime::ProbeHandle>();
   auto compiled = pipeline::compile_events(batch.events, batch.sinks, env_, pipeline::Artifacts::CodeOnly,
-                                           runtime_.capabilities().code);
+                                           runtime_.capabilities().code, made_);
   if (!compiled) return std::unexpected(std::move(compiled.error()));
   return runtime_.install(compiled->batch, batch.ids);
 }

@@ -40,6 +40,8 @@ class Engine final : public target::EventCatalog {
   Engine(runtime::ProbeRuntime& runtime, const target::TargetEnv& env, Missing missing = Missing::Refused)
       : runtime_(runtime), env_(env), missing_(missing) {}
 
+  // Code that was made earlier and is not compiled again. Kept by the caller.
+  void set_code(const pipeline::CodeStore* made) { made_ = made; }
   // Defines events together: one compilation, all or nothing. False: `problems` says why.
   Result<bool> define(std::span<const std::string> definitions, std::span<const EventFilter> filters,
                       std::vector<Problem>& problems);
@@ -83,6 +85,7 @@ class Engine final : public target::EventCatalog {
   const target::TargetEnv& env_;
   Missing missing_;
   std::vector<Waiting> waiting_;
+  const pipeline::CodeStore* made_ = nullptr;
   std::deque<Event> events_;  // in the order of the catalog, and of their ids
   Catalog catalog_;
   std::vector<const Event*> by_probe_;

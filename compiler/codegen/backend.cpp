@@ -1,0 +1,81 @@
+// LLVM is large and not everywhere: it is loaded when something is compiled, not when kevtrace starts.
+//
+//   kevtrace run FILE.kevo   never comes here          kevtrace run -e …   dlopen(…/lib/libkevt-llvm.so) →
+//   libLLVM-19.so
+//
+// The functions of native.h and bpf.h exist twice: here, forwarding, and in the library, where its own version script hides them.
+// The library is never unloaded: LLVM keeps state until the end.
+#include "compiler/codegen/backend.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
+namespace kevt::codegen {
+
+namespace {
+
+constexpr const char* kLibrary = "libkevt-llvm.so";
+
+Result<const Backend*> load() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  std::string why = "the program's own folder is not known";
+  for (const char* place : {"../lib", "../lib/kevtrace", "."}) {
+    const std::filesystem::path path = (folder / place / kLibrary).lexically_normal();
+    if (folder.empty() || !std::filesystem::exists(path, error)) {
+      why = "there is no `" + path.string() + "`";
+      continue;
+    }
+    void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      why = ::dlerror();
+      break;
+    }
+    const auto entry = reinterpret_cast<decltype(&kevt_codegen_backend)>(::dlsym(library, "kevt_codegen_backend"));
+    const Backend* backend = entry == nullptr ? nullptr : entry();
+    if (backend != nullptr && backend->version == kBackendVersion && backend->layout == kBackendLayout) return backend;
+    why = "`" + path.string() + "` belongs to another kevtrace";
+    break;
+  }
+  return std::unexpected(
+      Error("LLVM cannot be loaded, so nothing can be compiled here (compiled scripts run): " + why));
+}
+
+}  // namespace
+
+Result<const Backend*> load_backend() {
+  static const Result<const Backend*> backend = load();
+  return backend;
+}
+
+Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr keep_ir) {
+  const auto backend = load_backend();
+  if (!backend) return std::unexpected(backend.error());
+  return (*backend)->compile_native(inputs, keep_ir);
+}
+
+Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possible_cpus, KeepIr keep_ir) {
+  const auto backend = load_backend();
+  if (!backend) return std::unexpected(backend.error());
+  return (*backend)->compile_bpf(inputs, possible_cpus, keep_ir);
+}
+
+std::string bpf_refusal(const ir::Program& program) {
+  const auto backend = load_backend();
+  return backend ? (*backend)->bpf_refusal(program) : backend.error().message();
+}
+
+std::uint32_t registers_from_frame(const ir::Program& program) {
+  const auto backend = load_backend();
+  return backend ? (*backend)->registers_from_frame(program) : 0;
+}
+
+std::string disassemble(std::span<const std::uint8_t> code, std::uint64_t base) {
+  const auto backend = load_backend();
+  return backend ? (*backend)->disassemble(code, base) : backend.error().message() + "\n";
+}
+
+}  // namespace kevt::codegen

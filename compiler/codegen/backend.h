@@ -1,0 +1,37 @@
+// The seam between kevtrace and the library that holds LLVM.
+//
+// Both are built from one source tree by one compiler; `version` and `layout` refuse a library of another build. To add
+// an entrance: a pointer here, a line in backend_llvm.cpp, a function that forwards in backend.cpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "compiler/codegen/bpf.h"
+#include "compiler/codegen/native.h"
+
+namespace kevt::codegen {
+
+struct Backend {
+  std::uint32_t version = 0;
+  std::uint32_t layout = 0;
+  Result<NativeOutput> (*compile_native)(std::span<const NativeInput>, KeepIr) = nullptr;
+  Result<BpfOutput> (*compile_bpf)(std::span<const BpfInput>, unsigned, KeepIr) = nullptr;
+  std::string (*bpf_refusal)(const ir::Program&) = nullptr;
+  std::uint32_t (*registers_from_frame)(const ir::Program&) = nullptr;
+  std::string (*disassemble)(std::span<const std::uint8_t>, std::uint64_t) = nullptr;
+};
+
+inline constexpr std::uint32_t kBackendVersion = 1;
+inline constexpr std::uint32_t kBackendLayout =
+    sizeof(Backend) << 20 | sizeof(NativeOutput) << 10 | sizeof(ir::Program);
+
+// Loads the library at the first call, from beside the program or its ../lib; the error says where it was looked for,
+// and what is missing. Safe from any thread.
+Result<const Backend*> load_backend();
+
+}  // namespace kevt::codegen
+
+// What the library exports; its only symbol.
+extern "C" const kevt::codegen::Backend* kevt_codegen_backend();

@@ -1,0 +1,69 @@
+// A definition that needs no types any more: what they completed, in words that every reader knows.
+//
+//   p:o libc:openat $arg*     ->  p:kprobes/o libc:openat fd=$arg1:s32 file=$arg2:x64 oflag=$arg3:s32
+//   … flag=it->flag           ->  … flag=+4($arg1):b3@3/32
+//
+// It is checked again where it runs, and must become the same program there. Not here: forms nobody runs.
+#include <fmt/format.h>
+
+#include "compiler/layout/layout.h"
+
+namespace kevt::layout {
+namespace {
+
+std::string base_text(const model::Definition& definition, const model::FetchExpr& expr) {
+  if (const auto* argument = std::get_if<model::ArgumentBase>(&expr.base))
+    return fmt::format("$arg{}", argument->number);
+  if (std::holds_alternative<model::ReturnValueBase>(expr.base)) return "$retval";
+  return definition.command.substr(expr.base_span.begin, expr.base_span.end - expr.base_span.begin);
+}
+
+std::string type_text(const model::TypeSpec& type) {
+  if (type.written) return type.text;
+  const int bits = 8 * type.bytes;
+  if (type.bit_width != 0) return fmt::format("b{}@{}/{}", type.bit_width, type.bit_offset, bits);
+  switch (type.kind) {
+    case model::TypeKind::Unsigned:
+    case model::TypeKind::Bitfield:
+      return fmt::format("u{}", bits);
+    case model::TypeKind::Signed:
+      return fmt::format("s{}", bits);
+    case model::TypeKind::Hex:
+      return fmt::format("x{}", bits);
+    case model::TypeKind::Char:
+      return "char";
+    case model::TypeKind::Symbol:
+      return "symbol";
+    case model::TypeKind::String:
+      return "string";
+    case model::TypeKind::UserString:
+      return "ustring";
+    case model::TypeKind::SymbolString:
+      return "symstr";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string written_out(const model::Definition& definition) {
+  model::Definition head = definition;
+  head.args.clear();
+  if (!head.maxactive) head.maxactive = 0;
+  std::string text = listing(head, 0);
+  if (!definition.maxactive && text.starts_with("r0")) text.erase(1, 1);
+  for (const model::FetchArg& arg : definition.args) {
+    std::string expression = base_text(definition, arg.expr);
+    for (const model::Dereference& dereference : arg.expr.dereferences) {
+      const bool user = dereference.space == model::AddressSpace::User;
+      const bool negative = dereference.offset < 0;
+      const auto distance = static_cast<std::uint64_t>(dereference.offset);
+      expression = fmt::format("{}{}{}({})", negative ? '-' : '+', user ? "u" : "", negative ? 0 - distance : distance,
+                               expression);
+    }
+    text += fmt::format(" {}={}:{}", arg.name, expression, type_text(arg.type));
+  }
+  return text;
+}
+
+}  // namespace kevt::layout

@@ -1,0 +1,197 @@
+// The container: a header, and fields one after the other.
+//
+//   "\x89KEVO\r\n\x1a"  version  agent's ABI  payload bytes  FNV-1a of the payload  payload
+//   text = length, bytes      list = count, items      numbers are 4 or 8 bytes, little endian
+//
+// Problem: the file decides what is executed, so nothing of it may be believed before it is checked. Idea: the checksum
+// first, then every length against what is left, every offset against its image. Lists grow as items are read, so a
+// count that lies allocates nothing. Not here: whether the code fits the target (pipeline: it must have made the very
+// same fetch program).
+#include "compiler/script/compiled_script.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <type_traits>
+
+#include "common/abi/probe.h"
+
+namespace kevt::script {
+
+namespace {
+
+constexpr std::string_view kMagic = "\x89KEVO\r\n\x1a";
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kHeaderBytes = 8 + 4 + 4 + 8 + 8;
+
+std::uint64_t checksum(std::string_view bytes) {
+  std::uint64_t sum = 0xcbf29ce484222325;
+  for (const char byte : bytes) sum = (sum ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  return sum;
+}
+
+class Writer {
+ public:
+  template <class T>
+  requires std::is_integral_v<T>
+  void put(T value) { out_.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void put(std::string_view text) {
+    put(static_cast<std::uint64_t>(text.size()));
+    out_.append(text);
+  }
+  void put(const StoredEvent& event) {
+    for (const std::string* text : {&event.listing, &event.format, &event.program}) put(std::string_view(*text));
+    put(static_cast<std::uint32_t>(event.slots.size()));
+    for (const model::SlotSource& slot : event.slots) {
+      put(static_cast<std::uint32_t>(slot.kind));
+      put(std::string_view(slot.name));
+      put(slot.addend);
+    }
+    for (const std::uint32_t number : {event.image, event.entry, event.code_size, event.block, event.register_reads})
+      put(number);
+  }
+  void put(const model::NativeImage& image) {
+    put(std::string_view(reinterpret_cast<const char*>(image.bytes.data()), image.bytes.size()));
+    put(static_cast<std::uint32_t>(image.faults.size()));
+    for (const model::FaultEntry& fault : image.faults) {
+      put(fault.fault);
+      put(fault.fixup);
+    }
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  std::string out_;
+};
+
+// After the first thing that is not there, everything reads as empty.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : left_(bytes) {}
+
+  bool good() const { return good_; }
+  bool at_end() const { return left_.empty(); }
+
+  template <class T>
+  T number() {
+    T value = 0;
+    if (left_.size() < sizeof value) return fail<T>();
+    std::memcpy(&value, left_.data(), sizeof value);
+    left_.remove_prefix(sizeof value);
+    return value;
+  }
+  std::string text() {
+    const auto length = number<std::uint64_t>();
+    if (length > left_.size()) return fail<std::string>();
+    std::string out(left_.substr(0, length));
+    left_.remove_prefix(length);
+    return out;
+  }
+  StoredEvent event() {
+    StoredEvent event;
+    for (std::string* field : {&event.listing, &event.format, &event.program}) *field = text();
+    for (auto count = number<std::uint32_t>(); count > 0 && good_; --count) event.slots.push_back(slot());
+    for (std::uint32_t* field : {&event.image, &event.entry, &event.code_size, &event.block, &event.register_reads})
+      *field = number<std::uint32_t>();
+    return event;
+  }
+  model::NativeImage image() {
+    model::NativeImage image;
+    const std::string bytes = text();
+    image.bytes.assign(bytes.begin(), bytes.end());
+    for (auto count = number<std::uint32_t>(); count > 0 && good_; --count) {
+      const auto fault = number<std::uint32_t>();
+      image.faults.push_back({fault, number<std::uint32_t>()});
+    }
+    return image;
+  }
+
+ private:
+  template <class T>
+  T fail() {
+    good_ = false;
+    left_ = {};
+    return T();
+  }
+  model::SlotSource slot() {
+    model::SlotSource slot;
+    const auto kind = number<std::uint32_t>();
+    if (kind > static_cast<std::uint32_t>(model::SlotKind::FileAddress)) return fail<model::SlotSource>();
+    slot.kind = static_cast<model::SlotKind>(kind);
+    slot.name = text();
+    slot.addend = number<std::int64_t>();
+    return slot;
+  }
+
+  std::string_view left_;
+  bool good_ = true;
+};
+
+// Offsets of an event lie in its image, and so do the addresses that may fault, in order.
+bool is_consistent(const CompiledScript& script) {
+  for (const model::NativeImage& image : script.images) {
+    std::uint32_t before = 0;
+    for (const model::FaultEntry& fault : image.faults) {
+      if (fault.fault < before || fault.fault >= image.bytes.size() || fault.fixup >= image.bytes.size()) return false;
+      before = fault.fault;
+    }
+  }
+  for (const StoredEvent& event : script.events) {
+    if (event.image >= script.images.size()) return false;
+    const std::uint64_t size = script.images[event.image].bytes.size();
+    const bool code = event.entry < size && event.code_size <= size - event.entry && event.code_size != 0;
+    const std::uint64_t block = sizeof(kevt_event) + sizeof(std::uint64_t) * event.slots.size();
+    if (!code || event.block > size || block > size - event.block) return false;
+  }
+  return true;
+}
+
+std::unexpected<Error> refuse(std::string why) { return std::unexpected(Error(std::move(why))); }
+
+}  // namespace
+
+bool is_compiled_script(std::string_view bytes) { return bytes.starts_with(kMagic); }
+
+std::string write_compiled_script(const CompiledScript& script) {
+  Writer payload;
+  payload.put(std::string_view(script.made_by));
+  payload.put(std::string_view(script.text));
+  payload.put(static_cast<std::uint32_t>(script.events.size()));
+  for (const StoredEvent& event : script.events) payload.put(event);
+  payload.put(static_cast<std::uint32_t>(script.images.size()));
+  for (const model::NativeImage& image : script.images) payload.put(image);
+  const std::string bytes = payload.take();
+  Writer header;
+  header.put(kVersion);
+  header.put(std::uint32_t{KEVT_ABI_VERSION});
+  header.put(static_cast<std::uint64_t>(bytes.size()));
+  header.put(checksum(bytes));
+  return std::string(kMagic) + header.take() + bytes;
+}
+
+Result<CompiledScript> read_compiled_script(std::string_view bytes) {
+  if (!is_compiled_script(bytes)) return refuse("this is not a compiled script");
+  if (bytes.size() < kHeaderBytes) return refuse("this compiled script is cut off");
+  Reader header(bytes.substr(kMagic.size()));
+  const auto version = header.number<std::uint32_t>();
+  const auto abi = header.number<std::uint32_t>();
+  const auto size = header.number<std::uint64_t>();
+  const auto sum = header.number<std::uint64_t>();
+  if (version != kVersion || abi != KEVT_ABI_VERSION)
+    return refuse(fmt::format("this compiled script is of version {}.{}, this kevtrace runs {}.{}; compile it anew",
+                              version, abi, kVersion, KEVT_ABI_VERSION));
+  const std::string_view payload = bytes.substr(kHeaderBytes);
+  if (payload.size() != size) return refuse("this compiled script is cut off, or something follows it");
+  if (checksum(payload) != sum) return refuse("this compiled script is damaged: its checksum is wrong");
+  Reader reader(payload);
+  CompiledScript script{.made_by = reader.text(), .text = reader.text(), .events = {}, .images = {}};
+  for (auto count = reader.number<std::uint32_t>(); count > 0 && reader.good(); --count)
+    script.events.push_back(reader.event());
+  for (auto count = reader.number<std::uint32_t>(); count > 0 && reader.good(); --count)
+    script.images.push_back(reader.image());
+  if (!reader.good() || !reader.at_end() || !is_consistent(script))
+    return refuse("this compiled script contradicts itself");
+  return script;
+}
+
+}  // namespace kevt::script

@@ -1,0 +1,44 @@
+// Compiled scripts (*.kevo): an event script with the machine code of its events, for machines without LLVM.
+//
+// A .kevo is a program: it runs inside what it traces. Its checksum finds damage, not malice.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/model/compiled_event.h"
+
+namespace kevt::script {
+
+// One event: its code, and what must be the same where it runs.
+struct StoredEvent {
+  std::string listing;                   // as dynamic_events lists it
+  std::string format;                    // its `format` file, id 0
+  std::string program;                   // fetch IR as text: what the code does
+  std::vector<model::SlotSource> slots;  // resolved at load: symbols and files; `address` is not kept
+  std::uint32_t image = 0;               // the rest as in CompiledEvent
+  std::uint32_t entry = 0;
+  std::uint32_t code_size = 0;
+  std::uint32_t block = 0;
+  std::uint32_t register_reads = 0;
+};
+
+struct CompiledScript {
+  std::string made_by;  // "kevtrace 0.1.0"
+  std::string text;     // the script, with what types completed written out
+  std::vector<StoredEvent> events;
+  std::vector<model::NativeImage> images;
+};
+
+// What such a file begins with.
+bool is_compiled_script(std::string_view bytes);
+
+std::string write_compiled_script(const CompiledScript& script);
+// Refuses what is damaged, cut off, of another version or for another agent; every offset lies inside its image then.
+Result<CompiledScript> read_compiled_script(std::string_view bytes);
+
+}  // namespace kevt::script
