@@ -3,8 +3,8 @@
 //   kevtrace run FILE.kevo   never comes here          kevtrace run -e …   dlopen(…/lib/libkevt-llvm.so) →
 //   libLLVM-19.so
 //
-// The functions of native.h and bpf.h exist twice: here, forwarding, and in the library, where its own version script hides them.
-// The library is never unloaded: LLVM keeps state until the end.
+// The functions of native.h and bpf.h exist twice: here, forwarding, and in the library, where its own version script
+// hides them. The library is never unloaded: LLVM keeps state until the end.
 #include "compiler/codegen/backend.h"
 
 #include <dlfcn.h>
