@@ -3,8 +3,8 @@
  * /dev/kevtrace: one client is one open file, its probes are in an xarray by id.
  *
  * Everything that comes from a client is copied once and then judged: version, size of an item, count, reserved words,
- * ids.  A request is carried out for all of its items or for none; `failed` says which one was in the way.  While a file
- * is open the module stays; closing it (also by a client's death) removes all it added.
+ * ids.  A request is carried out for all of its items or for none; `failed` says which one was in the way.  While a
+ * file is open the module stays; closing it (also by a client's death) removes all it added.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -286,7 +286,8 @@ static int kevt_release(struct inode *inode, struct file *file)
 		probes = some;
 		room = ARRAY_SIZE(some);
 	}
-	xa_for_each(&client->probes, id, probe) {
+	xa_for_each(&client->probes, id, probe)
+	{
 		probes[count++] = probe;
 		if (count < room)
 			continue;

@@ -131,7 +131,8 @@ static bool is_optimized(const struct kprobe *kp)
 {
 	const u8 jump = 0xe9;
 
-	if (kprobe_gone((struct kprobe *)kp) || kprobe_ftrace((struct kprobe *)kp) || kprobe_disabled((struct kprobe *)kp))
+	if (kprobe_gone((struct kprobe *)kp) || kprobe_ftrace((struct kprobe *)kp) ||
+	    kprobe_disabled((struct kprobe *)kp))
 		return false;
 	return kp->opcode != jump && READ_ONCE(*(u8 *)kp->addr) == jump;
 }
@@ -143,7 +144,8 @@ void kevt_probe_status(struct kevt_probe *probe, struct kevt_kmod_status *status
 
 	memset(status, 0, sizeof(*status));
 	status->missed = kp->nmissed + (probe->is_return ? probe->rp.nmissed : 0);
-	for_each_possible_cpu(cpu) {
+	for_each_possible_cpu(cpu)
+	{
 		const struct kevt_counts *counts = per_cpu_ptr(probe->counts, cpu);
 
 		status->hits += READ_ONCE(counts->hits);

@@ -22,44 +22,44 @@ typedef uint64_t kevt_u64;
 #define KEVT_KMOD_VERSION 1u
 
 enum {
-	KEVT_KMOD_MAX_BATCH = 16384,
-	KEVT_KMOD_MAX_PROBES = 65536, /* of one client */
-	KEVT_KMOD_MAX_ACTIVE = 4096,
+  KEVT_KMOD_MAX_BATCH = 16384,
+  KEVT_KMOD_MAX_PROBES = 65536, /* of one client */
+  KEVT_KMOD_MAX_ACTIVE = 4096,
 };
 
 enum { KEVT_KMOD_ENTRY = 0, KEVT_KMOD_RETURN = 1 };
 
 /* One probe.  `id` is given by the module. */
 struct kevt_kmod_probe {
-	kevt_u64 address;
-	kevt_u64 cookie;   /* what bpf_get_attach_cookie() tells the program */
-	kevt_s32 program;  /* file descriptor of a BPF program of type KPROBE */
-	kevt_u32 kind;     /* KEVT_KMOD_ENTRY, _RETURN */
-	kevt_u32 maxactive; /* of a return probe; 0: the kernel's default */
-	kevt_u32 id;       /* out */
+  kevt_u64 address;
+  kevt_u64 cookie;    /* what bpf_get_attach_cookie() tells the program */
+  kevt_s32 program;   /* file descriptor of a BPF program of type KPROBE */
+  kevt_u32 kind;      /* KEVT_KMOD_ENTRY, _RETURN */
+  kevt_u32 maxactive; /* of a return probe; 0: the kernel's default */
+  kevt_u32 id;        /* out */
 };
 
 enum {
-	KEVT_KMOD_DISABLED = 1 << 0,
-	KEVT_KMOD_OPTIMIZED = 1 << 1,
-	KEVT_KMOD_FTRACE = 1 << 2,
-	KEVT_KMOD_GONE = 1 << 3,
+  KEVT_KMOD_DISABLED = 1 << 0,
+  KEVT_KMOD_OPTIMIZED = 1 << 1,
+  KEVT_KMOD_FTRACE = 1 << 2,
+  KEVT_KMOD_GONE = 1 << 3,
 };
 
 struct kevt_kmod_status {
-	kevt_u64 hits;   /* times the program ran */
-	kevt_u64 missed; /* as kprobe_profile counts them, and hits in an NMI */
-	kevt_u32 state;  /* KEVT_KMOD_… bits */
-	kevt_u32 spare;
+  kevt_u64 hits;   /* times the program ran */
+  kevt_u64 missed; /* as kprobe_profile counts them, and hits in an NMI */
+  kevt_u32 state;  /* KEVT_KMOD_… bits */
+  kevt_u32 spare;
 };
 
 struct kevt_kmod_request {
-	kevt_u32 version;   /* KEVT_KMOD_VERSION */
-	kevt_u32 item_size; /* sizeof of one item of `items` */
-	kevt_u32 count;
-	kevt_u32 failed;    /* out: index of the item that was refused, or `count` */
-	kevt_u64 items;     /* ADD: kevt_kmod_probe[]; others: kevt_u32 ids[] */
-	kevt_u64 results;   /* STATUS: kevt_kmod_status[]; others: 0 */
+  kevt_u32 version;   /* KEVT_KMOD_VERSION */
+  kevt_u32 item_size; /* sizeof of one item of `items` */
+  kevt_u32 count;
+  kevt_u32 failed;  /* out: index of the item that was refused, or `count` */
+  kevt_u64 items;   /* ADD: kevt_kmod_probe[]; others: kevt_u32 ids[] */
+  kevt_u64 results; /* STATUS: kevt_kmod_status[]; others: 0 */
 };
 
 #define KEVT_KMOD_MAGIC 0xb5

@@ -77,6 +77,8 @@ def run_batch(cases, kevtrace, workload, runtime):
     answer['format'] = {case['name']: read('events/side/%s/format' % case['name']) for case in cases}
     write('trace', '')
     write('events/side/enable', '1')
+    with open('/tmp/ours', 'w'):
+        pass  # kevtrace makes it only when all is right
     with open('/tmp/definitions', 'w') as stream:
         stream.write(''.join(case['definition'] + '\n' for case in cases))
     words = [kevtrace, 'run', '--runtime', runtime, '--buffer', '16384', '-o', '/tmp/ours', '-p', '/tmp/definitions']
