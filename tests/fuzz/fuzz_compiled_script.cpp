@@ -65,5 +65,5 @@ std::vector<std::string> kevt::fuzz::seeds() {
   image.bytes.assign(64 + sizeof(kevt_event) + 8, 0xc3);
   image.faults = {{1, 2}};
   script.images = {image, image};
-  return {write_compiled_script(script), write_compiled_script({})};
+  return {kevt::script::write_compiled_script(script), kevt::script::write_compiled_script({})};
 }
