@@ -206,6 +206,26 @@ TEST_F(GuiWindow, ARecordingItsSessionAndItsPicture) {
   EXPECT_FALSE(saveScreenshot(window, folder_.filePath("no/such/folder.png")));
 }
 
+TEST_F(GuiWindow, TheCommandLineMakesAPictureOfASession) {
+  const QString dat = folder_.filePath("run.dat");
+  ASSERT_TRUE(record(dat)) << qPrintable(said_);
+  Session session;
+  session.trace = "run.dat";
+  const QString kevs = folder_.filePath("run.kevs");
+  ASSERT_TRUE(saveSession(session, kevs));
+  const auto run = [&](const QStringList& words) {
+    QProcess gui;
+    gui.start(QApplication::applicationDirPath() + "/kevtrace-gui", words + QStringList{"--platform", "offscreen"});
+    return gui.waitForFinished(kPatienceMs) ? gui.exitCode() : -1;
+  };
+  EXPECT_EQ(run({"--session", kevs, "--theme", "dark", "--screenshot", folder_.filePath("with.png")}), 0);
+  EXPECT_EQ(run({"--theme", "dark", "--screenshot", folder_.filePath("without.png")}), 0);
+  // The one with the trace shows far more than an empty window.
+  EXPECT_GT(QFile(folder_.filePath("with.png")).size(), 2 * QFile(folder_.filePath("without.png")).size());
+  EXPECT_EQ(run({"--session", folder_.filePath("none.kevs"), "--screenshot", folder_.filePath("x.png")}), 1);
+  EXPECT_EQ(run({"--theme", "purple"}), 1);
+}
+
 TEST_F(GuiWindow, TheTimelineByMouseAndKeyboard) {
   const QString dat = folder_.filePath("run.dat");
   ASSERT_TRUE(record(dat)) << qPrintable(said_);

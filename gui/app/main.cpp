@@ -25,7 +25,8 @@ int fail(const QString& text) {
 }
 
 struct Options {
-  QCommandLineOption session{QStringLiteral("session"), QStringLiteral("open a session (.kevs)"),
+  QCommandLineOption session{{QStringLiteral("session"), QStringLiteral("open-session")},
+                             QStringLiteral("open a session (.kevs)"),
                              QStringLiteral("FILE")};
   QCommandLineOption screenshot{QStringLiteral("screenshot"), QStringLiteral("write a picture of the window and end"),
                                 QStringLiteral("FILE")};
@@ -91,6 +92,10 @@ int run(int argc, char** argv) {
     for (int j = i + 1; j < argc; ++j) command.append(QString::fromLocal8Bit(argv[j]));
     argc = i;
   }
+  // Qt keeps `--session` for the session manager's own numbers and would swallow ours.
+  static char session[] = "--open-session";
+  for (int i = 1; i < argc; ++i)
+    if (QByteArrayView(argv[i]) == "--session") argv[i] = session;
   QApplication app(argc, argv);
   QApplication::setApplicationName(QStringLiteral("kevtrace-gui"));
   QApplication::setApplicationVersion(QStringLiteral(KEVT_VERSION));

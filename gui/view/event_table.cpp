@@ -36,9 +36,11 @@ EventTable::EventTable(EventRows& rows, QWidget* parent)
   connect(header_, &QHeaderView::sortIndicatorChanged, this,
           [this](int section, Qt::SortOrder order) { rows_.sort(section, order); });
   connect(&rows_, &EventRows::rowsChanged, this, &EventTable::takeRows);
+  connect(&rows_, &QAbstractItemModel::modelAboutToBeReset, this, [this] { kept_ = rows_.rowAt(current_); });
   connect(&rows_, &QAbstractItemModel::modelReset, this, [this] {
     current_ = anchor_ = -1;
     takeRows();
+    if (kept_ != record::kNoRow && !follows_) showRow(kept_);
   });
   fitColumns();
 }

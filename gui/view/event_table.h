@@ -55,6 +55,7 @@ class EventTable : public QAbstractScrollArea {
   EventRows& rows_;
   QHeaderView* header_;
   int current_ = -1, anchor_ = -1;
+  record::Row kept_ = record::kNoRow;  // what was current before a filter or an order
   bool follows_ = false;
   bool fitted_ = false;
 };
