@@ -97,9 +97,11 @@ void add_global(CLI::App& app, GlobalOptions& global) {
   app.add_flag("-q,--quiet", global.quiet, "only mistakes and what was lost on standard error");
 }
 
-void add_run(CLI::App& app, RunOptions& run) {
-  CLI::App* verb =
-      app.add_subcommand("run", "define events, start CMD or attach to processes, print the trace, remove everything");
+}  // namespace
+
+// Of every verb that traces.
+void add_tracing(CLI::App& app, RunOptions& run) {
+  CLI::App* verb = &app;
   verb->add_option("-e,--event", run.definitions, "a definition, e.g. 'p:open libc:open64 path=+0(%di):string'")
       ->type_name("DEF")
       ->allow_extra_args(false);
@@ -137,6 +139,14 @@ void add_run(CLI::App& app, RunOptions& run) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(positive("a process id"));
+}
+
+namespace {
+
+void add_run(CLI::App& app, RunOptions& run) {
+  CLI::App* verb =
+      app.add_subcommand("run", "define events, start CMD or attach to processes, print the trace, remove everything");
+  add_tracing(*verb, run);
   verb->add_option("CMD", run.command, "the program to trace and its arguments, after --")->type_name("");
   verb->final_callback([&run] {
     // `run FILE.kevo [-- CMD]`
@@ -360,7 +370,7 @@ int finish(const CLI::App& app, const CLI::ParseError& error, const std::string&
   std::string text = error.what();
   if (verbs.empty() && dynamic_cast<const CLI::RequiredError*>(&error))
     text = (word.empty() ? "a verb is missing" : "`" + word + "` is no verb") +
-           ": run, check, explain, cost, list, mount, exec or doctor";
+           ": run, report, check, explain, cost, list, mount, exec or doctor";
   std::ranges::replace(text, '\n', ' ');
   while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();
   if (!text.empty() && !text.starts_with("CMD")) text[0] = static_cast<char>(std::tolower(text[0]));
@@ -389,7 +399,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_fmt(app, parsed.fmt);
   add_import(app, parsed.import);
   add_doctor(app);
-  add_recording_verbs(app, parsed.recording);
+  const std::vector<std::string> command = take_command(argc, argv);
+  add_recording_verbs(app, parsed.recording, command);
   add_mount(app, parsed.mount);
   add_exec(app, parsed.exec);
   try {

@@ -9,6 +9,7 @@
 
 #include "cli/options_mount.h"
 #include "cli/record_options.h"
+#include "cli/run_options.h"
 #include "compiler/dialect/dialect.h"
 
 namespace kevt::cli {
@@ -20,22 +21,6 @@ struct GlobalOptions {
   When color = When::Auto;
   Format diagnostics = Format::Text;
   int quiet = 0;
-};
-
-struct RunOptions {
-  std::vector<std::string> definitions;
-  std::vector<std::string> definition_files;
-  std::vector<std::string> filters;  // EVENT:EXPRESSION
-  std::optional<double> seconds;
-  std::optional<std::uint64_t> events;
-  std::string output;                      // empty or "-": standard output
-  std::string format;                      // empty: by the output's ending, else text
-  std::optional<std::uint64_t> max_bytes;  // of the output
-  std::optional<std::uint64_t> buffer_kb;  // per CPU
-  std::vector<std::string> fail_on;        // "lost", "missed"
-  std::string runtime = "auto";
-  std::vector<int> pids;  // running processes, instead of a command
-  std::vector<std::string> command;
 };
 
 struct CheckOptions {

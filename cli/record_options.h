@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "cli/live_options.h"
+
 namespace CLI {
 class App;
 class Validator;
@@ -37,14 +39,21 @@ struct ConvertOptions {
 };
 
 struct RecordingVerb {
-  std::variant<std::monostate, ReportOptions, ConvertOptions> verb;
+  std::variant<std::monostate, ReportOptions, ConvertOptions, StatOptions, DiffOptions, CountOptions, HistOptions,
+               LatOptions, TopOptions, StreamOptions>
+      verb;
 };
 
+// The options that say what is traced, and how long; options.cpp has them.
+void add_tracing(CLI::App& app, RunOptions& run);
 // Of `run -f`.
 CLI::Validator run_format();
 std::string run_format_help();
 
-// Adds the verbs; the one that was given is in `out` when parsing is done.
-void add_recording_verbs(CLI::App& app, RecordingVerb& out);
+// Adds the verbs; the one that was given is in `out` when parsing is done. `command`: the words behind `--`, which
+// verbs that take words of their own get this way.
+void add_recording_verbs(CLI::App& app, RecordingVerb& out, const std::vector<std::string>& command);
+// Cuts argv at `--` where the verb is one of these; the words behind it.
+std::vector<std::string> take_command(int& argc, char** argv);
 
 }  // namespace kevt::cli

@@ -56,6 +56,7 @@ class DatHead {
   bool is_compressed_ = false;
   std::uint64_t next_options_ = 0;
   std::size_t formats_ = 0;
+  std::string kallsyms_;
 };
 
 std::string_view until_nul(std::string_view text) { return text.substr(0, text.find('\0')); }
@@ -142,10 +143,10 @@ void DatHead::add_cpu(const DatCpu& cpu) {
 
 Result<void> DatHead::read_six(Cursor& at) {
   const auto failed = [&](std::string_view what) { return std::unexpected(broken(at, what)); };
-  std::string kallsyms, printk, comms;
+  std::string printk, comms;
   if (!header_info(at)) return failed("the ring buffer's header");
   if (!ftrace_formats(at) || !event_formats(at)) return failed("the events' formats");
-  if (!sized_text(at, kallsyms, 4)) return failed("kallsyms");
+  if (!sized_text(at, kallsyms_, 4)) return failed("kallsyms");
   if (!sized_text(at, printk, 4)) return failed("the printk formats");
   if (!sized_text(at, comms, 8)) return failed("the tasks' names");
   read_comms_text(comms, out_.metadata);
@@ -156,7 +157,7 @@ Result<void> DatHead::read_six(Cursor& at) {
     read_options(at, out_.file.size());
     kind = at.string(16);
   }
-  out_.metadata.symbols.parse_kallsyms(kallsyms);
+  out_.metadata.symbols.parse_kallsyms(kallsyms_);  // behind the options: symbols with sizes win
   if (kind == "latency  ") return std::unexpected(Error("a recording of ASCII text (latency): not read here"));
   if (!at.good() || kind != "flyrecord") return failed("the table of CPUs");
   if (cpus > dat::kMaxCpus) return std::unexpected(Error(fmt::format("byte {}: {} CPUs make no sense", at.at(), cpus)));
@@ -194,6 +195,7 @@ Result<void> DatHead::read_seven(Cursor& at) {
   if (is_compressed_ && algorithm != "zstd")
     return std::unexpected(Error(fmt::format("compressed with `{}`: zstd is read here", algorithm)));
   read_section_chain(first);
+  out_.metadata.symbols.parse_kallsyms(kallsyms_);
   if (out_.metadata.formats.all().empty())
     return std::unexpected(Error(fmt::format("no event format is readable{}{}", out_.problems.empty() ? "" : ": ",
                                              out_.problems.empty() ? "" : out_.problems.front())));
@@ -237,7 +239,7 @@ void DatHead::take_section(std::uint16_t wanted, std::uint64_t offset) {
   if (id == dat::kHeaderInfo) good = header_info(in);
   if (id == dat::kFtraceEvents) good = ftrace_formats(in);
   if (id == dat::kEventFormats) good = event_formats(in);
-  if (id == dat::kKallsyms && (good = sized_text(in, text, 4))) out_.metadata.symbols.parse_kallsyms(text);
+  if (id == dat::kKallsyms) good = sized_text(in, kallsyms_, 4);
   if (id == dat::kCmdlines && (good = sized_text(in, text, 8))) read_comms_text(text, out_.metadata);
   if (!good) problem(fmt::format("byte {}: section {} ends early", offset, id));
 }

@@ -91,7 +91,7 @@ TEST_P(DatRoundTrip, GivesBackRecordsAndMetadata) {
   EXPECT_EQ(all_of(**reader).size(), std::size_t{kRecords});
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, DatRoundTrip, testing::Values(FileFormat::Dat),
+INSTANTIATE_TEST_SUITE_P(Versions, DatRoundTrip, testing::Values(FileFormat::Dat, FileFormat::Dat7, FileFormat::Json),
                          [](const auto& test) { return std::string(name_of(test.param)); });
 
 TEST_F(DatTest, IsWholeWhenItsWriterIsKilled) {

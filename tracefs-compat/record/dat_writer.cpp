@@ -9,7 +9,7 @@
 //
 //   | head, with room for names | CPU 0 …          | CPU 1 …          |      →   | head | CPU 0 | CPU 1 |
 //
-// Not here: compression (dat7_writer.cpp).
+// Version 7 is made of the same sparse file at the end: dat7.cpp.
 #include "tracefs-compat/record/dat_writer.h"
 
 #include <fmt/format.h>
@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tracefs-compat/record/dat7.h"
 #include "tracefs-compat/record/metadata_text.h"
 
 namespace kevt::record {
@@ -37,12 +38,15 @@ std::string_view fitting(std::string_view text, std::uint64_t room) {
 
 }  // namespace
 
-Result<std::unique_ptr<DatWriter>> DatWriter::create(const std::string& path, const Metadata& metadata) {
+Result<std::unique_ptr<DatWriter>> DatWriter::create(const std::string& path, const Metadata& metadata,
+                                                     DatVersion version) {
+  if (path.empty() || path == "-")
+    return std::unexpected(Error("a trace.dat is written by position and needs a file; name it with -o"));
   auto file = OutputFile::create(path);
   if (!file) return std::unexpected(std::move(file.error()));
   if (!file->is_regular())
     return std::unexpected(Error(file->path() + ": a trace.dat is written by position and needs a regular file"));
-  std::unique_ptr<DatWriter> made(new DatWriter(std::move(*file), metadata));
+  std::unique_ptr<DatWriter> made(new DatWriter(std::move(*file), metadata, version));
   if (auto started = made->start(); !started) return std::unexpected(std::move(started.error()));
   return made;
 }
@@ -165,20 +169,35 @@ Result<void> DatWriter::finish() {
   if (auto flushed = flush(); !flushed) return flushed;
   if (auto put = file_.write_at(head_.metadata_at, fitting(metadata_text(metadata_), room_.metadata)); !put) return put;
   const auto format = [&](const EventFormat& event) { return names_.text(event, metadata_); };
-  std::vector<CpuExtent> table(lanes_.size());
-  std::uint64_t at = whole_pages(dat6_head(metadata_, format, {}, table).bytes.size());
-  for (std::size_t cpu = 0; cpu < lanes_.size(); ++cpu) {
-    const Lane& lane = lanes_[cpu];
-    table[cpu] = {at, lane.written + (lane.full + (lane.page ? 1 : 0)) * kPage};
-    at += table[cpu].size;
-  }
   auto whole = OutputFile::create_beside(file_.path());
   if (!whole) return {};  // the sparse file stays
-  if (auto put = whole->write_at(0, dat6_head(metadata_, format, {}, table).bytes); !put) return {};
-  for (std::uint32_t cpu = 0; cpu < lanes_.size(); ++cpu)
-    if (auto copied = whole->copy_from(file_, area(cpu), table[cpu].offset, table[cpu].size); !copied) return {};
-  bytes_ = at;
+  if (!join(*whole, format)) return {};
   return whole->rename_to(file_.path());
+}
+
+Result<void> DatWriter::join(OutputFile& whole, const FormatText& format) {
+  std::vector<CpuExtent> from(lanes_.size());
+  for (std::uint32_t cpu = 0; cpu < lanes_.size(); ++cpu) {
+    const Lane& lane = lanes_[cpu];
+    from[cpu] = {area(cpu), lane.written + (lane.full + (lane.page ? 1 : 0)) * kPage};
+  }
+  if (version_ == DatVersion::Seven) {
+    auto written = write_dat7(whole, file_, from, metadata_, format);
+    if (!written) return std::unexpected(std::move(written.error()));
+    bytes_ = *written;
+    return {};
+  }
+  std::vector<CpuExtent> to = from;
+  std::uint64_t at = whole_pages(dat6_head(metadata_, format, {}, to).bytes.size());
+  for (CpuExtent& one : to) {
+    one.offset = at;
+    at += one.size;
+  }
+  if (auto put = whole.write_at(0, dat6_head(metadata_, format, {}, to).bytes); !put) return put;
+  for (std::size_t cpu = 0; cpu < to.size(); ++cpu)
+    if (auto copied = whole.copy_from(file_, from[cpu].offset, to[cpu].offset, to[cpu].size); !copied) return copied;
+  bytes_ = at;
+  return {};
 }
 
 }  // namespace kevt::record

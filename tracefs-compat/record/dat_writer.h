@@ -1,4 +1,4 @@
-// DatWriter: trace.dat version 6, written while records come.
+// DatWriter: trace.dat, written while records come.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,13 @@
 
 namespace kevt::record {
 
+// 7: zstd; it is written as 6 and packed at the end.
+enum class DatVersion : std::uint8_t { Six, Seven };
+
 class DatWriter final : public RecordWriter {
  public:
-  static Result<std::unique_ptr<DatWriter>> create(const std::string& path, const Metadata& metadata);
+  static Result<std::unique_ptr<DatWriter>> create(const std::string& path, const Metadata& metadata,
+                                                   DatVersion version);
 
   Result<void> add(const TypedRecord& record) override;
   Result<void> flush() override;
@@ -34,7 +38,9 @@ class DatWriter final : public RecordWriter {
     bool is_fresh = false;                       // has more than the file
   };
 
-  DatWriter(OutputFile file, const Metadata& metadata) : file_(std::move(file)), metadata_(metadata) {}
+  DatWriter(OutputFile file, const Metadata& metadata, DatVersion version)
+      : file_(std::move(file)), metadata_(metadata), version_(version) {}
+  Result<void> join(OutputFile& whole, const FormatText& format);
   Result<void> start();
   Result<void> size_areas();
   std::span<std::uint8_t, layout::kRingPageBytes> page_bytes(Lane& lane, std::size_t index);
@@ -46,6 +52,7 @@ class DatWriter final : public RecordWriter {
 
   OutputFile file_;
   const Metadata& metadata_;
+  DatVersion version_;
   SymbolicFormats names_;
   DatHeadBytes head_;
   DatRoom room_;

@@ -71,8 +71,9 @@ std::string metadata_text(const Metadata& metadata) {
     out += fmt::format("totals {} {} {} {} {} {} {}\n", one.event, one.attempts, one.recorded, one.filtered, one.lost,
                        one.sees_misses ? std::to_string(one.missed) : "?", one.faults);
   for (const Symbol* symbol : metadata.symbols.all())
-    out += fmt::format("symbol {:x} {:x} {}{}\n", symbol->address, symbol->size, symbol->name,
-                       symbol->module.empty() ? "" : " [" + symbol->module + "]");
+    if (!symbol->is_listed)
+      out += fmt::format("symbol {:x} {:x} {}{}\n", symbol->address, symbol->size, symbol->name,
+                         symbol->module.empty() ? "" : " [" + symbol->module + "]");
   return out;
 }
 

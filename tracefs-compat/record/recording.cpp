@@ -4,8 +4,15 @@
 #include <algorithm>
 #include <array>
 
+#include "tracefs-compat/record/chrome_writer.h"
+#include "tracefs-compat/record/csv_writer.h"
+#include "tracefs-compat/record/ctf_writer.h"
 #include "tracefs-compat/record/dat_reader.h"
 #include "tracefs-compat/record/dat_writer.h"
+#include "tracefs-compat/record/folded_writer.h"
+#include "tracefs-compat/record/json_reader.h"
+#include "tracefs-compat/record/json_writer.h"
+#include "tracefs-compat/record/perfetto_writer.h"
 #include "tracefs-compat/record/text_writer.h"
 
 namespace kevt::record {
@@ -65,16 +72,37 @@ Result<std::unique_ptr<RecordReader>> open_recording(const std::string& path) {
     if (!dat) return std::unexpected(std::move(dat.error()));
     return std::make_unique<DatReader>(std::move(*dat));
   }
+  if (is_json_recording(first)) return open_json_recording(path);
   return std::unexpected(Error(path + " is no recording that can be read: neither trace.dat nor NDJSON of kevtrace"));
 }
 
 Result<std::unique_ptr<RecordWriter>> create_recording(FileFormat format, const std::string& path,
                                                        const Metadata& metadata) {
-  if (format == FileFormat::Dat) return DatWriter::create(path, metadata);
+  if (format == FileFormat::Dat) return DatWriter::create(path, metadata, DatVersion::Six);
+  if (format == FileFormat::Dat7) return DatWriter::create(path, metadata, DatVersion::Seven);
+  if (format == FileFormat::Csv) return CsvWriter::create(path, metadata);
+  if (format == FileFormat::Ctf) return CtfWriter::create(path, metadata);
   auto file = OutputFile::create(path);
   if (!file) return std::unexpected(std::move(file.error()));
-  return std::make_unique<TextWriter>(std::move(*file), metadata,
-                                      format == FileFormat::Ftrace ? TraceHeader::Shown : TraceHeader::None);
+  switch (format) {
+    case FileFormat::Json:
+      return std::make_unique<JsonWriter>(std::move(*file), metadata);
+    case FileFormat::Perfetto:
+      return std::make_unique<PerfettoWriter>(std::move(*file), metadata);
+    case FileFormat::Chrome:
+      return std::make_unique<ChromeWriter>(std::move(*file), metadata);
+    case FileFormat::Folded:
+      return std::make_unique<FoldedWriter>(std::move(*file), metadata);
+    case FileFormat::Ftrace:
+      return std::make_unique<TextWriter>(std::move(*file), metadata, TraceHeader::Shown);
+    case FileFormat::Text:
+    case FileFormat::Dat:
+    case FileFormat::Dat7:
+    case FileFormat::Csv:
+    case FileFormat::Ctf:
+      break;
+  }
+  return std::make_unique<TextWriter>(std::move(*file), metadata, TraceHeader::None);
 }
 
 }  // namespace kevt::record

@@ -47,7 +47,7 @@ void Symbols::parse_kallsyms(std::string_view text) {
     const auto end = text.find('\n');
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    Symbol symbol;
+    Symbol symbol{.is_listed = true};
     const auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), symbol.address, 16);
     if (error != std::errc() || symbol.address == 0) continue;
     line.remove_prefix(static_cast<std::size_t>(after - line.data()));

@@ -15,7 +15,8 @@ struct Symbol {
   std::uint64_t address = 0;
   std::uint64_t size = 0;  // bytes; 0: up to the next one
   std::string name;
-  std::string module;  // shown in brackets
+  std::string module;      // shown in brackets
+  bool is_listed = false;  // by kallsyms, where the size follows from the next one
 };
 
 class Symbols {

@@ -1,0 +1,161 @@
+// kevtrace stat, count, hist, lat, top, stream: an analysis takes records of a file, or those of a run while it goes
+// on.
+//
+// Live, the run is `kevtrace run`'s own (commands.h): the analysis stands where the writer of a file would.
+#include <fmt/format.h>
+
+#include "cli/cmd_recordings.h"
+#include "cli/commands.h"
+#include "cli/exit_status.h"
+#include "cli/recording_input.h"
+#include "tracefs-compat/record/analysis.h"
+#include "tracefs-compat/record/output_file.h"
+
+namespace kevt::cli {
+namespace {
+
+// Records of a file through the analysis.
+int ask_file(const InputOptions& options, const MakeWriter& make, const Reporter& report) {
+  int status = kOk;
+  auto input = RecordingInput::open(options, report, status);
+  if (!input) return status;
+  auto analysis = make(input->metadata());
+  if (!analysis) {
+    report.error(analysis.error());
+    return kNotCompiled;
+  }
+  Result<void> done;
+  record::TypedRecord record;
+  while (done && input->reader().next(record)) done = (*analysis)->add(record);
+  const int read = input->finish(report);
+  if (done) done = (*analysis)->finish();
+  if (done || done.error().errno_value() == EPIPE) return read;
+  report.error(done.error());
+  return kFailed;
+}
+
+int ask(const QuestionOptions& source, std::vector<std::string> filters, const MakeWriter& make,
+        const GlobalOptions& global) {
+  const Reporter report(global);
+  filters.insert(filters.end(), source.run.filters.begin(), source.run.filters.end());
+  if (!source.input.empty())
+    return ask_file({.file = source.input, .filters = filters, .from = "", .to = "", .limit = source.run.events}, make,
+                    report);
+  return run(source.run, global, make);
+}
+
+// Opens the output when the analysis is made: a mistake must not empty a file.
+template <class Make>
+MakeWriter to_output(const std::string& output, Make make) {
+  return [output, make](const record::Metadata& metadata) -> record::Analysis {
+    auto file = record::OutputFile::create(output);
+    if (!file) return std::unexpected(std::move(file.error()));
+    return make(std::move(*file), metadata);
+  };
+}
+
+// The words behind the first `count`: nothing, or `by KEY`.
+bool take_by(const std::vector<std::string>& words, std::size_t count, std::optional<record::ValueName>& by,
+             const Reporter& report) {
+  if (words.size() == count) return true;
+  if (words.size() != count + 2 || words[count] != "by") {
+    report.error(fmt::format("`{}` is too much; only `by FIELD` may follow", words.size() > count ? words[count] : ""));
+    return false;
+  }
+  by = record::parse_value_name(words[count + 1]);
+  return true;
+}
+
+// "p libc:read" → "p:NAME libc:read"; a definition that has a name keeps it. Its name comes back.
+std::string name_definition(std::string& definition, const std::string& name) {
+  const auto blank = definition.find(' ');
+  const std::string head = definition.substr(0, blank);
+  const auto colon = head.find(':');
+  if (colon == std::string::npos) {
+    definition = head + ":" + name + definition.substr(blank);
+    return name;
+  }
+  const auto slash = head.rfind('/');
+  return head.substr(slash == std::string::npos ? colon + 1 : slash + 1);
+}
+
+}  // namespace
+
+int stat_recording(const StatOptions& options, const GlobalOptions& global) {
+  const Reporter report(global);
+  return ask_file({.file = options.file, .filters = options.filters, .from = "", .to = "", .limit = {}},
+                  to_output("-",
+                            [top = options.top](record::OutputFile file, const record::Metadata& metadata) {
+                              return record::recording_statistics(std::move(file), metadata, top);
+                            }),
+                  report);
+}
+
+int count_records(const CountOptions& options, const GlobalOptions& global) {
+  if (options.source.input.empty() && !options.events.empty()) {
+    Reporter(global).error("names of events choose among those of a file (-i FILE); live, all that are defined count");
+    return kUsage;
+  }
+  return ask(options.source, options.events,
+             to_output(options.source.run.output,
+                       [](record::OutputFile file, const record::Metadata& metadata) {
+                         return record::count_events(std::move(file), metadata);
+                       }),
+             global);
+}
+
+int value_histogram(const HistOptions& options, const GlobalOptions& global) {
+  record::HistogramRequest request{.value = record::parse_value_name(options.words[0]), .by = std::nullopt};
+  if (!take_by(options.words, 1, request.by, Reporter(global))) return kUsage;
+  return ask(options.source, {},
+             to_output(options.source.run.output,
+                       [request](record::OutputFile file, const record::Metadata& metadata) {
+                         return record::value_histogram(std::move(file), metadata, request);
+                       }),
+             global);
+}
+
+int measure_latency(const LatOptions& options, const GlobalOptions& global) {
+  const Reporter report(global);
+  if (options.words.size() < 2) {
+    report.error("two events are needed: where the time starts, and where it ends");
+    return kUsage;
+  }
+  record::LatencyRequest request{.start = options.words[0], .end = options.words[1], .by = std::nullopt};
+  if (!take_by(options.words, 2, request.by, report)) return kUsage;
+  QuestionOptions source = options.source;
+  for (auto [word, name] : {std::pair(&request.start, "lat_start"), std::pair(&request.end, "lat_end")}) {
+    if (word->find(' ') == std::string::npos) continue;
+    std::string definition = *word;
+    *word = name_definition(definition, name);
+    source.run.definitions.push_back(definition);
+  }
+  return ask(source, {},
+             to_output(source.run.output,
+                       [request](record::OutputFile file, const record::Metadata& metadata) {
+                         return record::latencies(std::move(file), metadata, request);
+                       }),
+             global);
+}
+
+int top_events(const TopOptions& options, const GlobalOptions& global) {
+  return ask(options.source, {},
+             to_output(options.source.run.output,
+                       [rows = options.rows](record::OutputFile file, const record::Metadata& metadata) {
+                         return record::live_table(std::move(file), metadata, rows);
+                       }),
+             global);
+}
+
+int stream_records(const StreamOptions& options, const GlobalOptions& global) {
+  const RunOptions& run = options.source.run;
+  const auto format = run.format.empty() ? record::FileFormat::Text : *record::format_by_name(run.format);
+  return ask(
+      options.source, {},
+      [format, output = run.output](const record::Metadata& metadata) {
+        return record::create_recording(format, output, metadata);
+      },
+      global);
+}
+
+}  // namespace kevt::cli

@@ -1,0 +1,420 @@
+// Tables of counts are maps with a limit: what comes first is kept, the rest counts as "(others)".
+#include "tracefs-compat/record/analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "tracefs-compat/record/columns.h"
+#include "tracefs-compat/record/histogram.h"
+#include "tracefs-compat/record/record_filter.h"
+
+namespace kevt::record {
+namespace {
+
+constexpr std::size_t kMaxKeys = 100'000;
+constexpr std::size_t kMaxOpen = 4096;  // starts without an end, per thread
+
+bool is_of_all(const std::string& field) {
+  return field == "pid" || field == "comm" || field == "cpu" || field == "event";
+}
+
+class Counts {
+ public:
+  void add(const std::string& key, std::uint64_t by = 1) {
+    const auto it = counts_.find(key);
+    if (it != counts_.end())
+      it->second += by;
+    else
+      counts_[counts_.size() < kMaxKeys ? key : "(others)"] += by;
+  }
+  // Most first, then by name.
+  std::vector<std::pair<std::string, std::uint64_t>> top(std::size_t rows) const {
+    std::vector<std::pair<std::string, std::uint64_t>> out(counts_.begin(), counts_.end());
+    std::ranges::sort(out, [](const auto& a, const auto& b) {
+      return a.second != b.second ? a.second > b.second : a.first < b.first;
+    });
+    if (out.size() > rows) out.resize(rows);
+    return out;
+  }
+  std::size_t size() const { return counts_.size(); }
+  void clear() { counts_.clear(); }
+
+ private:
+  std::unordered_map<std::string, std::uint64_t> counts_;
+};
+
+// Control characters would change the table.
+std::string shown(std::string_view text) {
+  std::string out(text.substr(0, 120));
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20) c = '?';
+  return out;
+}
+
+class Table : public RecordWriter {
+ public:
+  Table(OutputFile out, const Metadata& metadata) : out_(std::move(out)), metadata_(metadata) {}
+  Result<void> flush() override { return {}; }
+  std::uint64_t bytes() const override { return out_.written(); }
+  Result<void> finish() override {
+    print(out_.buffer());
+    return out_.flush();
+  }
+
+ protected:
+  virtual void print(std::string& out) = 0;
+  OutputFile out_;
+  const Metadata& metadata_;
+};
+
+class EventCounter final : public Table {
+ public:
+  using Table::Table;
+  bool wants_order() const override { return false; }
+  Result<void> add(const TypedRecord& record) override {
+    if (record.event->id >= by_id_.size()) by_id_.resize(record.event->id + 1);
+    by_id_[record.event->id] = {record.event, by_id_[record.event->id].second + 1};
+    return {};
+  }
+
+ private:
+  void print(std::string& out) override {
+    std::erase_if(by_id_, [](const auto& one) { return one.first == nullptr; });
+    std::ranges::stable_sort(by_id_, [](const auto& a, const auto& b) { return a.second > b.second; });
+    fmt::format_to(std::back_inserter(out), "{:<44} {:>15}\n", "EVENT", "COUNT");
+    for (const auto& [event, count] : by_id_)
+      fmt::format_to(std::back_inserter(out), "{:<44} {:>15}\n", event->system + ":" + event->name, count);
+  }
+  std::vector<std::pair<const EventFormat*, std::uint64_t>> by_id_;
+};
+
+class Statistics final : public Table {
+ public:
+  Statistics(OutputFile out, const Metadata& metadata, std::size_t top) : Table(std::move(out), metadata), top_(top) {}
+  Result<void> add(const TypedRecord& record) override {
+    if (count_++ == 0) first_ns_ = record.time_ns;
+    last_ns_ = std::max(last_ns_, record.time_ns);
+    if (record.lost_before == ~0ull) lost_somewhere_ = true;
+    if (record.lost_before != ~0ull) lost_ += record.lost_before;
+    ++per_cpu_[record.cpu];
+    if (record.event->id >= by_id_.size()) by_id_.resize(record.event->id + 1);
+    Event& event = by_id_[record.event->id];
+    event.event = record.event;
+    ++event.count;
+    if (event.values.empty()) event.values.resize(record.event->fields.size());
+    if (record.pid != last_pid_ || task_.empty())
+      last_pid_ = record.pid, task_ = fmt::format("{}-{}", shown(record.comm), record.pid);
+    tasks_.add(task_);
+    add_values(event, record);
+    return {};
+  }
+
+ private:
+  struct Event {
+    const EventFormat* event = nullptr;
+    std::uint64_t count = 0;
+    std::vector<Counts> values;  // by field
+  };
+
+  // Fields with very many values (addresses, sizes) tell nothing by their most frequent ones.
+  void add_values(Event& event, const TypedRecord& record) {
+    for (std::size_t i = 0; i < record.event->fields.size() && i < 16; ++i) {
+      const Field& field = record.event->fields[i];
+      if (field.role != PlaceRole::None || event.values[i].size() > kMaxValues) continue;
+      key_.clear();
+      append_value(field, record.bytes, key_);
+      event.values[i].add(key_);
+    }
+  }
+
+  void print(std::string& out) override {
+    const double seconds = static_cast<double>(last_ns_ - first_ns_) / 1e9;
+    const auto rate = [&](std::uint64_t n) { return seconds > 0 ? static_cast<double>(n) / seconds : 0.0; };
+    const auto at = std::back_inserter(out);
+    fmt::format_to(at, "records {}  time {:.6f} s  rate {:.1f}/s  clock {}\n", count_, seconds, rate(count_),
+                   metadata_.clock);
+    if (!metadata_.host.empty()) fmt::format_to(at, "host {}\n", metadata_.host);
+    if (!metadata_.maker.empty()) fmt::format_to(at, "made by {}\n", metadata_.maker);
+    if (lost_ || lost_somewhere_) fmt::format_to(at, "lost {}{}\n", lost_, lost_somewhere_ ? " and more" : "");
+    for (const std::string& line : metadata_.definitions) fmt::format_to(at, "definition {}\n", line);
+    for (const std::string& line : metadata_.filters) fmt::format_to(at, "filter {}\n", line);
+    fmt::format_to(at, "\n{:<36} {:>12} {:>14}\n", "EVENT", "COUNT", "RATE/s");
+    std::ranges::stable_sort(by_id_, [](const Event& a, const Event& b) { return a.count > b.count; });
+    for (const Event& one : by_id_)
+      if (one.count)
+        fmt::format_to(at, "{:<36} {:>12} {:>14.1f}\n", one.event->system + ":" + one.event->name, one.count,
+                       rate(one.count));
+    for (const EventTotals& t : metadata_.totals)
+      fmt::format_to(at, "{}: hits {} = recorded {} + filtered {} + lost {} + missed {}\n", t.event, t.attempts,
+                     t.recorded, t.filtered, t.lost, t.sees_misses ? std::to_string(t.missed) : "?");
+    fmt::format_to(at, "\n{:<36} {:>12}\n", "CPU", "COUNT");
+    for (const auto& [cpu, count] : per_cpu_) fmt::format_to(at, "{:<36} {:>12}\n", cpu, count);
+    fmt::format_to(at, "\n{:<36} {:>12}\n", "TASK", "COUNT");
+    for (const auto& [task, count] : tasks_.top(top_)) fmt::format_to(at, "{:<36} {:>12}\n", task, count);
+    print_values(out);
+  }
+
+  void print_values(std::string& out) const {
+    for (const Event& one : by_id_)
+      for (std::size_t i = 0; i < one.values.size(); ++i) {
+        if (one.values[i].size() == 0 || one.values[i].size() > kMaxValues) continue;
+        const std::string head = fmt::format("{}.{}", one.event->name, one.event->fields[i].name);
+        fmt::format_to(std::back_inserter(out), "\n{:<36} {:>12}\n", head, "COUNT");
+        for (const auto& [value, count] : one.values[i].top(std::min<std::size_t>(top_, 5)))
+          fmt::format_to(std::back_inserter(out), "{:<36} {:>12}\n", shown(value), count);
+      }
+  }
+
+  static constexpr std::size_t kMaxValues = 1000;
+  std::size_t top_;
+  std::uint64_t count_ = 0, first_ns_ = 0, last_ns_ = 0, lost_ = 0;
+  bool lost_somewhere_ = false;
+  std::vector<Event> by_id_;
+  std::map<std::uint32_t, std::uint64_t> per_cpu_;
+  Counts tasks_;
+  std::int32_t last_pid_ = 0;
+  std::string task_, key_;
+};
+
+class ValueHistogram final : public Table {
+ public:
+  ValueHistogram(OutputFile out, const Metadata& metadata, HistogramRequest request)
+      : Table(std::move(out), metadata), request_(std::move(request)) {}
+  bool wants_order() const override { return false; }
+  Result<void> add(const TypedRecord& record) override {
+    const auto value = number_or_text(request_.value, record);
+    if (!value) return {};
+    std::string key;
+    if (request_.by) key = key_text(*request_.by, record).value_or("");
+    if (groups_.size() >= kMaxKeys && !groups_.contains(key)) key = "(others)";
+    Group& group = groups_[key];
+    const bool is_negative = value->kind == Value::Kind::Signed && static_cast<std::int64_t>(value->number) < 0;
+    if (value->is_number() && !is_negative)
+      group.numbers.add(value->number);
+    else if (is_negative)
+      ++group.negative;
+    else
+      group.texts.add(value->kind == Value::Kind::Text ? shown(value->text) : "(fault)");
+    return {};
+  }
+
+ private:
+  struct Group {
+    Histogram numbers;
+    std::uint64_t negative = 0;
+    Counts texts;
+  };
+  void print(std::string& out) override {
+    const auto at = std::back_inserter(out);
+    for (const auto& [key, group] : groups_) {
+      fmt::format_to(at, "{}{}{}\n", request_.value.field, request_.by ? " of " + request_.by->field + " " : "",
+                     shown(key));
+      if (group.negative) fmt::format_to(at, "{:>20} -> {:<20} : {:>10}\n", "below 0", "", group.negative);
+      group.numbers.append_bars(out);
+      if (group.numbers.count())
+        fmt::format_to(at, "count {}  mean {:.1f}  min {}  p50 {}  p99 {}  max {}\n", group.numbers.count(),
+                       group.numbers.mean(), group.numbers.min(), group.numbers.percentile(50),
+                       group.numbers.percentile(99), group.numbers.max());
+      for (const auto& [text, count] : group.texts.top(20)) fmt::format_to(at, "{:<60} {:>10}\n", text, count);
+    }
+    if (groups_.empty()) out += "no record has a value\n";
+  }
+  HistogramRequest request_;
+  std::map<std::string, Group> groups_;
+};
+
+class Latencies final : public Table {
+ public:
+  Latencies(OutputFile out, const Metadata& metadata, LatencyRequest request)
+      : Table(std::move(out), metadata), request_(std::move(request)) {
+    for (const EventFormat& event : metadata.formats.all()) {
+      if (roles_.size() <= event.id) roles_.resize(event.id + 1);
+      roles_[event.id] = {is_named(event, request_.start), is_named(event, request_.end)};
+    }
+  }
+  Result<void> add(const TypedRecord& record) override {
+    const Role role = record.event->id < roles_.size() ? roles_[record.event->id] : Role{};
+    if (role.is_end) end(record);
+    if (role.is_start) start(record);
+    return {};
+  }
+
+ private:
+  struct Role {
+    bool is_start = false, is_end = false;
+  };
+  struct Open {
+    std::uint64_t time_ns;
+    std::string key;
+  };
+  struct Group {
+    Histogram times;
+    std::uint64_t unmatched = 0;
+  };
+
+  Group& group_of(const std::string& key) {
+    return groups_[groups_.size() < kMaxKeys || groups_.contains(key) ? key : "(others)"];
+  }
+  void start(const TypedRecord& record) {
+    std::vector<Open>& open = open_[record.pid];
+    if (open.size() >= kMaxOpen) ++group_of(open.front().key).unmatched, open.erase(open.begin());
+    open.push_back({record.time_ns, request_.by ? key_text(*request_.by, record).value_or("") : ""});
+  }
+  void end(const TypedRecord& record) {
+    const auto it = open_.find(record.pid);
+    if (it == open_.end() || it->second.empty()) {
+      ++ends_alone_;
+      return;
+    }
+    const Open open = std::move(it->second.back());
+    it->second.pop_back();
+    group_of(open.key).times.add(record.time_ns - std::min(record.time_ns, open.time_ns));
+  }
+  void print(std::string& out) override {
+    for (const auto& [pid, open] : open_)
+      for (const Open& one : open) ++group_of(one.key).unmatched;
+    const auto at = std::back_inserter(out);
+    const std::string head = request_.by ? request_.by->field : request_.start;
+    fmt::format_to(at, "{:<28} {:>10} {:>12} {:>12} {:>12} {:>12} {:>12}   (ns) {:>10}\n", head, "N", "mean", "p50",
+                   "p90", "p99", "max", "unmatched");
+    std::vector<std::pair<std::string, const Group*>> rows;
+    for (const auto& [key, group] : groups_) rows.emplace_back(key, &group);
+    std::ranges::stable_sort(
+        rows, [](const auto& a, const auto& b) { return a.second->times.count() > b.second->times.count(); });
+    for (const auto& [key, group] : rows) {
+      const Histogram& h = group->times;
+      fmt::format_to(at, "{:<28} {:>10} {:>12.0f} {:>12} {:>12} {:>12} {:>12}        {:>10}\n",
+                     request_.by ? shown(key) : "-> " + request_.end, h.count(), h.mean(), h.percentile(50),
+                     h.percentile(90), h.percentile(99), h.max(), group->unmatched);
+    }
+    if (ends_alone_) fmt::format_to(at, "{} of {} without a {} before\n", ends_alone_, request_.end, request_.start);
+  }
+
+  LatencyRequest request_;
+  std::vector<Role> roles_;
+  std::unordered_map<std::int32_t, std::vector<Open>> open_;
+  std::map<std::string, Group> groups_;
+  std::uint64_t ends_alone_ = 0;
+};
+
+class LiveTable final : public Table {
+ public:
+  LiveTable(OutputFile out, const Metadata& metadata, std::size_t rows)
+      : Table(std::move(out), metadata), rows_(rows) {}
+  Result<void> add(const TypedRecord& record) override {
+    if (count_++ == 0) first_ns_ = record.time_ns;
+    last_ns_ = std::max(last_ns_, record.time_ns);
+    events_.add(record.event->system + ":" + record.event->name);
+    tasks_.add(fmt::format("{}-{}", shown(record.comm), record.pid));
+    all_events_.add(record.event->system + ":" + record.event->name);
+    return {};
+  }
+  Result<void> flush() override {
+    if (last_ns_ - shown_ns_ < kEvery) return {};
+    print(out_.buffer());
+    events_.clear();
+    tasks_.clear();
+    shown_ns_ = last_ns_;
+    count_ = 0;
+    return out_.flush();
+  }
+
+ private:
+  static constexpr std::uint64_t kEvery = 1'000'000'000;
+  void print(std::string& out) override {
+    const double seconds = std::max(static_cast<double>(last_ns_ - first_ns_) / 1e9, 1e-9);
+    const auto at = std::back_inserter(out);
+    fmt::format_to(at, "{:<44} {:>12} {:>12} {:>12}\n", "EVENT", "NEW", "RATE/s", "ALL");
+    for (const auto& [event, all] : all_events_.top(rows_)) {
+      std::uint64_t fresh = 0;
+      for (const auto& [name, n] : events_.top(kMaxKeys))
+        if (name == event) fresh = n;
+      fmt::format_to(at, "{:<44} {:>12} {:>12.1f} {:>12}\n", event, fresh, static_cast<double>(fresh) / seconds, all);
+    }
+    fmt::format_to(at, "{:<44} {:>12} {:>12}\n", "TASK", "NEW", "RATE/s");
+    for (const auto& [task, n] : tasks_.top(rows_))
+      fmt::format_to(at, "{:<44} {:>12} {:>12.1f}\n", task, n, static_cast<double>(n) / seconds);
+    out += '\n';
+  }
+  std::size_t rows_;
+  std::uint64_t count_ = 0, first_ns_ = 0, last_ns_ = 0, shown_ns_ = 0;
+  Counts events_, tasks_, all_events_;
+};
+
+Error no_field(const ValueName& name) {
+  return Error(name.event.empty() ? fmt::format("no event has a field `{}`", name.field)
+                                  : fmt::format("no event `{}` with a field `{}`", name.event, name.field));
+}
+
+}  // namespace
+
+ValueName parse_value_name(std::string_view text) {
+  const auto dot = text.rfind('.');
+  if (dot == std::string_view::npos) return {"", std::string(text)};
+  return {std::string(text.substr(0, dot)), std::string(text.substr(dot + 1))};
+}
+
+bool is_known(const ValueName& name, const Metadata& metadata) {
+  return std::ranges::any_of(metadata.formats.all(), [&](const EventFormat& event) {
+    if (!name.event.empty() && !is_named(event, name.event)) return false;
+    return is_of_all(name.field) || event.find(name.field);
+  });
+}
+
+std::optional<Value> number_or_text(const ValueName& name, const TypedRecord& record) {
+  if (!name.event.empty() && name.event != record.event->name && !is_named(*record.event, name.event))
+    return std::nullopt;
+  if (const Field* field = record.event->find(name.field)) return value_of(*field, record.bytes);
+  if (name.field == "pid") return Value{Value::Kind::Signed, static_cast<std::uint64_t>(std::int64_t{record.pid}), {}};
+  if (name.field == "cpu") return Value{Value::Kind::Unsigned, record.cpu, {}};
+  if (name.field == "comm") return Value{Value::Kind::Text, 0, record.comm};
+  if (name.field == "event") return Value{Value::Kind::Text, 0, record.event->name};
+  return std::nullopt;
+}
+
+std::optional<std::string> key_text(const ValueName& name, const TypedRecord& record) {
+  const auto value = number_or_text(name, record);
+  if (!value) return std::nullopt;
+  switch (value->kind) {
+    case Value::Kind::Absent:
+      return "(fault)";
+    case Value::Kind::Text:
+      return std::string(value->text);
+    case Value::Kind::Signed:
+      return std::to_string(static_cast<std::int64_t>(value->number));
+    case Value::Kind::Unsigned:
+      return std::to_string(value->number);
+  }
+  return std::nullopt;
+}
+
+Analysis count_events(OutputFile out, const Metadata& metadata) {
+  return std::make_unique<EventCounter>(std::move(out), metadata);
+}
+
+Analysis recording_statistics(OutputFile out, const Metadata& metadata, std::size_t top) {
+  return std::make_unique<Statistics>(std::move(out), metadata, top);
+}
+
+Analysis value_histogram(OutputFile out, const Metadata& metadata, const HistogramRequest& request) {
+  if (!is_known(request.value, metadata)) return std::unexpected(no_field(request.value));
+  if (request.by && !is_known(*request.by, metadata)) return std::unexpected(no_field(*request.by));
+  return std::make_unique<ValueHistogram>(std::move(out), metadata, request);
+}
+
+Analysis latencies(OutputFile out, const Metadata& metadata, const LatencyRequest& request) {
+  for (const std::string& name : {request.start, request.end})
+    if (std::ranges::none_of(metadata.formats.all(), [&](const EventFormat& event) { return is_named(event, name); }))
+      return std::unexpected(Error("no event `" + name + "`"));
+  if (request.by && !is_known(*request.by, metadata)) return std::unexpected(no_field(*request.by));
+  return std::make_unique<Latencies>(std::move(out), metadata, request);
+}
+
+Analysis live_table(OutputFile out, const Metadata& metadata, std::size_t rows) {
+  return std::make_unique<LiveTable>(std::move(out), metadata, rows);
+}
+
+}  // namespace kevt::record

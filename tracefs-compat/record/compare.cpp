@@ -1,0 +1,114 @@
+// Each recording is read once; what is kept of it are counts and histograms, whatever its length.
+#include "tracefs-compat/record/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "tracefs-compat/record/histogram.h"
+#include "tracefs-compat/record/record_filter.h"
+
+namespace kevt::record {
+namespace {
+
+constexpr std::size_t kMaxOpen = 4096;
+
+struct Summary {
+  std::map<std::string, std::uint64_t> events;
+  std::vector<Histogram> histograms;  // values, then latencies
+  double seconds = 0;
+};
+
+class Summing {
+ public:
+  explicit Summing(const CompareRequest& request) : request_(request), open_(request.latencies.size()) {
+    made_.histograms.resize(request.values.size() + request.latencies.size());
+  }
+
+  Summary run(RecordReader& reader) {
+    TypedRecord record;
+    std::uint64_t first = 0, last = 0, count = 0;
+    while (reader.next(record)) {
+      if (count++ == 0) first = record.time_ns;
+      last = std::max(last, record.time_ns);
+      ++made_.events[record.event->system + ":" + record.event->name];
+      for (std::size_t i = 0; i < request_.values.size(); ++i)
+        if (const auto value = number_or_text(request_.values[i], record); value && value->is_number())
+          made_.histograms[i].add(value->number);
+      for (std::size_t i = 0; i < request_.latencies.size(); ++i) add_latency(i, record);
+    }
+    made_.seconds = static_cast<double>(last - first) / 1e9;
+    return std::move(made_);
+  }
+
+ private:
+  void add_latency(std::size_t index, const TypedRecord& record) {
+    const LatencyRequest& wanted = request_.latencies[index];
+    auto& stack = open_[index][record.pid];
+    if (is_named(*record.event, wanted.end) && !stack.empty()) {
+      made_.histograms[request_.values.size() + index].add(record.time_ns - std::min(record.time_ns, stack.back()));
+      stack.pop_back();
+    }
+    if (is_named(*record.event, wanted.start) && stack.size() < kMaxOpen) stack.push_back(record.time_ns);
+  }
+
+  const CompareRequest& request_;
+  std::vector<std::unordered_map<std::int32_t, std::vector<std::uint64_t>>> open_;
+  Summary made_;
+};
+
+std::string change(double a, double b) {
+  if (a == 0) return b == 0 ? "=" : "new";
+  return b == a ? "=" : fmt::format("{:+.1f}%", (b - a) / a * 100);
+}
+
+void append_histograms(const std::string& head, const Histogram& a, const Histogram& b, std::string& out) {
+  const auto at = std::back_inserter(out);
+  fmt::format_to(at, "\n{:<36} {:>14} {:>14} {:>10}\n", head, "A", "B", "CHANGE");
+  const auto row = [&](std::string_view name, std::uint64_t x, std::uint64_t y) {
+    fmt::format_to(at, "{:<36} {:>14} {:>14} {:>10}\n", name, x, y,
+                   change(static_cast<double>(x), static_cast<double>(y)));
+  };
+  row("count", a.count(), b.count());
+  row("p50", a.percentile(50), b.percentile(50));
+  row("p90", a.percentile(90), b.percentile(90));
+  row("p99", a.percentile(99), b.percentile(99));
+  row("max", a.max(), b.max());
+}
+
+}  // namespace
+
+Result<std::string> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request) {
+  for (const ValueName& name : request.values)
+    if (!is_known(name, a.metadata()) && !is_known(name, b.metadata()))
+      return std::unexpected(Error("no event of either recording has a field `" + name.field + "`"));
+  const Summary first = Summing(request).run(a), second = Summing(request).run(b);
+  std::string out = fmt::format("{:<36} {:>12} {:>12} {:>10} {:>14} {:>14} {:>10}\n", "EVENT", "A", "B", "CHANGE",
+                                "A/s", "B/s", "CHANGE");
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> events;
+  for (const auto& [name, count] : first.events) events[name].first = count;
+  for (const auto& [name, count] : second.events) events[name].second = count;
+  const auto rate = [](std::uint64_t n, double seconds) {
+    return seconds > 0 ? static_cast<double>(n) / seconds : 0.0;
+  };
+  for (const auto& [name, n] : events) {
+    const double x = rate(n.first, first.seconds), y = rate(n.second, second.seconds);
+    fmt::format_to(std::back_inserter(out), "{:<36} {:>12} {:>12} {:>10} {:>14.1f} {:>14.1f} {:>10}\n", name, n.first,
+                   n.second, change(static_cast<double>(n.first), static_cast<double>(n.second)), x, y, change(x, y));
+  }
+  for (std::size_t i = 0; i < request.values.size(); ++i) {
+    const ValueName& name = request.values[i];
+    append_histograms(name.event.empty() ? name.field : name.event + "." + name.field, first.histograms[i],
+                      second.histograms[i], out);
+  }
+  for (std::size_t i = 0; i < request.latencies.size(); ++i) {
+    const std::size_t at = request.values.size() + i;
+    append_histograms(request.latencies[i].start + " -> " + request.latencies[i].end + " (ns)", first.histograms[at],
+                      second.histograms[at], out);
+  }
+  return out;
+}
+
+}  // namespace kevt::record

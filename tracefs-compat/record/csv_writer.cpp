@@ -1,0 +1,129 @@
+// time_ns,cpu,pid,comm,event,FIELD…: numbers plain, texts quoted where they need it, what an event does not have empty.
+//
+// Recordings of a whole kernel describe hundreds of events: their fields do not belong in one table, so beyond 256
+// columns a folder is asked for.
+#include "tracefs-compat/record/csv_writer.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "tracefs-compat/record/columns.h"
+
+namespace kevt::record {
+namespace {
+
+constexpr std::size_t kEnough = 256 << 10;
+constexpr std::size_t kMaxColumns = 256;
+constexpr std::string_view kHead = "time_ns,cpu,pid,comm,event";
+
+void append_cell(std::string_view text, std::string& out) {
+  out += ',';
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    out += text;
+    return;
+  }
+  out += '"';
+  for (char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+std::vector<std::string> all_names(const Metadata& metadata) {
+  std::vector<std::string> names;
+  for (const EventFormat& event : metadata.formats.all())
+    for (const Field& field : event.fields)
+      if (std::ranges::find(names, field.name) == names.end()) names.push_back(field.name);
+  return names;
+}
+
+std::string file_name(const EventFormat& event) {
+  std::string name = event.system + "." + event.name + ".csv";
+  for (char& c : name)
+    if (c == '/' || c == '\0') c = '_';
+  return name.starts_with('.') ? "_" + name : name;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CsvWriter>> CsvWriter::create(const std::string& path, const Metadata& metadata) {
+  const bool is_folder = path.ends_with('/');
+  if (is_folder && mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return std::unexpected(Error::from_errno(path));
+  std::unique_ptr<CsvWriter> made(new CsvWriter(is_folder ? path : "", metadata));
+  if (is_folder) return made;
+  auto names = all_names(metadata);
+  if (names.size() > kMaxColumns)
+    return std::unexpected(Error(
+        fmt::format("the events have {} fields, too many for one table; name a folder (`csv/`) for a file per event",
+                    names.size())));
+  auto file = OutputFile::create(path);
+  if (!file) return std::unexpected(std::move(file.error()));
+  made->all_ = std::make_unique<Sheet>(Sheet{std::move(*file), {}, std::move(names)});
+  made->all_->file.append(kHead);
+  for (const std::string& name : made->all_->names) append_cell(name, made->all_->file.buffer());
+  made->all_->file.append("\n");
+  return made;
+}
+
+Result<CsvWriter::Sheet*> CsvWriter::sheet_of(const EventFormat& event) {
+  if (all_) return all_.get();
+  if (by_id_.size() <= event.id) by_id_.resize(event.id + 1);
+  std::unique_ptr<Sheet>& sheet = by_id_[event.id];
+  if (sheet) return sheet.get();
+  auto file = OutputFile::create(folder_ + file_name(event));
+  if (!file) return std::unexpected(std::move(file.error()));
+  sheet = std::make_unique<Sheet>(Sheet{std::move(*file), {}, {}});
+  sheet->file.append(kHead);
+  for (const Field& field : event.fields) {
+    sheet->columns.push_back(&field);
+    append_cell(field.name, sheet->file.buffer());
+  }
+  sheet->file.append("\n");
+  return sheet.get();
+}
+
+void CsvWriter::append_row(Sheet& sheet, const TypedRecord& record) const {
+  std::string& out = sheet.file.buffer();
+  fmt::format_to(std::back_inserter(out), "{},{},{}", record.time_ns, record.cpu, record.pid);
+  append_cell(record.comm, out);
+  append_cell(record.event->name, out);
+  std::string cell;
+  const auto append = [&](const Field* field) {
+    cell.clear();
+    if (field) append_value(*field, record.bytes, cell);
+    append_cell(cell, out);
+  };
+  for (const Field* field : sheet.columns) append(field);
+  for (const std::string& name : sheet.names) {
+    const auto it = std::ranges::find(record.event->fields, name, &Field::name);
+    append(it == record.event->fields.end() ? nullptr : &*it);
+  }
+  out += '\n';
+}
+
+Result<void> CsvWriter::add(const TypedRecord& record) {
+  auto sheet = sheet_of(*record.event);
+  if (!sheet) return std::unexpected(std::move(sheet.error()));
+  append_row(**sheet, record);
+  return (*sheet)->file.buffer().size() < kEnough ? Result<void>() : (*sheet)->file.flush();
+}
+
+Result<void> CsvWriter::flush() {
+  if (all_) return all_->file.flush();
+  for (const auto& sheet : by_id_)
+    if (sheet)
+      if (auto done = sheet->file.flush(); !done) return done;
+  return {};
+}
+
+std::uint64_t CsvWriter::bytes() const {
+  std::uint64_t sum = all_ ? all_->file.written() : 0;
+  for (const auto& sheet : by_id_) sum += sheet ? sheet->file.written() : 0;
+  return sum;
+}
+
+}  // namespace kevt::record

@@ -1,0 +1,78 @@
+// What a recording has decides what is folded: stack traces (their count), else calls (nanoseconds spent in a function
+// itself, by the path of calls to it), else the records of each event (their count). Known only at the end.
+// Memory is bounded: beyond 200000 different paths the rest is one line, "(others)".
+#include "tracefs-compat/record/folded_writer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+namespace kevt::record {
+namespace {
+
+constexpr std::size_t kMaxPaths = 200'000;
+
+// ';' and line ends separate; a name has none.
+std::string clean(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c == ';' || c == '\n') c = '_';
+  return out;
+}
+
+}  // namespace
+
+void FoldedWriter::weigh(Weights& weights, std::string key, std::uint64_t weight) {
+  if (weights.size() >= kMaxPaths && !weights.contains(key)) key = "(others)";
+  weights[std::move(key)] += weight;
+}
+
+const std::string& FoldedWriter::name_of(std::uint64_t address) {
+  if (names_.size() > kMaxPaths) names_.clear();
+  std::string& name = names_[address];
+  if (name.empty()) {
+    append_symbol(metadata_.symbols, address, SymbolOffset::Hidden, name);
+    name = clean(name);
+  }
+  return name;
+}
+
+void FoldedWriter::add_stack(const TypedRecord& record) {
+  const Field* caller = record.event->find("caller");
+  if (!caller) return;
+  std::vector<std::uint64_t> addresses;
+  for (std::size_t at = caller->offset; at + 8 <= record.bytes.size(); at += 8) {
+    std::uint64_t address;
+    std::memcpy(&address, record.bytes.data() + at, sizeof address);
+    if (address == 0 || address == ~0ull) break;
+    addresses.push_back(address);
+  }
+  std::string path = clean(record.comm);
+  for (auto it = addresses.rbegin(); it != addresses.rend(); ++it) path += ";" + name_of(*it);
+  weigh(stacks_, std::move(path), 1);
+}
+
+Result<void> FoldedWriter::add(const TypedRecord& record) {
+  if (record.event->name == "kernel_stack" || record.event->name == "user_stack") {
+    add_stack(record);
+    return {};
+  }
+  weigh(events_, clean(record.comm) + ";" + clean(record.event->name), 1);
+  const auto call = calls_.add(record);
+  if (!call) return {};
+  std::string path = clean(record.comm);
+  for (std::uint64_t caller : call->callers) path += ";" + name_of(caller);
+  path += ";" + name_of(call->function);
+  const std::uint64_t whole = call->end_ns - call->begin_ns;
+  weigh(paths_, std::move(path), whole - std::min(whole, call->inside_ns));
+  return {};
+}
+
+Result<void> FoldedWriter::finish() {
+  const Weights& chosen = !stacks_.empty() ? stacks_ : !paths_.empty() ? paths_ : events_;
+  for (const auto& [path, weight] : std::map<std::string, std::uint64_t>(chosen.begin(), chosen.end()))
+    file_.append(path + " " + std::to_string(weight) + "\n");
+  return file_.flush();
+}
+
+}  // namespace kevt::record

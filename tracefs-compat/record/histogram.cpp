@@ -1,0 +1,72 @@
+// Numbers below 64 have a cell each; above, the cell is the power of two and the next six bits.
+#include "tracefs-compat/record/histogram.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace kevt::record {
+namespace {
+
+constexpr unsigned kBits = 6;
+constexpr std::uint64_t kCells = 1ull << kBits;
+
+std::size_t cell_of(std::uint64_t value) {
+  if (value < kCells) return value;
+  const unsigned shift = static_cast<unsigned>(std::bit_width(value)) - 1 - kBits;
+  return (shift + 1) * kCells + (value >> shift) - kCells;
+}
+
+// The largest number of a cell.
+std::uint64_t end_of(std::size_t cell) {
+  if (cell < kCells) return cell;
+  const std::size_t shift = cell / kCells - 1;
+  return ((cell % kCells + kCells + 1) << shift) - 1;
+}
+
+}  // namespace
+
+void Histogram::add(std::uint64_t value) {
+  const std::size_t cell = cell_of(value);
+  if (cell >= cells_.size()) cells_.resize(cell + 1);
+  ++cells_[cell];
+  ++count_;
+  sum_ += static_cast<double>(value);
+  min_ = std::min(min_, value);
+  max_ = std::max(max_, value);
+}
+
+double Histogram::mean() const { return count_ ? sum_ / static_cast<double>(count_) : 0; }
+
+std::uint64_t Histogram::percentile(double percent) const {
+  const auto wanted = static_cast<std::uint64_t>(std::ceil(percent / 100 * static_cast<double>(count_)));
+  std::uint64_t seen = 0;
+  for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
+    seen += cells_[cell];
+    if (seen >= std::max<std::uint64_t>(wanted, 1)) return std::clamp(end_of(cell), min(), max_);
+  }
+  return 0;
+}
+
+void Histogram::append_bars(std::string& out) const {
+  constexpr std::size_t kWidth = 40;
+  std::vector<std::uint64_t> rows(65, 0);  // by the number's width in bits
+  for (std::size_t cell = 0; cell < cells_.size(); ++cell)
+    rows[static_cast<std::size_t>(std::bit_width(end_of(cell)))] += cells_[cell];
+  const std::uint64_t most = std::max<std::uint64_t>(*std::ranges::max_element(rows), 1);
+  const auto first = std::ranges::find_if(rows, [](std::uint64_t n) { return n != 0; }) - rows.begin();
+  auto last = 64;
+  while (last > 0 && rows[static_cast<std::size_t>(last)] == 0) --last;
+  for (auto row = first; row <= last && count_; ++row) {
+    const std::uint64_t from = row == 0 ? 0 : 1ull << (row - 1);
+    const std::uint64_t to = row == 0 ? 0 : row == 64 ? ~0ull : (1ull << row) - 1;
+    const std::uint64_t n = rows[static_cast<std::size_t>(row)];
+    const auto length = static_cast<std::size_t>(static_cast<double>(n) / static_cast<double>(most) * kWidth);
+    fmt::format_to(std::back_inserter(out), "{:>20} -> {:<20} : {:>10} |{:<40}|\n", from, to, n,
+                   std::string(length, '*'));
+  }
+}
+
+}  // namespace kevt::record

@@ -1,0 +1,28 @@
+// Histogram: counts of numbers, with percentiles true to 1.6 %, in bounded memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kevt::record {
+
+class Histogram {
+ public:
+  void add(std::uint64_t value);
+  std::uint64_t count() const { return count_; }
+  std::uint64_t min() const { return count_ ? min_ : 0; }
+  std::uint64_t max() const { return max_; }
+  double mean() const;
+  // The smallest number that `percent` of them do not exceed; 0 when there are none.
+  std::uint64_t percentile(double percent) const;
+  // A line for each power of two, with a bar. Appends.
+  void append_bars(std::string& out) const;
+
+ private:
+  std::vector<std::uint64_t> cells_;  // 64 to a power of two
+  std::uint64_t count_ = 0, min_ = ~0ull, max_ = 0;
+  double sum_ = 0;
+};
+
+}  // namespace kevt::record

@@ -1,0 +1,315 @@
+// Objects back to records: a record's bytes are made from its fields by the event's own format, so whatever reads a
+// trace.dat reads this. A line that is no such object is left out and told; lines longer than a mebibyte are none.
+#include "tracefs-compat/record/json_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "tracefs-compat/record/input_file.h"
+
+namespace kevt::record {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMaxLine = 1 << 20;
+constexpr std::size_t kWindow = 256 << 10;
+constexpr std::size_t kMaxProblems = 100;
+constexpr std::size_t kMaxDynamic = 0xffff;
+
+class Lines {
+ public:
+  explicit Lines(InputFile file) : file_(std::move(file)) {}
+
+  // The next line without its end; false at the end. What is longer than kMaxLine is cut.
+  bool next(std::string_view& line) {
+    for (;;) {
+      const auto end = window_.find('\n', at_);
+      if (end != std::string::npos) {
+        line = std::string_view(window_).substr(at_, end - at_);
+        line_at_ = read_ - window_.size() + at_;
+        at_ = end + 1;
+        return true;
+      }
+      if (!more()) break;
+    }
+    line = std::string_view(window_).substr(at_);
+    line_at_ = read_ - window_.size() + at_;
+    at_ = window_.size();
+    return !line.empty();
+  }
+  std::uint64_t line_at() const { return line_at_; }
+  void rewind() {
+    window_.clear();
+    at_ = 0;
+    read_ = 0;
+  }
+
+ private:
+  bool more() {
+    window_.erase(0, at_);
+    at_ = 0;
+    if (window_.size() > kMaxLine) window_.clear();  // no line of ours
+    const std::size_t before = window_.size();
+    window_.resize(before + kWindow);
+    const std::size_t got = file_.read_at(read_, {reinterpret_cast<std::uint8_t*>(window_.data()) + before, kWindow});
+    window_.resize(before + got);
+    read_ += got;
+    return got > 0;
+  }
+
+  InputFile file_;
+  std::string window_;
+  std::size_t at_ = 0;
+  std::uint64_t read_ = 0, line_at_ = 0;
+};
+
+template <class Number>
+Number number_or(const Json& object, const char* name, Number otherwise) {
+  const auto it = object.find(name);
+  if (it == object.end() || !it->is_number_integer()) return otherwise;
+  if (it->is_number_unsigned()) return static_cast<Number>(it->get<std::uint64_t>());
+  return static_cast<Number>(it->get<std::int64_t>());
+}
+
+std::string text_or(const Json& object, const char* name) {
+  const auto it = object.find(name);
+  return it != object.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+std::string from_hex(const std::string& hex) {
+  std::string out;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    unsigned byte = 0;
+    std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
+    out += static_cast<char>(byte);
+  }
+  return out;
+}
+
+class RecordBytes {
+ public:
+  RecordBytes(const EventFormat& event, std::vector<std::uint8_t>& out) : out_(out) {
+    out_.assign(std::min<std::uint32_t>(event.fixed_size(), kMaxDynamic), 0);
+  }
+
+  void store(std::uint64_t offset, std::uint64_t value, std::uint32_t bytes) {
+    if (bytes <= 8 && offset + bytes <= out_.size()) std::memcpy(out_.data() + offset, &value, bytes);
+  }
+
+  void store(const Field& field, const Json& value, const Json* exact) {
+    switch (field.kind) {
+      case FieldKind::Number:
+        return store(field.offset, number(value), field.item_bytes);
+      case FieldKind::Numbers:
+        for (std::uint32_t i = 0; value.is_array() && i < value.size() && i < field.items(); ++i)
+          store(field.offset + std::uint64_t{i} * field.item_bytes, number(value[i]), field.item_bytes);
+        return;
+      case FieldKind::Text: {
+        const std::string text = text_of(value, exact);
+        const std::size_t length = std::min<std::size_t>(text.size(), field.size);
+        if (field.offset + length <= out_.size()) std::memcpy(out_.data() + field.offset, text.data(), length);
+        return;
+      }
+      case FieldKind::DynamicText:
+        return store_dynamic(field, 0, value.is_null() ? std::string() : text_of(value, exact) + '\0');
+      case FieldKind::DynamicTexts:
+        for (std::uint32_t i = 0; value.is_array() && i < value.size() && i < field.items(); ++i)
+          store_dynamic(field, i, value[i].is_string() ? value[i].get<std::string>() + '\0' : std::string());
+        return;
+      case FieldKind::DynamicBytes:
+        return store_dynamic(field, 0, value.is_string() ? from_hex(value.get<std::string>()) : std::string());
+    }
+  }
+
+ private:
+  static std::uint64_t number(const Json& value) {
+    if (value.is_number_unsigned()) return value.get<std::uint64_t>();
+    return value.is_number_integer() ? static_cast<std::uint64_t>(value.get<std::int64_t>()) : 0;
+  }
+  static std::string text_of(const Json& value, const Json* exact) {
+    if (exact && exact->is_string()) return from_hex(exact->get<std::string>());
+    return value.is_string() ? value.get<std::string>() : "";
+  }
+
+  void store_dynamic(const Field& field, std::uint32_t item, const std::string& data) {
+    const std::uint64_t word_at = field.offset + 4ull * item;
+    const std::size_t at = out_.size();
+    if (at + data.size() > kMaxDynamic) return;
+    const std::uint64_t offset = field.is_relative ? at - (word_at + 4) : at;
+    store(word_at, data.empty() ? 0 : data.size() << 16 | offset, 4);
+    out_.insert(out_.end(), data.begin(), data.end());
+  }
+
+  std::vector<std::uint8_t>& out_;
+};
+
+class JsonReader final : public RecordReader {
+ public:
+  explicit JsonReader(InputFile file) : lines_(std::move(file)) {}
+
+  Result<void> open() {
+    Json object;
+    if (!next_object(object) || text_or(object, "type") != "header")
+      return std::unexpected(Error("the first line is no header of kevtrace's NDJSON"));
+    if (number_or<int>(object, "v", 0) != 1)
+      return std::unexpected(Error("NDJSON of another version than 1, which is read here"));
+    read_header(object);
+    while (next_object(object)) {
+      if (text_or(object, "type") != "format") break;
+      auto format = parse_format(text_or(object, "system"), text_or(object, "format"));
+      if (format)
+        metadata_.formats.add(std::move(*format));
+      else
+        problem(format.error().message());
+    }
+    for (const EventFormat& event : metadata_.formats.all()) by_name_[event.system + ":" + event.name] = &event;
+    rewind();
+    return {};
+  }
+
+  const Metadata& metadata() const override { return metadata_; }
+  const std::vector<std::string>& problems() const override { return problems_; }
+  void rewind() override {
+    lines_.rewind();
+    problems_.clear();
+    has_end_ = false;
+  }
+
+  bool next(TypedRecord& record) override {
+    Json object;
+    while (next_object(object)) {
+      const std::string type = text_or(object, "type");
+      if (type == "end") read_end(object);
+      if (type != "event") continue;
+      if (take(object, record)) return true;
+      problem(fmt::format("byte {}: a record of an event that the file does not describe", lines_.line_at()));
+    }
+    return false;
+  }
+
+ private:
+  void problem(std::string text) {
+    if (problems_.size() < kMaxProblems) problems_.push_back(std::move(text));
+  }
+
+  bool next_object(Json& object) {
+    std::string_view line;
+    while (lines_.next(line)) {
+      if (line.empty()) continue;
+      object = Json::parse(line, nullptr, false);
+      if (object.is_object()) return true;
+      problem(fmt::format("byte {}: a line is no JSON object", lines_.line_at()));
+    }
+    return false;
+  }
+
+  void read_header(const Json& object) {
+    metadata_.clock = text_or(object, "clock");
+    metadata_.host = text_or(object, "host");
+    metadata_.maker = text_or(object, "maker");
+    metadata_.cpus = std::clamp(number_or<std::uint32_t>(object, "cpus", 1), 1u, 8192u);
+    if (object.contains("wall_offset_ns"))
+      metadata_.wall_offset_ns = number_or<std::int64_t>(object, "wall_offset_ns", 0);
+    for (auto [name, list] :
+         {std::pair("definitions", &metadata_.definitions), std::pair("filters", &metadata_.filters)})
+      if (const auto it = object.find(name); it != object.end() && it->is_array())
+        for (const Json& one : *it)
+          if (one.is_string()) list->push_back(one.get<std::string>());
+  }
+
+  void read_end(const Json& object) {
+    const auto totals = object.find("totals");
+    if (has_end_ || totals == object.end() || !totals->is_object()) return;
+    has_end_ = true;
+    metadata_.totals.clear();
+    for (const auto& [event, one] : totals->items()) {
+      if (!one.is_object()) continue;
+      EventTotals made{.event = event};
+      made.attempts = number_or<std::uint64_t>(one, "hits", 0);
+      made.recorded = number_or<std::uint64_t>(one, "recorded", 0);
+      made.filtered = number_or<std::uint64_t>(one, "filtered", 0);
+      made.lost = number_or<std::uint64_t>(one, "lost", 0);
+      made.missed = number_or<std::uint64_t>(one, "missed", 0);
+      made.faults = number_or<std::uint64_t>(one, "faults", 0);
+      made.sees_misses = !(one.contains("missed") && one["missed"].is_null());
+      metadata_.totals.push_back(std::move(made));
+    }
+  }
+
+  // "open+0x4/0x128 [libc.so.6]" at that address.
+  void note_symbol(const std::string& text, std::uint64_t address) {
+    if (text.empty() || text.starts_with("0x") || !seen_.emplace(address, true).second || seen_.size() > 200'000)
+      return;
+    const auto plus = text.find("+0x"), slash = text.find("/0x");
+    if (plus == std::string::npos || slash == std::string::npos || slash < plus) return;
+    Symbol symbol{.name = text.substr(0, plus)};
+    std::uint64_t offset = 0;
+    std::from_chars(text.data() + plus + 3, text.data() + slash, offset, 16);
+    const auto [end, error] = std::from_chars(text.data() + slash + 3, text.data() + text.size(), symbol.size, 16);
+    symbol.address = address - offset;
+    if (error == std::errc() && text.ends_with(']') && text.data() + text.size() - end > 3)
+      symbol.module = std::string(end + 2, text.data() + text.size() - 1);
+    metadata_.symbols.add(std::move(symbol));
+  }
+
+  bool take(const Json& object, TypedRecord& record) {
+    const auto event = by_name_.find(text_or(object, "event"));
+    const auto fields = object.find("fields");
+    if (event == by_name_.end() || fields == object.end() || !fields->is_object()) return false;
+    record.event = event->second;
+    record.time_ns = number_or<std::uint64_t>(object, "ts", 0);
+    record.cpu = std::min(number_or<std::uint32_t>(object, "cpu", 0), metadata_.cpus - 1);
+    record.pid = number_or<std::int32_t>(object, "pid", 0);
+    const std::int64_t lost = number_or<std::int64_t>(object, "lost", 0);
+    record.lost_before = static_cast<std::uint64_t>(lost);
+    comm_ = text_or(object, "comm").substr(0, 64);
+    record.comm = comm_;
+    if (metadata_.comms.size() < 1 << 20) metadata_.comms.insert_or_assign(record.pid, comm_);
+    RecordBytes bytes(*record.event, bytes_);
+    bytes.store(0, record.event->id, 2);
+    bytes.store(2, number_or<std::uint64_t>(object, "flags", 0), 1);
+    bytes.store(3, number_or<std::uint64_t>(object, "preempt", 0), 1);
+    bytes.store(4, static_cast<std::uint32_t>(record.pid), 4);
+    const auto exact = object.find("bytes");
+    for (const Field& field : record.event->fields) {
+      const auto value = fields->find(field.name);
+      if (value == fields->end()) continue;
+      const bool has_exact = exact != object.end() && exact->is_object() && exact->contains(field.name);
+      bytes.store(field, *value, has_exact ? &(*exact)[field.name] : nullptr);
+      if (field.role != PlaceRole::None)
+        note_symbol(text_or(object, field.role == PlaceRole::Function ? "func" : "ip"),
+                    number_or<std::uint64_t>(*fields, field.name.c_str(), 0));
+    }
+    record.bytes = bytes_;
+    return true;
+  }
+
+  Lines lines_;
+  Metadata metadata_;
+  std::unordered_map<std::string, const EventFormat*> by_name_;
+  std::unordered_map<std::uint64_t, bool> seen_;  // addresses whose symbol is known
+  std::vector<std::string> problems_;
+  std::string comm_;
+  std::vector<std::uint8_t> bytes_;
+  bool has_end_ = false;
+};
+
+}  // namespace
+
+bool is_json_recording(std::string_view first_bytes) { return first_bytes.starts_with("{\"v\":"); }
+
+Result<std::unique_ptr<RecordReader>> open_json_recording(const std::string& path) {
+  auto file = InputFile::open(path);
+  if (!file) return std::unexpected(std::move(file.error()));
+  auto reader = std::make_unique<JsonReader>(std::move(*file));
+  if (auto opened = reader->open(); !opened)
+    return std::unexpected(std::move(opened.error()).while_doing("reading " + path));
+  return reader;
+}
+
+}  // namespace kevt::record

@@ -1,0 +1,102 @@
+// Valid JSON whatever the bytes: control characters are escaped, bytes that are no UTF-8 replaced.
+#include "tracefs-compat/record/json_text.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace kevt::record {
+namespace {
+
+// Length of the UTF-8 sequence at the front; 0: it is none.
+std::size_t sequence_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool surrogate = first == 0xed && byte(1) > 0x9f;
+  const bool too_large = first == 0xf4 && byte(1) > 0x8f;
+  return overlong || surrogate || too_large ? 0 : length;
+}
+
+void append_number(std::uint64_t number, bool is_signed, std::string& out) {
+  char digits[24];
+  const auto end = is_signed ? std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(number)).ptr
+                             : std::to_chars(digits, digits + sizeof digits, number).ptr;
+  out.append(digits, end);
+}
+
+void append_one(const Value& value, std::string& out) {
+  switch (value.kind) {
+    case Value::Kind::Absent:
+      out += "null";
+      return;
+    case Value::Kind::Unsigned:
+    case Value::Kind::Signed:
+      return append_number(value.number, value.kind == Value::Kind::Signed, out);
+    case Value::Kind::Text:
+      append_json_string(value.text, out);
+  }
+}
+
+}  // namespace
+
+bool append_json_string(std::string_view text, std::string& out) {
+  bool is_exact = true;
+  out += '"';
+  while (!text.empty()) {
+    const char c = text[0];
+    const std::size_t length = sequence_length(text);
+    if (length == 0) {
+      out += "\xef\xbf\xbd";
+      is_exact = false;
+    } else if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  out += '"';
+  return is_exact;
+}
+
+void append_hex(std::span<const std::uint8_t> bytes, std::string& out) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  for (std::uint8_t byte : bytes) {
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+}
+
+void append_json_value(const Field& field, std::span<const std::uint8_t> record, std::string& out) {
+  switch (field.kind) {
+    case FieldKind::Number:
+    case FieldKind::Text:
+    case FieldKind::DynamicText:
+      return append_one(value_of(field, record), out);
+    case FieldKind::Numbers:
+    case FieldKind::DynamicTexts:
+      out += '[';
+      for (std::uint32_t i = 0; i < field.items(); ++i) {
+        if (i) out += ',';
+        append_one(value_of(field, record, i), out);
+      }
+      out += ']';
+      return;
+    case FieldKind::DynamicBytes:
+      out += '"';
+      append_hex(dynamic_bytes(field, record), out);
+      out += '"';
+      return;
+  }
+}
+
+}  // namespace kevt::record
