@@ -9,7 +9,6 @@ needs two cores to itself. Gates: no loss at 3 million events/s, report 1.5, rep
 import argparse
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -21,12 +20,13 @@ EVENT = "p:w paced_work a=%di:s32 b=%si:s64 c=%dx:u32 d=%cx:s64"
 
 def cpu_seconds(command):
     """CPU seconds and largest memory (MiB) of a command whose output goes nowhere."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode != 0:
-        sys.exit(f"{command}: status {done.returncode}")
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, after.ru_maxrss / 1024
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        child = subprocess.Popen(command, stdout=nowhere, stderr=nowhere)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        sys.exit(f"{command}: status {child.returncode}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
 def main():
