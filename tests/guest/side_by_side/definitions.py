@@ -42,10 +42,9 @@ class Definitions:
         types = NUMBERS + [self.bits(), 'symbol']
         if self.version >= (6, 3):
             types.append('char')
-        base = self.pick(bases)
-        if not base.startswith('\\') and self.r.randrange(12) == 0:
-            return base, 'symstr'
-        return base, self.pick(types)
+        if self.r.randrange(12) == 0:
+            return '%ip', 'symstr'  # of what is no symbol the kernel's text has no end
+        return self.pick(bases), self.pick(types)
 
     def memory(self, pointers):
         base, size, text = self.pick(pointers)

@@ -42,8 +42,9 @@ def of_workload(kernel, ours):
         events = {}
         for pid, _, event, rest in lines:
             if pid in pids:
-                events.setdefault(event, []).append(rest)
-        out.append(events)
+                events.setdefault(event, []).append((pid, rest))
+        # Thread by thread: two threads' hits at nearly the same time may stand in either order.
+        out.append({event: [rest for _, rest in sorted(hits, key=lambda hit: hit[0])] for event, hits in events.items()})
     return out
 
 

@@ -25,7 +25,7 @@ from definitions import Definitions  # noqa: E402
 
 CANNOT = 4  # of scripts/guest
 SKIPPED = 77
-BATCH = 50
+BATCH = 25
 TRAMPOLINE = re.compile(r"\((?:arch_rethook_trampoline\S*|__kretprobe_trampoline\S*|\[unknown/kretprobe'd\]) <- ")
 
 
@@ -86,6 +86,9 @@ def compare(batch, answer, tally):
             print('REFUSED by the kernel: %s (%s)' % (case['definition'], answer['refused'][name]))
             continue
         theirs, ours = answer['kernel'].get(name, []), answer['ours'].get(name, [])
+        # The workload waits in a read until our probes are armed: only the kernel's, which are armed before, see it.
+        if ' vfs_read' in case['definition'] and len(theirs) == len(ours) + 1:
+            theirs = theirs[1:]
         what = lines_differ(theirs, ours, name in with_faults)
         if not what and masked(answer['format'][name]) != masked(formats.get(name, '')):
             what = 'format\n%s\n%s' % (answer['format'][name], formats.get(name))
