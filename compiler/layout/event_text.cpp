@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "compiler/layout/field_type.h"
@@ -80,42 +81,65 @@ std::string place_text(const target::TargetEnv& env, std::uint64_t address, Symb
   return text;
 }
 
-std::string quoted(const std::optional<std::string_view>& text) {
-  return text ? fmt::format("\"{}\"", *text) : std::string(kFault);
+template <class Number>
+void append_number(std::string& out, Number value, int base) {
+  char digits[24];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value, base);
+  out.append(digits, static_cast<std::size_t>(end - digits));
+}
+
+void append_hex(std::string& out, std::uint64_t value) {
+  out += "0x";
+  append_number(out, value, 16);
+}
+
+void append_quoted(std::string& out, const std::optional<std::string_view>& text) {
+  if (!text) {
+    out += kFault;
+    return;
+  }
+  out += '"';
+  out += *text;
+  out += '"';
 }
 
 // One item of an argument at `offset`.
-std::string item_text(const model::TypeSpec& type, const RecordView& record, std::uint32_t offset,
-                      const target::TargetEnv& env) {
+void append_item(std::string& out, const model::TypeSpec& type, const RecordView& record, std::uint32_t offset,
+                 const target::TargetEnv& env) {
   const std::uint64_t value = record.number(offset, type.bytes);
   switch (type.kind) {
     case model::TypeKind::Unsigned:
     case model::TypeKind::Bitfield:
-      return std::to_string(value);
+      return append_number(out, value, 10);
     case model::TypeKind::Signed:
-      return std::to_string(sign_extended(value, type.bytes));
+      return append_number(out, sign_extended(value, type.bytes), 10);
     case model::TypeKind::Hex:
-      return fmt::format("0x{:x}", value);
+      return append_hex(out, value);
     case model::TypeKind::Char:
-      return fmt::format("'{}'", static_cast<char>(value));
+      out += fmt::format("'{}'", static_cast<char>(value));
+      return;
     case model::TypeKind::Symbol:
-      return symbol_text(env, value, SymbolOffset::Shown).value_or(fmt::format("0x{:x}", value));
+      if (const auto symbol = symbol_text(env, value, SymbolOffset::Shown))
+        out += *symbol;
+      else
+        append_hex(out, value);
+      return;
     case model::TypeKind::String:
     case model::TypeKind::UserString:
     case model::TypeKind::SymbolString:
-      return quoted(record.located_text(offset));
+      return append_quoted(out, record.located_text(offset));
   }
-  return "";
 }
 
-std::string argument_text(const model::RecordField& field, const RecordView& record, const target::TargetEnv& env) {
-  if (field.type.array_count == 0) return item_text(field.type, record, field.offset, env);
-  std::string text = "{";
+void append_argument(std::string& out, const model::RecordField& field, const RecordView& record,
+                     const target::TargetEnv& env) {
+  if (field.type.array_count == 0) return append_item(out, field.type, record, field.offset, env);
+  out += '{';
   for (std::uint32_t i = 0; i < field.type.array_count; ++i) {
-    if (i != 0) text += ",";
-    text += item_text(field.type, record, field.offset + i * field.type.bytes, env);
+    if (i != 0) out += ',';
+    append_item(out, field.type, record, field.offset + i * field.type.bytes, env);
   }
-  return text + "}";
+  out += '}';
 }
 
 std::uint64_t address_of(const model::RecordLayout& layout, const RecordView& record, model::FieldRole role) {
@@ -185,15 +209,29 @@ std::string synthetic_text(const model::Definition& definition, const model::Rec
 
 }  // namespace
 
-std::string event_text(const model::Definition& definition, const model::RecordLayout& layout,
+std::string place_text(const model::Definition& definition, const model::RecordLayout& layout,
                        std::span<const std::uint8_t> record, const target::TargetEnv& env, PlaceStyle style) {
+  return location_text(definition, layout, RecordView(record), env, style);
+}
+
+void append_arguments(std::string& out, const model::RecordLayout& layout, std::span<const std::uint8_t> record,
+                      const target::TargetEnv& env) {
   const RecordView view(record);
-  if (definition.kind == model::EventKind::Synthetic) return synthetic_text(definition, layout, view, env);
-  std::string text = fmt::format("{}: ({})", definition.event, location_text(definition, layout, view, env, style));
   for (const model::RecordField& field : layout.fields) {
     if (field.role != model::FieldRole::Argument) continue;
-    text += fmt::format(" {}={}", field.name, argument_text(field, view, env));
+    out += ' ';
+    out += field.name;
+    out += '=';
+    append_argument(out, field, view, env);
   }
+}
+
+std::string event_text(const model::Definition& definition, const model::RecordLayout& layout,
+                       std::span<const std::uint8_t> record, const target::TargetEnv& env, PlaceStyle style) {
+  if (definition.kind == model::EventKind::Synthetic)
+    return synthetic_text(definition, layout, RecordView(record), env);
+  std::string text = fmt::format("{}: ({})", definition.event, place_text(definition, layout, record, env, style));
+  append_arguments(text, layout, record, env);
   return text;
 }
 

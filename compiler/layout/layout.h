@@ -37,6 +37,13 @@ struct PlaceStyle {
 std::string event_text(const model::Definition& definition, const model::RecordLayout& layout,
                        std::span<const std::uint8_t> record, const target::TargetEnv& env, PlaceStyle style = {});
 
+// Its parts, for printers of many lines: what stands in the parentheses (the same for the same addresses, so it can be
+// kept), and " a=1 s=\"x\"". Not of synthetic events.
+std::string place_text(const model::Definition& definition, const model::RecordLayout& layout,
+                       std::span<const std::uint8_t> record, const target::TargetEnv& env, PlaceStyle style);
+void append_arguments(std::string& out, const model::RecordLayout& layout, std::span<const std::uint8_t> record,
+                      const target::TargetEnv& env);
+
 // "%16s-%-7d [%03d] ..... %5lu.%06lu: " as trace prints it.
 enum class TimeUnit : std::uint8_t { Nanoseconds, Count };  // Count: of a clock that is none, " %12llu"
 struct LineContext {
@@ -51,6 +58,7 @@ struct LineContext {
   TimeUnit unit = TimeUnit::Nanoseconds;
 };
 std::string line_prefix(const LineContext& context);
+void append_line_prefix(std::string& out, const LineContext& context);
 // "  %-44s %15lu %15lu\n" of kprobe_profile.
 std::string profile_line(std::string_view event, std::uint64_t hits, std::uint64_t misses);
 

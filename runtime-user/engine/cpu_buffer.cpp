@@ -24,6 +24,11 @@ BufferStats& BufferStats::operator+=(const BufferStats& other) {
   return *this;
 }
 
+CpuBuffer::CpuBuffer(std::uint32_t pages) : max_pages_(std::max(pages, 2u)) {
+  static std::uint64_t last_id = 0;
+  id_ = ++last_id;
+}
+
 void CpuBuffer::drop_front() {
   spare_.push_back(std::move(pages_.front().bytes));
   pages_.pop_front();
@@ -123,8 +128,8 @@ bool CpuBuffer::take_page(std::span<std::uint8_t, layout::kRingPageBytes> out) {
 
 std::optional<BufferEntry> CpuBuffer::next(Cursor& cursor) const {
   if (pages_.empty()) return std::nullopt;
-  if (!cursor.started_ || cursor.serial_ < first_serial_) {
-    cursor.started_ = true;
+  if (cursor.buffer_ != id_ || cursor.serial_ < first_serial_) {
+    cursor.buffer_ = id_;
     cursor.serial_ = first_serial_;
     cursor.reader_ = peeked_ ? before_peeked_ : reader_;
   }

@@ -37,7 +37,7 @@ class CpuBuffer {
  public:
   enum class WhenFull : std::uint8_t { Overwrite, Stop };
 
-  explicit CpuBuffer(std::uint32_t pages) : max_pages_(pages < 2 ? 2 : pages) {}
+  explicit CpuBuffer(std::uint32_t pages);
   CpuBuffer(CpuBuffer&&) = default;
   CpuBuffer& operator=(CpuBuffer&&) = default;
 
@@ -58,7 +58,7 @@ class CpuBuffer {
 
    private:
     friend class CpuBuffer;
-    bool started_ = false;
+    std::uint64_t buffer_ = 0;  // whose pages it walks; 0: none yet
     std::uint64_t serial_ = 0;
     std::optional<layout::RingPageReader> reader_;
   };
@@ -82,6 +82,7 @@ class CpuBuffer {
   void drop_front();
   void overwrite_front();
 
+  std::uint64_t id_;  // no other buffer has it: a snapshot puts another one in this one's place
   std::uint32_t max_pages_;
   std::deque<Page> pages_;  // oldest first; the last one is being written
   std::vector<std::unique_ptr<Bytes>> spare_;

@@ -99,6 +99,17 @@ TEST(CpuBuffer, ACursorWhosePageWasOverwrittenGoesOnWithTheOldest) {
   EXPECT_EQ(last, 2999u);
 }
 
+TEST(CpuBuffer, ACursorNeverWalksPagesOfABufferThatWasExchanged) {
+  CpuBuffer first(4), second(4);
+  for (std::uint32_t i = 0; i < 100; ++i) first.append(i, record_of(i), WhenFull::Overwrite);
+  for (std::uint32_t i = 0; i < 5; ++i) second.append(i, record_of(1000 + i), WhenFull::Overwrite);
+  CpuBuffer::Cursor cursor;
+  EXPECT_EQ(number_of(first.next(cursor)->record), 0u);
+  std::swap(first, second);
+  second = CpuBuffer(2);  // its pages are gone
+  EXPECT_EQ(number_of(first.next(cursor)->record), 1000u);
+}
+
 // Pages are what the kernel's are: with its reader they hold exactly what was appended.
 TEST(CpuBuffer, PagesHoldTheSameEntries) {
   std::mt19937 random(7);

@@ -12,6 +12,7 @@
 #include <cerrno>
 
 #include "compiler/pipeline/compile.h"
+#include "compiler/pipeline/runnable.h"
 
 namespace kevt::engine {
 
@@ -34,6 +35,10 @@ std::string key_of(const CodeRequest& request) {
 std::expected<pipeline::CheckedEvent, CodeRefusal> check_in(const EventProbe& probe, TracedTarget& target) {
   diag::Sink sink;
   const target::FixedCatalog nothing;
+  if (!pipeline::can_run(probe.definition, sink))
+    return std::unexpected(
+        CodeRefusal{Error(fmt::format("{} ({})", sink.diagnostics().front().detail, target.name()), EOPNOTSUPP),
+                    probe.definition.command});
   auto checked =
       pipeline::check_event(probe.definition.command, target.env(), nothing, pipeline::Forms::Runnable, sink);
   if (checked) {

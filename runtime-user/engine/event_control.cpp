@@ -90,10 +90,14 @@ Result<void> Tracing::set_probes_armed(bool armed) {
 
 // ---- on and off -----------------------------------------------------------------------------
 
-Result<void> Tracing::set_enabled(Instance& instance, std::span<const TracedEvent* const> events, bool on) {
-  const auto before = instance.events;
+Result<void> Tracing::switch_together(Instance& instance, std::span<const TracedEvent* const> events, bool on) {
+  struct Before {
+    bool registered, soft_disabled;
+  };
+  std::vector<Before> before;
   for (const TracedEvent* event : events) {
     EventState& one = touch(instance, *event);
+    before.push_back({one.registered, one.soft_disabled});
     if (on) {
       one.soft_disabled = false;
       one.registered = true;
@@ -104,14 +108,25 @@ Result<void> Tracing::set_enabled(Instance& instance, std::span<const TracedEven
     }
   }
   auto done = sync(events);
-  if (!done)
-    for (const TracedEvent* event : events) {
-      const auto it = before.find(event->id);
-      EventState& now = instance.events[event->id];
-      now.registered = it != before.end() && it->second.registered;
-      now.soft_disabled = it != before.end() && it->second.soft_disabled;
-    }
+  for (std::size_t i = 0; i < events.size() && !done; ++i) {
+    EventState& one = touch(instance, *events[i]);
+    one.registered = before[i].registered;
+    one.soft_disabled = before[i].soft_disabled;
+  }
   return done;
+}
+
+// All in one step; where one of them is in the way, each on its own: the others are on then, and the first refusal is
+// the answer.
+Result<void> Tracing::set_enabled(Instance& instance, std::span<const TracedEvent* const> events, bool on) {
+  auto done = switch_together(instance, events, on);
+  if (done || events.size() < 2) return done;
+  Result<void> first;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    auto one = switch_together(instance, events.subspan(i, 1), on);
+    if (!one && first) first = std::move(one);
+  }
+  return first;
 }
 
 Result<void> Tracing::use_softly(Instance& instance, const TracedEvent& event, int change) {

@@ -110,7 +110,7 @@ void TraceText::append_context(const Instance& instance, const MergedEntry& entr
   context.shows_flags = instance.options.has(TraceOption::IrqInfo);
   if (instance.options.has(TraceOption::RecordTgid)) context.tgid = task ? task->tgid : 0;
   if (instance.clock == TraceClock::Counter) context.unit = layout::TimeUnit::Count;
-  out += layout::line_prefix(context);
+  layout::append_line_prefix(out, context);
 }
 
 void TraceText::append_event(const Instance& instance, const MergedEntry& entry, std::string& out) {
@@ -133,11 +133,34 @@ void TraceText::append_event(const Instance& instance, const MergedEntry& entry,
   const layout::PlaceStyle style{.offsets = instance.options.has(TraceOption::SymOffset),
                                  .addresses = instance.options.has(TraceOption::SymAddr)};
   const model::Definition& definition = event->probes.front().definition;
-  if (has_symbol_text(event->layout))
-    out += layout::event_text(definition, event->layout, expand_symbol_texts(event->layout, record, env), env, style);
-  else
+  if (definition.kind == model::EventKind::Synthetic) {
     out += layout::event_text(definition, event->layout, record, env, style);
+  } else {
+    out += event->name;
+    out += ": (";
+    out += place(*event, record, env, style);
+    out += ')';
+    if (has_symbol_text(event->layout))
+      layout::append_arguments(out, event->layout, expand_symbol_texts(event->layout, record, env), env);
+    else
+      layout::append_arguments(out, event->layout, record, env);
+  }
   out += '\n';
+}
+
+const std::string& TraceText::place(const TracedEvent& event, std::span<const std::uint8_t> record,
+                                    const target::TargetEnv& env, layout::PlaceStyle style) {
+  PlaceKey key{.env = &env,
+               .event = event.id,
+               .style = (style.offsets ? 1u : 0u) | (style.addresses ? 2u : 0u),
+               .addresses = {}};
+  const bool returns = event.probes.front().definition.point == model::ProbePoint::Return;
+  const std::size_t bytes = returns ? 16 : 8;
+  if (record.size() >= model::kCommonBytes + bytes)
+    std::memcpy(key.addresses, record.data() + model::kCommonBytes, bytes);
+  if (const auto known = places_.find(key); known != places_.end()) return known->second;
+  if (places_.size() >= kMaxPlaces) places_.clear();
+  return places_[key] = layout::place_text(event.probes.front().definition, event.layout, record, env, style);
 }
 
 void TraceText::append_line(const Instance& instance, const MergedEntry& entry, std::string& out) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "compiler/layout/layout.h"
 #include "runtime-user/engine/trace_printer.h"
 #include "runtime-user/engine/tracing.h"
 
@@ -25,8 +26,21 @@ class TraceText {
   void append_context(const Instance& instance, const MergedEntry& entry, std::string& out) const;
   void append_event(const Instance& instance, const MergedEntry& entry, std::string& out);
   const target::TargetEnv& symbols(std::int32_t tid);
+  // "open64+0x0/0x128 [libc.so.6]": looked up once for the same addresses.
+  const std::string& place(const TracedEvent& event, std::span<const std::uint8_t> record, const target::TargetEnv& env,
+                           layout::PlaceStyle style);
+
+  struct PlaceKey {
+    const target::TargetEnv* env = nullptr;
+    std::uint32_t event = 0;
+    std::uint32_t style = 0;
+    std::uint64_t addresses[2] = {};
+    friend auto operator<=>(const PlaceKey&, const PlaceKey&) = default;
+  };
+  static constexpr std::size_t kMaxPlaces = 65536;
 
   const Tracing& tracing_;
+  std::map<PlaceKey, std::string> places_;
   std::map<const target::TargetEnv*, CachedSymbols> symbols_;
 };
 

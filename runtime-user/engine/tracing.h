@@ -111,6 +111,7 @@ class Tracing {
   void forget(std::uint32_t event);
   void clear_buffers();
   CodeRequest request_for(const TracedEvent& event) const;
+  Result<void> switch_together(Instance& instance, std::span<const TracedEvent* const> events, bool on);
   Result<void> sync(std::span<const TracedEvent* const> events);
   EventState& touch(Instance& instance, const TracedEvent& event) { return instance.events[event.id]; }
   bool bind_filter(Instance& instance, const TracedEvent& event, std::string_view text, diag::Sink& sink);
