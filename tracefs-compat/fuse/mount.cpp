@@ -53,9 +53,16 @@ void receive(Mount::State& state) {
   state.queue.post([] {});
 }
 
+void do_nothing(int) {}
+
+// SIGUSR1 is what wakes the receiver when it is to end: where files are open, unmounting does not.
 void start_receiver(Mount::State& state) {
+  struct sigaction action = {};
+  action.sa_handler = do_nothing;
+  sigaction(SIGUSR1, &action, nullptr);
   sigset_t all, before;
   sigfillset(&all);
+  sigdelset(&all, SIGUSR1);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   state.receiver = std::thread([&state] { receive(state); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -104,6 +111,11 @@ Mount::~Mount() {
   refuse_waiting(*state_);
   fuse_session_exit(state_->session);
   if (state_->is_mounted) fuse_session_unmount(state_->session);
+  const timespec pause = {0, 1'000'000};
+  while (state_->receiver.joinable() && !state_->has_ended) {
+    pthread_kill(state_->receiver.native_handle(), SIGUSR1);
+    nanosleep(&pause, nullptr);
+  }
   if (state_->receiver.joinable()) state_->receiver.join();
   for (auto& [id, file] : state_->files)
     if (file.poll) fuse_pollhandle_destroy(file.poll);

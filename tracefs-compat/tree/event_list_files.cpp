@@ -18,7 +18,7 @@ namespace {
 using engine::TracedEvent;
 
 constexpr std::size_t kMaxWord = 127;
-constexpr std::uint64_t kMaxPid = 1 << 22;
+constexpr std::uint64_t kMaxPid = (1 << 30) - 1;
 
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 

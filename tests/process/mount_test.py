@@ -1,0 +1,259 @@
+"""kevtrace mount and exec: a tracing directory of a live program, used as people and ftrace's tools use it."""
+import errno
+import fcntl
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from kevtest import KEVTRACE, ProcessTest, main
+
+OPENER = 'import time\nwhile True:\n  open("/etc/hostname").close()\n  time.sleep(0.002)\n'
+DEFINITION = "p:op libc:open64 path=+0(%di):string\n"
+
+
+def wait_until(condition, what, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("waited for " + what)
+        time.sleep(0.01)
+
+
+def is_mounted(path):
+    with open("/proc/self/mountinfo") as table:
+        return any(line.split()[4] == path for line in table)
+
+
+class Mount(ProcessTest):
+    def setUp(self):
+        super().setUp()
+        if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+            self.skipTest("/dev/fuse cannot be opened")
+        self.folder = tempfile.mkdtemp()
+        self.dir = os.path.join(self.folder, "t")
+        self.log = open(os.path.join(self.folder, "log"), "w+")
+        self.target = subprocess.Popen(["/usr/bin/python3", "-c", OPENER])
+        self.mount = None
+        self.start()
+
+    def start(self):
+        self.mount = subprocess.Popen([KEVTRACE, "mount", self.dir, "--pid", str(self.target.pid)], stderr=self.log)
+        wait_until(lambda: is_mounted(self.dir) or self.mount.poll() is not None, "the mount")
+        if self.mount.poll() is not None:
+            self.log.seek(0)
+            self.skipTest("cannot mount here: " + self.log.read())
+
+    def tearDown(self):
+        if self.mount and self.mount.poll() is None:
+            self.mount.send_signal(signal.SIGINT)
+            self.mount.wait(timeout=30)
+        self.target.kill()
+        self.target.wait()
+        subprocess.run(["umount", "-l", self.dir], stderr=subprocess.DEVNULL)
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        super().tearDown()
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def cat(self, name):
+        with open(self.path(name)) as file:
+            return file.read()
+
+    def echo(self, text, name, mode="a"):
+        with open(self.path(name), mode) as file:
+            file.write(text)
+
+    def enable(self):
+        self.echo(DEFINITION, "kprobe_events")
+        self.echo("1", "events/kprobes/enable")
+
+    def hits(self):
+        return int(self.cat("kprobe_profile").split()[1])
+
+    def test_opens_are_seen_live(self):
+        self.enable()
+        with open(self.path("trace_pipe")) as pipe:
+            lines = [pipe.readline() for _ in range(50)]
+        for line in lines:
+            self.assertRegex(line, r'^ +python3-\d+ +\[\d+\] \.{5} +\d+\.\d{6}: op: \(open(64)?\+0x0/0x[0-9a-f]+ '
+                                   r'\[libc\.so\.6\]\) path="/etc/hostname"$')
+        wait_until(lambda: self.hits() > 50, "hits")
+        self.assertIn("[OPTIMIZED]", self.cat("debug/kprobes/list"))
+        self.assertEqual(self.cat("error_log"), "")
+        # Reading the trace leaves it there.
+        self.echo("0", "tracing_on")
+        self.assertEqual(self.cat("trace"), self.cat("trace"))
+        with self.assertRaises(OSError) as refused:
+            open(self.path("kprobe_events"), "w")
+        self.assertEqual(refused.exception.errno, errno.EBUSY)
+
+    def test_a_filter_decides_while_it_runs(self):
+        self.enable()
+        wait_until(lambda: 'path="/etc/hostname"' in self.cat("trace"), "a record")
+        self.echo('path != "/etc/hostname"', "events/kprobes/op/filter")
+        self.echo("", "trace", "w")
+        before = self.hits()
+        wait_until(lambda: self.hits() > before + 20, "hits")
+        self.assertNotIn("/etc/hostname", self.cat("trace"))
+        self.echo("0", "events/kprobes/op/filter")
+        wait_until(lambda: 'path="/etc/hostname"' in self.cat("trace"), "a record")
+        self.mount.send_signal(signal.SIGINT)
+        self.mount.wait(timeout=30)
+        self.log.seek(0)
+        account = [line for line in self.log if line.startswith("op: hits")][0]
+        words = [int(word) for word in account.split() if word.isdigit()]
+        self.assertEqual(words[0], sum(words[1:]), account)
+
+    def test_a_blocked_reader_can_be_ended(self):
+        reader = subprocess.Popen(["cat", self.path("trace_pipe")], stdout=subprocess.DEVNULL)
+
+        def waits():
+            with open(f"/proc/{reader.pid}/syscall") as call:
+                return call.read().startswith("0 ")  # read
+
+        wait_until(waits, "the reader to block")
+        began = time.monotonic()
+        reader.send_signal(signal.SIGINT)
+        reader.wait(timeout=10)
+        self.assertLess(time.monotonic() - began, 5)
+        pipe = os.open(self.path("trace_pipe"), os.O_RDONLY | os.O_NONBLOCK)
+        with self.assertRaises(BlockingIOError):
+            os.read(pipe, 4096)
+        with self.assertRaises(OSError) as taken:
+            os.open(self.path("trace_pipe"), os.O_RDONLY)
+        self.assertEqual(taken.exception.errno, errno.EBUSY)
+        poller = select.poll()
+        poller.register(pipe, select.POLLIN)
+        self.assertEqual(poller.poll(100), [])
+        self.enable()
+        self.assertTrue(poller.poll(10000))
+        self.assertGreater(len(os.read(pipe, 4096)), 0)
+        # O_NONBLOCK is what the descriptor says now.
+        fcntl.fcntl(pipe, fcntl.F_SETFL, 0)
+        self.assertGreater(len(os.read(pipe, 4096)), 0)
+        os.close(pipe)
+
+    def test_many_use_it_at_once(self):
+        self.enable()
+        failed = []
+
+        def use(number):
+            try:
+                for _ in range(60):
+                    self.cat("trace")
+                    self.cat("events/kprobes/op/format")
+                    self.echo("1", f"events/kprobes/op/enable")
+                    os.listdir(self.path("per_cpu/cpu0"))
+            except OSError as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=use, args=(i,)) for i in range(8)]
+        others = [subprocess.Popen(["sh", "-c", f"find {self.dir} | wc -l; ls -lR {self.dir} | wc -l; "
+                                    f"grep -rs entries {self.dir}/per_cpu --include=stats | wc -l"],
+                                   stdout=subprocess.DEVNULL) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for other in others:
+            self.assertEqual(other.wait(timeout=60), 0)
+        self.assertEqual(failed, [])
+        self.assertIsNone(self.mount.poll())
+
+    def test_grep_over_all_of_it_ends(self):
+        self.enable()
+        done = subprocess.run(["timeout", "30", "sh", "-c", f"grep -rs hostname {self.dir} --exclude='trace_pipe*' | wc -l"],
+                              stdout=subprocess.PIPE)
+        self.assertEqual(done.returncode, 0)
+        self.assertGreater(int(done.stdout), 0)
+        for command in ("rm", "rmdir"):
+            self.assertNotEqual(subprocess.run([command, self.path("trace")], stderr=subprocess.DEVNULL).returncode, 0)
+        os.chmod(self.path("trace"), 0o600)
+        self.assertEqual(os.stat(self.path("trace")).st_mode & 0o777, 0o600)
+        for folder, _, files in os.walk(self.dir):
+            for name in files:
+                self.assertEqual(os.stat(os.path.join(folder, name)).st_mode & 0o007, 0)
+
+    def test_a_killed_daemon_leaves_nothing(self):
+        self.enable()
+        wait_until(lambda: self.hits() > 0, "hits")
+        self.mount.kill()
+        self.mount.wait()
+        wait_until(lambda: not is_mounted(self.dir), "the mount to go")
+
+        def is_clean():
+            with open(f"/proc/{self.target.pid}/maps") as maps:
+                return "kevtrace" not in maps.read()
+
+        wait_until(is_clean, "the process to be left")
+        self.assertIsNone(self.target.poll())
+        self.start()
+        self.enable()
+        wait_until(lambda: self.hits() > 0, "hits")
+
+    def test_it_ends_while_it_is_used(self):
+        reader = subprocess.Popen(["cat", self.path("trace_pipe")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.cat("trace")
+        self.mount.send_signal(signal.SIGINT)
+        self.assertEqual(self.mount.wait(timeout=30), 0)
+        reader.wait(timeout=10)
+
+    def test_instances(self):
+        self.echo(DEFINITION, "kprobe_events")
+        os.mkdir(self.path("instances/one"))
+        self.echo("1", "instances/one/events/kprobes/op/enable")
+        wait_until(lambda: "hostname" in self.cat("instances/one/trace"), "a record")
+        self.assertNotIn("hostname", self.cat("trace"))
+        with open(self.path("instances/one/trace_pipe")) as pipe:
+            pipe.readline()
+            with self.assertRaises(OSError) as busy:
+                os.rmdir(self.path("instances/one"))
+            self.assertEqual(busy.exception.errno, errno.EBUSY)
+        wait_until(lambda: not self.removes("instances/one"), "the instance to go")
+
+    def removes(self, name):
+        try:
+            os.rmdir(self.path(name))
+            return False
+        except OSError as error:
+            return error.errno == errno.EBUSY
+
+    @unittest.skipUnless(shutil.which("trace-cmd"), "trace-cmd is not installed")
+    def test_trace_cmd_records_shows_and_resets(self):
+        self.echo(DEFINITION, "kprobe_events")
+        probe = subprocess.run([KEVTRACE, "exec", self.dir, "--", "true"], stderr=subprocess.PIPE, text=True)
+        if probe.returncode == 4:
+            self.skipTest(probe.stderr)
+
+        def trace_cmd(*words):
+            done = subprocess.run([KEVTRACE, "exec", self.dir, "--", "trace-cmd", *words], cwd=self.folder,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        self.assertIn("kprobes:op", trace_cmd("list", "-e"))
+        trace_cmd("record", "-q", "-e", "kprobes", "sleep", "0.5")
+        report = trace_cmd("report")
+        self.assertGreater(report.count('path="/etc/hostname"'), 20)
+        trace_cmd("start", "-e", "kprobes")
+        wait_until(lambda: "hostname" in self.cat("trace"), "a record")
+        trace_cmd("stop")
+        shown = [line for line in trace_cmd("show").splitlines() if not line.startswith("#")]
+        self.assertGreater(len(shown), 0)
+        trace_cmd("extract", "-o", "x.dat")
+        extracted = trace_cmd("report", "x.dat")
+        self.assertEqual(extracted.count("/etc/hostname"), len(shown))
+        trace_cmd("reset")
+        self.assertEqual(self.cat("kprobe_events"), "")
+
+
+if __name__ == "__main__":
+    main()
