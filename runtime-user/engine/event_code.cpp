@@ -41,6 +41,10 @@ std::expected<pipeline::CheckedEvent, CodeRefusal> check_in(const EventProbe& pr
                     probe.definition.command});
   auto checked =
       pipeline::check_event(probe.definition.command, target.env(), nothing, pipeline::Forms::Runnable, sink);
+  if (checked && checked->waits)
+    return std::unexpected(CodeRefusal{
+        Error(fmt::format("its library is not loaded in {} yet: enable the event when it is", target.name()), ENOENT),
+        probe.definition.command});
   if (checked) {
     checked->definition.group = probe.definition.group;
     checked->definition.event = probe.definition.event;
