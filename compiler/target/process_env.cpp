@@ -43,6 +43,10 @@ struct ProcessEnv::State {
   std::vector<Loaded> objects;
   std::map<const Loaded*, DebugTypes> debug;
 
+  // Where we find what the target calls `path`.
+  std::string path_of(std::string_view path) const {
+    return (pid ? fmt::format("/proc/{}/root", pid) : std::string()) + std::string(path);
+  }
   std::vector<Loaded*> matching(std::string_view module);
   Loaded* covering(RemoteAddr address);
   std::expected<Symbol, LookupError> finish_function(const Found& found, std::string_view name);
@@ -284,14 +288,16 @@ std::expected<std::uint64_t, LookupError> ProcessEnv::find_file_offset(std::stri
     if (!image) continue;
     if (const auto address = image->image_addr({offset})) return address->value + loaded.module.bias;
   }
-  return failure(is_loaded || !may_be_loaded(path) ? LookupFailure::NotFound : LookupFailure::ModuleMissing);
+  if (is_loaded || !may_be_loaded(path)) return failure(LookupFailure::NotFound);
+  const auto file = ElfImage::open(state_->path_of(path));
+  const auto address = file ? file->image_addr({offset}) : std::nullopt;
+  return failure(address && file->is_executable(*address) ? LookupFailure::ModuleMissing : LookupFailure::NotFound);
 }
 
 bool ProcessEnv::may_be_loaded(std::string_view module) const {
-  const std::string root = state_->pid ? fmt::format("/proc/{}/root", state_->pid) : std::string();
-  if (!module.contains('/')) return module.contains(".so") || is_installed_library(root, module);
+  if (!module.contains('/')) return module.contains(".so") || is_installed_library(state_->path_of(""), module);
   std::error_code ignored;
-  return std::filesystem::is_regular_file(root + std::string(module), ignored);
+  return std::filesystem::is_regular_file(state_->path_of(module), ignored);
 }
 
 std::optional<ProcessEnv::Place> ProcessEnv::place(RemoteAddr address) const {

@@ -70,8 +70,8 @@ class TargetEnv {
   virtual std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
                                                            std::string_view name) const = 0;
   virtual std::expected<Symbol, LookupError> find_data(std::string_view name) const = 0;
-  // Address of a byte of a file in the target; ModuleMissing where the file is not loaded, NotFound where it is, but
-  // has no such byte.
+  // Address of a byte of a file in the target; ModuleMissing where there is such code, but the file is not loaded; else
+  // NotFound.
   virtual std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                                      std::uint64_t offset) const = 0;
   // Whether a module that is not loaded could be: there is such a library.
