@@ -158,8 +158,8 @@ void Replay::write_events(const json& test, json& answer) {
   if (!result.mistakes.empty() && result.mistakes.front().logged) {
     const diag::Diagnostic& first = result.mistakes.front();
     if (first.prelude) {
-      const std::uint32_t before = first.log ? first.log->prelude_column.value_or(0) : first.prelude->column;
-      answer["log"].push_back(log_entry(first, first.prelude->kind, before, ""));
+      const std::uint32_t column = first.log ? first.log->prelude_column.value_or(0) : first.prelude->column;
+      answer["log"].push_back(log_entry(first, first.prelude->kind, column, ""));
     }
     answer["log"].push_back(log_entry(first, first.kind, first.log ? first.log->column : first.column, ""));
   }
