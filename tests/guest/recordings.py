@@ -40,6 +40,8 @@ def same_lines(kevtrace, path):
     theirs = subprocess.run(["trace-cmd", "report", "-N", path], capture_output=True, text=True, check=True).stdout
     a = lines_of(ours, r" *(.+?)-(\d+) +\[(\d+)\] \S{5} +(\d+\.\d+): (\w+): (.*?) *$")
     b = lines_of(theirs, r" *(.+?)-(\d+) +\[(\d+)\] +(\d+\.\d+): (\w+): +(.*?) *$")
+    for lines in (a, b):  # CPUs' records of the same nanosecond have no order
+        lines.sort(key=lambda line: (float(line[3]), line[2]))
     plain = [(x, y) for x, y in zip(a, b) if x[4] != "kp1"]
     different = [(x, y) for x, y in plain if x != y]
     print(f"{path}: {len(a)} lines of ours, {len(b)} of trace-cmd, {len(different)} differ")
