@@ -22,6 +22,7 @@ with recursive n(i) as (select 1 union all select i + 1 from n where i < 4000) i
 create index ia on t(a); select count(*), sum(b), group_concat(substr(a, 1, 2), '') from t where a like '%1%';
 select a, count(*) over (partition by length(a) order by b) from t order by b desc limit 50;
 explain query plan select * from t join t as u on t.a = u.a; pragma integrity_check;
+select sqrt(2), exp(1), ln(3), sin(1), pow(2, 0.5), atan2(1, 2);
 """
 CMAKE = """set(all "")
 foreach(i RANGE 1 1500)
