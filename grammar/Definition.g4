@@ -8,7 +8,7 @@
 // The kernel cuts a word at the first ':' or the last ')' and only then looks at the pieces. So each entrance
 // below takes ANY word and says where the pieces are; whether a piece is a number, a register or
 // nonsense is decided on the pieces (parse_definition*.cpp), which is what gives every mistake the
-// kernel's own message and column. Where two readings fit, the first alternative is the kernel's.
+// kernel's own message and column. Every decision is made by the next token: parsing is a matter of microseconds.
 grammar Definition;
 
 // `r10:grp/ev`: what stands before and after the first ':'.
@@ -16,15 +16,11 @@ head       : headLead (COLON headName)? EOF ;
 headLead   : ~COLON* ;
 headName   : anything ;
 
-// `grp/ev`, `grp.ev`, `ev`: '/' wins over '.', the first one splits.
-target     : groupSlash SLASH anything EOF        # SlashTarget
-           | groupDot DOT eventNoSlash EOF        # DotTarget
-           | eventPlain EOF                       # PlainTarget
-           ;
-groupSlash   : ~SLASH* ;
-groupDot     : ~(SLASH | DOT)* ;
-eventNoSlash : ~SLASH* ;
-eventPlain   : ~(SLASH | DOT)* ;
+// `grp/ev`, `grp.ev`, `ev`: '/' wins over '.', the first one splits. What stands behind a '.' is the group's still if a
+// '/' follows.
+target       : beforeSplit (SLASH anything | DOT beforeSlash (SLASH anything)?)? EOF ;
+beforeSplit  : ~(SLASH | DOT)* ;
+beforeSlash  : ~SLASH* ;
 
 // `mod:symbol+0x10%return`
 symbolPlace  : symbol displacement? suffix? EOF ;
@@ -32,32 +28,33 @@ symbol       : ~(PLUS | MINUS | PERCENT)* ;
 displacement : (PLUS | MINUS) ~PERCENT* ;
 suffix       : PERCENT anything ;
 
-// `/path/with:colon:0x10%return(0x2224)`: the last ':' splits.
-filePlace  : path COLON fileOffset fileSuffix? reference? EOF ;
-path       : anything ;
-fileOffset : ~(COLON | PERCENT | OPEN)* ;
-fileSuffix : PERCENT ~(COLON | OPEN)* ;
-reference  : OPEN counter (CLOSE counterTail)? ;
-counter    : ~(COLON | CLOSE)* ;
-counterTail: ~COLON* ;
+// `/path/with:colon:0x10%return(0x2224)`: the last ':' splits, so that the last piece is cut by fileTail.
+filePlace  : filePiece (COLON filePiece)* EOF ;
+filePiece  : ~COLON* ;
+fileTail   : fileOffset fileSuffix? reference? EOF ;
+fileOffset : ~(PERCENT | OPEN)* ;
+fileSuffix : PERCENT ~OPEN* ;
+reference  : OPEN counter (CLOSE anything)? ;
+counter    : ~CLOSE* ;
 
-// `name=expression:type`: the first '=' splits.
-argument     : (argumentName EQUALS)? argumentBody EOF ;
-argumentName : ~EQUALS* ;
-argumentBody : anything ;
+// `rw@symbol+0x10:8` of a watchpoint
+watchPlace   : watchAccess (AT watchSymbol watchOffset? (COLON anything)?)? EOF ;
+watchAccess  : ~AT* ;
+watchSymbol  : ~(PLUS | MINUS | COLON)* ;
+watchOffset  : (PLUS | MINUS) ~COLON* ;
+
+// `name=expression:type`: the first '=' splits; without one all of it is the expression.
+argument       : beforeEquals (EQUALS anything)? EOF ;
+beforeEquals   : ~EQUALS* ;
 
 // `+8(+0(%di)):string[4]`: the first ':' splits.
 body       : operand (COLON type)? EOF ;
 
-// A dereference closes at the LAST ')' of its text; what follows that ')' is dropped.
-operand    : sign operandOffset OPEN operand CLOSE dropped   # Dereference
-           | sign operandOffset OPEN operand                 # OpenDereference
-           | sign operandOffset                              # BareDereference
-           | leaf                                            # LeafOperand
-           ;
+// Closing braces are part of the innermost piece: a dereference closes at the LAST ')' of its text, what follows that
+// ')' is dropped, and no rule that looks ahead by one token can tell. parse_definition_words.cpp pairs them.
+operand       : sign operandOffset (OPEN operand)? | leaf ;
 sign          : PLUS | MINUS ;
 operandOffset : ~(OPEN | COLON)* ;
-dropped       : ~(CLOSE | COLON)* ;
 leaf          : (~(PLUS | MINUS | COLON) ~COLON*)? ;
 
 // `u8[4]`

@@ -1,12 +1,39 @@
-// What every user of an ANTLR grammar here needs to count columns in bytes.
+// What every user of an ANTLR grammar here reads its text through.
 #pragma once
+
+#include <CharStream.h>
 
 #include <string>
 #include <string_view>
 
 namespace kevt::grammar {
 
-// ANTLR wants UTF-8 and counts characters: every byte becomes one character (Latin-1), so columns are bytes.
-std::string as_latin1(std::string_view bytes);
+// A text as ANTLR reads it: every byte is one character (Latin-1), so columns are bytes and any byte is legal. Views
+// the text.
+class ByteStream final : public antlr4::CharStream {
+ public:
+  explicit ByteStream(std::string_view text = {}) : text_(text) {}
+  // Begins another text.
+  void load(std::string_view text) {
+    text_ = text;
+    at_ = 0;
+  }
+
+  void consume() override { ++at_; }
+  size_t LA(ssize_t offset) override;
+  ssize_t mark() override { return -1; }
+  void release(ssize_t) override {}
+  size_t index() override { return at_; }
+  void seek(size_t index) override { at_ = index < text_.size() ? index : text_.size(); }
+  size_t size() override { return text_.size(); }
+  std::string getSourceName() const override { return "text"; }
+  // As UTF-8.
+  std::string getText(const antlr4::misc::Interval& interval) override;
+  std::string toString() const override;
+
+ private:
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
 
 }  // namespace kevt::grammar

@@ -30,7 +30,8 @@ std::optional<model::Statement> parse_line_leniently(std::string_view line, Even
                                                      dialect::Dialect dialect = dialect::Dialect::superset());
 std::optional<model::FilterExpr> parse_filter(std::string_view text, diag::Sink& sink,
                                               dialect::Dialect dialect = dialect::Dialect::superset());
-std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sink& sink);
+std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sink& sink,
+                                                dialect::Dialect dialect = dialect::Dialect::superset());
 
 // Cuts a write into lines and removes comments as trace_parse_run_command does. The last line may lack its
 // '\n'. A line that the kernel would refuse unread (too long, or with a NUL byte) is kept whole,

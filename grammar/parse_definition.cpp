@@ -209,6 +209,24 @@ Parsed parse_function_probe(const LineRequest& request) {
   return head_good ? finish(std::move(definition), std::move(place)) : std::nullopt;
 }
 
+constexpr std::string_view kNoKernelWatches = "watchpoints (`w`) are in no kernel yet";
+
+Parsed parse_watchpoint(const LineRequest& request) {
+  const Words& words = request.words;
+  const LineContext line =
+      request.context(model::EventKind::Watchpoint, model::ProbePoint::Entry, diag::Location::Wprobe);
+  model::Definition definition = begin_definition(line);
+  const HeadPieces head = cut_head(words[0]);
+  const bool head_good = head.lead.text.size() == 1;
+  if (!head_good) {
+    line.report({.kind = diag::Kind::WatchMaxactive, .word = 0, .column = 1, .order = diag::kStepHead});
+  }
+  auto place = parse_watch_place(line);
+  if (head.name) parse_event_name(line, head.name->text, head.name->begin, diag::kStepName, definition);
+  parse_arguments(line, words.size(), definition);
+  return head_good ? finish(std::move(definition), std::move(place)) : std::nullopt;
+}
+
 // `w:` of a kernel series that is not merged.
 bool is_watchpoint(const LineRequest& request) {
   const std::string_view head = request.words[0];
@@ -228,12 +246,11 @@ Parsed parse_probe(const LineRequest& request) {
   const Words& words = request.words;
   const char letter = words[0][0];
   const bool dynamic = request.file == EventsFile::Dynamic;
-  if (is_watchpoint(request)) {
-    return refuse(words.command(), {diag::Kind::UnsupportedForm, "watchpoints are in no kernel yet"}, request.sink);
-  }
   if (words.size() < 2) return refuse_unmatched(request, "an event needs a place");
+  if (is_watchpoint(request)) return parse_watchpoint(request);
   if (is_function_probe(request)) return parse_function_probe(request);
   if (dynamic && letter == 'e') return parse_eprobe(request);
+  if (letter == 'w' && dynamic) return refuse_unmatched(request, std::string(kNoKernelWatches));
   if (letter != 'p' && letter != 'r') return refuse_unmatched(request, "");
   const bool declined = is_declined_by_kprobes(words[1]);
   if (request.file == EventsFile::Kprobe && declined) {

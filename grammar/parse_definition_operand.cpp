@@ -59,6 +59,7 @@ bool ArgumentParser::take_variable(std::string_view name, std::uint32_t column) 
     arg_.expr.base = model::EventFieldBase{.name = std::string(name)};
     return true;
   }
+  if (line_.kind == model::EventKind::Watchpoint) return take_watched(name, column);
   if (name == "retval" || (name.starts_with("retval") && has(Feature::RetvalByPrefix))) {
     return take_retval(name, column);
   }
@@ -74,6 +75,18 @@ bool ArgumentParser::take_variable(std::string_view name, std::uint32_t column) 
   if (name.starts_with("current") && has(Feature::CurrentTask)) return take_current(name, column);
   if (name.starts_with(kArg)) return take_argument(name.substr(kArg.size()), column);
   return base_mistake(diag::Kind::BadVar, column);
+}
+
+// Watchpoints know the address that was touched and what is there.
+bool ArgumentParser::take_watched(std::string_view name, std::uint32_t column) {
+  if (name == "comm" || name == "COMM") {
+    arg_.expr.base = model::CommBase{};
+    return true;
+  }
+  if (name != "addr" && name != "value") return base_mistake(diag::Kind::BadVar, column);
+  arg_.expr.base = model::VariableBase{.name = "$addr", .kind = model::VariableKind::WatchedAddress, .resolved = true};
+  if (name == "value") arg_.expr.dereferences.insert(arg_.expr.dereferences.begin(), model::Dereference{});
+  return true;
 }
 
 bool ArgumentParser::take_retval(std::string_view name, std::uint32_t column) {

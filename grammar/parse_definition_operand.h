@@ -47,6 +47,7 @@ class ArgumentParser {
   bool take_base(std::string_view text, std::uint32_t column);
   bool refuse_register(std::uint32_t column);
   bool take_variable(std::string_view name, std::uint32_t column);
+  bool take_watched(std::string_view name, std::uint32_t column);
   bool take_retval(std::string_view name, std::uint32_t column);
   bool take_stack(std::string_view digits, std::uint32_t column);
   bool take_argument(std::string_view digits, std::uint32_t column);

@@ -29,6 +29,7 @@ void parse_event_name(const LineContext& line, std::string_view name, std::uint3
 std::optional<model::Place> parse_symbol_place(const LineContext& line, model::ProbePoint& point);
 std::optional<model::Place> parse_file_place(const LineContext& line, model::ProbePoint& point);
 std::optional<model::Place> parse_event_place(const LineContext& line);
+std::optional<model::Place> parse_watch_place(const LineContext& line);
 // A function, or the tracepoint of a tprobe; `$retval` in an argument makes an exit probe.
 std::optional<model::Place> parse_function_place(const LineContext& line, model::ProbePoint& point);
 

@@ -6,13 +6,13 @@
 //
 //   cut_body("+8(%di):u8[4]")  ->  dereferences {+, "8"}, leaf "%di", type "u8", count "4"
 //
-// Bytes are handed to ANTLR as Latin-1, one code point each, so a token index is a byte column and
-// no input can be invalid UTF-8. Not here: what a piece means, or whether it may be there.
+// ANTLR reads bytes (antlr_input.h), so a token index is a byte column and no input can be invalid UTF-8. Not here:
+// what a piece means, or whether it may be there.
 #include "grammar/parse_definition_words.h"
 
 #include <antlr4-runtime.h>
 
-#include <string>
+#include <algorithm>
 
 #include "DefinitionLexer.h"
 #include "DefinitionParser.h"
@@ -25,17 +25,45 @@ namespace {
 using kevt_antlr::DefinitionLexer;
 using kevt_antlr::DefinitionParser;
 
-// One text on its way through lexer and parser.
-class Session {
- public:
-  explicit Session(std::string_view text)
-      : text_(text), input_(as_latin1(text)), lexer_(&input_), tokens_(&lexer_), parser_(&tokens_) {
-    lexer_.removeErrorListeners();
-    parser_.removeErrorListeners();
-    parser_.setErrorHandler(std::make_shared<antlr4::BailErrorStrategy>());
+// Lexer and parser, made once for each thread: they cost more than a word does.
+struct Machine {
+  Machine() {
+    lexer.removeErrorListeners();
+    parser.removeErrorListeners();
+    parser.setErrorHandler(std::make_shared<antlr4::BailErrorStrategy>());
+  }
+  void load(std::string_view text) {
+    input.load(text);
+    lexer.setInputStream(&input);
+    tokens.setTokenSource(&lexer);
+    parser.setTokenStream(&tokens);
   }
 
-  DefinitionParser& parser() { return parser_; }
+  ByteStream input;
+  DefinitionLexer lexer{&input};
+  antlr4::CommonTokenStream tokens{&lexer};
+  DefinitionParser parser{&tokens};
+  bool in_use = false;
+};
+
+Machine& this_threads_machine() {
+  thread_local Machine machine;
+  return machine;
+}
+
+// One text on its way through lexer and parser; a thread has one at a time.
+class Session {
+ public:
+  explicit Session(std::string_view text) : text_(text), machine_(this_threads_machine()) {
+    KEVT_ASSERT(!machine_.in_use);
+    machine_.in_use = true;
+    machine_.load(text);
+  }
+  ~Session() { machine_.in_use = false; }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  DefinitionParser& parser() { return machine_.parser; }
 
   Piece piece(antlr4::ParserRuleContext* context) const {
     const auto begin = static_cast<std::uint32_t>(context->getStart()->getStartIndex());
@@ -55,45 +83,50 @@ class Session {
                 static_cast<std::uint32_t>(token.getStopIndex() + 1));
   }
 
-  std::vector<antlr4::Token*> all_tokens() {
-    tokens_.fill();
-    return tokens_.getTokens();
-  }
-
- private:
   Piece make(std::uint32_t begin, std::uint32_t end) const {
     return {.text = text_.substr(begin, end - begin), .begin = begin, .end = end};
   }
 
+  std::vector<antlr4::Token*> all_tokens() {
+    machine_.tokens.fill();
+    return machine_.tokens.getTokens();
+  }
+
+ private:
   std::string_view text_;
-  antlr4::ANTLRInputStream input_;
-  DefinitionLexer lexer_;
-  antlr4::CommonTokenStream tokens_;
-  DefinitionParser parser_;
+  Machine& machine_;
 };
 
-// Walks `+8(+0(%di))` from the outside in.
-void add_operand(const Session& session, DefinitionParser::OperandContext* operand, BodyPieces& pieces) {
-  const auto add = [&](auto* context, DereferenceEnd closing, antlr4::ParserRuleContext* inner) {
-    const std::uint32_t end = session.piece(context).end;
-    const Piece offset = session.piece(context->operandOffset());
-    pieces.dereferences.push_back({.sign = session.piece(context->sign()),
+// Walks `+8(+0(%di))` from the outside in; what is searched for ')' ends at `end`.
+void add_operand(const Session& session, DefinitionParser::OperandContext* operand, std::string_view text,
+                 BodyPieces& pieces) {
+  std::uint32_t end = session.piece(operand).end;
+  while (operand->sign() != nullptr) {
+    const Piece sign = session.piece(operand->sign());
+    if (sign.begin >= end) break;  // `+8()+4`: closed before it begins
+    const Piece offset = session.piece(operand->operandOffset());
+    const bool has_brace = operand->OPEN() != nullptr && offset.end < end;
+    if (!has_brace) {
+      pieces.dereferences.push_back({.sign = sign,
+                                     .offset = session.make(offset.begin, std::min(offset.end, end)),
+                                     .closing = DereferenceEnd::NoBrace,
+                                     .inner = end,
+                                     .end = end});
+      return;
+    }
+    const std::uint32_t inner = offset.end + 1;
+    const std::size_t close = text.substr(0, end).rfind(')');
+    const bool is_closed = close != std::string_view::npos && close >= inner;
+    pieces.dereferences.push_back({.sign = sign,
                                    .offset = offset,
-                                   .closing = closing,
-                                   .inner = inner == nullptr ? end : offset.end + 1,
+                                   .closing = is_closed ? DereferenceEnd::Closed : DereferenceEnd::NotClosed,
+                                   .inner = inner,
                                    .end = end});
-  };
-  if (auto* closed = dynamic_cast<DefinitionParser::DereferenceContext*>(operand)) {
-    add(closed, DereferenceEnd::Closed, closed->operand());
-    add_operand(session, closed->operand(), pieces);
-  } else if (auto* open = dynamic_cast<DefinitionParser::OpenDereferenceContext*>(operand)) {
-    add(open, DereferenceEnd::NotClosed, open->operand());
-    add_operand(session, open->operand(), pieces);
-  } else if (auto* bare = dynamic_cast<DefinitionParser::BareDereferenceContext*>(operand)) {
-    add(bare, DereferenceEnd::NoBrace, nullptr);
-  } else if (auto* leaf = dynamic_cast<DefinitionParser::LeafOperandContext*>(operand)) {
-    pieces.leaf = session.piece(leaf->leaf());
+    if (is_closed) end = static_cast<std::uint32_t>(close);
+    operand = operand->operand();
   }
+  const std::uint32_t begin = std::min(session.piece(operand).begin, end);
+  pieces.leaf = session.make(begin, end);
 }
 
 TypePieces type_pieces(const Session& session, DefinitionParser::TypeContext* type) {
@@ -127,15 +160,12 @@ TargetPieces cut_target(std::string_view text) {
   Session session(text);
   return parse_any([&] {
     auto* target = session.parser().target();
-    if (auto* slash = dynamic_cast<DefinitionParser::SlashTargetContext*>(target)) {
-      return TargetPieces{.group = session.piece(slash->groupSlash()), .event = session.piece(slash->anything())};
-    }
-    if (auto* dot = dynamic_cast<DefinitionParser::DotTargetContext*>(target)) {
-      return TargetPieces{.group = session.piece(dot->groupDot()), .event = session.piece(dot->eventNoSlash())};
-    }
-    auto* plain = dynamic_cast<DefinitionParser::PlainTargetContext*>(target);
-    KEVT_ASSERT(plain != nullptr);
-    return TargetPieces{.group = std::nullopt, .event = session.piece(plain->eventPlain())};
+    const Piece before = session.piece(target->beforeSplit());
+    if (target->DOT() == nullptr && target->SLASH() == nullptr) return TargetPieces{.group = {}, .event = before};
+    if (target->DOT() == nullptr) return TargetPieces{.group = before, .event = session.piece(target->anything())};
+    const Piece behind = session.piece(target->beforeSlash());
+    if (target->SLASH() == nullptr) return TargetPieces{.group = before, .event = behind};
+    return TargetPieces{.group = session.make(before.begin, behind.end), .event = session.piece(target->anything())};
   });
 }
 
@@ -149,19 +179,51 @@ SymbolPlacePieces cut_symbol_place(std::string_view word) {
   });
 }
 
-FilePlacePieces cut_file_place(std::string_view word) {
+namespace {
+
+// Where the last piece of `/path:0x10(0x20)` begins.
+std::uint32_t last_piece_of_file_place(std::string_view word) {
   Session session(word);
+  return parse_any([&] { return session.piece(session.parser().filePlace()->filePiece().back()).begin; });
+}
+
+Piece moved(Piece piece, std::uint32_t by) {
+  return {.text = piece.text, .begin = piece.begin + by, .end = piece.end + by};
+}
+
+std::optional<Piece> moved(std::optional<Piece> piece, std::uint32_t by) {
+  if (!piece) return std::nullopt;
+  return moved(*piece, by);
+}
+
+}  // namespace
+
+FilePlacePieces cut_file_place(std::string_view word) {
+  const std::uint32_t tail = last_piece_of_file_place(word);
+  KEVT_ASSERT(tail > 0);
+  Session session(word.substr(tail));
   return parse_any([&] {
-    auto* place = session.parser().filePlace();
-    FilePlacePieces pieces{.path = session.piece(place->path()),
-                           .offset = session.piece(place->fileOffset()),
-                           .suffix = session.optional_piece(place->fileSuffix()),
+    auto* place = session.parser().fileTail();
+    FilePlacePieces pieces{.path = {.text = word.substr(0, tail - 1), .begin = 0, .end = tail - 1},
+                           .offset = moved(session.piece(place->fileOffset()), tail),
+                           .suffix = moved(session.optional_piece(place->fileSuffix()), tail),
                            .reference = std::nullopt};
     if (auto* reference = place->reference()) {
-      pieces.reference = ReferencePieces{.counter = session.piece(reference->counter()),
-                                         .tail = session.optional_piece(reference->counterTail())};
+      pieces.reference = ReferencePieces{.counter = moved(session.piece(reference->counter()), tail),
+                                         .tail = moved(session.optional_piece(reference->anything()), tail)};
     }
     return pieces;
+  });
+}
+
+WatchPlacePieces cut_watch_place(std::string_view word) {
+  Session session(word);
+  return parse_any([&] {
+    auto* place = session.parser().watchPlace();
+    return WatchPlacePieces{.access = session.piece(place->watchAccess()),
+                            .symbol = session.optional_piece(place->watchSymbol()),
+                            .offset = session.optional_piece(place->watchOffset()),
+                            .length = session.optional_piece(place->anything())};
   });
 }
 
@@ -169,8 +231,9 @@ ArgumentPieces cut_argument(std::string_view word) {
   Session session(word);
   return parse_any([&] {
     auto* argument = session.parser().argument();
-    return ArgumentPieces{.name = session.optional_piece(argument->argumentName()),
-                          .body = session.piece(argument->argumentBody())};
+    const Piece before = session.piece(argument->beforeEquals());
+    if (argument->EQUALS() == nullptr) return ArgumentPieces{.name = std::nullopt, .body = before};
+    return ArgumentPieces{.name = before, .body = session.piece(argument->anything())};
   });
 }
 
@@ -180,7 +243,7 @@ BodyPieces cut_body(std::string_view body) {
     auto* context = session.parser().body();
     BodyPieces pieces;
     pieces.operand = session.piece(context->operand());
-    add_operand(session, context->operand(), pieces);
+    add_operand(session, context->operand(), body, pieces);
     if (auto* type = context->type()) pieces.type = type_pieces(session, type);
     return pieces;
   });

@@ -48,6 +48,14 @@ struct FilePlacePieces {  // `/path:0x10%return(0x2224)`
 // `word` must hold a ':'.
 FilePlacePieces cut_file_place(std::string_view word);
 
+struct WatchPlacePieces {  // `rw@symbol+0x10:8`
+  Piece access;
+  std::optional<Piece> symbol;  // or an address; absent: no '@'
+  std::optional<Piece> offset;  // with its sign
+  std::optional<Piece> length;
+};
+WatchPlacePieces cut_watch_place(std::string_view word);
+
 struct ArgumentPieces {  // `name=body`
   std::optional<Piece> name;
   Piece body;

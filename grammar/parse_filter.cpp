@@ -232,7 +232,7 @@ std::optional<diag::Diagnostic> ending_mistake(std::string_view text, const Walk
 }
 
 FilterReading read_balanced(std::string_view text, dialect::Dialect dialect) {
-  antlr4::ANTLRInputStream input(as_latin1(text));
+  ByteStream input(text);
   FilterLexer lexer(&input);
   lexer.functions = dialect.has(dialect::Feature::FunctionFilter);
   lexer.cpu_lists = dialect.has(dialect::Feature::CpuListFilter);

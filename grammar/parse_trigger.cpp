@@ -9,13 +9,13 @@
 //   stacktrace i == 1              mistake at column 11: a count or `if FILTER` was expected
 //
 // Filters are cut out, not parsed; histograms are cut into parts, not understood; what depends on events and on
-// triggers that are set is sema's (compiler/sema/trigger.h). So of a line with a missing target and a count out of
-// range the count is reported, where 6.1 looks for the target first. Mirrors
+// triggers that are set is sema's (compiler/sema/trigger.h). Mirrors
 // trigger_process_regex(), event_trigger_separate_filter() and event_trigger_parse_num() of
 // kernel/trace/trace_events_trigger.c, and event_hist_trigger_parse() of trace_events_hist.c, 6.1.
 #include <antlr4-runtime.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -153,7 +153,7 @@ bool ends_with_if(std::string_view command) {
 // Fills one spec from the tree; the tree is whole.
 class Reader {
  public:
-  Reader(TriggerSpec& spec, diag::Sink& sink) : spec_(spec), sink_(sink) {}
+  Reader(TriggerSpec& spec, dialect::Dialect dialect, diag::Sink& sink) : spec_(spec), dialect_(dialect), sink_(sink) {}
 
   bool read(TriggerParser::TriggerContext* trigger) {
     spec_.remove = trigger->BANG() != nullptr;
@@ -203,6 +203,10 @@ class Reader {
       spec_.count = count.value;
       return true;
     }
+    if (count.error == ERANGE && !spec_.target_event.empty()) {
+      spec_.count_errno = ERANGE;  // the target is looked for first
+      return true;
+    }
     diag::Diagnostic mistake = mistake_at(spec_.command, Kind::TriggerBadCount, span.begin,
                                           "`" + std::string(piece(span)) + "` is not a number of 64 bits without sign");
     mistake.errno_value = count.error;
@@ -226,7 +230,7 @@ class Reader {
     }
     bool has_keys = false;
     for (auto* context : histogram->part()) {
-      auto part = read_hist_part(spec_.command, span_of(context), sink_);
+      auto part = read_hist_part(spec_.command, span_of(context), dialect_, sink_);
       if (!part || !has_room(spec_.command, spec_.hist, *part, sink_)) return false;
       has_keys = has_keys || part->name == "keys";
       spec_.hist.push_back(*std::move(part));
@@ -239,8 +243,28 @@ class Reader {
   }
 
   TriggerSpec& spec_;
+  dialect::Dialect dialect_;
   diag::Sink& sink_;
 };
+
+// A count that does not fit is noticed before what follows the parameters: `traceoff:99999999999999999999 x`.
+bool has_huge_count(std::string_view command) {
+  constexpr std::array<std::string_view, 4> kSimple = {"traceon", "traceoff", "snapshot", "stacktrace"};
+  constexpr std::array<std::string_view, 4> kSwitches = {"enable_event", "disable_event", "enable_hist",
+                                                         "disable_hist"};
+  constexpr std::size_t kNone = std::string_view::npos;
+  const std::string_view parameters = command.substr(0, command.find_first_of(" \t"));
+  const std::size_t name_end = parameters.find(':');
+  std::size_t colon = name_end;
+  if (std::ranges::find(kSwitches, parameters.substr(0, name_end)) != kSwitches.end()) {
+    const std::size_t event = name_end == kNone ? kNone : parameters.find(':', name_end + 1);
+    colon = event == kNone || event == name_end + 1 ? kNone : parameters.find(':', event + 1);
+    if (colon == event + 1) return false;
+  } else if (std::ranges::find(kSimple, parameters.substr(0, name_end)) == kSimple.end()) {
+    return false;
+  }
+  return colon != kNone && parse_unsigned(parameters.substr(colon + 1), kAutoBase).error == ERANGE;
+}
 
 std::string_view trimmed(std::string_view text) {
   text = filter_command(text);
@@ -250,7 +274,7 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sink& sink) {
+std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sink& sink, dialect::Dialect dialect) {
   TriggerSpec spec;
   spec.command = trimmed(text);
   if (text.size() > kMaxFilterBytes) {
@@ -258,7 +282,7 @@ std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sin
     return std::nullopt;
   }
 
-  antlr4::ANTLRInputStream input(as_latin1(spec.command));
+  ByteStream input(spec.command);
   TriggerLexer lexer(&input);
   lexer.removeErrorListeners();
   antlr4::CommonTokenStream tokens(&lexer);
@@ -268,11 +292,12 @@ std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sin
   parser.addErrorListener(&first);
   TriggerParser::TriggerContext* trigger = parser.trigger();
   if (auto mistake = first.take()) {
+    if (has_huge_count(spec.command)) mistake->errno_value = ERANGE;
     sink.report(*std::move(mistake));
     return std::nullopt;
   }
 
-  if (!Reader(spec, sink).read(trigger)) return std::nullopt;
+  if (!Reader(spec, dialect, sink).read(trigger)) return std::nullopt;
   return spec;
 }
 

@@ -100,19 +100,23 @@ std::optional<HistPart> read_assignment(std::string_view command, Span span, dia
 
 }  // namespace
 
-std::optional<HistPart> read_hist_part(std::string_view command, Span span, diag::Sink& sink) {
+std::optional<HistPart> read_hist_part(std::string_view command, Span span, dialect::Dialect dialect,
+                                       diag::Sink& sink) {
   const std::string_view part = command.substr(span.begin, span.end - span.begin);
   if (part.find('=') != std::string_view::npos) return read_assignment(command, span, sink);
   for (const Prefix& word : kWords) {
     if (part == word.written) return HistPart{std::string(word.name), {}, span};
   }
+  const bool hides = part == "nohitcount" || part == "NOHC";
+  if (hides && dialect.has(dialect::Feature::HideHitcount)) return HistPart{"nohitcount", {}, span};
   for (const Prefix& handler : kHandlers) {
     if (part.starts_with(handler.written)) return HistPart{std::string(handler.name), std::string(part), span};
   }
   sink.report(unlogged(command, span,
-                       "`" + std::string(part) +
-                           "` is no part of a histogram; known: keys= vals= sort= size= name= clock= VAR= pause cont "
-                           "clear onmatch(..) onmax(..) onchange(..)"));
+                       hides ? "`nohitcount` " + dialect::when_text(dialect::Feature::HideHitcount)
+                             : "`" + std::string(part) +
+                                   "` is no part of a histogram; known: keys= vals= sort= size= name= clock= VAR= "
+                                   "pause cont clear nohitcount onmatch(..) onmax(..) onchange(..)"));
   return std::nullopt;
 }
 

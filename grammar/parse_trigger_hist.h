@@ -7,17 +7,19 @@
 #include <vector>
 
 #include "compiler/diag/diagnostic.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/model/trigger.h"
 
 namespace kevt::grammar {
 
 // Which part it is becomes HistPart::name, one of
 //   keys vals sort size name clock      text: what stands right of '='
-//   pause cont clear                    text: empty
+//   pause cont clear nohitcount         text: empty
 //   onmatch onmax onchange              text: the whole part
 //   var                                 text: the whole part, `a=x,b=y`
 // nullopt and a diagnostic when it is none. `command` and `span`: the whole trigger and the part in it.
-std::optional<model::HistPart> read_hist_part(std::string_view command, model::Span span, diag::Sink& sink);
+std::optional<model::HistPart> read_hist_part(std::string_view command, model::Span span, dialect::Dialect dialect,
+                                              diag::Sink& sink);
 
 // Is there room for one more part like this? 16 of variables, 8 handlers; a mistake is reported.
 bool has_room(std::string_view command, const std::vector<model::HistPart>& before, const model::HistPart& part,

@@ -73,9 +73,9 @@ std::uint32_t registers_from_frame(const ir::Program& program) {
   return backend ? (*backend)->registers_from_frame(program) : 0;
 }
 
-std::string disassemble(std::span<const std::uint8_t> code, std::uint64_t base) {
+std::string disassemble(std::span<const std::uint8_t> code, std::uint64_t base, Machine machine) {
   const auto backend = load_backend();
-  return backend ? (*backend)->disassemble(code, base) : backend.error().message() + "\n";
+  return backend ? (*backend)->disassemble(code, base, machine) : backend.error().message() + "\n";
 }
 
 }  // namespace kevt::codegen

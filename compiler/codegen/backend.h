@@ -20,10 +20,10 @@ struct Backend {
   Result<BpfOutput> (*compile_bpf)(std::span<const BpfInput>, unsigned, KeepIr) = nullptr;
   std::string (*bpf_refusal)(const ir::Program&) = nullptr;
   std::uint32_t (*registers_from_frame)(const ir::Program&) = nullptr;
-  std::string (*disassemble)(std::span<const std::uint8_t>, std::uint64_t) = nullptr;
+  std::string (*disassemble)(std::span<const std::uint8_t>, std::uint64_t, Machine) = nullptr;
 };
 
-inline constexpr std::uint32_t kBackendVersion = 1;
+inline constexpr std::uint32_t kBackendVersion = 2;
 inline constexpr std::uint32_t kBackendLayout =
     sizeof(Backend) << 20 | sizeof(NativeOutput) << 10 | sizeof(ir::Program);
 

@@ -160,6 +160,8 @@ std::string bpf_refusal(const ir::Program& program) {
         }))
       return "a pattern with `*` or `?` inside, or at both ends: only `text*` and `*text` in kernel filters so far";
   }
+  if (!ir::entry_arguments(program).empty())
+    return "`$argN` in a return probe: kernel runtimes do not keep the arguments of the entry yet";
   if (program.sinks.size() > 32) return "more than 32 instances on one event";
   return "";
 }

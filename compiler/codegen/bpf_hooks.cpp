@@ -99,7 +99,7 @@ Value* BpfHooks::map(llvm::IRBuilder<>& b, const char* symbol) {
 }
 
 void BpfHooks::add(llvm::IRBuilder<>& b, Value* to, Value* amount) {
-  if (input_.context == model::BpfContext::Kprobe) return store(b, b.CreateAdd(load(b, to, 64), amount), to);
+  if (input_.context != model::BpfContext::Uprobe) return store(b, b.CreateAdd(load(b, to, 64), amount), to);
   b.CreateAtomicRMW(llvm::AtomicRMWInst::Add, to, amount, llvm::Align(8), llvm::AtomicOrdering::Monotonic);
 }
 
@@ -142,7 +142,7 @@ void BpfHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
   add(b, at(b, row_, offsetof(kevt_bpf_counts, hits)), b.getInt64(1));
   if (layout_.scratch_bytes == 0) return;
   scratch_ = at(b, map(b, "kevt_scratch"), b.CreateMul(cpu_, b.getInt64(layout_.scratch_bytes)));
-  if (input_.context == model::BpfContext::Kprobe) return;
+  if (input_.context != model::BpfContext::Uprobe) return;
   BasicBlock* busy = block("busy");
   BasicBlock* ours = block("ours");
   Value* in_use = at(b, scratch_, offsetof(kevt_bpf_scratch, in_use));
@@ -157,7 +157,7 @@ void BpfHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
 
 void BpfHooks::finish(llvm::IRBuilder<>& b) {
   add(b, at(b, row_, offsetof(kevt_bpf_counts, faults)), b.CreateLoad(b.getInt64Ty(), faults_));
-  if (scratch_ && input_.context != model::BpfContext::Kprobe) {
+  if (scratch_ && input_.context == model::BpfContext::Uprobe) {
     Value* in_use = at(b, scratch_, offsetof(kevt_bpf_scratch, in_use));
     b.CreateAlignedStore(b.getInt64(0), in_use, llvm::Align(8), true);
   }
@@ -182,10 +182,16 @@ Value* BpfHooks::pid(llvm::IRBuilder<>& b) { return b.CreateAnd(helper(b, kPidTg
 Value* BpfHooks::cpu(llvm::IRBuilder<>&) { return cpu_; }
 Value* BpfHooks::probe_address(llvm::IRBuilder<>& b) {
   if (input_.context == model::BpfContext::Uprobe) return register_word(b, offsetof(kevt_registers, ip));
+  if (input_.context == model::BpfContext::Tracepoint) return b.CreatePtrToInt(function_->getArg(0), b.getInt64Ty());
   return load(b, at(b, event_, offsetof(kevt_bpf_event, probe_address)), 64);
 }
 // Handlers of return probes see the registers as they are when the function has returned.
 Value* BpfHooks::return_address(llvm::IRBuilder<>& b) { return register_word(b, offsetof(kevt_registers, ip)); }
+
+Value* BpfHooks::entry_argument(llvm::IRBuilder<>& b, std::uint32_t) {
+  KEVT_ASSERT(!"bpf_refusal() was not asked");
+  return b.getInt64(0);
+}
 
 // ---- counting -------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* cpu(llvm::IRBuilder<>& b) override;
   llvm::Value* probe_address(llvm::IRBuilder<>& b) override;
   llvm::Value* return_address(llvm::IRBuilder<>& b) override;
+  llvm::Value* entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) override;
 
   void count_fault(llvm::IRBuilder<>& b) override;
   void count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) override;

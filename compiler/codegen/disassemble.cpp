@@ -1,4 +1,4 @@
-// Machine code as text, for `kevtrace explain`: LLVM's own disassembler, one instruction a line.
+// Machine code as text, for `kevtrace explain` and the window: LLVM's own disassembler, one instruction a line.
 #include <fmt/format.h>
 #include <llvm/MC/MCAsmInfo.h>
 #include <llvm/MC/MCContext.h>
@@ -16,23 +16,31 @@
 
 namespace kevt::codegen {
 
-std::string disassemble(std::span<const std::uint8_t> code, std::uint64_t base) {
-  LLVMInitializeX86TargetInfo();
-  LLVMInitializeX86TargetMC();
-  LLVMInitializeX86Disassembler();
-  const char* triple = "x86_64-unknown-linux-gnu";
+std::string disassemble(std::span<const std::uint8_t> code, std::uint64_t base, Machine machine) {
+  const bool is_bpf = machine == Machine::Bpf;
+  if (is_bpf) {
+    LLVMInitializeBPFTargetInfo();
+    LLVMInitializeBPFTargetMC();
+    LLVMInitializeBPFDisassembler();
+  } else {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86Disassembler();
+  }
+  const char* triple = is_bpf ? "bpfel" : "x86_64-unknown-linux-gnu";
   std::string error;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target) return error;
   std::unique_ptr<llvm::MCRegisterInfo> registers(target->createMCRegInfo(triple));
   std::unique_ptr<llvm::MCAsmInfo> assembly(target->createMCAsmInfo(*registers, triple, llvm::MCTargetOptions()));
-  std::unique_ptr<llvm::MCSubtargetInfo> subtarget(target->createMCSubtargetInfo(triple, "x86-64", "+rdpid"));
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget(
+      target->createMCSubtargetInfo(triple, is_bpf ? "v3" : "x86-64", is_bpf ? "" : "+rdpid"));
   std::unique_ptr<llvm::MCInstrInfo> instructions(target->createMCInstrInfo());
   llvm::MCContext context(llvm::Triple(triple), assembly.get(), registers.get(), subtarget.get());
   std::unique_ptr<llvm::MCDisassembler> decoder(target->createMCDisassembler(*subtarget, context));
   std::unique_ptr<llvm::MCInstPrinter> printer(
       target->createMCInstPrinter(llvm::Triple(triple), 0, *assembly, *instructions, *registers));
-  printer->setPrintBranchImmAsAddress(true);
+  printer->setPrintBranchImmAsAddress(!is_bpf);
 
   std::string out;
   llvm::ArrayRef<std::uint8_t> bytes(code.data(), code.size());

@@ -271,6 +271,11 @@ bool EventEmitter::can_fault(ir::ValueId id) const {
   return (value.op == Op::Bits || value.op == Op::Narrow) && can_fault(value.a);
 }
 
+std::uint32_t EventEmitter::entry_argument_index(std::int64_t number) const {
+  const auto numbers = ir::entry_arguments(program_);
+  return static_cast<std::uint32_t>(std::ranges::find(numbers, number) - numbers.begin());
+}
+
 Value* EventEmitter::integer(ir::ValueId id) {
   const ir::Value& v = program_.values[id];
   switch (v.op) {
@@ -297,6 +302,8 @@ Value* EventEmitter::integer(ir::ValueId id) {
       return hooks_.probe_address(b_);
     case Op::ReturnAddress:
       return program_.point == model::ProbePoint::Return ? hooks_.return_address(b_) : b_.getInt64(0);
+    case Op::EntryArgument:
+      return hooks_.entry_argument(b_, entry_argument_index(v.imm));
     case Op::EventId:
       return hooks_.event_id(b_);
     case Op::Pid:

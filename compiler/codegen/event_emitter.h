@@ -34,6 +34,8 @@ class TargetHooks {
   virtual llvm::Value* cpu(llvm::IRBuilder<>& b) = 0;
   virtual llvm::Value* probe_address(llvm::IRBuilder<>& b) = 0;
   virtual llvm::Value* return_address(llvm::IRBuilder<>& b) = 0;
+  // `index` of ir::entry_arguments.
+  virtual llvm::Value* entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
 
   // `bytes` at `address`, zero-extended to 64 bits; goes to `fault` when unreadable.
   virtual llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* address, unsigned bytes, llvm::BasicBlock* fault) = 0;
@@ -98,6 +100,7 @@ class EventEmitter {
   llvm::Value* integer(ir::ValueId id);
   llvm::Value* is_ok(ir::ValueId id);  // i1
   bool can_fault(ir::ValueId id) const;
+  std::uint32_t entry_argument_index(std::int64_t number) const;
   void ensure(ir::ValueId id);
   void fetch(ir::ValueId id);
   virtual void fetch_load(ir::ValueId id, const Memo& memo);

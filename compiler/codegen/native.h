@@ -50,7 +50,9 @@ std::string native_refusal(const ir::Program& program);
 // in their registers are not among them.
 std::uint32_t registers_from_frame(const ir::Program& program);
 
-// "+0x12  movq (%rdi), %rax" lines, AT&T syntax; branch targets as addresses, `base` being the first byte's.
-std::string disassemble(std::span<const std::uint8_t> code, std::uint64_t base = 0);
+// "+0x12  movq (%rdi), %rax" lines, AT&T syntax; branch targets as addresses, `base` being the first byte's. Of BPF
+// LLVM's own syntax, with relative branches.
+enum class Machine : std::uint8_t { X86_64, Bpf };
+std::string disassemble(std::span<const std::uint8_t> code, std::uint64_t base = 0, Machine machine = Machine::X86_64);
 
 }  // namespace kevt::codegen

@@ -233,6 +233,9 @@ Value* NativeHooks::probe_address(llvm::IRBuilder<>& b) {
   return read(b, event_, offsetof(kevt_event, probe_address), 64);
 }
 Value* NativeHooks::return_address(llvm::IRBuilder<>&) { return return_address_; }
+Value* NativeHooks::entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) {
+  return b.CreateLoad(b.getInt64Ty(), frame(b, KEVT_FRAME_ARGUMENTS + 8ull * index), true);
+}
 
 Value* NativeHooks::load(llvm::IRBuilder<>& b, Value* address, unsigned bytes, BasicBlock* fault) {
   const char* instruction = "movq $1, $0";
@@ -242,8 +245,7 @@ Value* NativeHooks::load(llvm::IRBuilder<>& b, Value* address, unsigned bytes, B
   const std::string text = std::string("1: ") + instruction +
                            "\n.pushsection kevt_faults,\"a\",@progbits\n"
                            ".long 1b - .\n.long ${2:l} - .\n.popsection";
-  return branching_asm(b, b.getInt64Ty(), text, "=r,*m,!i,~{dirflag},~{fpsr},~{flags}",
-                       {b.CreateIntToPtr(address, b.getPtrTy())}, fault);
+  return branching_asm(b, b.getInt64Ty(), text, "=r,*m,!i", {b.CreateIntToPtr(address, b.getPtrTy())}, fault);
 }
 
 // ---- counting -------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* cpu(llvm::IRBuilder<>& b) override;
   llvm::Value* probe_address(llvm::IRBuilder<>& b) override;
   llvm::Value* return_address(llvm::IRBuilder<>& b) override;
+  llvm::Value* entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) override;
 
   llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* address, unsigned bytes, llvm::BasicBlock* fault) override;
   void count_fault(llvm::IRBuilder<>& b) override;

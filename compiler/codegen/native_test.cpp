@@ -48,6 +48,13 @@ TEST(Disassemble, BranchesShowTheirTargets) {
   EXPECT_NE(text.find("callq 0x1003"), std::string::npos) << text;
 }
 
+TEST(Disassemble, BpfProgramsAreReadToo) {
+  const std::uint8_t code[] = {0xb7, 0, 0, 0, 1, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0};  // r0 = 1; exit
+  const std::string text = disassemble(code, 0, Machine::Bpf);
+  EXPECT_NE(text.find("r0 = 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("exit"), std::string::npos) << text;
+}
+
 TEST(Native, ReadsTheRegistersOfItsProgram) {
   ir::Program program = one_register();  // di: handed over in place at an entry, not after a return
   EXPECT_EQ(registers_from_frame(program), 0u);

@@ -30,7 +30,7 @@ Value* NativeHooks::own_thread(llvm::IRBuilder<>& b, BasicBlock* unknown) {
       "movq %gs:8, $0\n"
       ".pushsection kevt_faults,\"a\",@progbits\n"
       ".long 1b - .\n.long ${1:l} - .\n.popsection";
-  return branching_asm(b, b.getPtrTy(), text, "=&r,!i,~{dirflag},~{fpsr},~{flags}", {}, unknown);
+  return branching_asm(b, b.getPtrTy(), text, "=&r,!i,~{flags}", {}, unknown);
 }
 
 // `known` comes from block `from` to `found`; from `unknown` the agent looks. Leaves the builder in `found`.

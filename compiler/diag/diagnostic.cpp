@@ -56,6 +56,8 @@ std::string_view location_name(Location location) {
       return "event_probe";
     case Location::Synthetic:
       return "synthetic_events";
+    case Location::Wprobe:
+      return "wprobe";
     case Location::Filter:
       return "event filter parse error";
     case Location::Hist:

@@ -20,7 +20,18 @@ enum class Kind : std::uint16_t {
 };
 
 // Which parser speaks: the LOC of an error_log entry.
-enum class Location : std::uint8_t { Kprobe, Uprobe, Fprobe, Eprobe, Synthetic, Filter, Hist, Dynevent, Kevtrace };
+enum class Location : std::uint8_t {
+  Kprobe,
+  Uprobe,
+  Fprobe,
+  Eprobe,
+  Synthetic,
+  Wprobe,
+  Filter,
+  Hist,
+  Dynevent,
+  Kevtrace
+};
 
 struct Note {
   std::string text;  // our help: "use `r:` for a return probe"

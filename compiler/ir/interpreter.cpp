@@ -108,6 +108,10 @@ Fetched Run::evaluate(const Value& value) {
       return integer(machine_.probe_address);
     case Op::ReturnAddress:
       return integer(program_.point == model::ProbePoint::Return ? machine_.return_address : 0);
+    case Op::EntryArgument: {
+      const auto index = static_cast<std::size_t>(value.imm - 1);
+      return integer(index < machine_.entry_arguments.size() ? machine_.entry_arguments[index] : 0);
+    }
     case Op::EventId:
       return integer(machine_.event_id);
     case Op::Pid:
@@ -148,6 +152,7 @@ Fetched Run::evaluate_on(const Value& value, const Fetched& a) {
     case Op::Slot:
     case Op::ProbeAddress:
     case Op::ReturnAddress:
+    case Op::EntryArgument:
     case Op::EventId:
     case Op::Pid:
     case Op::Cpu:
@@ -247,7 +252,7 @@ void Run::put_text(std::uint32_t offset, const Fetched& text) {
 void Run::put_header() {
   put(0, machine_.event_id, 2);
   put(4, machine_.pid, 4);
-  put(8, machine_.probe_address, 8);
+  if (program_.point != model::ProbePoint::Record) put(8, machine_.probe_address, 8);
   if (program_.point == model::ProbePoint::Return) put(16, machine_.return_address, 8);
 }
 

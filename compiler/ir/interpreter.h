@@ -24,6 +24,7 @@ class Machine {
   std::string comm;
   std::uint64_t probe_address = 0;
   std::uint64_t return_address = 0;
+  std::vector<std::uint64_t> entry_arguments;  // [i]: argument i + 1 at the function's entry; missing: 0
   std::uint32_t event_id = 0;
   std::uint32_t pid = 0;
   std::uint32_t cpu = 0;

@@ -5,6 +5,7 @@
 #include "compiler/ir/program.h"
 
 #include <algorithm>
+#include <set>
 
 namespace kevt::ir {
 
@@ -57,6 +58,7 @@ bool has_operand(Op op) {
     case Op::Slot:
     case Op::ProbeAddress:
     case Op::ReturnAddress:
+    case Op::EntryArgument:
     case Op::EventId:
     case Op::Pid:
     case Op::Cpu:
@@ -68,7 +70,15 @@ bool has_operand(Op op) {
 }
 
 std::uint32_t header_size(model::ProbePoint point) {
+  if (point == model::ProbePoint::Record) return model::kCommonBytes;
   return model::kCommonBytes + (point == model::ProbePoint::Return ? 16 : 8);
+}
+
+std::vector<std::uint16_t> entry_arguments(const Program& program) {
+  std::set<std::uint16_t> numbers;
+  for (const Value& value : program.values)
+    if (value.op == Op::EntryArgument) numbers.insert(static_cast<std::uint16_t>(value.imm));
+  return {numbers.begin(), numbers.end()};
 }
 
 }  // namespace kevt::ir

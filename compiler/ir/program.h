@@ -124,11 +124,16 @@ bool operator==(const Program& a, const Program& b);
 // A filter is shorter than a page and lowering adds at most 16 levels, so no condition nests deeper.
 inline constexpr std::uint32_t kMaxConditionDepth = 4096 + 16;
 inline constexpr std::uint32_t kMaxArrayCount = 64;
+// Different ones that one program may have (MAX_ARGUMENTS of the kernel's trace_probe.h less the count, 7.2).
+inline constexpr std::size_t kMaxEntryArguments = 15;
+inline constexpr std::int64_t kMaxArgumentNumber = 0xffff;
 
 ResultType result_type(Op op);
 std::string_view op_text(Op op);  // spelling in the text form
 bool has_operand(Op op);          // whether `a` is used
 // Bytes of the common and address fields: where the first store lies.
 std::uint32_t header_size(model::ProbePoint point);
+// Numbers of the arguments that its entry must keep for a return program, each once, ascending.
+std::vector<std::uint16_t> entry_arguments(const Program& program);
 
 }  // namespace kevt::ir

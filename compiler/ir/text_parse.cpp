@@ -56,6 +56,7 @@ Value read_value(TextCursor& in) {
     case Op::Immediate:
     case Op::Slot:
     case Op::ImmediateText:
+    case Op::EntryArgument:
       value.imm = in.signed_number();
       break;
     case Op::Load:
@@ -193,9 +194,9 @@ void expect_next(TextCursor& in, std::size_t next) {
 }
 
 void read_header(TextCursor& in, Program& program) {
-  static constexpr std::string_view kPoints[] = {"entry", "return"};
+  static constexpr std::string_view kPoints[] = {"entry", "return", "record"};
   in.expect("program");
-  program.point = in.choice(kPoints, "`entry` or `return`") == 0 ? model::ProbePoint::Entry : model::ProbePoint::Return;
+  program.point = static_cast<model::ProbePoint>(in.choice(kPoints, "`entry`, `return` or `record`"));
   in.expect("fixed");
   program.fixed_size = in.index();
 }

@@ -51,6 +51,7 @@ std::string value_text(const Value& value) {
     case Op::Immediate:
     case Op::Slot:
     case Op::ImmediateText:
+    case Op::EntryArgument:
       return fmt::format("{} {}", op, value.imm);
     case Op::Load:
       return fmt::format("{} u{} {}", op, value.bytes, place(value.a, value.imm));
@@ -136,7 +137,8 @@ void print_condition(const Condition& condition, std::string& out) {
 }  // namespace
 
 std::string print(const Program& program) {
-  const char* point = program.point == model::ProbePoint::Entry ? "entry" : "return";
+  constexpr const char* kPoints[] = {"entry", "return", "record"};
+  const char* point = kPoints[static_cast<std::size_t>(program.point)];
   std::string out = fmt::format("program {} fixed {}\n", point, program.fixed_size);
   for (std::size_t i = 0; i < program.slots.size(); ++i)
     out += fmt::format("slot {} = {}\n", i, slot_text(program.slots[i]));

@@ -28,6 +28,7 @@ v13 = text 0
 v14 = comm
 v15 = symbol_text v7
 v16 = reg orig_ax
+v17 = entry_arg 3
 store int4 v5 @24
 store string v12 @28
 store int8[4] v0+8 @32
@@ -68,7 +69,7 @@ std::string problem(std::string_view text) {
 TEST(IrText, ProblemsNameTheirLine) {
   EXPECT_EQ(problem(""), "line 1: `program` expected");
   EXPECT_THAT(problem("v0 = pid"), HasSubstr("line 1: `program` expected"));
-  EXPECT_THAT(problem("program middle fixed 16"), HasSubstr("`entry` or `return`"));
+  EXPECT_THAT(problem("program middle fixed 16"), HasSubstr("`entry`, `return` or `record`"));
   EXPECT_THAT(problem("program entry fixed 16\nv1 = pid"), HasSubstr("line 2: number 1 where 0 comes next"));
   EXPECT_THAT(problem("program entry fixed 16\nv0 = pidx"), HasSubstr("line 2: an op expected at `pidx`"));
   EXPECT_THAT(problem("program entry fixed 16\nv0 = reg eax"), HasSubstr("a register expected"));

@@ -34,6 +34,7 @@ Value used_part(const Value& value) {
     case Op::Slot:
     case Op::ImmediateText:
     case Op::String:
+    case Op::EntryArgument:
       used.imm = value.imm;
       break;
     case Op::Load:
@@ -75,6 +76,10 @@ Problem check_op(const Program& program, const Value& value) {
       return check_index(value.imm, program.slots.size(), "slot");
     case Op::ImmediateText:
       return check_index(value.imm, program.texts.size(), "text");
+    case Op::EntryArgument:
+      if (program.point != model::ProbePoint::Return) return "only return programs have arguments of the entry";
+      if (value.imm < 1 || value.imm > kMaxArgumentNumber) return fmt::format("there is no argument {}", value.imm);
+      return std::nullopt;
     case Op::Load:
     case Op::Narrow:
       if (!is_item_size(value.bytes)) return fmt::format("{} bytes are not 1, 2, 4 or 8", value.bytes);
@@ -253,10 +258,12 @@ Problem check_sinks(const Program& program) {
 }  // namespace
 
 std::optional<std::string> verify(const Program& program) {
-  if (program.point > model::ProbePoint::Return) return "probe point does not exist";
+  if (program.point > model::ProbePoint::Record) return "probe point does not exist";
   if (auto problem = check_tables(program)) return problem;
   for (std::size_t i = 0; i < program.values.size(); ++i)
     if (auto problem = check_value(program, static_cast<ValueId>(i))) return fmt::format("v{}: {}", i, *problem);
+  if (entry_arguments(program).size() > kMaxEntryArguments)
+    return fmt::format("more than {} arguments of the entry", kMaxEntryArguments);
   if (auto problem = check_stores(program)) return problem;
   return check_sinks(program);
 }

@@ -60,6 +60,27 @@ TEST(Verify, Values) {
   EXPECT_EQ(broken({.op = Op::Register, .imm = 160}), std::nullopt);
 }
 
+TEST(Verify, ArgumentsOfTheEntry) {
+  Program program = good();
+  program.values.push_back({.op = Op::EntryArgument, .imm = 1});
+  EXPECT_THAT(verify(program), Optional(HasSubstr("only return programs")));
+  program.point = model::ProbePoint::Return;
+  program.stores.clear();
+  program.fixed_size = 24;
+  EXPECT_EQ(verify(program), std::nullopt);
+  program.values.back().imm = 0;
+  EXPECT_THAT(verify(program), Optional(HasSubstr("there is no argument 0")));
+  program.values.back().imm = 65536;
+  EXPECT_THAT(verify(program), Optional(HasSubstr("there is no argument 65536")));
+  program.values.pop_back();
+  for (std::int64_t n = 15; n > 0; --n) program.values.push_back({.op = Op::EntryArgument, .imm = n});
+  program.values.push_back({.op = Op::EntryArgument, .imm = 3});
+  EXPECT_EQ(verify(program), std::nullopt);
+  EXPECT_THAT(entry_arguments(program), testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  program.values.push_back({.op = Op::EntryArgument, .imm = 16});
+  EXPECT_THAT(verify(program), Optional(HasSubstr("more than 15")));
+}
+
 TEST(Verify, Stores) {
   const auto broken = [](Store store) { return verify(with_store(store)); };
   EXPECT_THAT(broken({.value = 9, .offset = 16}), Optional(HasSubstr("store 0: v9 does not exist")));

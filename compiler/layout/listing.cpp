@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "compiler/layout/layout.h"
 
@@ -34,7 +35,8 @@ struct PlaceText {
   std::string operator()(const model::TracepointPlace& place) const { return place.tracepoint; }
   std::string operator()(const model::WatchPlace& place) const {
     const std::string where =
-        place.symbol ? fmt::format("{}+0x{:x}", *place.symbol, place.offset) : fmt::format("0x{:016x}", place.offset);
+        place.symbol ? fmt::format("{}{}0x{:x}", *place.symbol, place.offset < 0 ? '-' : '+', std::abs(place.offset))
+                     : fmt::format("0x{:016x}", place.offset);
     return fmt::format("{}@{}:{}", place.access, where, place.length);
   }
 };

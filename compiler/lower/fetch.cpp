@@ -3,12 +3,15 @@
 //
 //   +8(+0(%di))     v0 = reg di; v1 = load u8 v0+0; the datum lies at v1+8
 //   @jiffies+4      v0 = slot 0 (symbol "jiffies"+4); the datum lies at v0+0
+//   $arg1           v0 = reg di; at a return  v0 = entry_arg 1
 //   $stack2         v0 = reg sp; v1 = load u8 v0+16 is the datum: a word, not a place
 //
 // `+u0()` is `+0()`: user and kernel addresses do not overlap on x86-64.
 // It mirrors parse_probe_arg of kernel/trace/trace_probe.c (6.1), where `@` forms end in a
 // dereference of their own.
 #include "compiler/lower/fetch.h"
+
+#include <utility>
 
 #include "common/assert.h"
 #include "compiler/target/target_env.h"
@@ -32,7 +35,7 @@ std::string file_of(const model::Place& place) {
 }
 
 struct BaseLowering {
-  const model::Place& place;
+  const model::Definition& definition;
   ValueTable& values;
 
   Fetched operator()(const model::RegisterBase& base) const { return {named_register(base.name, values), {}}; }
@@ -43,6 +46,7 @@ struct BaseLowering {
   }
   Fetched operator()(const model::ReturnValueBase&) const { return {named_register("ax", values), {}}; }
   Fetched operator()(const model::ArgumentBase& base) const {
+    if (definition.point == model::ProbePoint::Return) return {values.entry_argument(base.number), {}};
     const target::ArgumentLocation at = target::argument_location(base.number);
     if (at.in_register) return {values.reg(at.offset), {}};
     return {values.load(named_register("sp", values), at.offset, kWordBytes), {}};
@@ -54,11 +58,17 @@ struct BaseLowering {
   }
   Fetched operator()(const model::FileOffsetBase& base) const {
     const auto offset = static_cast<std::int64_t>(base.offset);
-    return {values.slot({model::SlotKind::FileAddress, file_of(place), offset}), 0};
+    return {values.slot({model::SlotKind::FileAddress, file_of(definition.place), offset}), 0};
   }
   Fetched operator()(const model::ImmediateBase& base) const { return {values.immediate(base.value), {}}; }
   Fetched operator()(const model::ImmediateStringBase& base) const { return {values.text(base.text), {}}; }
-  Fetched operator()(const model::EventFieldBase&) const { return not_lowerable(); }
+  // The record of the attached event is where the probe stands.
+  Fetched operator()(const model::EventFieldBase& base) const {
+    const ir::ValueId record = values.plain(ir::Op::ProbeAddress);
+    if (base.form == model::EventFieldForm::Text) return {record, base.offset};
+    const ir::ValueId value = values.load(record, base.offset, base.bytes);
+    return {base.is_signed ? values.narrow(value, base.bytes, true) : value, {}};
+  }
   Fetched operator()(const model::VariableBase&) const { return not_lowerable(); }
 
   Fetched not_lowerable() const {
@@ -67,11 +77,22 @@ struct BaseLowering {
   }
 };
 
+bool is_text_field(const model::FetchBase& base) {
+  const auto* field = std::get_if<model::EventFieldBase>(&base);
+  return field != nullptr && field->form == model::EventFieldForm::Text;
+}
+
 }  // namespace
 
-Fetched lower_fetch(const model::FetchExpr& expr, const model::Place& place, ValueTable& values) {
-  Fetched datum = std::visit(BaseLowering{place, values}, expr.base);
+Fetched lower_fetch(const model::FetchExpr& expr, const model::Definition& definition, ValueTable& values) {
+  Fetched datum = std::visit(BaseLowering{definition, values}, expr.base);
+  // Characters in a record are named by their address: reading at it reads the record.
+  bool is_address = is_text_field(expr.base);
   for (const model::Dereference& dereference : expr.dereferences) {
+    if (std::exchange(is_address, false)) {
+      datum.offset = *datum.offset + dereference.offset;
+      continue;
+    }
     if (datum.offset) datum.value = values.load(datum.value, *datum.offset, kWordBytes);
     datum.offset = dereference.offset;
   }
@@ -79,7 +100,9 @@ Fetched lower_fetch(const model::FetchExpr& expr, const model::Place& place, Val
 }
 
 bool lowerable_base(const model::FetchBase& base) {
-  return !std::holds_alternative<model::EventFieldBase>(base) && !std::holds_alternative<model::VariableBase>(base);
+  if (const auto* field = std::get_if<model::EventFieldBase>(&base))
+    return field->form != model::EventFieldForm::Unknown;
+  return !std::holds_alternative<model::VariableBase>(base);
 }
 
 }  // namespace kevt::lower

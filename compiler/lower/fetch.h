@@ -15,10 +15,10 @@ struct Fetched {
   std::optional<std::int64_t> offset;
 };
 
-// `place` says which file a `@+OFF` means. Precondition: lowerable_base(expr.base).
-Fetched lower_fetch(const model::FetchExpr& expr, const model::Place& place, ValueTable& values);
+// `definition` says which file a `@+OFF` means, and where an argument is. Precondition: lowerable_base(expr.base).
+Fetched lower_fetch(const model::FetchExpr& expr, const model::Definition& definition, ValueTable& values);
 
-// False for what no code is made of: eprobe fields, and names that sema leaves unresolved.
+// False for what no code is made of: names and fields that sema leaves unresolved, dynamic fields of eprobes.
 bool lowerable_base(const model::FetchBase& base);
 
 }  // namespace kevt::lower

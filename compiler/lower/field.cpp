@@ -106,7 +106,7 @@ LoweredField lower_field(const model::Definition& definition, const model::Recor
       break;
   }
   const model::FetchArg& arg = definition.args.at(field.arg_index);
-  return argument_field(arg, lower_fetch(arg.expr, definition.place, values), field, values);
+  return argument_field(arg, lower_fetch(arg.expr, definition, values), field, values);
 }
 
 }  // namespace kevt::lower

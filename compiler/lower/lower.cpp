@@ -15,19 +15,33 @@
 
 namespace kevt::lower {
 
+namespace {
+
+// Characters of an attached event's record, asked for as a number: their address there, which nobody has a use for.
+bool is_address(const model::FetchArg& arg) {
+  const auto* field = std::get_if<model::EventFieldBase>(&arg.expr.base);
+  const bool is_text = arg.type.kind == model::TypeKind::String || arg.type.kind == model::TypeKind::UserString;
+  return field != nullptr && field->form == model::EventFieldForm::Text && arg.expr.dereferences.empty() && !is_text;
+}
+
+}  // namespace
+
 bool lowerable(const model::Definition& definition) {
   switch (definition.kind) {
     case model::EventKind::Synthetic:
-    case model::EventKind::Eprobe:
+    case model::EventKind::Watchpoint:
       return false;
+    case model::EventKind::Eprobe:
+      if (definition.filter || definition.point != model::ProbePoint::Record) return false;
+      break;
     case model::EventKind::Kprobe:
     case model::EventKind::Uprobe:
     case model::EventKind::Fprobe:
     case model::EventKind::Tprobe:
-    case model::EventKind::Watchpoint:
       break;
   }
-  return std::ranges::all_of(definition.args, [](const model::FetchArg& arg) { return lowerable_base(arg.expr.base); });
+  return std::ranges::all_of(
+      definition.args, [](const model::FetchArg& arg) { return lowerable_base(arg.expr.base) && !is_address(arg); });
 }
 
 ir::Program lower_event(const model::Definition& definition, const model::RecordLayout& layout,

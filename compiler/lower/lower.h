@@ -11,8 +11,8 @@
 
 namespace kevt::lower {
 
-// Whether code can be made of it: false for synthetic events and eprobes (no record of their own kind
-// of hit) and for arguments with names that sema leaves unresolved.
+// Whether code can be made of it: false for synthetic events, eprobes with a filter of their own, and
+// arguments with names or fields that sema leaves unresolved.
 bool lowerable(const model::Definition& definition);
 
 // `filters[i]` is the bound filter of sink i, or nullopt; one sink per element.

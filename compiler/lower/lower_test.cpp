@@ -67,6 +67,36 @@ std::string lowered(const std::vector<Arg>& args, model::ProbePoint point = mode
   return text.substr(0, text.size() - 7);
 }
 
+model::EventFieldBase field_of(model::EventFieldForm form, std::uint32_t offset, std::uint8_t bytes, bool is_signed) {
+  return {.name = "f", .form = form, .offset = offset, .bytes = bytes, .is_signed = is_signed};
+}
+
+// An eprobe's fields are read in the attached event's record, where the probe stands.
+TEST(Lower, EprobesReadTheRecordTheyStandOn) {
+  const auto number = field_of(model::EventFieldForm::Integer, 24, 4, true);
+  EXPECT_EQ(lowered({{"$f", expr(number), type(TypeKind::Signed, 8)}}, model::ProbePoint::Record),
+            "program record fixed 16\n"
+            "v0 = probe_address\n"
+            "v1 = load u4 v0+24\n"
+            "v2 = narrow s4 v1\n"
+            "store int8 v2 @8\n");
+  const auto pointer = field_of(model::EventFieldForm::Integer, 16, 8, false);
+  EXPECT_EQ(lowered({{"$f", expr(pointer, {0}), kString}}, model::ProbePoint::Record),
+            "program record fixed 12\n"
+            "v0 = probe_address\n"
+            "v1 = load u8 v0+16\n"
+            "v2 = string v1+0\n"
+            "store string v2 @8\n");
+  const auto text = field_of(model::EventFieldForm::Text, 8, 0, false);
+  const std::string read =
+      "program record fixed 12\n"
+      "v0 = probe_address\n"
+      "v1 = string v0+8\n"
+      "store string v1 @8\n";
+  EXPECT_EQ(lowered({{"$f", expr(text), kString}}, model::ProbePoint::Record), read);
+  EXPECT_EQ(lowered({{"$f", expr(text, {0}), kString}}, model::ProbePoint::Record), read);
+}
+
 TEST(Lower, NoArguments) {
   EXPECT_EQ(lowered({}), "program entry fixed 16\n");
   EXPECT_EQ(lowered({}, model::ProbePoint::Return), "program return fixed 24\n");
@@ -96,6 +126,22 @@ v0 = reg sp
 v1 = load u8 v0+16
 v2 = narrow u2 v1
 v3 = reg ax
+store int8 v0 @24
+store int2 v2 @32
+store int8 v3 @34
+)");
+}
+
+TEST(Lower, ReturnProbesTakeTheArgumentsOfTheEntry) {
+  EXPECT_EQ(lowered({{"$arg1", expr(model::ArgumentBase{1}), type(TypeKind::Hex, 8)},
+                     {"$arg9:s16", expr(model::ArgumentBase{9}), type(TypeKind::Signed, 2)},
+                     {"+8($arg1)", expr(model::ArgumentBase{1}, {8}), type(TypeKind::Hex, 8)}},
+                    model::ProbePoint::Return),
+            R"(program return fixed 42
+v0 = entry_arg 1
+v1 = entry_arg 9
+v2 = narrow s2 v1
+v3 = load u8 v0+8
 store int8 v0 @24
 store int2 v2 @32
 store int8 v3 @34

@@ -80,6 +80,7 @@ bool ValueTable::fits(ValueId id, std::uint8_t bytes, bool is_signed) const {
     case Op::Slot:
     case Op::ProbeAddress:
     case Op::ReturnAddress:
+    case Op::EntryArgument:
     case Op::String:
     case Op::ImmediateText:
     case Op::Comm:
@@ -106,6 +107,8 @@ ValueId ValueTable::text(const std::string& bytes) {
   const std::size_t index = find_or_append(program_.texts, bytes, std::equal_to<>());
   return add({.op = Op::ImmediateText, .imm = static_cast<std::int64_t>(index)});
 }
+
+ValueId ValueTable::entry_argument(std::uint32_t number) { return add({.op = Op::EntryArgument, .imm = number}); }
 
 ValueId ValueTable::plain(Op op) { return add({.op = op}); }
 

@@ -22,6 +22,7 @@ class ValueTable {
   ir::ValueId string(ir::ValueId address, std::int64_t offset);
   ir::ValueId symbol_text(ir::ValueId address);
   ir::ValueId text(const std::string& bytes);
+  ir::ValueId entry_argument(std::uint32_t number);
   ir::ValueId plain(ir::Op op);  // an op without operand and members: pid, comm, …
 
  private:

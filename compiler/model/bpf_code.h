@@ -11,8 +11,9 @@ enum class CodeKind : std::uint8_t { Native, Bpf };
 
 // Where the program runs: what may interrupt it there, and what its context holds.
 enum class BpfContext : std::uint8_t {
-  Kprobe,  // registers; nothing else of ours runs on this CPU meanwhile
-  Uprobe,  // registers of a user thread, which may be preempted
+  Kprobe,      // registers; nothing else of ours runs on this CPU meanwhile
+  Uprobe,      // registers of a user thread, which may be preempted
+  Tracepoint,  // the record of a static event; like Kprobe nothing of ours comes between
 };
 
 // common/abi/bpf.h says what they hold.

@@ -45,15 +45,16 @@ struct CompiledEvent {
   RecordLayout layout;
   std::string listing;  // canonical line of dynamic_events
   std::vector<SlotSource> slots;
-  std::uint64_t function_address = 0;  // of the probed symbol or address, 0 when not resolved
-  std::uint64_t place_address = 0;     // function_address + offset
-  std::uint32_t image = 0;             // index into CompiledBatch::images
-  std::uint32_t entry = 0;             // offset of the extractor in the image
-  std::uint32_t code_size = 0;         // bytes of the extractor
-  std::uint32_t block = 0;             // offset of its kevt_event
-  std::uint32_t sinks = 1;             // instances the extractor records into
-  std::uint32_t bpf = 0;               // index into CompiledBatch::bpf
-  std::uint32_t register_reads = 0;    // bit i: 8-byte word i of kevt_registers must stand in the extractor's frame
+  std::uint64_t function_address = 0;          // of the probed symbol or address, 0 when not resolved
+  std::uint64_t place_address = 0;             // function_address + offset
+  std::uint32_t image = 0;                     // index into CompiledBatch::images
+  std::uint32_t entry = 0;                     // offset of the extractor in the image
+  std::uint32_t code_size = 0;                 // bytes of the extractor
+  std::uint32_t block = 0;                     // offset of its kevt_event
+  std::uint32_t sinks = 1;                     // instances the extractor records into
+  std::uint32_t bpf = 0;                       // index into CompiledBatch::bpf
+  std::vector<std::uint16_t> entry_arguments;  // return probes: arguments the entry keeps; ir::entry_arguments
+  std::uint32_t register_reads = 0;  // bit i: 8-byte word i of kevt_registers must stand in the extractor's frame
 };
 
 struct CompiledBatch {

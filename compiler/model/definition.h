@@ -19,7 +19,11 @@
 namespace kevt::model {
 
 enum class EventKind : std::uint8_t { Kprobe, Uprobe, Eprobe, Fprobe, Tprobe, Synthetic, Watchpoint };
-enum class ProbePoint : std::uint8_t { Entry, Return };
+enum class ProbePoint : std::uint8_t {
+  Entry,
+  Return,
+  Record,  // an eprobe: at the record of another event
+};
 
 // ---- where the probe sits -------------------------------------------------------------------
 
@@ -66,9 +70,20 @@ struct ArgumentBase {
   std::uint32_t number = 1;  // 1-based, as in $arg1
 };
 struct CommBase {};
+// How the attached event's record holds a field.
+enum class EventFieldForm : std::uint8_t {
+  Unknown,  // not looked up, or nothing an argument can read
+  Integer,  // of 1, 2, 4 or 8 bytes; also the address of a string elsewhere
+  Text,     // the characters stand in the record
+};
 struct EventFieldBase {
   std::string name;   // eprobe field, without '$'
   bool bare = false;  // written without '$' (7.3)
+  // Filled in by sema; offset and size in bytes.
+  EventFieldForm form = EventFieldForm::Unknown;
+  std::uint32_t offset = 0;
+  std::uint8_t bytes = 0;
+  bool is_signed = false;
 };
 struct MemoryBase {  // @ADDR: the value is the memory there
   std::uint64_t address = 0;
@@ -89,13 +104,14 @@ struct ImmediateStringBase {  // \"text"
 
 // What only the target's types (BTF, DWARF) can resolve.
 enum class VariableKind : std::uint8_t {
-  Name,           // `file`, `file->f_path.dentry`: an argument of the probed function
-  AllArguments,   // `$arg*`
-  ReturnValue,    // `$retval->FIELD`
-  CurrentTask,    // `$current`, `$current->pid`
-  PerCpuAddress,  // `this_cpu_ptr(EXPRESSION)`
-  PerCpuValue,    // `this_cpu_read(EXPRESSION)`
-  Typecast,       // `(STRUCT[,MEMBER])EXPRESSION->FIELD`
+  Name,            // `file`, `file->f_path.dentry`: an argument of the probed function
+  AllArguments,    // `$arg*`
+  ReturnValue,     // `$retval->FIELD`
+  CurrentTask,     // `$current`, `$current->pid`
+  PerCpuAddress,   // `this_cpu_ptr(EXPRESSION)`
+  PerCpuValue,     // `this_cpu_read(EXPRESSION)`
+  Typecast,        // `(STRUCT[,MEMBER])EXPRESSION->FIELD`
+  WatchedAddress,  // `$addr` of a watchpoint, `$value` as memory there
 };
 struct VariableBase {
   std::string name;  // the whole operand as written

@@ -24,7 +24,9 @@ enum class HistSource : std::uint8_t {
   Field,       // of the record, or a common one: `name`
   Timestamp,   // common_timestamp
   Cpu,         // common_cpu, and what old texts call cpu or CPU
-  Stacktrace,  // keys only
+  Comm,        // common_comm, and what old texts call comm or COMM
+  Hitcount,    // how often the entry was counted
+  Stacktrace,  // of the hit, or one that a field holds
   Constant,    // `constant`
   Reference,   // Histogram::references[reference]: a variable's value
   Alias,       // the same, under a name of its own: y=$x
@@ -42,12 +44,14 @@ enum class HistModifier : std::uint8_t {
   Usecs,
   Percent,
   Graph,
+  Stacktrace,
 };
 enum class HistOperator : std::uint8_t { Plus, Minus, Multiply, Divide, Negate };
 
 struct HistField {
   HistSource source = HistSource::Field;
-  std::string name;  // what listings and `sort=` call it, without modifier
+  std::string name;    // what listings and `sort=` call it, without modifier
+  std::string listed;  // what listings call it, where that differs
   HistModifier modifier = HistModifier::None;
   std::uint64_t buckets = 0;    // Buckets: the width of one
   std::uint64_t constant = 0;   // Constant
@@ -116,6 +120,7 @@ struct Histogram {
   std::vector<HistVariable> field_variables;  // made for the fields that actions name
   std::vector<HistReference> references;
   std::vector<HistSortKey> sort = {{}};
+  bool shows_hitcount = true;             // not with `nohitcount`
   std::uint32_t bits = kDefaultHistBits;  // the table has 2^bits entries
   bool uses_timestamps = false;           // then `clock` becomes the trace clock
   std::string clock = "global";

@@ -37,6 +37,7 @@ struct TriggerSpec {
   std::string target_system;  // enable_event:SYSTEM:EVENT and its like
   std::string target_event;
   std::optional<std::uint64_t> count;
+  int count_errno = 0;  // of a count out of range: looked at behind the target
   std::vector<HistPart> hist;
   std::optional<std::string> filter;  // text after `if`
   Span filter_span;

@@ -2,6 +2,8 @@
 // is a folder.
 #include "compiler/pipeline/compile.h"
 
+#include <cerrno>
+
 #include "common/assert.h"
 #include "compiler/codegen/native.h"
 #include "compiler/ir/verify.h"
@@ -76,12 +78,15 @@ Result<void> make_native(CompiledEvents& out, const std::vector<std::string>& na
   return {};
 }
 
+model::BpfContext context_of(model::EventKind kind) {
+  if (kind == model::EventKind::Uprobe) return model::BpfContext::Uprobe;
+  return kind == model::EventKind::Eprobe ? model::BpfContext::Tracepoint : model::BpfContext::Kprobe;
+}
+
 Result<void> make_bpf(CompiledEvents& out, const std::vector<std::string>& names, unsigned possible_cpus,
                       codegen::KeepIr keep_ir) {
   std::vector<model::BpfContext> contexts;
-  for (const model::CompiledEvent& event : out.batch.events)
-    contexts.push_back(event.definition.kind == model::EventKind::Uprobe ? model::BpfContext::Uprobe
-                                                                         : model::BpfContext::Kprobe);
+  for (const model::CompiledEvent& event : out.batch.events) contexts.push_back(context_of(event.definition.kind));
   auto code = compile_bpf_programs(out.programs, names, contexts, possible_cpus, keep_ir);
   if (!code) return std::unexpected(std::move(code.error()));
   for (std::size_t i = 0; i < out.programs.size(); ++i) out.batch.events[i].bpf = code->places[i];
@@ -101,6 +106,9 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
   std::vector<std::string> names;
   for (std::size_t i = 0; i < events.size(); ++i) {
     out.programs.push_back(lower::lower_event(events[i].definition, events[i].layout, filters[i]));
+    if (kind == model::CodeKind::Native && out.programs.back().point == model::ProbePoint::Record)
+      return std::unexpected(
+          Error("`" + events[i].definition.command + "`: eprobes run in the kernel, by the bpf runtime", EOPNOTSUPP));
     const auto broken = ir::verify(out.programs.back());
     KEVT_ASSERT(!broken);
     names.push_back("event" + std::to_string(i) + "_" + events[i].definition.event);
@@ -113,6 +121,7 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
     event.layout = events[i].layout;
     event.listing = events[i].listing;
     event.slots = out.programs[i].slots;
+    event.entry_arguments = ir::entry_arguments(out.programs[i]);
     event.function_address = events[i].function_address;
     event.place_address = events[i].place_address;
     event.sinks = static_cast<std::uint32_t>(out.programs[i].sinks.size());

@@ -35,7 +35,7 @@ const std::string* library_of(const model::Definition& definition) {
 
 bool waits_for_library(const sema::CheckedDefinition& checked, const target::TargetEnv& env) {
   const std::string* library = library_of(checked.definition);
-  if (!library) return false;
+  if (!library) return checked.waits && env.may_be_loaded("");
   if (const auto* file = std::get_if<model::FilePlace>(&checked.definition.place)) {
     const auto address = env.find_file_offset(file->path, file->offset);
     return !address && address.error().failure == target::LookupFailure::ModuleMissing;

@@ -31,15 +31,17 @@ bool is_about_missing_event(Kind kind) {
 
 class Check {
  public:
-  Check(const target::EventCatalog& catalog, sema::CatalogScope scope) : catalog_(catalog), scope_(scope) {}
+  Check(const target::EventCatalog& catalog, sema::CatalogScope scope, dialect::Dialect dialect)
+      : catalog_(catalog), scope_(scope), dialect_(dialect) {}
 
   void one(std::size_t index, const TriggerText& trigger) {
     diag::Sink sink;
     result_.listings.emplace_back();
-    const auto spec = grammar::parse_trigger(trigger.text, sink);
+    const auto spec = grammar::parse_trigger(trigger.text, sink, dialect_);
     const target::CatalogEntry* event = catalog_.find(trigger.event.system, trigger.event.event);
     if (spec && event == nullptr) return leave(trigger.event.system + "/" + trigger.event.event);
-    const auto change = spec ? sema::check_trigger(*spec, trigger.event, {catalog_, table_}, sink) : std::nullopt;
+    const auto change =
+        spec ? sema::check_trigger(*spec, trigger.event, {catalog_, table_, dialect_}, sink) : std::nullopt;
     if (!change) {
       auto mistakes = sink.take();
       if (scope_ == sema::CatalogScope::Partial && spec && is_about_missing_event(mistakes.front().kind))
@@ -67,6 +69,7 @@ class Check {
 
   const target::EventCatalog& catalog_;
   sema::CatalogScope scope_;
+  dialect::Dialect dialect_;
   sema::TriggerTable table_;
   TriggerResult result_;
 };
@@ -74,8 +77,8 @@ class Check {
 }  // namespace
 
 TriggerResult check_triggers(std::span<const TriggerText> triggers, const target::EventCatalog& catalog,
-                             sema::CatalogScope scope) {
-  Check check(catalog, scope);
+                             sema::CatalogScope scope, dialect::Dialect dialect) {
+  Check check(catalog, scope, dialect);
   for (std::size_t i = 0; i < triggers.size(); ++i) check.one(i, triggers[i]);
   return check.take();
 }

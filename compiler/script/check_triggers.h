@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/diag/diagnostic.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/model/histogram.h"
 #include "compiler/sema/sema.h"
 #include "compiler/target/event_catalog.h"
@@ -32,6 +33,6 @@ struct TriggerResult {
 // In the order given, each with those before it set. Of an event that the catalog lacks only the trigger's form is
 // checked; with CatalogScope::Partial that holds for the events it refers to, too.
 TriggerResult check_triggers(std::span<const TriggerText> triggers, const target::EventCatalog& catalog,
-                             sema::CatalogScope scope);
+                             sema::CatalogScope scope, dialect::Dialect dialect = dialect::Dialect::superset());
 
 }  // namespace kevt::script

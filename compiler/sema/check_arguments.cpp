@@ -45,9 +45,6 @@ class BaseCheck {
     const bool at_return = check_.definition.point == model::ProbePoint::Return && !by_address;
     const bool in_range = base.number != 0 && base.number <= check_.env.max_stack_slots();
     if (in_range && !entry && !at_return) return report(diag::Kind::NofentryArgs);
-    if (in_range && at_return && check_.request.newer_forms == NewerForms::Refused) {
-      return refuse("arguments in return probes");
-    }
     if (base.number == 0 || base.number > check_.env.max_stack_slots()) report(diag::Kind::BadArgNum);
   }
   void operator()(const model::CommBase&) const {}
@@ -82,6 +79,7 @@ class BaseCheck {
   void operator()(const model::ImmediateBase&) const {}
   void operator()(const model::ImmediateStringBase&) const {}
   void operator()(const model::VariableBase& base) const {
+    if (base.kind == model::VariableKind::WatchedAddress) return;
     if (check_.request.newer_forms == NewerForms::Refused) refuse(fmt::format("`{}` needs types (BTF)", base.name));
   }
 
@@ -112,6 +110,23 @@ void resolve_comm(model::FetchArg& arg, const target::CatalogEntry& attached) {
   const auto& fields = attached.layout.fields;
   if (std::ranges::find(fields, field->name, &model::RecordField::name) == fields.end()) {
     arg.expr.base = model::CommBase{};
+  }
+}
+
+void resolve_field(model::FetchArg& arg, const target::CatalogEntry& attached) {
+  auto* base = std::get_if<model::EventFieldBase>(&arg.expr.base);
+  if (base == nullptr) return;
+  const auto field = std::ranges::find(attached.layout.fields, base->name, &model::RecordField::name);
+  if (field == attached.layout.fields.end()) return;
+  const bool number = field->size == 1 || field->size == 2 || field->size == 4 || field->size == 8;
+  const bool text = field->type.kind == model::TypeKind::Char && field->type.array_count > 0;
+  base->offset = field->offset;
+  base->is_signed = field->is_signed;
+  if (text) {
+    base->form = model::EventFieldForm::Text;
+  } else if (number && !model::RecordLayout::is_string(*field)) {
+    base->form = model::EventFieldForm::Integer;
+    base->bytes = static_cast<std::uint8_t>(field->size);
   }
 }
 
@@ -167,7 +182,12 @@ std::uint32_t body_column(const DefinitionCheck& check, const model::FetchArg& a
 
 void check_entry_arguments(const DefinitionCheck& check) {
   constexpr std::size_t kMaxEntryArguments = 15;
-  if (check.definition.point != model::ProbePoint::Return || !check.has(Feature::EntryArgsLimit)) return;
+  const model::EventKind kind = check.definition.kind;
+  const bool by_function = kind == model::EventKind::Fprobe || kind == model::EventKind::Tprobe;
+  // The kernel's limit of function probes is what runtimes keep for every kind.
+  const bool limited =
+      check.request.newer_forms == NewerForms::Refused || (by_function && check.has(Feature::EntryArgsLimit));
+  if (check.definition.point != model::ProbePoint::Return || !limited) return;
   std::set<std::uint32_t> saved;
   for (const model::FetchArg& arg : check.definition.args) {
     const auto* base = std::get_if<model::ArgumentBase>(&arg.expr.base);
@@ -194,6 +214,7 @@ void check_arguments(DefinitionCheck& check, const target::CatalogEntry* attache
     refuse_file_name(check, i);
     check_argument_type(check, i);
     if (attached != nullptr) resolve_comm(arg, *attached);
+    if (attached != nullptr) resolve_field(arg, *attached);
   }
 }
 

@@ -26,6 +26,7 @@ void check_kprobe(DefinitionCheck& check) {
   fill_names(check.definition);
   resolve_types(check);
   check_arguments(check, nullptr);
+  check_entry_arguments(check);
   check_existing(check);
   check_registration(check);
 }
@@ -34,6 +35,7 @@ void check_uprobe(DefinitionCheck& check) {
   check_file_place(check, std::get<model::FilePlace>(check.definition.place));
   fill_names(check.definition);
   check_arguments(check, nullptr);
+  check_entry_arguments(check);
   check_existing(check);
 }
 
@@ -41,6 +43,7 @@ void check_eprobe(DefinitionCheck& check) {
   fill_names(check.definition);
   const target::CatalogEntry* attached = check_event_place(check, std::get<model::EventPlace>(check.definition.place));
   if (attached == nullptr) return;
+  check.definition.point = model::ProbePoint::Record;
   check_eprobe_filter(check, *attached);
   check_arguments(check, attached);
   check_existing(check);
@@ -48,6 +51,25 @@ void check_eprobe(DefinitionCheck& check) {
 
 void check_unsupported(const DefinitionCheck& check) {
   check.report({.kind = diag::Kind::UnsupportedForm, .logged = false, .detail = "fprobes, tprobes and watchpoints"});
+}
+
+void check_watchpoint(DefinitionCheck& check) {
+  if (check.request.newer_forms == NewerForms::Refused) return check_unsupported(check);
+  const auto& place = std::get<model::WatchPlace>(check.definition.place);
+  fill_names(check.definition);
+  const auto is_missing = [&](const std::string& symbol) {
+    const auto found = check.env.find_data(symbol);
+    return !found && found.error().failure != target::LookupFailure::NotChecked;
+  };
+  if (place.symbol && is_missing(*place.symbol)) {
+    const std::size_t at = check.definition.command.find('@', check.definition.place_span.begin);
+    check.report({.kind = diag::Kind::WatchBadAddress,
+                  .column = static_cast<std::uint32_t>(at + 1),
+                  .order = diag::kStepPlace,
+                  .errno_value = ENOENT});
+  }
+  check_arguments(check, nullptr);
+  check_existing(check);
 }
 
 void check_function_probe(DefinitionCheck& check) {
@@ -75,7 +97,7 @@ void run_rules(DefinitionCheck& check) {
     case model::EventKind::Tprobe:
       return check_function_probe(check);
     case model::EventKind::Watchpoint:
-      return check_unsupported(check);
+      return check_watchpoint(check);
   }
 }
 
@@ -121,7 +143,7 @@ diag::Location DefinitionCheck::location() const {
     case model::EventKind::Tprobe:
       return diag::Location::Fprobe;
     case model::EventKind::Watchpoint:
-      return diag::Location::Kevtrace;
+      return diag::Location::Wprobe;
   }
   return diag::Location::Kevtrace;
 }

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -141,12 +142,21 @@ TEST_F(DefinitionSema, RefusesWhatNeedsTypesUnlessItIsOnlyJudged) {
   request_ = {};
   EXPECT_THAT(mistakes("p vfs_read file"), testing::ElementsAre(Kind::UnsupportedForm));
   EXPECT_THAT(mistakes("p vfs_read file:%pd"), testing::ElementsAre(Kind::UnsupportedForm));
-  EXPECT_THAT(mistakes("r vfs_read x=$arg1"), testing::ElementsAre(Kind::UnsupportedForm));
   EXPECT_THAT(mistakes("f vfs_read"), testing::ElementsAre(Kind::UnsupportedForm));
   request_.newer_forms = NewerForms::Judged;
   for (const char* line : {"p vfs_read file", "p vfs_read file:%pd", "r vfs_read x=$arg1", "f vfs_read"}) {
     EXPECT_TRUE(check(line)) << line;
   }
+}
+
+TEST_F(DefinitionSema, ReturnProbesKeepFifteenArguments) {
+  std::string line = "r vfs_read";
+  for (int n = 1; n <= 15; ++n) line += fmt::format(" $arg{} again{}=$arg{}", n, n, n);
+  request_ = {};
+  EXPECT_TRUE(check(line));
+  EXPECT_THAT(mistakes(line + " $arg16"), testing::ElementsAre(Kind::TooManyEargs));
+  request_.newer_forms = NewerForms::Judged;  // the kernel limits function probes only
+  EXPECT_TRUE(check(line + " $arg16"));
 }
 
 TEST_F(DefinitionSema, SaysWhatItCouldNotCheck) {

@@ -125,8 +125,9 @@ void check_existing(DefinitionCheck& check) {
     case model::EventKind::Tprobe:
       return own ? check_append(check, existing->siblings) : report(check, diag::Kind::EventExist, 0);
     case model::EventKind::Eprobe:
-    case model::EventKind::Watchpoint:
       return report(check, diag::Kind::EventExist, 0);
+    case model::EventKind::Watchpoint:
+      return report(check, own ? diag::Kind::WatchSibling : diag::Kind::EventExist, 0);
     case model::EventKind::Synthetic:
       return report_synthetic(check);
   }

@@ -57,7 +57,7 @@ struct GeneratedName {
     return sanitized(cut((digit ? "_" : "") + place.tracepoint));
   }
   std::string operator()(const model::WatchPlace& place) const {
-    return place.symbol ? *place.symbol : fmt::format("w_0x{:x}", place.offset);
+    return place.symbol ? sanitized(cut(*place.symbol)) : fmt::format("w_0x{:x}", place.offset);
   }
 };
 

@@ -59,6 +59,8 @@ class Collector {
 
   void collect(const model::VariableBase& variable, model::Span span) {
     switch (variable.kind) {
+      case VariableKind::WatchedAddress:
+        return;  // watchpoints are in no kernel
       case VariableKind::Name:
         add(variable.name.contains('-') ? Feature::FieldAccess : Feature::ArgumentNames, span);
         if (is_return()) add(Feature::ArgumentsAtReturn, span);

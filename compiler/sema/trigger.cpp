@@ -93,16 +93,13 @@ const Trigger* find_same(const Trigger& made, const EventName& event, const Trig
   return nullptr;
 }
 
-// 6.1 logs no mistake of a trigger's filter.
-bool bind_filter(const TriggerSpec& spec, const target::CatalogEntry& entry, Trigger& made, diag::Sink& sink) {
+bool bind_filter(const TriggerSpec& spec, const target::CatalogEntry& entry, const TriggerWorld& world, Trigger& made,
+                 diag::Sink& sink) {
   if (!spec.filter) return true;
   diag::Sink mistakes;
   made.filter = spec.filter;
-  made.condition = compile_filter(*spec.filter, entry.layout, mistakes);
-  for (diag::Diagnostic& mistake : mistakes.take()) {
-    mistake.logged = false;
-    sink.report(std::move(mistake));
-  }
+  made.condition = compile_trigger_filter(*spec.filter, entry.layout, world.dialect, mistakes);
+  for (diag::Diagnostic& mistake : mistakes.take()) sink.report(std::move(mistake));
   return made.condition.has_value();
 }
 
@@ -123,7 +120,11 @@ std::optional<TriggerChange> check_simple(const TriggerSpec& spec, const EventNa
     if (same != nullptr) change.steps.push_back(RemoveTrigger{event, same->id});
     return change;
   }
-  if (!bind_filter(spec, *world.catalog.find(event.system, event.event), made, sink)) return std::nullopt;
+  if (spec.count_errno != 0) {
+    refuse(spec, Kind::TriggerBadCount, spec.count_errno, sink);
+    return std::nullopt;
+  }
+  if (!bind_filter(spec, *world.catalog.find(event.system, event.event), world, made, sink)) return std::nullopt;
   if (same != nullptr) {
     refuse(spec, Kind::TriggerExists, EEXIST, sink);
     return std::nullopt;
@@ -143,7 +144,8 @@ std::optional<TriggerChange> check_histogram(const TriggerSpec& spec, const Even
                   .log = log,
                   .event = event,
                   .entry = *world.catalog.find(event.system, event.event),
-                  .purpose = spec.remove ? HistPurpose::Remove : HistPurpose::Add};
+                  .purpose = spec.remove ? HistPurpose::Remove : HistPurpose::Add,
+                  .dialect = world.dialect};
   if (!write_histogram(check, spec)) {
     log.report(sink);
     return std::nullopt;
@@ -153,6 +155,17 @@ std::optional<TriggerChange> check_histogram(const TriggerSpec& spec, const Even
 }
 
 }  // namespace
+
+std::optional<model::FilterExpr> compile_trigger_filter(std::string_view text, const model::RecordLayout& layout,
+                                                        dialect::Dialect dialect, diag::Sink& sink) {
+  diag::Sink mistakes;
+  auto condition = compile_filter(text, layout, mistakes, {.dialect = dialect, .newer_forms = NewerForms::Judged});
+  for (diag::Diagnostic& mistake : mistakes.take()) {
+    mistake.logged = mistake.logged && dialect.has(dialect::Feature::TriggerFilterLogged);
+    sink.report(std::move(mistake));
+  }
+  return condition;
+}
 
 std::optional<TriggerChange> check_trigger(const TriggerSpec& spec, const EventName& event, const TriggerWorld& world,
                                            diag::Sink& sink) {

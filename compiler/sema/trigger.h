@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/diag/diagnostic.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/model/trigger.h"
 #include "compiler/sema/trigger_table.h"
 #include "compiler/target/event_catalog.h"
@@ -17,6 +18,7 @@ namespace kevt::sema {
 struct TriggerWorld {
   const target::EventCatalog& catalog;
   const TriggerTable& table;
+  dialect::Dialect dialect = dialect::Dialect::superset();
 };
 
 // What an accepted write does, in order; nothing where it removes what is not there.

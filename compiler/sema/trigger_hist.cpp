@@ -15,7 +15,6 @@
 #include <array>
 #include <bit>
 
-#include "compiler/sema/filter.h"
 #include "grammar/parse_definition_text.h"
 
 namespace kevt::sema {
@@ -132,7 +131,7 @@ bool bind_filter(HistCheck& check, const model::TriggerSpec& spec, Trigger& made
   if (!spec.filter) return true;
   diag::Sink mistakes;
   made.filter = spec.filter;
-  made.condition = compile_filter(*spec.filter, check.entry.layout, mistakes);
+  made.condition = compile_trigger_filter(*spec.filter, check.entry.layout, check.dialect, mistakes);
   if (made.condition) return true;
   check.log.refuse(mistakes.diagnostics().front());
   return false;
@@ -155,6 +154,7 @@ HistParts hist_parts(const model::TriggerSpec& spec) {
     if (part.name == "pause") parts.update = HistUpdate::Pause;
     if (part.name == "cont") parts.update = std::max(parts.update, HistUpdate::Continue);
     if (part.name == "clear") parts.update = std::max(parts.update, HistUpdate::Clear);
+    if (part.name == "nohitcount") parts.hides_hitcount = true;
     if (part.name == "cont" || part.name == "clear") parts.wants_existing = true;
   }
   return parts;
@@ -175,6 +175,7 @@ bool write_histogram(HistCheck& check, const model::TriggerSpec& spec) {
   check.hist.name = parts.name.value_or("");
   check.hist.clock = parts.clock.value_or("global");
   check.hist.bits = parts.bits;
+  check.hist.shows_hitcount = !parts.hides_hitcount;
   if (!read_histogram(check, parts)) return false;
 
   Trigger made{.id = check.hist.id, .kind = TriggerKind::Hist};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/diag/diagnostic.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/model/trigger.h"
 #include "compiler/sema/trigger.h"
 #include "compiler/sema/trigger_hist_log.h"
@@ -21,8 +22,9 @@ inline constexpr std::size_t kMaxHistKeys = 3;
 inline constexpr std::size_t kMaxHistValues = 3;  // with hitcount
 inline constexpr std::size_t kMaxHistVariables = 16;
 inline constexpr std::size_t kMaxSortKeys = 2;
-inline constexpr std::size_t kMaxActionFields = 64;  // params of an action, field variables of a histogram
-inline constexpr std::uint32_t kTextBytes = 256;     // room of a string whose length is not fixed
+inline constexpr std::size_t kMaxActionFields = 64;   // params of an action, field variables of a histogram
+inline constexpr std::uint32_t kTextBytes = 256;      // room of a string whose length is not fixed
+inline constexpr std::uint32_t kStackBytes = 16 * 8;  // frames of a stack trace
 
 // What is done to an equal histogram that is set, the strongest one last.
 enum class HistUpdate : std::uint8_t { None, Clear, Continue, Pause };
@@ -37,6 +39,7 @@ struct HistParts {
   std::uint32_t bits = model::kDefaultHistBits;
   HistUpdate update = HistUpdate::None;
   bool wants_existing = false;           // `cont` or `clear`
+  bool hides_hitcount = false;           // `nohitcount`
   std::vector<std::string> assignments;  // "x=v,y=$x"
   std::vector<std::string> actions;      // "onmax($x).save(v)"
 };
@@ -60,6 +63,9 @@ struct HistCheck {
   model::EventName event;
   const target::CatalogEntry& entry;
   HistPurpose purpose = HistPurpose::Add;
+  dialect::Dialect dialect = dialect::Dialect::superset();
+
+  bool has(dialect::Feature feature) const { return dialect.has(feature); }
 
   model::Histogram hist;
   std::vector<VariableText> definitions;  // while fields are read
@@ -123,6 +129,8 @@ bool same_histogram(const model::Histogram& one, const model::Histogram& other);
 std::string_view modifier_text(const model::HistField& field);
 
 // ---- the whole ------------------------------------------------------------------------------------
+// The stack trace of the hit, which every kernel has as the key `stacktrace`.
+model::HistField stacktrace_field(const HistCheck& check, HistRole role);
 // Reads everything but the actions' parameters.
 bool read_histogram(HistCheck& check, const HistParts& parts);
 // What `spec` does to `check.table`, or false.
@@ -130,6 +138,10 @@ bool write_histogram(HistCheck& check, const model::TriggerSpec& spec);
 // Removes a histogram and the helpers it had made.
 void remove_histogram(TriggerTable& table, std::vector<TriggerStep>& steps, const model::EventName& event,
                       std::uint64_t id);
+
+// The condition of a trigger; kernels before 6.2 log none of its mistakes.
+std::optional<model::FilterExpr> compile_trigger_filter(std::string_view text, const model::RecordLayout& layout,
+                                                        dialect::Dialect dialect, diag::Sink& sink);
 
 // ---- text -----------------------------------------------------------------------------------------
 // strsep(): what stands before `separator`; `rest` becomes what stands behind it, or nullopt.

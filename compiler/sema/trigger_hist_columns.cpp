@@ -16,11 +16,11 @@ namespace kevt::sema {
 namespace {
 
 using diag::Kind;
+using dialect::Feature;
 using model::HistField;
 using model::HistModifier;
 using model::HistSource;
 
-constexpr std::uint32_t kStackBytes = 16 * 8;  // frames of a key
 constexpr std::uint32_t kMaxKeyBytes = kTextBytes + kStackBytes;
 
 bool is_one_of(HistModifier modifier, std::initializer_list<HistModifier> set) {
@@ -29,6 +29,7 @@ bool is_one_of(HistModifier modifier, std::initializer_list<HistModifier> set) {
 
 // An expression has no modifier of its own, whatever its operands have.
 bool is_bad_value(const HistField& field) {
+  if (field.source == HistSource::Stacktrace) return true;
   return is_one_of(field.modifier, {HistModifier::Buckets, HistModifier::Log2, HistModifier::Sym,
                                     HistModifier::SymOffset, HistModifier::Syscall});
 }
@@ -104,16 +105,19 @@ bool read_value(HistCheck& check, std::string_view text) {
 }
 
 std::optional<HistField> read_key(HistCheck& check, std::string_view text) {
-  if (text == "stacktrace") {
-    HistField stack{.source = HistSource::Stacktrace};
-    stack.bytes = kStackBytes;
-    return stack;
-  }
+  if (text == "stacktrace") return stacktrace_field(check, HistRole::Key);
   auto [field, cut] = read_hist_expression(check, text, HistRole::Key);
   if (!field) return std::nullopt;
   if (has_reference(*field)) return check.log.refuse(Kind::HistInvalidRefKey, text.substr(0, cut));
   field->bytes = rounded_up(field->bytes);
   return field;
+}
+
+// `nohitcount` needs something else to show.
+bool has_visible_value(HistCheck& check) {
+  if (check.hist.shows_hitcount || !check.hist.values.empty()) return true;
+  check.log.refuse(Kind::HistNeedNohcVal, "", ENOENT);
+  return false;
 }
 
 // ---- order ----------------------------------------------------------------------------------------
@@ -154,15 +158,19 @@ bool read_definitions(HistCheck& check, const HistParts& parts) {
   return std::ranges::all_of(parts.assignments, [&](const std::string& part) { return read_assignments(check, part); });
 }
 
-// Two values fit; `hitcount` is always there and may be written anywhere among the first three.
+// Two values fit; `hitcount` is always there and may be written anywhere among the first three. Where it is a field,
+// a second one is a value.
 bool read_hist_values(HistCheck& check, const HistParts& parts) {
-  if (!parts.values) return true;
+  if (!parts.values) return has_visible_value(check);
   std::optional<std::string_view> rest = *parts.values;
+  bool counted = false;
   for (std::size_t i = 0; i < kMaxHistValues && check.hist.values.size() + 1 < kMaxHistValues && rest; ++i) {
     const std::string_view text = cut_at(rest, ',');
-    if (text != "hitcount" && !read_value(check, text)) return false;
+    const bool is_first = text == "hitcount" && !(counted && check.has(Feature::HitcountField));
+    counted = counted || text == "hitcount";
+    if (!is_first && !read_value(check, text)) return false;
   }
-  if (!rest || *rest == "hitcount") return true;
+  if (!rest || *rest == "hitcount") return has_visible_value(check);
   check.log.refuse_unlogged(Kind::HistTooManyVals, *rest, EINVAL);
   return false;
 }

@@ -85,25 +85,31 @@ std::uint64_t fold(HistOperator op, std::uint64_t left, std::uint64_t right) {
   std::unreachable();
 }
 
-std::string operand_text(const HistField& field) {
-  if (field.source == HistSource::Reference) return "$" + field.name;
+std::string operand_text(const HistField& field, bool shows_buckets) {
+  if (field.source == HistSource::Reference) return field.listed.empty() ? "$" + field.name : field.listed;
   std::string text = field.source == HistSource::Constant ? std::to_string(field.constant) : field.name;
-  const std::string_view modifier = modifier_text(field);
+  std::string_view modifier = modifier_text(field);
+  if (modifier.empty() && field.source == HistSource::Stacktrace) modifier = "stacktrace";
   if (!modifier.empty()) text += "." + std::string(modifier);
+  if (shows_buckets && field.buckets != 0) text += "=" + std::to_string(field.buckets);
   return text;
 }
 
-std::string binary_text(const HistField& expression) {
-  return operand_text(expression.operands[0]) + sign_of(expression.op) + operand_text(expression.operands[1]);
+std::string binary_text(const HistField& expression, bool shows_buckets) {
+  return operand_text(expression.operands[0], shows_buckets) + sign_of(expression.op) +
+         operand_text(expression.operands[1], shows_buckets);
 }
 
 // 6.1 loses the text of what is nested deeper, or has a measuring modifier.
-std::string negated_text(const HistField& operand) {
+std::string negated_text(const HistField& operand, bool shows_buckets) {
   const bool measures =
       operand.modifier == model::HistModifier::Log2 || operand.modifier == model::HistModifier::Buckets;
   const bool nested = operand.source == HistSource::Expression && operand.op == HistOperator::Negate;
   if (measures || nested) return "";
-  return "-(" + (operand.source == HistSource::Expression ? binary_text(operand) : operand_text(operand)) + ")";
+  return "-(" +
+         (operand.source == HistSource::Expression ? binary_text(operand, shows_buckets)
+                                                   : operand_text(operand, shows_buckets)) +
+         ")";
 }
 
 class Reader {
@@ -128,6 +134,7 @@ class Reader {
   // The value of a variable that is referred to; of anything else itself.
   const HistField& seen_through(const HistField& field) const;
   void cut_before(std::string_view rest);
+  bool shows_buckets() const { return check_.has(dialect::Feature::BucketsInExpressions); }
 
   HistCheck& check_;
   std::string_view whole_;
@@ -173,7 +180,9 @@ std::optional<HistField> Reader::read_negated(std::string_view text) {
   if (!operand) return std::nullopt;
 
   HistField negated{.source = HistSource::Expression, .op = HistOperator::Negate};
-  negated.name = negated_text(*operand);
+  negated.name = negated_text(*operand, shows_buckets());
+  if (negated.name.empty() && check_.has(dialect::Feature::NamelessRefused))
+    return check_.log.refuse_unlogged(Kind::HistBadOperand, text, EINVAL);
   negated.type = operand->type;
   negated.bytes = operand->bytes;
   negated.is_signed = operand->is_signed;
@@ -220,7 +229,7 @@ std::optional<HistField> Reader::join(HistOperator op, HistField left, HistField
   joined.bytes = left.bytes;
   joined.is_signed = left.is_signed;
   joined.operands = {std::move(left), std::move(right)};
-  joined.name = binary_text(joined);
+  joined.name = binary_text(joined, shows_buckets());
   return joined;
 }
 
@@ -242,8 +251,13 @@ std::optional<HistField> Reader::read_reference(std::string_view text, const std
   const model::HistReference& reference = check_.hist.references[*index];
 
   HistField field{.source = role == HistRole::Variable ? HistSource::Alias : HistSource::Reference};
-  if (reference.qualifier) field.name = reference.qualifier->system + "." + reference.qualifier->event + ".";
-  field.name += reference.name;
+  field.name = reference.name;
+  if (reference.qualifier) {
+    const bool marks_last = check_.has(dialect::Feature::QualifiedReferences);
+    const std::string event = reference.qualifier->system + "." + reference.qualifier->event + ".";
+    field.name = event + (marks_last ? "$" : "") + field.name;
+    if (marks_last) field.listed = field.name;
+  }
   field.reference = *index;
   field.type = reference.value.type;
   field.bytes = reference.value.bytes;

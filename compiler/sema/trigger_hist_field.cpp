@@ -24,6 +24,7 @@ namespace kevt::sema {
 namespace {
 
 using diag::Kind;
+using dialect::Feature;
 using model::FilterOperand;
 using model::HistField;
 using model::HistModifier;
@@ -66,10 +67,11 @@ Modifier read_buckets(std::string_view text) {
   return {.kind = HistModifier::Buckets, .buckets = width.value, .wrong = {}, .good = true};
 }
 
-Modifier read_modifier(std::string_view text, std::string_view field, HistRole role) {
+Modifier read_modifier(const HistCheck& check, std::string_view text, std::string_view field, HistRole role) {
   for (const ModifierName& known : kPlainModifiers) {
     if (text == known.text) return good(known.modifier);
   }
+  if (text == "stacktrace" && check.has(Feature::StacktraceFields)) return good(HistModifier::Stacktrace);
   if (text == "execname" && field == "common_pid") return good(HistModifier::Execname);
   if (text.starts_with("bucket")) return read_buckets(text);
   const bool shows_share = role == HistRole::Value || role == HistRole::Operand;
@@ -114,6 +116,12 @@ std::string_view common_type(FilterOperand source) {
   std::unreachable();
 }
 
+std::string field_names(const model::RecordLayout& layout) {
+  std::string names;
+  for (const RecordField& field : layout.fields) names += (names.empty() ? "" : " ") + field.name;
+  return names;
+}
+
 bool is_number_size(std::uint32_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
 
 // Type and size of what the record holds; false: 6.1 has no way to read a number of this size.
@@ -136,16 +144,93 @@ void make_timestamp(HistField& field) {
   field.is_timestamp = true;
 }
 
-void make_cpu(HistField& field) {
+void make_cpu(const HistCheck& check, HistField& field) {
   field.source = HistSource::Cpu;
   field.type = "unsigned int";
   field.bytes = 4;
+  // Such a listing cannot be written back: only who asks for one kernel gets it.
+  if (check.dialect.version() && check.has(Feature::CpuListedTwice)) field.listed = "common_cpu" + field.name;
 }
 
-std::string field_names(const model::RecordLayout& layout) {
-  std::string names;
-  for (const RecordField& field : layout.fields) names += (names.empty() ? "" : " ") + field.name;
-  return names;
+void make_comm(HistField& field) {
+  field.source = HistSource::Comm;
+  field.type = "char[]";
+  field.bytes = kTextBytes;
+  field.is_string = true;
+  field.listed = "common_comm";
+}
+
+bool measures(const HistField& field) {
+  return field.modifier == HistModifier::Log2 || field.modifier == HistModifier::Buckets;
+}
+
+void make_hitcount(HistField& field) {
+  field.source = HistSource::Hitcount;
+  field.type = "u64";
+  if (measures(field)) field.name.clear();  // the kernel looks for the name of what is measured, and there is none
+}
+
+// Of the hit, or one that field `of` holds.
+void make_stacktrace(HistField& field, std::string_view of, HistRole role) {
+  field.source = HistSource::Stacktrace;
+  field.type = "unsigned long[]";
+  field.bytes = kStackBytes;
+  field.name = of.empty() ? "common_stacktrace" : of;
+  field.listed = of.empty() || role != HistRole::Key ? field.name : field.name + ".stacktrace";
+  if (of.empty() && measures(field)) field.name.clear();
+}
+
+bool is_own_field(const target::CatalogEntry& entry, std::string_view name) {
+  return std::ranges::any_of(entry.layout.fields, [&](const RecordField& field) { return field.name == name; });
+}
+
+bool holds_stacktrace(const RecordField& field) { return field.type.text.contains("long["); }
+
+// Fields that every event has and that are no part of its record. False: `field.name` is none.
+bool fill_generic(HistCheck& check, HistField& field, HistRole role) {
+  const std::string name = field.name;
+  const bool stacks = check.has(Feature::StacktraceFields);
+  if (name == "common_timestamp") {
+    check.hist.uses_timestamps = true;
+    make_timestamp(field);
+  } else if (stacks && name == "common_stacktrace") {
+    make_stacktrace(field, "", role);
+  } else if (name == "common_cpu") {
+    make_cpu(check, field);
+  } else if (name == "common_comm" && check.has(Feature::CommField)) {
+    make_comm(field);
+  } else if (name == "hitcount" && check.has(Feature::HitcountField)) {
+    make_hitcount(field);
+  } else if (stacks && (name == "stacktrace" || name == "STACKTRACE") && !is_own_field(check.entry, name)) {
+    make_stacktrace(field, "", role);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// A field of the record, or a common one.
+bool fill_field(HistCheck& check, HistField& field, HistRole role) {
+  const auto found = find_filter_field(field.name, check.entry.layout);
+  const bool is_comm = found && found->source == FilterOperand::Comm;
+  if (!found || (is_comm && !check.has(Feature::CommField))) {
+    check.log.refuse(Kind::HistFieldNotFound, field.name);
+    check.log.advise("fields of this event: " + field_names(check.entry.layout));
+    return false;
+  }
+  const bool recorded = found->source == FilterOperand::RecordField;
+  if (is_comm) {
+    make_comm(field);
+  } else if (found->source == FilterOperand::Cpu) {
+    make_cpu(check, field);
+  } else if (check.has(Feature::StacktraceFields) && recorded &&
+             holds_stacktrace(check.entry.layout.fields[found->index])) {
+    make_stacktrace(field, std::string(field.name), role);
+  } else if (!fill_value(field, *found, check.entry)) {
+    check.log.refuse_unlogged(Kind::HistFieldSize, field.name, ENOMEM);
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -155,7 +240,7 @@ std::optional<HistField> read_hist_field(HistCheck& check, std::string_view text
   HistField field;
   field.name = text.substr(0, dot);
   if (dot != std::string_view::npos) {
-    const Modifier modifier = read_modifier(text.substr(dot + 1), field.name, role);
+    const Modifier modifier = read_modifier(check, text.substr(dot + 1), field.name, role);
     if (!modifier.good) {
       check.log.refuse(Kind::HistBadFieldModifier, modifier.wrong);
       check.log.advise(std::string(kModifierHelp));
@@ -165,26 +250,22 @@ std::optional<HistField> read_hist_field(HistCheck& check, std::string_view text
     field.buckets = modifier.buckets;
     field.in_usecs = modifier.kind == HistModifier::Usecs;
   }
-  if (field.name == "common_timestamp") {
-    check.hist.uses_timestamps = true;
-    make_timestamp(field);
-    return field;
+  const std::string written = field.name;
+  if (!fill_generic(check, field, role) && !fill_field(check, field, role)) return std::nullopt;
+  const bool stack_of_field = field.source == HistSource::Stacktrace && is_own_field(check.entry, written);
+  if (field.modifier == HistModifier::Stacktrace && !stack_of_field) {
+    return check.log.refuse(Kind::HistBadFieldModifier, text);
   }
-  if (field.name == "common_cpu") {
-    make_cpu(field);
-    return field;
-  }
-  const auto found = find_filter_field(field.name, check.entry.layout);
-  if (!found || found->source == FilterOperand::Comm) {
-    check.log.refuse(Kind::HistFieldNotFound, field.name);
-    check.log.advise("fields of this event: " + field_names(check.entry.layout));
-    return std::nullopt;
-  }
-  if (found->source == FilterOperand::Cpu) {
-    make_cpu(field);
-  } else if (!fill_value(field, *found, check.entry)) {
-    return check.log.refuse_unlogged(Kind::HistFieldSize, field.name, ENOMEM);
-  }
+  return field;
+}
+
+HistField stacktrace_field(const HistCheck& check, HistRole role) {
+  HistField field;
+  make_stacktrace(field, "", role);
+  if (check.has(Feature::StacktraceFields)) return field;
+  field.name.clear();
+  field.type.clear();
+  field.listed = "stacktrace";
   return field;
 }
 
@@ -212,6 +293,8 @@ std::string_view modifier_text(const HistField& field) {
       return "percent";
     case HistModifier::Graph:
       return "graph";
+    case HistModifier::Stacktrace:
+      return "stacktrace";
   }
   std::unreachable();
 }

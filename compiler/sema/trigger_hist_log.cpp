@@ -7,7 +7,7 @@
 //
 // The idea: do the same. One mistake may leave several entries, each naming what failed because of the one
 // before; the last one is what error_log ends with. Mirrors hist_err() and err_pos() of trace_events_hist.c
-// and trace.c, 6.1. Not here: the filter's mistakes, which 6.1 does not log for triggers.
+// and trace.c, 6.1. Not here: what the filter's mistakes say.
 #include "compiler/sema/trigger_hist_log.h"
 
 #include <cerrno>
@@ -60,7 +60,6 @@ std::nullopt_t HistLog::refuse_unlogged(diag::Kind kind, std::string_view token,
 }
 
 void HistLog::refuse(diag::Diagnostic mistake) {
-  mistake.logged = false;
   errno_value_ = mistake.errno_value;
   entries_.push_back(std::move(mistake));
 }

@@ -22,7 +22,7 @@ class HistLog {
   std::nullopt_t refuse(diag::Kind kind, std::string_view token, int errno_value);
   // Only an errno: the kernel logs nothing.
   std::nullopt_t refuse_unlogged(diag::Kind kind, std::string_view token, int errno_value);
-  // The filter's mistake: its errno counts, 6.1 logs nothing.
+  // The filter's mistake: its errno counts.
   void refuse(diag::Diagnostic mistake);
   // Help for the last entry.
   void advise(std::string text) { entries_.back().notes.push_back({std::move(text)}); }

@@ -99,7 +99,10 @@ bool fits(const model::RecordField& field, const HistField& value) {
   const bool is_text = type.contains("char[");
   const bool is_dynamic = type.ends_with("[]");
   if (is_text && is_dynamic && value.type.contains("char[")) return true;
-  if (!is_text && type.contains("long[")) return false;  // a stack; 6.1 has no variable that holds one
+  const bool is_stack = !is_text && type.contains("long[");
+  if (is_stack || value.source == HistSource::Stacktrace) {
+    return is_stack && value.source == HistSource::Stacktrace;  // before 6.4 no variable holds one
+  }
   if (type == value.type) return true;
   return field.size == value.bytes && (is_text || field.is_signed == value.is_signed);
 }
@@ -137,14 +140,15 @@ std::optional<std::string> helper_text(const model::Trigger& like, std::string_v
 
 bool set_helper(HistCheck& check, const EventName& event, const std::string& text) {
   diag::Sink unheard;
-  const auto spec = grammar::parse_trigger(text, unheard);
+  const auto spec = grammar::parse_trigger(text, unheard, check.dialect);
   if (!spec) return false;
   HistCheck helper{.catalog = check.catalog,
                    .table = check.table,
                    .steps = check.steps,
                    .log = check.log,
                    .event = event,
-                   .entry = *check.catalog.find(event.system, event.event)};
+                   .entry = *check.catalog.find(event.system, event.event),
+                   .dialect = check.dialect};
   if (!write_histogram(helper, *spec)) return false;
   check.hist.helpers.push_back(helper.hist.id);
   return true;

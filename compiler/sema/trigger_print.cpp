@@ -62,9 +62,8 @@ std::string count_text(const Trigger& trigger) {
 // ---- histograms -------------------------------------------------------------------------------------
 
 std::string name_text(const HistField& field) {
+  if (!field.listed.empty()) return field.listed;
   switch (field.source) {
-    case HistSource::Stacktrace:
-      return "stacktrace";
     case HistSource::Cpu:
       return "common_cpu";
     case HistSource::Constant:
@@ -74,6 +73,9 @@ std::string name_text(const HistField& field) {
       return "$" + field.name;
     case HistSource::Field:
     case HistSource::Timestamp:
+    case HistSource::Comm:
+    case HistSource::Hitcount:
+    case HistSource::Stacktrace:
     case HistSource::Expression:
       return field.name;
   }
@@ -82,6 +84,7 @@ std::string name_text(const HistField& field) {
 
 std::string field_text(const HistField& field) {
   std::string text = name_text(field);
+  if (field.source == HistSource::Stacktrace) return text;
   const bool shows_modifier = field.source != HistSource::Expression && field.source != HistSource::Reference;
   const std::string_view modifier = shows_modifier ? modifier_text(field) : "";
   if (!modifier.empty()) text += fmt::format(".{}", modifier);
@@ -96,8 +99,8 @@ std::string keys_text(const Histogram& hist) {
 }
 
 std::string values_text(const Histogram& hist) {
-  std::string text = ":vals=hitcount";
-  for (const HistField& value : hist.values) text += "," + field_text(value);
+  std::string text = hist.shows_hitcount ? ":vals=hitcount" : ":vals=";
+  for (const HistField& value : hist.values) text += (text.ends_with('=') ? "" : ",") + field_text(value);
   return text;
 }
 
@@ -167,6 +170,7 @@ std::string histogram_text(const Trigger& trigger) {
   text += keys_text(hist) + values_text(hist) + variables_text(hist) + sort_text(hist);
   text += fmt::format(":size={}", 1U << hist.bits);
   if (hist.uses_timestamps) text += ":clock=" + hist.clock;
+  if (!hist.shows_hitcount) text += ":nohitcount";
   text += actions_text(hist) + filter_text(trigger);
   return text + (trigger.state == model::HistState::Paused ? " [paused]" : " [active]");
 }

@@ -99,7 +99,7 @@ TEST_F(Triggers, FiltersAreBoundToTheEvent) {
   EXPECT_EQ(trigger.count, 3U);
   EXPECT_EQ(write("a", "snapshot if nope == 1"), EINVAL);
   EXPECT_EQ(mistakes_.front().kind, Kind::FilterFieldNotFound);
-  EXPECT_FALSE(mistakes_.front().logged);
+  EXPECT_TRUE(mistakes_.front().logged);  // as newer kernels do; 6.1 does not
 }
 
 TEST_F(Triggers, RemovingWhatIsNotThereDoesNothing) {

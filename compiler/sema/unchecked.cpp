@@ -37,7 +37,10 @@ struct PlaceLookup {
     const auto found = env.find_tracepoint(place.tracepoint);
     if (is_not_checked(found)) out.push_back({UncheckedRule::Tracepoint, place.tracepoint});
   }
-  void operator()(const model::WatchPlace&) const {}
+  void operator()(const model::WatchPlace& place) const {
+    if (place.symbol && is_not_checked(env.find_data(*place.symbol)))
+      out.push_back({UncheckedRule::Data, *place.symbol});
+  }
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 //   kind adds
 //
 // Written from the format's description in the kernel (Documentation/bpf/btf.rst), for kinds 1 to 19. A later kind
-// has an unknown size, so that nothing behind it could be read: refused. Types of modules (split BTF) begin where
-// another file ends, and are not read.
+// has an unknown size, so that nothing behind it could be read: refused. Ids and names of a module's file (split BTF)
+// go on where the kernel's end; where several modules are read, those of each are moved behind the ones before it.
 #include "compiler/target/btf.h"
 
 #include <fmt/format.h>
@@ -98,10 +98,18 @@ std::optional<std::uint64_t> extra_bytes(const Record& record) {
   return std::nullopt;
 }
 
+// What a module's file takes from the kernel's, and where its own things stand in the table.
+struct Base {
+  TypeId types = 0;              // ids below are the kernel's
+  std::uint32_t name_bytes = 0;  // names below are the kernel's
+  TypeId first_type = 0;         // in the table, of what is read
+  std::uint32_t first_name = 0;
+};
+
 class Reader {
  public:
-  Reader(CheckedBytes types, std::uint32_t name_bytes, TypeTable& table)
-      : types_(types), name_bytes_(name_bytes), table_(table) {
+  Reader(CheckedBytes types, std::uint32_t name_bytes, TypeTable& table, Base base = {})
+      : types_(types), name_bytes_(name_bytes), table_(table), base_(base) {
     const_ = table_.add_name("const ");
     volatile_ = table_.add_name("volatile ");
   }
@@ -112,7 +120,7 @@ class Reader {
       const auto record = types_.read<Record>(at);
       const auto extra = record ? extra_bytes(*record) : std::nullopt;
       if (record && !extra) return std::unexpected(Error(fmt::format("type {} is of kind {}", id(), record->kind())));
-      if (!record || !types_.holds(at + sizeof(Record), *extra) || record->name >= name_bytes_) return broken();
+      if (!record || !types_.holds(at + sizeof(Record), *extra) || !holds_name(record->name)) return broken();
       if (!take(*record, at + sizeof(Record))) return broken();
       at += sizeof(Record) + *extra;
     }
@@ -123,6 +131,11 @@ class Reader {
 
  private:
   TypeId id() const { return table_.size(); }
+  bool holds_name(std::uint32_t name) const { return name < std::uint64_t{base_.name_bytes} + name_bytes_; }
+  std::uint32_t moved_name(std::uint32_t name) const {
+    return name < base_.name_bytes ? name : name - base_.name_bytes + base_.first_name;
+  }
+  TypeId moved(TypeId id) const { return id < base_.types ? id : id - base_.types + base_.first_type; }
   std::unexpected<Error> broken() const {
     return std::unexpected(Error(fmt::format("it is damaged near type {}", id())));
   }
@@ -132,7 +145,7 @@ class Reader {
   }
 
   bool take(const Record& record, std::uint64_t extra) {
-    Type type{.bytes = record.size_or_type, .target = record.size_or_type, .name = record.name};
+    Type type{.bytes = record.size_or_type, .target = moved(record.size_or_type), .name = moved_name(record.name)};
     switch (record.kind()) {
       case kInt:
         take_integer(*types_.read<std::uint32_t>(extra), type);
@@ -147,7 +160,7 @@ class Reader {
         break;
       case kArray:
         type.kind = TypeClass::Array;
-        type.target = *types_.read<std::uint32_t>(extra);
+        type.target = moved(*types_.read<std::uint32_t>(extra));
         type.count = *types_.read<std::uint32_t>(extra + 8);
         break;
       case kStruct:
@@ -199,11 +212,12 @@ class Reader {
     members.reserve(record.count());
     for (std::uint32_t i = 0; i < record.count(); ++i, at += 12) {
       const std::uint32_t offset = *types_.read<std::uint32_t>(at + 8);
-      members.push_back({.name = *types_.read<std::uint32_t>(at),
-                         .type = *types_.read<std::uint32_t>(at + 4),
+      const auto name = *types_.read<std::uint32_t>(at);
+      if (!holds_name(name)) return false;
+      members.push_back({.name = moved_name(name),
+                         .type = moved(*types_.read<std::uint32_t>(at + 4)),
                          .bit_offset = record.flag() ? offset & 0xffffff : offset,
                          .bit_size = record.flag() ? offset >> 24 : 0});
-      if (members.back().name >= name_bytes_) return false;
     }
     type.count = record.count();
     type.first = table_.add_members(members);
@@ -214,8 +228,9 @@ class Reader {
     std::vector<Member> parameters;
     parameters.reserve(record.count());
     for (std::uint32_t i = 0; i < record.count(); ++i, at += 8) {
-      parameters.push_back({.name = *types_.read<std::uint32_t>(at), .type = *types_.read<std::uint32_t>(at + 4)});
-      if (parameters.back().name >= name_bytes_) return false;
+      const auto name = *types_.read<std::uint32_t>(at);
+      if (!holds_name(name)) return false;
+      parameters.push_back({.name = moved_name(name), .type = moved(*types_.read<std::uint32_t>(at + 4))});
     }
     type.count = record.count();
     type.first = table_.add_members(parameters);
@@ -225,6 +240,7 @@ class Reader {
   CheckedBytes types_;
   std::uint32_t name_bytes_;
   TypeTable& table_;
+  Base base_;
   std::uint32_t const_ = 0;
   std::uint32_t volatile_ = 0;
 };
@@ -250,9 +266,13 @@ std::optional<CheckedBytes> find_section(CheckedBytes file) {
   return std::nullopt;
 }
 
-}  // namespace
+// The two blocks of a file, inside it.
+struct Blocks {
+  CheckedBytes types;
+  CheckedBytes names;
+};
 
-Result<TypeTable> read_btf(std::span<const std::uint8_t> bytes) {
+Result<Blocks> find_blocks(std::span<const std::uint8_t> bytes) {
   const auto data = find_section(CheckedBytes(bytes));
   if (!data) return std::unexpected(Error("this ELF file has no .BTF section"));
   const auto header = data->read<Header>(0);
@@ -261,17 +281,28 @@ Result<TypeTable> read_btf(std::span<const std::uint8_t> bytes) {
   const std::uint64_t base = header->header_bytes;
   const auto types = data->part(base + header->type_offset, header->type_bytes);
   const auto names = data->part(base + header->name_offset, header->name_bytes);
-  if (!types || !names || names->size() == 0 || names->read<char>(0) != '\0' ||
-      names->read<char>(names->size() - 1) != '\0')
-    return std::unexpected(Error("this BTF is cut off"));
-  TypeTable table;
-  table.set_names(std::string(reinterpret_cast<const char*>(names->span().data()), names->size()));
-  if (auto read = Reader(*types, header->name_bytes, table).read(); !read)
-    return std::unexpected(std::move(read.error()).while_doing("reading BTF"));
-  return table;
+  const bool ends = names && (names->size() == 0 || names->read<char>(names->size() - 1) == '\0');
+  if (!types || !ends) return std::unexpected(Error("this BTF is cut off"));
+  return Blocks{*types, *names};
 }
 
-Result<TypeTable> read_btf_file(const std::string& path) {
+std::string_view text_of(const CheckedBytes& names) {
+  return {reinterpret_cast<const char*>(names.span().data()), names.size()};
+}
+
+// Whole, or the kernel's part of what a module's says.
+std::optional<TypeId> count_types(CheckedBytes types) {
+  TypeId count = 1;  // void
+  for (std::uint64_t at = 0; at < types.size(); ++count) {
+    const auto record = types.read<Record>(at);
+    const auto extra = record ? extra_bytes(*record) : std::nullopt;
+    if (!extra) return std::nullopt;
+    at += sizeof(Record) + *extra;
+  }
+  return count;
+}
+
+Result<std::vector<std::uint8_t>> read_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::unexpected(Error("`" + path + "` cannot be read"));
   std::vector<std::uint8_t> bytes;
@@ -281,11 +312,59 @@ Result<TypeTable> read_btf_file(const std::string& path) {
     file.read(reinterpret_cast<char*>(bytes.data() + used), kPiece);
     if (file) continue;
     bytes.resize(used + static_cast<std::size_t>(file.gcount()));
-    break;
+    return bytes;
   }
-  auto table = read_btf(bytes);
-  if (!table) return std::unexpected(std::move(table.error()).while_doing("reading `" + path + "`"));
+}
+
+}  // namespace
+
+Result<TypeTable> read_btf(std::span<const std::uint8_t> bytes) {
+  const auto blocks = find_blocks(bytes);
+  if (!blocks) return std::unexpected(blocks.error());
+  const CheckedBytes& names = blocks->names;
+  if (names.size() == 0) return std::unexpected(Error("this BTF is cut off"));
+  if (names.read<char>(0) != '\0')
+    return std::unexpected(Error("this BTF has no kernel's types of its own: a module's is read behind its kernel's"));
+  TypeTable table;
+  table.set_names(std::string(text_of(names)));
+  if (auto read = Reader(blocks->types, static_cast<std::uint32_t>(names.size()), table).read(); !read)
+    return std::unexpected(std::move(read.error()).while_doing("reading BTF"));
   return table;
 }
+
+Result<void> add_module_btf(TypeTable& table, std::span<const std::uint8_t> kernel,
+                            std::span<const std::uint8_t> bytes) {
+  const auto base = find_blocks(kernel);
+  const auto own = find_blocks(bytes);
+  if (!base) return std::unexpected(base.error());
+  if (!own) return std::unexpected(own.error());
+  const auto types = count_types(base->types);
+  if (!types) return std::unexpected(Error("the kernel's BTF is damaged"));
+  std::string_view names = text_of(own->names);
+  if (names.ends_with('\0')) names.remove_suffix(1);  // add_name() ends it
+  const Base from{.types = *types,
+                  .name_bytes = static_cast<std::uint32_t>(base->names.size()),
+                  .first_type = table.size(),
+                  .first_name = table.add_name(names)};
+  return Reader(own->types, static_cast<std::uint32_t>(own->names.size()), table, from).read();
+}
+
+Result<TypeTable> read_btf_files(std::span<const std::string> paths) {
+  const std::string& first = paths.front();
+  const auto kernel = read_bytes(first);
+  if (!kernel) return std::unexpected(kernel.error());
+  auto table = read_btf(*kernel);
+  if (!table) return std::unexpected(std::move(table.error()).while_doing("reading `" + first + "`"));
+  for (const std::string& path : paths.subspan(1)) {
+    const auto bytes = read_bytes(path);
+    if (!bytes) return std::unexpected(bytes.error());
+    if (auto added = add_module_btf(*table, *kernel, *bytes); !added)
+      return std::unexpected(
+          std::move(added.error()).while_doing("reading `" + path + "` as a module of `" + first + "`"));
+  }
+  return table;
+}
+
+Result<TypeTable> read_btf_file(const std::string& path) { return read_btf_files(std::span(&path, 1)); }
 
 }  // namespace kevt::target

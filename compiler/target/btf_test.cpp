@@ -60,6 +60,48 @@ TEST(Btf, EveryDamagedByteIsSurvived) {
   }
 }
 
+// `NAME(struct thing *it, struct STRUCT *own)`, where struct STRUCT has a field `NAME_size`.
+std::vector<std::uint8_t> module_btf(const std::string& function, const std::string& structure) {
+  const auto kernel = small_btf();
+  std::uint32_t name_bytes = 0;
+  std::memcpy(&name_bytes, kernel.data() + 20, sizeof name_bytes);
+  const auto table = *read_btf(kernel);
+  golden::BtfBuilder b(table.size(), name_bytes);
+  const auto own = b.type(structure, 4, 1, 8, {b.name(function + "_size"), 1, 0});
+  const auto to_own = b.type("", 2, 0, own);
+  const auto to_thing = b.type("", 2, 0, *table.find_struct("thing"));
+  b.type(function, 12, 0, b.type("", 13, 2, 0, {b.name("it"), to_thing, b.name("own"), to_own}));
+  return b.bytes();
+}
+
+TEST(Btf, TypesOfModulesGoOnWhereTheKernelsEnd) {
+  const auto kernel = small_btf();
+  auto table = read_btf(kernel);
+  ASSERT_TRUE(add_module_btf(*table, kernel, module_btf("one", "first")));
+  ASSERT_TRUE(add_module_btf(*table, kernel, module_btf("two", "second")));
+  const auto prototype = [&](const char* name) {
+    return table->prototype_text(table->type(*table->find_function(name)).target, name);
+  };
+  EXPECT_EQ(prototype("work"), "long work(const struct thing *it, unsigned int count)");
+  EXPECT_EQ(prototype("one"), "void one(struct thing *it, struct first *own)");
+  EXPECT_EQ(prototype("two"), "void two(struct thing *it, struct second *own)");
+  EXPECT_TRUE(table->find_member(*table->find_struct("second"), "two_size"));
+  EXPECT_FALSE(table->find_member(*table->find_struct("second"), "one_size"));
+}
+
+TEST(Btf, DamagedModulesAreSurvived) {
+  const auto kernel = small_btf();
+  const auto whole = module_btf("one", "first");
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    auto bytes = whole;
+    bytes[at] ^= 0x80;
+    auto table = read_btf(kernel);
+    if (!add_module_btf(*table, kernel, bytes)) continue;
+    for (TypeId id = 0; id < table->size(); ++id) (void)table->type_text(id);
+  }
+  EXPECT_FALSE(read_btf(whole)) << "a module's alone";
+}
+
 TEST(Btf, AFileThatIsNoneSaysSo) {
   const auto missing = read_btf_file("/nonexistent/btf");
   ASSERT_FALSE(missing);

@@ -46,7 +46,7 @@ Result<TypedKernel> TypedKernel::open(const KernelFiles& files) {
     symbols = *std::move(env);
   }
   if (!files.btf.empty()) {
-    auto table = read_btf_file(files.btf);
+    auto table = read_btf_files(files.btf);
     if (!table) return std::unexpected(std::move(table.error()));
     types = std::make_shared<const TypeTable>(*std::move(table));
   }

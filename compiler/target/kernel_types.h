@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/error.h"
 #include "compiler/target/kernel_env.h"
@@ -15,8 +16,8 @@
 namespace kevt::target {
 
 struct KernelFiles {
-  std::string kallsyms;  // path; empty: no symbols are known
-  std::string btf;       // path; empty: no types are known
+  std::string kallsyms;          // path; empty: no symbols are known
+  std::vector<std::string> btf;  // paths: the kernel's, then modules'; empty: no types are known
 };
 
 // What BTF says of `function`, whose first `hidden` arguments are not the caller's.

@@ -242,6 +242,7 @@ std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::
   if (module && objects.empty()) return failure(LookupFailure::ModuleMissing);
   const auto found = collect(objects, [&](const ElfImage& image) { return image.find_functions(name); });
   if (found.empty()) {
+    if (!module && state_->options.becomes_others) return failure(LookupFailure::ModuleMissing);
     return failure(LookupFailure::NotFound, near_misses(objects, name, SymbolKind::Function));
   }
   if (found.size() > 1) return failure(LookupFailure::NotUnique, labels(found));
@@ -295,6 +296,7 @@ std::expected<std::uint64_t, LookupError> ProcessEnv::find_file_offset(std::stri
 }
 
 bool ProcessEnv::may_be_loaded(std::string_view module) const {
+  if (state_->options.becomes_others) return true;
   if (!module.contains('/')) return module.contains(".so") || is_installed_library(state_->path_of(""), module);
   std::error_code ignored;
   return std::filesystem::is_regular_file(state_->path_of(module), ignored);

@@ -29,6 +29,8 @@ using Blacklist = std::function<bool(RemoteAddr)>;
 struct ProcessEnvOptions {
   IfuncResolver resolve_ifunc;  // empty: indirect functions are LookupFailure::NotChecked
   Blacklist blacklisted;        // empty: nothing is
+  // The process, or a child of it, becomes other programs: what it does not have may be theirs (ModuleMissing).
+  bool becomes_others = false;
 };
 
 // One program or library of the target.

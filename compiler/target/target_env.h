@@ -74,7 +74,8 @@ class TargetEnv {
   // NotFound.
   virtual std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                                      std::uint64_t offset) const = 0;
-  // Whether a module that is not loaded could be: there is such a library.
+  // Whether a module that is not loaded could be: there is such a library. "": whether a function that no module has
+  // could come with one.
   virtual bool may_be_loaded(std::string_view) const { return false; }
   virtual Probeability probeability(std::uint64_t address) const = 0;
   virtual FileStatus file_status(std::string_view path) const = 0;
