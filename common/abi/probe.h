@@ -20,7 +20,7 @@
 
 #include "common/abi/registers.h"
 
-#define KEVT_ABI_VERSION 2u
+#define KEVT_ABI_VERSION 3u
 
 enum {
   KEVT_INDEX_BITS = 10,     /* slots of the thread index: 1 << 10 */
@@ -33,6 +33,7 @@ enum {
   KEVT_MAP_SLOTS = 1 << 19, /* address map: int3 sites and fault fix-ups */
   KEVT_RING_HEADER = 4096,  /* bytes before a ring's data */
   KEVT_COMM_BYTES = 16,
+  KEVT_ENTRY_ARGUMENTS = 15, /* `$argN` of one return event, at most */
 };
 
 struct kevt_event;
@@ -125,6 +126,7 @@ typedef struct kevt_thread {
   kevt_return_instance instances[KEVT_RETURN_DEPTH];
   uint8_t texts[KEVT_SCRATCH_TEXTS][KEVT_TEXT_BYTES];
   uint8_t comm[KEVT_COMM_BYTES];
+  uint64_t arguments[KEVT_RETURN_DEPTH][KEVT_ENTRY_ARGUMENTS]; /* of each instance, in the order of its event's list */
 } kevt_thread;
 
 /* Who a thread is: noted by the agent at its first hit, one after the other in a ring of KEVT_MAX_SHARDS. */
@@ -142,6 +144,8 @@ typedef struct kevt_shard_owner {
  * return event the slot of the return address, which the extractor fills in again.
  */
 #define KEVT_FRAME_BYTES 320
+/* In the frame of a return event: the arguments kept at the entry, in what was the red zone while the function ran. */
+#define KEVT_FRAME_ARGUMENTS 192
 
 /* Services of the agent. All keep every register but rax and r11 (LLVM's preserve_most). */
 typedef struct kevt_services {
@@ -172,6 +176,18 @@ typedef struct kevt_private {
   kevt_thread threads[KEVT_MAX_THREADS];
 } kevt_private;
 
+/*
+ * A thread that is about to exec asks to be followed and waits: FREE -> CLAIMED, `tid`, ASKED (the thread), READY (the
+ * controller, which holds on to it across the exec).  A successful exec frees it (the controller), a failed one is
+ * FAILED (the thread) until the controller has let go, and FREE then.  `state` is a futex word.
+ */
+enum { KEVT_EXEC_ASKS = 16 };
+enum { KEVT_EXEC_FREE, KEVT_EXEC_CLAIMED, KEVT_EXEC_ASKED, KEVT_EXEC_READY, KEVT_EXEC_FAILED };
+typedef struct kevt_exec_ask {
+  uint32_t tid;
+  uint32_t state;
+} kevt_exec_ask;
+
 /* Head of the shared memory. */
 typedef struct kevt_shared {
   uint32_t version;
@@ -199,6 +215,8 @@ typedef struct kevt_shared {
   uint64_t library_answers;              /* the controller's: reports it has dealt with; likewise */
   uint64_t r_debug;                      /* the dynamic linker's, in the target; 0: not known */
   uint64_t controller;                   /* pid of who answers; 0: nobody does */
+  uint64_t follower;                     /* pid of who follows through exec; 0: nobody does */
+  kevt_exec_ask execs[KEVT_EXEC_ASKS];
   kevt_services services;
 } kevt_shared;
 
@@ -211,10 +229,12 @@ typedef struct kevt_event {
   uint32_t row_offset; /* of the first sink's counter row in a shard, bytes */
   uint32_t event_id;
   uint32_t gates;         /* bit i: sink i is on */
-  uint32_t enters_slowly; /* return events: 1 when off or with a maxactive */
+  uint32_t enters_slowly; /* return events: 1 when off, with a maxactive, or with arguments to keep */
   uint64_t probe_address; /* __probe_ip, __probe_func */
   uint32_t maxactive;     /* 0: only the depth per thread limits */
   uint32_t sink_count;
+  uint32_t argument_count; /* return events: arguments that the entry keeps, and which: their numbers, from 1 */
+  uint16_t argument_numbers[KEVT_ENTRY_ARGUMENTS + 1];
   kevt_services services;
   uint64_t slots[]; /* see model::SlotSource */
 } kevt_event;

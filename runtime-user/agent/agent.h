@@ -93,6 +93,8 @@ static inline __attribute__((always_inline)) kevt_thread* kevt_find_thread(const
   kevt_thread* thread = kevt_indexed_thread(shared);
   return likely(thread != 0) ? thread : kevt_enrol(kevt_thread_pointer());
 }
+/* execve, of which the controller may want to know first. */
+KEVT_RARE int64_t kevt_execve(uint64_t path, uint64_t arguments, uint64_t environment);
 KEVT_RARE int kevt_in_code(const kevt_shared* shared, uint64_t address);
 
 #endif

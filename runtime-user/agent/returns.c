@@ -22,10 +22,46 @@ static uint32_t* active_of(kevt_event* event) {
   return &priv->active[event->row_offset / sizeof(kevt_counts)];
 }
 
+static void copy_arguments(uint64_t* to, const uint64_t* from, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) to[i] = from[i];
+}
+
+/* The frame of a return event, at its entry and at its return. */
+static kevt_registers* frame_of(uint64_t* slot) { return (kevt_registers*)((uint64_t)slot - KEVT_FRAME_BYTES); }
+static uint64_t* arguments_of(uint64_t* slot) {
+  return (uint64_t*)((uint64_t)slot - KEVT_FRAME_BYTES + KEVT_FRAME_ARGUMENTS);
+}
+
+/* What argument `number`, from 1, was given; `registers` lie below the slot of the return address. */
+static uint64_t argument(const kevt_registers* registers, const uint64_t* slot, uint32_t number) {
+  uint64_t value;
+  switch (number) {
+    case 1:
+      return registers->di;
+    case 2:
+      return registers->si;
+    case 3:
+      return registers->dx;
+    case 4:
+      return registers->cx;
+    case 5:
+      return registers->r8;
+    case 6:
+      return registers->r9;
+  }
+  KEVT_LOAD8(value, slot + (number - 6), unreadable);
+  return value;
+unreadable:
+  return 0;
+}
+
 KEVT_RARE_STATIC void remove_instance(kevt_thread* thread, uint64_t i) {
   kevt_event* event = (kevt_event*)thread->instances[i].event;
   if (event->maxactive) __atomic_fetch_sub(active_of(event), 1, __ATOMIC_RELAXED);
-  for (; i + 1 < thread->depth; i++) thread->instances[i] = thread->instances[i + 1];
+  for (; i + 1 < thread->depth; i++) {
+    thread->instances[i] = thread->instances[i + 1];
+    copy_arguments(thread->arguments[i], thread->arguments[i + 1], KEVT_ENTRY_ARGUMENTS);
+  }
   thread->instances[i].slot = 0;
   thread->depth--;
 }
@@ -44,10 +80,15 @@ static int is_superseded(const kevt_shared* shared, const kevt_thread* thread, u
  */
 KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread) {
   uint64_t highest = 0;
+  int entering = 1;
+  for (uint64_t i = 0; i < thread->depth; i++)
+    if (!thread->instances[i].slot) return; /* being filled, below this signal handler: it must stay where it is */
   for (uint64_t i = thread->depth; i-- > 0;) {
     uint64_t held, slot = thread->instances[i].slot;
-    if (!slot) continue; /* being filled, below this signal handler */
     KEVT_LOAD8(held, slot, dead);
+    /* The newest calls may be kept and not made yet, below this signal handler. */
+    entering = entering && held == return_address_of(&thread->instances[i]);
+    if (entering) continue;
     if (kevt_in_code(shared, held) && !(slot <= highest && is_superseded(shared, thread, i))) {
       if (slot > highest) highest = slot;
       continue;
@@ -74,13 +115,15 @@ KEVT_RARE_STATIC int has_room(const kevt_shared* shared, kevt_thread* thread, ke
  * Counted first: a signal handler that hits now takes the next one.  As in the detour, the slot comes last: 0, which a
  * free instance holds, says that the rest may be another's.
  */
-static void fill(kevt_thread* thread, kevt_return_instance* instance, const kevt_event* event, uint64_t* slot,
-                 uint64_t shown) {
+static void fill(kevt_thread* thread, uint64_t index, const kevt_event* event, uint64_t* slot, uint64_t shown) {
+  kevt_return_instance* instance = &thread->instances[index];
   kevt_increment(&thread->depth);
   __asm__ volatile("" ::: "memory");
   instance->return_address = *slot | KEVT_INSTANCE_SPECIAL;
   instance->shown = shown;
   instance->event = (uint64_t)event;
+  for (uint32_t i = 0; i < event->argument_count; i++)
+    thread->arguments[index][i] = argument(frame_of(slot), slot, event->argument_numbers[i]);
   __atomic_store_n(&instance->slot, (uint64_t)slot, __ATOMIC_RELEASE);
 }
 
@@ -96,11 +139,11 @@ KEVT_SERVICE int kevt_service_enter(kevt_event* event, uint64_t* slot) {
     kevt_count_missed(thread, event);
     return 0;
   }
-  kevt_return_instance* instance = &thread->instances[thread->depth];
   uint64_t shown = *slot;
-  if (thread->depth && (uint64_t)slot == instance[-1].slot && kevt_in_code(shared, shown))
-    shown = shown_of(&instance[-1]); /* probed twice, or reached by a tail call from a probed function */
-  fill(thread, instance, event, slot, shown);
+  const kevt_return_instance* newest = &thread->instances[thread->depth - 1]; /* looked at only if there is one */
+  if (thread->depth && (uint64_t)slot == newest->slot && kevt_in_code(shared, shown))
+    shown = shown_of(newest); /* probed twice, or reached by a tail call from a probed function */
+  fill(thread, thread->depth, event, slot, shown);
   return 1;
 }
 
@@ -112,13 +155,16 @@ KEVT_SERVICE uint64_t kevt_service_leave(kevt_event* event, uint64_t* slot) {
     kevt_return_instance* instance = &thread->instances[i];
     if (instance->slot != (uint64_t)slot || instance->event != (uint64_t)event) continue;
     const uint64_t shown = shown_of(instance);
+    copy_arguments(arguments_of(slot), thread->arguments[i], event->argument_count);
     *slot = return_address_of(instance);
     remove_instance(thread, i);
     return shown;
   }
   if (kevt_in_code(kevt_state(), *slot))
     __builtin_trap(); /* no instance: the return address is lost, going on would run wild */
-  return *slot;       /* filled in by kevt_restore_returns, just now */
+  /* Filled in by kevt_restore_returns, just now. */
+  for (uint32_t i = 0; i < event->argument_count; i++) arguments_of(slot)[i] = 0;
+  return *slot;
 }
 
 /*

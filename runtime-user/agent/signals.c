@@ -10,7 +10,7 @@
  */
 #include "runtime-user/agent/agent.h"
 
-enum { NR_RT_SIGACTION = 13, NR_RT_SIGPROCMASK = 14, NR_GETPID = 39, NR_TGKILL = 234 };
+enum { NR_RT_SIGACTION = 13, NR_RT_SIGPROCMASK = 14, NR_GETPID = 39, NR_EXECVE = 59, NR_TGKILL = 234 };
 enum { SIGTRAP_ = 5, SIGBUS_ = 7, SIGSEGV_ = 11 };
 enum { SIG_BLOCK_ = 0, SIG_UNBLOCK_ = 1, SIG_SETMASK_ = 2 };
 #define EFAULT_ 14
@@ -184,5 +184,6 @@ KEVT_SERVICE int64_t kevt_virtual_syscall(uint64_t a, uint64_t b, uint64_t c, ui
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
   if (priv->signals_owned && nr == NR_RT_SIGACTION) return virtual_sigaction(a, b, c, d);
   if (priv->signals_owned && nr == NR_RT_SIGPROCMASK) return virtual_sigprocmask(a, b, c, d);
+  if (nr == NR_EXECVE) return kevt_execve(a, b, c);
   return kevt_syscall((int64_t)nr, a, b, c, d);
 }

@@ -85,11 +85,20 @@ Result<bool> Engine::define(std::span<const std::string> definitions, std::span<
   for (std::size_t i = 0; i < positions.size(); ++i) {
     const Draft::Entry& entry = draft.entries()[i];
     note_event(entry, positions[i]);
-    if (entry.event.waits) waiting_.push_back({entry.event.definition.command, entry.filter_text, positions[i]});
+    all_.push_back({entry.event.definition.command, entry.filter_text, positions[i]});
+    if (entry.event.waits) waiting_.push_back(all_.back());
   }
   catalog_ = draft.take_catalog();
   keep(batch, *installed);
   return true;
+}
+
+void Engine::define_as(const Engine& other) {
+  events_ = other.events_;
+  for (Event& event : events_) event.probes.clear();
+  catalog_ = other.catalog_;
+  all_ = other.all_;
+  waiting_ = all_;
 }
 
 // The event exists already, so it is looked at by itself.

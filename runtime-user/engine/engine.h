@@ -45,6 +45,8 @@ class Engine final : public target::EventCatalog {
   // Defines events together: one compilation, all or nothing. False: `problems` says why.
   Result<bool> define(std::span<const std::string> definitions, std::span<const EventFilter> filters,
                       std::vector<Problem>& problems);
+  // Takes over the events of another engine, without their probes, which all wait.
+  void define_as(const Engine& other);
   // Installs those that have waited and whose library is there now: their probes, to be armed. What turns out wrong
   // with them then (no such function, no room) is a problem, and waits no more.
   Result<std::vector<runtime::ProbeHandle>> define_arrived(std::vector<Problem>& problems);
@@ -85,6 +87,7 @@ class Engine final : public target::EventCatalog {
   const target::TargetEnv& env_;
   Missing missing_;
   std::vector<Waiting> waiting_;
+  std::vector<Waiting> all_;  // what was defined
   const pipeline::CodeStore* made_ = nullptr;
   std::deque<Event> events_;  // in the order of the catalog, and of their ids
   Catalog catalog_;

@@ -11,6 +11,7 @@
 
 #include <cerrno>
 
+#include "common/assert.h"
 #include "compiler/pipeline/compile.h"
 #include "compiler/pipeline/runnable.h"
 
@@ -32,15 +33,21 @@ std::string key_of(const CodeRequest& request) {
 }
 
 // What was found right when it was defined is looked up again, in this target.
-std::expected<pipeline::CheckedEvent, CodeRefusal> check_in(const EventProbe& probe, TracedTarget& target) {
+std::expected<pipeline::CheckedEvent, CodeRefusal> check_in(const EventProbe& probe, TracedTarget& target,
+                                                            const target::EventCatalog& statics) {
   diag::Sink sink;
-  const target::FixedCatalog nothing;
   if (!pipeline::can_run(probe.definition, sink))
     return std::unexpected(
         CodeRefusal{Error(fmt::format("{} ({})", sink.diagnostics().front().detail, target.name()), EOPNOTSUPP),
                     probe.definition.command});
+  if (probe.definition.kind == model::EventKind::Eprobe) {
+    if (const auto* place = std::get_if<model::EventPlace>(&probe.definition.place);
+        !place || !statics.find(place->system, place->event))
+      return std::unexpected(CodeRefusal{Error("nothing here makes records of the event it stands on", EOPNOTSUPP),
+                                         probe.definition.command});
+  }
   auto checked =
-      pipeline::check_event(probe.definition.command, target.env(), nothing, pipeline::Forms::Runnable, sink);
+      pipeline::check_event(probe.definition.command, target.env(), statics, pipeline::Forms::Runnable, sink);
   if (checked && checked->waits)
     return std::unexpected(CodeRefusal{
         Error(fmt::format("its library is not loaded in {} yet: enable the event when it is", target.name()), ENOENT),
@@ -61,9 +68,36 @@ std::expected<pipeline::CheckedEvent, CodeRefusal> check_in(const EventProbe& pr
                   probe.definition.command});
 }
 
-bool has_code(const TracedEvent& event) { return event.owner != target::EventOwner::Synthetic; }
+bool has_code(const TracedEvent& event) { return event.owner != target::EventOwner::Synthetic && !event.is_static(); }
 
 }  // namespace
+
+EventCode::EventCode(std::vector<TracedTarget*> targets) : targets_(std::move(targets)) {
+  if (const StaticEvents* statics = static_events())
+    for (const StaticEvent& event : statics->all()) statics_.add(catalog_entry(event));
+}
+
+StaticEvents* EventCode::static_events() const {
+  for (TracedTarget* target : targets_)
+    if (StaticEvents* statics = target->static_events()) return statics;
+  return nullptr;
+}
+
+// They have no code: they are on or off.
+Result<void> EventCode::switch_static(std::span<const CodeRequest> requests) {
+  std::vector<std::uint32_t> on, off;
+  for (const CodeRequest& request : requests) {
+    if (!request.event->is_static() || codes_[request.event->id].armed == request.armed) continue;
+    (request.armed ? on : off).push_back(request.event->id);
+  }
+  if (on.empty() && off.empty()) return {};
+  StaticEvents* statics = static_events();
+  KEVT_ASSERT(statics != nullptr);
+  if (auto changed = statics->change(on, off); !changed) return changed;
+  for (std::uint32_t id : on) codes_[id].armed = true;
+  for (std::uint32_t id : off) codes_[id].armed = false;
+  return {};
+}
 
 std::expected<std::vector<EventCode::Handles>, CodeRefusal> EventCode::install(
     std::span<const CodeRequest* const> requests, std::size_t target) {
@@ -73,13 +107,14 @@ std::expected<std::vector<EventCode::Handles>, CodeRefusal> EventCode::install(
   std::vector<std::uint32_t> ids;
   for (const CodeRequest* request : requests)
     for (const EventProbe& probe : request->event->probes) {
-      auto checked = check_in(probe, where);
+      auto checked = check_in(probe, where, statics_);
       if (!checked) return std::unexpected(std::move(checked.error()));
       events.push_back(*std::move(checked));
       filters.push_back({request->filter});
       ids.push_back(request->event->id);
     }
-  auto compiled = pipeline::compile_events(events, filters, where.known_env(), pipeline::Artifacts::CodeOnly);
+  auto compiled = pipeline::compile_events(events, filters, where.known_env(), pipeline::Artifacts::CodeOnly,
+                                           where.runtime().capabilities().code);
   if (!compiled) return std::unexpected(CodeRefusal{std::move(compiled.error()), ""});
   auto installed = where.runtime().install(compiled->batch, ids);
   if (!installed) {
@@ -139,6 +174,9 @@ Result<void> EventCode::exchange(std::span<const Change> changes, std::size_t ta
 std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> requests) {
   std::vector<Change> changes;
   if (auto refusal = prepare(requests, changes)) return std::unexpected(*std::move(refusal));
+  // A request is about static events or about probes, hardly ever both: what is switched here stays where the rest
+  // fails.
+  if (auto done = switch_static(requests); !done) return std::unexpected(CodeRefusal{std::move(done.error()), ""});
   for (std::size_t t = 0; t < targets_.size(); ++t) {
     if (!targets_[t]->is_alive()) continue;
     auto done = exchange(changes, t);
@@ -173,6 +211,7 @@ void EventCode::forget(std::uint32_t event) {
 
 runtime::EventCounts EventCode::counts(std::uint32_t event) const {
   runtime::EventCounts sum;
+  if (const StaticEvents* statics = static_events()) sum += statics->counts(event);
   const auto it = codes_.find(event);
   if (it == codes_.end()) return sum;
   for (const std::vector<Handles>* all : {&it->second.handles, &it->second.retired})

@@ -11,6 +11,7 @@
 
 #include "common/error.h"
 #include "compiler/model/filter.h"
+#include "compiler/target/fixed_target.h"
 #include "runtime-user/engine/event_table.h"
 #include "runtime-user/engine/traced_target.h"
 
@@ -33,7 +34,7 @@ struct CodeRefusal {
 
 class EventCode {
  public:
-  explicit EventCode(std::vector<TracedTarget*> targets) : targets_(std::move(targets)) {}
+  explicit EventCode(std::vector<TracedTarget*> targets);
 
   // All of it in every living target, or nothing is changed and the refusal says why.
   std::expected<void, CodeRefusal> apply(std::span<const CodeRequest> requests);
@@ -45,6 +46,8 @@ class EventCode {
   // Of one probe of the event as it is armed now, in each target.
   std::vector<runtime::ArmStatus> arm_status(std::uint32_t event, std::size_t probe) const;
   const std::vector<TracedTarget*>& targets() const { return targets_; }
+  // Of the first target that has any.
+  StaticEvents* static_events() const;
 
  private:
   using Handles = std::vector<runtime::ProbeHandle>;
@@ -58,9 +61,11 @@ class EventCode {
   std::expected<std::vector<Handles>, CodeRefusal> install(std::span<const CodeRequest* const> requests,
                                                            std::size_t target);
   std::optional<CodeRefusal> prepare(std::span<const CodeRequest> requests, std::vector<Change>& changes);
+  Result<void> switch_static(std::span<const CodeRequest> requests);
   Result<void> exchange(std::span<const Change> changes, std::size_t target);
 
   std::vector<TracedTarget*> targets_;
+  target::FixedCatalog statics_;  // what eprobes stand on
   std::unordered_map<std::uint32_t, Code> codes_;
 };
 

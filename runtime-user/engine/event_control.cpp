@@ -88,6 +88,16 @@ Result<void> Tracing::set_probes_armed(bool armed) {
   return done;
 }
 
+Result<void> Tracing::use_jumps(bool wanted) {
+  for (TracedTarget* target : code_.targets()) {
+    if (!target->is_alive()) continue;
+    if (auto done = target->runtime().use_jumps(wanted); !done)
+      return std::unexpected(std::move(done.error()).while_doing(target->name()));
+  }
+  uses_jumps_ = wanted;
+  return {};
+}
+
 // ---- on and off -----------------------------------------------------------------------------
 
 Result<void> Tracing::switch_together(Instance& instance, std::span<const TracedEvent* const> events, bool on) {
@@ -203,6 +213,15 @@ Result<void> Tracing::write_group_filter(Instance& instance, std::string_view gr
 
 // ---- triggers -------------------------------------------------------------------------------
 
+Result<void> Tracing::sync_stacks(const TracedEvent& event) {
+  if (!event.is_static()) return {};
+  const bool wanted = std::ranges::any_of(instances_, [&](const auto& instance) {
+    const auto all = instance->triggers.of(name_of(event));
+    return std::ranges::find(all, model::TriggerKind::Stacktrace, &model::Trigger::kind) != all.end();
+  });
+  return code_.static_events()->set_stacks(event.id, wanted);
+}
+
 const TracedEvent* Tracing::soft_target(const model::Trigger& trigger) const {
   const bool switches =
       trigger.kind == model::TriggerKind::EnableEvent || trigger.kind == model::TriggerKind::DisableEvent;
@@ -215,7 +234,8 @@ Result<void> Tracing::apply_trigger_step(Instance& instance, const TracedEvent& 
     if (added->trigger.count) instance.trigger_counts[added->trigger.id] = *added->trigger.count;
     if (added->trigger.kind == model::TriggerKind::Snapshot && !instance.snapshot)
       instance.snapshot.emplace(options_.cpus, instance.buffer.cpu(0).pages());
-    auto done = use_softly(instance, event, +1);
+    auto done = sync_stacks(event);
+    if (done) done = use_softly(instance, event, +1);
     const TracedEvent* target = soft_target(added->trigger);
     if (done && target) {
       done = use_softly(instance, *target, +1);
@@ -231,6 +251,8 @@ Result<void> Tracing::apply_trigger_step(Instance& instance, const TracedEvent& 
     const TracedEvent* owner = events_.find(removed->event.system, removed->event.event);
     instance.triggers.apply(step);
     instance.trigger_counts.erase(removed->id);
+    if (owner)
+      if (auto done = sync_stacks(*owner); !done) return done;
     if (target) (void)use_softly(instance, *target, -1);
     return owner ? use_softly(instance, *owner, -1) : Result<void>{};
   }
@@ -241,10 +263,10 @@ Result<void> Tracing::apply_trigger_step(Instance& instance, const TracedEvent& 
 namespace {
 
 // What nobody here carries out is refused when it is set, not silently left undone.
-const char* why_not_run(const model::Trigger& trigger) {
+const char* why_not_run(const model::Trigger& trigger, const TracedEvent& event) {
   switch (trigger.kind) {
     case model::TriggerKind::Stacktrace:
-      return "the trigger `stacktrace` is not run in process yet";
+      return event.is_static() ? nullptr : "the trigger `stacktrace` is run for the kernel's own events alone";
     case model::TriggerKind::Hist:
     case model::TriggerKind::EnableHist:
     case model::TriggerKind::DisableHist:
@@ -265,8 +287,10 @@ Result<void> Tracing::write_trigger(Instance& instance, const TracedEvent& event
   if (text.empty()) return {};
   if (text.size() >= kPageBytes) return std::unexpected(errno_error(EINVAL));
   diag::Sink sink;
-  const auto spec = grammar::parse_trigger(text, sink);
-  const sema::TriggerWorld world{.catalog = events_.catalog(), .table = instance.triggers};
+  // Listings and errors as those of the kernel that the tree is compared with.
+  const auto dialect = dialect::Dialect::of(dialect::Kernel::Linux6_1);
+  const auto spec = grammar::parse_trigger(text, sink, dialect);
+  const sema::TriggerWorld world{.catalog = events_.catalog(), .table = instance.triggers, .dialect = dialect};
   auto change = spec ? sema::check_trigger(*spec, name_of(event), world, sink) : std::nullopt;
   if (!change) {
     auto mistakes = sink.take();
@@ -277,7 +301,7 @@ Result<void> Tracing::write_trigger(Instance& instance, const TracedEvent& event
   }
   for (const sema::TriggerStep& step : change->steps)
     if (const auto* added = std::get_if<sema::AddTrigger>(&step); added && options_.runs_triggers_only)
-      if (const char* why = why_not_run(added->trigger)) {
+      if (const char* why = why_not_run(added->trigger, event)) {
         instance.errors.add(why, stripped(text), now_ns());
         return std::unexpected(Error(why, EOPNOTSUPP));
       }

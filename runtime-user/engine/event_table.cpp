@@ -75,6 +75,18 @@ std::optional<std::uint32_t> EventTable::free_id() const {
   return std::nullopt;
 }
 
+void EventTable::add_running(const StaticEvent& event) {
+  auto made = std::make_unique<TracedEvent>();
+  made->id = event.id;
+  made->group = event.group;
+  made->name = event.name;
+  made->owner = target::EventOwner::Static;
+  made->layout = event.layout;
+  by_name_[{event.group, event.name}] = event.id;
+  catalog_.add(catalog_entry(event));
+  events_[event.id] = std::move(made);
+}
+
 const TracedEvent* EventTable::define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink) {
   auto checked = sema::check_definition(std::move(definition), env, catalog_, sink, request_);
   if (!checked) return nullptr;

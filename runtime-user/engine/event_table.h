@@ -16,6 +16,7 @@
 #include "compiler/sema/sema.h"
 #include "compiler/target/fixed_target.h"
 #include "grammar/parse.h"
+#include "runtime-user/engine/static_events.h"
 
 namespace kevt::engine {
 
@@ -26,14 +27,16 @@ struct EventProbe {
   std::string listing;
 };
 
-// An event as the user sees it. Several probes may share one (appending).
+// An event as the user sees it. Several probes may share one (appending); a static event has none.
 struct TracedEvent {
   std::uint32_t id = 0;  // common_type
   std::string group;
   std::string name;
   target::EventOwner owner = target::EventOwner::Kprobe;
   model::RecordLayout layout;
-  std::vector<EventProbe> probes;  // at least one
+  std::vector<EventProbe> probes;
+
+  bool is_static() const { return owner == target::EventOwner::Static; }
 };
 
 class EventTable {
@@ -42,6 +45,8 @@ class EventTable {
 
   // Known to definitions, otherwise none of ours.
   void add_static(target::CatalogEntry event) { catalog_.add(std::move(event)); }
+  // An event that a target has of itself: listed and switched like the others.
+  void add_running(const StaticEvent& event);
   // Checks a definition in `env` and keeps it. nullptr: refused, `sink` says why.
   const TracedEvent* define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink);
 

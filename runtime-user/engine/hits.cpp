@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -85,11 +86,22 @@ void Tracing::deliver(std::size_t target, const runtime::Record& record) {
   for (const auto& instance : instances_) deliver_to(*instance, *event, record);
 }
 
+void Tracing::hide_own_threads() {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored))
+    hidden_.push_back(std::atoi(entry.path().filename().c_str()));
+}
+
+bool Tracing::is_hidden(std::span<const std::uint8_t> record) const {
+  return !hidden_.empty() && std::ranges::find(hidden_, pid_of(record)) != hidden_.end();
+}
+
 void Tracing::deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record) {
   EventState& one = instance.events[event.id];
-  if (one.registered && one.soft_users > 0) run_triggers(instance, event, record);
+  const bool with_stack =
+      one.registered && one.soft_users > 0 && !is_hidden(record.bytes) && run_triggers(instance, event, record);
   const RecordContext context{.record = record.bytes, .cpu = record.cpu, .comm = record.comm};
-  const bool wanted = one.records() && instance.tracing_on && instance.pauses == 0 &&
+  const bool wanted = one.records() && !is_hidden(record.bytes) && instance.tracing_on && instance.pauses == 0 &&
                       instance.lets_through(record.cpu, pid_of(record.bytes)) &&
                       (!one.filter || holds(*one.filter, event.layout, context));
   if (!wanted) {
@@ -99,6 +111,19 @@ void Tracing::deliver_to(Instance& instance, const TracedEvent& event, const run
   } else {
     ++one.lost;
   }
+  if (with_stack) store_stack(instance, record);
+}
+
+// What kernel_stack's format says: how many, and the addresses.
+void Tracing::store_stack(Instance& instance, const runtime::Record& record) {
+  if (!instance.tracing_on) return;
+  std::vector<std::uint8_t> payload(8 + 8 * record.stack.size());
+  const auto count = static_cast<std::uint32_t>(record.stack.size());
+  std::memcpy(payload.data(), &count, sizeof count);
+  if (count) std::memcpy(payload.data() + 8, record.stack.data(), 8 * record.stack.size());
+  auto bytes = record_of(kStackId, pid_of(record.bytes), payload);
+  std::ranges::copy(record.bytes.subspan(2, 2), bytes.begin() + 2);  // flags, preempt count
+  store(instance, record.timestamp_ns, record.cpu, bytes);
 }
 
 bool Tracing::store(Instance& instance, std::uint64_t mono_ns, std::uint32_t cpu, std::span<const std::uint8_t> bytes) {
@@ -129,6 +154,7 @@ bool Tracing::act(Instance& instance, const model::Trigger& trigger) {
       return std::exchange(off, wanted) != wanted;
     }
     case model::TriggerKind::Stacktrace:
+      return true;
     case model::TriggerKind::EnableHist:
     case model::TriggerKind::DisableHist:
     case model::TriggerKind::Hist:
@@ -137,14 +163,17 @@ bool Tracing::act(Instance& instance, const model::Trigger& trigger) {
   return false;
 }
 
-void Tracing::run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record) {
+bool Tracing::run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record) {
   const RecordContext context{.record = record.bytes, .cpu = record.cpu, .comm = record.comm};
+  bool wants_stack = false;
   for (const model::Trigger& trigger : instance.triggers.of({event.group, event.name})) {
     if (trigger.condition && !holds(*trigger.condition, event.layout, context)) continue;
     const auto left = instance.trigger_counts.find(trigger.id);
     if (left != instance.trigger_counts.end() && left->second == 0) continue;
+    wants_stack = wants_stack || trigger.kind == model::TriggerKind::Stacktrace;
     if (act(instance, trigger) && left != instance.trigger_counts.end()) --left->second;
   }
+  return wants_stack;
 }
 
 void Tracing::take_snapshot(Instance& instance) {
@@ -161,7 +190,10 @@ void Tracing::mark(Instance& instance, std::int32_t tid, std::string_view comm, 
   if (!text.ends_with('\n')) payload.push_back('\n');
   payload.push_back(0);
   if (instance.options.has(TraceOption::RecordCmd)) tasks_.note_comm(tid, comm);
-  store(instance, now_ns(), 0, record_of(kPrintId, tid, payload));
+  const std::vector<std::uint8_t> bytes = record_of(kPrintId, tid, payload);
+  const std::uint64_t now = now_ns();
+  store(instance, now, 0, bytes);
+  run_triggers(instance, marker_, {.timestamp_ns = now, .cpu = 0, .comm = comm, .bytes = bytes});
 }
 
 void Tracing::mark_raw(Instance& instance, std::int32_t tid, std::string_view comm,

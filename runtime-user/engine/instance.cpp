@@ -40,6 +40,12 @@ std::uint64_t Instance::stamp(std::uint64_t mono_ns) {
   return mono_ns;
 }
 
+void Instance::note_fork(std::int32_t parent, std::int32_t child) {
+  if (!options.has(TraceOption::EventFork)) return;
+  for (auto* list : {&pids, &refused_pids})
+    if (*list && (*list)->contains(parent)) (*list)->insert(child);
+}
+
 bool Instance::lets_through(std::uint32_t cpu, std::int32_t pid) const {
   if (cpu < cpu_mask.size() && !cpu_mask[cpu]) return false;
   if (pids && !pids->contains(pid)) return false;

@@ -124,23 +124,35 @@ void TraceText::append_event(const Instance& instance, const MergedEntry& entry,
     out += raw_data_text(record);
     return;
   }
-  const TracedEvent* event = tracing_.events().find(type);
-  if (!event) {
+  if (type == kStackId) {
+    append_stack(instance, record, out);
+    return;
+  }
+  const Known* known = find(type);
+  if (!known) {
     out += fmt::format("Unknown type {}\n", type);
+    return;
+  }
+  const TracedEvent* event = known->event;
+  if (event->is_static()) {
+    out += event->name;
+    out += ": ";
+    tracing_.code().static_events()->append_text(type, record, out);
+    out += '\n';
     return;
   }
   const target::TargetEnv& env = symbols(pid_of(record));
   const layout::PlaceStyle style{.offsets = instance.options.has(TraceOption::SymOffset),
                                  .addresses = instance.options.has(TraceOption::SymAddr)};
-  const model::Definition& definition = event->probes.front().definition;
-  if (definition.kind == model::EventKind::Synthetic) {
-    out += layout::event_text(definition, event->layout, record, env, style);
+  if (event->owner == target::EventOwner::Synthetic) {
+    out += layout::event_text(event->probes.front().definition, event->layout, record, env, style);
   } else {
-    out += event->name;
-    out += ": (";
-    out += place(*event, record, env, style);
+    out += known->plan->head();
+    out += place(*known, record, env, style);
     out += ')';
-    if (has_symbol_text(event->layout))
+    if (known->plan->is_plain())
+      known->plan->append_arguments(record, out);
+    else if (has_symbol_text(event->layout))
       layout::append_arguments(out, event->layout, expand_symbol_texts(event->layout, record, env), env);
     else
       layout::append_arguments(out, event->layout, record, env);
@@ -148,19 +160,55 @@ void TraceText::append_event(const Instance& instance, const MergedEntry& entry,
   out += '\n';
 }
 
-const std::string& TraceText::place(const TracedEvent& event, std::span<const std::uint8_t> record,
+const TraceText::Known* TraceText::find(std::uint32_t type) {
+  const TracedEvent* event = tracing_.events().find(type);
+  if (!event) return nullptr;
+  const auto [it, is_new] = known_.try_emplace(type);
+  Known& known = it->second;
+  if (known.event != event) {
+    known.event = event;
+    known.plan.reset();
+    if (!event->probes.empty()) known.plan.emplace(*event);
+  }
+  return &known;
+}
+
+void TraceText::append_stack(const Instance& instance, std::span<const std::uint8_t> record, std::string& out) {
+  out += "<stack trace>\n";
+  const target::TargetEnv& env = symbols(pid_of(record));
+  for (std::size_t at = model::kCommonBytes + 8; at + 8 <= record.size(); at += 8) {
+    std::uint64_t address = 0;
+    std::memcpy(&address, record.data() + at, sizeof address);
+    const auto symbol = env.symbolize(address);
+    out += " => ";
+    if (!symbol) {
+      out += fmt::format("0x{:x}", address);
+    } else {
+      out += symbol->name;
+      if (instance.options.has(TraceOption::SymOffset))
+        out += fmt::format("+0x{:x}/0x{:x}", address - symbol->address, symbol->size);
+      if (!symbol->module.empty()) out += " [" + symbol->module + "]";
+    }
+    if (instance.options.has(TraceOption::SymAddr)) out += fmt::format(" <{:016x}>", address);
+    out += '\n';
+  }
+}
+
+const std::string& TraceText::place(const Known& known, std::span<const std::uint8_t> record,
                                     const target::TargetEnv& env, layout::PlaceStyle style) {
+  LinePlan& plan = *known.plan;
   PlaceKey key{.env = &env,
-               .event = event.id,
+               .event = known.event->id,
                .style = (style.offsets ? 1u : 0u) | (style.addresses ? 2u : 0u),
-               .addresses = {}};
-  const bool returns = event.probes.front().definition.point == model::ProbePoint::Return;
-  const std::size_t bytes = returns ? 16 : 8;
-  if (record.size() >= model::kCommonBytes + bytes)
-    std::memcpy(key.addresses, record.data() + model::kCommonBytes, bytes);
-  if (const auto known = places_.find(key); known != places_.end()) return known->second;
+               .addresses = plan.addresses(record)};
+  if (plan.last && plan.last->addresses == key.addresses && plan.last->env == key.env && plan.last->style == key.style)
+    return plan.last->text;
   if (places_.size() >= kMaxPlaces) places_.clear();
-  return places_[key] = layout::place_text(event.probes.front().definition, event.layout, record, env, style);
+  const auto [it, is_new] = places_.try_emplace(key);
+  if (is_new)
+    it->second = layout::place_text(known.event->probes.front().definition, known.event->layout, record, env, style);
+  plan.last = {.env = &env, .addresses = key.addresses, .style = key.style, .text = it->second};
+  return plan.last->text;
 }
 
 void TraceText::append_line(const Instance& instance, const MergedEntry& entry, std::string& out) {

@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "compiler/target/target_env.h"
+#include "runtime-user/engine/static_events.h"
 #include "runtime-user/runtime/probe_runtime.h"
 
 namespace kevt::engine {
@@ -19,6 +20,10 @@ class TracedTarget {
   // The one env() gave last, for texts about addresses.
   virtual const target::TargetEnv& known_env() const = 0;
   virtual bool is_alive() = 0;
+  // What can be probed by name, as available_filter_functions lists it: "NAME" or "NAME [MODULE]", a line each.
+  virtual std::string functions() const { return ""; }
+  // What it has of itself; nullptr: nothing.
+  virtual StaticEvents* static_events() { return nullptr; }
 };
 
 }  // namespace kevt::engine

@@ -17,11 +17,24 @@ namespace kevt::engine {
 
 namespace {
 
+constexpr std::uint32_t kMaxMarkerBytes = 1024;
+
 std::uint32_t pages_for(std::uint64_t kb) {
   return static_cast<std::uint32_t>((kb * 1024 + layout::kRingPageData - 1) / layout::kRingPageData);
 }
 
 Error errno_error(int value) { return Error(strerrordesc_np(value), value); }
+
+model::RecordField marker_field(std::string name, std::uint32_t offset, std::uint32_t size) {
+  model::RecordField field;
+  field.name = std::move(name);
+  field.type.kind = size == 0 ? model::TypeKind::Char : model::TypeKind::Unsigned;
+  field.type.bytes = size == 0 ? 1 : static_cast<std::uint8_t>(size);
+  field.type.array_count = size == 0 ? kMaxMarkerBytes : 0;
+  field.offset = offset;
+  field.size = size == 0 ? kMaxMarkerBytes : size;
+  return field;
+}
 
 }  // namespace
 
@@ -34,6 +47,25 @@ std::uint64_t Tracing::now_ns() {
 Tracing::Tracing(std::vector<TracedTarget*> targets, TracingOptions options)
     : options_(std::move(options)), events_(options_.check), code_(std::move(targets)) {
   for (const target::CatalogEntry& event : options_.static_events) events_.add_static(event);
+  marker_ = {.id = kPrintId,
+             .group = "ftrace",
+             .name = "print",
+             .owner = target::EventOwner::Synthetic,
+             .layout = {},
+             .probes = {}};
+  marker_.layout.fields = {marker_field("ip", 8, 8), marker_field("buf", 16, 0)};
+  marker_.layout.fixed_size = 16;
+  events_.add_static({.group = marker_.group,
+                      .event = marker_.name,
+                      .owner = target::EventOwner::Static,
+                      .siblings = {},
+                      .layout = marker_.layout});
+  if (const StaticEvents* statics = code_.static_events())
+    for (const StaticEvent& event : statics->all()) events_.add_running(event);
+  if (StaticEvents* statics = code_.static_events())
+    statics->on_fork([this](std::int32_t parent, std::int32_t child) {
+      for (const auto& instance : instances_) instance->note_fork(parent, child);
+    });
   instances_.push_back(std::make_unique<Instance>("", options_.cpus, pages_for(options_.buffer_kb)));
 }
 

@@ -35,9 +35,10 @@ struct TracingOptions {
   const target::TargetEnv* env = nullptr;
 };
 
-// Records that are no dynamic event's; their ids are the kernel's (TRACE_PRINT, TRACE_RAW_DATA).
+// Records that are no dynamic event's; their ids are the kernel's (TRACE_PRINT, TRACE_RAW_DATA, TRACE_STACK).
 inline constexpr std::uint32_t kPrintId = 5;
 inline constexpr std::uint32_t kRawDataId = 18;
+inline constexpr std::uint32_t kStackId = 4;
 // What stands in a print record's `ip`, and how it prints.
 inline constexpr std::string_view kMarkerFunction = "tracing_mark_write";
 
@@ -63,6 +64,9 @@ class Tracing {
 
   // debug/kprobes/enabled: 0 takes every probe out, 1 puts back what is on.
   Result<void> set_probes_armed(bool armed);
+  // By jumps where they fit, or by breakpoints alone: in every target, those to be armed later included.
+  bool uses_jumps() const { return uses_jumps_; }
+  Result<void> use_jumps(bool wanted);
   bool probes_armed() const { return probes_armed_; }
 
   // ---- instances
@@ -77,6 +81,8 @@ class Tracing {
   std::size_t drain();
   // Writes to trace_marker and trace_marker_raw.
   void mark(Instance& instance, std::int32_t tid, std::string_view comm, std::string_view text);
+  // Its triggers see every marker.
+  const TracedEvent& marker_event() const { return marker_; }
   void mark_raw(Instance& instance, std::int32_t tid, std::string_view comm, std::span<const std::uint8_t> data);
   void take_snapshot(Instance& instance);
   // Every process has ended, and what it left was drained: counts are final.
@@ -84,6 +90,8 @@ class Tracing {
   // hits and misses over all instances, as kprobe_profile counts.
   runtime::EventCounts hits(const TracedEvent& event) const { return code_.counts(event.id); }
   const EventCode& code() const { return code_; }
+  // From now on hits of this program's own threads are filtered.
+  void hide_own_threads();
   // Is anything armed, so that drain() may find something?
   bool is_active() const { return active_ > 0; }
 
@@ -115,12 +123,16 @@ class Tracing {
   Result<void> sync(std::span<const TracedEvent* const> events);
   EventState& touch(Instance& instance, const TracedEvent& event) { return instance.events[event.id]; }
   bool bind_filter(Instance& instance, const TracedEvent& event, std::string_view text, diag::Sink& sink);
+  Result<void> sync_stacks(const TracedEvent& event);
   Result<void> use_softly(Instance& instance, const TracedEvent& event, int change);
   Result<void> apply_trigger_step(Instance& instance, const TracedEvent& event, const sema::TriggerStep& step);
   const TracedEvent* soft_target(const model::Trigger& trigger) const;
   void deliver(std::size_t target, const runtime::Record& record);
   void deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record);
-  void run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record);
+  bool is_hidden(std::span<const std::uint8_t> record) const;
+  // Whether one of them wants the stack stored behind the record.
+  bool run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record);
+  void store_stack(Instance& instance, const runtime::Record& record);
   bool act(Instance& instance, const model::Trigger& trigger);
   void note_task(std::size_t target, std::int32_t tid, std::string_view comm);
   bool store(Instance& instance, std::uint64_t mono_ns, std::uint32_t cpu, std::span<const std::uint8_t> bytes);
@@ -133,7 +145,10 @@ class Tracing {
   std::unordered_map<std::int32_t, std::size_t> target_of_;  // by thread; only with several targets
   std::deque<Waiting> waiting_;                              // only with several targets
   bool probes_armed_ = true;
-  std::size_t active_ = 0;  // events that are armed
+  bool uses_jumps_ = true;
+  std::size_t active_ = 0;            // events that are armed
+  TracedEvent marker_;                // ftrace/print: it has no code, and is always on
+  std::vector<std::int32_t> hidden_;  // threads
 };
 
 }  // namespace kevt::engine

@@ -2,6 +2,7 @@
 // inproc and bpf implement it; kmod will.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -56,6 +57,7 @@ struct Record {
   std::uint32_t cpu = 0;
   std::string_view comm;  // of the thread that hit
   std::span<const std::uint8_t> bytes;
+  std::span<const std::uint64_t> stack;  // return addresses, innermost first, where they were asked for
 };
 using RecordSink = std::function<void(const Record&)>;
 
@@ -85,6 +87,13 @@ class ProbeRuntime {
   virtual Result<void> replace(std::span<const ProbeHandle> armed, std::span<const ProbeHandle> disarmed) {
     if (auto done = disarm(disarmed); !done) return done;
     return arm(armed);
+  }
+
+  // Whether probes are armed by jumps where they can be, or by breakpoints alone (kprobes' optimization knob).
+  // EOPNOTSUPP: it has no choice.
+  virtual Result<void> use_jumps(bool wanted) {
+    if (wanted) return {};
+    return std::unexpected(Error("this runtime does not choose how probes are armed", EOPNOTSUPP));
   }
 
   virtual EventCounts counts(ProbeHandle probe) const = 0;

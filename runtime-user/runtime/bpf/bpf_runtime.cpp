@@ -29,7 +29,7 @@ std::string why_refused(int errno_value) {
 Result<std::unique_ptr<BpfRuntime>> BpfRuntime::create(const KernelSession& session) {
   auto events = KernelEvents::create(session);
   if (!events) return std::unexpected(std::move(events.error()));
-  return std::unique_ptr<BpfRuntime>(new BpfRuntime(std::move(*events)));
+  return std::unique_ptr<BpfRuntime>(new BpfRuntime(std::move(*events), session));
 }
 
 runtime::Capabilities BpfRuntime::capabilities() const {
@@ -47,9 +47,15 @@ Result<ProbeLink> BpfRuntime::attach(ProbeHandle probe) const {
   const KernelEvents::Installed& installed = events_->at(probe);
   const ProbeLink::Program program{.fd = installed.program, .cookie = installed.cookie};
   const model::Definition& definition = installed.event.definition;
-  auto link = std::holds_alternative<model::FilePlace>(definition.place)
-                  ? ProbeLink::uprobe(program, std::get<model::FilePlace>(definition.place), definition.point)
-                  : ProbeLink::kprobe(program, installed.event.place_address, definition.point);
+  auto link = [&]() -> Result<ProbeLink> {
+    if (const auto* file = std::get_if<model::FilePlace>(&definition.place))
+      return ProbeLink::uprobe(program, *file, definition.point);
+    const auto* event = std::get_if<model::EventPlace>(&definition.place);
+    if (!event) return ProbeLink::kprobe(program, installed.event.place_address, definition.point);
+    const auto id = event_id_ ? event_id_(*event) : std::nullopt;
+    return id ? ProbeLink::tracepoint(program, *id)
+              : std::unexpected(Error("no event of the kernel's own", EOPNOTSUPP));
+  }();
   if (link) return link;
   const int reason = link.error().errno_value();
   if (reason == EPERM || reason == EACCES || reason == ENODEV) return link;

@@ -29,16 +29,19 @@ class BpfRuntime final : public runtime::ProbeRuntime {
   std::size_t drain(const runtime::RecordSink& sink) override { return events_->drain(sink); }
   // Nothing hits any more: the next drain hands out everything.
   void settle() { events_->settle(); }
+  void read_also(TracepointReader* reader) { events_->read_also(reader); }  // as of KernelEvents
 
  private:
   struct Armed {
     std::optional<ProbeLink> link;
     std::uint64_t missed = 0;  // of links that are gone
   };
-  explicit BpfRuntime(std::unique_ptr<KernelEvents> events) : events_(std::move(events)) {}
+  BpfRuntime(std::unique_ptr<KernelEvents> events, const KernelSession& session)
+      : events_(std::move(events)), event_id_(session.event_id) {}
   Result<ProbeLink> attach(runtime::ProbeHandle probe) const;
 
   std::unique_ptr<KernelEvents> events_;
+  std::function<std::optional<std::uint32_t>(const model::EventPlace&)> event_id_;
   std::vector<Armed> armed_;
   bool sees_misses_ = false;
 };

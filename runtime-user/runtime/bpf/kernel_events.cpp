@@ -22,6 +22,8 @@ using runtime::ProbeHandle;
 
 namespace {
 
+constexpr ProbeHandle kNoHandle = ~ProbeHandle{0};  // of static events
+
 std::uint64_t now_ns() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -163,24 +165,34 @@ void KernelEvents::deliver(const runtime::RecordSink& sink, std::uint64_t until)
     kevt_bpf_prefix prefix;
     std::memcpy(&prefix, record.bytes.data(), sizeof prefix);
     prefix.comm[sizeof prefix.comm - 1] = '\0';
-    if (prefix.handle >= events_.size()) continue;
+    if (prefix.handle >= events_.size() && prefix.handle != kNoHandle) continue;
     sink({.event = prefix.handle,
           .timestamp_ns = prefix.time_ns,
           .cpu = record.cpu,
           .comm = prefix.comm,
-          .bytes = std::span(record.bytes).subspan(sizeof prefix)});
+          .bytes = std::span(record.bytes).subspan(sizeof prefix),
+          .stack = record.stack});
   }
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
 std::size_t KernelEvents::drain(const runtime::RecordSink& sink) {
   const std::uint64_t until = settled_ ? ~std::uint64_t{0} : now_ns();
-  const std::size_t count = rings_.drain([&](unsigned cpu, std::span<const std::uint8_t> bytes) {
+  std::size_t count = rings_.drain([&](unsigned cpu, std::span<const std::uint8_t> bytes) {
     if (bytes.size() < sizeof(kevt_bpf_prefix) + model::kCommonBytes) return;
     std::uint64_t time_ns;
     std::memcpy(&time_ns, bytes.data() + offsetof(kevt_bpf_prefix, time_ns), sizeof time_ns);
-    waiting_.push_back({time_ns, cpu, {bytes.begin(), bytes.end()}});
+    waiting_.push_back({time_ns, cpu, {bytes.begin(), bytes.end()}, {}});
   });
+  if (also_)
+    count += also_->drain([&](const TracepointReader::Hit& hit) {
+      kevt_bpf_prefix prefix = {.time_ns = hit.time_ns, .handle = kNoHandle, .spare = 0, .comm = {}};
+      hit.comm.copy(prefix.comm, sizeof prefix.comm - 1);
+      std::vector<std::uint8_t> bytes(sizeof prefix + hit.bytes.size());
+      std::memcpy(bytes.data(), &prefix, sizeof prefix);
+      std::ranges::copy(hit.bytes, bytes.begin() + sizeof prefix);
+      waiting_.push_back({hit.time_ns, hit.cpu, std::move(bytes), hit.stack});
+    });
   deliver(sink, until);
   return count;
 }

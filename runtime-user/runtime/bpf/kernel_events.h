@@ -16,6 +16,7 @@
 #include "compiler/model/compiled_event.h"
 #include "runtime-user/runtime/bpf/array_map.h"
 #include "runtime-user/runtime/bpf/cpu_rings.h"
+#include "runtime-user/runtime/bpf/tracepoint_reader.h"
 #include "runtime-user/runtime/probe_runtime.h"
 
 namespace kevt::bpf {
@@ -25,6 +26,8 @@ struct KernelSession {
   unsigned possible_cpus = 1;
   // Where a probe of a place really stands, for its records; empty: there.
   std::function<std::uint64_t(std::uint64_t)> probed_address;
+  // The id of a static event, for eprobes; empty, or nullopt: there is no such event.
+  std::function<std::optional<std::uint32_t>(const model::EventPlace&)> event_id;
 };
 
 class KernelEvents {
@@ -49,6 +52,8 @@ class KernelEvents {
   // In order of time, up to when this was called; all of it once settled.
   std::size_t drain(const runtime::RecordSink& sink);
   void settle() { settled_ = true; }
+  // Records of static events come with ours, in one order of time. The reader is kept by the caller; nullptr: none.
+  void read_also(TracepointReader* reader) { also_ = reader; }
 
  private:
   // Equal programs are one; each of its events has a block in its map.
@@ -68,6 +73,7 @@ class KernelEvents {
     std::uint64_t time_ns = 0;
     std::uint32_t cpu = 0;
     std::vector<std::uint8_t> bytes;  // with their prefix
+    std::vector<std::uint64_t> stack;
   };
   KernelEvents(CpuRings rings, const KernelSession& session)
       : rings_(std::move(rings)), probed_address_(session.probed_address) {}
@@ -82,6 +88,7 @@ class KernelEvents {
   std::vector<Group> groups_;
   std::vector<Event> events_;
   std::vector<Waiting> waiting_;
+  TracepointReader* also_ = nullptr;
   bool settled_ = false;
 };
 

@@ -54,12 +54,17 @@ Result<ProbeLink> ProbeLink::open(Program program, perf_event_attr& attributes, 
   const auto bit = return_bit(unit);
   if (!type || !bit)
     return std::unexpected(Error(std::string("this kernel has no perf events of kind ") + unit, ENODEV));
-  attributes.size = sizeof attributes;
   attributes.type = *type;
-  attributes.disabled = 1;
   if (point == model::ProbePoint::Return) attributes.config |= *bit;
+  return link(program, attributes, unit);
+}
+
+// The event is that of one CPU; the program runs on all.
+Result<ProbeLink> ProbeLink::link(Program program, perf_event_attr& attributes, const char* what) {
+  attributes.size = sizeof attributes;
+  attributes.disabled = 1;
   UniqueFd event(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)));
-  if (!event) return std::unexpected(bpf_error(std::string("opening a perf ") + unit, errno));
+  if (!event) return std::unexpected(bpf_error(std::string("opening a perf ") + what, errno));
   LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = program.cookie});
   UniqueFd link(bpf_link_create(program.fd, event.get(), BPF_PERF_EVENT, &options));
   if (!link) return std::unexpected(bpf_error("linking a BPF program", errno));
@@ -80,6 +85,14 @@ Result<ProbeLink> ProbeLink::uprobe(Program program, const model::FilePlace& pla
   attributes.probe_offset = place.offset;
   if (place.reference_counter) attributes.config |= *place.reference_counter << kCounterShift;
   return open(program, attributes, "uprobe", point);
+}
+
+Result<ProbeLink> ProbeLink::tracepoint(Program program, std::uint32_t id) {
+  perf_event_attr attributes = {};
+  attributes.type = PERF_TYPE_TRACEPOINT;
+  attributes.config = id;
+  attributes.sample_period = 1;
+  return link(program, attributes, "tracepoint");
 }
 
 std::optional<std::uint64_t> ProbeLink::missed() const {

@@ -76,7 +76,8 @@ Result<UniqueFd> load_program(const std::string& event, const model::BpfCode& co
   const std::vector<bpf_insn> instructions = instructions_of(code, maps);
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   const auto load = [&] {
-    return bpf_prog_load(BPF_PROG_TYPE_KPROBE, "kevtrace", "GPL", instructions.data(), instructions.size(), &options);
+    const auto type = code.context == model::BpfContext::Tracepoint ? BPF_PROG_TYPE_TRACEPOINT : BPF_PROG_TYPE_KPROBE;
+    return bpf_prog_load(type, "kevtrace", "GPL", instructions.data(), instructions.size(), &options);
   };
   UniqueFd program(load());
   if (program) return program;

@@ -37,25 +37,23 @@ bool runs_in_its_parents_memory(pid_t pid) {
 
 }  // namespace
 
+bool shares_session(pid_t pid, int session_fd) {
+  struct stat session = {};
+  if (fstat(session_fd, &session) < 0) return false;
+  auto maps = target::read_maps(pid);
+  return maps && std::ranges::any_of(*maps, [&](const target::Mapping& m) {
+           return m.shared && m.inode == session.st_ino && m.path.starts_with("/memfd:kevtrace");
+         });
+}
+
 std::vector<pid_t> processes_sharing(int session_fd) {
   std::vector<pid_t> found;
-  struct stat session = {};
   DIR* all = opendir("/proc");
-  if (!all || fstat(session_fd, &session) < 0) {
-    if (all) closedir(all);
-    return found;
-  }
+  if (!all) return found;
   while (const dirent* entry = readdir(all)) {
     const auto pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
     if (pid <= 0 || pid == getpid()) continue;
-    auto maps = target::read_maps(pid);
-    if (!maps) continue;
-    if (std::ranges::any_of(*maps,
-                            [&](const target::Mapping& m) {
-                              return m.shared && m.inode == session.st_ino && m.path.starts_with("/memfd:kevtrace");
-                            }) &&
-        !runs_in_its_parents_memory(pid))
-      found.push_back(pid);
+    if (shares_session(pid, session_fd) && !runs_in_its_parents_memory(pid)) found.push_back(pid);
   }
   closedir(all);
   return found;

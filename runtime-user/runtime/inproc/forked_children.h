@@ -9,7 +9,9 @@
 
 namespace kevt::inproc {
 
-// Every process but this one that has the session's memory (our file `session_fd`) mapped.
+// Whether it has the session's memory (our file `session_fd`) mapped.
+bool shares_session(pid_t pid, int session_fd);
+// Every process but this one that has.
 std::vector<pid_t> processes_sharing(int session_fd);
 
 }  // namespace kevt::inproc

@@ -13,11 +13,13 @@
 #include "runtime-user/runtime/inproc/batch_code.h"
 #include "runtime-user/runtime/inproc/code_arena.h"
 #include "runtime-user/runtime/inproc/departure.h"
+#include "runtime-user/runtime/inproc/exec_follower.h"
 #include "runtime-user/runtime/inproc/library_watch.h"
 #include "runtime-user/runtime/inproc/placement.h"
 #include "runtime-user/runtime/inproc/probe_points.h"
 #include "runtime-user/runtime/inproc/session_memory.h"
 #include "runtime-user/runtime/inproc/signal_handover.h"
+#include "runtime-user/runtime/inproc/signal_hooks.h"
 #include "runtime-user/runtime/inproc/tracee.h"
 #include "runtime-user/runtime/inproc/tsc_clock.h"
 #include "runtime-user/runtime/probe_runtime.h"
@@ -31,6 +33,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
                                                        const SessionOptions& options);
   // Seizes a running process, likewise.
   static Result<std::unique_ptr<InprocRuntime>> attach(pid_t pid, const SessionOptions& options);
+  // Makes a program traced that has been followed through exec: held when its libraries are loaded, as by launch().
+  static Result<std::unique_ptr<InprocRuntime>> adopt(Tracee program, const SessionOptions& options);
   ~InprocRuntime() override;
 
   pid_t pid() const { return tracee_.pid(); }
@@ -51,6 +55,12 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<bool> watch_libraries();
   bool is_asked_for_libraries() const { return watch_.is_asked(); }
   void answer_for_libraries() { watch_.answer(watch_.reports()); }
+  // Programs that the target, or what it has forked, has become (SessionOptions::follows_exec): held right after exec,
+  // until adopt() or the end of their Tracee. The first of them may be the target's own successor.
+  std::vector<Tracee> followed() { return follower_.look(); }
+  std::size_t let_pass() const { return follower_.let_pass(); }
+  // The target has become another program, which is another runtime's.
+  void give_up();
   // Disarms everything, gives text, signals and return addresses back and unmaps what is ours; the target runs on as if
   // never traced. Counters and what is in the rings can still be read.
   Result<Leftover> detach();
@@ -69,6 +79,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> remove(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> replace(std::span<const runtime::ProbeHandle> armed,
                        std::span<const runtime::ProbeHandle> disarmed) override;
+  Result<void> use_jumps(bool wanted) override;
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
   runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;
   std::size_t drain(const runtime::RecordSink& sink) override;
@@ -109,8 +120,9 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena arena);
   Result<Hold> hold();
   static Result<void> check_clock();
+  static Result<std::unique_ptr<InprocRuntime>> make(Result<Tracee> tracee, const SessionOptions& options);
   Result<void> prepare();
-  Result<void> hook_signals();
+  Result<void> hook_calls();
   Departure::Missed count_missed_in(const Tracee& tracee) const;
   Result<void> check_places(const model::CompiledBatch& batch);
   Result<Installed> install_one(const model::CompiledEvent& event, BatchCode& code, std::uint32_t id);
@@ -137,12 +149,14 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   SignalHandover signals_;
   ProbePoints points_;
   TscClock clock_;
+  HookedCalls hooked_ = HookedCalls::Signals;
   std::vector<TextPatch> hook_undo_;
   std::vector<Installed> installed_;
   std::unordered_map<std::uint64_t, std::vector<runtime::ProbeHandle>> at_site_;  // in the order of installation
   std::optional<std::vector<runtime::ProbeHandle>> guards_;  // made when the first return probe is armed
   std::optional<runtime::ProbeHandle> reporter_;             // the guard in front of the linker's report
   LibraryWatch watch_;
+  ExecFollower follower_;
   std::unordered_map<std::uint32_t, runtime::ProbeHandle> by_id_;
   std::deque<Pending> pending_;  // drained from the rings, newer than what was delivered
   std::unordered_map<std::uint32_t, std::string> comms_;

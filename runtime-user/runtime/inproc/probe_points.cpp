@@ -105,10 +105,21 @@ Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, const std::
   return &point.made.emplace(key, std::move(made)).first->second;
 }
 
-TextPatch ProbePoints::arm_patch(ProbePoint& point, const ProbePoint::Made& made) {
-  const bool by_jump = point.plan.kind == x86::ArmKind::Jump;
+namespace {
+
+// As long as a jump where one fits: the one may take the other's place.
+std::vector<std::uint8_t> breakpoint_bytes(const ProbePoint& point) {
+  std::vector<std::uint8_t> bytes = point.live;
+  bytes.front() = 0xcc;
+  return bytes;
+}
+
+}  // namespace
+
+TextPatch ProbePoints::arm_patch(ProbePoint& point, const ProbePoint::Made& made) const {
+  const bool by_jump = point.plan.kind == x86::ArmKind::Jump && uses_jumps_;
   TextPatch patch{.site = point.site,
-                  .bytes = by_jump ? jump_bytes(point.site, made.at) : std::vector<std::uint8_t>{0xcc},
+                  .bytes = by_jump ? jump_bytes(point.site, made.at) : breakpoint_bytes(point),
                   .detour = made.at,
                   .moved = by_jump ? made.moved : std::vector<x86::MovedOffset>{},
                   .expected = point.patch.empty() ? point.live : point.patch};
@@ -123,7 +134,8 @@ TextPatch ProbePoints::disarm_patch(ProbePoint& point) {
 }
 
 bool ProbePoints::is_patch_of(const ProbePoint& point, std::span<const std::uint8_t> bytes) {
-  if (point.plan.kind == x86::ArmKind::Breakpoint) return bytes.size() == 1 && bytes[0] == 0xcc;
+  if (std::ranges::equal(bytes, breakpoint_bytes(point))) return true;
+  if (point.plan.kind == x86::ArmKind::Breakpoint) return false;
   return std::ranges::any_of(
       point.made, [&](const auto& made) { return std::ranges::equal(bytes, jump_bytes(point.site, made.second.at)); });
 }

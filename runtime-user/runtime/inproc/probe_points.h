@@ -58,10 +58,13 @@ class ProbePoints {
   std::map<RemoteAddr, ProbePoint>& all() { return points_; }
 
   // What makes the point armed so, or not armed. Both note what will stand there.
-  static TextPatch arm_patch(ProbePoint& point, const ProbePoint::Made& made);
+  TextPatch arm_patch(ProbePoint& point, const ProbePoint::Made& made) const;
   static TextPatch disarm_patch(ProbePoint& point);
   // Whether `bytes` are what some set of events put there, in this process or in one that was forked from it.
   static bool is_patch_of(const ProbePoint& point, std::span<const std::uint8_t> bytes);
+  // Whether points are armed by a jump where one fits; int3 everywhere otherwise. For points armed from now on.
+  void use_jumps(bool wanted) { uses_jumps_ = wanted; }
+  bool uses_jumps() const { return uses_jumps_; }
   // The patch that was wanted found something else at the point.
   void mark_gone(RemoteAddr site);
 
@@ -73,6 +76,7 @@ class ProbePoints {
   CodeArena& arena_;
   std::vector<std::unique_ptr<ProbedObject>> objects_;
   std::map<RemoteAddr, ProbePoint> points_;
+  bool uses_jumps_ = true;
 };
 
 }  // namespace kevt::inproc

@@ -53,9 +53,8 @@ ReturnEntry emit_return_entry(CodeWriter& w, RemoteAddr event) {
 model::FaultEntry emit_slow_return_entry(CodeWriter& w, const ReturnEntry& entry, RemoteAddr event) {
   const model::FaultEntry fault{static_cast<std::uint32_t>(entry.fault), static_cast<std::uint32_t>(w.size())};
   for (const std::size_t branch : entry.slow) w.land(branch);
-  w.store(kDi, kDi * 8);
-  w.store(kSi, kSi * 8);
-  w.relative({0x48, 0x8d, 0x3d}, event);  // leaq event(%rip), %rdi
+  for (const Word argument : {kDi, kSi, kR8, kR9}) w.store(argument, argument * 8);  // the others are there
+  w.relative({0x48, 0x8d, 0x3d}, event);                                             // leaq event(%rip), %rdi
   w.lea(kSi, KEVT_FRAME_BYTES);
   // callq *services.enter(%rip)
   w.relative({0xff, 0x15}, event + (offsetof(kevt_event, services) + offsetof(kevt_services, enter)));

@@ -148,7 +148,7 @@ Result<SessionMemory::EventBlock> SessionMemory::add_event(kevt_event* event, Re
 }
 
 void set_gates(kevt_event& event, std::uint32_t gates) {
-  __atomic_store_n(&event.enters_slowly, event.maxactive || !gates ? 1 : 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&event.enters_slowly, event.maxactive || event.argument_count || !gates ? 1 : 0, __ATOMIC_RELAXED);
   __atomic_store_n(&event.gates, gates, __ATOMIC_RELEASE);
 }
 

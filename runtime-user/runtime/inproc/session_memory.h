@@ -19,6 +19,7 @@ namespace kevt::inproc {
 struct SessionOptions {
   std::uint64_t ring_bytes = 4u << 20;  // per CPU; a power of two, at least 64 KiB
   std::uint32_t rows = 1024;            // counter rows: events times instances
+  bool follows_exec = false;            // programs that the target, or what it forks, becomes by exec are held, too
 };
 
 // Map `length` bytes of the memfd from `file_offset` at `at` bytes from the mapping's base.

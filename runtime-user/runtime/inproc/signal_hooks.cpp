@@ -25,8 +25,11 @@ namespace {
 constexpr unsigned kMovBytes = 5;
 constexpr unsigned kMaxInstructions = 12;
 
-bool is_move_of_number(std::span<const std::uint8_t> b) {
-  return b.size() >= kMovBytes && b[0] == 0xb8 && (b[1] == 13 || b[1] == 14) && b[2] == 0 && b[3] == 0 && b[4] == 0;
+constexpr std::uint8_t kRtSigaction = 13, kRtSigprocmask = 14, kExecve = 59;
+
+bool is_move_of_number(std::span<const std::uint8_t> b, HookedCalls which) {
+  if (b.size() < kMovBytes || b[0] != 0xb8 || b[2] != 0 || b[3] != 0 || b[4] != 0) return false;
+  return b[1] == kRtSigaction || b[1] == kRtSigprocmask || (b[1] == kExecve && which == HookedCalls::SignalsAndExec);
 }
 
 // Distance from the mov to the syscall it belongs to; 0: none in straight line.
@@ -57,13 +60,13 @@ bool is_boundary(const target::ElfImage& image, const target::ImageRange& range,
 
 }  // namespace
 
-std::vector<SignalCallSite> find_signal_calls(const target::ElfImage& image) {
+std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, HookedCalls which) {
   std::vector<SignalCallSite> sites;
   for (const target::ImageRange& range : image.executable_ranges()) {
     const auto code = image.bytes_at(range.begin, static_cast<std::uint64_t>(range.end - range.begin));
     for (auto it = std::ranges::find(code, 0xb8); it != code.end(); it = std::find(it + 1, code.end(), 0xb8)) {
       const auto offset = static_cast<std::size_t>(it - code.begin());
-      if (!is_move_of_number(code.subspan(offset))) continue;
+      if (!is_move_of_number(code.subspan(offset), which)) continue;
       const unsigned distance = distance_to_syscall(code.subspan(offset));
       const ImageAddr at = range.begin + offset;
       if (distance && is_boundary(image, range, at)) sites.push_back({at, at + distance});
@@ -72,11 +75,11 @@ std::vector<SignalCallSite> find_signal_calls(const target::ElfImage& image) {
   return sites;
 }
 
-Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias,
+Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias, HookedCalls which,
                                                  Placement& placement, CodeArena& arena, std::vector<TextPatch>& undo) {
   std::vector<TextPatch> patches;
   const RemoteAddr handler = placement.agent().base + agent_table().virtual_syscall;
-  for (const SignalCallSite& found : find_signal_calls(image)) {
+  for (const SignalCallSite& found : find_hooked_calls(image, which)) {
     const RemoteAddr site{found.begin.value + bias};
     const RemoteAddr resume{found.syscall.value + bias + 2};
     const auto displaced = image.bytes_at(found.begin, static_cast<std::uint64_t>(found.syscall - found.begin));

@@ -2,6 +2,7 @@
 // owns SIGTRAP, SIGSEGV and SIGBUS (runtime-user/agent/signals.c).
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "common/error.h"
@@ -17,11 +18,14 @@ struct SignalCallSite {
   ImageAddr syscall;  // of the 2-byte instruction
 };
 
-// Every inline call of the two in an image, libc's internal ones too.
-std::vector<SignalCallSite> find_signal_calls(const target::ElfImage& image);
+// Whose calls are hooked: execve's, too, where programs are followed (runtime-user/agent/exec.c).
+enum class HookedCalls : std::uint8_t { Signals, SignalsAndExec };
+
+// Every such inline call in an image, libc's internal ones too.
+std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, HookedCalls which);
 
 // What to write at the sites of one mapped object, and the hooks' code in the arena. `undo` gets the original bytes.
-Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias,
+Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias, HookedCalls which,
                                                  Placement& placement, CodeArena& arena, std::vector<TextPatch>& undo);
 
 }  // namespace kevt::inproc

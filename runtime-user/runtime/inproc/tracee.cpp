@@ -152,6 +152,18 @@ Result<Tracee> Tracee::attach(pid_t pid) {
   return tracee;
 }
 
+Result<Tracee> Tracee::adopt(pid_t pid) {
+  Tracee tracee;
+  tracee.pid_ = pid;
+  tracee.threads_ = {pid};
+  tracee.pidfd_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  tracee.memory_ = UniqueFd(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
+  if (!tracee.pidfd_ || !tracee.memory_)
+    return std::unexpected(Error::from_errno("memory of process " + std::to_string(pid)));
+  tracee.ignored_at_start_ = ignored_signals(pid);
+  return tracee;
+}
+
 // ---- stopping and letting go ----------------------------------------------------------------
 
 bool Tracee::note_end(pid_t tid, int status) {
@@ -256,11 +268,22 @@ void Tracee::release() {
   threads_.clear();
 }
 
+// Its end only. wait() tells whoever asks also what a traced process stops for, and tells it once: that is for others
+// to see (exec_follower.cpp).
+std::optional<int> Tracee::ended_child() const {
+  siginfo_t info = {};
+  const int kinds = WEXITED | WNOHANG | WNOWAIT | __WALL;
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, kinds) < 0 || info.si_pid == 0) return std::nullopt;
+  if (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED) return std::nullopt;
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG | __WALL) != pid_ || WIFSTOPPED(status)) return std::nullopt;
+  return status;
+}
+
 // Of a process that is not our child the end is seen by its pidfd; its status, only when it ended while held.
 std::optional<int> Tracee::poll_exit() {
   if (exit_status_ || pid_ <= 0) return exit_status_;
-  int status = 0;
-  if (waitpid(pid_, &status, WNOHANG | __WALL) == pid_) note_end(pid_, status);
+  exit_status_ = ended_child();
   if (exit_status_ || !pidfd_) return exit_status_;
   pollfd ended = {pidfd_.get(), POLLIN, 0};
   if (poll(&ended, 1, 0) == 1) exit_status_ = 0;

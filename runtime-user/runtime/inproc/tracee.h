@@ -28,6 +28,8 @@ class Tracee {
   static Result<Tracee> spawn(const std::vector<std::string>& argv);
   // Seizes a running process, which stands still when this returns. The error says in words what is in the way.
   static Result<Tracee> attach(pid_t pid);
+  // Takes over a process that this thread traces and that has stopped right after exec.
+  static Result<Tracee> adopt(pid_t pid);
   Tracee(Tracee&&) noexcept;
   Tracee& operator=(Tracee&&) = delete;
   ~Tracee();
@@ -42,6 +44,8 @@ class Tracee {
   bool is_stopped() const { return !threads_.empty(); }
   // wait(2) status once the process has ended; 0 where it is not our child and nobody told us. Never blocks.
   std::optional<int> poll_exit();
+  // From now on it counts as ended: it is another Tracee's.
+  void give_up() { exit_status_ = 0; }
 
   Result<void> read(RemoteAddr at, std::span<std::uint8_t> out) const;
   Result<void> write(RemoteAddr at, std::span<const std::uint8_t> bytes) const;
@@ -85,6 +89,7 @@ class Tracee {
   Result<int> wait_for(pid_t tid);
   Result<RemoteAddr> syscall_instruction();
   bool note_end(pid_t tid, int status);
+  std::optional<int> ended_child() const;  // wait(2) status
 
   pid_t pid_ = -1;
   std::vector<pid_t> threads_;  // stopped ones; the first is the thread that works for us

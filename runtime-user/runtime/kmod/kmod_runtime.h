@@ -27,7 +27,8 @@ class KmodRuntime final : public runtime::ProbeRuntime {
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
   runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;
   std::size_t drain(const runtime::RecordSink& sink) override { return events_->drain(sink); }
-  void settle() { events_->settle(); }  // as of BpfRuntime
+  void settle() { events_->settle(); }                                           // as of BpfRuntime
+  void read_also(bpf::TracepointReader* reader) { events_->read_also(reader); }  // as of KernelEvents
 
  private:
   KmodRuntime(Device device, std::unique_ptr<bpf::KernelEvents> events)

@@ -1,0 +1,76 @@
+// TracepointReader: records of the kernel's static events, as perf hands them out. Nothing of tracefs is written.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "common/error.h"
+#include "common/unique_fd.h"
+#include "runtime-user/runtime/probe_runtime.h"
+
+namespace kevt::bpf {
+
+class TracepointReader {
+ public:
+  // `bytes` of each CPU's ring: a power of two, pages.
+  static Result<TracepointReader> create(unsigned cpus, std::uint32_t bytes);
+  TracepointReader(TracepointReader&&) noexcept = default;
+  TracepointReader& operator=(TracepointReader&&) = delete;
+  ~TracepointReader();
+
+  // All of it, or an error and nothing is changed.
+  Result<void> change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off);
+  // From now on its hits come with the kernel's stack, or without.
+  Result<void> set_stacks(std::uint32_t id, bool wanted);
+  // Called while rings are read, before the records of that drain are handed out.
+  void on_fork(std::function<void(std::int32_t parent, std::int32_t child)> call) { on_fork_ = std::move(call); }
+  // Over all the time an event was on. Recorded or lost; there are no misses.
+  runtime::EventCounts counts(std::uint32_t id) const;
+
+  struct Hit {
+    std::uint64_t time_ns = 0;  // CLOCK_MONOTONIC
+    std::uint32_t cpu = 0;
+    std::string_view comm;                // of the thread that hit
+    std::span<const std::uint8_t> bytes;  // the record, and up to 7 bytes behind it
+    std::vector<std::uint64_t> stack;     // innermost first
+  };
+  // What the kernel has written, CPU after CPU. Bytes live until `take` returns.
+  std::size_t drain(const std::function<void(const Hit&)>& take);
+
+ private:
+  struct Ring {
+    unsigned cpu = 0;
+    UniqueFd fd;  // of an event that only tells of names of threads
+    std::uint8_t* page = nullptr;
+    std::uint32_t bytes = 0;
+  };
+  struct Event {
+    std::vector<UniqueFd> fds;  // one for each CPU; empty: off
+    bool with_stacks = false;
+    std::uint64_t read = 0;
+    std::uint64_t lost = 0;  // of times it was on before
+  };
+  TracepointReader() = default;
+  Result<void> open_ring(unsigned cpu, std::uint32_t bytes);
+  Result<std::vector<UniqueFd>> open_event(std::uint32_t id, bool with_stacks) const;
+  void take_sample(std::span<const std::uint8_t> record, const std::function<void(const Hit&)>& take);
+  std::size_t drain_ring(Ring& ring, const std::function<void(const Hit&)>& take);
+  void note_task(std::span<const std::uint8_t> record, std::uint32_t type);
+  const std::string& comm_of(std::int32_t tid);
+
+  std::vector<Ring> rings_;
+  std::map<std::uint32_t, Event> events_;
+  std::unordered_map<std::int32_t, std::string> comms_;
+  std::function<void(std::int32_t, std::int32_t)> on_fork_;
+  std::vector<std::uint8_t> piece_;  // a record that wraps
+};
+
+}  // namespace kevt::bpf

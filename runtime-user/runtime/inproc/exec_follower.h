@@ -1,0 +1,49 @@
+// ExecFollower: threads of a session that are about to exec are held on to, and handed out as the programs they have
+// become, before those have run an instruction.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "runtime-user/runtime/inproc/session_memory.h"
+#include "runtime-user/runtime/inproc/tracee.h"
+
+namespace kevt::inproc {
+
+class ExecFollower {
+ public:
+  // `own`: the session's process. `memory` must outlive the follower.
+  ExecFollower(SessionMemory& memory, pid_t own) : memory_(memory), own_(own) {}
+  ~ExecFollower() { end(); }
+
+  // From now on threads ask. Only what execve() of the C library starts is seen.
+  void begin();
+  // Takes up what is asked now. Never blocks for long; programs are held until their Tracee is destroyed.
+  std::vector<Tracee> look();
+  // Programs that could not be held (no descriptor was left) and run untraced.
+  std::size_t let_pass() const { return let_pass_; }
+  // Nobody asks any more, everybody goes on.
+  void end();
+
+ private:
+  struct Awaited {
+    pid_t tid = 0;      // who asked
+    pid_t process = 0;  // whose thread it is, and which it is the first thread of after exec
+    std::uint32_t ask = 0;
+  };
+  enum class Step : std::uint8_t { Waits, Done, Became };
+
+  void take_up(std::uint32_t ask);
+  Step advance(const Awaited& awaited) const;
+  int kinds_for(pid_t tid) const;
+  void set(std::uint32_t ask, std::uint32_t state) const;
+
+  SessionMemory& memory_;
+  pid_t own_;
+  std::vector<Awaited> awaited_;
+  std::size_t let_pass_ = 0;
+  bool begun_ = false;
+};
+
+}  // namespace kevt::inproc

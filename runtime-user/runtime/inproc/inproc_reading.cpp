@@ -1,0 +1,118 @@
+// Counters and records of a session: what the rings hold, with the time and the name that belong to each record.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime-user/runtime/inproc/inproc_runtime.h"
+
+namespace kevt::inproc {
+
+using runtime::ProbeHandle;
+
+namespace {
+
+constexpr std::uint64_t kAheadTsc = 1ull << 36;  // half a minute: a stamp from further in the future is nonsense
+
+std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
+  std::uint32_t value = 0;
+  if (at + 4 <= record.size()) std::memcpy(&value, record.data() + at, 4);
+  return value;
+}
+
+}  // namespace
+
+runtime::EventCounts InprocRuntime::counts(ProbeHandle probe) const {
+  const kevt_counts sum = memory_.counts(installed_[probe].block.row_offset);
+  runtime::EventCounts counts{sum.hits, sum.recorded, sum.filtered, sum.lost, sum.missed, sum.faults};
+  // Hits that died with their process between the first counter and the last one.
+  if (settled_) counts.lost += counts.attempts - (sum.recorded + sum.filtered + sum.lost + sum.missed);
+  return counts;
+}
+
+runtime::ArmStatus InprocRuntime::arm_status(ProbeHandle probe) const {
+  const Installed& one = installed_[probe];
+  auto point = const_cast<ProbePoints&>(points_).at(one.place);
+  if (!point) return {};
+  if ((*point)->gone) return {runtime::ArmState::Gone, (*point)->object->loaded.path + " was unloaded"};
+  if (!one.armed) return {};
+  if ((*point)->plan.kind == x86::ArmKind::Jump && !points_.uses_jumps())
+    return {runtime::ArmState::Breakpoint, "jumps are switched off"};
+  if ((*point)->plan.kind == x86::ArmKind::Jump) return {runtime::ArmState::Jump, ""};
+  return {runtime::ArmState::Breakpoint, (*point)->plan.reason};
+}
+
+// A thread's note is written before its first record.
+void InprocRuntime::read_names() {
+  const auto owners = memory_.owners();
+  owner_generations_.resize(owners.size(), 0);
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    const std::uint64_t generation = __atomic_load_n(&owners[i].generation, __ATOMIC_ACQUIRE);
+    if (generation == owner_generations_[i]) continue;
+    owner_generations_[i] = generation;
+    comms_[owners[i].tid] = std::string(owners[i].comm, strnlen(owners[i].comm, KEVT_COMM_BYTES));
+  }
+}
+
+std::string_view InprocRuntime::comm_of(std::uint32_t tid) const {
+  auto it = comms_.find(tid);
+  return it == comms_.end() ? std::string_view("<...>") : std::string_view(it->second);
+}
+
+void InprocRuntime::deliver(const runtime::RecordSink& sink, std::uint64_t until) {
+  read_names();
+  std::ranges::stable_sort(pending_, {}, &Pending::tsc);
+  while (!pending_.empty() && pending_.front().tsc <= until) {
+    const Pending& p = pending_.front();
+    const auto it = by_id_.find(common_u32(p.bytes, 0) & 0xffff);
+    if (it != by_id_.end()) {
+      runtime::Record record;
+      record.event = it->second;
+      record.timestamp_ns = clock_.to_ns(p.tsc);
+      record.cpu = p.cpu;
+      record.comm = comm_of(common_u32(p.bytes, 4));
+      record.bytes = p.bytes;
+      sink(record);
+    }
+    pending_.pop_front();
+  }
+}
+
+// Records newer than the start of this drain wait for the next one: another CPU's ring may still
+// hold an older one.
+std::size_t InprocRuntime::drain(const runtime::RecordSink& sink) {
+  clock_.sample();
+  const std::uint64_t until = settled_ ? ~0ull : clock_.now_tsc();
+  const auto keep = [&](const RawRecord& raw) {
+    // A stamp from the future, which only a broken target writes, would never be delivered.
+    pending_.push_back({std::min(raw.tsc, clock_.now_tsc()), raw.cpu, {raw.bytes.begin(), raw.bytes.end()}});
+  };
+  std::size_t count = memory_.drain(keep);
+  if (settled_) memory_.drain_abandoned(keep);
+  deliver(sink, until);
+  return count;
+}
+
+std::size_t InprocRuntime::drain_by_cpu(const runtime::RecordSink& sink) {
+  clock_.sample();
+  read_names();
+  std::uint32_t last_tid = 0;
+  std::string_view last_comm;
+  const std::uint64_t newest = clock_.now_tsc() + kAheadTsc;
+  const auto give = [&](const RawRecord& raw) {
+    const auto it = by_id_.find(common_u32(raw.bytes, 0) & 0xffff);
+    if (it == by_id_.end()) return;
+    const std::uint32_t tid = common_u32(raw.bytes, 4);
+    if (tid != last_tid || last_comm.empty()) {
+      if (!comms_.contains(tid)) read_names();  // its note was written after ours were read, before this record
+      last_tid = tid;
+      last_comm = comm_of(tid);
+    }
+    sink({it->second, clock_.to_ns(std::min(raw.tsc, newest)), raw.cpu, last_comm, raw.bytes});
+  };
+  std::size_t count = memory_.drain(give);
+  if (settled_) memory_.drain_abandoned(give);
+  return count;
+}
+
+void InprocRuntime::settle() { settled_ = true; }
+
+}  // namespace kevt::inproc
