@@ -7,6 +7,7 @@
 // page cache. Mirrors nothing: FUSE's own protocol (libfuse 3.14).
 #include "tracefs-compat/fuse/mount.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -14,7 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 
 #include "tracefs-compat/fuse/mount_state.h"
@@ -125,12 +128,40 @@ Mount::~Mount() {
 }
 
 void Mount::serve(const std::function<bool()>& step) {
+  if (state_->options.refused.empty()) return serve_alone(step);
   start_receiver(*state_);
   while (!state_->has_ended) {
     state_->queue.run(state_->tree.tracing().is_active() ? kActivePause : kIdlePause);
     if (!step()) break;
     answer_waiting(*state_);
   }
+}
+
+// Where nobody stands still while it works, one thread takes requests and carries them out.
+void Mount::serve_alone(const std::function<bool()>& step) {
+  using Clock = std::chrono::steady_clock;
+  const int fd = fuse_session_fd(state_->session);
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  fuse_buf buffer = {};
+  auto next_step = Clock::now();
+  while (!fuse_session_exited(state_->session)) {
+    const auto pause = state_->tree.tracing().is_active() ? kActivePause : kIdlePause;
+    next_step = std::min(next_step, Clock::now() + pause);
+    pollfd one = {.fd = fd, .events = POLLIN, .revents = 0};
+    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(next_step - Clock::now()).count();
+    const timespec wait = {left > 0 ? left / 1'000'000'000 : 0, left > 0 ? left % 1'000'000'000 : 0};
+    if (ppoll(&one, 1, &wait, nullptr) > 0) {
+      const int got = fuse_session_receive_buf(state_->session, &buffer);
+      if (got > 0) fuse_session_process_buf(state_->session, &buffer);
+      if (got == 0 || (got < 0 && got != -EINTR && got != -EAGAIN)) break;
+      state_->queue.run(std::chrono::microseconds(0));
+    }
+    if (Clock::now() < next_step) continue;
+    if (!step()) break;
+    answer_waiting(*state_);
+    next_step = Clock::now() + pause;
+  }
+  std::free(buffer.mem);
 }
 
 std::vector<MountUser> Mount::users() const {

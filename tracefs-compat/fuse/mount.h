@@ -1,9 +1,9 @@
 // Mount: a tree as a directory of the system, through libfuse3. Nothing is decided here: requests become calls of the
 // tree, its errors errno.
 //
-// Two threads: one takes requests from the kernel; the one that called serve() carries them out, and nobody else
-// touches the tree. A read that has to wait is put aside and answered when there is something, or when its caller is
-// interrupted.
+// Two threads where processes are refused: one takes requests from the kernel; the one that called serve() carries them
+// out, and nobody else touches the tree. Otherwise that one does both. A read that has to wait is put aside and
+// answered when there is something, or when its caller is interrupted.
 #pragma once
 
 #include <sys/types.h>
@@ -48,6 +48,7 @@ class Mount {
   struct State;  // private to this folder
 
  private:
+  void serve_alone(const std::function<bool()>& step);
   explicit Mount(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

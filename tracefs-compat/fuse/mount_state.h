@@ -5,6 +5,7 @@
 #include <fuse3/fuse_lowlevel.h>
 
 #include <atomic>
+#include <chrono>
 #include <list>
 #include <thread>
 #include <unordered_map>
@@ -36,6 +37,13 @@ struct WaitingRead {
   std::size_t size = 0;
 };
 
+// A folder whose files were closed a moment ago: the kernel tells of that later than of its removal.
+struct WaitingRemoval {
+  fuse_req_t request = nullptr;
+  std::string path;
+  std::chrono::steady_clock::time_point until;
+};
+
 struct Mount::State {
   State(tree::Tree& served, MountOptions given) : tree(served), options(std::move(given)) {}
 
@@ -45,6 +53,7 @@ struct Mount::State {
   bool is_mounted = false;
   bool made_directory = false;
   std::thread receiver;
+  pid_t last_caller = 0;                // who is not us; where nobody else is refused
   std::atomic<bool> has_ended = false;  // the kernel has taken the mount away
   WorkQueue queue;
 
@@ -53,12 +62,15 @@ struct Mount::State {
   std::unordered_map<std::uint64_t, OpenFile> files;
   std::unordered_map<std::uint64_t, OpenDirectory> directories;
   std::list<WaitingRead> waiting;
+  std::list<WaitingRemoval> removals;
   std::uint64_t last_handle = 0;
   std::vector<char> buffer;
 };
 
 // Requests that libfuse hands over on the receiving thread (requests.cpp).
 const fuse_lowlevel_ops& mount_operations();
+// Tries again what was busy.
+void retry_removals(Mount::State& state);
 // Answers what has become ready (reads.cpp).
 void answer_waiting(Mount::State& state);
 // Ends what still waits: the mount goes away.

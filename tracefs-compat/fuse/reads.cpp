@@ -81,6 +81,7 @@ void poll_file(fuse_req_t request, fuse_ino_t, fuse_file_info* info, fuse_pollha
 }
 
 void answer_waiting(Mount::State& state) {
+  retry_removals(state);
   for (auto it = state.waiting.begin(); it != state.waiting.end();) {
     const auto file = state.files.find(it->file);
     const bool ready = file == state.files.end() || file->second.handle->is_ready();
@@ -96,6 +97,8 @@ void answer_waiting(Mount::State& state) {
 
 void refuse_waiting(Mount::State& state) {
   for (const WaitingRead& read : state.waiting) fuse_reply_err(read.request, ENODEV);
+  for (const WaitingRemoval& removal : state.removals) fuse_reply_err(removal.request, EBUSY);
+  state.removals.clear();
   state.waiting.clear();
 }
 

@@ -20,6 +20,8 @@ namespace {
 // trace_pipe_raw seems large, so that splice(2) reads it.
 constexpr off_t kEndless = off_t{1} << 60;
 constexpr std::size_t kMaxWrite = 1 << 20;
+constexpr std::chrono::milliseconds kRemovalPatience{200};
+constexpr double kLong = 3600;  // seconds: names that stay are asked for once
 
 int errno_of(const Error& error) { return error.errno_value() != 0 ? error.errno_value() : EIO; }
 
@@ -64,7 +66,7 @@ void reply_attributes(Mount::State& state, fuse_req_t request, fuse_ino_t inode)
     return;
   }
   const struct stat status = status_of(state, *path, *attributes, inode);
-  fuse_reply_attr(request, &status, 0);
+  fuse_reply_attr(request, &status, attributes->lasts ? kLong : 0);
 }
 
 void reply_entry(Mount::State& state, fuse_req_t request, const std::string& path) {
@@ -76,6 +78,7 @@ void reply_entry(Mount::State& state, fuse_req_t request, const std::string& pat
   fuse_entry_param entry = {};
   entry.ino = state.inodes.look_up(path);
   entry.generation = 1;
+  entry.entry_timeout = entry.attr_timeout = attributes->lasts ? kLong : 0;
   entry.attr = status_of(state, path, *attributes, entry.ino);
   if (fuse_reply_entry(request, &entry) != 0) state.inodes.forget(entry.ino, 1);
 }
@@ -187,8 +190,10 @@ void mkdir(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t) {
 void rmdir(fuse_req_t request, fuse_ino_t parent, const char* name) {
   serve_later(request, [request, parent, name = std::string(name)](Mount::State& state) {
     const std::string* directory = state.inodes.path_of(parent);
-    const auto done = state.tree.remove_directory(directory ? joined(*directory, name.c_str()) : "");
-    fuse_reply_err(request, done ? 0 : errno_of(done.error()));
+    state.removals.push_back({.request = request,
+                              .path = directory ? joined(*directory, name.c_str()) : "",
+                              .until = std::chrono::steady_clock::now() + kRemovalPatience});
+    retry_removals(state);
   });
 }
 
@@ -258,17 +263,33 @@ void refuse_rename(fuse_req_t request, fuse_ino_t, const char*, fuse_ino_t, cons
 
 }  // namespace
 
+void retry_removals(Mount::State& state) {
+  for (auto it = state.removals.begin(); it != state.removals.end();) {
+    const auto done = state.tree.remove_directory(it->path);
+    const int error = done ? 0 : errno_of(done.error());
+    if (error == EBUSY && std::chrono::steady_clock::now() < it->until) {
+      ++it;
+      continue;
+    }
+    fuse_reply_err(it->request, error);
+    it = state.removals.erase(it);
+  }
+}
+
 Mount::State& state_of(fuse_req_t request) { return *static_cast<Mount::State*>(fuse_req_userdata(request)); }
 
 void serve_later(fuse_req_t request, std::function<void(Mount::State&)> work) {
   Mount::State& state = state_of(request);
   const pid_t tid = fuse_req_ctx(request)->pid;
-  const bool refused = is_thread_of(getpid(), tid) ||
-                       std::ranges::any_of(state.options.refused, [&](pid_t pid) { return is_thread_of(pid, tid); });
+  const bool is_known = state.options.refused.empty() && tid == state.last_caller;
+  const bool refused =
+      !is_known && (is_thread_of(getpid(), tid) ||
+                    std::ranges::any_of(state.options.refused, [&](pid_t pid) { return is_thread_of(pid, tid); }));
   if (refused) {
     fuse_reply_err(request, EDEADLK);
     return;
   }
+  state.last_caller = tid;
   state.queue.post([&state, work = std::move(work)] { work(state); });
 }
 

@@ -23,12 +23,17 @@ ChromeWriter::ChromeWriter(OutputFile file, const Metadata& metadata) : file_(st
   file_.append("[");
 }
 
+std::int32_t ChromeWriter::process(std::int32_t pid) const {
+  const auto it = metadata_.process_of.find(pid);
+  return it == metadata_.process_of.end() ? pid : it->second;
+}
+
 void ChromeWriter::begin(std::string_view name, char phase, std::uint64_t time_ns, std::int32_t pid) {
   std::string& out = file_.buffer();
   out += is_first_ ? "\n{\"name\":" : ",\n{\"name\":";
   is_first_ = false;
   append_json_string(name, out);
-  fmt::format_to(std::back_inserter(out), ",\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":", phase, pid, pid);
+  fmt::format_to(std::back_inserter(out), ",\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":", phase, process(pid), pid);
   append_microseconds(time_ns, out);
 }
 
@@ -37,6 +42,12 @@ Result<void> ChromeWriter::add(const TypedRecord& record) {
   std::string& name = threads_[record.pid];
   if (name != record.comm) {
     name = record.comm;
+    if (const auto known = metadata_.processes.find(process(record.pid)); known != metadata_.processes.end()) {
+      begin("process_name", 'M', record.time_ns, record.pid);
+      out += ",\"args\":{\"name\":";
+      append_json_string(known->second.name, out);
+      out += "}}";
+    }
     begin("thread_name", 'M', record.time_ns, record.pid);
     out += ",\"args\":{\"name\":";
     append_json_string(record.comm, out);
@@ -51,7 +62,7 @@ Result<void> ChromeWriter::add(const TypedRecord& record) {
   out += "}}";
   if (const auto call = calls_.add(record)) {
     std::string function;
-    append_symbol(metadata_.symbols, call->function, SymbolOffset::Hidden, function);
+    append_symbol(metadata_.symbols_of(record.pid), call->function, SymbolOffset::Hidden, function);
     begin(function, 'X', call->begin_ns, record.pid);
     out += ",\"dur\":";
     append_microseconds(call->end_ns - call->begin_ns, out);

@@ -19,6 +19,7 @@ class ChromeWriter final : public RecordWriter {
   std::uint64_t bytes() const override { return file_.written(); }
 
  private:
+  std::int32_t process(std::int32_t pid) const;  // of a thread; the thread itself where that is not known
   void begin(std::string_view name, char phase, std::uint64_t time_ns, std::int32_t pid);
 
   OutputFile file_;

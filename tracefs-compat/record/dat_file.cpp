@@ -54,6 +54,7 @@ class DatHead {
 
   DatFile& out_;
   bool is_compressed_ = false;
+  bool has_buffer_ = false;  // version 7: some option names trace data
   std::uint64_t next_options_ = 0;
   std::size_t formats_ = 0;
   std::string kallsyms_;
@@ -195,6 +196,7 @@ Result<void> DatHead::read_seven(Cursor& at) {
   if (is_compressed_ && algorithm != "zstd")
     return std::unexpected(Error(fmt::format("compressed with `{}`: zstd is read here", algorithm)));
   read_section_chain(first);
+  if (!has_buffer_) problem(fmt::format("byte {}: no option names trace data", first));
   out_.metadata.symbols.parse_kallsyms(kallsyms_);
   if (out_.metadata.formats.all().empty())
     return std::unexpected(Error(fmt::format("no event format is readable{}{}", out_.problems.empty() ? "" : ": ",
@@ -252,6 +254,7 @@ void DatHead::take_clock(std::string_view text) {
 
 void DatHead::take_buffer(const std::string& data) {
   Cursor at(std::span(reinterpret_cast<const std::uint8_t*>(data.data()), data.size()));
+  has_buffer_ = true;
   const std::uint64_t section = at.u64();
   const std::string name = at.string(kMaxName);
   if (out_.version == 6) return problem(fmt::format("instance `{}` inside a version 6 file is not read", name));
@@ -270,6 +273,8 @@ void DatHead::take_buffer(const std::string& data) {
     if (!at.good()) return problem(fmt::format("the buffer `{}` names fewer CPUs than it says", name));
     add_cpu(cpu);
   }
+  if (at.at() < data.size())
+    problem(fmt::format("the buffer `{}` names {} CPUs and goes on for {} bytes", name, cpus, data.size() - at.at()));
 }
 
 void DatHead::take_option(std::uint16_t id, const std::string& data) {

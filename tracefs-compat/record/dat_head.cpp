@@ -108,6 +108,7 @@ std::vector<DatOption> dat_options(const Metadata& metadata, std::uint64_t metad
   std::string cpus;
   put32(cpus, metadata.cpus);
   out.push_back({dat::kCpuCount, cpus});
+  if (const std::string maps = process_maps_text(metadata); !maps.empty()) add(dat::kProcMaps, maps);
   add(dat::kCpuStat, filled_up(metadata_text(metadata), metadata_room));
   return out;
 }

@@ -1,10 +1,12 @@
 #include <gmock/gmock.h>
 
 #include <random>
+#include <set>
 
 #include "tracefs-compat/record/dat_reader.h"
 #include "tracefs-compat/record/dat_writer.h"
 #include "tracefs-compat/record/record_testing.h"
+#include "tracefs-compat/record/trace_line.h"
 
 namespace kevt::record {
 namespace {
@@ -188,6 +190,34 @@ TEST_F(DatTest, NamesAddressesAndCharactersForToolsThatKnowNoSymbols) {
   EXPECT_NE(bytes.find("print fmt: \"(%s) path=\\\"%s\\\" fd=%d\", __print_symbolic(REC->__probe_ip, { 0x7f0000001000, "
                        "\"open+0x0/0x128 [libc.so.6]\" }), __get_str(path), REC->fd\n"),
             std::string::npos);
+}
+
+// One address is two functions.
+TEST_F(DatTest, NamesAddressesByTheProcessOfTheThread) {
+  metadata_.process_of = {{7, 70}, {8, 80}};
+  for (std::int32_t pid : {70, 80}) {
+    metadata_.processes[pid].name = "program";
+    metadata_.processes[pid].mappings = {{0x7f0000001000, 0x7f0000002000, "/lib/libx.so"}};
+    metadata_.processes[pid].symbols.add({0x7f0000001000, 0x128, "of_" + std::to_string(pid), ""});
+  }
+  for (FileFormat format : {FileFormat::Dat, FileFormat::Dat7, FileFormat::Json}) {
+    auto out = writer(format);
+    add(*out, 0, 30);
+    ASSERT_TRUE(out->finish());
+    auto reader = open_recording(path_);
+    ASSERT_TRUE(reader) << reader.error().message();
+    TraceLines lines((*reader)->metadata());
+    std::string text;
+    std::set<std::int32_t> seen;
+    for (TypedRecord record; (*reader)->next(record); text.clear()) {
+      lines.append_event(record, text);
+      if (record.pid != 7 && record.pid != 8) continue;
+      seen.insert(record.pid);
+      EXPECT_THAT(text, testing::HasSubstr("of_" + std::to_string(10 * record.pid))) << name_of(format);
+    }
+    EXPECT_EQ(seen.size(), 2u);
+    EXPECT_EQ((*reader)->metadata().process_of, metadata_.process_of);
+  }
 }
 
 TEST_F(DatTest, NeedsARegularFile) {

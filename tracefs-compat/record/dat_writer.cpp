@@ -2,19 +2,25 @@
 // a file per CPU and joins them; whoever kills it has no recording.
 //
 // Idea: a sparse file. Every CPU gets an area of its own, large enough for ever, and the head says how much of it is
-// used; both are brought up to date a few times a second, so the file is a whole recording at any moment. At the end
-// the areas are copied together behind a head that knows everything (names, symbols, totals), in the kernel, and that
-// file takes the place of the first one in one step. Where there is no room for the copy the sparse file stays: it is
-// right, too.
+// used; both are brought up to date whenever 64 pages are full, and a few times a second, so the file is a whole
+// recording at any moment. At the end the areas are copied together behind a head that knows everything (names,
+// symbols, totals), in the kernel, and that file takes the place of the first one in one step. Where there is no room
+// for the copy the sparse file stays: it is right, too.
 //
 //   | head, with room for names | CPU 0 …          | CPU 1 …          |      →   | head | CPU 0 | CPU 1 |
+//
+// A flight recorder keeps the newest pages only: the table tells where they begin, and what lies before is given back
+// to the file system. Where a CPU's area ends its pages move to the area's begin; the table names the old place until
+// the copy is there.
 //
 // Version 7 is made of the same sparse file at the end: dat7.cpp.
 #include "tracefs-compat/record/dat_writer.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -26,6 +32,7 @@ namespace {
 
 constexpr std::uint64_t kPage = layout::kRingPageBytes;
 constexpr std::uint64_t kLargestArea = 1ull << 40, kSmallestArea = 64ull << 20;
+constexpr std::uint64_t kWindowsPerArea = 16;
 constexpr DatRoom kRoom{.kallsyms = 256 << 10, .comms = 64 << 10, .metadata = 320 << 10};
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
@@ -39,16 +46,21 @@ std::string_view fitting(std::string_view text, std::uint64_t room) {
 }  // namespace
 
 Result<std::unique_ptr<DatWriter>> DatWriter::create(const std::string& path, const Metadata& metadata,
-                                                     DatVersion version) {
+                                                     const DatOptions& options) {
   if (path.empty() || path == "-")
     return std::unexpected(Error("a trace.dat is written by position and needs a file; name it with -o"));
   auto file = OutputFile::create(path);
   if (!file) return std::unexpected(std::move(file.error()));
   if (!file->is_regular())
     return std::unexpected(Error(file->path() + ": a trace.dat is written by position and needs a regular file"));
-  std::unique_ptr<DatWriter> made(new DatWriter(std::move(*file), metadata, version));
+  std::unique_ptr<DatWriter> made(new DatWriter(std::move(*file), metadata, options));
   if (auto started = made->start(); !started) return std::unexpected(std::move(started.error()));
   return made;
+}
+
+DatWriter::DatWriter(OutputFile file, const Metadata& metadata, const DatOptions& options)
+    : file_(std::move(file)), metadata_(metadata), version_(options.version), window_pages_(0) {
+  if (options.window) window_pages_ = std::max<std::uint64_t>(options.window / kPage, kPagesAtOnce);
 }
 
 Result<void> DatWriter::start() {
@@ -63,9 +75,14 @@ Result<void> DatWriter::start() {
   return file_.write_at(0, head_.bytes);
 }
 
-// As large as the file system lets a file be.
+// As large as the file system lets a file be; with a window a few times its size.
 Result<void> DatWriter::size_areas() {
-  for (area_bytes_ = kLargestArea; area_bytes_ >= kSmallestArea; area_bytes_ /= 2)
+  const std::uint64_t wanted = window_pages_ ? window_pages_ * kPage * kWindowsPerArea : kLargestArea;
+  if (wanted < kSmallestArea) {
+    area_bytes_ = wanted;
+    if (ftruncate(file_.fd(), static_cast<off_t>(head_bytes_ + lanes_.size() * area_bytes_)) == 0) return {};
+  }
+  for (area_bytes_ = std::min(wanted, kLargestArea); area_bytes_ >= kSmallestArea; area_bytes_ /= 2)
     if (ftruncate(file_.fd(), static_cast<off_t>(head_bytes_ + lanes_.size() * area_bytes_)) == 0) return {};
   return std::unexpected(
       Error::from_errno(fmt::format("{}: no room for the areas of {} CPUs", file_.path(), lanes_.size())));
@@ -84,7 +101,63 @@ Result<void> DatWriter::end_page(std::uint32_t cpu) {
   if (auto stored = store(cpu); !stored) return stored;
   lane.written += lane.full * kPage;
   lane.full = lane.stored = 0;
+  if (auto put = write_texts(); !put) return put;  // names of what the table shows
+  if (auto put = write_table(cpu); !put) return put;
+  if (!window_pages_ || lane.written + kPagesAtOnce * kPage <= area_bytes_) return {};
+  return move_to_start(cpu);
+}
+
+Result<void> DatWriter::begin_page(std::uint32_t cpu, std::uint64_t time_ns) {
+  Lane& lane = lanes_[cpu];
+  if (lane.page)
+    if (auto ended = end_page(cpu); !ended) return ended;
+  lane.page.emplace(page_bytes(lane, lane.full), time_ns);
+  bytes_ += kPage;
+  if (window_pages_) lane.counts.emplace_back();
+  if (window_pages_ && lane.counts.size() > window_pages_) give_up_oldest(lane);
   return {};
+}
+
+// It is written already: the window is no smaller than the buffer.
+void DatWriter::give_up_oldest(Lane& lane) {
+  for (const auto& [id, count] : lane.counts.front()) overwritten_[id] += count;
+  lane.counts.pop_front();
+  lane.first += kPage;
+  bytes_ -= kPage;
+}
+
+// Only when the table in the file does not name it any more. A file system that cannot keeps the bytes.
+void DatWriter::punch(std::uint32_t cpu) {
+  Lane& lane = lanes_[cpu];
+  if (lane.first <= lane.punched) return;
+  (void)fallocate(file_.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(area(cpu) + lane.punched),
+                  static_cast<off_t>(lane.first - lane.punched));
+  lane.punched = lane.first;
+}
+
+Result<void> DatWriter::move_to_start(std::uint32_t cpu) {
+  Lane& lane = lanes_[cpu];
+  if (auto put = flush(); !put) return put;  // nothing of what the copy overwrites is named now
+  const std::uint64_t kept = lane.written - lane.first, end = lane.written;
+  if (auto copied = file_.copy_from(file_, area(cpu) + lane.first, area(cpu), kept); !copied) return copied;
+  lane.written = kept;
+  lane.first = 0;
+  if (auto put = write_table(cpu); !put) return put;
+  lane.punched = kept;
+  lane.first = end;
+  punch(cpu);
+  lane.first = lane.punched = 0;
+  return {};
+}
+
+CpuExtent DatWriter::extent(std::uint32_t cpu) const {
+  const Lane& lane = lanes_[cpu];
+  return {area(cpu) + lane.first, lane.written - lane.first + (lane.full + (lane.page ? 1 : 0)) * kPage};
+}
+
+std::uint64_t DatWriter::overwritten(std::uint16_t id) const {
+  const auto it = overwritten_.find(id);
+  return it == overwritten_.end() ? 0 : it->second;
 }
 
 // What the file does not have yet, the unfinished page with it.
@@ -103,6 +176,15 @@ Result<void> DatWriter::store(std::uint32_t cpu) {
                         std::span<const std::uint8_t>(lane.buffer).subspan(from * kPage, (pages - from) * kPage));
 }
 
+void DatWriter::note_kept(Lane& lane, std::uint16_t id) {
+  auto& counts = lane.counts.back();
+  const auto it = std::ranges::find(counts, id, &std::pair<std::uint16_t, std::uint32_t>::first);
+  if (it == counts.end())
+    counts.push_back({id, 1});
+  else
+    ++it->second;
+}
+
 Result<void> DatWriter::add(const TypedRecord& record) {
   if (record.cpu >= lanes_.size())
     return std::unexpected(Error(fmt::format("a record of CPU {}, of {}", record.cpu, lanes_.size())));
@@ -113,20 +195,15 @@ Result<void> DatWriter::add(const TypedRecord& record) {
   lane.is_fresh = true;
   if (lane.buffer.empty()) lane.buffer.resize(kPagesAtOnce * kPage);
   const auto size = static_cast<std::uint32_t>(record.bytes.size());
-  // What was lost is told by the head of a page.
-  if (record.lost_before && lane.page)
-    if (auto ended = end_page(record.cpu); !ended) return ended;
   std::span<std::uint8_t> room;
-  if (lane.page) room = lane.page->append(record.time_ns, size);
+  if (lane.page && !record.lost_before) room = lane.page->append(record.time_ns, size);  // the head tells what was lost
   if (room.empty()) {
-    if (lane.page)
-      if (auto ended = end_page(record.cpu); !ended) return ended;
-    lane.page.emplace(page_bytes(lane, lane.full), record.time_ns);
+    if (auto begun = begin_page(record.cpu, record.time_ns); !begun) return begun;
     room = lane.page->append(record.time_ns, size);
     if (record.lost_before)
       layout::mark_missed(page_bytes(lane, lane.full), record.lost_before == ~0ull ? 0 : record.lost_before);
-    bytes_ += kPage;
   }
+  if (window_pages_) note_kept(lane, static_cast<std::uint16_t>(record.event->id));
   std::memcpy(room.data(), record.bytes.data(), record.bytes.size());
   return {};
 }
@@ -143,14 +220,13 @@ Result<void> DatWriter::write_texts() {
   return file_.write_at(head_.metadata_at, fitting(metadata_text(metadata_), room_.metadata));
 }
 
-Result<void> DatWriter::write_table() {
-  std::string table;
-  for (std::uint32_t cpu = 0; cpu < lanes_.size(); ++cpu) {
-    const Lane& lane = lanes_[cpu];
-    put64(table, area(cpu));
-    put64(table, lane.written + (lane.full + (lane.page ? 1 : 0)) * kPage);
-  }
-  return file_.write_at(head_.table_at, table);
+// One CPU's line: what the file has of it, and nothing that it has not.
+Result<void> DatWriter::write_table(std::uint32_t cpu) {
+  const CpuExtent used = extent(cpu);
+  std::string line;
+  put64(line, used.offset);
+  put64(line, used.size);
+  return file_.write_at(head_.table_at + cpu * line.size(), line);
 }
 
 Result<void> DatWriter::flush() {
@@ -162,7 +238,11 @@ Result<void> DatWriter::flush() {
   }
   if (!any) return {};
   if (auto put = write_texts(); !put) return put;
-  return write_table();
+  for (std::uint32_t cpu = 0; cpu < lanes_.size(); ++cpu) {
+    if (auto put = write_table(cpu); !put) return put;
+    if (window_pages_) punch(cpu);
+  }
+  return {};
 }
 
 Result<void> DatWriter::finish() {
@@ -177,10 +257,7 @@ Result<void> DatWriter::finish() {
 
 Result<void> DatWriter::join(OutputFile& whole, const FormatText& format) {
   std::vector<CpuExtent> from(lanes_.size());
-  for (std::uint32_t cpu = 0; cpu < lanes_.size(); ++cpu) {
-    const Lane& lane = lanes_[cpu];
-    from[cpu] = {area(cpu), lane.written + (lane.full + (lane.page ? 1 : 0)) * kPage};
-  }
+  for (std::uint32_t cpu = 0; cpu < lanes_.size(); ++cpu) from[cpu] = extent(cpu);
   if (version_ == DatVersion::Seven) {
     auto written = write_dat7(whole, file_, from, metadata_, format);
     if (!written) return std::unexpected(std::move(written.error()));

@@ -4,8 +4,9 @@
 #include "tracefs-compat/record/folded_writer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
+
+#include "tracefs-compat/record/trace_line.h"
 
 namespace kevt::record {
 namespace {
@@ -27,11 +28,12 @@ void FoldedWriter::weigh(Weights& weights, std::string key, std::uint64_t weight
   weights[std::move(key)] += weight;
 }
 
-const std::string& FoldedWriter::name_of(std::uint64_t address) {
+const std::string& FoldedWriter::name_of(std::int32_t pid, std::uint64_t address) {
   if (names_.size() > kMaxPaths) names_.clear();
-  std::string& name = names_[address];
+  const Symbols& symbols = metadata_.symbols_of(pid);
+  std::string& name = names_[{&symbols, address}];
   if (name.empty()) {
-    append_symbol(metadata_.symbols, address, SymbolOffset::Hidden, name);
+    append_symbol(symbols, address, SymbolOffset::Hidden, name);
     name = clean(name);
   }
   return name;
@@ -40,20 +42,14 @@ const std::string& FoldedWriter::name_of(std::uint64_t address) {
 void FoldedWriter::add_stack(const TypedRecord& record) {
   const Field* caller = record.event->find("caller");
   if (!caller) return;
-  std::vector<std::uint64_t> addresses;
-  for (std::size_t at = caller->offset; at + 8 <= record.bytes.size(); at += 8) {
-    std::uint64_t address;
-    std::memcpy(&address, record.bytes.data() + at, sizeof address);
-    if (address == 0 || address == ~0ull) break;
-    addresses.push_back(address);
-  }
+  const std::vector<std::uint64_t> addresses = stack_of(*caller, record.bytes);
   std::string path = clean(record.comm);
-  for (auto it = addresses.rbegin(); it != addresses.rend(); ++it) path += ";" + name_of(*it);
+  for (auto it = addresses.rbegin(); it != addresses.rend(); ++it) path += ";" + name_of(record.pid, *it);
   weigh(stacks_, std::move(path), 1);
 }
 
 Result<void> FoldedWriter::add(const TypedRecord& record) {
-  if (record.event->name == "kernel_stack" || record.event->name == "user_stack") {
+  if (is_stack(*record.event)) {
     add_stack(record);
     return {};
   }
@@ -61,8 +57,8 @@ Result<void> FoldedWriter::add(const TypedRecord& record) {
   const auto call = calls_.add(record);
   if (!call) return {};
   std::string path = clean(record.comm);
-  for (std::uint64_t caller : call->callers) path += ";" + name_of(caller);
-  path += ";" + name_of(call->function);
+  for (std::uint64_t caller : call->callers) path += ";" + name_of(record.pid, caller);
+  path += ";" + name_of(record.pid, call->function);
   const std::uint64_t whole = call->end_ns - call->begin_ns;
   weigh(paths_, std::move(path), whole - std::min(whole, call->inside_ns));
   return {};

@@ -1,8 +1,10 @@
 // FoldedWriter: "comm;outer;inner N" lines, as flame graphs take them.
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "tracefs-compat/record/call_pairs.h"
 #include "tracefs-compat/record/output_file.h"
@@ -22,13 +24,13 @@ class FoldedWriter final : public RecordWriter {
   using Weights = std::unordered_map<std::string, std::uint64_t>;
   void add_stack(const TypedRecord& record);
   static void weigh(Weights& weights, std::string key, std::uint64_t weight);
-  const std::string& name_of(std::uint64_t address);
+  const std::string& name_of(std::int32_t pid, std::uint64_t address);
 
   OutputFile file_;
   const Metadata& metadata_;
   CallPairs calls_;
   Weights stacks_, paths_, events_;
-  std::unordered_map<std::uint64_t, std::string> names_;
+  std::map<std::pair<const Symbols*, std::uint64_t>, std::string> names_;
 };
 
 }  // namespace kevt::record

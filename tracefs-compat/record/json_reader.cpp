@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tracefs-compat/record/input_file.h"
 
@@ -126,6 +127,14 @@ class RecordBytes {
     }
   }
 
+  // The last array ends early, and the record with it.
+  void end_at(const Field& field, std::size_t items) {
+    const std::uint64_t end = field.offset + items * field.item_bytes;
+    if (field.kind == FieldKind::Numbers && out_.size() == field.offset + std::uint64_t{field.size} &&
+        end < out_.size())
+      out_.resize(end);
+  }
+
  private:
   static std::uint64_t number(const Json& value) {
     if (value.is_number_unsigned()) return value.get<std::uint64_t>();
@@ -236,14 +245,15 @@ class JsonReader final : public RecordReader {
       made.lost = number_or<std::uint64_t>(one, "lost", 0);
       made.missed = number_or<std::uint64_t>(one, "missed", 0);
       made.faults = number_or<std::uint64_t>(one, "faults", 0);
+      made.overwritten = number_or<std::uint64_t>(one, "overwritten", 0);
       made.sees_misses = !(one.contains("missed") && one["missed"].is_null());
       metadata_.totals.push_back(std::move(made));
     }
   }
 
   // "open+0x4/0x128 [libc.so.6]" at that address.
-  void note_symbol(const std::string& text, std::uint64_t address) {
-    if (text.empty() || text.starts_with("0x") || !seen_.emplace(address, true).second || seen_.size() > 200'000)
+  void note_symbol(const std::string& text, std::uint64_t address, std::int32_t process) {
+    if (text.empty() || text.starts_with("0x") || seen_.size() > 200'000 || !seen_.emplace(process, address).second)
       return;
     const auto plus = text.find("+0x"), slash = text.find("/0x");
     if (plus == std::string::npos || slash == std::string::npos || slash < plus) return;
@@ -254,7 +264,25 @@ class JsonReader final : public RecordReader {
     symbol.address = address - offset;
     if (error == std::errc() && text.ends_with(']') && text.data() + text.size() - end > 3)
       symbol.module = std::string(end + 2, text.data() + text.size() - 1);
+    if (process) metadata_.processes[process].symbols.add(symbol);
     metadata_.symbols.add(std::move(symbol));
+  }
+
+  void note_stack(const Json& object, const Json& fields, std::int32_t process) {
+    const auto stack = object.find("stack"), caller = fields.find("caller");
+    if (stack == object.end() || caller == fields.end() || !stack->is_array() || !caller->is_array()) return;
+    for (std::size_t i = 0; i < std::min(stack->size(), caller->size()); ++i)
+      if ((*stack)[i].is_string() && (*caller)[i].is_number_unsigned())
+        note_symbol((*stack)[i].get<std::string>(), (*caller)[i].get<std::uint64_t>(), process);
+  }
+
+  // Of the record's thread; 0: not told.
+  std::int32_t note_process(const Json& object, std::int32_t pid) {
+    const auto process = number_or<std::int32_t>(object, "process", 0);
+    const bool is_told = process != 0 && metadata_.process_of.size() < 1 << 20 && metadata_.processes.size() < 1 << 16;
+    if (is_told) metadata_.process_of.insert_or_assign(pid, process);
+    if (is_told && pid == process) metadata_.processes[process].name = text_or(object, "comm").substr(0, 64);
+    return is_told ? process : 0;
   }
 
   bool take(const Json& object, TypedRecord& record) {
@@ -270,6 +298,7 @@ class JsonReader final : public RecordReader {
     comm_ = text_or(object, "comm").substr(0, 64);
     record.comm = comm_;
     if (metadata_.comms.size() < 1 << 20) metadata_.comms.insert_or_assign(record.pid, comm_);
+    const std::int32_t process = note_process(object, record.pid);
     RecordBytes bytes(*record.event, bytes_);
     bytes.store(0, record.event->id, 2);
     bytes.store(2, number_or<std::uint64_t>(object, "flags", 0), 1);
@@ -283,8 +312,10 @@ class JsonReader final : public RecordReader {
       bytes.store(field, *value, has_exact ? &(*exact)[field.name] : nullptr);
       if (field.role != PlaceRole::None)
         note_symbol(text_or(object, field.role == PlaceRole::Function ? "func" : "ip"),
-                    number_or<std::uint64_t>(*fields, field.name.c_str(), 0));
+                    number_or<std::uint64_t>(*fields, field.name.c_str(), 0), process);
+      if (value->is_array() && &field == &record.event->fields.back()) bytes.end_at(field, value->size());
     }
+    note_stack(object, *fields, process);
     record.bytes = bytes_;
     return true;
   }
@@ -292,7 +323,7 @@ class JsonReader final : public RecordReader {
   Lines lines_;
   Metadata metadata_;
   std::unordered_map<std::string, const EventFormat*> by_name_;
-  std::unordered_map<std::uint64_t, bool> seen_;  // addresses whose symbol is known
+  std::set<std::pair<std::int32_t, std::uint64_t>> seen_;  // process and address whose symbol is known
   std::vector<std::string> problems_;
   std::string comm_;
   std::vector<std::uint8_t> bytes_;

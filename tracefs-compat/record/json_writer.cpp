@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tracefs-compat/record/json_text.h"
+#include "tracefs-compat/record/trace_line.h"
 
 namespace kevt::record {
 namespace {
@@ -50,6 +51,16 @@ void append_header(const Metadata& metadata, std::string& out) {
   }
 }
 
+// The frames of a stack, innermost first.
+void append_stack(const TypedRecord& record, const Symbols& symbols, std::string& out) {
+  const Field* caller = is_stack(*record.event) ? record.event->find("caller") : nullptr;
+  if (!caller) return;
+  std::vector<std::string> frames;
+  for (std::uint64_t address : stack_of(*caller, record.bytes))
+    append_symbol(symbols, address, SymbolOffset::Shown, frames.emplace_back());
+  append_list("stack", frames, out);
+}
+
 void append_places(const TypedRecord& record, const Symbols& symbols, std::string& out) {
   for (const Field& field : record.event->fields) {
     if (field.role == PlaceRole::None) break;  // they come first
@@ -62,10 +73,13 @@ void append_places(const TypedRecord& record, const Symbols& symbols, std::strin
 
 }  // namespace
 
-void append_json_record(const TypedRecord& record, const Symbols& symbols, std::string& out) {
+void append_json_record(const TypedRecord& record, const Metadata& metadata, std::string& out) {
+  const Symbols& symbols = metadata.symbols_of(record.pid);
   fmt::format_to(std::back_inserter(out), R"({{"v":1,"type":"event","ts":{},"cpu":{},"pid":{},"comm":)", record.time_ns,
                  record.cpu, record.pid);
   append_json_string(record.comm, out);
+  if (const auto process = metadata.process_of.find(record.pid); process != metadata.process_of.end())
+    fmt::format_to(std::back_inserter(out), ",\"process\":{}", process->second);
   out += ",\"event\":";
   append_json_string(record.event->system + ":" + record.event->name, out);
   if (record.flags() | record.preempt_count())
@@ -74,6 +88,7 @@ void append_json_record(const TypedRecord& record, const Symbols& symbols, std::
   if (record.lost_before && record.lost_before != ~0ull)
     fmt::format_to(std::back_inserter(out), ",\"lost\":{}", record.lost_before);
   append_places(record, symbols, out);
+  append_stack(record, symbols, out);
   out += ",\"fields\":{";
   std::string exact;  // of texts that are no UTF-8
   bool first = true;
@@ -103,7 +118,7 @@ JsonWriter::JsonWriter(OutputFile file, const Metadata& metadata) : file_(std::m
 }
 
 Result<void> JsonWriter::add(const TypedRecord& record) {
-  append_json_record(record, metadata_.symbols, file_.buffer());
+  append_json_record(record, metadata_, file_.buffer());
   file_.buffer() += '\n';
   ++events_;
   return file_.buffer().size() < kEnough ? Result<void>() : file_.flush();
@@ -117,9 +132,9 @@ Result<void> JsonWriter::finish() {
     if (i) out += ',';
     append_json_string(one.event, out);
     fmt::format_to(std::back_inserter(out),
-                   R"(:{{"hits":{},"recorded":{},"filtered":{},"lost":{},"missed":{},"faults":{}}})", one.attempts,
-                   one.recorded, one.filtered, one.lost, one.sees_misses ? std::to_string(one.missed) : "null",
-                   one.faults);
+                   R"(:{{"hits":{},"recorded":{},"filtered":{},"lost":{},"missed":{},"faults":{},"overwritten":{}}})",
+                   one.attempts, one.recorded, one.filtered, one.lost,
+                   one.sees_misses ? std::to_string(one.missed) : "null", one.faults, one.overwritten);
   }
   out += "}}\n";
   return file_.flush();

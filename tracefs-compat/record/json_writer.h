@@ -23,6 +23,6 @@ class JsonWriter final : public RecordWriter {
 };
 
 // One record as an object, without the line end. Appends.
-void append_json_record(const TypedRecord& record, const Symbols& symbols, std::string& out);
+void append_json_record(const TypedRecord& record, const Metadata& metadata, std::string& out);
 
 }  // namespace kevt::record

@@ -3,8 +3,10 @@
 //   kevtrace 1
 //   wall-offset 1700000000000000000
 //   definition p:kprobes/opened libc:open64 path=+0(%di):string
-//   totals kprobes/opened 12 11 1 0 0 0
+//   totals kprobes/opened 12 11 1 0 0 0 0
 //   symbol 7f0012345678 128 open [libc.so.6]
+//   process 4711 python3 / thread 4712 4711 / mapping 4711 400000 450000 /usr/bin/python3.11
+//   process-symbol 4711 7f0012345678 128 open [libc.so.6]     where several processes were traced
 #include "tracefs-compat/record/metadata_text.h"
 
 #include <fmt/format.h>
@@ -44,10 +46,11 @@ void read_totals(std::string_view line, Metadata& metadata) {
     }
     if (!take_number(line, *one)) return;
   }
+  take_number(line, totals.overwritten);  // older recordings end before it
   metadata.totals.push_back(std::move(totals));
 }
 
-void read_symbol(std::string_view line, Metadata& metadata) {
+void read_symbol(std::string_view line, Symbols& symbols) {
   Symbol symbol;
   if (!take_number(line, symbol.address, 16) || !take_number(line, symbol.size, 16)) return;
   if (line.ends_with(']')) {
@@ -57,7 +60,49 @@ void read_symbol(std::string_view line, Metadata& metadata) {
     }
   }
   symbol.name = line;
-  metadata.symbols.add(std::move(symbol));
+  symbols.add(std::move(symbol));
+}
+
+// "PID …" of a process that was named before.
+void read_process(std::string_view word, std::string_view line, Metadata& metadata) {
+  std::int32_t pid = 0, thread = 0;
+  if (word == "thread" && !take_number(line, thread)) return;
+  if (!take_number(line, pid)) return;
+  if (word == "thread") {
+    metadata.process_of.insert_or_assign(thread, pid);
+    return;
+  }
+  if (word == "process") {
+    metadata.processes[pid].name = line.substr(0, kMaxComm);
+    return;
+  }
+  const auto process = metadata.processes.find(pid);
+  if (process == metadata.processes.end()) return;
+  if (word == "process-symbol") return read_symbol(line, process->second.symbols);
+  Process::Mapping mapping;
+  if (!take_number(line, mapping.begin, 16) || !take_number(line, mapping.end, 16)) return;
+  mapping.path = line;
+  process->second.mappings.push_back(std::move(mapping));
+}
+
+void append_symbol_line(const Symbol& symbol, std::string& out) {
+  out += fmt::format("{:x} {:x} {}{}\n", symbol.address, symbol.size, symbol.name,
+                     symbol.module.empty() ? "" : " [" + symbol.module + "]");
+}
+
+void append_processes(const Metadata& metadata, std::string& out) {
+  for (const auto& [pid, process] : metadata.processes) out += fmt::format("process {} {}\n", pid, process.name);
+  const std::map<std::int32_t, std::int32_t> threads(metadata.process_of.begin(), metadata.process_of.end());
+  for (const auto& [thread, pid] : threads) out += fmt::format("thread {} {}\n", thread, pid);
+  for (const auto& [pid, process] : metadata.processes) {
+    for (const Process::Mapping& one : process.mappings)
+      out += fmt::format("mapping {} {:x} {:x} {}\n", pid, one.begin, one.end, one.path);
+    if (metadata.processes.size() < 2) continue;  // the recording's symbols are its own
+    for (const Symbol* symbol : process.symbols.all()) {
+      out += fmt::format("process-symbol {} ", pid);
+      append_symbol_line(*symbol, out);
+    }
+  }
 }
 
 }  // namespace
@@ -68,12 +113,14 @@ std::string metadata_text(const Metadata& metadata) {
   for (const std::string& line : metadata.definitions) out += fmt::format("definition {}\n", line);
   for (const std::string& line : metadata.filters) out += fmt::format("filter {}\n", line);
   for (const EventTotals& one : metadata.totals)
-    out += fmt::format("totals {} {} {} {} {} {} {}\n", one.event, one.attempts, one.recorded, one.filtered, one.lost,
-                       one.sees_misses ? std::to_string(one.missed) : "?", one.faults);
+    out += fmt::format("totals {} {} {} {} {} {} {} {}\n", one.event, one.attempts, one.recorded, one.filtered,
+                       one.lost, one.sees_misses ? std::to_string(one.missed) : "?", one.faults, one.overwritten);
   for (const Symbol* symbol : metadata.symbols.all())
-    if (!symbol->is_listed)
-      out += fmt::format("symbol {:x} {:x} {}{}\n", symbol->address, symbol->size, symbol->name,
-                         symbol->module.empty() ? "" : " [" + symbol->module + "]");
+    if (!symbol->is_listed) {
+      out += "symbol ";
+      append_symbol_line(*symbol, out);
+    }
+  append_processes(metadata, out);
   return out;
 }
 
@@ -86,7 +133,9 @@ void read_metadata_text(std::string_view text, Metadata& metadata) {
     if (word == "definition") metadata.definitions.emplace_back(line);
     if (word == "filter") metadata.filters.emplace_back(line);
     if (word == "totals") read_totals(line, metadata);
-    if (word == "symbol") read_symbol(line, metadata);
+    if (word == "symbol") read_symbol(line, metadata.symbols);
+    if (word == "process" || word == "thread" || word == "mapping" || word == "process-symbol")
+      read_process(word, line, metadata);
   }
 }
 
@@ -111,6 +160,17 @@ std::string kallsyms_text(const Metadata& metadata) {
   for (const Symbol* symbol : metadata.symbols.all())
     out += fmt::format("{:016x} T {}{}\n", symbol->address, symbol->name,
                        symbol->module.empty() ? "" : "\t[" + symbol->module + "]");
+  return out;
+}
+
+std::string process_maps_text(const Metadata& metadata) {
+  std::string out;
+  for (const auto& [pid, process] : metadata.processes) {
+    if (process.mappings.empty()) continue;
+    out += fmt::format("{:x} {:x} {}\n", pid, process.mappings.size(), process.name);
+    for (const Process::Mapping& one : process.mappings)
+      out += fmt::format("{:x} {:x} {}\n", one.begin, one.end, one.path);
+  }
   return out;
 }
 

@@ -17,6 +17,8 @@ void read_metadata_text(std::string_view text, Metadata& metadata);
 // "PID NAME" lines, as saved_cmdlines has them.
 std::string comms_text(const Metadata& metadata);
 void read_comms_text(std::string_view text, Metadata& metadata);
+// The PROCMAPS option: which code lay where in each process, in hexadecimal numbers.
+std::string process_maps_text(const Metadata& metadata);
 // kallsyms lines of the recording's symbols.
 std::string kallsyms_text(const Metadata& metadata);
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kBundle = 512, kEnough = 256 << 10;
 constexpr std::uint32_t kSequence = 1;
 constexpr std::uint32_t kRealtime = 1, kMonotonic = 3;  // BuiltinClock
-constexpr std::uint64_t kThreadTracks = 1ull << 40, kCounterTracks = 1ull << 41;
+constexpr std::uint64_t kThreadTracks = 1ull << 40, kCounterTracks = 1ull << 41, kProcessTracks = 1ull << 42;
 
 // TracePacket
 enum Packet : std::uint32_t {
@@ -88,12 +88,27 @@ void PerfettoWriter::end_bundle(std::uint32_t cpu) {
   packet(content);
 }
 
+void PerfettoWriter::describe_process(std::int32_t pid) {
+  const auto it = metadata_.processes.find(pid);
+  if (it == metadata_.processes.end() || !processes_.insert(pid).second) return;
+  Protobuf process, track, content;
+  process.signed_number(1, pid);
+  process.text(6, it->second.name);
+  track.number(1, kProcessTracks + static_cast<std::uint32_t>(pid));
+  track.message(3, process);
+  content.message(kTrackDescriptor, track);
+  packet(content);
+}
+
 void PerfettoWriter::describe_thread(const TypedRecord& record) {
   const auto it = threads_.find(record.pid);
   if (it != threads_.end() && it->second == record.comm) return;
   threads_[record.pid] = std::string(record.comm);
   Protobuf thread, track, content;
-  thread.signed_number(1, record.pid);  // the process is not recorded: each thread stands for itself
+  const auto process = metadata_.process_of.find(record.pid);
+  const std::int32_t owner = process == metadata_.process_of.end() ? record.pid : process->second;
+  describe_process(owner);
+  thread.signed_number(1, owner);  // where the process is not known each thread stands for itself
   thread.signed_number(2, record.pid);
   thread.text(5, record.comm);
   track.number(1, kThreadTracks + static_cast<std::uint32_t>(record.pid));
@@ -103,8 +118,9 @@ void PerfettoWriter::describe_thread(const TypedRecord& record) {
 }
 
 void PerfettoWriter::add_slice(const TypedRecord& record, const Call& call) {
-  std::string& name = functions_[call.function];
-  if (name.empty()) append_symbol(metadata_.symbols, call.function, SymbolOffset::Hidden, name);
+  const Symbols& symbols = metadata_.symbols_of(record.pid);
+  std::string& name = functions_[{&symbols, call.function}];
+  if (name.empty()) append_symbol(symbols, call.function, SymbolOffset::Hidden, name);
   for (bool is_end : {false, true}) {
     Protobuf event, content;
     event.number(9, is_end ? 2 : 1);  // TYPE_SLICE_END, TYPE_SLICE_BEGIN

@@ -1,8 +1,11 @@
 // PerfettoWriter: Perfetto's trace protobuf.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tracefs-compat/record/call_pairs.h"
@@ -27,6 +30,7 @@ class PerfettoWriter final : public RecordWriter {
   };
   void packet(const Protobuf& content);
   void end_bundle(std::uint32_t cpu);
+  void describe_process(std::int32_t pid);
   void describe_thread(const TypedRecord& record);
   void add_slice(const TypedRecord& record, const Call& call);
   void add_counters(const TypedRecord& record);
@@ -34,10 +38,11 @@ class PerfettoWriter final : public RecordWriter {
   OutputFile file_;
   const Metadata& metadata_;
   CallPairs calls_;
-  std::vector<Bundle> bundles_;                               // by CPU
-  std::unordered_map<std::int32_t, std::string> threads_;     // described, with their names
-  std::unordered_map<const Field*, std::uint64_t> counters_;  // described; their tracks
-  std::unordered_map<std::uint64_t, std::string> functions_;  // names of addresses
+  std::vector<Bundle> bundles_;                                                // by CPU
+  std::unordered_map<std::int32_t, std::string> threads_;                      // described, with their names
+  std::unordered_map<const Field*, std::uint64_t> counters_;                   // described; their tracks
+  std::set<std::int32_t> processes_;                                           // described
+  std::map<std::pair<const Symbols*, std::uint64_t>, std::string> functions_;  // names of addresses
 };
 
 }  // namespace kevt::record

@@ -78,8 +78,8 @@ Result<std::unique_ptr<RecordReader>> open_recording(const std::string& path) {
 
 Result<std::unique_ptr<RecordWriter>> create_recording(FileFormat format, const std::string& path,
                                                        const Metadata& metadata) {
-  if (format == FileFormat::Dat) return DatWriter::create(path, metadata, DatVersion::Six);
-  if (format == FileFormat::Dat7) return DatWriter::create(path, metadata, DatVersion::Seven);
+  if (format == FileFormat::Dat) return DatWriter::create(path, metadata, {});
+  if (format == FileFormat::Dat7) return DatWriter::create(path, metadata, {.version = DatVersion::Seven});
   if (format == FileFormat::Csv) return CsvWriter::create(path, metadata);
   if (format == FileFormat::Ctf) return CtfWriter::create(path, metadata);
   auto file = OutputFile::create(path);

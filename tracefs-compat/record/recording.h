@@ -22,13 +22,27 @@ namespace kevt::record {
 struct EventTotals {
   std::string event;  // SYSTEM/NAME
   std::uint64_t attempts = 0, recorded = 0, filtered = 0, lost = 0, missed = 0, faults = 0;
-  bool sees_misses = true;  // false: the runtime could not tell, `missed` means nothing
+  bool sees_misses = true;        // false: the runtime could not tell, `missed` means nothing
+  std::uint64_t overwritten = 0;  // of `recorded`, those that had to go for newer ones
+};
+
+// A process that was traced.
+struct Process {
+  struct Mapping {
+    std::uint64_t begin = 0, end = 0;
+    std::string path;
+  };
+  std::string name;
+  std::vector<Mapping> mappings;  // of code
+  Symbols symbols;                // its own; empty: those of the recording are meant
 };
 
 struct Metadata {
   EventFormats formats;
   Symbols symbols;
-  std::unordered_map<std::int32_t, std::string> comms;  // by thread id
+  std::unordered_map<std::int32_t, std::string> comms;        // by thread id
+  std::unordered_map<std::int32_t, std::int32_t> process_of;  // thread id → process id, where it is known
+  std::map<std::int32_t, Process> processes;
   std::string clock = "mono";
   std::string host;                            // uname
   std::string maker;                           // program and version
@@ -40,6 +54,8 @@ struct Metadata {
   std::vector<std::string> cpu_statistics;     // per_cpu/cpuN/stats, as the kernel wrote them
 
   std::string_view comm_of(std::int32_t pid) const;  // "<...>" when unknown
+  // What addresses in records of this thread mean.
+  const Symbols& symbols_of(std::int32_t pid) const;
 };
 
 // One record. `bytes` and `comm` live until the next one is asked for.
@@ -80,6 +96,8 @@ class RecordWriter {
   virtual std::uint64_t bytes() const = 0;  // written so far
   // Must records of different CPUs come in the order of time?
   virtual bool wants_order() const { return true; }
+  // Records of the event (its id) that were added and had to go for newer ones.
+  virtual std::uint64_t overwritten(std::uint16_t) const { return 0; }
 };
 
 enum class FileFormat : std::uint8_t { Dat, Dat7, Text, Ftrace, Json, Csv, Perfetto, Chrome, Ctf, Folded };

@@ -66,13 +66,10 @@ void append_wall(std::uint64_t ns, std::string& out) {
                  parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, ns % 1'000'000'000 / 1000);
 }
 
-// "<stack trace>" and one symbol a line; the addresses run to the record's end, a 0 or an all-ones.
+// "<stack trace>" and one symbol a line.
 void append_stack(const Field& caller, const TypedRecord& record, const Symbols& symbols, std::string& out) {
   out += "<stack trace>\n";
-  for (std::size_t at = caller.offset; at + 8 <= record.bytes.size(); at += 8) {
-    std::uint64_t address;
-    std::memcpy(&address, record.bytes.data() + at, sizeof address);
-    if (address == 0 || address == ~0ull) break;
+  for (std::uint64_t address : stack_of(caller, record.bytes)) {
     out += " => ";
     append_symbol(symbols, address, SymbolOffset::Hidden, out);
     out += '\n';
@@ -80,11 +77,22 @@ void append_stack(const Field& caller, const TypedRecord& record, const Symbols&
   if (out.ends_with('\n')) out.pop_back();
 }
 
+}  // namespace
+
 bool is_stack(const EventFormat& event) {
   return event.system == "ftrace" && (event.name == "kernel_stack" || event.name == "user_stack");
 }
 
-}  // namespace
+std::vector<std::uint64_t> stack_of(const Field& caller, std::span<const std::uint8_t> record) {
+  std::vector<std::uint64_t> out;
+  for (std::size_t at = caller.offset; at + 8 <= record.size(); at += 8) {
+    std::uint64_t address;
+    std::memcpy(&address, record.data() + at, sizeof address);
+    if (address == 0 || address == ~0ull) break;
+    out.push_back(address);
+  }
+  return out;
+}
 
 PlaceStyle place_style(const Metadata& metadata, const EventFormat& event) {
   const std::string name = ":" + event.system + "/" + event.name + " /";
@@ -99,6 +107,14 @@ std::string_view Metadata::comm_of(std::int32_t pid) const {
   return it == comms.end() ? std::string_view("<...>") : std::string_view(it->second);
 }
 
+const Symbols& Metadata::symbols_of(std::int32_t pid) const {
+  if (processes.empty()) return symbols;
+  const auto process = process_of.find(pid);
+  if (process == process_of.end()) return symbols;
+  const auto it = processes.find(process->second);
+  return it == processes.end() || it->second.symbols.empty() ? symbols : it->second.symbols;
+}
+
 const TraceLines::Printed& TraceLines::printed(const EventFormat& event) {
   const std::uint32_t id = event.id & 0xffff;
   if (id >= by_id_.size()) by_id_.resize(id + 1);
@@ -110,12 +126,12 @@ const TraceLines::Printed& TraceLines::printed(const EventFormat& event) {
 void TraceLines::append_event(const TypedRecord& record, std::string& out) {
   const Printed& how = printed(*record.event);
   const Field* stack = is_stack(*record.event) ? record.event->find("caller") : nullptr;
-  if (stack) return append_stack(*stack, record, metadata_.symbols, out);
+  if (stack) return append_stack(*stack, record, metadata_.symbols_of(record.pid), out);
   out += record.event->name;
   out += ':';
   if (!how.print) return print_fields(*record.event, record.bytes, out);
   out += ' ';
-  how.print->print(record.bytes, metadata_.symbols, how.places, out);
+  how.print->print(record.bytes, metadata_.symbols_of(record.pid), how.places, out);
 }
 
 void TraceLines::append_time(const TypedRecord& record, std::string& out) {

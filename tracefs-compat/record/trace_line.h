@@ -17,6 +17,11 @@ enum class TimeStyle : std::uint8_t { Absolute, Relative, Delta, Wall };
 // A probe on a file ("p:GROUP/EVENT /PATH:0xOFFSET …") prints addresses, as the kernel's uprobes do.
 PlaceStyle place_style(const Metadata& metadata, const EventFormat& event);
 
+// Records of calls under way, innermost first: they follow the record of the event.
+bool is_stack(const EventFormat& event);
+// The addresses in its `caller`: up to the record's end, a 0 or an all-ones.
+std::vector<std::uint64_t> stack_of(const Field& caller, std::span<const std::uint8_t> record);
+
 class TraceLines {
  public:
   explicit TraceLines(const Metadata& metadata, TimeStyle style = TimeStyle::Absolute)

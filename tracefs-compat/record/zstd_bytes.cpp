@@ -3,12 +3,16 @@
 
 #include <zstd.h>
 
+#include <memory>
+
 #include "common/assert.h"
 
 namespace kevt::record {
 namespace {
 
 constexpr int kLevel = 1;  // trace pages repeat themselves: higher levels cost time and win little
+
+constexpr std::size_t kChecksumBytes = 4;
 
 }  // namespace
 
@@ -24,8 +28,11 @@ std::optional<std::vector<std::uint8_t>> unpack_zstd(std::span<const std::uint8_
 }
 
 std::vector<std::uint8_t> pack_zstd(std::span<const std::uint8_t> plain) {
-  std::vector<std::uint8_t> packed(ZSTD_compressBound(plain.size()));
-  const std::size_t got = ZSTD_compress(packed.data(), packed.size(), plain.data(), plain.size(), kLevel);
+  const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kLevel);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);  // a flipped bit is seen by whoever unpacks it
+  std::vector<std::uint8_t> packed(ZSTD_compressBound(plain.size()) + kChecksumBytes);
+  const std::size_t got = ZSTD_compress2(context.get(), packed.data(), packed.size(), plain.data(), plain.size());
   KEVT_ASSERT(!ZSTD_isError(got));
   packed.resize(got);
   return packed;

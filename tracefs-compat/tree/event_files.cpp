@@ -2,6 +2,7 @@
 //
 // An open file of an event that is deleted answers ENODEV. Mirrors event_enable_read() … event_filter_write() and
 // system_enable_read() of kernel/trace/trace_events.c, event_hist_open() of trace_events_hist.c (6.1).
+#include <algorithm>
 #include <cerrno>
 
 #include "compiler/layout/layout.h"
@@ -107,6 +108,12 @@ std::vector<const TracedEvent*> group_events(const Place& place) {
   return place.tracing->events().in_group(place.names.front());
 }
 
+std::string static_format(const engine::Tracing& tracing, std::uint32_t id) {
+  const auto& all = tracing.code().static_events()->all();
+  const auto event = std::ranges::lower_bound(all, id, {}, &engine::StaticEvent::id);
+  return event == all.end() ? "" : event->format;
+}
+
 constexpr std::string_view kGroupFilter =
     "### global filter ###\n"
     "# Use this to set filters for multiple events.\n"
@@ -143,7 +150,8 @@ Opened open_event_id(const Place& place, const OpenRequest&) {
 }
 
 Opened open_event_format(const Place& place, const OpenRequest&) {
-  return read_event(place, [](const EventRef&, const TracedEvent& event) {
+  return read_event(place, [](const EventRef& ref, const TracedEvent& event) {
+    if (event.is_static()) return static_format(*ref.tracing, event.id);
     return layout::format_text(event.probes.front().definition, event.layout, event.id);
   });
 }
@@ -174,6 +182,28 @@ Opened open_event_trigger(const Place& place, const OpenRequest& request) {
       [](const EventRef& ref, const TracedEvent& event, std::string_view text) {
         return ref.tracing->write_trigger(*ref.instance, event, text);
       });
+}
+
+// Triggers of ftrace/print act on markers.
+Opened open_marker_trigger(const Place& place, const OpenRequest& request) {
+  engine::Tracing& tracing = *place.tracing;
+  if (request.writes && request.truncates)
+    if (auto done = tracing.truncate_triggers(*place.instance, tracing.marker_event()); !done)
+      return std::unexpected(std::move(done.error()));
+  return open_text({.read = [place]() -> Result<std::string> {
+                      return place.tracing->trigger_text(*place.instance, place.tracing->marker_event());
+                    },
+                    .write =
+                        [place](std::string_view text, const Caller&) {
+                          return place.tracing->write_trigger(*place.instance, place.tracing->marker_event(), text);
+                        },
+                    .write_some = {}});
+}
+
+// The kernel's own events have none: tools see that histograms are not run here.
+bool has_hist(const Place& place) {
+  const TracedEvent* event = place.tracing->events().find(place.names[0], place.names[1]);
+  return event && !event->is_static();
 }
 
 // Without a histogram it is empty.

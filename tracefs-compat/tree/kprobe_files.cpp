@@ -83,6 +83,18 @@ Opened open_kprobes_list(const Place& place, const OpenRequest&) {
       {.read = [place]() -> Result<std::string> { return list_text(*place.tracing); }, .write = {}, .write_some = {}});
 }
 
+// There is no function tracer; tools look here for what can be probed.
+Opened open_available_functions(const Place& place, const OpenRequest&) {
+  return open_text({.read = [place]() -> Result<std::string> {
+                      std::string text;
+                      for (const engine::TracedTarget* target : place.tracing->code().targets())
+                        text += target->functions();
+                      return text;
+                    },
+                    .write = {},
+                    .write_some = {}});
+}
+
 Opened open_kprobes_enabled(const Place& place, const OpenRequest&) {
   return open_switch([place] { return place.tracing->probes_armed(); },
                      [place](bool on) { return place.tracing->set_probes_armed(on); });
@@ -93,9 +105,9 @@ Opened open_kprobes_blacklist(const Place&, const OpenRequest&) {
   return open_text({.read = []() -> Result<std::string> { return std::string(); }, .write = {}, .write_some = {}});
 }
 
-// Jumps are used wherever they can be; they cannot be forbidden.
-Opened open_kprobes_optimization(const Place&, const OpenRequest&) {
-  return open_switch([] { return true; }, [](bool on) -> Result<void> { return on ? Result<void>{} : fails(EINVAL); });
+Opened open_kprobes_optimization(const Place& place, const OpenRequest&) {
+  return open_switch([place] { return place.tracing->uses_jumps(); },
+                     [place](bool on) { return place.tracing->use_jumps(on); });
 }
 
 }  // namespace kevt::tree

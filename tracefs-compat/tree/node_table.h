@@ -29,6 +29,7 @@ struct FileKind {
   mode_t mode;
   Scope scope;
   Result<std::unique_ptr<Handle>> (*open)(const Place& place, const OpenRequest& request);
+  bool (*is_there)(const Place& place) = nullptr;  // absent: wherever its pattern fits
 };
 std::span<const FileKind> file_kinds();
 
@@ -59,6 +60,8 @@ Opened open_event_format(const Place&, const OpenRequest&);
 Opened open_event_filter(const Place&, const OpenRequest&);
 Opened open_event_trigger(const Place&, const OpenRequest&);
 Opened open_event_hist(const Place&, const OpenRequest&);
+bool has_hist(const Place&);
+Opened open_marker_trigger(const Place&, const OpenRequest&);
 // event_list_files.cpp
 Opened open_set_event(const Place&, const OpenRequest&);
 Opened open_set_event_pid(const Place&, const OpenRequest&);
@@ -101,6 +104,7 @@ Opened open_trace_marker_raw(const Place&, const OpenRequest&);
 // readme.cpp
 Opened open_readme(const Place&, const OpenRequest&);
 // kprobe_files.cpp
+Opened open_available_functions(const Place&, const OpenRequest&);
 Opened open_kprobes_list(const Place&, const OpenRequest&);
 Opened open_kprobes_enabled(const Place&, const OpenRequest&);
 Opened open_kprobes_blacklist(const Place&, const OpenRequest&);

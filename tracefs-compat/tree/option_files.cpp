@@ -17,7 +17,9 @@ Result<void> set_option(const Place& place, TraceOption option, bool on) {
   engine::Instance& instance = *place.instance;
   const auto& facts = engine::trace_option_facts()[static_cast<std::size_t>(option)];
   if (instance.options.has(option) == on) return {};
-  if (facts.effect == OptionEffect::Refused) return fails(EINVAL);
+  const bool kernel = place.tracing->code().static_events() != nullptr;
+  if (facts.effect == OptionEffect::Refused || (facts.effect == OptionEffect::KernelOnly && !kernel))
+    return fails(EINVAL);
   place.tracing->drain();
   instance.options.set(option, on);
   return {};

@@ -1,5 +1,5 @@
 // README: programs look in it for what they may use, by searching for the exact strings of the kernel's. It names what
-// works in process, and nothing else: eprobes, fprobes, tracepoint probes and histograms are not here.
+// works here, and nothing else: eprobes where the kernel is traced; no fprobes, tracepoint probes and histograms.
 #include "tracefs-compat/tree/node_table.h"
 
 namespace kevt::tree {
@@ -37,6 +37,7 @@ constexpr std::string_view kReadme =
     "\t           r[maxactive][:[<group>/][<event>]] <place> [<args>]\n"
     "\t           s:[synthetic/]<event> <field> [<field>]\n"
     "\t           -:[<group>/][<event>]\n"
+    "@"
     "\t    place: [<module>:]<symbol>[+<offset>]|<memaddr>\n"
     "place (kretprobe): [<module>:]<symbol>[+<offset>]%return|<memaddr>\n"
     "   place (uprobe): <path>:<offset>[%return]\n"
@@ -59,11 +60,21 @@ constexpr std::string_view kReadme =
     "  synthetic_events\t- defined and listed; nothing makes their records here\n"
     "\t    example: echo 'wakeup u64 lat; pid_t pid;' >> synthetic_events\n";
 
+constexpr std::string_view kEprobes =
+    "\t           e[:[<group>/][<event>]] <attached-group>.<attached-event> [<args>]\n";
+
 }  // namespace
 
-Opened open_readme(const Place&, const OpenRequest&) {
-  return open_text(
-      {.read = []() -> Result<std::string> { return std::string(kReadme); }, .write = {}, .write_some = {}});
+Opened open_readme(const Place& place, const OpenRequest&) {
+  const bool has_events = place.tracing->code().static_events() != nullptr;
+  return open_text({.read = [has_events]() -> Result<std::string> {
+                      std::string text(kReadme);
+                      const std::size_t at = text.find('@', text.find("-:[<group>/][<event>]"));
+                      text.replace(at, 1, has_events ? kEprobes : "");
+                      return text;
+                    },
+                    .write = {},
+                    .write_some = {}});
 }
 
 }  // namespace kevt::tree

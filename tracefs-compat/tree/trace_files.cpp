@@ -24,10 +24,14 @@ class TraceHandle final : public Handle {
   TraceHandle(const Place& place, Which which)
       : place_(place), which_(which), cpu_(cpu_of(place)), text_(*place.tracing) {
     pauses_ = which == Which::Buffer && place.instance->options.has(engine::TraceOption::PauseOnTrace);
-    if (pauses_) ++place.instance->pauses;
+    if (!pauses_) return;
+    place.tracing->drain();  // what was hit before is recorded
+    ++place.instance->pauses;
   }
   ~TraceHandle() override {
-    if (pauses_) --place_.instance->pauses;
+    if (!pauses_) return;
+    place_.tracing->drain();  // what was hit meanwhile is not
+    --place_.instance->pauses;
   }
 
   Result<std::size_t> read(std::uint64_t offset, std::span<char> out, Waiting) override {

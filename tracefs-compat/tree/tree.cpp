@@ -41,16 +41,20 @@ const std::vector<std::vector<std::string_view>>& patterns() {
 bool is_wildcard(std::string_view segment) { return segment.starts_with('{'); }
 std::string_view wildcard_of(std::string_view segment) { return segment.substr(1, segment.size() - 2); }
 
+// Cheap, and enough to rule most patterns out.
+bool may_match(const std::vector<std::string_view>& pattern, const std::vector<std::string_view>& path) {
+  if (path.size() > pattern.size()) return false;
+  for (std::size_t i = 0; i < path.size(); ++i)
+    if (!is_wildcard(pattern[i]) && pattern[i] != path[i]) return false;
+  return true;
+}
+
 // The names that the braces stand for, when `path` is the pattern or a prefix of it.
 std::optional<std::vector<std::string>> match(const std::vector<std::string_view>& pattern,
                                               const std::vector<std::string_view>& path, Place place) {
-  if (path.size() > pattern.size()) return std::nullopt;
   place.names.clear();
   for (std::size_t i = 0; i < path.size(); ++i) {
-    if (!is_wildcard(pattern[i])) {
-      if (pattern[i] != path[i]) return std::nullopt;
-      continue;
-    }
+    if (!is_wildcard(pattern[i])) continue;
     if (!is_name_of(wildcard_of(pattern[i]), place, path[i])) return std::nullopt;
     place.names.emplace_back(path[i]);
   }
@@ -86,6 +90,20 @@ class InstanceHandle final : public Handle {
 
 }  // namespace
 
+namespace {
+
+bool is_lasting(const engine::EventTable& events, std::string_view group, std::string_view event) {
+  if (group == "ftrace") return true;
+  if (!event.empty()) {
+    const engine::TracedEvent* one = events.find(group, event);
+    return one && one->is_static();
+  }
+  const auto all = events.in_group(group);
+  return std::ranges::any_of(all, &engine::TracedEvent::is_static);
+}
+
+}  // namespace
+
 struct Tree::Found {
   Place place;
   std::vector<std::string_view> path;  // within the instance
@@ -110,10 +128,13 @@ std::optional<Tree::Found> Tree::find(std::string_view path) const {
   const auto kinds = file_kinds();
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (!is_top && kinds[i].scope == Scope::TopOnly) continue;
+    if (is_directory && patterns()[i].size() > found.path.size()) continue;
+    if (!may_match(patterns()[i], found.path)) continue;
     auto names = match(patterns()[i], found.path, found.place);
     if (!names) continue;
     found.place.names = *std::move(names);
     if (patterns()[i].size() == found.path.size()) {
+      if (kinds[i].is_there && !kinds[i].is_there(found.place)) continue;
       found.file = &kinds[i];
       return found;
     }
@@ -125,8 +146,14 @@ std::optional<Tree::Found> Tree::find(std::string_view path) const {
 Result<Attributes> Tree::attributes(std::string_view path) const {
   const auto found = find(path);
   if (!found) return fails(ENOENT);
-  if (found->file) return Attributes{false, found->file->mode};
-  return Attributes{true, kDirectoryMode};
+  const auto& names = found->place.names;
+  const auto& events = tracing_.events();
+  // A group that the kernel has stays, whatever probes are in it; other names come and go.
+  const bool lasts = names.empty() || found->path.front() != "events" ||
+                     is_lasting(events, names.front(), names.size() > 1 ? names[1] : "");
+  const bool of_top = found->place.instance == &tracing_.top();
+  if (found->file) return Attributes{false, found->file->mode, of_top && lasts};
+  return Attributes{true, kDirectoryMode, of_top && lasts};
 }
 
 Result<std::vector<DirectoryEntry>> Tree::list(std::string_view path) const {
@@ -142,12 +169,14 @@ Result<std::vector<DirectoryEntry>> Tree::list(std::string_view path) const {
   for (std::size_t i = 0; i < kinds.size() && !found->is_instances; ++i) {
     const auto& pattern = patterns()[i];
     if (pattern.size() <= found->path.size() || (!is_top && kinds[i].scope == Scope::TopOnly)) continue;
+    if (!may_match(pattern, found->path)) continue;
     Place place = found->place;
     auto names = match(pattern, found->path, place);
     if (!names) continue;
     place.names = *std::move(names);
     const std::string_view next = pattern[found->path.size()];
     const bool is_directory = pattern.size() > found->path.size() + 1;
+    if (!is_directory && kinds[i].is_there && !kinds[i].is_there(place)) continue;
     if (!is_wildcard(next)) {
       entries[std::string(next)] = is_directory;
       continue;

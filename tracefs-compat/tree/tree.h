@@ -16,7 +16,8 @@ namespace kevt::tree {
 
 struct Attributes {
   bool is_directory = false;
-  mode_t mode = 0;  // permissions
+  mode_t mode = 0;     // permissions
+  bool lasts = false;  // it is there as long as the tree
 };
 
 struct DirectoryEntry {

@@ -91,6 +91,31 @@ TEST_F(TreeTest, EveryFileCanBeRead) {
   EXPECT_GT(files, 150u);
 }
 
+// What was hit before a reader of `trace` pauses the recording was recorded, however late it is fetched.
+TEST_F(TreeTest, PauseOnTraceKeepsWhatWasHitBefore) {
+  ASSERT_EQ(append("p:op open64 fd=%di:u32\n", "kprobe_events"), 0);
+  ASSERT_EQ(echo("1", "options/pause-on-trace"), 0);
+  ASSERT_EQ(echo("1", "events/kprobes/enable"), 0);
+  hit("op", 3);
+  EXPECT_THAT(cat("trace"), HasSubstr("fd=3"));
+  {
+    auto reader = tree_.open("trace", {});
+    ASSERT_TRUE(reader);
+    hit("op", 4);
+  }
+  hit("op", 5);
+  EXPECT_THAT(cat("trace"), testing::AllOf(Not(HasSubstr("fd=4")), HasSubstr("fd=5")));
+}
+
+TEST_F(TreeTest, TriggersOfThePrintEventActOnMarkers) {
+  ASSERT_EQ(append("snapshot:1", "events/ftrace/print/trigger"), 0);
+  EXPECT_THAT(cat("events/ftrace/print/trigger"), StartsWith("snapshot:count=1"));
+  ASSERT_EQ(append("one", "trace_marker"), 0);
+  ASSERT_EQ(append("two", "trace_marker"), 0);
+  EXPECT_THAT(cat("snapshot"), testing::AllOf(HasSubstr("one"), Not(HasSubstr("two"))));
+  EXPECT_THAT(cat("trace"), testing::AllOf(Not(HasSubstr("one")), HasSubstr("two")));
+}
+
 TEST_F(TreeTest, ShowsLiveRecordsAsTheKernelDoes) {
   ASSERT_EQ(append("p:op open64 fd=%di:u32\n", "kprobe_events"), 0);
   EXPECT_EQ(cat("kprobe_events"), "p:kprobes/op open64 fd=%di:u32\n");
