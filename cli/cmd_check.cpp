@@ -96,7 +96,7 @@ bool Check::open_kernel() {
     for (const dialect::Kernel one : dialect::kKernels)
       if (dialect::version_of(one) <= version) options_.kernel = one;
     report_.status(fmt::format("Linux {}: answered as {}", name.release, kernel_name(*options_.kernel)));
-    if (files.btf.empty()) files.btf = "/sys/kernel/btf/vmlinux";
+    if (files.btf.empty()) files.btf = {"/sys/kernel/btf/vmlinux"};
     if (files.kallsyms.empty()) files.kallsyms = "/proc/kallsyms";
   }
   if (files.btf.empty() && files.kallsyms.empty()) return true;
@@ -156,7 +156,8 @@ void Check::judge() {
     if (right.needs_types) catalog.remove(right.definition.group, right.definition.event);
   const bool process = texts_.target && !std::holds_alternative<model::KernelTarget>(*texts_.target);
   script::TriggerResult triggers = script::check_triggers(
-      texts_.triggers, catalog, process ? sema::CatalogScope::Whole : sema::CatalogScope::Partial);
+      texts_.triggers, catalog, process ? sema::CatalogScope::Whole : sema::CatalogScope::Partial,
+      options_.kernel ? dialect::Dialect::of(*options_.kernel) : dialect::Dialect::superset());
   for (script::TriggerMistake& one : triggers.mistakes)
     result_.mistakes.push_back(locate(std::move(one.diagnostic), texts_.trigger_sources[one.trigger]));
   for (const ForeignEvent& event : texts_.foreign_events)

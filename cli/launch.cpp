@@ -32,17 +32,24 @@ int status_of(const Error& error) {
 
 namespace {
 
-std::optional<HeldProgram> with_environment(HeldProgram held, const Reporter& report, int& status) {
+Result<void> add_environment(HeldProgram& held, const inproc::SessionOptions& session) {
   target::ProcessEnvOptions options;
+  options.becomes_others = session.follows_exec;
   options.resolve_ifunc = [raw = held.runtime.get()](RemoteAddr resolver) { return raw->resolve_indirect(resolver); };
   auto env = target::ProcessEnv::of_process(held.runtime->pid(), std::move(options));
-  if (!env) {
-    report.error(env.error());
+  if (!env) return std::unexpected(std::move(env.error()));
+  held.env = std::make_unique<target::ProcessEnv>(std::move(*env));
+  return {};
+}
+
+std::optional<HeldProgram> with_environment(HeldProgram held, const inproc::SessionOptions& session,
+                                            const Reporter& report, int& status) {
+  if (auto added = add_environment(held, session); !added) {
+    report.error(added.error());
     status = kOurFailure;
     end_held(held);
     return std::nullopt;
   }
-  held.env = std::make_unique<target::ProcessEnv>(std::move(*env));
   return held;
 }
 
@@ -56,7 +63,7 @@ std::optional<HeldProgram> launch_held(const std::vector<std::string>& command, 
     status = status_of(runtime.error());
     return std::nullopt;
   }
-  return with_environment({Origin::Started, std::move(*runtime), nullptr}, report, status);
+  return with_environment({Origin::Started, std::move(*runtime), nullptr}, session, report, status);
 }
 
 std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOptions& session, const Reporter& report,
@@ -68,11 +75,19 @@ std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOption
     return std::nullopt;
   }
   (*runtime)->go();
-  return with_environment({Origin::Running, std::move(*runtime), nullptr}, report, status);
+  return with_environment({Origin::Running, std::move(*runtime), nullptr}, session, report, status);
+}
+
+Result<HeldProgram> adopt_followed(inproc::Tracee program, Origin origin, const inproc::SessionOptions& session) {
+  auto runtime = inproc::InprocRuntime::adopt(std::move(program), session);
+  if (!runtime) return std::unexpected(std::move(runtime.error()));
+  HeldProgram held{origin, std::move(*runtime), nullptr};
+  if (auto added = add_environment(held, session); !added) return std::unexpected(std::move(added.error()));
+  return held;
 }
 
 void end_held(HeldProgram& held) {
-  if (held.origin == Origin::Running) {
+  if (held.origin != Origin::Started) {
     (void)held.runtime->detach();
     return;
   }

@@ -14,7 +14,11 @@
 
 namespace kevt::cli {
 
-enum class Origin : std::uint8_t { Started, Running };
+enum class Origin : std::uint8_t {
+  Started,   // by us, and waited for
+  Running,   // before we came
+  Followed,  // through exec, from one of these
+};
 
 struct HeldProgram {
   Origin origin = Origin::Started;
@@ -29,6 +33,9 @@ std::optional<HeldProgram> launch_held(const std::vector<std::string>& command, 
 // The same for a process that runs. It goes on while definitions are compiled.
 std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOptions& session, const Reporter& report,
                                           int& status);
+
+// The same for what a traced process, or a child of it, has become by exec.
+Result<HeldProgram> adopt_followed(inproc::Tracee program, Origin origin, const inproc::SessionOptions& session);
 
 // Ends a held program, nothing of which has run; leaves a running one as it was.
 void end_held(HeldProgram& held);

@@ -5,7 +5,12 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
+#include <set>
+#include <sstream>
+
+#include "compiler/target/elf_image.h"
 
 namespace kevt::cli {
 
@@ -45,6 +50,27 @@ const target::TargetEnv& MountedProcess::env() {
   *held_.env = std::move(*fresh);
   mappings_ = std::move(now);
   return *held_.env;
+}
+
+// Of the program and its libraries.
+std::string MountedProcess::functions() const {
+  std::set<std::string> files, lines;
+  std::istringstream maps(file_mappings(pid()));
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/');
+    if (line.find(" r-xp ") != std::string::npos) files.insert(line.substr(path));
+  }
+  for (const std::string& file : files) {
+    const auto image = target::ElfImage::open(file);
+    if (!image) continue;
+    const std::string module = std::filesystem::path(file).filename();
+    for (const target::ElfSymbol& symbol : image->symbols())
+      if (symbol.kind != target::SymbolKind::Object && symbol.versioning != target::SymbolVersion::Hidden)
+        lines.insert(fmt::format("{} [{}]\n", symbol.name, module));
+  }
+  std::string text;
+  for (const std::string& line : lines) text += line;
+  return text;
 }
 
 bool MountedProcess::is_alive() {

@@ -18,6 +18,7 @@ class MountedProcess final : public engine::TracedTarget {
   const target::TargetEnv& env() override;
   const target::TargetEnv& known_env() const override { return *held_.env; }
   bool is_alive() override;
+  std::string functions() const override;
 
   pid_t pid() const { return held_.runtime->pid(); }
   Origin origin() const { return held_.origin; }

@@ -122,6 +122,10 @@ void add_tracing(CLI::App& app, RunOptions& run) {
   verb->add_option("--max-bytes", run.max_bytes, "stop tracing when so much is written; 500K, 20M, 1G")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false));
+  verb->add_flag("--stack", run.stack,
+                 "record the calls under way at each hit (in process); -f folded for flame graphs");
+  verb->add_flag("--overwrite", run.overwrite,
+                 "keep the newest records, --max-bytes of them or --buffer of each CPU; older ones go and are counted");
   verb->add_option("--buffer", run.buffer_kb, "ring size per CPU in KiB, rounded up to a power of two")
       ->type_name("KIB")
       ->check(CLI::Range(64, 1 << 20).description(""))
@@ -139,6 +143,8 @@ void add_tracing(CLI::App& app, RunOptions& run) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(positive("a process id"));
+  verb->add_flag("--follow-forks", run.follow,
+                 "trace also the programs that CMD or the processes, and what they fork, become by exec");
 }
 
 namespace {
@@ -195,8 +201,10 @@ void add_check(CLI::App& app, CheckOptions& check) {
       ->type_name("EV:EXPR")
       ->allow_extra_args(false);
   add_kernel(*verb, check.kernel);
-  verb->add_option("--btf", check.btf, "the kernel's types: its /sys/kernel/btf/vmlinux, or vmlinux")
-      ->type_name("FILE");
+  verb->add_option("--btf", check.btf,
+                   "the kernel's types: its /sys/kernel/btf/vmlinux, or vmlinux; again for a module's")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   verb->add_option("--kallsyms", check.kallsyms, "the kernel's symbols: its /proc/kallsyms, read as root")
       ->type_name("FILE");
   verb->add_flag("--running", check.running, "answer as the running kernel, with its types and symbols");

@@ -29,7 +29,7 @@ struct CheckOptions {
   std::vector<std::string> filters;
   std::optional<dialect::Kernel> kernel;  // absent: all forms of all kernels
   bool running = false;                   // version, symbols and types of the running kernel
-  std::string btf;                        // the kernel's types; empty: not known
+  std::vector<std::string> btf;           // the kernel's types, then modules'; empty: not known
   std::string kallsyms;                   // its symbols; empty: not known
   bool strict = false;                    // what could not be checked is status 4
   bool fix = false;                       // rewrite the files

@@ -18,15 +18,21 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
       ->type_name("KIB")
       ->check(CLI::Range(8, 1 << 24).description(""));
   verb->add_option("--group", mount.group, "the group that may use it, too")->type_name("NAME");
-  verb->add_option("--runtime", mount.runtime, "auto, inproc (bpf and kmod: not there yet)")
+  verb->add_flag("--hold", mount.hold, "CMD begins when the first event is on, not when DIR is there");
+  verb->add_option("--runtime", mount.runtime, "auto, inproc: processes; bpf, kmod: the running kernel")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "inproc", "bpf", "kmod"}).description(""))
       ->capture_default_str();
   verb->add_option("CMD", mount.command, "the program to trace and its arguments, after --")->type_name("");
   verb->final_callback([&mount] {
-    if (mount.command.empty() && mount.pids.empty()) throw CLI::RequiredError("CMD (or --pid)");
+    const bool kernel = mount.runtime == "bpf" || mount.runtime == "kmod";
+    if (kernel && !mount.pids.empty())
+      throw CLI::ValidationError("--pid", "--runtime " + mount.runtime + " traces the whole machine");
+    if (!kernel && mount.command.empty() && mount.pids.empty())
+      throw CLI::RequiredError("CMD (or --pid, or --runtime bpf)");
     if (!mount.command.empty() && !mount.pids.empty())
       throw CLI::ValidationError("--pid", "CMD and --pid exclude each other");
+    if (mount.hold && mount.command.empty()) throw CLI::ValidationError("--hold", "there is no CMD to hold");
   });
   verb->footer(
       R"(DIR gets the files of the kernel's tracing directory, over the functions of CMD: definitions are written with

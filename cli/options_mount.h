@@ -17,6 +17,7 @@ struct MountVerbOptions {
   std::string runtime = "auto";
   std::string group;                       // name or number; empty: the user's
   std::optional<std::uint64_t> buffer_kb;  // per CPU
+  bool hold = false;                       // CMD begins when the first event is on
   std::vector<int> pids;                   // running processes, instead of a command
   std::vector<std::string> command;
 };

@@ -8,6 +8,8 @@
 
 namespace kevt::cli {
 
+inline constexpr std::uint64_t kDefaultBufferKb = 4096;
+
 struct RunOptions {
   std::vector<std::string> definitions;
   std::vector<std::string> definition_files;
@@ -17,10 +19,13 @@ struct RunOptions {
   std::string output;                      // empty or "-": standard output
   std::string format;                      // empty: by the output's ending, else text
   std::optional<std::uint64_t> max_bytes;  // of the output
+  bool stack = false;                      // record the stack of each hit, too
+  bool overwrite = false;                  // keep the newest records: max_bytes in all, or buffer_kb of each CPU
   std::optional<std::uint64_t> buffer_kb;  // per CPU
   std::vector<std::string> fail_on;        // "lost", "missed"
   std::string runtime = "auto";
   std::vector<int> pids;  // running processes, instead of a command
+  bool follow = false;    // through exec, also of what is forked
   std::vector<std::string> command;
 };
 

@@ -4,11 +4,15 @@
 // hands records to a RecordWriter, which may be a file or something that counts.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
-#include <unordered_set>
+#include <set>
+#include <utility>
 #include <vector>
 
+#include "cli/stack_samples.h"
+#include "compiler/target/stack_unwinder.h"
 #include "runtime-user/engine/engine.h"
 #include "tracefs-compat/record/recording.h"
 
@@ -24,6 +28,8 @@ struct RecordSource {
   Drain drain;         // merged by time
   Drain drain_by_cpu;  // each CPU's in their order; empty: only merged
   bool sees_misses = true;
+  std::int32_t pid = 0;                       // of the process; 0: the kernel
+  target::StackUnwinder* unwinder = nullptr;  // of hits whose definitions sample the stack (stack_samples.h)
 };
 
 // Last: what waits is handed out, too.
@@ -34,6 +40,8 @@ class RunRecorder {
   // After the events are defined.
   static Result<std::unique_ptr<RunRecorder>> create(std::vector<RecordSource> sources, const MakeWriter& make);
 
+  // Another process, with the events of the others.
+  void add(const RecordSource& source);
   // Reads what was recorded, at most `limit` records; returns how many.
   Result<std::uint64_t> read(ReadRound round, std::uint64_t limit);
   // Makes what was read so far readable to others.
@@ -41,8 +49,19 @@ class RunRecorder {
   // The totals are final.
   Result<void> finish();
   std::uint64_t bytes() const { return writer_->bytes(); }
+  // Records that had to go for newer ones; of one event (an index), of all.
+  std::uint64_t overwritten(std::size_t event) const;
+  std::uint64_t overwritten() const;
+  const std::string& name(std::size_t event) const { return sources_.front().engine->events()[event].name; }
 
  private:
+  Result<void> describe(const engine::Event& event);
+  void describe_process(const RecordSource& source);
+  void note_process(const RecordSource& source, std::int32_t thread);
+  void give_stack(const RecordSource& source, const StackSamples& samples, const record::TypedRecord& of,
+                  std::span<const std::uint8_t> bytes);
+  void note_symbol(const RecordSource& source, std::uint64_t address);
+
   struct Waiting {  // a record that a slower process may still come before
     const RecordSource* source;
     std::uint64_t time_ns;
@@ -53,26 +72,30 @@ class RunRecorder {
   struct SymbolField {
     const record::Field* field;
     std::uint64_t last = 0;
+    const RecordSource* of = nullptr;  // where `last` was seen
   };
   struct EventFields {
     const record::EventFormat* format = nullptr;
     const engine::Event* event = nullptr;
     bool has_symbol_text = false;
+    std::unique_ptr<StackSamples> stack;  // where the stack is sampled
     std::vector<SymbolField> symbols;
   };
 
-  explicit RunRecorder(std::vector<RecordSource> sources) : sources_(std::move(sources)) {}
+  explicit RunRecorder(const std::vector<RecordSource>& sources) : sources_(sources.begin(), sources.end()) {}
   Result<void> describe();
   void give(const RecordSource& source, const runtime::Record& record);
   void note_symbols(const RecordSource& source, EventFields& fields, std::span<const std::uint8_t> bytes);
   std::uint64_t read_merged(ReadRound round, std::uint64_t limit);
 
-  std::vector<RecordSource> sources_;
+  std::deque<RecordSource> sources_;  // records that wait point to theirs
   record::Metadata metadata_;
   std::unique_ptr<record::RecordWriter> writer_;
   std::vector<EventFields> by_id_;  // index: id less the first one
   std::uint32_t first_id_ = 0;
-  std::unordered_set<std::uint64_t> seen_;  // addresses that were looked up
+  const record::EventFormat* stack_format_ = nullptr;
+  std::set<std::pair<const RecordSource*, std::uint64_t>> seen_;  // addresses that were looked up
+  std::vector<std::uint8_t> stack_;
   std::int32_t last_pid_ = -1;
   std::string last_comm_;
   std::vector<Waiting> waiting_;

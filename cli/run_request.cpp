@@ -108,6 +108,8 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
   take_target(request);
   if (traces_kernel(request)) {
     if (!request.options.pids.empty()) return fail(kUsage, "--pid is for programs; the kernel is traced as a whole");
+    if (request.options.stack)
+      return fail(kMissing, "--stack is for programs; no runtime records the kernel's stacks yet");
     return request;
   }
   if (request.options.command.empty() && request.options.pids.empty())

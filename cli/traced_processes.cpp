@@ -9,11 +9,15 @@
 #include "cli/traced_processes.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <time.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 
 #include "cli/exit_status.h"
+#include "cli/stack_samples.h"
 
 namespace kevt::cli {
 
@@ -48,17 +52,22 @@ std::optional<int> TracedProcesses::define(std::span<const Source> definitions, 
     report_.error(all_.size() > 1 ? std::move(error).while_doing("tracing " + where(process)) : std::move(error));
     return kFailed;
   };
+  std::vector<std::string> texts = texts_of(definitions);
+  if (samples_stacks_) std::ranges::transform(texts, texts.begin(), with_stack_sample);
   for (const auto& process : all_) {
     std::vector<engine::Problem> problems;
     process->engine.set_code(made_);
-    auto defined = process->engine.define(texts_of(definitions), filters.filters, problems);
+    auto defined = process->engine.define(texts, filters.filters, problems);
     if (!defined) return failed(*process, std::move(defined.error()));
     if (*defined) continue;
+    for (engine::Problem& problem : problems)
+      problem.diagnostic.command = without_stack_sample(problem.diagnostic.command);
     report_.problems(problems, definitions, filters.sources);
     if (all_.size() > 1) report_.error("that is so in " + where(*process));
     return kNotCompiled;
   }
   for (const auto& process : all_) {
+    if (auto ready = unwind_stacks(*process); !ready) return failed(*process, std::move(ready.error()));
     if (auto armed = process->engine.enable_all(); !armed) return failed(*process, std::move(armed.error()));
     if (process->engine.waiting().empty()) continue;
     auto watched = process->runtime().watch_libraries();
@@ -148,16 +157,99 @@ std::uint64_t TracedProcesses::read(ReadRound round, std::uint64_t limit, std::s
   return lines_.take(until, limit, out);
 }
 
-std::vector<RecordSource> TracedProcesses::sources() const {
+Result<void> TracedProcesses::unwind_stacks(TracedProcess& process) const {
+  if (!samples_stacks_) return {};
+  auto unwinder = target::StackUnwinder::of_process(process.pid());
+  if (!unwinder) return std::unexpected(std::move(unwinder.error()));
+  process.unwinder.emplace(std::move(*unwinder));
+  return {};
+}
+
+std::vector<RecordSource> TracedProcesses::sources() {
   std::vector<RecordSource> out;
   for (const auto& process : all_) {
-    inproc::InprocRuntime& runtime = process->runtime();
-    out.push_back({.engine = &process->engine,
-                   .env = process->held.env.get(),
-                   .drain = [&runtime](const runtime::RecordSink& sink) { return runtime.drain(sink); },
-                   .drain_by_cpu = [&runtime](const runtime::RecordSink& sink) { return runtime.drain_by_cpu(sink); }});
+    out.push_back(source_of(*process));
   }
   return out;
+}
+
+RecordSource TracedProcesses::source_of(TracedProcess& process) const {
+  inproc::InprocRuntime& runtime = process.runtime();
+  return {.engine = &process.engine,
+          .env = process.held.env.get(),
+          .drain = [&runtime](const runtime::RecordSink& sink) { return runtime.drain(sink); },
+          .drain_by_cpu = [&runtime](const runtime::RecordSink& sink) { return runtime.drain_by_cpu(sink); },
+          .pid = process.pid(),
+          .unwinder = process.unwinder ? &*process.unwinder : nullptr};
+}
+
+Result<void> TracedProcesses::arm_followed(TracedProcess& process) {
+  if (auto ready = unwind_stacks(process); !ready) return ready;
+  process.engine.set_code(made_);
+  process.engine.define_as(all_.front()->engine);
+  std::vector<engine::Problem> problems;
+  auto probes = process.engine.define_arrived(problems);
+  for (const engine::Problem& problem : problems) {
+    std::string text = problem.diagnostic.command + ": " + problem.diagnostic.detail;
+    if (told_.insert(text).second) report_.status("not in " + where(process) + ", which was followed: " + text);
+  }
+  if (!probes) return std::unexpected(std::move(probes.error()));
+  if (auto armed = process.runtime().arm(*probes); !armed) return armed;
+  if (process.engine.waiting().empty()) return {};
+  auto watched = process.runtime().watch_libraries();  // false: a static program, which gets no more libraries
+  return watched ? Result<void>() : std::unexpected(std::move(watched.error()));
+}
+
+namespace {
+
+// A followed program takes a few descriptors until the run ends. CMD runs already and keeps its own limit.
+void allow_more_descriptors() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+void TracedProcesses::take_over(inproc::Tracee program, const inproc::SessionOptions& session,
+                                const std::function<void(const RecordSource&)>& added) {
+  if (followed_ == 0) allow_more_descriptors();
+  const pid_t pid = program.pid();
+  // A child of its own, or the process itself: then that one is over.
+  Origin origin = Origin::Followed;
+  for (const auto& process : all_) {
+    if (process->pid() != pid || process->is_reported) continue;
+    process->is_reported = true;
+    if (process->held.origin == Origin::Started) origin = Origin::Started;
+    process->runtime().give_up();
+  }
+  auto held = adopt_followed(std::move(program), origin, session);
+  if (!held) {
+    report_.status(
+        fmt::format("process {} ({}) is not followed through exec: {}", pid, name_of(pid), held.error().message()));
+    return;
+  }
+  auto process = std::make_unique<TracedProcess>(std::move(*held));
+  process->name = name_of(pid);
+  if (auto armed = arm_followed(*process); !armed)
+    report_.status(std::move(armed.error()).while_doing("arming probes in " + where(*process)).message());
+  ++followed_;
+  all_.push_back(std::move(process));
+  added(source_of(*all_.back()));
+  all_.back()->runtime().go();
+}
+
+void TracedProcesses::follow(const inproc::SessionOptions& session,
+                             const std::function<void(const RecordSource&)>& added) {
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    for (inproc::Tracee& program : all_[i]->runtime().followed()) take_over(std::move(program), session, added);
+}
+
+std::size_t TracedProcesses::let_pass() const {
+  std::size_t sum = 0;
+  for (const auto& process : all_) sum += process->runtime().let_pass();
+  return sum;
 }
 
 bool TracedProcesses::is_any_alive() {
@@ -168,14 +260,23 @@ bool TracedProcesses::is_any_alive() {
     const bool ended = process->runtime().poll_exit().has_value();
     const bool running = process->held.origin == Origin::Running;
     const bool replaced = running && !ended && looks_closer && process->runtime().was_replaced();
-    if ((ended || replaced) && running && !process->is_reported) {
+    if ((ended || replaced) && !process->is_reported) {
       process->is_reported = true;
-      report_.status(where(*process) +
-                     (ended ? " has ended" : " has become another program (exec): its probes are gone"));
+      if (running)
+        report_.status(where(*process) +
+                       (ended ? " has ended" : " has become another program (exec): its probes are gone"));
     }
-    any = any || !(ended || process->is_reported);
+    const bool counts = process->held.origin != Origin::Followed || all_.front()->held.origin == Origin::Running;
+    any = any || (counts && !process->is_reported);
   }
   return any;
+}
+
+int TracedProcesses::end_of_command() const {
+  int status = 0;
+  for (const auto& process : all_)
+    if (process->held.origin == Origin::Started) status = process->runtime().poll_exit().value_or(0);
+  return status;
 }
 
 void TracedProcesses::report_leftover(const TracedProcess& process, inproc::Leftover left) const {
@@ -200,9 +301,18 @@ void TracedProcesses::report_gone(const TracedProcess& process) const {
         report_.status(fmt::format("{} [GONE] in {}: {}", event.name, where(process), status.reason));
 }
 
-void TracedProcesses::report_waiting(const TracedProcess& process) const {
-  for (const std::string& definition : process.engine.waiting())
-    report_.status("`" + definition + "` was never armed: " + where(process) + " has not loaded its library");
+// Where programs were followed, what none of them had.
+void TracedProcesses::report_waiting() const {
+  std::map<std::string, std::size_t> waiting;
+  for (const auto& process : all_)
+    for (const std::string& definition : process->engine.waiting()) {
+      if (!followed_)
+        report_.status("`" + definition + "` was never armed: " + where(*process) + " has not loaded its library");
+      ++waiting[definition];
+    }
+  for (const auto& [definition, programs] : waiting)
+    if (followed_ && programs == all_.size())
+      report_.status(fmt::format("`{}` was never armed: none of {} programs has it", definition, programs));
 }
 
 // Children last: one that is forked until its parent is free would be overlooked.
@@ -219,9 +329,9 @@ bool TracedProcesses::detach() {
       if (detached || !process->runtime().poll_exit()) note(*process, detached, "");
       if (detached) report_gone(*process);
     }
-    report_waiting(*process);
     note(*process, process->runtime().leave_children(), "forked children of ");
   }
+  report_waiting();
   return all_good;
 }
 
@@ -236,6 +346,12 @@ void TracedProcesses::abandon() {
 runtime::EventCounts TracedProcesses::counts(std::size_t event) const {
   runtime::EventCounts sum;
   for (const auto& process : all_) sum += process->engine.counts(process->engine.events()[event]);
+  return sum;
+}
+
+runtime::EventCounts TracedProcesses::counts() const {
+  runtime::EventCounts sum;
+  for (std::size_t i = 0; i < events().size(); ++i) sum += counts(i);
   return sum;
 }
 

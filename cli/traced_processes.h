@@ -4,8 +4,10 @@
 // in all of them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,8 +32,9 @@ struct TracedProcess {
   HeldProgram held;
   engine::Engine engine;
   engine::TracePrinter printer;
-  std::string name;          // of the program, when it was found
-  bool is_reported = false;  // that it ended or became another program
+  std::optional<target::StackUnwinder> unwinder;  // when stacks are recorded
+  std::string name;                               // of the program, when it was found
+  bool is_reported = false;                       // that it ended or became another program
 };
 
 class TracedProcesses {
@@ -49,12 +52,19 @@ class TracedProcesses {
 
   // Appends trace lines to `out`, at most `limit`; returns how many. what waits is handed out in the last round.
   std::uint64_t read(ReadRound round, std::uint64_t limit, std::string& out);
+  // Records are to have stacks: before define(), which samples them in every definition.
+  void sample_stacks() { samples_stacks_ = true; }
   // The same as records, one source a process.
-  std::vector<RecordSource> sources() const;
+  std::vector<RecordSource> sources();
 
   // Arms what has waited for a library that a process has just loaded, before any of its code runs.
   void look_at_libraries();
-  // Notices and reports ends. Whether any process can still hit.
+  // Programs that the processes have become by exec, or what they have forked, are traced from their first instruction
+  // on, each as a process of its own. What fails there is reported and takes nothing else down. `added` gets each.
+  void follow(const inproc::SessionOptions& session, const std::function<void(const RecordSource&)>& added);
+  std::size_t followed() const { return followed_; }
+  std::size_t let_pass() const;  // programs that could not be held and ran untraced
+  // Notices and reports ends. Whether any process can still hit; where CMD was started, whether that goes on.
   bool is_any_alive();
   // Takes everything out of the processes; false: reported where that failed.
   bool detach();
@@ -64,14 +74,22 @@ class TracedProcesses {
 
   // Over all processes; `event` is an index into the events of any of them.
   runtime::EventCounts counts(std::size_t event) const;
+  runtime::EventCounts counts() const;  // of all events
+  // How CMD ended: wait(2) status of the last program that it has become.
+  int end_of_command() const;
   std::vector<std::string> how_armed() const;  // one text per process
   const std::deque<engine::Event>& events() const { return all_.front()->engine.events(); }
 
  private:
+  void take_over(inproc::Tracee program, const inproc::SessionOptions& session,
+                 const std::function<void(const RecordSource&)>& added);
+  Result<void> arm_followed(TracedProcess& process);
+  RecordSource source_of(TracedProcess& process) const;
+  Result<void> unwind_stacks(TracedProcess& process) const;
   std::uint64_t read_only_one(std::uint64_t limit, std::string& out);
   std::string where(const TracedProcess& process) const;
   Result<void> arm_arrived(TracedProcess& process);
-  void report_waiting(const TracedProcess& process) const;
+  void report_waiting() const;
   void report_gone(const TracedProcess& process) const;
   void report_leftover(const TracedProcess& process, inproc::Leftover left) const;
 
@@ -79,7 +97,10 @@ class TracedProcesses {
   const pipeline::CodeStore* made_ = nullptr;
   std::vector<std::unique_ptr<TracedProcess>> all_;
   engine::MergedLines lines_;
+  std::set<std::string> told_;  // problems of followed programs, each once
+  std::size_t followed_ = 0;
   unsigned looks_ = 0;
+  bool samples_stacks_ = false;
 };
 
 }  // namespace kevt::cli

@@ -1,0 +1,10 @@
+// Ctrl-C in a process that traces: the first one stops tracing; the process in front (front.h) deals with a second one.
+#pragma once
+
+namespace kevt::cli {
+
+// From now on SIGINT, SIGTERM and SIGHUP are noted, and a reader that leaves is an error instead of SIGPIPE.
+void catch_interrupts();
+bool is_interrupted();
+
+}  // namespace kevt::cli

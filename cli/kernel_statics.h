@@ -1,0 +1,51 @@
+// KernelStatics: the running kernel's own events, read from its tracefs and traced by perf. Its tracefs is only read.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "common/error.h"
+#include "runtime-user/engine/static_events.h"
+#include "runtime-user/runtime/bpf/tracepoint_reader.h"
+#include "tracefs-compat/record/event_format.h"
+#include "tracefs-compat/record/print_format.h"
+
+namespace kevt::cli {
+
+class KernelStatics final : public engine::StaticEvents {
+ public:
+  // Where there is no tracefs for us there are no events, and that is no error.
+  static Result<std::unique_ptr<KernelStatics>> read(unsigned cpus, std::uint32_t ring_bytes);
+
+  const std::vector<engine::StaticEvent>& all() const override { return all_; }
+  Result<void> change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off) override {
+    return reader_.change(on, off);
+  }
+  Result<void> set_stacks(std::uint32_t id, bool wanted) override { return reader_.set_stacks(id, wanted); }
+  void on_fork(std::function<void(std::int32_t, std::int32_t)> call) override { reader_.on_fork(std::move(call)); }
+  runtime::EventCounts counts(std::uint32_t id) const override { return reader_.counts(id); }
+  void append_text(std::uint32_t id, std::span<const std::uint8_t> record, std::string& out) const override;
+
+  // The kernel's available_filter_functions, as it is now; empty where it has no function tracer.
+  std::string functions() const;
+  bpf::TracepointReader& reader() { return reader_; }
+
+ private:
+  explicit KernelStatics(bpf::TracepointReader reader) : reader_(std::move(reader)) {}
+  void add(const std::string& group, const std::string& name, std::string text);
+  const record::Symbols& symbols(const record::EventFormat& format) const;
+
+  struct Printer {
+    record::EventFormat format;
+    bool is_compiled = false;
+    std::optional<record::PrintFormat> print;
+  };
+  bpf::TracepointReader reader_;
+  UniqueFd tracefs_;
+  std::vector<engine::StaticEvent> all_;
+  mutable std::unordered_map<std::uint32_t, Printer> printers_;
+  mutable std::optional<record::Symbols> symbols_;  // read when an event first prints any
+};
+
+}  // namespace kevt::cli

@@ -1,0 +1,171 @@
+// The running kernel behind a mount: probes by bpf or kmod, its own events by perf. CMD, when there is one, starts when
+// DIR is there; the whole machine is traced.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/exit_status.h"
+#include "cli/front.h"
+#include "cli/kernel_runtime.h"
+#include "cli/kernel_statics.h"
+#include "cli/mounted_targets.h"
+#include "cli/started_command.h"
+#include "compiler/target/kernel_env.h"
+
+namespace kevt::cli {
+
+namespace {
+
+constexpr std::uint32_t kRingBytes = 4u << 20;  // of each CPU, for probes and for static events
+
+// A static event that is on is a descriptor for each CPU, and there are some 1,500.
+void raise_file_limit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  constexpr rlim_t kWanted = 1 << 20;
+  rlimit more = {.rlim_cur = std::max(limit.rlim_max, kWanted), .rlim_max = std::max(limit.rlim_max, kWanted)};
+  if (setrlimit(RLIMIT_NOFILE, &more) == 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// The nearest kernel that is known and not newer.
+dialect::Dialect running_dialect() {
+  utsname kernel{};
+  unsigned major = 0, minor = 0;
+  uname(&kernel);
+  if (std::sscanf(kernel.release, "%u.%u", &major, &minor) != 2) return dialect::Dialect::superset();
+  if (major < 6 || (major == 6 && minor < 12)) return dialect::Dialect::of(dialect::Kernel::Linux6_1);
+  if (major < 7 || (major == 7 && minor < 2)) return dialect::Dialect::of(dialect::Kernel::Linux6_12);
+  return dialect::Dialect::of(dialect::Kernel::Linux7_2);
+}
+
+class KernelTarget final : public engine::TracedTarget {
+ public:
+  KernelTarget(target::KernelEnv env, std::unique_ptr<KernelStatics> statics)
+      : env_(std::move(env)), statics_(std::move(statics)) {}
+  void set_runtime(KernelRuntime runtime) { runtime_ = std::move(runtime); }
+
+  std::string name() const override { return "the kernel"; }
+  runtime::ProbeRuntime& runtime() override { return *runtime_.runtime; }
+  const target::KernelEnv& env() override { return env_; }
+  const target::KernelEnv& known_env() const override { return env_; }
+  bool is_alive() override { return true; }
+  std::string functions() const override { return statics_->functions(); }
+  engine::StaticEvents* static_events() override { return statics_.get(); }
+  void settle() { runtime_.settle(); }
+
+ private:
+  target::KernelEnv env_;
+  std::unique_ptr<KernelStatics> statics_;
+  KernelRuntime runtime_;
+};
+
+class MountedKernel final : public MountedTargets {
+ public:
+  MountedKernel(const MountVerbOptions& options, const Reporter& report) : options_(options), report_(report) {}
+
+  std::optional<int> take() override;
+  std::vector<engine::TracedTarget*> targets() const override { return {target_.get()}; }
+  unsigned possible_cpus() const override { return target_->known_env().possible_cpus(); }
+  // The running kernel's own: its tools expect its words, and its mistakes.
+  sema::CheckRequest check() const override { return {.dialect = running_dialect()}; }
+  void abandon() override {
+    if (command_) command_->abandon();
+  }
+  std::optional<int> go() override { return options_.hold ? std::nullopt : let_go(); }
+  void step(engine::Tracing&) override;
+  bool leave() override {
+    if (is_held_) abandon();
+    target_->settle();
+    return true;
+  }
+  int exit_status() override;
+
+ private:
+  std::optional<int> let_go();
+  std::optional<int> missing(const Error& error) const {
+    report_.error(error);
+    return kMissing;
+  }
+
+  const MountVerbOptions& options_;
+  const Reporter& report_;
+  std::unique_ptr<KernelTarget> target_;
+  std::optional<StartedCommand> command_;
+  bool told_end_ = false;
+  bool hidden_ = false;
+  bool is_held_ = true;
+};
+
+std::optional<int> MountedKernel::take() {
+  raise_file_limit();
+  auto env = target::KernelEnv::of_running_kernel();
+  if (!env) return missing(env.error());
+  const unsigned cpus = env->possible_cpus();
+  auto statics = KernelStatics::read(cpus, kRingBytes);
+  if (!statics) return missing(statics.error());
+  if ((*statics)->all().empty()) report_.status("no tracefs can be read here: the kernel's own events are not listed");
+  bpf::TracepointReader* reader = &(*statics)->reader();
+  target_ = std::make_unique<KernelTarget>(std::move(*env), std::move(*statics));
+  auto runtime = make_kernel_runtime(
+      options_.runtime,
+      {.ring_bytes = kRingBytes,
+       .possible_cpus = cpus,
+       .probed_address = [target =
+                              target_.get()](std::uint64_t place) { return target->known_env().probed_address(place); },
+       .event_id = [target = target_.get()](const model::EventPlace& place) -> std::optional<std::uint32_t> {
+         for (const engine::StaticEvent& event : target->static_events()->all())
+           if (event.group == place.system && event.name == place.event) return event.id;
+         return std::nullopt;
+       }});
+  if (!runtime) return missing(runtime.error());
+  runtime->read_also(reader);
+  target_->set_runtime(*std::move(runtime));
+  if (options_.command.empty()) return std::nullopt;
+  auto command = StartedCommand::start(options_.command);
+  if (!command) {
+    report_.error(command.error());
+    return kOurFailure;
+  }
+  command_ = std::move(*command);
+  return std::nullopt;
+}
+
+std::optional<int> MountedKernel::let_go() {
+  is_held_ = false;
+  if (!command_) return std::nullopt;
+  auto gone = command_->go();
+  if (gone) return std::nullopt;
+  report_.error(gone.error());
+  return gone.error().errno_value() == ENOENT ? kNotFound : kNotExecutable;
+}
+
+void MountedKernel::step(engine::Tracing& tracing) {
+  if (!hidden_) tracing.hide_own_threads();
+  hidden_ = true;
+  if (is_held_ && tracing.is_active() && let_go()) command_.reset();
+  if (!command_ || told_end_ || !command_->poll_exit()) return;
+  told_end_ = true;
+  report_.status(options_.command.front() + " has ended; " + options_.directory + " stays until Ctrl-C or umount");
+}
+
+int MountedKernel::exit_status() {
+  if (!command_ || is_held_) return kOk;
+  const timespec pause = {0, 10'000'000};
+  while (!command_->poll_exit() && !is_abandoned()) nanosleep(&pause, nullptr);
+  const int status = command_->poll_exit().value_or(0);
+  return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+std::unique_ptr<MountedTargets> mounted_kernel(const MountVerbOptions& options, const Reporter& report) {
+  return std::make_unique<MountedKernel>(options, report);
+}
+
+}  // namespace kevt::cli

@@ -1,0 +1,95 @@
+// Debian's libraries keep no frame pointers, so a hit cannot walk its stack cheaply. It copies the upper end of it, and
+// the reader unwinds by call frame information (compiler/target/stack_unwinder.h). The copy is made by fetch-args like
+// any others: arrays of 64 words, one behind the other, are 2.5 KiB of the 3 KiB that the fixed part of a record may
+// hold; strings have room of their own.
+//
+// A word above the end of the stack cannot be read and is stored as 0, as ever.
+#include "cli/stack_samples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "compiler/layout/layout.h"
+
+namespace kevt::cli {
+namespace {
+
+constexpr std::array<std::string_view, 6> kRegisters = {"bx", "bp", "r12", "r13", "r14", "r15"};
+constexpr std::uint32_t kPieces = 5, kPieceWords = 64, kWord = 8;
+constexpr std::string_view kStackPointer = "kevt_sp";
+
+std::uint64_t word_at(std::span<const std::uint8_t> record, std::uint32_t offset) {
+  std::uint64_t word = 0;
+  if (offset + sizeof word <= record.size()) std::memcpy(&word, record.data() + offset, sizeof word);
+  return word;
+}
+
+}  // namespace
+
+std::string with_stack_sample(const std::string& definition) {
+  std::string out = fmt::format("{} {}=$stack:x64", definition, kStackPointer);
+  for (std::string_view name : kRegisters) out += fmt::format(" kevt_{}=%{}:x64", name, name);
+  for (std::uint32_t i = 0; i < kPieces; ++i)
+    out += fmt::format(" kevt_s{}=+{}($stack):x64[{}]", i, i * kPieceWords * kWord, kPieceWords);
+  return out;
+}
+
+std::string without_stack_sample(const std::string& listing) {
+  return listing.substr(0, listing.find(fmt::format(" {}=", kStackPointer)));
+}
+
+StackSamples::StackSamples(const engine::Event& event) : event_(event) {
+  const auto& fields = event.layout.fields;
+  const auto first = std::ranges::find(fields, kStackPointer, &model::RecordField::name);
+  if (first == fields.end() || fields.end() - first != 1 + std::ssize(kRegisters) + kPieces) return;
+  is_sampled_ = true;
+  registers_at_ = first->offset;
+  stack_at_ = registers_at_ + (1 + std::size(kRegisters)) * kWord;
+  for (const model::RecordField& field : fields)
+    if (field.role == model::FieldRole::ProbeIp || field.role == model::FieldRole::ProbeRetIp) pc_at_ = field.offset;
+  definition_ = event.definition;
+  definition_.args.resize(first->arg_index);
+  layout_ = event.layout;
+  layout_.fields.resize(static_cast<std::size_t>(first - fields.begin()));
+  layout_.fixed_size = registers_at_;
+}
+
+std::vector<std::uint8_t> StackSamples::public_record(std::span<const std::uint8_t> record) const {
+  const std::uint32_t whole = event_.layout.fixed_size, gone = whole - layout_.fixed_size;
+  std::vector<std::uint8_t> out(record.begin(),
+                                record.begin() + std::min<std::ptrdiff_t>(layout_.fixed_size, std::ssize(record)));
+  out.resize(layout_.fixed_size);
+  if (record.size() > whole) out.insert(out.end(), record.begin() + whole, record.end());
+  for (const model::RecordField& field : layout_.fields) {
+    if (!model::RecordLayout::is_string(field)) continue;
+    for (std::uint32_t at = field.offset; at < field.offset + field.size; at += 4) {
+      std::uint32_t word = 0;
+      std::memcpy(&word, out.data() + at, sizeof word);
+      if ((word & 0xffff) < whole) continue;  // absent, or nonsense
+      word -= gone;
+      std::memcpy(out.data() + at, &word, sizeof word);
+    }
+  }
+  return out;
+}
+
+target::StackSample StackSamples::sample(std::span<const std::uint8_t> record) const {
+  const auto registers = [&](std::uint32_t i) { return word_at(record, registers_at_ + i * kWord); };
+  const std::size_t room = record.size() > stack_at_ ? record.size() - stack_at_ : 0;
+  return {.pc = word_at(record, pc_at_),
+          .sp = registers(0),
+          .bx = registers(1),
+          .bp = registers(2),
+          .r12 = registers(3),
+          .r13 = registers(4),
+          .r14 = registers(5),
+          .r15 = registers(6),
+          .stack = record.size() > stack_at_
+                       ? record.subspan(stack_at_, std::min<std::size_t>(room, kPieces * kPieceWords * kWord))
+                       : std::span<const std::uint8_t>{}};
+}
+
+}  // namespace kevt::cli
