@@ -1,185 +1,290 @@
-// Events. Everything that is changed here is one write to one file of the directory, and what that file answers is
-// shown.
+// Events. Everything that is changed here is one write to one file of the directory, what that file answers is shown,
+// and the write that takes it back is an undo step.
 #include "gui/app/events_panel.h"
 
+#include <QCheckBox>
 #include <QFontDatabase>
+#include <QHBoxLayout>
 #include <QHeaderView>
-#include <QLabel>
+#include <QKeyEvent>
 #include <QLineEdit>
 #include <QPlainTextEdit>
-#include <QPushButton>
+#include <QScrollArea>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
 #include <QTabWidget>
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include "gui/app/write_command.h"
 #include "gui/model/event_tree.h"
-#include "gui/model/row_text.h"
 #include "gui/model/trace_document.h"
-#include "gui/model/trace_filter.h"
 #include "gui/model/tracing_service.h"
 #include "gui/view/sparkline.h"
 
 namespace kevt::gui {
 
-EventsPanel::EventsPanel(TracingService& service, EventTree& events, TraceDocument& document, QWidget* parent)
-    : QWidget(parent), service_(service), events_(events), document_(document) {
+namespace {
+
+// Finds by name; "only active" leaves those that are on or were hit.
+class EventFilter : public QSortFilterProxyModel {
+ public:
+  using QSortFilterProxyModel::QSortFilterProxyModel;
+  void setOnlyActive(bool only) {
+    only_active_ = only;
+    invalidateFilter();
+  }
+
+ protected:
+  bool filterAcceptsRow(int row, const QModelIndex& parent) const override {
+    const auto* tree = static_cast<const EventTree*>(sourceModel());
+    const LiveEvent* event = tree->eventAt(tree->index(row, 0, parent));
+    if (only_active_ && (!event || (!event->is_enabled && event->hits == 0))) return false;
+    return QSortFilterProxyModel::filterAcceptsRow(row, parent);
+  }
+
+ private:
+  bool only_active_ = false;
+};
+
+}  // namespace
+
+EventsPanel::EventsPanel(const Parts& parts, QWidget* parent) : QWidget(parent), parts_(parts) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(4, 4, 4, 4);
-  auto* search = new QLineEdit(this);
+  auto* splitter = new QSplitter(Qt::Vertical, this);
+  layout->addWidget(splitter, 1);
+  splitter->addWidget(makeTree());
+  makeTabs(splitter);
+  splitter->setStretchFactor(0, 1);
+  splitter->setStretchFactor(1, 1);
+  splitter->setChildrenCollapsible(false);
+  connect(view_->selectionModel(), &QItemSelectionModel::currentChanged, this, &EventsPanel::showEvent);
+  connect(&parts_.events, &QAbstractItemModel::modelReset, view_, &QTreeView::expandAll);
+  connect(&parts_.events, &EventTree::enableWanted, this, &EventsPanel::enable);
+  connect(filter_, &FilterPage::writeWanted, this, &EventsPanel::writeFilter);
+  connect(trigger_, &TriggerPage::writeWanted, this, &EventsPanel::writeTrigger);
+}
+
+QWidget* EventsPanel::makeTree() {
+  auto* page = new QWidget(this);
+  auto* layout = new QVBoxLayout(page);
+  layout->setContentsMargins(0, 0, 0, 0);
+  auto* bar = new QHBoxLayout;
+  auto* search = new QLineEdit(page);
   search->setPlaceholderText(tr("find an event"));
   search->setAccessibleName(tr("Find an event"));
   search->setClearButtonEnabled(true);
-  layout->addWidget(search);
-  auto* splitter = new QSplitter(Qt::Vertical, this);
-  layout->addWidget(splitter, 1);
-  sorted_ = new QSortFilterProxyModel(this);
-  sorted_->setSourceModel(&events_);
+  auto* active = new QCheckBox(tr("only active"), page);
+  bar->addWidget(search, 1);
+  bar->addWidget(active);
+  layout->addLayout(bar);
+  auto* filter = new EventFilter(this);
+  sorted_ = filter;
+  sorted_->setSourceModel(&parts_.events);
   sorted_->setRecursiveFilteringEnabled(true);
   sorted_->setFilterCaseSensitivity(Qt::CaseInsensitive);
-  view_ = new QTreeView(splitter);
+  view_ = new QTreeView(page);
   view_->setModel(sorted_);
   view_->setUniformRowHeights(true);
   view_->setAccessibleName(tr("Events"));
   view_->setItemDelegateForColumn(EventTree::Rate, new SparklineDelegate(view_));
-  view_->header()->setStretchLastSection(true);
-  view_->header()->resizeSection(EventTree::Name, 150);
-  view_->header()->resizeSection(EventTree::Hits, 60);
-  view_->header()->resizeSection(EventTree::Missed, 54);
-  view_->header()->resizeSection(EventTree::Rate, 150);
+  view_->setToolTip(tr("Space: on or off · F filter · T trigger · P plot · Enter format"));
+  view_->installEventFilter(this);
+  static constexpr int kWidths[EventTree::Columns] = {128, 60, 52, 136, 96, 110, 110, 130};
+  for (int column = 0; column < EventTree::Columns; ++column) view_->header()->resizeSection(column, kWidths[column]);
+  layout->addWidget(view_, 1);
   connect(search, &QLineEdit::textChanged, this, [this](const QString& text) {
     sorted_->setFilterFixedString(text);
     if (!text.isEmpty()) view_->expandAll();
   });
-  auto* tabs = new QTabWidget(splitter);
-  format_ = new QPlainTextEdit(tabs);
+  connect(active, &QCheckBox::toggled, this, [this, filter](bool only) {
+    filter->setOnlyActive(only);
+    view_->expandAll();
+  });
+  return page;
+}
+
+void EventsPanel::makeTabs(QWidget* parent) {
+  tabs_ = new QTabWidget(parent);
+  tabs_->setUsesScrollButtons(true);
+  format_ = new QPlainTextEdit(tabs_);
   format_->setReadOnly(true);
   format_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
   format_->setLineWrapMode(QPlainTextEdit::NoWrap);
   format_->setAccessibleName(tr("Format of the event"));
-  tabs->addTab(format_, tr("Format"));
-  auto* filter_page = new QWidget(tabs);
-  auto* filter_layout = new QVBoxLayout(filter_page);
-  filter_ = new QLineEdit(filter_page);
-  filter_->setAccessibleName(tr("Filter of the event"));
-  filter_->setPlaceholderText(tr("count > 4096 && common_pid != 1    (empty: no filter)"));
-  filter_verdict_ = new QLabel(filter_page);
-  filter_verdict_->setWordWrap(true);
-  auto* write = new QPushButton(tr("Write the filter"), filter_page);
-  filter_layout->addWidget(filter_);
-  filter_layout->addWidget(filter_verdict_);
-  filter_layout->addWidget(write, 0, Qt::AlignLeft);
-  filter_layout->addStretch();
-  tabs->addTab(filter_page, tr("Filter"));
-  auto* trigger_page = new QWidget(tabs);
-  auto* trigger_layout = new QVBoxLayout(trigger_page);
-  triggers_ = new QLabel(trigger_page);
-  triggers_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  trigger_ = new QLineEdit(trigger_page);
-  trigger_->setAccessibleName(tr("Trigger of the event"));
-  trigger_->setPlaceholderText(tr("traceoff:1 if count > 100000    (in front of it !: take it away)"));
-  trigger_verdict_ = new QLabel(trigger_page);
-  trigger_verdict_->setWordWrap(true);
-  auto* add = new QPushButton(tr("Write the trigger"), trigger_page);
-  trigger_layout->addWidget(triggers_);
-  trigger_layout->addWidget(trigger_);
-  trigger_layout->addWidget(trigger_verdict_);
-  trigger_layout->addWidget(add, 0, Qt::AlignLeft);
-  trigger_layout->addStretch();
-  tabs->addTab(trigger_page, tr("Trigger"));
-  splitter->setStretchFactor(0, 3);
-  splitter->setStretchFactor(1, 2);
-  connect(view_->selectionModel(), &QItemSelectionModel::currentChanged, this, &EventsPanel::showEvent);
-  connect(&events_, &QAbstractItemModel::modelReset, view_, &QTreeView::expandAll);
-  connect(filter_, &QLineEdit::textChanged, this, &EventsPanel::judgeFilter);
-  connect(filter_, &QLineEdit::returnPressed, this, &EventsPanel::writeFilter);
-  connect(write, &QPushButton::clicked, this, &EventsPanel::writeFilter);
-  connect(trigger_, &QLineEdit::returnPressed, this, &EventsPanel::writeTrigger);
-  connect(add, &QPushButton::clicked, this, &EventsPanel::writeTrigger);
-  connect(&events_, &EventTree::enableWanted, this, [this](const QString& system, const QString& name, bool on) {
-    const QString folder = name.isEmpty() ? system : system + QLatin1Char('/') + name;
-    service_.write(
-        {{QStringLiteral("events/%1/enable").arg(folder), on ? QStringLiteral("1") : QStringLiteral("0"), false, {}}},
-        {});
-  });
+  format_->setPlaceholderText(tr("the format of the event that is selected above"));
+  format_->setTabStopDistance(format_->fontMetrics().horizontalAdvance(QLatin1Char(' ')) * 2);
+  filter_ = new FilterPage(parts_.document, tabs_);
+  trigger_ = new TriggerPage(tabs_);
+  code_ = new CodePage(parts_.compiler, tabs_);
+  same_ = new SameAsPage(tabs_);
+  const auto scrolled = [this](QWidget* page) {
+    auto* area = new QScrollArea(tabs_);
+    area->setWidgetResizable(true);
+    area->setFrameShape(QFrame::NoFrame);
+    area->setWidget(page);
+    return area;
+  };
+  tabs_->addTab(format_, tr("Format"));
+  tabs_->addTab(scrolled(filter_), tr("Filter"));
+  tabs_->addTab(scrolled(trigger_), tr("Trigger"));
+  tabs_->addTab(code_, tr("Code"));
+  tabs_->addTab(same_, tr("Same as"));
 }
 
-QString EventsPanel::filterVerdict() const { return filter_verdict_->text(); }
+QString EventsPanel::filterVerdict() const { return filter_->verdict(); }
 QString EventsPanel::formatText() const { return format_->toPlainText(); }
+QString EventsPanel::folder() const { return QStringLiteral("events/%1/%2").arg(event_.system, event_.name); }
+
+void EventsPanel::setTarget(const WrittenTarget& target) {
+  target_ = target;
+  refresh();
+}
 
 void EventsPanel::select(const QString& system, const QString& name) {
-  const QModelIndex at = sorted_->mapFromSource(events_.find(system, name));
+  const QModelIndex at = sorted_->mapFromSource(parts_.events.find(system, name));
   if (at.isValid()) view_->setCurrentIndex(at);
 }
 
-void EventsPanel::takeState(const LiveState&) {
-  const QModelIndex at = events_.find(system_, name_);
-  if (const LiveEvent* event = events_.eventAt(at))
-    triggers_->setText(event->trigger.isEmpty() ? tr("no trigger") : event->trigger);
+bool EventsPanel::eventFilter(QObject* watched, QEvent* event) {
+  if (watched != view_ || event->type() != QEvent::KeyPress || event_.name.isEmpty())
+    return QWidget::eventFilter(watched, event);
+  const auto* key = static_cast<QKeyEvent*>(event);
+  if (key->modifiers() & (Qt::ControlModifier | Qt::AltModifier)) return false;
+  switch (key->key()) {
+    case Qt::Key_F:
+      tabs_->setCurrentIndex(Filter);
+      filter_->edit().setFocus();
+      return true;
+    case Qt::Key_T:
+      tabs_->setCurrentIndex(Trigger);
+      trigger_->edit().setFocus();
+      return true;
+    case Qt::Key_P:
+      Q_EMIT plotWanted(event_.system, event_.name);
+      return true;
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+      tabs_->setCurrentIndex(Format);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void EventsPanel::takeState(const LiveState& state) {
+  if (!parts_.events.find(event_.system, event_.name).isValid())
+    for (const LiveEvent& event : state.events)
+      if (!event.definition.isEmpty()) {
+        select(event.system, event.name);
+        break;
+      }
+  refresh();
+}
+
+void EventsPanel::takeRecording() {
+  if (parts_.service.isRunning()) return;
+  parts_.events.takeRecording(parts_.document.view(), *parts_.document.metadata());
+  if (event_.name.isEmpty() || !parts_.events.find(event_.system, event_.name).isValid()) {
+    const QModelIndex first = sorted_->index(0, 0, sorted_->index(0, 0));
+    if (first.isValid()) view_->setCurrentIndex(first);
+  }
+  refresh();
+}
+
+void EventsPanel::takeFormat(const QString& text) {
+  format_->setPlainText(text);
+  auto format = record::parse_format(event_.system.toStdString(), text.toStdString());
+  event_.format = format ? std::make_shared<const record::EventFormat>(*std::move(format)) : nullptr;
+  filter_->show(event_);
+  trigger_->show(event_);
+}
+
+void EventsPanel::refresh() {
+  const LiveEvent* event = parts_.events.eventAt(parts_.events.find(event_.system, event_.name));
+  if (!event) return;
+  event_.definition = event->definition;
+  event_.filter = event->filter;
+  event_.triggers = event->trigger.split(QLatin1Char('\n'), Qt::SkipEmptyParts);
+  event_.is_on = event->is_enabled;
+  filter_->show(event_);
+  trigger_->show(event_);
+  code_->show(event_);
+  // A listing of triggers says how often they went off behind a `:unlimited`; that is no word to write.
+  QStringList triggers;
+  for (const QString& trigger : event_.triggers) triggers.append(QString(trigger).remove(QLatin1String(":unlimited")));
+  same_->show({{event_.definition, event_.system, event_.name, event_.filter, triggers, true}}, target_);
 }
 
 void EventsPanel::showEvent() {
-  const LiveEvent* event = events_.eventAt(sorted_->mapToSource(view_->currentIndex()));
+  const LiveEvent* event = parts_.events.eventAt(sorted_->mapToSource(view_->currentIndex()));
   if (!event) return;
-  if (event->system == system_ && event->name == name_) return;
-  system_ = event->system;
-  name_ = event->name;
-  filter_->setText(event->filter);
-  triggers_->setText(event->trigger.isEmpty() ? tr("no trigger") : event->trigger);
-  trigger_verdict_->clear();
-  service_.read(QStringLiteral("events/%1/%2/format").arg(system_, name_),
-                [this, name = name_](bool, const QString& text) {
-                  if (name == name_) format_->setPlainText(text);
-                });
-}
-
-void EventsPanel::judgeFilter() {
-  const QString text = filter_->text().trimmed();
-  if (text.isEmpty() || name_.isEmpty()) return filter_verdict_->setText(tr("no filter: every hit is recorded"));
-  FilterMistake mistake;
-  const record::StoreView& view = document_.view();
-  const QString whole = QStringLiteral("%1/%2: ").arg(system_, name_);
-  const auto filter = TraceFilter::compile(whole + text, view.names(), mistake);
-  if (!filter) {
-    const bool is_about_text = mistake.column >= whole.size();
-    filter_verdict_->setText(is_about_text ? QStringLiteral("⚠ %1\n%2").arg(mistake.text, mistake.help)
-                                           : tr("nothing of this event is loaded: the kernel's file will judge it"));
+  if (event->system == event_.system && event->name == event_.name) return refresh();
+  event_ = {.system = event->system, .name = event->name};
+  refresh();
+  if (!parts_.service.isRunning()) {
+    for (const auto& format : parts_.document.view().names().events)
+      if (format->name == event_.name.toStdString() && format->system == event_.system.toStdString())
+        return takeFormat(QString::fromStdString(format->text));
     return;
   }
-  // Of what is loaded: the last fifty thousand records are enough to tell, and cost no pause.
-  const record::Row from = view.rows() > 50'000 ? view.rows() - 50'000 : 0;
-  std::uint64_t kept = 0, all = 0;
-  for (record::Row row = from; row < view.rows(); ++row) {
-    if (view.format(row).name != name_.toStdString()) continue;
-    ++all;
-    kept += filter->keeps(view, row);
-  }
-  filter_verdict_->setText(tr("✓ would have kept %1 of the last %2").arg(grouped(kept), grouped(all)));
-}
-
-void EventsPanel::writeFilter() {
-  if (name_.isEmpty()) return;
-  const QString text = filter_->text().trimmed();
-  const QString path = QStringLiteral("events/%1/%2/filter").arg(system_, name_);
-  service_.write({{path, text.isEmpty() ? QStringLiteral("0") : text, false, {}}},
-                 [this](const std::vector<FileWrite>& made) {
-                   if (made.empty()) return;
-                   filter_verdict_->setText(made.front().error.isEmpty() ? tr("✓ written")
-                                                                         : QStringLiteral("⚠ ") + made.front().error);
-                 });
-}
-
-void EventsPanel::writeTrigger() {
-  const QString text = trigger_->text().trimmed();
-  if (name_.isEmpty() || text.isEmpty()) return;
-  const QString path = QStringLiteral("events/%1/%2/trigger").arg(system_, name_);
-  service_.write({{path, text, true, {}}}, [this](const std::vector<FileWrite>& made) {
-    if (made.empty()) return;
-    trigger_verdict_->setText(made.front().error.isEmpty() ? tr("✓ written")
-                                                           : QStringLiteral("⚠ ") + made.front().error);
-    if (made.front().error.isEmpty()) trigger_->clear();
+  parts_.service.read(folder() + QStringLiteral("/format"), [this, shown = event_](bool is_there, const QString& text) {
+    if (!shown.isSame(event_)) return;
+    if (is_there) return takeFormat(text);
+    format_->setPlainText(text);
   });
+}
+
+void EventsPanel::enable(const QString& system, const QString& name, bool on) {
+  const QString path =
+      QStringLiteral("events/%1/enable").arg(name.isEmpty() ? system : system + QLatin1Char('/') + name);
+  const auto to = [&](bool is_on) {
+    return FileWrite{path, is_on ? QStringLiteral("1") : QStringLiteral("0"), false, {}};
+  };
+  // Of a system each event goes back to what it was.
+  std::vector<FileWrite> back;
+  if (!name.isEmpty()) back.push_back(to(!on));
+  if (name.isEmpty())
+    for (const LiveEvent& event : parts_.events.eventsOf(system))
+      if (event.is_enabled != on)
+        back.push_back({QStringLiteral("events/%1/%2/enable").arg(system, event.name),
+                        event.is_enabled ? QStringLiteral("1") : QStringLiteral("0"),
+                        false,
+                        {}});
+  parts_.undo.push(
+      new WriteCommand(parts_.service, {to(on)}, back,
+                       (on ? tr("switch %1 on") : tr("switch %1 off")).arg(name.isEmpty() ? system : name)));
+}
+
+void EventsPanel::writeFilter(const QString& filter) {
+  if (event_.name.isEmpty() || !parts_.service.isRunning()) return;
+  const auto to = [&](const QString& text) {
+    return FileWrite{folder() + QStringLiteral("/filter"), text.isEmpty() ? QStringLiteral("0") : text, false, {}};
+  };
+  parts_.undo.push(new WriteCommand(parts_.service, {to(filter)}, {to(event_.filter)}, tr("filter %1").arg(event_.name),
+                                    [this](const std::vector<FileWrite>& made) {
+                                      if (!made.empty())
+                                        filter_->setVerdict(made.front().error.isEmpty()
+                                                                ? tr("✓ written")
+                                                                : QStringLiteral("⚠ ") + made.front().error);
+                                    }));
+}
+
+void EventsPanel::writeTrigger(const QString& trigger) {
+  if (event_.name.isEmpty() || !parts_.service.isRunning()) return;
+  const QString path = folder() + QStringLiteral("/trigger");
+  const bool removes = trigger.startsWith(QLatin1Char('!'));
+  const FileWrite there{path, trigger, true, {}};
+  const FileWrite back{path, removes ? trigger.mid(1) : QLatin1Char('!') + trigger, true, {}};
+  parts_.undo.push(new WriteCommand(parts_.service, {there}, {back}, tr("trigger of %1").arg(event_.name),
+                                    [this](const std::vector<FileWrite>& made) {
+                                      if (made.empty()) return;
+                                      const bool is_good = made.front().error.isEmpty();
+                                      trigger_->setVerdict(is_good ? tr("✓ written")
+                                                                   : QStringLiteral("⚠ ") + made.front().error);
+                                      if (is_good) trigger_->edit().clear();
+                                    }));
 }
 
 }  // namespace kevt::gui

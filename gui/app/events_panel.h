@@ -1,52 +1,80 @@
-// EventsPanel: the tree of events, and of the selected one its format, filter and trigger.
+// EventsPanel: the tree of events, and of the selected one its format, filter, triggers, code, and the same in a
+// terminal.
 #pragma once
 
 #include <QWidget>
 
-class QLabel;
+#include "gui/app/event_pages.h"
+
 class QLineEdit;
 class QPlainTextEdit;
 class QSortFilterProxyModel;
+class QTabWidget;
 class QTreeView;
+class QUndoStack;
 
 namespace kevt::gui {
 
 class EventTree;
 class TraceDocument;
 class TracingService;
+struct FileWrite;
 struct LiveState;
 
 class EventsPanel : public QWidget {
   Q_OBJECT
 
  public:
-  EventsPanel(TracingService& service, EventTree& events, TraceDocument& document, QWidget* parent = nullptr);
+  struct Parts {
+    TracingService& service;
+    CompilerService& compiler;
+    EventTree& events;
+    TraceDocument& document;
+    QUndoStack& undo;  // of everything that is written
+  };
+  explicit EventsPanel(const Parts& parts, QWidget* parent = nullptr);
+  enum Tab { Format, Filter, Trigger, Code, SameAs };
   QTreeView& view() { return *view_; }
-  QLineEdit& filterEdit() { return *filter_; }
-  QLineEdit& triggerEdit() { return *trigger_; }
+  QTabWidget& tabs() { return *tabs_; }
+  QLineEdit& filterEdit() { return filter_->edit(); }
+  TriggerPage& triggerPage() { return *trigger_; }
+  CodePage& codePage() { return *code_; }
+  SameAsPage& sameAsPage() { return *same_; }
   QString filterVerdict() const;
   QString formatText() const;
   void select(const QString& system, const QString& name);
   void takeState(const LiveState& state);
+  void takeRecording();  // of the document, where nothing is live
+  void setTarget(const WrittenTarget& target);
+
+ Q_SIGNALS:
+  void plotWanted(const QString& system, const QString& name);  // its first numeric field as a lane
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  void showEvent();
-  void judgeFilter();
-  void writeFilter();
-  void writeTrigger();
+  QWidget* makeTree();
+  void makeTabs(QWidget* parent);
+  void showEvent();  // another one was selected
+  void refresh();    // the same one
+  void takeFormat(const QString& text);
+  void enable(const QString& system, const QString& name, bool on);
+  void writeFilter(const QString& filter);
+  void writeTrigger(const QString& trigger);
+  QString folder() const;
 
-  TracingService& service_;
-  EventTree& events_;
-  TraceDocument& document_;
+  Parts parts_;
   QSortFilterProxyModel* sorted_;
   QTreeView* view_;
+  QTabWidget* tabs_;
   QPlainTextEdit* format_;
-  QLineEdit* filter_;
-  QLabel* filter_verdict_;
-  QLineEdit* trigger_;
-  QLabel* triggers_;
-  QLabel* trigger_verdict_;
-  QString system_, name_;
+  FilterPage* filter_;
+  TriggerPage* trigger_;
+  CodePage* code_;
+  SameAsPage* same_;
+  ShownEvent event_;
+  WrittenTarget target_;
 };
 
 }  // namespace kevt::gui

@@ -7,17 +7,18 @@
 // are the UI thread's: the median and the worst, and how long the event loop was ever away.
 #include <fmt/format.h>
 
-#include <QApplication>
-#include <QElapsedTimer>
 #include <QFile>
 #include <QTimer>
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <random>
 
+#include "gui/app/gui_times.h"
 #include "gui/app/main_window.h"
+#include "gui/model/completion.h"
+#include "gui/model/definition_check.h"
 #include "gui/model/trace_document.h"
+#include "gui/model/traced_world.h"
 #include "gui/view/theme.h"
 #include "gui/view/timeline_view.h"
 #include "tracefs-compat/record/recording.h"
@@ -79,42 +80,49 @@ int make(std::uint64_t records, const std::string& path) {
   return (*writer)->finish() ? 0 : 1;
 }
 
-// Time that passed, and what of it the UI thread worked: on a busy machine the two differ, and only the second one is
-// ours.
-struct Stopwatch {
-  Stopwatch() : cpu_ns(now(CLOCK_THREAD_CPUTIME_ID)) { wall.start(); }
-  static double now(clockid_t clock) {
-    timespec time = {};
-    clock_gettime(clock, &time);
-    return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
-  }
-  QElapsedTimer wall;
-  double cpu_ns;
-};
-
-struct Times {
-  std::vector<double> wall_ms, cpu_ms;
-  void add(const Stopwatch& watch) {
-    wall_ms.push_back(static_cast<double>(watch.wall.nsecsElapsed()) / 1e6);
-    cpu_ms.push_back((Stopwatch::now(CLOCK_THREAD_CPUTIME_ID) - watch.cpu_ns) / 1e6);
-  }
-  void print(const std::string& what) {
-    if (wall_ms.empty()) return;
-    std::ranges::sort(wall_ms);
-    std::ranges::sort(cpu_ms);
-    const std::size_t middle = wall_ms.size() / 2;
-    fmt::print(
-        "{:<26} {:>6} frames   UI thread: median {:>6.2f} ms ({:>5.0f}/s), worst {:>6.2f}   passed: median {:>6.2f}, "
-        "worst {:>7.2f}\n",
-        what, wall_ms.size(), cpu_ms[middle], 1000 / std::max(0.001, cpu_ms[middle]), cpu_ms.back(), wall_ms[middle],
-        wall_ms.back());
-  }
-};
-
 long resident_mb() {
   QFile file(QStringLiteral("/proc/self/statm"));
   if (!file.open(QIODevice::ReadOnly)) return 0;
   return file.readAll().split(' ').value(1).toLong() * 4096 / 1'000'000;
+}
+
+// What a keystroke in the editor costs, in the worker: a check of 200 lines, a completion among 150,000 functions.
+void authoring() {
+  QString text;
+  for (int i = 0; i < 200; ++i)
+    text += QStringLiteral("p:ev%1 libc:open64 path=+0(%di):string a=%si:u32 b=+8(+0(%dx)):x64\n").arg(i);
+  TracedWorld world(
+      {.pid = static_cast<int>(QCoreApplication::applicationPid()), .functions = {}, .kallsyms = {}, .btf = {}});
+  std::vector<SymbolName> names;
+  for (int i = 0; i < 150'000; ++i) names.push_back({fmt::format("sys_{}_{}", i * 7919 % 1'000'003, i), ""});
+  const SymbolIndex symbols(std::move(names));
+  Times checks, prefixes, letters;
+  checkDefinitions(text, world.env());  // reads the libraries' symbols and types
+  Times opened;
+  for (int i = 0; i < 5; ++i) {
+    ParsedLines fresh;
+    const Stopwatch watch;
+    checkDefinitions(text, world.env(), &fresh);
+    opened.add(watch);
+  }
+  opened.print("200 lines for the first time", "checks");
+  for (int i = 0; i < 20; ++i) {
+    Stopwatch watch;
+    const CheckedText checked =
+        checkDefinitions(text + QStringLiteral("p:typed%1 libc:read").arg(i), world.env(), &world.parsed());
+    checks.add(watch);
+    if (!checked.mistakes.empty()) fmt::print("mistake: {}\n", checked.mistakes[0].text.toStdString());
+    const auto complete = [&](const QString& line, Times& times) {
+      const Stopwatch one;
+      completeDefinition(line, static_cast<int>(line.size()), symbols);
+      times.add(one);
+    };
+    complete(QStringLiteral("p:x sys_77"), prefixes);
+    complete(QStringLiteral("p:x zzqx"), letters);  // nobody has these: all names are looked through
+  }
+  checks.print("a keystroke in 200 lines", "checks");
+  prefixes.print("150,000 functions, prefix", "times");
+  letters.print("150,000 functions, letters", "times");
 }
 
 // Paints now, and lets finished tiles in.
@@ -125,19 +133,16 @@ void frame(TimelineView& timeline, Times& times) {
   times.add(watch);
 }
 
-int measure(const QString& path) {
+int measure(TimedApplication& app, const QString& path) {
   MainWindow window;
   window.resize(1600, 1000);
   window.show();
   QApplication::processEvents();
   TimelineView& timeline = window.timeline();
-  Times loading;
+  app.turns.clear();
   window.openTrace(path);
-  while (window.document().state() == TraceDocument::State::Loading) {
-    const Stopwatch watch;
+  while (window.document().state() == TraceDocument::State::Loading)
     QApplication::processEvents(QEventLoop::WaitForMoreEvents, 10);
-    loading.add(watch);
-  }
   const TraceDocument& document = window.document();
   const record::StoreView& view = document.view();
   for (const QString& problem : document.problems()) fmt::print("problem: {}\n", problem.toStdString());
@@ -148,7 +153,7 @@ int measure(const QString& path) {
       static_cast<double>(view.index_bytes()) / std::max(1u, view.rows()),
       static_cast<double>(view.payload_bytes()) / std::max(1u, view.rows()), resident_mb(),
       Stopwatch::now(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
-  loading.print("event loop while loading");
+  app.turns.print("event loop while loading", "turns");
   window.settle();
   const double span = static_cast<double>(view.last_ns() - view.first_ns());
   for (const double zoom : {1.0, 20.0, 1000.0, 100'000.0}) {
@@ -159,7 +164,7 @@ int measure(const QString& path) {
       timeline.panBy(i < 120 ? 24 : -24);
       frame(timeline, pan);
     }
-    pan.print(fmt::format("pan at 1/{:.0f}", zoom));
+    pan.print(fmt::format("pan at 1/{:.0f}", zoom), "frames");
   }
   Times zoom;
   timeline.zoomToAll();
@@ -168,7 +173,8 @@ int measure(const QString& path) {
     timeline.zoomBy(i < 60 ? 1.2 : 1 / 1.2, 900);
     frame(timeline, zoom);
   }
-  zoom.print("zoom in and out");
+  zoom.print("zoom in and out", "frames");
+  authoring();
   return 0;
 }
 
@@ -181,9 +187,9 @@ int runFrames(int argc, char** argv) {
     return 2;
   }
   if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
-  QApplication app(argc, argv);
+  TimedApplication app(argc, argv);
   applyTheme(ThemeChoice::Dark);
-  return measure(QString::fromLocal8Bit(argv[1]));
+  return measure(app, QString::fromLocal8Bit(argv[1]));
 }
 
 }  // namespace kevt::gui

@@ -1,7 +1,9 @@
 // The real window, without a screen: author a probe, run a target, see its hits, find and measure them, export, take it
 // back.
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <QAccessible>
 #include <QAction>
 #include <QApplication>
 #include <QFile>
@@ -20,6 +22,7 @@
 #include "gui/app/measure_panel.h"
 #include "gui/app/probes_panel.h"
 #include "gui/app/screenshot.h"
+#include "gui/app/search_bar.h"
 #include "gui/model/event_rows.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/session.h"
@@ -116,6 +119,17 @@ TEST_F(GuiWindow, FromAMistakeToAMeasuredEvent) {
   WAIT_FOR(hits() > before);
   WAIT_FOR(window.document().view().rows() > 50);
 
+  // Completion by name, where the library has debug information; what it reads stands beside the line.
+  if (QFile::exists("/usr/lib/debug/.build-id")) {
+    QTest::keyClick(&editor, Qt::Key_End, Qt::ControlModifier);
+    QTest::keyClicks(&editor, " f=ofl");
+    WAIT_FOR(!editor.isCompleting() && editor.suggestions().contains("oflag"));
+    QTest::keyClick(&editor, Qt::Key_Escape);
+    for (int i = 0; i < 6; ++i) QTest::keyClick(&editor, Qt::Key_Backspace);
+    WAIT_FOR(editor.isChecked() && editor.checked().mistakes.empty());
+    EXPECT_EQ(editor.toPlainText(), "p:opening libc:open64 path=+0(%di):string");
+  }
+
   // Frozen, the picture stays while records go on.
   window.timeline().setFrozen(true);
   const record::Row shown = window.timeline().view().rows();
@@ -126,12 +140,17 @@ TEST_F(GuiWindow, FromAMistakeToAMeasuredEvent) {
   // Its format, and a filter written to its file.
   window.events().select("kprobes", "opening");
   WAIT_FOR(window.events().formatText().contains("__data_loc char[] path"));
+  window.events().tabs().setCurrentIndex(EventsPanel::Code);
+  WAIT_FOR(window.events().codePage().text().contains("machine code"));
+  EXPECT_TRUE(window.events().codePage().text().contains("by a jump")) << qPrintable(window.events().codePage().text());
+  EXPECT_TRUE(window.events().sameAsPage().text(2).startsWith("target program /usr/bin/python3"))
+      << qPrintable(window.events().sameAsPage().text(2));
+  window.events().tabs().setCurrentIndex(EventsPanel::Filter);
   window.events().filterEdit().setText("nothing > 3");
   EXPECT_TRUE(window.events().filterVerdict().contains("Field not found"))
       << qPrintable(window.events().filterVerdict());
   window.events().filterEdit().setText("path ~ \"/etc/*\"");
-  EXPECT_TRUE(window.events().filterVerdict().contains("would have kept"))
-      << qPrintable(window.events().filterVerdict());
+  WAIT_FOR(window.events().filterVerdict().contains("would have kept"));
   QTest::keyClick(&window.events().filterEdit(), Qt::Key_Return);
   WAIT_FOR(window.eventTree().eventAt(window.eventTree().find("kprobes", "opening"))->filter == "path ~ \"/etc/*\"");
 
@@ -164,11 +183,16 @@ TEST_F(GuiWindow, FromAMistakeToAMeasuredEvent) {
   const auto saved = window.saveTrace(folder_.filePath("live.dat"));
   EXPECT_TRUE(saved) << saved.error().message();
 
-  // Undo takes the event away again.
+  // Undo takes the filter away again, then the event.
+  window.probes().undoStack().undo();
+  WAIT_FOR(window.eventTree().eventAt(window.eventTree().find("kprobes", "opening"))->filter.isEmpty());
   window.probes().undoStack().undo();
   WAIT_FOR(!window.eventTree().find("kprobes", "opening").isValid());
+  const int pid = window.target().pid();
+  ASSERT_GT(pid, 0);
   window.target().stop();
   WAIT_FOR(window.document().state() == TraceDocument::State::Loaded);
+  WAIT_FOR(::kill(pid, 0) != 0);  // the program was started by the window, and ends with it
 }
 
 TEST_F(GuiWindow, ARecordingItsSessionAndItsPicture) {
@@ -266,6 +290,76 @@ TEST_F(GuiWindow, TheTimelineByMouseAndKeyboard) {
   EXPECT_LT(timeline.window().ns_per_pixel, all / 2);
   QTest::keyClick(&timeline, Qt::Key_Z);
   EXPECT_NEAR(timeline.window().ns_per_pixel, all, all * 0.01);
+
+  // Lanes are chosen, moved and pinned by the keyboard.
+  timeline.selectLane(1);
+  QTest::keyClick(&timeline, Qt::Key_P);
+  EXPECT_EQ(timeline.lanes()[0].title, "Pinned");
+  QTest::keyClick(&timeline, Qt::Key_P);
+  EXPECT_NE(timeline.lanes()[0].title, "Pinned");
+  std::size_t first_event = 0;
+  while (timeline.lanes()[first_event].kind != Lane::Kind::Event) ++first_event;
+  const QString moved = timeline.lanes()[first_event].title;
+  timeline.selectLane(first_event);
+  QTest::keyClick(&timeline, Qt::Key_Down, Qt::AltModifier);
+  EXPECT_EQ(timeline.lanes()[first_event + 1].title, moved);
+  QTest::keyClick(&timeline, Qt::Key_Up, Qt::AltModifier);
+  EXPECT_EQ(timeline.lanes()[first_event].title, moved);
+  const QPoint name(40, timeline.laneRect(first_event).center().y());
+  QTest::mousePress(timeline.viewport(), Qt::LeftButton, {}, name);
+  QTest::mouseMove(timeline.viewport(), name + QPoint(0, timeline.laneRect(first_event).height()));
+  QTest::mouseRelease(timeline.viewport(), Qt::LeftButton, {},
+                      name + QPoint(0, timeline.laneRect(first_event).height()));
+  EXPECT_EQ(timeline.lanes()[first_event + 1].title, moved);
+
+  // What assistive programs read: lanes, and the records of each that are in sight.
+  QAccessibleInterface* list = QAccessible::queryAccessibleInterface(&timeline);
+  ASSERT_NE(list, nullptr);
+  ASSERT_EQ(list->childCount(), static_cast<int>(timeline.lanes().size()));
+  QAccessibleInterface* lane = list->child(static_cast<int>(first_event));
+  EXPECT_TRUE(lane->text(QAccessible::Name).startsWith(timeline.lanes()[first_event].title))
+      << qPrintable(lane->text(QAccessible::Name));
+  ASSERT_GT(lane->childCount(), 0);
+  EXPECT_TRUE(lane->child(0)->text(QAccessible::Name).contains("python3-"))
+      << qPrintable(lane->child(0)->text(QAccessible::Name));
+  // Every widget that takes the keyboard says what it is.
+  for (const QWidget* widget : window.findChildren<QWidget*>()) {
+    const bool is_ours = widget->focusPolicy() != Qt::NoFocus && widget->isVisible() &&
+                         !widget->inherits("QScrollBar") && !widget->inherits("QTabBar") &&
+                         !widget->inherits("QHeaderView") && !widget->inherits("QScrollArea") &&
+                         !widget->inherits("QTabWidget") && !widget->inherits("QMenuBar") &&
+                         !widget->inherits("QLabel") && !widget->objectName().startsWith("qt_");
+    QAccessibleInterface* named =
+        is_ours ? QAccessible::queryAccessibleInterface(const_cast<QWidget*>(widget)) : nullptr;
+    if (!named) continue;
+    EXPECT_FALSE(named->text(QAccessible::Name).isEmpty())
+        << widget->metaObject()->className() << " in " << widget->parentWidget()->metaObject()->className();
+  }
+
+  // A search goes from hit to hit, in timeline and table.
+  window.search().open();
+  window.search().edit().setText("/etc/passwd");
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !window.search().search().isBusy(); }, kPatienceMs));
+  ASSERT_GE(window.search().search().hits().size(), 200u);
+  timeline.selectRow(0);
+  window.search().setCurrent(0);
+  window.search().step(1);
+  EXPECT_EQ(timeline.selectedRow(), window.search().search().hits()[0]);
+  EXPECT_TRUE(window.search().verdict().startsWith("1 of ")) << qPrintable(window.search().verdict());
+  window.search().step(-1);
+  EXPECT_EQ(timeline.selectedRow(), window.search().search().hits().back());
+
+  // Markers: distances of each to each, a note.
+  timeline.setMarkers({{timeline.view().time_ns(10), "A", {}}, {timeline.view().time_ns(90), "B", {}}});
+  ASSERT_EQ(window.measure().markers().topLevelItemCount(), 2);
+  EXPECT_EQ(window.measure().markers().headerItem()->text(4), "from B");
+  window.measure().markers().topLevelItem(1)->setText(1, "slow here");
+  ASSERT_TRUE(QTest::qWaitFor([&] { return timeline.markers()[1].note == "slow here"; }, kPatienceMs));
+
+  // A recording has its events in the tree, each with its format.
+  EXPECT_TRUE(window.eventTree().find("kprobes", "opened").isValid());
+  window.events().select("kprobes", "opened");
+  EXPECT_TRUE(window.events().formatText().contains("s32 fd")) << qPrintable(window.events().formatText());
 
   // Everything is in the palette.
   CommandPalette palette(window.actions(), &window);

@@ -6,7 +6,9 @@
 //   kevtrace-gui --session s.kevs --screenshot s.png --platform offscreen
 #include <QApplication>
 #include <QCommandLineParser>
+#include <QDeadlineTimer>
 #include <QFile>
+#include <QFileInfo>
 #include <QStandardPaths>
 #include <cstdio>
 
@@ -30,6 +32,9 @@ struct Options {
                              QStringLiteral("FILE")};
   QCommandLineOption screenshot{QStringLiteral("screenshot"), QStringLiteral("write a picture of the window and end"),
                                 QStringLiteral("FILE")};
+  QCommandLineOption after{QStringLiteral("after"),
+                           QStringLiteral("… of a live target when so many seconds have passed"), QStringLiteral("SEC"),
+                           QStringLiteral("0")};
   QCommandLineOption theme{QStringLiteral("theme"), QStringLiteral("light, dark or system"), QStringLiteral("NAME"),
                            QStringLiteral("system")};
   QCommandLineOption size{QStringLiteral("size"), QStringLiteral("size of the window"), QStringLiteral("WxH"),
@@ -44,7 +49,14 @@ struct Options {
                          QStringLiteral("PID[,PID…]")};
   QCommandLineOption tracefs{QStringLiteral("tracefs"), QStringLiteral("a tracing directory that is there already"),
                              QStringLiteral("DIR")};
-  QCommandLineOption last{QStringLiteral("last"), QStringLiteral("open what was shown last")};
+  QCommandLineOption last{QStringLiteral("last"),
+                          QStringLiteral("open what was shown last; after a crash, what still records")};
+  QCommandLineOption apply{QStringLiteral("apply"),
+                           QStringLiteral("apply the definitions as soon as the target is there")};
+  QCommandLineOption btf{QStringLiteral("btf"), QStringLiteral("types of a kernel that is not here"),
+                         QStringLiteral("FILE")};
+  QCommandLineOption kallsyms{QStringLiteral("kallsyms"), QStringLiteral("functions of a kernel that is not here"),
+                              QStringLiteral("FILE")};
 };
 
 QString definitions(const QCommandLineParser& parser, const Options& options, QString& error) {
@@ -67,18 +79,28 @@ int open(MainWindow& window, const QCommandLineParser& parser, const Options& op
     if (auto opened = window.openSession(parser.value(options.session)); !opened)
       return fail(QString::fromStdString(opened.error().message()));
   if (parser.isSet(options.last))
-    (void)window.openSession(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) +
-                             QStringLiteral("/last.kevs"));
+    if (auto opened = window.openSession(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) +
+                                         QStringLiteral("/last.kevs"));
+        !opened)
+      return fail(QString::fromStdString(opened.error().message()));
   if (!parser.positionalArguments().isEmpty() && command.isEmpty())
     window.openTrace(parser.positionalArguments().first());
-  if (!command.isEmpty()) window.startTarget(command);
+  const auto start = parser.isSet(options.apply) ? MainWindow::Start::Applies : MainWindow::Start::Waits;
+  if (parser.isSet(options.btf) || parser.isSet(options.kallsyms)) {
+    for (const QString& path : {parser.value(options.btf), parser.value(options.kallsyms)})
+      if (!path.isEmpty() && !QFileInfo(path).isReadable()) return fail(path + QStringLiteral(": cannot be read"));
+    window.useKernelFiles(parser.value(options.kallsyms), parser.value(options.btf));
+  }
+  if (!command.isEmpty()) window.startTarget(command, start);
   if (parser.isSet(options.tracefs)) {
+    if (!QFileInfo(parser.value(options.tracefs) + QStringLiteral("/events")).isDir())
+      return fail(parser.value(options.tracefs) + QStringLiteral(": no tracing directory (it has no `events`)"));
     window.openDirectory(parser.value(options.tracefs), parser.value(options.pid).toInt());
   } else if (parser.isSet(options.pid)) {
     QList<int> pids;
     for (const QString& pid : parser.value(options.pid).split(QLatin1Char(','))) pids.append(pid.toInt());
     if (pids.contains(0)) return fail(QStringLiteral("--pid: no process number: ") + parser.value(options.pid));
-    window.attachTo(pids);
+    window.attachTo(pids, start);
   }
   return 0;
 }
@@ -111,8 +133,9 @@ int run(int argc, char** argv) {
   parser.addVersionOption();
   parser.addPositionalArgument(QStringLiteral("FILE"), QStringLiteral("a recording"),
                                QStringLiteral("[FILE | -- CMD …]"));
-  parser.addOptions({options.session, options.screenshot, options.theme, options.size, options.probes, options.event,
-                     options.pid, options.tracefs, options.last});
+  parser.addOptions({options.session, options.screenshot, options.after, options.theme, options.size, options.probes,
+                     options.event, options.pid, options.tracefs, options.last, options.apply, options.btf,
+                     options.kallsyms});
   parser.process(app);
   const QString theme = parser.value(options.theme);
   if (theme != QLatin1String("light") && theme != QLatin1String("dark") && theme != QLatin1String("system"))
@@ -126,6 +149,9 @@ int run(int argc, char** argv) {
   window.show();
   if (const int status = open(window, parser, options, command)) return status;
   if (!parser.isSet(options.screenshot)) return QApplication::exec();
+  const double seconds = parser.value(options.after).toDouble();
+  for (QDeadlineTimer patience(static_cast<qint64>(std::clamp(seconds, 0.0, 3600.0) * 1000)); !patience.hasExpired();)
+    QApplication::processEvents(QEventLoop::WaitForMoreEvents, 20);
   window.settle();
   if (auto saved = saveScreenshot(window, parser.value(options.screenshot)); !saved)
     return fail(QString::fromStdString(saved.error().message()));

@@ -19,6 +19,9 @@
 #include "gui/app/log_panels.h"
 #include "gui/app/measure_panel.h"
 #include "gui/app/probes_panel.h"
+#include "gui/app/search_bar.h"
+#include "gui/app/tree_panel.h"
+#include "gui/model/compiler_service.h"
 #include "gui/model/event_rows.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/target_process.h"
@@ -33,7 +36,8 @@ namespace kevt::gui {
 MainWindow::MainWindow()
     : document_(std::make_unique<TraceDocument>()),
       service_(std::make_unique<TracingService>()),
-      target_(std::make_unique<TargetProcess>()) {
+      target_(std::make_unique<TargetProcess>()),
+      compiler_(std::make_unique<CompilerService>()) {
   setWindowTitle(tr("kevtrace"));
   setDockOptions(AllowTabbedDocks | AllowNestedDocks);
   setAcceptDrops(true);
@@ -49,7 +53,32 @@ MainWindow::MainWindow()
   connect(document_.get(), &TraceDocument::problemFound, this,
           [this](const QString& text) { problems_->add(tr("recording"), text, tr("what could be read is shown")); });
   connect(timeline_, &TimelineView::rowSelected, table_, &EventTable::showRow);
+  connect(timeline_, &TimelineView::rowSelected, search_, &SearchBar::setCurrent);
+  connect(table_, &EventTable::rowSelected, search_, &SearchBar::setCurrent);
+  connect(search_, &SearchBar::rowWanted, this, [this](record::Row row) {
+    timeline_->selectRow(row);
+    table_->showRow(row);
+  });
+  connect(search_, &SearchBar::closed, table_, qOverload<>(&QWidget::setFocus));
+  connect(&search_->search(), &RecordSearch::hitsChanged, this, [this] {
+    const std::vector<record::Row>& hits = search_->search().hits();
+    table_->setMarks(hits);
+    std::vector<std::uint64_t> times;
+    // A pixel of the mini-map says as much as all hits in it.
+    constexpr std::size_t kMost = 4000;
+    for (std::size_t i = 0; i < hits.size(); i += std::max<std::size_t>(1, hits.size() / kMost))
+      times.push_back(document_->view().time_ns(hits[i]));
+    timeline_->setMarks(std::move(times));
+  });
   connect(table_, &EventTable::rowSelected, timeline_, &TimelineView::selectRow);
+  connect(document_.get(), &TraceDocument::stateChanged, this, [this] {
+    if (document_->state() == TraceDocument::State::Loaded) events_->takeRecording();
+  });
+  connect(events_, &EventsPanel::plotWanted, this, &MainWindow::plot);
+  connect(compiler_.get(), &CompilerService::troubleFound, this, [this](const QString& text) {
+    problems_->set(tr("types"), text,
+                   tr("names are completed as far as they are known; --btf and --kallsyms name files"));
+  });
   connect(timeline_, &TimelineView::laneMenuWanted, this, &MainWindow::laneMenu);
   connect(table_, &EventTable::cellMenuWanted, this, &MainWindow::cellMenu);
   showState();
@@ -57,6 +86,7 @@ MainWindow::MainWindow()
 
 MainWindow::~MainWindow() {
   service_->stop();  // before the panels its answers go to
+  compiler_->withdraw();
 }
 
 void MainWindow::makeCentre() {
@@ -68,7 +98,9 @@ void MainWindow::makeCentre() {
   layout->setSpacing(0);
   filter_ = new FilterBar(*rows_, lower);
   table_ = new EventTable(*rows_, lower);
+  search_ = new SearchBar(*document_, *rows_, lower);
   layout->addWidget(filter_);
+  layout->addWidget(search_);
   layout->addWidget(table_, 1);
   splitter->setStretchFactor(0, 3);
   splitter->setStretchFactor(1, 2);
@@ -87,8 +119,8 @@ QDockWidget* MainWindow::addDock(const QString& title, const QString& name, QWid
 void MainWindow::makeDocks() {
   setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
   setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
-  probes_ = new ProbesPanel(*service_, *tree_);
-  events_ = new EventsPanel(*service_, *tree_, *document_);
+  probes_ = new ProbesPanel(*service_, *compiler_, *tree_);
+  events_ = new EventsPanel({*service_, *compiler_, *tree_, *document_, probes_->undoStack()});
   measure_ = new MeasurePanel(*document_, *timeline_);
   problems_ = new ProblemsPanel;
   files_ = new FilesPanel;
@@ -97,10 +129,14 @@ void MainWindow::makeDocks() {
   QDockWidget* measure = addDock(tr("Measure"), QStringLiteral("measure"), measure_, Qt::BottomDockWidgetArea);
   problems_dock_ = addDock(tr("Problems"), QStringLiteral("problems"), problems_, Qt::BottomDockWidgetArea);
   QDockWidget* files = addDock(tr("Files written"), QStringLiteral("files"), files_, Qt::BottomDockWidgetArea);
+  directory_ = new TreePanel(*service_, probes_->undoStack());
+  QDockWidget* directory = addDock(tr("Directory"), QStringLiteral("directory"), directory_, Qt::BottomDockWidgetArea);
   tabifyDockWidget(measure, problems_dock_);
   tabifyDockWidget(problems_dock_, files);
+  tabifyDockWidget(files, directory);
   measure->raise();
-  resizeDocks({probes, events}, {400, 400}, Qt::Horizontal);
+  resizeDocks({probes, events}, {430, 430}, Qt::Horizontal);
+  resizeDocks({probes, events}, {360, 500}, Qt::Vertical);
   resizeDocks({measure}, {190}, Qt::Vertical);
   connect(probes_, &ProbesPanel::mistakesChanged, this,
           [this] { problems_->showMistakes(probes_->editor().checked()); });
@@ -117,7 +153,7 @@ void MainWindow::settle() {
   while (document_->state() == TraceDocument::State::Loading) spin();
   QApplication::processEvents();
   while (!probes_->editor().isChecked()) spin();
-  while (rows_->isBusy() || measure_->isBusy()) spin();
+  while (rows_->isBusy() || measure_->isBusy() || search_->search().isBusy()) spin();
   QApplication::processEvents();
   timeline_->settle();
   QApplication::processEvents();

@@ -1,6 +1,7 @@
 // MainWindow: timeline over table, docks around them, the state of the recording always in sight.
 #pragma once
 
+#include <QElapsedTimer>
 #include <QMainWindow>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@ class QToolButton;
 
 namespace kevt::gui {
 
+class CompilerService;
 class EventRows;
 class EventTable;
 class EventTree;
@@ -24,10 +26,12 @@ class FilterBar;
 class MeasurePanel;
 class ProbesPanel;
 class ProblemsPanel;
+class SearchBar;
 class TargetProcess;
 class TimelineView;
 class TraceDocument;
 class TracingService;
+class TreePanel;
 struct Lane;
 struct LiveState;
 struct Session;
@@ -49,14 +53,21 @@ class MainWindow : public QMainWindow {
   EventTree& eventTree() { return *tree_; }
   ProblemsPanel& problems() { return *problems_; }
   FilesPanel& files() { return *files_; }
+  SearchBar& search() { return *search_; }
+  TreePanel& directoryFiles() { return *directory_; }
   TracingService& service() { return *service_; }
+  CompilerService& compiler() { return *compiler_; }
   TargetProcess& target() { return *target_; }
 
   void openTrace(const QString& path);
-  void startTarget(const QStringList& command);
-  void attachTo(const QList<int>& pids);
+  // `applies`: what is in the editor is applied as soon as the target is there.
+  enum class Start { Waits, Applies };
+  void startTarget(const QStringList& command, Start start = Start::Waits);
+  void attachTo(const QList<int>& pids, Start start = Start::Waits);
   // Our mount or the kernel's own tracefs; `pid`: whose functions are named, 0: none.
   void openDirectory(const QString& directory, int pid);
+  // A kernel that is not here: its kallsyms and BTF, for completion and checks. Either may be empty.
+  void useKernelFiles(const QString& kallsyms, const QString& btf);
   Result<void> openSession(const QString& path);
   Result<void> writeSession(const QString& path);
   Session session() const;
@@ -84,17 +95,22 @@ class MainWindow : public QMainWindow {
   void makeStateBar();
   void connectLive();
   void takeState(const LiveState& state);
+  void tellTarget(const QString& directory, int pid);
   QAction* add(QMenu* menu, const QString& text, const QKeySequence& key, const std::function<void()>& run);
   void showState();
+  void plot(const QString& system, const QString& name);
   void laneMenu(const Lane& lane, const QPoint& global);
   void cellMenu(const QModelIndex& index, const QPoint& global);
   void addFilterTerm(const QString& term);
   void askExport();
+  void askBuffer();
+  void autosave();
   void report(const Result<void>& result);
 
   std::unique_ptr<TraceDocument> document_;
   std::unique_ptr<TracingService> service_;
   std::unique_ptr<TargetProcess> target_;
+  std::unique_ptr<CompilerService> compiler_;
   EventTree* tree_ = nullptr;
   EventRows* rows_ = nullptr;
   TimelineView* timeline_ = nullptr;
@@ -105,15 +121,22 @@ class MainWindow : public QMainWindow {
   EventsPanel* events_ = nullptr;
   ProblemsPanel* problems_ = nullptr;
   FilesPanel* files_ = nullptr;
+  SearchBar* search_ = nullptr;
+  TreePanel* directory_ = nullptr;
   QDockWidget* problems_dock_ = nullptr;
   QLabel* state_ = nullptr;
   QLabel* rate_ = nullptr;
+  QToolButton* buffer_ = nullptr;
+  QList<QAction*> live_actions_;  // what needs a tracing directory
   QToolButton* lost_ = nullptr;
   QAction* tracing_ = nullptr;
   QStringList command_;
   QString theme_;
   std::uint64_t live_lost_ = 0;
   bool was_tracing_ = false;
+  bool applies_ = false;  // when it can
+  int pid_ = 0;
+  QElapsedTimer since_saved_;
 };
 
 }  // namespace kevt::gui

@@ -2,6 +2,7 @@
 #include "gui/app/measure_panel.h"
 
 #include <QHeaderView>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QTimer>
 #include <QTreeWidget>
@@ -18,7 +19,7 @@ namespace kevt::gui {
 
 struct MeasurePanel::Result {
   std::uint64_t count = 0, from_ns = 0, to_ns = 0;
-  bool is_whole = true;
+  bool is_whole = true, is_in_sight = false;
   struct Line {
     QString name;
     std::uint64_t count = 0;
@@ -29,6 +30,8 @@ struct MeasurePanel::Result {
 
 namespace {
 
+constexpr int kNameColumn = 0, kNoteColumn = 1;
+constexpr record::Row kMostLive = 500'000;     // the last ones: they are measured again every second
 constexpr std::size_t kMaxValues = 2'000'000;  // of one field; more are not kept for percentiles
 
 using Values = std::map<std::pair<std::uint32_t, QString>, std::vector<double>>;
@@ -59,6 +62,7 @@ MeasurePanel::MeasurePanel(TraceDocument& document, TimelineView& timeline, QWid
       table_(new QTreeWidget(this)),
       markers_(new QTreeWidget(this)),
       delay_(new QTimer(this)),
+      live_(new QTimer(this)),
       jobs_(this, 1) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(4, 4, 4, 4);
@@ -68,14 +72,28 @@ MeasurePanel::MeasurePanel(TraceDocument& document, TimelineView& timeline, QWid
   table_->setHeaderLabels(
       {tr("What"), tr("Count"), tr("Rate"), tr("Least"), tr("Mean"), tr("p50"), tr("p99"), tr("Greatest")});
   table_->setAccessibleName(tr("Measurements of the range"));
-  markers_->setHeaderLabels({tr("Marker"), tr("Time"), tr("From A"), tr("From the one before")});
   markers_->setAccessibleName(tr("Markers"));
   markers_->setRootIsDecorated(false);
+  markers_->setToolTip(tr("double click: go there · F2: its name or note · Delete: take it away"));
+  markers_->setEditTriggers(QAbstractItemView::EditKeyPressed | QAbstractItemView::SelectedClicked);
+  markers_->installEventFilter(this);
+  connect(markers_, &QTreeWidget::itemChanged, this, &MeasurePanel::takeMarkerEdit);
+  connect(markers_, &QTreeWidget::itemActivated, this, [this](QTreeWidgetItem* item) {
+    const auto at = static_cast<std::size_t>(markers_->indexOfTopLevelItem(item));
+    if (at < timeline_.markers().size()) timeline_.reveal(timeline_.markers()[at].ns);
+  });
   delay_->setSingleShot(true);
   delay_->setInterval(120);
   connect(delay_, &QTimer::timeout, this, &MeasurePanel::start);
   connect(&timeline_, &TimelineView::rangeChanged, delay_, qOverload<>(&QTimer::start));
   connect(&document_, &TraceDocument::stateChanged, delay_, qOverload<>(&QTimer::start));
+  connect(&timeline_, &TimelineView::windowChanged, this, [this] {
+    if (document_.state() == TraceDocument::State::Live && !timeline_.range() && !live_->isActive() && isVisible())
+      live_->start();
+  });
+  live_->setSingleShot(true);
+  live_->setInterval(1000);
+  connect(live_, &QTimer::timeout, this, &MeasurePanel::start);
   connect(&timeline_, &TimelineView::markersChanged, this, &MeasurePanel::showMarkers);
   showMarkers();
 }
@@ -84,18 +102,38 @@ MeasurePanel::~MeasurePanel() {
   if (busy_) *busy_ = true;
 }
 
+bool MeasurePanel::eventFilter(QObject* watched, QEvent* event) {
+  if (watched != markers_ || event->type() != QEvent::KeyPress ||
+      static_cast<QKeyEvent*>(event)->key() != Qt::Key_Delete || !markers_->currentItem())
+    return QWidget::eventFilter(watched, event);
+  std::vector<Marker> all = timeline_.markers();
+  all.erase(all.begin() + markers_->indexOfTopLevelItem(markers_->currentItem()));
+  timeline_.setMarkers(std::move(all));
+  return true;
+}
+
 bool MeasurePanel::isBusy() const { return busy_ != nullptr || delay_->isActive(); }
 
 void MeasurePanel::start() {
   if (document_.state() == TraceDocument::State::Loading) return;
   if (busy_) *busy_ = true;
   const record::StoreView view = document_.view();
-  const auto range = timeline_.range();
+  auto range = timeline_.range();
+  // A live trace goes on: what is in sight is measured, not all there ever was.
+  const bool is_live = document_.state() == TraceDocument::State::Live;
+  const bool is_in_sight = is_live && !range && !view.empty();
+  if (is_in_sight) {
+    range = timeline_.inSight();
+    const record::Row last = view.lower_bound(range->second + 1);
+    if (last > kMostLive && view.lower_bound(range->first) < last - kMostLive)
+      range->first = view.time_ns(last - kMostLive);
+  }
   busy_ = jobs_.start(
-      [view, range](const std::atomic<bool>& cancelled) {
+      [view, range, is_in_sight](const std::atomic<bool>& cancelled) {
         Result result;
         if (view.empty()) return result;
         result.is_whole = !range;
+        result.is_in_sight = is_in_sight;
         result.from_ns = range ? range->first : view.first_ns();
         result.to_ns = range ? range->second : view.last_ns();
         std::vector<std::uint64_t> events(view.names().events.size()), tasks(view.names().tasks.size());
@@ -133,9 +171,10 @@ void MeasurePanel::start() {
 
 void MeasurePanel::show(const Result& result) {
   const double seconds = static_cast<double>(result.to_ns - result.from_ns) / 1e9;
-  head_->setText(result.is_whole
-                     ? tr("<b>whole trace</b>: %1 records in %2").arg(grouped(result.count), duration(seconds * 1e9))
-                     : tr("<b>range</b>: %1 records in %2").arg(grouped(result.count), duration(seconds * 1e9)));
+  head_->setText(
+      result.is_in_sight ? tr("<b>in sight</b>: %1 records in %2").arg(grouped(result.count), duration(seconds * 1e9))
+      : result.is_whole ? tr("<b>whole trace</b>: %1 records in %2").arg(grouped(result.count), duration(seconds * 1e9))
+                        : tr("<b>range</b>: %1 records in %2").arg(grouped(result.count), duration(seconds * 1e9)));
   table_->clear();
   const auto rate = [&](std::uint64_t count) {
     return seconds > 0 ? compactNumber(static_cast<double>(count) / seconds) + QStringLiteral("/s") : QString();
@@ -167,17 +206,41 @@ void MeasurePanel::show(const Result& result) {
   for (int column = 0; column < table_->columnCount(); ++column) table_->resizeColumnToContents(column);
 }
 
+// Each marker's distance to every other one; the first ones, where there are many.
 void MeasurePanel::showMarkers() {
+  constexpr std::size_t kMostColumns = 8;
+  const QSignalBlocker blocker(markers_);
   markers_->clear();
   const auto& all = timeline_.markers();
   markers_->setVisible(!all.empty());
   const auto delta = [](std::uint64_t to, std::uint64_t from) {
-    return (to < from ? QStringLiteral("−") : QString()) +
+    return (to < from ? QStringLiteral("−") : QStringLiteral("+")) +
            duration(static_cast<double>(to < from ? from - to : to - from));
   };
-  for (std::size_t i = 0; i < all.size(); ++i)
-    new QTreeWidgetItem(markers_, {all[i].name, absoluteTime(all[i].ns), i ? delta(all[i].ns, all[0].ns) : QString(),
-                                   i ? delta(all[i].ns, all[i - 1].ns) : QString()});
+  QStringList heads = {tr("Marker"), tr("Note"), tr("Time")};
+  for (std::size_t i = 0; i < std::min(all.size(), kMostColumns); ++i) heads.append(tr("from %1").arg(all[i].name));
+  markers_->setColumnCount(static_cast<int>(heads.size()));
+  markers_->setHeaderLabels(heads);
+  for (const Marker& marker : all) {
+    QStringList cells = {marker.name, marker.note, absoluteTime(marker.ns)};
+    for (std::size_t i = 0; i < std::min(all.size(), kMostColumns); ++i)
+      cells.append(&marker == &all[i] ? QString() : delta(marker.ns, all[i].ns));
+    auto* item = new QTreeWidgetItem(markers_, cells);
+    item->setFlags(item->flags() | Qt::ItemIsEditable);
+  }
+  for (int column = 0; column < markers_->columnCount(); ++column) markers_->resizeColumnToContents(column);
+  markers_->setColumnWidth(kNoteColumn, std::max(markers_->columnWidth(kNoteColumn), 110));
+}
+
+void MeasurePanel::takeMarkerEdit(QTreeWidgetItem* item, int column) {
+  std::vector<Marker> all = timeline_.markers();
+  const auto at = static_cast<std::size_t>(markers_->indexOfTopLevelItem(item));
+  if (at >= all.size()) return;
+  if (column == kNoteColumn) all[at].note = item->text(kNoteColumn);
+  if (column == kNameColumn && !item->text(kNameColumn).isEmpty()) all[at].name = item->text(kNameColumn);
+  // The item that is edited is not to be deleted under its editor.
+  QMetaObject::invokeMethod(
+      this, [this, all = std::move(all)] { timeline_.setMarkers(all); }, Qt::QueuedConnection);
 }
 
 }  // namespace kevt::gui

@@ -6,6 +6,7 @@
 #include "gui/model/job.h"
 
 class QTreeWidget;
+class QTreeWidgetItem;
 class QLabel;
 class QTimer;
 
@@ -21,13 +22,18 @@ class MeasurePanel : public QWidget {
   MeasurePanel(TraceDocument& document, TimelineView& timeline, QWidget* parent = nullptr);
   ~MeasurePanel() override;
   QTreeWidget& table() { return *table_; }
+  QTreeWidget& markers() { return *markers_; }
   bool isBusy() const;
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   struct Result;
   void start();
   void show(const Result& result);
   void showMarkers();
+  void takeMarkerEdit(QTreeWidgetItem* item, int column);
 
   TraceDocument& document_;
   TimelineView& timeline_;
@@ -35,6 +41,7 @@ class MeasurePanel : public QWidget {
   QTreeWidget* table_;
   QTreeWidget* markers_;
   QTimer* delay_;
+  QTimer* live_;  // until what is in sight is measured again
   Cancelled busy_;
   JobQueue jobs_;
 };

@@ -54,11 +54,11 @@ QPlainTextEdit* readOnlyText(const QString& name, QWidget* parent) {
 
 }  // namespace
 
-ProbesPanel::ProbesPanel(TracingService& service, EventTree& events, QWidget* parent)
+ProbesPanel::ProbesPanel(TracingService& service, CompilerService& compiler, EventTree& events, QWidget* parent)
     : QWidget(parent),
       service_(service),
       events_(events),
-      editor_(new DefinitionEditor(this)),
+      editor_(new DefinitionEditor(compiler, this)),
       verdict_(new QLabel(this)),
       apply_(new QPushButton(tr("Apply"), this)),
       fix_(new QPushButton(tr("Fix"), this)),
@@ -72,7 +72,7 @@ ProbesPanel::ProbesPanel(TracingService& service, EventTree& events, QWidget* pa
   bar->addWidget(fix_);
   bar->addWidget(apply_);
   difference_ = readOnlyText(tr("What Apply would change"), tabs_);
-  same_ = readOnlyText(tr("The same as shell commands"), tabs_);
+  same_ = new SameAsPage(tabs_);
   tabs_->addTab(difference_, tr("Difference"));
   tabs_->addTab(same_, tr("Same as"));
   splitter->addWidget(editor_);
@@ -111,18 +111,10 @@ void ProbesPanel::takeState(const LiveState& state) {
 
 void ProbesPanel::showPlan() {
   const CheckedText& checked = editor_->checked();
-  plan_ = planApply(editor_->toPlainText(), checked, present_, owned_);
+  plan_ = planApply(editor_->toPlainText(), checked, present_, owned_, writes_out_);
   const QString text = planText(plan_);
   if (difference_->toPlainText() != text) difference_->setPlainText(text);
-  QStringList commands;
-  for (const FileWrite& write : writesOf(plan_)) commands.append(write.asCommand());
-  QStringList run = {QStringLiteral("kevtrace run")};
-  for (const RightLine& right : checked.right)
-    run.append(
-        QStringLiteral("-e '%1'").arg(editor_->toPlainText().split(QLatin1Char('\n')).value(right.line).trimmed()));
-  const QString same = tr("# in the tracing directory\n%1\n\n# as one command\n%2 -- CMD\n")
-                           .arg(commands.join(QLatin1Char('\n')), run.join(QStringLiteral(" \\\n  ")));
-  if (same_->toPlainText() != same) same_->setPlainText(same);
+  showSameAs();
   const Mistake* mistake = editor_->mistakeAtCursor();
   if (!mistake && !checked.mistakes.empty()) mistake = &checked.mistakes.front();
   fix_->setVisible(mistake && !mistake->fixes.empty());
@@ -142,8 +134,26 @@ void ProbesPanel::showPlan() {
   Q_EMIT mistakesChanged();
 }
 
+void ProbesPanel::showSameAs() {
+  const QStringList lines = editor_->toPlainText().split(QLatin1Char('\n'));
+  std::vector<WrittenEvent> events;
+  for (const RightLine& right : editor_->checked().right) {
+    WrittenEvent event{lines.value(right.line).trimmed(), right.group, right.event, right.filter, {}, right.is_on};
+    if (const qsizetype comment = event.definition.indexOf(QLatin1String(" #")); comment > 0)
+      event.definition.truncate(comment);
+    for (const QString& trigger : right.triggers) event.triggers.append(trigger);
+    events.push_back(std::move(event));
+  }
+  same_->show(events, target_);
+}
+
+void ProbesPanel::setTarget(const WrittenTarget& target) {
+  target_ = target;
+  showSameAs();
+}
+
 std::vector<FileWrite> ProbesPanel::writesOf(const std::vector<PlanStep>& plan) const {
-  std::vector<FileWrite> writes;
+  std::vector<FileWrite> writes, on_first, on_last;
   const QString file = QStringLiteral("dynamic_events");
   for (const PlanStep& step : plan) {
     const QModelIndex at =
@@ -167,15 +177,24 @@ std::vector<FileWrite> ProbesPanel::writesOf(const std::vector<PlanStep>& plan) 
     }
     const bool was_on = step.kind == PlanStep::Kind::Change && event && event->is_enabled;
     if (step.kind == PlanStep::Kind::Add || was_on) {
+      bool is_on = true;
       for (const RightLine& right : editor_->checked().right) {
         if (right.group + QLatin1Char('/') + right.event != step.name || step.kind != PlanStep::Kind::Add) continue;
+        is_on = right.is_on;
         if (!right.filter.isEmpty()) writes.push_back({folder + QStringLiteral("/filter"), right.filter, false, {}});
         for (const QString& trigger : right.triggers)
           writes.push_back({folder + QStringLiteral("/trigger"), trigger, true, {}});
       }
-      writes.push_back({folder + QStringLiteral("/enable"), QStringLiteral("1"), false, {}});
+      const FileWrite on{folder + QStringLiteral("/enable"), QStringLiteral("1"), false, {}};
+      // Returns first: an entry whose return is not recorded yet would look like a call that never ends.
+      if (is_on && step.wanted.startsWith(QLatin1Char('r')))
+        on_first.push_back(on);
+      else if (is_on)
+        on_last.push_back(on);
     }
   }
+  writes.insert(writes.end(), on_first.begin(), on_first.end());
+  writes.insert(writes.end(), on_last.begin(), on_last.end());
   return writes;
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "gui/app/event_pages.h"
 #include "gui/model/apply_plan.h"
 
 class QLabel;
@@ -26,7 +27,7 @@ class ProbesPanel : public QWidget {
   Q_OBJECT
 
  public:
-  ProbesPanel(TracingService& service, EventTree& events, QWidget* parent = nullptr);
+  ProbesPanel(TracingService& service, CompilerService& compiler, EventTree& events, QWidget* parent = nullptr);
 
   DefinitionEditor& editor() { return *editor_; }
   QUndoStack& undoStack() { return undo_; }
@@ -37,6 +38,10 @@ class ProbesPanel : public QWidget {
   // Writes the difference; it can be undone.
   void apply();
   void takeState(const LiveState& state);
+  void setTarget(const WrittenTarget& target);
+  SameAsPage& sameAsPage() { return *same_; }
+  // Names that types resolve are written out before they go to a directory: the kernel's own may not know them.
+  void setWritesOut(bool writes) { writes_out_ = writes; }
 
  Q_SIGNALS:
   void mistakesChanged();
@@ -45,6 +50,7 @@ class ProbesPanel : public QWidget {
  private:
   friend class ApplyCommand;
   void showPlan();
+  void showSameAs();
   std::vector<FileWrite> writesOf(const std::vector<PlanStep>& plan) const;
   void carryOut(const std::vector<PlanStep>& plan);
 
@@ -56,7 +62,9 @@ class ProbesPanel : public QWidget {
   QPushButton* fix_;
   QTabWidget* tabs_;
   QPlainTextEdit* difference_;
-  QPlainTextEdit* same_;
+  SameAsPage* same_;
+  WrittenTarget target_;
+  bool writes_out_ = false;
   QString present_;
   bool has_state_ = false;
   int writes_ = 0;           // that were not answered yet

@@ -13,13 +13,18 @@
 #include <QStatusBar>
 #include <QToolBar>
 #include <QToolButton>
+#include <QTreeView>
+#include <QTreeWidget>
 
 #include "gui/app/command_palette.h"
+#include "gui/app/events_panel.h"
 #include "gui/app/filter_bar.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
 #include "gui/app/measure_panel.h"
 #include "gui/app/probes_panel.h"
+#include "gui/app/search_bar.h"
+#include "gui/app/tree_panel.h"
 #include "gui/model/event_rows.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/row_text.h"
@@ -95,6 +100,12 @@ void MainWindow::makeActions() {
     probes->addAction(action);
     addAction(action);
   }
+  add(probes, tr("Write the line without names of types"), {}, [this] { probes_->editor().writeOut(); });
+  probes->addSeparator();
+  live_actions_.append(add(probes, tr("Take a snapshot"), {}, [this] {
+    service_->write({{QStringLiteral("snapshot"), QStringLiteral("1"), false, {}}}, {});
+  }));
+  live_actions_.append(add(probes, tr("Size of the buffer …"), {}, [this] { askBuffer(); }));
   add(probes, tr("Take the definitions of the directory into the editor"), {}, [this] {
     service_->read(QStringLiteral("dynamic_events"), [this](bool is_there, const QString& text) {
       if (is_there) probes_->editor().replaceText(text);
@@ -104,7 +115,28 @@ void MainWindow::makeActions() {
   makeTimelineActions(menuBar()->addMenu(tr("&Timeline")));
 
   QMenu* show = menuBar()->addMenu(tr("&View"));
-  add(show, tr("Find: filter the records"), QKeySequence::Find, [this] { filter_->edit().setFocus(); });
+  add(show, tr("Find in the records"), QKeySequence::Find, [this] { search_->open(); });
+  add(show, tr("Find the next hit"), QKeySequence(tr("F3")), [this] { search_->step(1); });
+  add(show, tr("Find the previous hit"), QKeySequence(tr("Shift+F3")), [this] { search_->step(-1); });
+  add(show, tr("Filter the records"), QKeySequence(tr("Ctrl+L")), [this] { filter_->edit().setFocus(); });
+  show->addSeparator();
+  const auto focus = [&](const QString& text, const QString& key, auto widget) {
+    add(show, text, QKeySequence(key), [widget] {
+      for (QWidget* parent = widget(); parent; parent = parent->parentWidget())
+        if (auto* dock = qobject_cast<QDockWidget*>(parent)) {
+          dock->show();
+          dock->raise();
+        }
+      widget()->setFocus();
+    });
+  };
+  focus(tr("Go to the editor"), tr("Ctrl+1"), [this]() -> QWidget* { return &probes_->editor(); });
+  focus(tr("Go to the events"), tr("Ctrl+2"), [this]() -> QWidget* { return &events_->view(); });
+  focus(tr("Go to the timeline"), tr("Ctrl+3"), [this]() -> QWidget* { return timeline_; });
+  focus(tr("Go to the table"), tr("Ctrl+4"), [this]() -> QWidget* { return table_; });
+  focus(tr("Go to the problems"), tr("Ctrl+5"), [this]() -> QWidget* { return problems_; });
+  focus(tr("Go to the directory's files"), tr("Ctrl+6"), [this]() -> QWidget* { return &directory_->tree(); });
+  show->addSeparator();
   add(show, tr("Commands …"), QKeySequence(tr("Ctrl+Shift+P")), [this] {
     CommandPalette palette(actions(), this);
     palette.exec();
@@ -122,7 +154,7 @@ void MainWindow::makeTimelineActions(QMenu* go) {
   add(go, tr("Zoom out"), QKeySequence::ZoomOut, [this] { timeline_->zoomBy(1 / 1.5, timeline_->width() / 2.0); });
   add(go, tr("Zoom back"), QKeySequence(tr("Alt+Left")), [this] { timeline_->zoomBack(); });
   add(go, tr("Zoom forward"), QKeySequence(tr("Alt+Right")), [this] { timeline_->zoomForward(); });
-  add(go, tr("Go to a time …"), QKeySequence(tr("Ctrl+G")), [this] {
+  QAction* go_to = add(go, tr("Go to a time …"), QKeySequence(tr("Ctrl+G")), [this] {
     bool ok = false;
     const QString text = QInputDialog::getText(this, tr("Go to a time"),
                                                tr("Seconds as printed (5070.441498), or behind the start (+0.5)"),
@@ -133,6 +165,7 @@ void MainWindow::makeTimelineActions(QMenu* go) {
     const auto ns = static_cast<std::uint64_t>(std::max(0.0, seconds * 1e9));
     timeline_->reveal(text.trimmed().startsWith(QLatin1Char('+')) ? timeline_->view().first_ns() + ns : ns);
   });
+  connect(timeline_, &TimelineView::timeWanted, go_to, &QAction::trigger);
   add(go, tr("Previous record of the lane"), {}, [this] { timeline_->stepInLane(-1); });
   add(go, tr("Next record of the lane"), {}, [this] { timeline_->stepInLane(1); });
   add(go, tr("Set a marker at the selected record"), {}, [this] {
@@ -154,11 +187,17 @@ void MainWindow::makeStateBar() {
   lost_->setAutoRaise(true);
   state_->setMargin(6);
   rate_->setMargin(6);
+  buffer_ = new QToolButton(bar);
+  buffer_->setAutoRaise(true);
+  buffer_->setToolTip(tr("buffer, what happens when it is full, clock: press to change the size"));
+  connect(buffer_, &QToolButton::clicked, this, &MainWindow::askBuffer);
   bar->addWidget(state_);
   bar->addSeparator();
   bar->addWidget(rate_);
   bar->addSeparator();
   bar->addWidget(lost_);
+  bar->addSeparator();
+  live_actions_.append(bar->addWidget(buffer_));
   auto* room = new QWidget(bar);
   room->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   bar->addWidget(room);
@@ -168,6 +207,15 @@ void MainWindow::makeStateBar() {
   connect(tracing_, &QAction::triggered, this, [this](bool on) {
     service_->write({{QStringLiteral("tracing_on"), on ? QStringLiteral("1") : QStringLiteral("0"), false, {}}}, {});
   });
+  QAction* snapshot = bar->addAction(tr("Snapshot"));
+  snapshot->setToolTip(tr("keep what the buffer holds now: the file snapshot"));
+  connect(snapshot, &QAction::triggered, this, [this] {
+    service_->write({{QStringLiteral("snapshot"), QStringLiteral("1"), false, {}}}, {});
+  });
+  QAction* stop = bar->addAction(tr("Stop"));
+  stop->setToolTip(tr("take every probe out of the target and end the recording"));
+  connect(stop, &QAction::triggered, this, [this] { target_->stop(); });
+  live_actions_ += {snapshot, stop};
   QAction* freeze = bar->addAction(tr("Freeze"));
   freeze->setCheckable(true);
   connect(freeze, &QAction::triggered, timeline_, &TimelineView::setFrozen);
@@ -212,6 +260,7 @@ void MainWindow::showState() {
     for (const record::EventTotals& totals : document_->metadata()->totals) missed += totals.missed;
   }
   tracing_->setEnabled(is_live);
+  for (QAction* action : live_actions_) action->setVisible(is_live);
   tracing_->setChecked(is_live && was_tracing_);
   lost_->setText(tr("%1 lost %2   missed %3")
                      .arg(lost + missed ? QStringLiteral("⚠") : QStringLiteral("✓"), grouped(lost), grouped(missed)));
@@ -220,10 +269,30 @@ void MainWindow::showState() {
   lost_->setPalette(colors);
 }
 
+void MainWindow::askBuffer() {
+  bool ok = false;
+  const int kib =
+      QInputDialog::getInt(this, tr("Size of the buffer"), tr("KiB for each CPU"), 4096, 4, 1 << 22, 1024, &ok);
+  if (ok) service_->write({{QStringLiteral("buffer_size_kb"), QString::number(kib), false, {}}}, {});
+}
+
 void MainWindow::addFilterTerm(const QString& term) {
   const QString old = filter_->text().trimmed();
   filter_->setText(old.isEmpty() || old.contains(QLatin1Char(':')) ? term
                                                                    : QStringLiteral("(%1) && %2").arg(old, term));
+}
+
+void MainWindow::plot(const QString& system, const QString& name) {
+  for (const auto& event : document_->view().names().events) {
+    if (QString::fromStdString(event->system) != system || QString::fromStdString(event->name) != name) continue;
+    for (const record::Field& field : event->fields) {
+      if (field.kind != record::FieldKind::Number || field.role != record::PlaceRole::None) continue;
+      const std::pair<QString, QString> lane(system + QLatin1Char('/') + name, QString::fromStdString(field.name));
+      auto& fields = timeline_->wishes().fields;
+      if (std::erase(fields, lane) == 0) fields.push_back(lane);
+      return timeline_->wishesChanged();
+    }
+  }
 }
 
 void MainWindow::laneMenu(const Lane& lane, const QPoint& global) {
@@ -257,6 +326,18 @@ void MainWindow::laneMenu(const Lane& lane, const QPoint& global) {
     }
   }
   menu.addSeparator();
+  const bool is_pinned = std::ranges::find(wishes.pinned, lane.name(names)) != wishes.pinned.end();
+  menu.addAction(is_pinned ? tr("Unpin this lane (P)") : tr("Pin this lane above all (P)"),
+                 [this, lane] { timeline_->togglePinned(lane); });
+  const auto move = [&](const QString& text, int by) {
+    menu.addAction(text, [this, by] {
+      if (timeline_->selectedLane()) timeline_->moveLane(*timeline_->selectedLane(), by);
+    });
+  };
+  for (std::size_t i = 0; i < timeline_->lanes().size(); ++i)
+    if (timeline_->lanes()[i].isSame(lane)) timeline_->selectLane(i);
+  move(tr("Move up (Alt+Up)"), -1);
+  move(tr("Move down (Alt+Down)"), 1);
   menu.addAction(tr("Hide this lane"), [this, name = lane.name(names)] {
     timeline_->wishes().hidden.push_back(name);
     timeline_->wishesChanged();
@@ -287,6 +368,15 @@ void MainWindow::cellMenu(const QModelIndex& index, const QPoint& global) {
     menu.addAction(tr("Only these: %1").arg(term.arg(QStringLiteral("=="))),
                    [this, term] { addFilterTerm(term.arg(QStringLiteral("=="))); });
     menu.addAction(tr("All but these"), [this, term] { addFilterTerm(term.arg(QStringLiteral("!="))); });
+    const record::Row row = rows_->rowAt(index.row());
+    if (service_->isRunning() && row < document_->view().rows())
+      menu.addAction(tr("Record only these: as the event's own filter …"), [this, term, row] {
+        const record::EventFormat& format = document_->view().format(row);
+        events_->select(QString::fromStdString(format.system), QString::fromStdString(format.name));
+        events_->tabs().setCurrentIndex(EventsPanel::Filter);
+        events_->filterEdit().setText(term.arg(QStringLiteral("==")));
+        events_->filterEdit().setFocus();
+      });
   }
   if (index.column() == EventRows::Event)
     menu.addAction(tr("Only this event"), [this, value] { filter_->setText(value + QStringLiteral(": ")); });

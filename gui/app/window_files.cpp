@@ -14,6 +14,7 @@
 #include "gui/model/row_text.h"
 #include "gui/model/session.h"
 #include "gui/model/trace_document.h"
+#include "gui/model/tracing_service.h"
 #include "gui/view/definition_editor.h"
 #include "gui/view/event_table.h"
 #include "gui/view/theme.h"
@@ -33,6 +34,10 @@ Session MainWindow::session() const {
   const bool is_file = document_->state() == TraceDocument::State::Loaded && QFileInfo(document_->path()).isFile();
   if (is_file) s.trace = QFileInfo(document_->path()).absoluteFilePath();
   s.command = command_;
+  if (service_->isRunning()) {
+    s.directory = service_->directory();
+    s.pid = pid_;
+  }
   s.probes = probes_->editor().toPlainText();
   for (const QString& name : probes_->owned()) s.owned.append(name);
   s.table_filter = filter_->text();
@@ -40,6 +45,9 @@ Session MainWindow::session() const {
   for (const QString& lane : wishes.hidden) s.hidden_lanes.append(lane);
   for (const Lane::Kind kind : wishes.collapsed) s.collapsed_groups.append(QString::number(static_cast<int>(kind)));
   s.plotted_fields = wishes.fields;
+  s.hidden_columns = table_->hiddenColumns();
+  s.lane_order = QStringList(wishes.order.begin(), wishes.order.end());
+  s.pinned_lanes = QStringList(wishes.pinned.begin(), wishes.pinned.end());
   for (const Marker& m : timeline_->markers()) s.markers.push_back({m.ns, m.name, m.note});
   const auto& window = timeline_->window();
   if (!timeline_->view().empty())
@@ -62,14 +70,22 @@ void MainWindow::applySession(const Session& s) {
   wishes = {};
   wishes.hidden.assign(s.hidden_lanes.begin(), s.hidden_lanes.end());
   for (const QString& kind : s.collapsed_groups)
-    if (const int number = kind.toInt(); number >= 0 && number <= static_cast<int>(Lane::Kind::Field))
+    if (const int number = kind.toInt(); number >= 0 && number <= static_cast<int>(Lane::Kind::Pinned))
       wishes.collapsed.push_back(static_cast<Lane::Kind>(number));
   wishes.fields = s.plotted_fields;
+  wishes.order.assign(s.lane_order.begin(), s.lane_order.end());
+  wishes.pinned.assign(s.pinned_lanes.begin(), s.pinned_lanes.end());
   if (!s.trace.isEmpty()) {
     openTrace(s.trace);
     settle();
   }
+  // The directory of a session that ended without closing may be there still, recording.
+  if (s.trace.isEmpty() && !s.directory.isEmpty() && QFileInfo::exists(s.directory + QStringLiteral("/events"))) {
+    command_ = s.command;
+    openDirectory(s.directory, s.pid);
+  }
   timeline_->wishesChanged();
+  table_->setHiddenColumns(s.hidden_columns);
   filter_->setText(s.table_filter);
   std::vector<Marker> markers;
   for (const SessionMarker& m : s.markers) markers.push_back({m.ns, m.name, m.note});

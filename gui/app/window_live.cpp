@@ -5,11 +5,15 @@
 #include <QDockWidget>
 #include <QFileInfo>
 #include <QStandardPaths>
+#include <QToolButton>
+#include <cstdio>
 
 #include "gui/app/events_panel.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
+#include "gui/app/tree_panel.h"
+#include "gui/model/compiler_service.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/live_state.h"
 #include "gui/model/row_text.h"
@@ -51,13 +55,16 @@ void MainWindow::connectLive() {
   connect(timeline_, &TimelineView::modeChanged, this, [this] { table_->setFollowing(timeline_->isFollowing()); });
 }
 
-void MainWindow::startTarget(const QStringList& command) {
+void MainWindow::startTarget(const QStringList& command, Start start) {
   command_ = command;
+  applies_ = start == Start::Applies;
   service_->stop();
   target_->startCommand(command);
 }
 
-void MainWindow::attachTo(const QList<int>& pids) {
+void MainWindow::attachTo(const QList<int>& pids, Start start) {
+  command_.clear();
+  applies_ = start == Start::Applies;
   service_->stop();
   target_->attach(pids);
 }
@@ -68,40 +75,81 @@ void MainWindow::openDirectory(const QString& directory, int pid) {
   document_->beginLive(pid ? QStringLiteral("%1 (%2)").arg(what).arg(pid) : what);
   table_->setFollowing(true);
   service_->start(directory, pid);
-  if (pid) {
-    probes_->editor().setProcess(pid);
-    return;
-  }
+  pid_ = pid;
+  directory_->open();
+  if (target_->isRunning())
+    std::fprintf(stderr, "kevtrace-gui: the recording is process %lld, its directory %s\n",
+                 static_cast<long long>(target_->mountPid()), qUtf8Printable(directory));
+  tellTarget(directory, pid);
+  probes_->setWritesOut(pid == 0);
+  if (pid) return compiler_->setSources({.pid = pid, .functions = {}, .kallsyms = {}, .btf = {}});
   service_->read(QStringLiteral("available_filter_functions"), [this](bool is_there, const QString& text) {
-    if (is_there) probes_->editor().setKernelFunctions(text);
+    if (!is_there) return;
+    const QString btf = QStringLiteral("/sys/kernel/btf/vmlinux");
+    compiler_->setSources({.pid = 0,
+                           .functions = text,
+                           .kallsyms = QStringLiteral("/proc/kallsyms"),
+                           .btf = QFileInfo(btf).isReadable() ? btf : QString()});
   });
 }
 
+void MainWindow::useKernelFiles(const QString& kallsyms, const QString& btf) {
+  compiler_->setSources({.pid = 0, .functions = {}, .kallsyms = kallsyms, .btf = btf});
+}
+
+void MainWindow::tellTarget(const QString& directory, int pid) {
+  const WrittenTarget target{directory, command_, command_.isEmpty() ? pid : 0};
+  probes_->setTarget(target);
+  events_->setTarget(target);
+}
+
 void MainWindow::takeState(const LiveState& state) {
+  tree_->setOwned(probes_->owned());
   tree_->take(state);
+  tree_->takeLast(document_->view());
   probes_->takeState(state);
   events_->takeState(state);
+  if (applies_ && probes_->canApply()) {
+    applies_ = false;
+    probes_->apply();
+  }
   live_lost_ = state.lost;
+  buffer_->setText(tr("%1 KiB a CPU · %2 · %3")
+                       .arg(grouped(state.buffer_kb),
+                            state.overwrites ? tr("oldest are overwritten") : tr("new ones are lost when full"),
+                            state.clock));
+  autosave();
   was_tracing_ = state.is_tracing;
   const QString last_error =
       state.error_log.section(QStringLiteral("error:"), -1).section(QLatin1Char('\n'), 0, 0).trimmed();
   problems_->set(tr("error_log"), last_error, tr("the last mistake the directory's own parser found"));
+  QStringList missed;
+  for (const LiveEvent& event : state.events)
+    if (event.missed) missed.append(QStringLiteral("%1: %2").arg(event.name, grouped(event.missed)));
   problems_->set(tr("missed"),
-                 tree_->missed()
-                     ? tr("%1 hits had no return instance, or came within a handler").arg(grouped(tree_->missed()))
-                     : QString(),
-                 tr("write more instances: r16:NAME …"));
-  problems_->set(tr("lost"), state.lost ? tr("%1 records found the buffer full").arg(grouped(state.lost)) : QString(),
-                 tr("a larger buffer_size_kb, or a filter"));
+                 missed.isEmpty() ? QString() : tr("hits without a record: %1").arg(missed.join(QStringLiteral(", "))),
+                 tr("no return instance was free, or the hit came within a handler; r16:NAME … makes room for 16"));
+  problems_->set(
+      tr("lost"),
+      state.lost ? tr("%1 records found the buffer full: %2").arg(grouped(state.lost), state.lost_where) : QString(),
+      tr("buffer_size_kb is %1: make it larger (Probes menu), or filter").arg(state.buffer_kb));
   showState();
 }
 
-void MainWindow::closeEvent(QCloseEvent* event) {
+// Kept while it is worked on: after a crash --last finds what was there, the directory that still records, too.
+void MainWindow::autosave() {
+  constexpr qint64 kEveryMs = 5000;
+  if (since_saved_.isValid() && since_saved_.elapsed() < kEveryMs) return;
+  since_saved_.start();
   const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppDataLocation);
-  if (qEnvironmentVariableIsEmpty("KEVTRACE_GUI_NO_AUTOSAVE") && !folder.isEmpty()) {
-    QDir().mkpath(folder);
-    (void)saveSession(session(), folder + QStringLiteral("/last.kevs"));
-  }
+  if (!qEnvironmentVariableIsEmpty("KEVTRACE_GUI_NO_AUTOSAVE") || folder.isEmpty()) return;
+  QDir().mkpath(folder);
+  (void)saveSession(session(), folder + QStringLiteral("/last.kevs"));
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  since_saved_.invalidate();
+  autosave();
   service_->stop();
   target_->finish();
   QMainWindow::closeEvent(event);

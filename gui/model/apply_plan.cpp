@@ -21,7 +21,7 @@ QString nameOfListing(const QString& line) {
 }
 
 std::vector<PlanStep> planApply(const QString& text, const CheckedText& checked, const QString& present,
-                                const std::set<QString>& owned) {
+                                const std::set<QString>& owned, bool writes_out) {
   const QStringList lines = text.split(QLatin1Char('\n'));
   std::map<QString, QStringList> there;
   std::vector<QString> order;
@@ -37,9 +37,11 @@ std::vector<PlanStep> planApply(const QString& text, const CheckedText& checked,
     wanted.insert(name);
     PlanStep step{PlanStep::Kind::Add, name, {}, lines.value(right.line).trimmed()};
     if (const qsizetype comment = step.wanted.indexOf(QLatin1String(" #")); comment > 0) step.wanted.truncate(comment);
+    const bool is_written_out = writes_out && !right.written_out.isEmpty();
+    if (is_written_out) step.wanted = right.written_out;
     if (const auto found = there.find(name); found != there.end()) {
       step.present = found->second.join(QLatin1Char('\n'));
-      const bool is_same = found->second.contains(right.listing.trimmed());
+      const bool is_same = found->second.contains(is_written_out ? right.written_out : right.listing.trimmed());
       step.kind = is_same                ? PlanStep::Kind::Keep
                   : owned.contains(name) ? PlanStep::Kind::Change
                                          : PlanStep::Kind::Conflict;

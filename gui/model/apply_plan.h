@@ -18,9 +18,10 @@ struct PlanStep {
 };
 
 // Events made by others are left alone; one of the editor's that has the name of such an event is a conflict.
-// `present`: what dynamic_events reads. `owned`: GROUP/EVENT of what this program has made.
+// `present`: what dynamic_events reads. `owned`: GROUP/EVENT of what this program has made. `writes_out`: names that
+// types resolve are replaced by what they stand for.
 std::vector<PlanStep> planApply(const QString& text, const CheckedText& checked, const QString& present,
-                                const std::set<QString>& owned);
+                                const std::set<QString>& owned, bool writes_out = false);
 bool changesAnything(const std::vector<PlanStep>& plan);
 bool hasConflict(const std::vector<PlanStep>& plan);
 // "+ p:open libc:open64 …", one a line, for people.

@@ -1,6 +1,7 @@
 // Completion of definitions.
 //
 //   p:open libc:op|            functions          a=%d|      registers      b=$re|      $ words      c=%di:str| types
+//   p:open libc:open64 fi|     argument names     o->in->|   members
 //
 // What stands before the cursor decides: the first word is the event, the second the place, the others are arguments.
 #include "gui/model/completion.h"
@@ -8,7 +9,7 @@
 #include <QObject>
 #include <algorithm>
 
-#include "compiler/target/target_env.h"
+#include "gui/model/prototypes.h"
 
 namespace kevt::gui {
 namespace {
@@ -81,27 +82,62 @@ void complete_place(Completion& out, const QString& line, int column, const Symb
   }
 }
 
-void complete_argument(Completion& out, const QString& line, int column) {
+// Names of the probed function's arguments, and `$arg*` for all of them.
+void add_parameters(Completion& out, const PlaceWord& place, const target::TargetEnv& env, const QString& typed) {
+  const auto prototype = prototypeOf(env, place);
+  if (!prototype) return;
+  std::vector<Suggestion> names;
+  for (const Parameter& parameter : prototype->parameters)
+    if (!parameter.name.isEmpty() && parameter.name.startsWith(typed, Qt::CaseInsensitive))
+      names.push_back({parameter.name, parameter.where.isEmpty()
+                                           ? parameter.type
+                                           : QObject::tr("%1 in %2").arg(parameter.type, parameter.where)});
+  out.suggestions.insert(out.suggestions.begin(), names.begin(), names.end());
+  if (!prototype->parameters.empty() && typed.isEmpty())
+    out.suggestions.push_back({QStringLiteral("$arg*"), QObject::tr("all arguments, by name")});
+}
+
+// Behind the last `->` or `.`.
+void add_members(Completion& out, const PlaceWord& place, const target::TargetEnv& env, const QString& typed,
+                 qsizetype path_end, qsizetype step) {
+  const QString prefix = typed.mid(path_end + step);
+  out.begin += static_cast<int>(path_end + step);
+  for (const StructMember& member : membersBehind(env, place, typed.left(path_end)))
+    if (member.name.startsWith(prefix, Qt::CaseInsensitive) && out.suggestions.size() < kMaxSuggestions)
+      out.suggestions.push_back({member.name, QObject::tr("%1 at +%2").arg(member.type).arg(member.byte_offset)});
+}
+
+void complete_argument(Completion& out, const QString& line, int column, const target::TargetEnv* env) {
   out.begin = word_begin(line, column, QStringLiteral(" \t=(:,"));
   const QString typed = line.mid(out.begin, column - out.begin);
   const QChar before = out.begin > 0 ? line[out.begin - 1] : QChar();
+  const PlaceWord place = placeOf(line);
+  const qsizetype arrow = typed.lastIndexOf(QLatin1String("->")), dot = typed.lastIndexOf(QLatin1Char('.'));
+  const bool is_return = line.trimmed().startsWith(QLatin1Char('r'));
   if (before == u':') {
     add_words(out, kTypes, typed);
   } else if (typed.startsWith(u'%')) {
     add_registers(out, typed);
+  } else if (env && std::max(arrow, dot) > 0) {
+    add_members(out, place, *env, typed, std::max(arrow, dot), arrow > dot ? 2 : 1);
   } else if (typed.startsWith(u'$')) {
     add_words(out, kVariables, typed);
-  } else if (typed.isEmpty() && (before == u'=' || before == u'(')) {
-    add_registers(out, QStringLiteral("%"));
-    out.suggestions.resize(std::min<std::size_t>(out.suggestions.size(), 6));
-    add_words(out, kVariables, QString());
-    out.suggestions.push_back({QStringLiteral("+0("), QObject::tr("what an address points to")});
+  } else {
+    const bool is_value = before == u'=' || before == u'(';
+    if (typed.isEmpty() && is_value) {
+      add_registers(out, QStringLiteral("%"));
+      out.suggestions.resize(std::min<std::size_t>(out.suggestions.size(), 6));
+      add_words(out, kVariables, QString());
+      out.suggestions.push_back({QStringLiteral("+0("), QObject::tr("what an address points to")});
+    }
+    if (env && place.is_entry && !is_return) add_parameters(out, place, *env, typed);
   }
 }
 
 }  // namespace
 
-Completion completeDefinition(const QString& line, int column, const SymbolIndex& symbols) {
+Completion completeDefinition(const QString& line, int column, const SymbolIndex& symbols,
+                              const target::TargetEnv* env) {
   Completion out{.begin = column, .suggestions = {}};
   column = std::clamp(column, 0, static_cast<int>(line.size()));
   const QString before = line.left(column);
@@ -119,7 +155,7 @@ Completion completeDefinition(const QString& line, int column, const SymbolIndex
   } else if (words == 1) {
     complete_place(out, line, column, symbols);
   } else {
-    complete_argument(out, line, column);
+    complete_argument(out, line, column, env);
   }
   return out;
 }

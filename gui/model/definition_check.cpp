@@ -1,8 +1,8 @@
 // Checking an editor's text: every line against the ones before it, filters and triggers of scripts against their
 // events.
 //
-// It is what `kevtrace check` does, with places in the text instead of a report. A 200-line text takes a few
-// milliseconds; the caller runs it off the UI thread all the same.
+// It is what `kevtrace check` does, with places in the text instead of a report. Most of the time goes into parsing,
+// and most lines are those of the keystroke before: they are parsed once.
 #include "gui/model/definition_check.h"
 
 #include <QElapsedTimer>
@@ -19,8 +19,28 @@
 #include "compiler/target/fixed_target.h"
 #include "grammar/parse.h"
 #include "grammar/parse_script.h"
+#include "gui/model/prototypes.h"
 
 namespace kevt::gui {
+
+struct ParsedLines::Entry {
+  std::optional<model::Statement> statement;
+  std::vector<diag::Diagnostic> mistakes;
+};
+
+ParsedLines::ParsedLines() = default;
+ParsedLines::~ParsedLines() = default;
+
+const ParsedLines::Entry& ParsedLines::of(const std::string& line) {
+  if (const auto found = lines_.find(line); found != lines_.end()) return *found->second;
+  if (lines_.size() >= kMost) lines_.clear();
+  auto entry = std::make_unique<Entry>();
+  diag::Sink sink;
+  entry->statement = grammar::parse_line_leniently(line, grammar::EventsFile::Dynamic, sink);
+  entry->mistakes = sink.take();
+  return *(lines_[line] = std::move(entry));
+}
+
 namespace {
 
 QString from_utf8(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
@@ -39,7 +59,7 @@ int word_end(const QString& line, int begin) {
 
 class Checker {
  public:
-  explicit Checker(const target::TargetEnv* env) : env_(env ? *env : unchecked_) {}
+  Checker(const target::TargetEnv* env, ParsedLines& parsed) : parsed_(parsed), env_(env ? *env : unchecked_) {}
 
   CheckedText run(const std::string& text) {
     std::vector<grammar::ScriptMistake> mistakes;
@@ -62,17 +82,21 @@ class Checker {
   void definition(std::size_t index) {
     const model::ScriptLine& line = script_.lines[index];
     diag::Sink sink;
-    auto statement = grammar::parse_line_leniently(line.body_text(), grammar::EventsFile::Dynamic, sink);
+    const ParsedLines::Entry& known = parsed_.of(std::string(line.body_text()));
+    auto statement = known.statement;
+    for (const diag::Diagnostic& mistake : known.mistakes) sink.report(mistake);
     if (statement && std::holds_alternative<model::Definition>(*statement)) {
+      const bool asks_types =
+          std::ranges::any_of(std::get<model::Definition>(*statement).args, &model::FetchArg::needs_types);
       auto checked =
           sema::check_definition(std::move(std::get<model::Definition>(*statement)), env_, catalog_, sink,
                                  {.newer_forms = sema::NewerForms::Judged, .catalog = sema::CatalogScope::Partial});
-      if (checked && sink.empty()) take(index, *std::move(checked), sink);
+      if (checked && sink.empty()) take(index, *std::move(checked), asks_types, sink);
     }
     for (diag::Diagnostic& mistake : sink.take()) report(index, line.body_text(), line.body.begin, std::move(mistake));
   }
 
-  void take(std::size_t index, sema::CheckedDefinition checked, diag::Sink& sink) {
+  void take(std::size_t index, sema::CheckedDefinition checked, bool asks_types, diag::Sink& sink) {
     auto layout = layout::layout_record(checked.definition, sink);
     if (!layout) return;
     RightLine right{.line = static_cast<int>(index)};
@@ -82,6 +106,8 @@ class Checker {
     right.listing = needs_types ? from_utf8(script_.lines[index].body_text())
                                 : from_utf8(layout::listing(checked.definition, env_.possible_cpus()));
     right.format = from_utf8(layout::format_text(checked.definition, *layout, 0));
+    if (asks_types && !needs_types) right.written_out = from_utf8(layout::written_out(checked.definition));
+    right.inlay = inlay_of(checked.definition, from_utf8(script_.lines[index].body_text()));
     result_.right.push_back(std::move(right));
     layouts_[index] = *layout;
     if (target::CatalogEntry* entry = catalog_.find(checked.definition.group, checked.definition.event)) {
@@ -93,6 +119,32 @@ class Checker {
                   .owner = target::owner_of(checked.definition.kind),
                   .siblings = {checked.definition},
                   .layout = *std::move(layout)});
+  }
+
+  // "path: const char *file, flags: int oflag": what the arguments are in C, where they are a function's own.
+  QString inlay_of(const model::Definition& definition, const QString& line) {
+    if (definition.args.empty() || definition.point == model::ProbePoint::Return) return {};
+    const PlaceWord place = placeOf(line);
+    const QString key = place.module + QLatin1Char(':') + place.symbol;
+    if (place.symbol.isEmpty() || !place.is_entry) return {};
+    auto known = prototypes_.find(key);
+    if (known == prototypes_.end()) known = prototypes_.emplace(key, prototypeOf(env_, place)).first;
+    if (!known->second) return {};
+    QStringList out;
+    for (const model::FetchArg& arg : definition.args) {
+      QString where, name;
+      if (const auto* base = std::get_if<model::RegisterBase>(&arg.expr.base))
+        where = QLatin1Char('%') + from_utf8(base->name);
+      if (const auto* base = std::get_if<model::ArgumentBase>(&arg.expr.base)) {
+        const auto at = base->number - 1;
+        if (at < known->second->parameters.size()) where = known->second->parameters[at].where;
+      }
+      if (where.isEmpty()) continue;
+      for (const Parameter& parameter : known->second->parameters)
+        if (parameter.where == where)
+          out.append(QStringLiteral("%1: %2 %3").arg(from_utf8(arg.name), parameter.type, parameter.name));
+    }
+    return out.join(QStringLiteral(", "));
   }
 
   void options(const model::ScriptEvent& event) {
@@ -143,20 +195,23 @@ class Checker {
     result_.mistakes.push_back(std::move(mistake));
   }
 
+  ParsedLines& parsed_;
   target::UncheckedTargetEnv unchecked_;
   const target::TargetEnv& env_;
   model::Script script_;
   target::FixedCatalog catalog_;
   std::map<std::size_t, model::RecordLayout> layouts_;
+  std::map<QString, std::optional<Prototype>> prototypes_;
   CheckedText result_;
 };
 
 }  // namespace
 
-CheckedText checkDefinitions(const QString& text, const target::TargetEnv* env) {
+CheckedText checkDefinitions(const QString& text, const target::TargetEnv* env, ParsedLines* parsed) {
   QElapsedTimer timer;
   timer.start();
-  CheckedText checked = Checker(env).run(text.toStdString());
+  ParsedLines own;
+  CheckedText checked = Checker(env, parsed ? *parsed : own).run(text.toStdString());
   checked.took_us = timer.nsecsElapsed() / 1000;
   return checked;
 }

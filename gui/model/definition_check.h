@@ -2,6 +2,9 @@
 #pragma once
 
 #include <QString>
+#include <memory>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "compiler/target/target_env.h"
@@ -24,20 +27,37 @@ struct Mistake {
 struct RightLine {
   int line = 0;
   QString group, event;
-  QString listing;  // as dynamic_events would have it
-  QString format;   // the format file, with id 0
-  QString filter;   // of a script; empty: none
+  QString listing;      // as dynamic_events would have it
+  QString written_out;  // the same without names of arguments and members; empty: it has none
+  QString inlay;        // the C names and types of what its arguments read; empty: nobody knows
+  QString format;       // the format file, with id 0
+  QString filter;       // of a script; empty: none
   std::vector<QString> triggers;
   bool is_on = true;
 };
 struct CheckedText {
   std::vector<Mistake> mistakes;  // by line, then column
   std::vector<RightLine> right;
+  QString trouble;  // what of the target could not be read; empty: nothing
   qint64 took_us = 0;
 };
 
-// Without an environment places are not looked up.
-CheckedText checkDefinitions(const QString& text, const target::TargetEnv* env);
+// Lines that were parsed already: of a text that is typed in, all but one. Used by one thread at a time.
+class ParsedLines {
+ public:
+  ParsedLines();
+  ~ParsedLines();
+  struct Entry;
+  // Parses it, or knows it.
+  const Entry& of(const std::string& line);
+
+ private:
+  static constexpr std::size_t kMost = 4096;
+  std::unordered_map<std::string, std::unique_ptr<Entry>> lines_;
+};
+
+// Without an environment places are not looked up; without `parsed` every line is parsed.
+CheckedText checkDefinitions(const QString& text, const target::TargetEnv* env, ParsedLines* parsed = nullptr);
 
 // The text with one line's fix carried out.
 QString withFix(const QString& text, int line, const TextFix& fix);

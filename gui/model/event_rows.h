@@ -35,6 +35,7 @@ class EventRows : public QAbstractTableModel {
   // The row of the store that is shown at `position`, and the other way round (the first one not before it).
   record::Row rowAt(int position) const;
   int positionOf(record::Row row) const;
+  bool shows(record::Row row) const;  // does the filter leave it
 
   // In the kernel's filter language; empty: all. False, and nothing changes, at a mistake.
   bool setFilter(const QString& text, FilterMistake& mistake);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gui/model/apply_plan.h"
 #include "gui/model/row_text.h"
 
 namespace kevt::gui {
@@ -13,6 +14,16 @@ constexpr quintptr kSystemId = ~quintptr{0};
 }  // namespace
 
 EventTree::EventTree(QObject* parent) : QAbstractItemModel(parent) {}
+
+// Systems with events that somebody made come first: a kernel has a hundred others.
+LiveState EventTree::arranged(const LiveState& state) {
+  std::set<QString> made;
+  for (const LiveEvent& event : state.events)
+    if (!event.definition.isEmpty()) made.insert(event.system);
+  LiveState out = state;
+  std::ranges::stable_sort(out.events, {}, [&](const LiveEvent& event) { return !made.contains(event.system); });
+  return out;
+}
 
 bool EventTree::hasSameNames(const LiveState& state) const {
   return std::ranges::equal(events_, state.events, [](const LiveEvent& a, const LiveEvent& b) {
@@ -38,6 +49,87 @@ void EventTree::noteRates(const LiveState& state) {
 
 void EventTree::take(const LiveState& state) {
   noteRates(state);
+  is_live_ = true;
+  show(arranged(state));
+}
+
+void EventTree::takeRecording(const record::StoreView& view, const record::Metadata& metadata) {
+  rates_.clear();
+  last_hits_.clear();
+  is_live_ = false;
+  LiveState state;
+  std::vector<std::uint64_t> counts(view.names().events.size());
+  for (const auto& chunk : view.chunks())
+    for (const auto& group : chunk->groups[static_cast<std::size_t>(record::Axis::Event)])
+      if (group.id < counts.size()) counts[group.id] += group.end - group.begin;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const record::EventFormat& format = *view.names().events[i];
+    LiveEvent event{.system = QString::fromStdString(format.system), .name = QString::fromStdString(format.name)};
+    event.has_profile = true;
+    event.hits = counts[i];
+    const std::string name = format.system + "/" + format.name;
+    for (const record::EventTotals& totals : metadata.totals) {
+      if (totals.event != name) continue;
+      event.hits = totals.attempts;
+      event.missed = totals.missed;
+    }
+    if (const double ns = static_cast<double>(view.last_ns() - view.first_ns()); ns > 0)
+      rates_[QString::fromStdString(name)] = {static_cast<double>(counts[i]) * 1e9 / ns};
+    for (const std::string& filter : metadata.filters)
+      if (filter.starts_with(name + ": ")) event.filter = QString::fromStdString(filter.substr(name.size() + 2));
+    for (const std::string& line : metadata.definitions)
+      if (nameOfListing(QString::fromStdString(line)) == QString::fromStdString(name))
+        event.definition = QString::fromStdString(line);
+    state.events.push_back(std::move(event));
+  }
+  std::ranges::sort(state.events, {}, [](const LiveEvent& e) { return std::pair(e.system, e.name); });
+  show(arranged(state));
+  takeLast(view);
+}
+
+// From the newest chunk back, until each event was seen.
+void EventTree::takeLast(const record::StoreView& view) {
+  last_ns_.clear();
+  std::vector<bool> seen(view.names().events.size());
+  std::size_t missing = seen.size();
+  for (auto chunk = view.chunks().rbegin(); chunk != view.chunks().rend() && missing; ++chunk) {
+    constexpr auto kAxis = static_cast<std::size_t>(record::Axis::Event);
+    for (const auto& group : (*chunk)->groups[kAxis]) {
+      if (group.id >= seen.size() || seen[group.id] || group.begin == group.end) continue;
+      seen[group.id] = true;
+      --missing;
+      const record::EventFormat& format = *view.names().events[group.id];
+      last_ns_[QString::fromStdString(format.system + "/" + format.name)] =
+          (*chunk)->time_ns((*chunk)->order[kAxis][group.end - 1]);
+    }
+  }
+  for (std::size_t s = 0; s < systems_.size(); ++s) {
+    const QModelIndex parent = index(static_cast<int>(s), 0);
+    Q_EMIT dataChanged(index(0, Last, parent), index(static_cast<int>(systems_[s].count) - 1, Last, parent));
+  }
+}
+
+void EventTree::setOwned(const std::set<QString>& owned) { owned_ = owned; }
+
+QString EventTree::sourceOf(const LiveEvent& event) const {
+  if (event.definition.isEmpty()) return is_live_ ? tr("built in") : QString();
+  const QChar kind = event.definition[0];
+  const QString what = kind == u'r'   ? tr("return probe")
+                       : kind == u's' ? tr("synthetic")
+                       : kind == u'e' ? tr("event probe")
+                                      : tr("probe");
+  if (!is_live_) return what;
+  return owned_.contains(event.system + QLatin1Char('/') + event.name) ? tr("%1, this window").arg(what)
+                                                                       : tr("%1, another tool").arg(what);
+}
+
+std::span<const LiveEvent> EventTree::eventsOf(const QString& system) const {
+  for (const System& one : systems_)
+    if (one.name == system) return std::span(events_).subspan(one.first, one.count);
+  return {};
+}
+
+void EventTree::show(const LiveState& state) {
   if (hasSameNames(state)) {
     events_ = state.events;
     for (std::size_t s = 0; s < systems_.size(); ++s) {
@@ -61,7 +153,8 @@ void EventTree::clear() {
   rates_.clear();
   last_hits_.clear();
   since_last_.invalidate();
-  take({});
+  last_ns_.clear();
+  show({});
 }
 
 QModelIndex EventTree::index(int row, int column, const QModelIndex& parent) const {
@@ -107,7 +200,7 @@ QVariant EventTree::systemData(const System& system, int column, int role) const
   const auto begin = events_.begin() + static_cast<std::ptrdiff_t>(system.first);
   const auto on = std::count_if(begin, begin + static_cast<std::ptrdiff_t>(system.count),
                                 [](const LiveEvent& e) { return e.is_enabled; });
-  if (role == Qt::CheckStateRole && column == Name)
+  if (role == Qt::CheckStateRole && column == Name && is_live_)
     return on == 0                                           ? Qt::Unchecked
            : on == static_cast<std::ptrdiff_t>(system.count) ? Qt::Checked
                                                              : Qt::PartiallyChecked;
@@ -129,10 +222,10 @@ QVariant EventTree::systemData(const System& system, int column, int role) const
 QVariant EventTree::eventData(std::size_t at, int column, int role) const {
   const LiveEvent& event = events_[at];
   const auto rates = rates_.find(event.system + QLatin1Char('/') + event.name);
-  if (role == Qt::CheckStateRole && column == Name) return event.is_enabled ? Qt::Checked : Qt::Unchecked;
+  if (role == Qt::CheckStateRole && column == Name && is_live_) return event.is_enabled ? Qt::Checked : Qt::Unchecked;
   if (role == RatesRole && column == Rate && rates != rates_.end())
     return QVariant::fromValue(QList<double>(rates->second.begin(), rates->second.end()));
-  if (role == Qt::TextAlignmentRole && (column == Hits || column == Missed))
+  if (role == Qt::TextAlignmentRole && (column == Hits || column == Missed || column == Last))
     return QVariant(Qt::AlignRight | Qt::AlignVCenter);
   if (role == Qt::ToolTipRole && column == Missed && event.missed)
     return tr("%1 hits were not recorded: no return instance was free, or the handler was entered again. Write r16: "
@@ -150,6 +243,12 @@ QVariant EventTree::eventData(std::size_t at, int column, int role) const {
       return rates != rates_.end() && !rates->second.empty()
                  ? compactNumber(std::round(rates->second.back())) + QStringLiteral("/s")
                  : QVariant();
+    case Last: {
+      const auto last = last_ns_.find(event.system + QLatin1Char('/') + event.name);
+      return last == last_ns_.end() ? QVariant() : absoluteTime(last->second).chopped(3);
+    }
+    case Source:
+      return role == Qt::ToolTipRole && !event.definition.isEmpty() ? event.definition : sourceOf(event);
     case Filter:
       return event.filter;
     case Trigger:
@@ -178,11 +277,11 @@ bool EventTree::setData(const QModelIndex& index, const QVariant& value, int rol
 Qt::ItemFlags EventTree::flags(const QModelIndex& index) const {
   if (!index.isValid()) return {};
   return Qt::ItemIsEnabled | Qt::ItemIsSelectable |
-         (index.column() == Name ? Qt::ItemIsUserCheckable : Qt::NoItemFlags);
+         (index.column() == Name && is_live_ ? Qt::ItemIsUserCheckable : Qt::NoItemFlags);
 }
 
 QVariant EventTree::headerData(int section, Qt::Orientation orientation, int role) const {
-  static const char* const kNames[] = {"Event", "Hits", "Missed", "Rate", "Filter", "Trigger"};
+  static const char* const kNames[] = {"Event", "Hits", "Missed", "Rate", "Last", "Filter", "Trigger", "Source"};
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole || section < 0 || section >= Columns) return {};
   return tr(kNames[section]);
 }

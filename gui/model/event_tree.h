@@ -4,9 +4,12 @@
 #include <QAbstractItemModel>
 #include <QElapsedTimer>
 #include <map>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "gui/model/live_state.h"
+#include "tracefs-compat/record/store.h"
 
 namespace kevt::gui {
 
@@ -14,11 +17,15 @@ class EventTree : public QAbstractItemModel {
   Q_OBJECT
 
  public:
-  enum Column { Name, Hits, Missed, Rate, Filter, Trigger, Columns };
+  enum Column { Name, Hits, Missed, Rate, Last, Filter, Trigger, Source, Columns };
   enum Role { RatesRole = Qt::UserRole, EventRole };
 
   explicit EventTree(QObject* parent = nullptr);
   void take(const LiveState& state);
+  // Of a recording: its events with their counts; nothing can be switched.
+  void takeRecording(const record::StoreView& view, const record::Metadata& metadata);
+  void takeLast(const record::StoreView& view);   // when each event came last
+  void setOwned(const std::set<QString>& owned);  // GROUP/EVENT of what this program made
   void clear();
 
   QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
@@ -33,6 +40,7 @@ class EventTree : public QAbstractItemModel {
   // nullptr: a system, or nothing.
   const LiveEvent* eventAt(const QModelIndex& index) const;
   QModelIndex find(const QString& system, const QString& name) const;
+  std::span<const LiveEvent> eventsOf(const QString& system) const;
   std::uint64_t missed() const;
 
  Q_SIGNALS:
@@ -48,11 +56,17 @@ class EventTree : public QAbstractItemModel {
   QVariant eventData(std::size_t event, int column, int role) const;
   bool hasSameNames(const LiveState& state) const;
   void noteRates(const LiveState& state);
+  void show(const LiveState& state);
+  static LiveState arranged(const LiveState& state);
+  QString sourceOf(const LiveEvent& event) const;
 
   std::vector<LiveEvent> events_;
   std::vector<System> systems_;
   std::map<QString, std::vector<double>> rates_;  // by SYSTEM/NAME, oldest first, hits per second
   std::map<QString, std::uint64_t> last_hits_;
+  std::map<QString, std::uint64_t> last_ns_;
+  std::set<QString> owned_;
+  bool is_live_ = true;
   QElapsedTimer since_last_;
 };
 

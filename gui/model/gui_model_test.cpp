@@ -4,6 +4,7 @@
 #include <QAbstractItemModelTester>
 #include <QCoreApplication>
 #include <QFile>
+#include <QRegularExpression>
 #include <QTemporaryDir>
 #include <QTest>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include "gui/model/event_rows.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/lanes.h"
+#include "gui/model/record_search.h"
 #include "gui/model/row_text.h"
 #include "gui/model/session.h"
 #include "gui/model/trace_document.h"
@@ -102,6 +104,23 @@ TEST_F(GuiModel, TwoHundredLinesAreCheckedInAMoment) {
   EXPECT_LT(checked.took_us, 1'000'000);  // 30 ms is the aim; test machines are busy
 }
 
+TEST_F(GuiModel, LinesThatAreKnownAreJudgedLikeNewOnes) {
+  ParsedLines parsed;
+  for (const char* text : {"p:a libc:open64 x=%di\np:b f y=%zz\n", "p:b f y=%zz\np:a libc:open64 x=%di\n",
+                           "p:a libc:open64 x=%di\np:a libc:open64 x=%di y=+0(%si\n", "p:b f y=%zz"}) {
+    const CheckedText fresh = checkDefinitions(QString::fromLatin1(text), nullptr);
+    const CheckedText known = checkDefinitions(QString::fromLatin1(text), nullptr, &parsed);
+    ASSERT_EQ(known.mistakes.size(), fresh.mistakes.size()) << text;
+    for (std::size_t i = 0; i < fresh.mistakes.size(); ++i) {
+      EXPECT_EQ(known.mistakes[i].text, fresh.mistakes[i].text);
+      EXPECT_EQ(known.mistakes[i].line, fresh.mistakes[i].line);
+      EXPECT_EQ(known.mistakes[i].begin, fresh.mistakes[i].begin);
+    }
+    ASSERT_EQ(known.right.size(), fresh.right.size());
+    for (std::size_t i = 0; i < fresh.right.size(); ++i) EXPECT_EQ(known.right[i].listing, fresh.right[i].listing);
+  }
+}
+
 TEST_F(GuiModel, AnyTextCanBeChecked) {
   for (const char* text : {"", "\n\n", ":", "p", "p:", "p: :", "filter", "  filter x", "trigger traceoff", "\xff\xfe",
                            "p:a b %", "e: $", "-:", "-:x/y"})
@@ -159,6 +178,10 @@ TEST_F(GuiModel, SessionsComeBackAsTheyWere) {
   s.markers = {{~0ull - 1, QStringLiteral("A"), QStringLiteral("note")}};
   s.plotted_fields = {{QStringLiteral("kprobes/op"), QStringLiteral("count")}};
   s.range_ns = {1, 1ull << 60};
+  s.lane_order = {QStringLiteral("task:9")};
+  s.pinned_lanes = {QStringLiteral("cpu:1")};
+  s.directory = QStringLiteral("/tmp/t");
+  s.pid = 7;
   s.layout = "\x01\x02";
   const auto back = fromJson(toJson(s));
   ASSERT_TRUE(back);
@@ -219,6 +242,50 @@ TEST_F(GuiModel, LanesOfATrace) {
   EXPECT_EQ(lanesOf(view, wishes).size(), 7u);
 }
 
+TEST_F(GuiModel, LanesAreMovedAndPinned) {
+  const auto format = record::parse_format("kprobes", kFormat);
+  ASSERT_TRUE(format);
+  const record::StoreView view = trace(30, *format);
+  LaneWishes wishes;
+  wishes.order = {QStringLiteral("task:9"), QStringLiteral("task:7")};
+  wishes.pinned = {QStringLiteral("cpu:1")};
+  QStringList names;
+  for (const Lane& lane : lanesOf(view, wishes)) names.append(lane.name(view.names()));
+  EXPECT_EQ(names.join(QLatin1Char(' ')),
+            QStringLiteral("group:5 cpu:1 group:1 cpu:0 group:2 task:9 task:7 task:8 group:3 event:kprobes/open"));
+}
+
+TEST_F(GuiModel, ASearchFindsPieceByPieceWhatTheFilterLeaves) {
+  const auto format = record::parse_format("kprobes", kFormat);
+  ASSERT_TRUE(format);
+  TraceDocument document;
+  EventRows rows(document);
+  RecordSearch search(document, rows);
+  document.beginLive(QStringLiteral("test"));
+  document.showLive(trace(120'000, *format), nullptr);
+  QString error;
+  EXPECT_TRUE(search.start({QStringLiteral("COUNT=50 "), false, false}, error));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !search.isBusy(); }, 60000));
+  EXPECT_TRUE(search.hits().empty());  // nothing stands behind the number
+  EXPECT_TRUE(search.start({QStringLiteral("COUNT=50$"), true, false}, error));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !search.isBusy(); }, 60000));
+  ASSERT_EQ(search.hits().size(), 1u);
+  EXPECT_EQ(search.hits()[0], 5u);
+  EXPECT_TRUE(search.start({QStringLiteral("COUNT=50$"), true, true}, error));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !search.isBusy(); }, 60000));
+  EXPECT_TRUE(search.hits().empty());
+  EXPECT_FALSE(search.start({QStringLiteral("("), true, false}, error));
+  EXPECT_FALSE(error.isEmpty());
+  FilterMistake mistake;
+  ASSERT_TRUE(rows.setFilter(QStringLiteral("count > 1199900"), mistake));
+  EXPECT_TRUE(search.start({QStringLiteral("count=119"), false, true}, error));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !search.isBusy(); }, 60000));
+  EXPECT_EQ(search.hits().size(), 9u);
+  EXPECT_EQ(search.next(search.hits().back()), search.hits().front());
+  EXPECT_EQ(search.previous(search.hits().front()), search.hits().back());
+  EXPECT_EQ(search.numberOf(search.hits()[3]), 4);
+}
+
 TEST_F(GuiModel, TheTreeOfEventsIsAProperModel) {
   EventTree tree;
   const QAbstractItemModelTester tester(&tree, QAbstractItemModelTester::FailureReportingMode::Fatal);
@@ -259,6 +326,40 @@ TEST_F(GuiModel, ABrokenFileSaysSo) {
   document.openFile(path);
   ASSERT_TRUE(QTest::qWaitFor([&] { return document.state() == TraceDocument::State::Loaded; }, 20000));
   EXPECT_EQ(document.problems().size(), 1);
+}
+
+// A recording that breaks off shows its records, and where it broke.
+TEST_F(GuiModel, ATruncatedRecordingShowsWhatCouldBeRead) {
+  const auto format = record::parse_format("kprobes", kFormat);
+  ASSERT_TRUE(format);
+  record::Metadata metadata;
+  metadata.cpus = 2;
+  const record::EventFormat& event = metadata.formats.add(*format);
+  QTemporaryDir folder;
+  const QString path = folder.filePath(QStringLiteral("cut.dat"));
+  {
+    auto writer = record::create_recording(record::FileFormat::Dat, path.toStdString(), metadata);
+    ASSERT_TRUE(writer) << writer.error().message();
+    const record::StoreView view = trace(20'000, event);
+    for (record::Row row = 0; row < view.rows(); ++row) {
+      record::TypedRecord record = view.typed(row);
+      record.event = &event;
+      const auto added = (*writer)->add(record);
+      ASSERT_TRUE(added) << added.error().message();
+    }
+    ASSERT_TRUE((*writer)->finish());
+  }
+  QFile file(path);
+  ASSERT_TRUE(file.resize(file.size() * 2 / 3));
+  TraceDocument document;
+  document.openFile(path);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return document.state() == TraceDocument::State::Loaded; }, 20000));
+  EXPECT_GT(document.view().rows(), 5'000u);
+  EXPECT_LT(document.view().rows(), 20'000u);
+  ASSERT_FALSE(document.problems().isEmpty());
+  EXPECT_TRUE(
+      document.problems().join(QLatin1Char(' ')).contains(QRegularExpression(QStringLiteral("byte|offset|\\d{4}"))))
+      << qPrintable(document.problems().join(QLatin1Char('\n')));
 }
 
 TEST_F(GuiModel, TimesReadWell) {

@@ -3,9 +3,18 @@
 // The pool ends before the object that it reports to, so a result never finds it gone.
 #include "gui/model/job.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <QMetaObject>
 
 namespace kevt::gui {
+
+void yieldToTheWindow() {
+  constexpr int kNiceness = 5;
+  thread_local const bool is_done = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNiceness) == 0;
+  (void)is_done;
+}
 
 JobQueue::JobQueue(QObject* context, int threads) : context_(context) { pool_.setMaxThreadCount(threads); }
 
@@ -18,6 +27,7 @@ JobQueue::~JobQueue() {
 void JobQueue::run(const Cancelled& cancelled, std::function<void()> task) {
   pool_.start([generation = generation_, cancelled, task = std::move(task)] {
     if (*generation || *cancelled) return;
+    yieldToTheWindow();
     task();
   });
 }

@@ -10,6 +10,9 @@
 
 namespace kevt::gui {
 
+// What works in the background gives way to the thread that paints.
+void yieldToTheWindow();
+
 using Cancelled = std::shared_ptr<std::atomic<bool>>;
 
 // Waits for what it has started when it is destroyed; results that were not delivered by then are not.

@@ -34,14 +34,33 @@ class Maker {
   Maker(const record::StoreView& view, const LaneWishes& wishes) : view_(view), wishes_(wishes) {}
 
   std::vector<Lane> make() {
-    add_group(Lane::Kind::Cpu, QObject::tr("CPUs"), cpus());
-    add_group(Lane::Kind::Task, QObject::tr("Tasks"), tasks());
-    add_group(Lane::Kind::Event, QObject::tr("Events"), events());
-    add_group(Lane::Kind::Field, QObject::tr("Fields"), fields());
+    std::vector<Lane> pinned;
+    std::vector<Lane> groups[] = {cpus(), tasks(), events(), fields()};
+    for (std::vector<Lane>& group : groups) {
+      arrange(group);
+      std::erase_if(group, [&](const Lane& lane) {
+        const bool is_pinned = std::ranges::find(wishes_.pinned, lane.name(view_.names())) != wishes_.pinned.end();
+        if (is_pinned) pinned.push_back(lane);
+        return is_pinned;
+      });
+    }
+    arrange(pinned);
+    add_group(Lane::Kind::Pinned, QObject::tr("Pinned"), std::move(pinned));
+    add_group(Lane::Kind::Cpu, QObject::tr("CPUs"), std::move(groups[0]));
+    add_group(Lane::Kind::Task, QObject::tr("Tasks"), std::move(groups[1]));
+    add_group(Lane::Kind::Event, QObject::tr("Events"), std::move(groups[2]));
+    add_group(Lane::Kind::Field, QObject::tr("Fields"), std::move(groups[3]));
     return std::move(lanes_);
   }
 
  private:
+  void arrange(std::vector<Lane>& lanes) const {
+    if (wishes_.order.empty()) return;
+    std::ranges::stable_sort(lanes, {}, [&](const Lane& lane) {
+      return std::ranges::find(wishes_.order, lane.name(view_.names())) - wishes_.order.begin();
+    });
+  }
+
   void add_group(Lane::Kind kind, const QString& title, std::vector<Lane> lanes) {
     if (lanes.empty()) return;
     lanes_.push_back({.kind = Lane::Kind::Group,
@@ -135,6 +154,7 @@ record::LaneKey Lane::key() const {
     case Kind::Field:
       return {record::Axis::Event, id};
     case Kind::Group:
+    case Kind::Pinned:
       break;
   }
   return {};
@@ -151,6 +171,7 @@ QString Lane::name(const record::StoreNames& names) const {
     case Kind::Field:
       return QStringLiteral("field:") + event_name(*names.events[id]) + QLatin1Char(':') + field;
     case Kind::Group:
+    case Kind::Pinned:
       break;
   }
   return QStringLiteral("group:%1").arg(id);

@@ -10,7 +10,7 @@
 namespace kevt::gui {
 
 struct Lane {
-  enum class Kind : std::uint8_t { Group, Cpu, Task, Event, Field };
+  enum class Kind : std::uint8_t { Group, Cpu, Task, Event, Field, Pinned };  // Pinned: of a group only
   Kind kind = Kind::Cpu;
   std::uint32_t id = 0;  // CPU number, or index into the store's tasks or events; of a group: its kind
   QString title;
@@ -29,9 +29,12 @@ struct LaneWishes {
   std::vector<Lane::Kind> collapsed;                // groups that show only their head
   std::vector<std::pair<QString, QString>> fields;  // event and field that are plotted
   std::vector<QString> hidden;                      // names of lanes
+  std::vector<QString> order;                       // names of lanes as somebody has put them; others follow
+  std::vector<QString> pinned;                      // names of lanes that stand above all groups
 };
 
-// In their order: CPUs, tasks by how much they did, events, plotted fields. Groups without lanes are left out.
+// In their order: pinned ones, CPUs, tasks by how much they did, events, plotted fields. Groups without lanes are left
+// out.
 std::vector<Lane> lanesOf(const record::StoreView& view, const LaneWishes& wishes);
 
 }  // namespace kevt::gui

@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "gui/model/apply_plan.h"
+
 namespace kevt::gui {
 namespace {
 
@@ -32,17 +34,28 @@ void read_profile(const QString& text, std::map<QString, Profile>& out, bool has
   }
 }
 
-std::uint64_t read_lost(tree::TracingDir& directory) {
-  std::uint64_t lost = 0;
+void read_lost(tree::TracingDir& directory, LiveState& state) {
   auto cpus = directory.list("per_cpu");
-  if (!cpus) return 0;
+  if (!cpus) return;
+  QStringList where;
   for (const tree::DirectoryEntry& cpu : *cpus) {
     const QString stats = text_of(directory, "per_cpu/" + cpu.name + "/stats");
+    std::uint64_t lost = 0;
     for (const QString& line : stats.split(QLatin1Char('\n')))
       if (line.startsWith(QLatin1String("overrun:")) || line.startsWith(QLatin1String("dropped events:")))
         lost += line.section(QLatin1Char(':'), 1).trimmed().toULongLong();
+    state.lost += lost;
+    if (lost) where.append(QStringLiteral("%1: %2").arg(QString::fromStdString(cpu.name)).arg(lost));
   }
-  return lost;
+  state.lost_where = where.join(QStringLiteral(", "));
+}
+
+// "GROUP/EVENT" to its line of dynamic_events; of several the first.
+std::map<QString, QString> definitions_of(const QString& text) {
+  std::map<QString, QString> out;
+  for (const QString& line : text.split(QLatin1Char('\n'), Qt::SkipEmptyParts))
+    out.emplace(nameOfListing(line), line.trimmed());
+  return out;
 }
 
 QString filter_of(tree::TracingDir& directory, const std::string& event) {
@@ -71,7 +84,10 @@ Result<LiveState> readLiveState(tree::TracingDir& directory) {
   state.error_log = text_of(directory, "error_log");
   state.is_tracing = text_of(directory, "tracing_on").trimmed() == QLatin1String("1");
   state.clock = text_of(directory, "trace_clock").section(QLatin1Char('['), 1).section(QLatin1Char(']'), 0, 0);
-  state.lost = read_lost(directory);
+  read_lost(directory, state);
+  state.buffer_kb = text_of(directory, "buffer_size_kb").trimmed().section(QLatin1Char(' '), 0, 0).toULongLong();
+  state.overwrites = text_of(directory, "options/overwrite").trimmed() == QLatin1String("1");
+  const std::map<QString, QString> definitions = definitions_of(state.definitions);
   std::map<QString, Profile> profiles;
   read_profile(text_of(directory, "kprobe_profile"), profiles, false);
   read_profile(text_of(directory, "uprobe_profile"), profiles, true);
@@ -91,6 +107,8 @@ Result<LiveState> readLiveState(tree::TracingDir& directory) {
         live.hits = profile->second.hits;
         live.missed = profile->second.missed;
       }
+      if (const auto found = definitions.find(live.system + QLatin1Char('/') + live.name); found != definitions.end())
+        live.definition = found->second;
       if (live.has_profile || live.is_enabled) {
         const std::string path = "events/" + system.name + "/" + event.name;
         live.filter = filter_of(directory, path);

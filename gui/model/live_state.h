@@ -15,6 +15,7 @@ struct LiveEvent {
   bool is_enabled = false;
   std::uint64_t hits = 0, missed = 0;
   bool has_profile = false;  // dynamic events only
+  QString definition;        // as dynamic_events lists it; empty: the kernel's own event
   QString filter;            // "none" is empty
   QString trigger;
 };
@@ -25,6 +26,9 @@ struct LiveState {
   QString error_log;
   bool is_tracing = false;
   std::uint64_t lost = 0;  // overruns and drops of all CPUs
+  QString lost_where;      // "CPU 0: 12, CPU 3: 4"; empty: nowhere
+  std::uint64_t buffer_kb = 0;
+  bool overwrites = false;
   QString clock;
 };
 

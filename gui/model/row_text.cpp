@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "tracefs-compat/record/columns.h"
 
@@ -37,10 +38,12 @@ QString grouped(std::uint64_t number) {
 
 QString compactNumber(double number) {
   const double size = std::abs(number);
+  if (size >= 1e13) return QString::number(number, 'e', 3);
   if (size >= 1e9) return QString::number(number / 1e9, 'f', 2) + QStringLiteral(" G");
   if (size >= 1e6) return QString::number(number / 1e6, 'f', 2) + QStringLiteral(" M");
   if (size >= 1e4) return QString::number(number / 1e3, 'f', 1) + QStringLiteral(" k");
-  return number == std::floor(number) ? QString::number(number, 'f', 0) : QString::number(number, 'f', 2);
+  return number == std::floor(number) || size >= 1000 ? QString::number(number, 'f', 0)
+                                                      : QString::number(number, 'f', 2);
 }
 
 namespace {
@@ -58,7 +61,9 @@ QString fieldText(const record::EventFormat& event, const record::Field& field, 
   if (field.role != record::PlaceRole::None) {
     const auto offset =
         field.role == record::PlaceRole::Function ? record::SymbolOffset::Hidden : record::SymbolOffset::Shown;
-    record::append_symbol(metadata.symbols, record::value_of(field, bytes).number, offset, text);
+    std::int32_t thread = 0;  // common_pid
+    if (bytes.size() >= 8) std::memcpy(&thread, bytes.data() + 4, sizeof thread);
+    record::append_symbol(metadata.symbols_of(thread), record::value_of(field, bytes).number, offset, text);
   } else if (const record::Value value = record::value_of(field, bytes);
              value.is_number() && field.items() == 1 && is_hex(event, field)) {
     text = fmt::format("0x{:x}", value.number);

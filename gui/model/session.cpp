@@ -37,6 +37,11 @@ QByteArray toJson(const Session& s) {
   o[QStringLiteral("filter")] = s.table_filter;
   o[QStringLiteral("hidden_lanes")] = arrayOf(s.hidden_lanes);
   o[QStringLiteral("collapsed_groups")] = arrayOf(s.collapsed_groups);
+  o[QStringLiteral("lane_order")] = arrayOf(s.lane_order);
+  o[QStringLiteral("pinned_lanes")] = arrayOf(s.pinned_lanes);
+  o[QStringLiteral("hidden_columns")] = arrayOf(s.hidden_columns);
+  o[QStringLiteral("directory")] = s.directory;
+  o[QStringLiteral("pid")] = s.pid;
   QJsonArray fields;
   for (const auto& [event, field] : s.plotted_fields)
     fields.append(QJsonObject{{QStringLiteral("event"), event}, {QStringLiteral("field"), field}});
@@ -73,6 +78,11 @@ Result<Session> fromJson(const QByteArray& json) {
   s.table_filter = o[QStringLiteral("filter")].toString();
   s.hidden_lanes = textsOf(o[QStringLiteral("hidden_lanes")]);
   s.collapsed_groups = textsOf(o[QStringLiteral("collapsed_groups")]);
+  s.lane_order = textsOf(o[QStringLiteral("lane_order")]);
+  s.pinned_lanes = textsOf(o[QStringLiteral("pinned_lanes")]);
+  s.hidden_columns = textsOf(o[QStringLiteral("hidden_columns")]);
+  s.directory = o[QStringLiteral("directory")].toString();
+  s.pid = o[QStringLiteral("pid")].toInt();
   for (const QJsonValue& f : o[QStringLiteral("fields")].toArray())
     s.plotted_fields.emplace_back(f[QStringLiteral("event")].toString(), f[QStringLiteral("field")].toString());
   for (const QJsonValue& m : o[QStringLiteral("markers")].toArray())

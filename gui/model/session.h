@@ -21,10 +21,12 @@ struct SessionMarker {
 struct Session {
   QString trace;        // a recording
   QStringList command;  // a target
+  QString directory;    // a tracing directory that was followed; it may be there still
+  int pid = 0;          // of the process behind it; 0: a kernel's
   QString probes;       // the editor's text
   QStringList owned;    // GROUP/EVENT of what was applied
   QString table_filter;
-  QStringList hidden_lanes, collapsed_groups;
+  QStringList hidden_lanes, collapsed_groups, lane_order, pinned_lanes, hidden_columns;
   std::vector<std::pair<QString, QString>> plotted_fields;
   std::vector<SessionMarker> markers;
   std::optional<std::pair<double, double>> window_ns;               // behind the first record

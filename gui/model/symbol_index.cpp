@@ -8,7 +8,6 @@
 #include <set>
 
 #include "compiler/target/elf_image.h"
-#include "compiler/target/process_env.h"
 
 namespace kevt::gui {
 namespace {
@@ -39,11 +38,9 @@ SymbolIndex::SymbolIndex(std::vector<SymbolName> names) : names_(std::move(names
   names_.erase(twins.begin(), twins.end());
 }
 
-Result<SymbolIndex> SymbolIndex::ofProcess(int pid) {
-  auto env = target::ProcessEnv::of_process(pid, {});
-  if (!env) return std::unexpected(env.error());
+SymbolIndex SymbolIndex::ofModules(const std::vector<target::ProcessModule>& modules) {
   std::vector<SymbolName> names;
-  for (const target::ProcessModule& module : env->modules()) {
+  for (const target::ProcessModule& module : modules) {
     auto image = target::ElfImage::open(module.path);
     if (!image) continue;
     const std::string written = module.is_program ? std::string() : short_module(module.name);

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/error.h"
+#include "compiler/target/process_env.h"
 
 namespace kevt::gui {
 
@@ -18,8 +18,8 @@ class SymbolIndex {
  public:
   SymbolIndex() = default;
   explicit SymbolIndex(std::vector<SymbolName> names);
-  // Functions of what process `pid` has mapped.
-  static Result<SymbolIndex> ofProcess(int pid);
+  // Functions of what a process has mapped.
+  static SymbolIndex ofModules(const std::vector<target::ProcessModule>& modules);
   // available_filter_functions, or kallsyms' names, one a line.
   static SymbolIndex ofKernelList(std::string_view text);
 

@@ -1,5 +1,12 @@
 // Starting a traced program: `kevtrace mount DIR -- CMD`, as one would in a terminal.
+//
+// Problem: a pipe to a GUI that crashed ends the program that writes to it, and so does the terminal's hang-up. Idea: a
+// session of its own, standard input from nowhere, and a file beside the directory for what is written, which the GUI
+// reads as it grows.
 #include "gui/model/target_process.h"
+
+#include <signal.h>
+#include <unistd.h>
 
 #include <QCoreApplication>
 #include <QFileInfo>
@@ -12,12 +19,18 @@ namespace kevt::gui {
 
 namespace {
 constexpr int kPatienceMs = 5000;
-}
+constexpr int kLookEveryMs = 50;
+constexpr qint64 kMostOfALook = 1 << 20;
+}  // namespace
 
-TargetProcess::TargetProcess(QObject* parent) : QObject(parent) {
+TargetProcess::TargetProcess(QObject* parent) : QObject(parent), look_(new QTimer(this)) {
   process_.setProcessChannelMode(QProcess::MergedChannels);
-  connect(&process_, &QProcess::readyRead, this, &TargetProcess::takeOutput);
+  process_.setStandardInputFile(QProcess::nullDevice());
+  process_.setChildProcessModifier([] { ::setsid(); });
+  look_->setInterval(kLookEveryMs);
+  connect(look_, &QTimer::timeout, this, &TargetProcess::takeOutput);
   connect(&process_, &QProcess::finished, this, [this](int code, QProcess::ExitStatus status) {
+    look_->stop();
     takeOutput();
     is_mounted_ = false;
     Q_EMIT ended(status == QProcess::CrashExit ? tr("kevtrace mount was ended by a signal")
@@ -55,7 +68,16 @@ void TargetProcess::start(const QStringList& words, const QString& separator, co
   directory_ = std::make_unique<QTemporaryDir>();
   rest_.clear();
   pid_ = 0;
+  is_ours_ = !command.isEmpty();
   is_mounted_ = false;
+  output_.close();
+  output_.setFileName(directory_->filePath(QStringLiteral("output")));
+  if (!output_.open(QIODevice::ReadWrite | QIODevice::Truncate)) {
+    Q_EMIT ended(output_.fileName() + QStringLiteral(": ") + output_.errorString());
+    return;
+  }
+  process_.setStandardOutputFile(output_.fileName(), QIODevice::Append);
+  look_->start();
   QStringList arguments = {QStringLiteral("mount"), directory()};
   arguments += words;
   if (!separator.isEmpty()) arguments.append(separator);
@@ -70,9 +92,15 @@ void TargetProcess::attach(const QList<int>& pids) {
   start({QStringLiteral("--pid"), numbers.join(QLatin1Char(','))}, {}, {});
 }
 
+// kevtrace lets the program go and then waits for its end.
+void TargetProcess::endBoth() {
+  process_.terminate();
+  if (is_ours_ && pid_ > 0) ::kill(pid_, SIGTERM);
+}
+
 void TargetProcess::stop() {
   if (!isRunning()) return;
-  process_.terminate();
+  endBoth();
   QTimer::singleShot(kPatienceMs, &process_, [this, pid = process_.processId()] {
     if (isRunning() && process_.processId() == pid) process_.kill();
   });
@@ -80,14 +108,14 @@ void TargetProcess::stop() {
 
 void TargetProcess::finish() {
   if (!isRunning()) return;
-  process_.terminate();
+  endBoth();
   if (process_.waitForFinished(kPatienceMs)) return;
   process_.kill();
   process_.waitForFinished(kPatienceMs);
 }
 
 void TargetProcess::takeOutput() {
-  rest_ += QString::fromUtf8(process_.readAll());
+  rest_ += QString::fromUtf8(output_.read(kMostOfALook));
   static const QRegularExpression kMounted(QStringLiteral("mounted on (.*): process (\\d+)"));
   for (qsizetype end = rest_.indexOf(QLatin1Char('\n')); end >= 0; end = rest_.indexOf(QLatin1Char('\n'))) {
     const QString line = rest_.left(end);

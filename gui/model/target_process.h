@@ -1,15 +1,17 @@
 // TargetProcess: `kevtrace mount` as a child: it starts or seizes what is traced and serves its tracing directory.
 //
-// The recording lives there and not in the GUI: when the GUI is gone the directory still is, and --tracefs takes it up
-// again.
+// The recording lives there and not in the GUI: when the GUI is gone the directory still is, and --tracefs (or --last)
+// takes it up again. So the two share nothing that ends with the GUI: what the target writes goes to a file.
 #pragma once
 
+#include <QFile>
 #include <QObject>
 #include <QProcess>
 #include <QStringList>
 #include <memory>
 
 class QTemporaryDir;
+class QTimer;
 
 namespace kevt::gui {
 
@@ -25,11 +27,13 @@ class TargetProcess : public QObject {
   // The directory is made in a temporary place.
   void startCommand(const QStringList& command);
   void attach(const QList<int>& pids);
-  void stop();    // everything is taken out of the target again; ended() tells when
+  // Everything is taken out of the target again, and a program that was started here is ended; ended() tells when.
+  void stop();
   void finish();  // the same, and waits for it
   bool isRunning() const { return process_.state() != QProcess::NotRunning; }
   QString directory() const;
   int pid() const { return pid_; }
+  qint64 mountPid() const { return process_.processId(); }  // of kevtrace
 
  Q_SIGNALS:
   void mounted(const QString& directory, int pid);
@@ -39,12 +43,16 @@ class TargetProcess : public QObject {
  private:
   void start(const QStringList& words, const QString& separator, const QStringList& command);
   void takeOutput();
+  void endBoth();
 
   QProcess process_;
+  QFile output_;
+  QTimer* look_;
   std::unique_ptr<QTemporaryDir> directory_;
   QString rest_;
   int pid_ = 0;
   bool is_mounted_ = false;
+  bool is_ours_ = false;  // the program was started here, not attached to
 };
 
 }  // namespace kevt::gui

@@ -8,6 +8,8 @@
 #include <QElapsedTimer>
 #include <QMetaObject>
 
+#include "gui/model/job.h"
+
 namespace kevt::gui {
 
 struct TraceDocument::Progress {
@@ -64,6 +66,7 @@ void TraceDocument::openFile(const QString& path) {
   Q_EMIT reset();
   Q_EMIT stateChanged();
   loader_ = std::jthread([this, path = path.toStdString(), generation = generation_](std::stop_token stop) {
+    yieldToTheWindow();
     QElapsedTimer timer;
     timer.start();
     record::StoreBuilder builder;

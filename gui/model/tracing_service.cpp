@@ -96,6 +96,16 @@ void TracingService::read(const QString& path, std::function<void(bool, const QS
   });
 }
 
+void TracingService::list(const QString& path,
+                          std::function<void(bool, const std::vector<tree::DirectoryEntry>&)> done) {
+  post([this, path, done = std::move(done)](tree::TracingDir& directory) {
+    auto entries = directory.list(path.toStdString());
+    deliver(
+        [done, is_good = entries.has_value(),
+         entries = entries ? *std::move(entries) : std::vector<tree::DirectoryEntry>()] { done(is_good, entries); });
+  });
+}
+
 void TracingService::run(std::stop_token stop, std::string path, int pid) {
   const auto directory = tree::tracing_dir(path);
   LiveReader reader(pid);

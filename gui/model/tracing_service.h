@@ -49,6 +49,7 @@ class TracingService : public QObject {
   // Writes one after the other, until one is refused; `done` runs here, with what was written.
   void write(std::vector<FileWrite> writes, std::function<void(const std::vector<FileWrite>&)> done);
   void read(const QString& path, std::function<void(bool, const QString&)> done);
+  void list(const QString& path, std::function<void(bool, const std::vector<tree::DirectoryEntry>&)> done);
   void setRecording(bool records);  // read the buffers: on from the start
   void refresh();                   // the state, soon
 

@@ -1,12 +1,13 @@
 // The editor of definitions.
 //
 // A keystroke starts a check in a worker once nothing was typed for a moment; of several only the last one's result is
-// shown. What the world is (a process's functions) is read in the same worker, the first time it is needed.
+// shown. Completion and what a pointer hovers over are asked for the same way: the UI thread waits for nobody.
 #include "gui/view/definition_editor.h"
 
 #include <QAbstractItemView>
 #include <QCompleter>
 #include <QFontDatabase>
+#include <QHeaderView>
 #include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMap>
@@ -17,32 +18,12 @@
 #include <QTextBlock>
 #include <QTimer>
 #include <QToolTip>
+#include <QTreeView>
 
-#include "compiler/target/process_env.h"
-#include "gui/model/completion.h"
 #include "gui/view/definition_highlighter.h"
 #include "gui/view/theme.h"
 
 namespace kevt::gui {
-
-// What the worker knows; one worker at a time uses it.
-struct DefinitionEditor::World {
-  int pid = 0;
-  QString kernel_list;
-  bool is_read = false;
-  std::optional<target::ProcessEnv> env;
-  std::shared_ptr<const SymbolIndex> symbols = std::make_shared<SymbolIndex>();
-
-  void read() {
-    if (is_read) return;
-    is_read = true;
-    if (!kernel_list.isEmpty())
-      symbols = std::make_shared<SymbolIndex>(SymbolIndex::ofKernelList(kernel_list.toStdString()));
-    if (pid == 0) return;
-    if (auto made = target::ProcessEnv::of_process(pid, {})) env = *std::move(made);
-    if (auto index = SymbolIndex::ofProcess(pid)) symbols = std::make_shared<SymbolIndex>(*std::move(index));
-  }
-};
 
 class EditorMargin : public QWidget {
  public:
@@ -53,14 +34,13 @@ class EditorMargin : public QWidget {
   DefinitionEditor* editor_;
 };
 
-DefinitionEditor::DefinitionEditor(QWidget* parent)
+DefinitionEditor::DefinitionEditor(CompilerService& compiler, QWidget* parent)
     : QPlainTextEdit(parent),
-      world_(std::make_shared<World>()),
+      compiler_(compiler),
       margin_(new EditorMargin(this)),
       completer_(new QCompleter(this)),
       suggestions_(new QStandardItemModel(this)),
-      delay_(new QTimer(this)),
-      jobs_(this, 1) {
+      delay_(new QTimer(this)) {
   setAccessibleName(tr("Definitions"));
   setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
   setLineWrapMode(NoWrap);
@@ -68,6 +48,12 @@ DefinitionEditor::DefinitionEditor(QWidget* parent)
   new DefinitionHighlighter(document());
   completer_->setModel(suggestions_);
   completer_->setWidget(this);
+  auto* popup = new QTreeView;
+  popup->setRootIsDecorated(false);
+  popup->header()->hide();
+  popup->setUniformRowHeights(true);
+  popup->setAccessibleName(tr("Completion"));
+  completer_->setPopup(popup);
   completer_->setCompletionMode(QCompleter::UnfilteredPopupCompletion);
   connect(completer_, qOverload<const QString&>(&QCompleter::activated), this, &DefinitionEditor::insertCompletion);
   delay_->setSingleShot(true);
@@ -83,42 +69,26 @@ DefinitionEditor::DefinitionEditor(QWidget* parent)
     else
       margin_->update(0, rect.y(), margin_->width(), rect.height());
   });
+  connect(&compiler_, &CompilerService::worldChanged, this, [this] {
+    is_pending_ = true;
+    delay_->start();
+  });
   setViewportMargins(marginWidth(), 0, 0, 0);
 }
 
-DefinitionEditor::~DefinitionEditor() {
-  if (busy_) *busy_ = true;
-}
-
-void DefinitionEditor::setProcess(int pid) {
-  world_ = std::make_shared<World>();
-  world_->pid = pid;
-  is_pending_ = true;
-  delay_->start();
-}
-
-void DefinitionEditor::setKernelFunctions(const QString& list) {
-  world_ = std::make_shared<World>();
-  world_->kernel_list = list;
-  is_pending_ = true;
-  delay_->start();
-}
+DefinitionEditor::~DefinitionEditor() = default;
 
 void DefinitionEditor::startCheck() {
-  if (busy_) *busy_ = true;
   is_pending_ = false;
-  busy_ = jobs_.start(
-      [text = toPlainText(), world = world_](const std::atomic<bool>&) {
-        world->read();
-        return checkDefinitions(text, world->env ? &*world->env : nullptr);
-      },
-      [this](CheckedText checked) {
-        busy_.reset();
-        checked_ = std::move(checked);
-        showMistakes();
-        margin_->update();
-        Q_EMIT checkedChanged();
-      });
+  is_busy_ = true;
+  compiler_.check(toPlainText(), [this](CheckedText checked) {
+    is_busy_ = false;
+    checked_ = std::move(checked);
+    showMistakes();
+    margin_->update();
+    viewport()->update();
+    Q_EMIT checkedChanged();
+  });
 }
 
 void DefinitionEditor::showMistakes() {
@@ -188,24 +158,55 @@ void DefinitionEditor::setHits(const QMap<QString, QString>& hits) {
 
 // ---- completion
 
-void DefinitionEditor::complete(bool asked) {
+void DefinitionEditor::complete() { ask(true); }
+
+void DefinitionEditor::ask(bool asked) {
   const QTextCursor cursor = textCursor();
-  const Completion found = completeDefinition(cursor.block().text(), cursor.positionInBlock(), *world_->symbols);
-  const int typed = cursor.positionInBlock() - found.begin;
-  if (found.suggestions.empty() || (!asked && typed < 1)) return completer_->popup()->hide();
+  is_completing_ = true;
+  compiler_.complete(cursor.block().text(), cursor.positionInBlock(),
+                     [this, asked, line = cursor.block().text(), at = cursor.position()](const Completion& found) {
+                       is_completing_ = false;
+                       // Somebody typed on: the answer is about another text.
+                       if (textCursor().position() != at || textCursor().block().text() != line) return;
+                       showCompletion(found, asked);
+                     });
+}
+
+void DefinitionEditor::showCompletion(const Completion& found, bool asked) {
+  const int typed = textCursor().positionInBlock() - found.begin;
+  const QString before = textCursor().block().text().left(found.begin);
+  const bool is_member = before.endsWith(QLatin1String("->")) || before.endsWith(QLatin1Char('.'));
+  if (found.suggestions.empty() || (!asked && typed < 1 && !is_member)) return completer_->popup()->hide();
   if (found.suggestions.size() == 1 && found.suggestions.front().text.size() == typed)
     return completer_->popup()->hide();
   completion_begin_ = found.begin;
   suggestions_->clear();
-  for (const Suggestion& suggestion : found.suggestions) {
-    auto* item = new QStandardItem(suggestion.text);
-    item->setToolTip(suggestion.note);
-    suggestions_->appendRow(item);
-  }
+  for (const Suggestion& suggestion : found.suggestions)
+    suggestions_->appendRow({new QStandardItem(suggestion.text), new QStandardItem(suggestion.note)});
   QRect rect = cursorRect();
-  rect.setWidth(380);
+  auto* popup = static_cast<QTreeView*>(completer_->popup());
+  popup->setColumnWidth(0, 210);
+  rect.setWidth(520);
   completer_->complete(rect);
-  completer_->popup()->setCurrentIndex(suggestions_->index(0, 0));
+  popup->setCurrentIndex(suggestions_->index(0, 0));
+}
+
+QStringList DefinitionEditor::suggestions() const {
+  QStringList out;
+  for (int row = 0; row < suggestions_->rowCount(); ++row) out.append(suggestions_->item(row)->text());
+  return out;
+}
+
+bool DefinitionEditor::writeOut() {
+  const int line = textCursor().blockNumber();
+  for (const RightLine& right : checked_.right) {
+    if (right.line != line || right.written_out.isEmpty()) continue;
+    QTextCursor cursor(document()->findBlockByNumber(line));
+    cursor.select(QTextCursor::LineUnderCursor);
+    cursor.insertText(right.written_out);
+    return true;
+  }
+  return false;
 }
 
 void DefinitionEditor::insertCompletion(const QString& text) {
@@ -224,28 +225,62 @@ void DefinitionEditor::keyPressEvent(QKeyEvent* event) {
     applyFix();
     return;
   }
-  if (event->modifiers() & Qt::ControlModifier && event->key() == Qt::Key_Space) return complete(true);
+  if (event->modifiers() & Qt::ControlModifier && event->key() == Qt::Key_Space) return ask(true);
   QPlainTextEdit::keyPressEvent(event);
-  if (!event->text().isEmpty() && event->text().at(0).isPrint()) complete(false);
+  if (!event->text().isEmpty() && event->text().at(0).isPrint()) ask(false);
+}
+
+QString DefinitionEditor::mistakesTip(int line) const {
+  QString tip;
+  for (const Mistake& mistake : checked_.mistakes) {
+    if (mistake.line != line) continue;
+    tip += QStringLiteral("<p><b>⚠ %1</b> %2<br>%3</p>")
+               .arg(mistake.text.toHtmlEscaped(), mistake.id,
+                    mistake.help.toHtmlEscaped().replace(QLatin1Char('\n'), QLatin1String("<br>")));
+    for (const TextFix& fix : mistake.fixes) tip += tr("<p>Alt+Enter: %1</p>").arg(fix.label.toHtmlEscaped());
+  }
+  return tip;
 }
 
 bool DefinitionEditor::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QPlainTextEdit::event(event);
   const auto* help = static_cast<QHelpEvent*>(event);
   const QTextCursor cursor = cursorForPosition(viewport()->mapFrom(this, help->pos()));
-  QString tip;
-  for (const Mistake& mistake : checked_.mistakes) {
-    if (mistake.line != cursor.blockNumber()) continue;
-    tip += QStringLiteral("<p><b>%1</b> %2<br>%3</p>")
-               .arg(mistake.text.toHtmlEscaped(), mistake.id,
-                    mistake.help.toHtmlEscaped().replace(QLatin1Char('\n'), QLatin1String("<br>")));
-    for (const TextFix& fix : mistake.fixes) tip += tr("Alt+Enter: %1").arg(fix.label.toHtmlEscaped());
-  }
-  for (const RightLine& right : checked_.right)
-    if (right.line == cursor.blockNumber() && tip.isEmpty())
-      tip = QStringLiteral("<b>%1/%2</b><pre>%3</pre>").arg(right.group, right.event, right.format.toHtmlEscaped());
-  QToolTip::showText(help->globalPos(), tip, this);
+  const QString line = cursor.block().text();
+  const auto is_part = [&](int at) {
+    return at >= 0 && at < line.size() && (line[at].isLetterOrNumber() || QStringLiteral("_%$").contains(line[at]));
+  };
+  int begin = cursor.positionInBlock(), end = begin;
+  while (is_part(begin - 1)) --begin;
+  while (is_part(end)) ++end;
+  const QString word = line.mid(begin, end - begin), mistakes = mistakesTip(cursor.blockNumber());
+  compiler_.facts(line, [this, mistakes, word, at = help->globalPos()](const std::optional<PlaceFacts>& facts) {
+    const QString tip = mistakes + (facts ? factsHtml(*facts, word) : QString());
+    QToolTip::showText(at, tip, this);
+  });
   return true;
+}
+
+// Behind each right line, in faint letters: what its arguments are in C.
+void DefinitionEditor::paintInlays() {
+  QPainter painter(viewport());
+  painter.setFont(font());
+  painter.setPen(LaneColors(palette()).faint);
+  for (QTextBlock block = firstVisibleBlock(); block.isValid(); block = block.next()) {
+    const QRectF rect = blockBoundingGeometry(block).translated(contentOffset());
+    if (rect.top() > viewport()->height()) break;
+    if (block.blockNumber() == textCursor().blockNumber() && hasFocus()) continue;  // it would run into the typing
+    for (const RightLine& right : checked_.right)
+      if (right.line == block.blockNumber() && !right.inlay.isEmpty() && isChecked())
+        painter.drawText(QPointF(rect.left() + fontMetrics().horizontalAdvance(block.text()) + 28,
+                                 rect.top() + fontMetrics().ascent() + 1),
+                         QStringLiteral("← ") + right.inlay);
+  }
+}
+
+void DefinitionEditor::paintEvent(QPaintEvent* event) {
+  QPlainTextEdit::paintEvent(event);
+  paintInlays();
 }
 
 void DefinitionEditor::contextMenuEvent(QContextMenuEvent* event) {
@@ -256,6 +291,10 @@ void DefinitionEditor::contextMenuEvent(QContextMenuEvent* event) {
     connect(fix, &QAction::triggered, this, &DefinitionEditor::applyFix);
     menu->insertAction(menu->actions().value(0), fix);
   }
+  const int line = textCursor().blockNumber();
+  for (const RightLine& right : checked_.right)
+    if (right.line == line && !right.written_out.isEmpty())
+      menu->addAction(tr("Write the line without names of types"), this, &DefinitionEditor::writeOut);
   menu->exec(event->globalPos());
 }
 

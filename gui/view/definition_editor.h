@@ -4,10 +4,7 @@
 #include <QPlainTextEdit>
 #include <memory>
 
-#include "compiler/target/target_env.h"
-#include "gui/model/definition_check.h"
-#include "gui/model/job.h"
-#include "gui/model/symbol_index.h"
+#include "gui/model/compiler_service.h"
 
 class QCompleter;
 class QStandardItemModel;
@@ -19,19 +16,22 @@ class DefinitionEditor : public QPlainTextEdit {
   Q_OBJECT
 
  public:
-  explicit DefinitionEditor(QWidget* parent = nullptr);
+  explicit DefinitionEditor(CompilerService& compiler, QWidget* parent = nullptr);
   ~DefinitionEditor() override;
 
-  // Whose functions are looked up; 0: nobody's, places are not checked.
-  void setProcess(int pid);
-  void setKernelFunctions(const QString& list);
   const CheckedText& checked() const { return checked_; }
-  bool isChecked() const { return !busy_ && !is_pending_; }  // is checked() about the present text?
+  bool isChecked() const { return !is_busy_ && !is_pending_; }  // is checked() about the present text?
   // The mistake at the cursor, or the first one of its line.
   const Mistake* mistakeAtCursor() const;
   // Carries out the first fix of that mistake; undo takes it back.
   bool applyFix();
-  void replaceText(const QString& text);             // as one undoable step
+  void replaceText(const QString& text);  // as one undoable step
+  // The cursor's line without names that only types resolve: it means the same where there are none. False: it has
+  // none.
+  bool writeOut();
+  void complete();  // what can stand at the cursor, when the answer is there
+  bool isCompleting() const { return is_completing_; }
+  QStringList suggestions() const;
   void setHits(const QMap<QString, QString>& hits);  // GROUP/EVENT → what stands in the margin
 
  Q_SIGNALS:
@@ -43,19 +43,22 @@ class DefinitionEditor : public QPlainTextEdit {
   void resizeEvent(QResizeEvent* event) override;
   void changeEvent(QEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
 
  private:
   friend class EditorMargin;
-  struct World;
   void startCheck();
   void showMistakes();
-  void complete(bool asked);
+  void ask(bool asked);
+  void showCompletion(const Completion& found, bool asked);
+  QString mistakesTip(int line) const;
+  void paintInlays();
   void insertCompletion(const QString& text);
   const Mistake* mistakeAt(int line, int column) const;
   void paintMargin(QPaintEvent* event);
   int marginWidth() const;
 
-  std::shared_ptr<World> world_;
+  CompilerService& compiler_;
   CheckedText checked_;
   QMap<QString, QString> hits_;
   QWidget* margin_;
@@ -63,9 +66,7 @@ class DefinitionEditor : public QPlainTextEdit {
   QStandardItemModel* suggestions_;
   int completion_begin_ = 0;
   QTimer* delay_;
-  Cancelled busy_;
-  bool is_pending_ = false;
-  JobQueue jobs_;
+  bool is_busy_ = false, is_pending_ = false, is_completing_ = false;
 };
 
 }  // namespace kevt::gui

@@ -8,6 +8,7 @@
 #include <QHeaderView>
 #include <QHelpEvent>
 #include <QKeyEvent>
+#include <QMenu>
 #include <QPainter>
 #include <QScrollBar>
 #include <QToolTip>
@@ -29,6 +30,11 @@ EventTable::EventTable(EventRows& rows, QWidget* parent)
   header_->setSortIndicator(EventRows::Number, Qt::AscendingOrder);
   header_->setHighlightSections(false);
   header_->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+  header_->setContextMenuPolicy(Qt::CustomContextMenu);
+  header_->setToolTip(tr("press: sort · drag: move · right button: hide and show columns"));
+  header_->setAccessibleName(tr("Columns"));
+  connect(header_, &QWidget::customContextMenuRequested, this, &EventTable::columnMenu);
+  connect(&rows_, &QAbstractItemModel::columnsInserted, this, &EventTable::hideColumns);
   setViewportMargins(0, header_->sizeHint().height(), 0, 0);
   viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
   connect(header_, &QHeaderView::sectionResized, viewport(), [this] { layoutBars(), viewport()->update(); });
@@ -43,6 +49,37 @@ EventTable::EventTable(EventRows& rows, QWidget* parent)
     if (kept_ != record::kNoRow && !follows_) showRow(kept_);
   });
   fitColumns();
+}
+
+void EventTable::setHiddenColumns(const QStringList& names) {
+  hidden_ = names;
+  hideColumns();
+}
+
+void EventTable::hideColumns() {
+  for (int column = 0; column < rows_.columnCount(); ++column)
+    header_->setSectionHidden(column,
+                              hidden_.contains(rows_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()));
+  layoutBars();
+  viewport()->update();
+}
+
+void EventTable::columnMenu(const QPoint& at) {
+  QMenu menu(this);
+  for (int column = 0; column < rows_.columnCount(); ++column) {
+    const QString name = rows_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+    QAction* action = menu.addAction(name);
+    action->setCheckable(true);
+    action->setChecked(!hidden_.contains(name));
+    connect(action, &QAction::toggled, this, [this, name](bool shows) {
+      if (shows)
+        hidden_.removeAll(name);
+      else
+        hidden_.append(name);
+      hideColumns();
+    });
+  }
+  menu.exec(header_->mapToGlobal(at));
 }
 
 int EventTable::rowHeight() const { return fontMetrics().height() + 4; }
@@ -138,11 +175,33 @@ void EventTable::paintEvent(QPaintEvent*) {
                        painter.fontMetrics().elidedText(text, Qt::ElideRight, room.width()));
     }
   }
+  paintMarks(painter);
   if (rows_.rowCount() == 0) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
     painter.drawText(viewport()->rect(), Qt::AlignCenter,
                      rows_.filterText().isEmpty() ? tr("no records") : tr("no record passes the filter"));
   }
+}
+
+void EventTable::paintMarks(QPainter& painter) {
+  if (marks_.empty() || rows_.rowCount() == 0) return;
+  const QColor color = LaneColors(palette()).accent;
+  const int high = viewport()->height(), right = viewport()->width();
+  // A mark for each pixel that has hits: as many searches as there are pixels, however many hits there are.
+  for (int y = 0; y < high; ++y) {
+    const auto position = [&](int at) {
+      return static_cast<int>(static_cast<std::int64_t>(at) * rows_.rowCount() / high);
+    };
+    const int from = position(y), to = std::min(position(y + 1), rows_.rowCount());
+    const auto first = std::ranges::lower_bound(marks_, rows_.rowAt(from));
+    if (first != marks_.end() && (to >= rows_.rowCount() || *first < rows_.rowAt(std::max(to, from + 1))))
+      painter.fillRect(right - 5, y, 5, 2, color);
+  }
+}
+
+void EventTable::setMarks(std::vector<record::Row> rows) {
+  marks_ = std::move(rows);
+  viewport()->update();
 }
 
 int EventTable::positionAt(int y) const {

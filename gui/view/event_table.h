@@ -4,6 +4,7 @@
 #include <QAbstractScrollArea>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "gui/model/event_rows.h"
 
@@ -29,6 +30,11 @@ class EventTable : public QAbstractScrollArea {
   // Positions that are selected, [first, last].
   std::pair<int, int> selection() const;
   void fitColumns();
+  // By their names; columns that come later are hidden when their time comes.
+  QStringList hiddenColumns() const { return hidden_; }
+  void setHiddenColumns(const QStringList& names);
+  // Rows that are marked at the right edge, in the order of time: hits of a search.
+  void setMarks(std::vector<record::Row> rows);
 
  Q_SIGNALS:
   void rowSelected(kevt::record::Row row);
@@ -49,12 +55,17 @@ class EventTable : public QAbstractScrollArea {
   int rowsShown() const;
   int positionAt(int y) const;
   void layoutBars();
+  void hideColumns();
+  void columnMenu(const QPoint& at);
+  void paintMarks(QPainter& painter);
   void takeRows();
   void moveTo(int position, bool extends);
 
   EventRows& rows_;
   QHeaderView* header_;
   int current_ = -1, anchor_ = -1;
+  std::vector<record::Row> marks_;
+  QStringList hidden_;
   record::Row kept_ = record::kNoRow;  // what was current before a filter or an order
   bool follows_ = false;
   bool fitted_ = false;

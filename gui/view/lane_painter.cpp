@@ -47,6 +47,7 @@ class LanePainter {
         values();
         break;
       case Lane::Kind::Group:
+      case Lane::Kind::Pinned:
         break;
     }
     painter.end();

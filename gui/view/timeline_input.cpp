@@ -1,6 +1,7 @@
 // The timeline's mouse and keyboard.
 //
 //   drag: range      Ctrl+drag: zoom to it      middle drag, Shift+wheel: pan      wheel: lanes      Ctrl+wheel: zoom
+//   Ctrl+Up, Ctrl+Down: choose a lane   Alt+Up, Alt+Down, drag its name: move it   P: pin it   Menu: what can be done
 //   W S: zoom   A D, arrows: pan   F: fit selection   Z, Shift+Z: zoom history   [ ]: previous, next in lane   M:
 //   marker Space: freeze   End: follow   Home: all
 #include <QHelpEvent>
@@ -105,9 +106,9 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
   } else if (event->position().x() >= kGutter) {
     drag_ = event->modifiers() & Qt::ControlModifier ? Drag::Zoom : Drag::Select;
     selected_lane_ = lane;
-  } else {
-    selected_lane_ = lane;
-    viewport()->update();
+  } else if (lane) {
+    drag_ = Drag::Lane;
+    selectLane(*lane);
   }
 }
 
@@ -115,6 +116,10 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
   const QPointF at = event->position();
   if (drag_ == Drag::None) return;
   if ((at - pressed_).manhattanLength() > 4) moved_ = true;
+  if (drag_ == Drag::Lane && selected_lane_) {
+    const auto over = laneAt(static_cast<int>(at.y()));
+    if (over && *over != *selected_lane_) moveLane(*selected_lane_, *over > *selected_lane_ ? 1 : -1);
+  }
   if (drag_ == Drag::Pan) panBy(last_.x() - at.x());
   if (drag_ == Drag::Overview) {
     setFollowing(false);
@@ -171,6 +176,13 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
 
 void TimelineView::keyPressEvent(QKeyEvent* event) {
   const double middle = kGutter + laneWidth() / 2.0;
+  const bool is_up = event->key() == Qt::Key_Up, is_down = event->key() == Qt::Key_Down;
+  if ((is_up || is_down) && event->modifiers() & Qt::AltModifier) {
+    if (selected_lane_) moveLane(*selected_lane_, is_up ? -1 : 1);
+    return;
+  }
+  if ((is_up || is_down) && event->modifiers() & Qt::ControlModifier)
+    return selectLane(!selected_lane_ ? 0 : *selected_lane_ + (is_up ? (*selected_lane_ ? ~std::size_t{0} : 0) : 1));
   const bool has_control = event->modifiers() & (Qt::ControlModifier | Qt::AltModifier);
   if (has_control) return QAbstractScrollArea::keyPressEvent(event);
   switch (event->key()) {
@@ -201,6 +213,16 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_M:
       return addMarker(selected_ ? view_.time_ns(*selected_)
                                  : snapped(viewport()->mapFromGlobal(QCursor::pos()).x(), kTop, true));
+    case Qt::Key_P:
+      if (selected_lane_ && lanes_[*selected_lane_].kind != Lane::Kind::Group) togglePinned(lanes_[*selected_lane_]);
+      return;
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+      if (selected_lane_ && lanes_[*selected_lane_].kind == Lane::Kind::Group) toggleGroup(lanes_[*selected_lane_]);
+      return;
+    case Qt::Key_G:
+      Q_EMIT timeWanted();
+      return;
     case Qt::Key_Space:
       return setFrozen(!frozen_);
     case Qt::Key_Home:
@@ -215,8 +237,11 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
 }
 
 void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
-  const auto lane = laneAt(event->pos().y());
-  if (lane) Q_EMIT laneMenuWanted(lanes_[*lane], event->globalPos());
+  const bool by_key = event->reason() == QContextMenuEvent::Keyboard;
+  const auto lane = by_key ? selected_lane_ : laneAt(event->pos().y());
+  if (!lane) return;
+  const QPoint at = by_key ? viewport()->mapToGlobal(laneRect(*lane).topLeft()) : event->globalPos();
+  Q_EMIT laneMenuWanted(lanes_[*lane], at);
 }
 
 }  // namespace kevt::gui

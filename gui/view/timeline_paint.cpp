@@ -93,6 +93,7 @@ void TimelineView::paintLane(QPainter& painter, const Lane& lane, const QRect& r
     }
     wanted_.push_back({key_of(lane, window_.ns_per_pixel, index), lane, field});
   }
+  if (lane.kind == Lane::Kind::Cpu) paintLost(painter, lane, rect);
   if (field && field->size()) {
     const record::FieldRange whole = field->whole();
     painter.setPen(colors_.faint);
@@ -100,6 +101,32 @@ void TimelineView::paintLane(QPainter& painter, const Lane& lane, const QRect& r
     painter.drawText(rect.adjusted(4, 1, -6, -2), Qt::AlignRight | Qt::AlignBottom, compactNumber(whole.least));
   }
   painter.restore();
+}
+
+// How many records each hatched gap of the lane stands for, where there is room to say it.
+void TimelineView::paintLost(QPainter& painter, const Lane& lane, const QRect& rect) {
+  constexpr int kMost = 200;  // as many as one sees
+  const auto& gaps = view_.names().gaps;
+  const std::uint64_t from = absoluteAt(kGutter);
+  const std::uint64_t to = absoluteAt(viewport()->width());
+  auto gap = std::ranges::lower_bound(gaps, from, {}, &record::StoreGap::to_ns);
+  double free_from = kGutter;
+  int painted = 0;
+  painter.setPen(colors_.text);
+  for (; gap != gaps.end() && gap->from_ns <= to && painted < kMost; ++gap) {
+    if (gap->cpu != lane.id) continue;
+    const QString text = gap->count == ~0ull ? tr("lost") : tr("%1 lost").arg(grouped(gap->count));
+    const int wide = painter.fontMetrics().horizontalAdvance(text) + 6;
+    const double left = std::max(xOf(gap->from_ns), static_cast<double>(kGutter)) + 2;
+    if (left < free_from) continue;
+    const QRectF room(left, rect.top() + 2, wide, painter.fontMetrics().height());
+    QColor back = colors_.background;
+    back.setAlpha(200);
+    painter.fillRect(room, back);
+    painter.drawText(room, Qt::AlignCenter, text);
+    free_from = left + wide + 8;
+    ++painted;
+  }
 }
 
 bool TimelineView::paintTile(QPainter& painter, const Lane& lane, const QRect& rect, qint64 index,
@@ -244,6 +271,13 @@ void TimelineView::paintOverview(QPainter& painter) {
   if (overview_.isNull()) paintOverviewImage(rect.size());
   painter.drawImage(rect.topLeft(), overview_);
   const auto x_of = [&](double ns) { return rect.left() + ns / (spanNs() + 1) * rect.width(); };
+  double last = -1;
+  for (const std::uint64_t mark : marks_) {
+    const double x = std::floor(x_of(static_cast<double>(mark - std::min(mark, view_.first_ns()))));
+    if (x == last) continue;
+    last = x;
+    painter.fillRect(QRectF(x, rect.bottom() - 5, 2, 5), colors_.accent);
+  }
   for (const Marker& marker : markers_) {
     const double x = x_of(static_cast<double>(marker.ns - std::min(marker.ns, view_.first_ns())));
     painter.fillRect(QRectF(x, rect.top(), 1.5, rect.height()), colors_.marker);

@@ -13,6 +13,7 @@
 
 #include "gui/model/row_text.h"
 #include "gui/model/trace_document.h"
+#include "gui/view/timeline_accessible.h"
 
 namespace kevt::gui {
 
@@ -24,6 +25,7 @@ constexpr int kLanesEveryMs = 400;
 
 TimelineView::TimelineView(TraceDocument& document, QWidget* parent)
     : QAbstractScrollArea(parent), document_(document), colors_(palette()), tiles_(this), jobs_(this, 1) {
+  installTimelineAccessibility();
   setFrameShape(QFrame::NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setFocusPolicy(Qt::StrongFocus);
@@ -49,6 +51,7 @@ void TimelineView::takeReset() {
   for (auto& [name, cancelled] : loading_fields_) *cancelled = true;
   loading_fields_.clear();
   markers_.clear();
+  marks_.clear();
   selected_.reset();
   selected_lane_.reset();
   range_.reset();
@@ -109,6 +112,48 @@ void TimelineView::rebuildLanes() {
 
 void TimelineView::wishesChanged() {
   rebuildLanes();
+  viewport()->update();
+}
+
+bool TimelineView::moveLane(std::size_t lane, int by) {
+  const std::size_t other = lane + static_cast<std::size_t>(by);
+  if (lane >= lanes_.size() || other >= lanes_.size()) return false;
+  if (lanes_[lane].kind == Lane::Kind::Group || lanes_[other].kind == Lane::Kind::Group) return false;
+  std::vector<QString> order;
+  for (const Lane& one : lanes_)
+    if (one.kind != Lane::Kind::Group) order.push_back(one.name(view_.names()));
+  const auto at = [&](std::size_t i) { return std::ranges::find(order, lanes_[i].name(view_.names())); };
+  std::iter_swap(at(lane), at(other));
+  // Lanes that are not shown now keep what was said of them.
+  for (const QString& name : wishes_.order)
+    if (std::ranges::find(order, name) == order.end()) order.push_back(name);
+  wishes_.order = std::move(order);
+  if (selected_lane_ == lane) selected_lane_ = other;
+  wishesChanged();
+  return true;
+}
+
+void TimelineView::togglePinned(const Lane& lane) {
+  const QString name = lane.name(view_.names());
+  if (std::erase(wishes_.pinned, name) == 0) wishes_.pinned.push_back(name);
+  wishesChanged();
+  for (std::size_t i = 0; i < lanes_.size(); ++i)
+    if (lanes_[i].kind != Lane::Kind::Group && lanes_[i].name(view_.names()) == name) selected_lane_ = i;
+}
+
+void TimelineView::selectLane(std::size_t lane) {
+  if (lane >= lanes_.size()) return;
+  selected_lane_ = lane;
+  const QRect rect = laneRect(lane);
+  const int room = viewport()->height() - kLegend;
+  if (rect.top() < kTop) verticalScrollBar()->setValue(verticalScrollBar()->value() - (kTop - rect.top()));
+  if (rect.bottom() > room) verticalScrollBar()->setValue(verticalScrollBar()->value() + rect.bottom() - room);
+  setAccessibleDescription(tr("lane %1, %2 records").arg(lanes_[lane].title, lanes_[lane].note));
+  viewport()->update();
+}
+
+void TimelineView::setMarks(std::vector<std::uint64_t> ns) {
+  marks_ = std::move(ns);
   viewport()->update();
 }
 
@@ -266,6 +311,10 @@ void TimelineView::stepInLane(int direction) {
   Q_EMIT rowSelected(*next);
 }
 
+std::pair<std::uint64_t, std::uint64_t> TimelineView::inSight() const {
+  return {absoluteAt(kGutter), std::min(absoluteAt(viewport()->width()), view_.last_ns())};
+}
+
 void TimelineView::setRange(std::optional<std::pair<std::uint64_t, std::uint64_t>> range) {
   range_ = range;
   Q_EMIT rangeChanged();
@@ -306,6 +355,8 @@ void TimelineView::setFrozen(bool freezes) {
   Q_EMIT modeChanged();
   viewport()->update();
 }
+
+std::shared_ptr<const record::Metadata> TimelineView::metadata() const { return document_.metadata(); }
 
 std::uint64_t TimelineView::newWhileFrozen() const {
   return frozen_ ? document_.view().rows() - std::min(view_.rows(), document_.view().rows()) : 0;

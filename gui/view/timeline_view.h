@@ -48,11 +48,19 @@ class TimelineView : public QAbstractScrollArea {
   const std::vector<Lane>& lanes() const { return lanes_; }
   LaneWishes& wishes() { return wishes_; }
   void wishesChanged();
+  // Within its group; -1 up, 1 down. False: it is at the end.
+  bool moveLane(std::size_t lane, int by);
+  void togglePinned(const Lane& lane);
+  std::optional<std::size_t> selectedLane() const { return selected_lane_; }
+  void selectLane(std::size_t lane);
+  // Times that stand out on the mini-map: hits of a search.
+  void setMarks(std::vector<std::uint64_t> ns);
 
   std::optional<record::Row> selectedRow() const { return selected_; }
   void selectRow(record::Row row);
   void stepInLane(int direction);
   std::optional<std::pair<std::uint64_t, std::uint64_t>> range() const { return range_; }
+  std::pair<std::uint64_t, std::uint64_t> inSight() const;  // the window's times
   void setRange(std::optional<std::pair<std::uint64_t, std::uint64_t>> range);
 
   const std::vector<Marker>& markers() const { return markers_; }
@@ -71,6 +79,7 @@ class TimelineView : public QAbstractScrollArea {
   qint64 lastPaintUs() const { return last_paint_us_; }
   bool isComplete() const { return is_complete_; }
   const record::StoreView& view() const { return view_; }
+  std::shared_ptr<const record::Metadata> metadata() const;
   // Where things are, for tests: the lane's rectangle in the viewport, the x of a time.
   QRect laneRect(std::size_t lane) const;
   double xOf(std::uint64_t ns) const;
@@ -81,6 +90,7 @@ class TimelineView : public QAbstractScrollArea {
   void windowChanged();
   void markersChanged();
   void modeChanged();  // following, frozen
+  void timeWanted();   // somebody wants to say where to go
   void laneMenuWanted(const kevt::gui::Lane& lane, const QPoint& global);
 
  protected:
@@ -97,7 +107,7 @@ class TimelineView : public QAbstractScrollArea {
   void contextMenuEvent(QContextMenuEvent* event) override;
 
  private:
-  enum class Drag { None, Select, Pan, Overview, Zoom };
+  enum class Drag { None, Select, Pan, Overview, Zoom, Lane };
   static constexpr int kGutter = 168, kOverview = 34, kAxis = 22, kLegend = 20, kTop = kOverview + kAxis;
 
   void takeReset();
@@ -122,6 +132,7 @@ class TimelineView : public QAbstractScrollArea {
   bool paintTile(QPainter& painter, const Lane& lane, const QRect& rect, qint64 index, double ns_per_pixel);
   void paintStretched(QPainter& painter, const Lane& lane, const QRect& rect, qint64 index);
   void paintLabels(QPainter& painter, const Lane& lane, const QRect& rect, const Tile& tile);
+  void paintLost(QPainter& painter, const Lane& lane, const QRect& rect);
   void paintGutter(QPainter& painter, const Lane& lane, const QRect& rect);
   void paintAxis(QPainter& painter);
   void paintOverview(QPainter& painter);
@@ -147,6 +158,7 @@ class TimelineView : public QAbstractScrollArea {
   std::optional<std::size_t> selected_lane_;
   std::optional<std::pair<std::uint64_t, std::uint64_t>> range_;
   std::vector<Marker> markers_;
+  std::vector<std::uint64_t> marks_;
   Drag drag_ = Drag::None;
   QPointF pressed_, last_;
   bool moved_ = false;

@@ -1,0 +1,126 @@
+// The pages of the selected event: its filter, its triggers, its code, the same thing in a terminal.
+#pragma once
+
+#include <QWidget>
+#include <memory>
+#include <optional>
+
+#include "gui/model/compiler_service.h"
+#include "gui/model/live_state.h"
+#include "gui/model/same_as.h"
+#include "tracefs-compat/record/event_format.h"
+
+class QComboBox;
+class QCompleter;
+class QLabel;
+class QLineEdit;
+class QListWidget;
+class QPlainTextEdit;
+class QStringListModel;
+class QTimer;
+
+namespace kevt::gui {
+
+class TraceDocument;
+
+// What a page is about. `format` is empty until it was read.
+struct ShownEvent {
+  QString system, name;
+  QString definition;  // as dynamic_events lists it; empty: the kernel's own
+  QString filter;
+  QStringList triggers;
+  bool is_on = false;
+  std::shared_ptr<const record::EventFormat> format;
+  bool isSame(const ShownEvent& other) const { return system == other.system && name == other.name; }
+};
+
+// A line with completion of fields, its mistake as one types, and how many loaded records it would have kept.
+class FilterPage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit FilterPage(TraceDocument& document, QWidget* parent = nullptr);
+  QLineEdit& edit() { return *edit_; }
+  QString verdict() const;
+  void setVerdict(const QString& text);
+  void show(const ShownEvent& event);  // the line is taken only of another event: somebody may be writing
+
+ Q_SIGNALS:
+  void writeWanted(const QString& filter);
+
+ private:
+  void judge();
+  TraceDocument& document_;
+  ShownEvent event_;
+  QLineEdit* edit_;
+  QLabel* verdict_;
+  QCompleter* completer_;
+  QStringListModel* words_;
+  QTimer* recount_;
+  Cancelled counting_;
+  JobQueue jobs_;
+};
+
+// The event's triggers, each to be taken away, and a line for a new one with choices that write it.
+class TriggerPage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit TriggerPage(QWidget* parent = nullptr);
+  QLineEdit& edit() { return *edit_; }
+  QComboBox& kind() { return *kind_; }
+  QListWidget& present() { return *present_; }
+  QString verdict() const;
+  void setVerdict(const QString& text);
+  void show(const ShownEvent& event);
+
+ Q_SIGNALS:
+  void writeWanted(const QString& trigger);
+
+ private:
+  void compose();    // choices to text
+  void decompose();  // text to choices
+  void judge();
+  ShownEvent event_;
+  QListWidget* present_;
+  QComboBox* kind_;
+  QLineEdit *target_, *keys_, *values_, *count_, *filter_;
+  QLineEdit* edit_;
+  QLabel* verdict_;
+  bool is_mine_ = false;  // the change at hand is our own
+};
+
+// Fetch IR and machine code, made when the page is looked at.
+class CodePage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit CodePage(CompilerService& compiler, QWidget* parent = nullptr);
+  QString text() const;
+  void show(const ShownEvent& event);
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  void ask();
+  CompilerService& compiler_;
+  ShownEvent event_;
+  QString shown_;  // definition and filter of what is there
+  QPlainTextEdit* text_;
+};
+
+// Three texts with a button each that copies them.
+class SameAsPage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit SameAsPage(QWidget* parent = nullptr);
+  QString text(int form) const;  // 0 shell script, 1 command, 2 event script
+  void show(const std::vector<WrittenEvent>& events, const WrittenTarget& target);
+
+ private:
+  QPlainTextEdit* texts_[3];
+};
+
+}  // namespace kevt::gui

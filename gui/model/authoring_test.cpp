@@ -1,0 +1,214 @@
+// Writing definitions: names and members from types, what hovering tells, code, the same thing in a terminal, triggers.
+#include <gtest/gtest.h>
+
+#include <QCoreApplication>
+#include <QFile>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "compiler/target/btf.h"
+#include "compiler/target/fixed_target.h"
+#include "gui/model/compiler_service.h"
+#include "gui/model/event_tree.h"
+#include "gui/model/same_as.h"
+#include "gui/model/trigger_text.h"
+#include "tests/golden/small_btf.h"
+
+namespace kevt::gui {
+namespace {
+
+class GuiAuthoring : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    static int argc = 1;
+    static char name[] = "test";
+    static char* argv[] = {name, nullptr};
+    if (!QCoreApplication::instance()) new QCoreApplication(argc, argv);
+  }
+  GuiAuthoring() {
+    std::uint64_t address = 0x1000;
+    for (const char* name : {"work", "nothing", "many"})
+      env_.add_function({.name = name, .module = "", .address = address += 0x100, .size = 0x100});
+    env_.set_types(std::make_shared<const target::TypeTable>(*target::read_btf(golden::small_btf())));
+  }
+  // "TEXT NOTE" of each suggestion at the end of the line.
+  QStringList suggested(const QString& line) {
+    QStringList out;
+    for (const Suggestion& s :
+         completeDefinition(line, static_cast<int>(line.size()), SymbolIndex(), &env_).suggestions)
+      out.append(s.text + QLatin1Char(' ') + s.note);
+    return out;
+  }
+  target::FixedTargetEnv env_;
+};
+
+TEST_F(GuiAuthoring, ArgumentsAreCompletedByName) {
+  EXPECT_EQ(
+      suggested(QStringLiteral("p work ")).mid(0, 2),
+      QStringList({QStringLiteral("it const struct thing * in %di"), QStringLiteral("count unsigned int in %si")}));
+  EXPECT_EQ(suggested(QStringLiteral("p work n=co")), QStringList{QStringLiteral("count unsigned int in %si")});
+  EXPECT_TRUE(suggested(QStringLiteral("r work n=co")).isEmpty());  // gone when it returns
+  EXPECT_TRUE(suggested(QStringLiteral("p work+4 co")).isEmpty());  // no longer where they were
+  EXPECT_TRUE(suggested(QStringLiteral("p absent co")).isEmpty());
+}
+
+TEST_F(GuiAuthoring, MembersAreCompletedBehindEachArrow) {
+  EXPECT_EQ(suggested(QStringLiteral("p work n=it->si")), QStringList{QStringLiteral("size unsigned int at +0")});
+  // Of an anonymous union, too; of a pointer behind a pointer.
+  EXPECT_EQ(suggested(QStringLiteral("p work it->inner->te")), QStringList{QStringLiteral("text char [8] at +8")});
+  EXPECT_GE(suggested(QStringLiteral("p work it->")).size(), 6);
+  EXPECT_TRUE(suggested(QStringLiteral("p work count->")).isEmpty());
+  EXPECT_TRUE(suggested(QStringLiteral("p work it->nope->")).isEmpty());
+  const QString line = QStringLiteral("p work n=it->inner->te");
+  EXPECT_EQ(completeDefinition(line, static_cast<int>(line.size()), SymbolIndex(), &env_).begin, line.size() - 2);
+}
+
+TEST_F(GuiAuthoring, LinesSayWhatTheyReadInCAndWriteItOut) {
+  const CheckedText checked =
+      checkDefinitions(QStringLiteral("p:a work x=%si:u32 $arg1\np:b work n=it->size\n"), &env_);
+  ASSERT_TRUE(checked.mistakes.empty()) << qPrintable(checked.mistakes[0].text);
+  ASSERT_EQ(checked.right.size(), 2u);
+  EXPECT_TRUE(checked.right[0].inlay.contains(QStringLiteral("x: unsigned int count")))
+      << qPrintable(checked.right[0].inlay);
+  EXPECT_EQ(checked.right[1].written_out, QStringLiteral("p:kprobes/b work n=+0($arg1):u32"));
+  EXPECT_TRUE(checked.right[0].written_out.isEmpty());
+}
+
+TEST_F(GuiAuthoring, ALineIsCompletedAmongAHundredThousandFunctions) {
+  std::vector<SymbolName> names;
+  for (int i = 0; i < 150'000; ++i) names.push_back({"function_" + std::to_string(i * 7919 % 1'000'003), ""});
+  names.push_back({"vfs_read", ""});
+  const SymbolIndex symbols(std::move(names));
+  const QString line = QStringLiteral("p:x vfs_r");
+  const Completion found = completeDefinition(line, static_cast<int>(line.size()), symbols);
+  ASSERT_FALSE(found.suggestions.empty());
+  EXPECT_EQ(found.suggestions[0].text, QStringLiteral("vfs_read"));
+}
+
+TEST_F(GuiAuthoring, ThisProcessTellsPlacesCodeAndArming) {
+  CompilerService compiler;
+  compiler.setSources(
+      {.pid = static_cast<int>(QCoreApplication::applicationPid()), .functions = {}, .kallsyms = {}, .btf = {}});
+  std::optional<PlaceFacts> facts;
+  bool is_told = false;
+  compiler.facts(QStringLiteral("p:x libc:open64"), [&](const std::optional<PlaceFacts>& told) {
+    facts = told;
+    is_told = true;
+  });
+  ASSERT_TRUE(QTest::qWaitFor([&] { return is_told; }, 60000));
+  ASSERT_TRUE(facts);
+  EXPECT_NE(facts->address, 0u) << qPrintable(facts->why_not);
+  EXPECT_TRUE(facts->arming.contains(QStringLiteral("jump"))) << qPrintable(facts->arming);
+  EXPECT_TRUE(factsHtml(*facts, QStringLiteral("%di")).contains(QStringLiteral("armed by")));
+
+  EventCode code;
+  compiler.code(QStringLiteral("p:x libc:open64 path=+0(%di):string"), QStringLiteral("path ~ \"/etc/*\""),
+                [&](const EventCode& made) { code = made; });
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !code.text().isEmpty(); }, 60000));
+  EXPECT_TRUE(code.mistake.isEmpty()) << qPrintable(code.mistake);
+  EXPECT_TRUE(code.fetch_ir.contains(QStringLiteral("store string"))) << qPrintable(code.fetch_ir);
+  EXPECT_TRUE(code.machine_code.contains(QStringLiteral("ret"))) << qPrintable(code.machine_code);
+  EXPECT_TRUE(code.cost.contains(QStringLiteral("recorded"))) << qPrintable(code.cost);
+
+  EventCode wrong;
+  compiler.code(QStringLiteral("p:x libc:nosuchfunction"), {}, [&](const EventCode& made) { wrong = made; });
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !wrong.text().isEmpty(); }, 60000));
+  EXPECT_FALSE(wrong.mistake.isEmpty());
+}
+
+TEST_F(GuiAuthoring, AKernelsFilesAreEnoughToWriteAndCompile) {
+  QTemporaryDir folder;
+  const auto btf = golden::small_btf();
+  QFile types(folder.filePath(QStringLiteral("btf"))), names(folder.filePath(QStringLiteral("kallsyms")));
+  ASSERT_TRUE(types.open(QIODevice::WriteOnly) && names.open(QIODevice::WriteOnly));
+  types.write(reinterpret_cast<const char*>(btf.data()), static_cast<qint64>(btf.size()));
+  names.write(
+      "ffffffff81000000 T _stext\nffffffff81000100 T work\nffffffff81000200 t many\nffffffff81100000 T _etext\n");
+  types.close();
+  names.close();
+  TracedWorld world({.pid = 0, .functions = {}, .kallsyms = names.fileName(), .btf = types.fileName()});
+  ASSERT_NE(world.env(), nullptr) << qPrintable(world.trouble());
+  EXPECT_EQ(world.symbols()->find("wor", 3).size(), 1u);
+  const auto facts = placeFacts(world, QStringLiteral("p:x work"));
+  ASSERT_TRUE(facts && facts->prototype);
+  EXPECT_EQ(facts->prototype->text, QStringLiteral("long work(const struct thing *it, unsigned int count)"));
+  const EventCode code = eventCode(world, QStringLiteral("p:x work n=it->size"), QStringLiteral("n > 4"));
+  EXPECT_TRUE(code.mistake.isEmpty()) << qPrintable(code.mistake);
+  EXPECT_TRUE(code.machine_code.contains(QStringLiteral("exit"))) << qPrintable(code.text());
+}
+
+TEST_F(GuiAuthoring, TheSameThingInATerminal) {
+  const std::vector<WrittenEvent> events = {{QStringLiteral("p:op libc:open64 path=+0(%di):string"),
+                                             QStringLiteral("kprobes"),
+                                             QStringLiteral("op"),
+                                             QStringLiteral("path ~ \"it's\""),
+                                             {QStringLiteral("traceoff:1")},
+                                             true}};
+  const WrittenTarget target{QStringLiteral("/tmp/a dir"), {QStringLiteral("ls"), QStringLiteral("-l")}, 0};
+  EXPECT_EQ(
+      asShellScript(events, target),
+      QStringLiteral("#!/bin/sh -e\ncd '/tmp/a dir'\necho 'p:op libc:open64 path=+0(%di):string' >> dynamic_events\n"
+                     "echo 'path ~ \"it'\\''s\"' > events/kprobes/op/filter\n"
+                     "echo 'traceoff:1' >> events/kprobes/op/trigger\necho 1 > events/kprobes/op/enable\n"
+                     "cat trace_pipe\n"));
+  EXPECT_TRUE(asCommand(events, target).contains(QStringLiteral("--filter 'op: path ~ \"it'\\''s\"'")));
+  EXPECT_TRUE(asCommand(events, target).endsWith(QStringLiteral("-- ls -l\n")));
+  EXPECT_EQ(asEventScript(events, target),
+            QStringLiteral("target program ls -l\n\np:op libc:open64 path=+0(%di):string\n  filter path ~ \"it's\"\n"
+                           "  trigger traceoff:1\n"));
+  // What is written is right, and says the same again.
+  const CheckedText checked = checkDefinitions(asEventScript(events, target), nullptr);
+  EXPECT_TRUE(checked.mistakes.empty());
+  ASSERT_EQ(checked.right.size(), 1u);
+  EXPECT_EQ(checked.right[0].filter, events[0].filter);
+}
+
+TEST_F(GuiAuthoring, TriggersGoBetweenTextAndParts) {
+  for (const char* text :
+       {"traceoff:1 if count > 3", "snapshot", "stacktrace:5", "enable_event:kprobes:op:1 if fd < 0",
+        "hist:keys=common_pid,fd:vals=hitcount:sort=hitcount:size=512 if count > 4", "disable_event:a:b"}) {
+    const auto parts = triggerParts(QString::fromLatin1(text));
+    ASSERT_TRUE(parts) << text;
+    EXPECT_EQ(triggerText(*parts), QString::fromLatin1(text));
+  }
+  for (const char* text :
+       {"", "!snapshot", "hist:vals=x", "hist:keys=a:onmax(b).save(c)", "traceoff:1:2", "enable_event:a"})
+    EXPECT_FALSE(triggerParts(QString::fromLatin1(text))) << text;
+}
+
+TEST_F(GuiAuthoring, ATriggerIsJudgedByItsEventsFields) {
+  const auto checked = checkDefinitions(QStringLiteral("p:op work count=%si:u32"), nullptr);
+  const auto format = record::parse_format("kprobes", checked.right.at(0).format.toStdString());
+  ASSERT_TRUE(format);
+  EXPECT_FALSE(judgeTrigger(QStringLiteral("traceoff:1 if count > 3"), *format));
+  EXPECT_FALSE(judgeTrigger(QStringLiteral("hist:keys=count"), *format));
+  EXPECT_TRUE(judgeTrigger(QStringLiteral("traceoff if nothing > 3"), *format));
+  EXPECT_TRUE(judgeTrigger(QStringLiteral("hist:keys=nothing"), *format));
+  EXPECT_TRUE(judgeTrigger(QStringLiteral("trace_of"), *format));
+}
+
+TEST_F(GuiAuthoring, TheTreeSaysWhoMadeAnEvent) {
+  EventTree tree;
+  LiveState state;
+  state.events = {{.system = QStringLiteral("kprobes"),
+                   .name = QStringLiteral("mine"),
+                   .definition = QStringLiteral("p:kprobes/mine f")},
+                  {.system = QStringLiteral("kprobes"),
+                   .name = QStringLiteral("theirs"),
+                   .definition = QStringLiteral("r:kprobes/theirs f")},
+                  {.system = QStringLiteral("sched"), .name = QStringLiteral("own")}};
+  tree.setOwned({QStringLiteral("kprobes/mine")});
+  tree.take(state);
+  const auto source = [&](const char* system, const char* name) {
+    return tree.find(QString::fromLatin1(system), QString::fromLatin1(name))
+        .siblingAtColumn(EventTree::Source)
+        .data()
+        .toString();
+  };
+  EXPECT_EQ(source("kprobes", "mine"), QStringLiteral("probe, this window"));
+  EXPECT_EQ(source("kprobes", "theirs"), QStringLiteral("return probe, another tool"));
+  EXPECT_EQ(source("sched", "own"), QStringLiteral("built in"));
+}
+
+}  // namespace
+}  // namespace kevt::gui

@@ -1,0 +1,65 @@
+// One thread, so the world needs no lock: a question waits for those before it, and each is a matter of milliseconds
+// once the target's files were read. Code takes longer (LLVM), a tenth of a second, and is asked for by hand.
+#include "gui/model/compiler_service.h"
+
+#include <utility>
+
+namespace kevt::gui {
+
+CompilerService::CompilerService(QObject* parent)
+    : QObject(parent), world_(std::make_shared<TracedWorld>(WorldSources())), jobs_(this, 1) {}
+
+CompilerService::~CompilerService() { withdraw(); }
+
+void CompilerService::setSources(const WorldSources& sources) {
+  world_ = std::make_shared<TracedWorld>(sources);
+  Q_EMIT worldChanged();
+}
+
+void CompilerService::withdraw() {
+  for (Cancelled* one : {&checking_, &completing_, &telling_, &coding_})
+    if (*one) **one = true;
+}
+
+template <typename Work, typename Done>
+void CompilerService::ask(Cancelled& last, Work work, Done done) {
+  if (last) *last = true;
+  last = jobs_.start([world = world_, work = std::move(work)](const std::atomic<bool>&) { return work(*world); },
+                     std::move(done));
+}
+
+void CompilerService::check(const QString& text, std::function<void(CheckedText)> done) {
+  ask(
+      checking_,
+      [text](TracedWorld& world) {
+        CheckedText checked = checkDefinitions(text, world.env(), &world.parsed());
+        checked.trouble = world.trouble();
+        return checked;
+      },
+      [this, done = std::move(done)](CheckedText checked) {
+        if (!checked.trouble.isEmpty()) Q_EMIT troubleFound(checked.trouble);
+        done(std::move(checked));
+      });
+}
+
+void CompilerService::complete(const QString& line, int column, std::function<void(const Completion&)> done) {
+  ask(
+      completing_,
+      [line, column](TracedWorld& world) { return completeDefinition(line, column, *world.symbols(), world.env()); },
+      [done = std::move(done)](const Completion& found) { done(found); });
+}
+
+void CompilerService::facts(const QString& line, std::function<void(const std::optional<PlaceFacts>&)> done) {
+  ask(
+      telling_, [line](TracedWorld& world) { return placeFacts(world, line); },
+      [done = std::move(done)](const std::optional<PlaceFacts>& facts) { done(facts); });
+}
+
+void CompilerService::code(const QString& definition, const QString& filter,
+                           std::function<void(const EventCode&)> done) {
+  ask(
+      coding_, [definition, filter](TracedWorld& world) { return eventCode(world, definition, filter); },
+      [done = std::move(done)](const EventCode& code) { done(code); });
+}
+
+}  // namespace kevt::gui

@@ -1,0 +1,22 @@
+// What the compiler makes of one definition, for people: fetch IR, machine code, arming, cost.
+#pragma once
+
+#include <QString>
+
+#include "gui/model/traced_world.h"
+
+namespace kevt::gui {
+
+struct EventCode {
+  QString mistake;  // not empty: nothing else is there
+  QString fetch_ir;
+  QString machine_code;  // of the extractor, disassembled; of a kernel's event the BPF program's
+  QString arming;
+  QString cost;  // instructions of a hit; empty: of a kernel's
+  QString text() const;
+};
+
+// A fraction of a second: LLVM runs. `filter` may be empty.
+EventCode eventCode(TracedWorld& world, const QString& definition, const QString& filter);
+
+}  // namespace kevt::gui

@@ -1,0 +1,119 @@
+// What hovering over a definition tells. In a process the plan is the runtime's own (x86::plan_site); a kernel decides
+// by itself, and only what is certain is said: a function's entry with an ftrace call, or int3 that may become a jump.
+#include "gui/model/place_facts.h"
+
+#include <QObject>
+
+#include "runtime-user/runtime/inproc/x86/site_plan.h"
+
+namespace kevt::gui {
+namespace {
+
+QString text(std::string_view part) { return QString::fromUtf8(part.data(), static_cast<qsizetype>(part.size())); }
+
+QString arming_of(const target::ProcessEnv& process, std::uint64_t address, bool returns) {
+  const auto place = process.place(RemoteAddr{address});
+  if (!place) return QObject::tr("not at all: the address belongs to no program or library");
+  const x86::SitePlan plan = x86::plan_site(*place->image, place->address);
+  QString out;
+  switch (plan.kind) {
+    case x86::ArmKind::Jump:
+      out = QObject::tr("by a jump of %1 bytes").arg(x86::kJumpLength);
+      break;
+    case x86::ArmKind::Breakpoint:
+      out = QObject::tr("by int3, not by a jump: %1").arg(text(plan.reason));
+      break;
+    case x86::ArmKind::Refused:
+      return QObject::tr("not at all: %1").arg(text(plan.reason));
+  }
+  if (!returns) return out;
+  const auto symbol = place->image->symbol_covering(place->address);
+  if (const auto refusal = x86::return_probe_refusal(*place->image, symbol ? symbol->name : std::string_view()))
+    return QObject::tr("not at all: %1").arg(text(*refusal));
+  return out + QObject::tr("; the return address is taken at the entry");
+}
+
+QString kernel_arming(const PlaceWord& place, bool returns) {
+  if (returns) return QObject::tr("by the kernel: rethook at the function's return");
+  return place.is_entry
+             ? QObject::tr("by the kernel: ftrace's call at the entry where there is one, else int3 or a jump")
+             : QObject::tr("by the kernel: int3, which becomes a jump where its optimizer can");
+}
+
+QString why_not(const target::LookupError& error) {
+  QString out;
+  switch (error.failure) {
+    case target::LookupFailure::NotFound:
+      out = QObject::tr("there is no such function");
+      break;
+    case target::LookupFailure::NotUnique:
+      out = QObject::tr("several functions have this name");
+      break;
+    case target::LookupFailure::ModuleMissing:
+      out = QObject::tr("the library is not loaded: a probe waits for it");
+      break;
+    case target::LookupFailure::NotChecked:
+      return QObject::tr("no target is known: start one or attach");
+  }
+  for (const std::string& candidate : error.candidates)
+    out += (&candidate == &error.candidates.front() ? QStringLiteral(": ") : QStringLiteral(", ")) + text(candidate);
+  return out;
+}
+
+}  // namespace
+
+std::optional<PlaceFacts> placeFacts(TracedWorld& world, const QString& line) {
+  const PlaceWord place = placeOf(line);
+  const target::TargetEnv* env = world.env();
+  if (place.symbol.isEmpty()) return std::nullopt;
+  PlaceFacts facts;
+  facts.symbol = place.symbol;
+  if (!env) {
+    facts.why_not = QObject::tr("no target is known: start one or attach");
+    return facts;
+  }
+  const std::string module = place.module.toStdString(), symbol = place.symbol.toStdString();
+  const auto found =
+      env->find_function(module.empty() ? std::nullopt : std::optional<std::string_view>(module), symbol);
+  facts.prototype = prototypeOf(*env, place);
+  if (!found) {
+    facts.why_not = why_not(found.error());
+    return facts;
+  }
+  facts.symbol = text(found->name);
+  facts.module = text(found->module);
+  facts.address = found->address;
+  facts.size = found->size;
+  const QString begin = line.trimmed();
+  const bool returns = begin.startsWith(QLatin1Char('r')) || begin.contains(QLatin1String("%return"));
+  const QString offset = line.simplified().section(QLatin1Char(' '), 1, 1).section(QLatin1Char('+'), 1, 1);
+  if (const target::ProcessEnv* process = world.process())
+    facts.arming = arming_of(*process, found->address + offset.toULongLong(nullptr, 0), returns);
+  else
+    facts.arming = kernel_arming(place, returns);
+  return facts;
+}
+
+QString factsHtml(const PlaceFacts& facts, const QString& word) {
+  QString out;
+  if (facts.prototype) {
+    for (const Parameter& parameter : facts.prototype->parameters)
+      if (!word.isEmpty() && (word == parameter.name || word == parameter.where))
+        out += QObject::tr("<p><b>%1</b>: argument <code>%2 %3</code></p>")
+                   .arg(word.toHtmlEscaped(), parameter.type.toHtmlEscaped(), parameter.name.toHtmlEscaped());
+    if (word == QLatin1String("$retval"))
+      out += QObject::tr("<p><b>$retval</b>: <code>%1</code></p>").arg(facts.prototype->returns.toHtmlEscaped());
+    out += QStringLiteral("<p><code>%1</code></p>").arg(facts.prototype->text.toHtmlEscaped());
+  } else {
+    out += QObject::tr("<p><code>%1</code> (no types are known of it)</p>").arg(facts.symbol.toHtmlEscaped());
+  }
+  if (!facts.why_not.isEmpty()) return out + QStringLiteral("<p>⚠ %1</p>").arg(facts.why_not.toHtmlEscaped());
+  out += QStringLiteral("<p>%1 %2 0x%3")
+             .arg(facts.symbol.toHtmlEscaped(),
+                  facts.module.isEmpty() ? QString() : QStringLiteral("[%1]").arg(facts.module.toHtmlEscaped()),
+                  QString::number(facts.address, 16));
+  if (facts.size) out += QObject::tr(", %1 bytes").arg(facts.size);
+  return out + QObject::tr("<br>armed %1</p>").arg(facts.arming.toHtmlEscaped());
+}
+
+}  // namespace kevt::gui

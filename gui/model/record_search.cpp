@@ -1,0 +1,89 @@
+// Searching lines of records.
+//
+// A line is made for the search and forgotten, so a search costs time and no memory: some hundred thousand records a
+// second. Pieces of so many are handed on as they are done: the first hits are there at once, and a keystroke stops the
+// search before. Only rows that the table's filter leaves are hits.
+#include "gui/model/record_search.h"
+
+#include <algorithm>
+
+#include "gui/model/row_text.h"
+#include "gui/model/trace_document.h"
+
+namespace kevt::gui {
+
+namespace {
+constexpr record::Row kPiece = 50'000;
+}
+
+RecordSearch::RecordSearch(TraceDocument& document, EventRows& rows, QObject* parent)
+    : QObject(parent), document_(document), rows_(rows), jobs_(this, 1) {
+  connect(&document_, &TraceDocument::reset, this, [this] {
+    if (busy_) *busy_ = true;
+    busy_.reset();
+    hits_.clear();
+    Q_EMIT hitsChanged();
+  });
+}
+
+RecordSearch::~RecordSearch() {
+  if (busy_) *busy_ = true;
+}
+
+bool RecordSearch::start(const SearchText& text, QString& error) {
+  if (busy_) *busy_ = true;
+  busy_.reset();
+  hits_.clear();
+  text_ = text;
+  pattern_ = QRegularExpression(
+      text.is_regex ? text.text : QRegularExpression::escape(text.text),
+      text.minds_case ? QRegularExpression::NoPatternOption : QRegularExpression::CaseInsensitiveOption);
+  const bool is_right = pattern_.isValid();
+  if (!is_right) {
+    error = pattern_.errorString();
+    text_.text.clear();
+  }
+  Q_EMIT hitsChanged();
+  if (is_right && !text.text.isEmpty()) piece(0);
+  return is_right;
+}
+
+void RecordSearch::piece(record::Row from) {
+  const record::StoreView view = document_.view();
+  if (from >= view.rows()) return;
+  const record::Row to = std::min(view.rows(), from + kPiece);
+  busy_ = jobs_.start(
+      [view, metadata = document_.metadata(), pattern = pattern_, from, to](const std::atomic<bool>& cancelled) {
+        RowText lines(metadata);
+        std::vector<record::Row> found;
+        for (record::Row row = from; row < to && !(row % 1024 == 0 && cancelled); ++row)
+          if (pattern.match(lines.line(view.typed(row))).hasMatch()) found.push_back(row);
+        return found;
+      },
+      [this, to](const std::vector<record::Row>& found) {
+        busy_.reset();
+        for (const record::Row row : found)
+          if (hits_.size() < kMostHits && rows_.shows(row)) hits_.push_back(row);
+        if (to < document_.view().rows() && hits_.size() < kMostHits) piece(to);
+        Q_EMIT hitsChanged();
+      });
+}
+
+record::Row RecordSearch::next(record::Row from) const {
+  if (hits_.empty()) return record::kNoRow;
+  const auto behind = std::ranges::upper_bound(hits_, from);
+  return from == record::kNoRow || behind == hits_.end() ? hits_.front() : *behind;
+}
+
+record::Row RecordSearch::previous(record::Row from) const {
+  if (hits_.empty()) return record::kNoRow;
+  const auto at = std::ranges::lower_bound(hits_, from);
+  return from == record::kNoRow || at == hits_.begin() ? hits_.back() : *(at - 1);
+}
+
+int RecordSearch::numberOf(record::Row row) const {
+  const auto at = std::ranges::lower_bound(hits_, row);
+  return at != hits_.end() && *at == row ? static_cast<int>(at - hits_.begin()) + 1 : 0;
+}
+
+}  // namespace kevt::gui

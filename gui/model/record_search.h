@@ -1,0 +1,55 @@
+// RecordSearch: which of the shown records have a text in their line, found in a worker, piece by piece.
+#pragma once
+
+#include <QObject>
+#include <QRegularExpression>
+#include <vector>
+
+#include "gui/model/event_rows.h"
+#include "gui/model/job.h"
+
+namespace kevt::gui {
+
+class TraceDocument;
+
+struct SearchText {
+  QString text;
+  bool is_regex = false, minds_case = false;
+};
+
+class RecordSearch : public QObject {
+  Q_OBJECT
+
+ public:
+  RecordSearch(TraceDocument& document, EventRows& rows, QObject* parent = nullptr);
+  ~RecordSearch() override;
+
+  // Empty: none. False: a wrong expression, `error` says why; nothing is searched then.
+  bool start(const SearchText& text, QString& error);
+  bool isBusy() const { return busy_ != nullptr; }
+  bool isActive() const { return !text_.text.isEmpty(); }
+  // In the order of time; grows while it is busy, up to kMostHits.
+  const std::vector<record::Row>& hits() const { return hits_; }
+  // The first hit behind (before) the row, round the ends; kNoRow: there is none.
+  record::Row next(record::Row from) const;
+  record::Row previous(record::Row from) const;
+  int numberOf(record::Row row) const;  // 1 …; 0: it is none
+
+  static constexpr std::size_t kMostHits = 1'000'000;
+
+ Q_SIGNALS:
+  void hitsChanged();
+
+ private:
+  void piece(record::Row from);
+
+  TraceDocument& document_;
+  EventRows& rows_;
+  SearchText text_;
+  QRegularExpression pattern_;
+  std::vector<record::Row> hits_;
+  Cancelled busy_;
+  JobQueue jobs_;
+};
+
+}  // namespace kevt::gui

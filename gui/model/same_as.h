@@ -1,0 +1,32 @@
+// The same thing as what the window does, for a terminal: a shell script, a kevtrace command, a kevtrace script.
+#pragma once
+
+#include <QString>
+#include <QStringList>
+#include <vector>
+
+namespace kevt::gui {
+
+struct WrittenEvent {
+  QString definition;  // a line of dynamic_events; empty: the event is there already
+  QString group, event;
+  QString filter;  // empty: none
+  QStringList triggers;
+  bool is_on = true;
+};
+// What they are for: a command, a process, or (nothing set) the kernel.
+struct WrittenTarget {
+  QString directory;  // the tracing directory; empty: /sys/kernel/tracing
+  QStringList command;
+  int pid = 0;
+};
+
+QString asShellScript(const std::vector<WrittenEvent>& events, const WrittenTarget& target);
+QString asCommand(const std::vector<WrittenEvent>& events, const WrittenTarget& target);
+// As `kevtrace fmt` lays it out.
+QString asEventScript(const std::vector<WrittenEvent>& events, const WrittenTarget& target);
+
+// 'quoted' for a shell, where it needs to be.
+QString shellWord(const QString& text);
+
+}  // namespace kevt::gui

@@ -1,0 +1,101 @@
+// What is traced, read on demand.
+//
+// A process loads libraries while it runs, so its mappings are looked at again when something is asked two seconds
+// later. A kernel's functions come from its directory; its addresses and types from kallsyms and BTF where those can
+// be read (a user without privileges sees addresses of zero: then names are known and nothing else).
+#include "gui/model/traced_world.h"
+
+#include <fstream>
+#include <sstream>
+
+namespace kevt::gui {
+namespace {
+
+constexpr qint64 kLookAgainMs = 2000;
+
+std::string text_of(const QString& path) {
+  std::ifstream file(path.toStdString(), std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+// Names of functions, "ADDRESS t NAME [MODULE]".
+std::string functions_of_kallsyms(const std::string& text) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t kind = line.find(' ');
+    if (kind == std::string::npos || kind + 3 > line.size() || (line[kind + 1] != 't' && line[kind + 1] != 'T'))
+      continue;
+    out.append(line, kind + 3).push_back('\n');
+  }
+  return out;
+}
+
+}  // namespace
+
+void TracedWorld::readProcess() {
+  auto made = target::ProcessEnv::of_process(sources_.pid, {});
+  if (!made) {
+    trouble_ = QString::fromStdString(made.error().message());
+    return;
+  }
+  process_ = *std::move(made);
+  modules_ = process_->modules().size();
+  symbols_ = std::make_shared<SymbolIndex>(SymbolIndex::ofModules(process_->modules()));
+}
+
+void TracedWorld::readKernel() {
+  std::string names = sources_.functions.toStdString();
+  if (!sources_.kallsyms.isEmpty() && names.empty()) names = functions_of_kallsyms(text_of(sources_.kallsyms));
+  symbols_ = std::make_shared<SymbolIndex>(SymbolIndex::ofKernelList(names));
+  if (sources_.kallsyms.isEmpty() && sources_.btf.isEmpty()) return;
+  target::KernelFiles files{.kallsyms = sources_.kallsyms.toStdString(), .btf = {}};
+  if (!sources_.btf.isEmpty()) files.btf.push_back(sources_.btf.toStdString());
+  auto made = target::TypedKernel::open(files);
+  if (!made && !sources_.btf.isEmpty()) {
+    trouble_ = QString::fromStdString(made.error().message());
+    files.kallsyms.clear();  // hidden addresses: types alone
+    made = target::TypedKernel::open(files);
+  }
+  if (made)
+    kernel_ = *std::move(made);
+  else
+    trouble_ = QString::fromStdString(made.error().message());
+}
+
+void TracedWorld::read() {
+  if (is_read_) {
+    if (!process_ || since_look_.elapsed() < kLookAgainMs) return;
+    since_look_.start();
+    if (!process_->refresh() || process_->modules().size() == modules_) return;
+    modules_ = process_->modules().size();
+    symbols_ = std::make_shared<SymbolIndex>(SymbolIndex::ofModules(process_->modules()));
+    return;
+  }
+  is_read_ = true;
+  since_look_.start();
+  if (sources_.pid != 0)
+    readProcess();
+  else
+    readKernel();
+}
+
+const target::TargetEnv* TracedWorld::env() {
+  read();
+  if (process_) return &*process_;
+  return kernel_ ? &*kernel_ : nullptr;
+}
+
+const target::ProcessEnv* TracedWorld::process() {
+  read();
+  return process_ ? &*process_ : nullptr;
+}
+
+std::shared_ptr<const SymbolIndex> TracedWorld::symbols() {
+  read();
+  return symbols_;
+}
+
+}  // namespace kevt::gui

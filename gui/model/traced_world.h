@@ -1,0 +1,54 @@
+// TracedWorld: what is known of what is traced: functions, their types, their code.
+#pragma once
+
+#include <QElapsedTimer>
+#include <QString>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "compiler/target/kernel_types.h"
+#include "compiler/target/process_env.h"
+#include "gui/model/definition_check.h"
+#include "gui/model/symbol_index.h"
+
+namespace kevt::gui {
+
+// Where it is read from. Nothing set: nothing is known, and only texts are judged.
+struct WorldSources {
+  int pid = 0;        // a process; 0: none
+  QString functions;  // text of available_filter_functions
+  QString kallsyms;   // paths of a kernel's files; this machine's, or a pack of another one's
+  QString btf;
+};
+
+// Read when first asked. Used by one thread at a time.
+class TracedWorld {
+ public:
+  explicit TracedWorld(WorldSources sources) : sources_(std::move(sources)) {}
+
+  // nullptr: nothing is known of places.
+  const target::TargetEnv* env();
+  const target::ProcessEnv* process();  // nullptr: a kernel, or nothing
+  std::shared_ptr<const SymbolIndex> symbols();
+  bool isKernel() const { return sources_.pid == 0 && !(sources_.functions.isEmpty() && sources_.kallsyms.isEmpty()); }
+  ParsedLines& parsed() { return parsed_; }
+  const QString& trouble() const { return trouble_; }  // why something is not known; empty: nothing went wrong
+
+ private:
+  void read();
+  void readKernel();
+  void readProcess();
+
+  WorldSources sources_;
+  bool is_read_ = false;
+  std::optional<target::ProcessEnv> process_;
+  std::optional<target::TypedKernel> kernel_;
+  std::shared_ptr<const SymbolIndex> symbols_ = std::make_shared<SymbolIndex>();
+  std::size_t modules_ = 0;
+  QElapsedTimer since_look_;
+  QString trouble_;
+  ParsedLines parsed_;
+};
+
+}  // namespace kevt::gui
