@@ -57,6 +57,10 @@ def main():
             theirs, _ = cpu_seconds(["trace-cmd", "report", path])
             print(f"trace-cmd   {recorded / theirs / 1e6:6.2f} million events/s; report is {theirs / report:.1f} times as fast")
             failed += ["trace-cmd"] if theirs / report < 3 else []
+        ways = os.path.join(folder, "page_paths")
+        subprocess.run(["gcc", "-O2", "-o", ways, os.path.join(HERE, "page_paths.c")], check=True)
+        print("ways of a page into a file (docs/adr/0018):")
+        print(subprocess.run([ways, os.path.join(folder, "pages"), "16384"], capture_output=True, text=True, check=True).stdout, end="")
         if failed:
             print("below its gate: " + ", ".join(failed))
         return 1 if failed else 0

@@ -3,6 +3,7 @@
 // The time limits guard against hangs and against work that grows with the square of the text; they are far above what
 // is needed (some 10 ms) so that a busy or sanitized machine does not fail them.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -25,7 +26,7 @@ std::string repeated(const std::string& text, int times) {
 
 // Checks `text` as a file and as standard input, in the forms that must not depend on its bytes.
 void expect_refused(const std::string& text, const char* what) {
-  const std::string path = testing::TempDir() + "kevt_odd_text";
+  const std::string path = testing::TempDir() + "kevt_odd_text_" + std::to_string(::getpid());
   std::ofstream(path, std::ios::binary) << text;
   for (const std::string form : {"", "--diagnostics=kernel ", "--kernel 6.1 "}) {
     const auto begin = std::chrono::steady_clock::now();
@@ -59,7 +60,7 @@ TEST(OddTexts, AreRefusedAtOnce) {
 TEST(OddTexts, ManyLinesKeepTheirNumbers) {
   std::string text;
   for (int i = 1; i <= 3000; ++i) text += i % 1000 == 0 ? "p:x f %zz\n" : (i % 2 == 0 ? "\n" : "# c\n");
-  const std::string path = testing::TempDir() + "kevt_many_lines";
+  const std::string path = testing::TempDir() + "kevt_many_lines_" + std::to_string(::getpid());
   std::ofstream(path) << text;
   const Ran ran = shell("kevtrace check --diagnostics=json - <" + path);
   const auto report = nlohmann::json::parse(ran.out);

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -15,6 +17,23 @@ using testing::HasSubstr;
 using testing::Not;
 
 const std::string kProgram = KEVT_TYPED_PROGRAM;
+
+// A folder of this test's own, gone with it.
+class Folder {
+ public:
+  Folder() {
+    std::string name = testing::TempDir() + "kevt_types_XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name + "/";
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 TEST(Types, ArgumentsByNameAreRecorded) {
   const Ran ran = shell(
@@ -37,9 +56,10 @@ TEST(Types, AMistakeShowsThePrototypeOrTheFields) {
 }
 
 TEST(Types, WithoutDebugInformationItSaysWhatIsMissing) {
-  const Ran ran = shell("strip -o stripped " + kProgram +
-                        " -K work && kevtrace run -e 'p:w work k' -- ./stripped; s=$?; "
-                        "rm stripped; exit $s");
+  const Folder folder;
+  const std::string stripped = folder.path() + "stripped";
+  const Ran ran =
+      shell("strip -o " + stripped + " " + kProgram + " -K work && kevtrace run -e 'p:w work k' -- " + stripped);
   EXPECT_EQ(ran.status, 3) << ran.out;
   EXPECT_THAT(ran.err, HasSubstr("has no debug information here"));
   EXPECT_THAT(ran.err, HasSubstr("DEBUGINFOD_URLS"));
@@ -47,7 +67,8 @@ TEST(Types, WithoutDebugInformationItSaysWhatIsMissing) {
 
 TEST(Types, AKernelsFilesAreAsked) {
   const auto btf = golden::small_btf();
-  const std::string folder = testing::TempDir();
+  const Folder own;
+  const std::string& folder = own.path();
   std::ofstream(folder + "kevt_btf", std::ios::binary)
       .write(reinterpret_cast<const char*>(btf.data()), static_cast<std::streamsize>(btf.size()));
   std::ofstream(folder + "kevt_kallsyms")
@@ -74,40 +95,41 @@ TEST(Types, AKernelsFilesAreAsked) {
 class WithoutLlvm : public testing::Test {
  protected:
   void SetUp() override {
-    std::ofstream("/tmp/kevt_typed.kev") << "target program " << kProgram
-                                         << "\np:w work k text:string\n  filter k > 0\nr:x work r=$retval:s32\n";
-    const Ran made = shell("kevtrace compile /tmp/kevt_typed.kev -o /tmp/kevt_typed.kevo");
+    std::ofstream(folder_.path() + "typed.kev")
+        << "target program " << kProgram << "\np:w work k text:string\n  filter k > 0\nr:x work r=$retval:s32\n";
+    const Ran made = shell("kevtrace compile " + folder_.path() + "typed.kev -o " + script_);
     ASSERT_EQ(made.status, 0) << made.err;
-    ASSERT_EQ(shell("mkdir -p /tmp/kevt_bare/bin && cp $(command -v kevtrace) /tmp/kevt_bare/bin/").status, 0);
+    ASSERT_EQ(shell("mkdir " + folder_.path() + "bin && cp $(command -v kevtrace) " + bare_).status, 0);
   }
-  void TearDown() override { shell("rm -rf /tmp/kevt_bare /tmp/kevt_typed.kev /tmp/kevt_typed.kevo"); }
+
+  const Folder folder_;
+  const std::string script_ = folder_.path() + "typed.kevo";
+  const std::string bare_ = folder_.path() + "bin/kevtrace";
 };
 
 TEST_F(WithoutLlvm, ACompiledScriptRuns) {
-  const Ran ran = shell("/tmp/kevt_bare/bin/kevtrace run -q /tmp/kevt_typed.kevo");
+  const Ran ran = shell(bare_ + " run -q " + script_);
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("k=2 text=\"text!\"\n"));
   EXPECT_THAT(ran.out, Not(HasSubstr("k=0 text")));
   EXPECT_THAT(ran.out, HasSubstr("r=228\n"));
 }
 
-TEST_F(WithoutLlvm, TextsAreChecked) {
-  EXPECT_EQ(shell("/tmp/kevt_bare/bin/kevtrace check -e 'p:a f x=%di'").status, 0);
-}
+TEST_F(WithoutLlvm, TextsAreChecked) { EXPECT_EQ(shell(bare_ + " check -e 'p:a f x=%di'").status, 0); }
 
 TEST_F(WithoutLlvm, WhatMustBeCompiledSaysWhatIsMissing) {
-  const Ran ran = shell("/tmp/kevt_bare/bin/kevtrace run -e 'p:w work' -- " + kProgram);
+  const Ran ran = shell(bare_ + " run -e 'p:w work' -- " + kProgram);
   EXPECT_EQ(ran.status, 1) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("LLVM cannot be loaded"));
-  const Ran added = shell("/tmp/kevt_bare/bin/kevtrace run /tmp/kevt_typed.kevo --filter 'w: k > 1'");
+  const Ran added = shell(bare_ + " run " + script_ + " --filter 'w: k > 1'");
   EXPECT_THAT(added.err, HasSubstr("LLVM cannot be loaded"));
 }
 
 TEST_F(WithoutLlvm, ADamagedFileIsRefused) {
   for (const char* change :
        {"printf X | dd of=$F bs=1 seek=300 conv=notrunc 2>/dev/null", "truncate -s 500 $F", "echo >> $F"}) {
-    const Ran ran = shell("F=/tmp/kevt_damaged.kevo; cp /tmp/kevt_typed.kevo $F; " + std::string(change) +
-                          "; kevtrace run $F; s=$?; rm $F; exit $s");
+    const std::string damaged = folder_.path() + "damaged.kevo";
+    const Ran ran = shell("F=" + damaged + "; cp " + script_ + " $F; " + std::string(change) + "; kevtrace run $F");
     EXPECT_NE(ran.status, 0) << change;
     EXPECT_THAT(ran.err, HasSubstr("compiled script")) << change;
   }

@@ -231,6 +231,7 @@ void Detours::run_round(LocalSession& session, Random& random) {
   entry.registers = registers_at(in, site());
   NativeMachine leave = entry;
   leave.registers = registers_at(plain.state, site());
+  leave.entry_arguments = {in.di, in.si, in.dx, in.cx, in.r8, in.r9};
   leave.return_address = address_of(kevt_test_exit_0);
 
   const std::uint64_t return_count = shape == SiteShape::Function ? below(random, 3) : 0;

@@ -107,6 +107,10 @@ Result<std::vector<NativeEvent>> install_batch(LocalSession& session, std::vecto
                                    codegen::registers_from_frame(programs[i])};
     auto local = session.add_event(code, static_cast<std::uint32_t>(programs[i].sinks.size()));
     if (!local) return std::unexpected(std::move(local.error()));
+    const auto arguments = ir::entry_arguments(programs[i]);
+    local->block->argument_count = static_cast<std::uint32_t>(arguments.size());
+    std::ranges::copy(arguments, local->block->argument_numbers);
+    inproc::set_gates(*local->block, ~0u);
     events.push_back({std::move(programs[i]), *local});
   }
   return events;

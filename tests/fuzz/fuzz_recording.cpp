@@ -34,7 +34,7 @@ std::size_t look_at_all(RecordReader& reader, const RecordFilters& filters, std:
     require(++count <= limit);
     out.clear();
     lines.append(record, out);
-    append_json_record(record, reader.metadata().symbols, out);
+    append_json_record(record, reader.metadata(), out);
     (void)filters.keeps(record);
   }
   require(!reader.next(record));

@@ -1,21 +1,31 @@
 // The problem: a client does not call the checker, it writes to files and reads what they say. Every answer must reach
-// it through the tree: errno, error_log, listings, format, filter and trigger files.
+// it through {}: errno, error_log, listings, format, filter and trigger files.
 //
 // The idea: replay the corpora of a real 6.1 kernel through a Tree over a fake target: definitions and filters one by
 // one, sequences of operations up to the first that runs a program. Counted for each kind; must not fall.
 //
+// With KEVT_CORPUS_MOUNTED=1 the same goes through FUSE: another process serves each tree in a mount, and what is
+// compared went through open(2), write(2) and read(2).
+//
 // The folder comes from KEVT_CORPUS; without it nothing is tested here. KEVT_CORPUS_VERBOSE=1 shows every difference.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "common/unique_fd.h"
 #include "runtime-user/runtime/fake/fake_runtime.h"
 #include "tests/golden/corpus_reader.h"
 #include "tests/golden/definition_world.h"
+#include "tracefs-compat/fuse/mount.h"
 #include "tracefs-compat/tree/tracing_dir.h"
 
 namespace kevt::golden {
@@ -40,23 +50,10 @@ class FakeTarget final : public engine::TracedTarget {
 };
 
 // One CPU, as the kernel of the corpus.
-class CorpusTree {
+class FreshTree {
  public:
-  CorpusTree() : target_(world_.env()), tracing_({&target_}, options()), tree_(tracing_) {
-    dir_ = tree::tracing_dir(tree_);
-  }
-  tree::TracingDir& dir() { return *dir_; }
+  FreshTree() : target_(world_.env()), tracing_({&target_}, options()), tree_(tracing_) {}
   tree::Tree& tree() { return tree_; }
-
-  // "" or the name of the error.
-  std::string write(const std::string& file, const std::string& text, tree::WriteMode mode) {
-    const auto done = dir_->write(file, text, mode);
-    return done ? "" : error_name(done.error().errno_value());
-  }
-  std::string read(const std::string& file) {
-    auto text = dir_->read(file);
-    return text ? *text : "<" + error_name(text.error().errno_value()) + ">";
-  }
 
  private:
   engine::TracingOptions options() {
@@ -73,6 +70,132 @@ class CorpusTree {
   FakeTarget target_;
   engine::Tracing tracing_;
   tree::Tree tree_;
+};
+
+// A process that serves one fresh tree after the other: a byte asks for the next, a byte says that it is there.
+class MountServer {
+ public:
+  MountServer() {
+    char name[] = "/tmp/kevt-corpus-XXXXXX";
+    folder_ = mkdtemp(name);
+    int down[2], up[2];
+    if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0) std::abort();
+    ask_ = UniqueFd(down[1]);
+    answer_ = UniqueFd(up[0]);
+    child_ = fork();
+    if (child_ == 0) {
+      ask_ = {};
+      serve(UniqueFd(down[0]), UniqueFd(up[1]));
+      _exit(0);
+    }
+    close(down[0]);
+    close(up[1]);
+  }
+  MountServer(const MountServer&) = delete;
+  MountServer& operator=(const MountServer&) = delete;
+  ~MountServer() {
+    ask_ = {};
+    waitpid(child_, nullptr, 0);
+    rmdir(folder_.c_str());
+  }
+  // False: nothing can be mounted here.
+  bool next() {
+    char byte = 'n';
+    return ::write(ask_.get(), &byte, 1) == 1 && ::read(answer_.get(), &byte, 1) == 1;
+  }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  void serve(UniqueFd asked, UniqueFd answers) const {
+    char byte;
+    while (::read(asked.get(), &byte, 1) == 1) {
+      FreshTree fresh;
+      auto mount = fuse::Mount::open(fresh.tree(), {.directory = folder_, .group = std::nullopt, .refused = {}});
+      if (!mount || ::write(answers.get(), &byte, 1) != 1) return;
+      (*mount)->serve([&] {
+        pollfd one = {.fd = asked.get(), .events = POLLIN, .revents = 0};
+        return poll(&one, 1, 0) == 0;
+      });
+    }
+  }
+  std::string folder_;
+  UniqueFd ask_, answer_;
+  pid_t child_ = -1;
+};
+
+bool is_mounted_run() { return std::getenv("KEVT_CORPUS_MOUNTED") != nullptr; }
+
+// A tree as a client has it: its files.
+class CorpusTree {
+ public:
+  CorpusTree() {
+    if (!is_mounted_run()) {
+      fresh_.emplace();
+      dir_ = tree::tracing_dir(fresh_->tree());
+      return;
+    }
+    static MountServer server;
+    if (!server.next()) {
+      fmt::print("nothing can be mounted here\n");
+      std::exit(77);
+    }
+    dir_ = tree::tracing_dir(server.folder());
+    root_ = server.folder();
+  }
+  tree::TracingDir& dir() { return *dir_; }
+
+  // "" or the name of the error.
+  std::string write(const std::string& file, const std::string& text, tree::WriteMode mode) {
+    const auto done = dir_->write(file, text, mode);
+    return done ? "" : error_name(done.error().errno_value());
+  }
+  std::string read(const std::string& file) {
+    if (!fresh_ && file.ends_with("trace_pipe")) return read_what_is_there(file);
+    auto text = dir_->read(file);
+    return text ? *text : "<" + error_name(text.error().errno_value()) + ">";
+  }
+  bool has(const std::string& file) {
+    if (fresh_) return fresh_->tree().attributes(file).has_value();
+    return access((root_ + "/" + file).c_str(), F_OK) == 0;
+  }
+  // One open(2) and one write(2): "ok", how much was taken, or what failed.
+  std::string write_once(const std::string& file, const std::string& text, tree::WriteMode mode) {
+    return fresh_ ? write_once_here(file, text, mode) : write_once_there(file, text, mode);
+  }
+
+ private:
+  // Not waiting for what may never come.
+  std::string read_what_is_there(const std::string& file) const {
+    const UniqueFd opened(open((root_ + "/" + file).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!opened) return "<" + error_name(errno) + ">";
+    std::string text;
+    char part[4096];
+    for (ssize_t got; (got = ::read(opened.get(), part, sizeof part)) > 0;)
+      text.append(part, static_cast<std::size_t>(got));
+    return text;
+  }
+  std::string write_once_here(const std::string& file, const std::string& text, tree::WriteMode mode) {
+    const tree::Caller self{.tid = 1, .comm = "corpus"};
+    auto handle = fresh_->tree().open(
+        file, {.reads = false, .writes = true, .truncates = mode == tree::WriteMode::Replace, .caller = self});
+    if (!handle) return "open:" + error_name(handle.error().errno_value());
+    if (text.empty()) return "ok";
+    const auto count = (*handle)->write(text, self);
+    if (!count) return error_name(count.error().errno_value());
+    return *count == text.size() ? "ok" : std::to_string(*count);
+  }
+  std::string write_once_there(const std::string& file, const std::string& text, tree::WriteMode mode) const {
+    const int flags = O_WRONLY | O_CLOEXEC | (mode == tree::WriteMode::Replace ? O_TRUNC : O_APPEND);
+    const UniqueFd fd(open((root_ + "/" + file).c_str(), flags));
+    if (!fd) return "open:" + error_name(errno);
+    if (text.empty()) return "ok";
+    const ssize_t count = ::write(fd.get(), text.data(), text.size());
+    if (count < 0) return error_name(errno);
+    return static_cast<std::size_t>(count) == text.size() ? "ok" : std::to_string(count);
+  }
+
+  std::optional<FreshTree> fresh_;
+  std::string root_;
   std::unique_ptr<tree::TracingDir> dir_;
 };
 
@@ -124,6 +247,8 @@ struct Score {
   }
 };
 
+std::string_view how() { return is_mounted_run() ? "a mount" : "the tree"; }
+
 bool is_verbose() { return std::getenv("KEVT_CORPUS_VERBOSE") != nullptr; }
 
 void show(const json& record, std::string_view what, const std::string& kernel, const std::string& ours) {
@@ -166,7 +291,7 @@ TEST(CorpusTree, DefinitionsAnswerAsTheKernelDoes) {
     const std::string log = newest_entry(tree.read("error_log"));
     if (!logs.count(log == newest_entry(result))) show(record, "error_log", newest_entry(result), log);
   }
-  fmt::print("definitions through the tree: errno {:.2f} %, listing {:.2f} %, error_log {:.2f} % of {}\n",
+  fmt::print("definitions through {}: errno {:.2f} %, listing {:.2f} %, error_log {:.2f} % of {}\n", how(),
              errors.percent(), listings.percent(), logs.percent(), errors.seen);
   EXPECT_GE(errors.percent(), 100.0);
   EXPECT_GE(listings.percent(), 100.0);
@@ -181,7 +306,7 @@ TEST(CorpusTree, FiltersAnswerAsTheKernelDoes) {
     const std::string file = "events/" + record.at("event").get<std::string>() + "/filter";
     CorpusTree tree;
     set_up(tree, record);
-    if (!tree.tree().attributes(file)) continue;  // one of the kernel's own events
+    if (!tree.has(file)) continue;  // one of the kernel's own events
     const json& result = record.at("result");
     const std::string verdict = tree.write(file, record.at("text").get<std::string>(), tree::WriteMode::Add);
     if (!errors.count(verdict == result.at("errno"))) show(record, "errno", result.at("errno"), verdict);
@@ -190,7 +315,7 @@ TEST(CorpusTree, FiltersAnswerAsTheKernelDoes) {
     const std::string log = newest_entry(tree.read("error_log"));
     if (!logs.count(log == newest_entry(result))) show(record, "error_log", newest_entry(result), log);
   }
-  fmt::print("filters through the tree: errno {:.2f} %, file {:.2f} %, error_log {:.2f} % of {}\n", errors.percent(),
+  fmt::print("filters through {}: errno {:.2f} %, file {:.2f} %, error_log {:.2f} % of {}\n", how(), errors.percent(),
              files.percent(), logs.percent(), errors.seen);
   EXPECT_GE(errors.percent(), 100.0);
   EXPECT_GE(files.percent(), 100.0);
@@ -211,7 +336,7 @@ TEST(CorpusTree, TriggersAnswerAsTheKernelDoes) {
     const std::string now = tree.read(file);
     if (!files.count(now == result.at("trigger"))) show(record, "trigger", result.at("trigger"), now);
   }
-  fmt::print("triggers through the tree: errno {:.2f} %, file {:.2f} % of {}\n", errors.percent(), files.percent(),
+  fmt::print("triggers through {}: errno {:.2f} %, file {:.2f} % of {}\n", how(), errors.percent(), files.percent(),
              errors.seen);
   EXPECT_GE(errors.percent(), 100.0);
   EXPECT_GE(files.percent(), 100.0);
@@ -224,13 +349,7 @@ std::optional<std::string> replay(CorpusTree& tree, const json& operation) {
       operation.size() > 1 && operation.at(1).is_string() ? operation.at(1).get<std::string>() : "";
   if (what == "w" || what == "wa" || what == "wt") {
     const std::string text = to_world(operation.at(2).get<std::string>());
-    const tree::Caller self{.tid = 1, .comm = "corpus"};
-    auto handle = tree.tree().open(file, {.reads = false, .writes = true, .truncates = what == "wt", .caller = self});
-    if (!handle) return "open:" + error_name(handle.error().errno_value());
-    if (text.empty()) return "ok";
-    const auto count = (*handle)->write(text, self);
-    if (!count) return error_name(count.error().errno_value());
-    return *count == text.size() ? "ok" : std::to_string(*count);
+    return tree.write_once(file, text, what == "wt" ? tree::WriteMode::Replace : tree::WriteMode::Add);
   }
   if (what == "r" || what == "rn") return from_world(tree.read(file));
   if (what == "mkdir" || what == "rmdir") {
@@ -257,7 +376,7 @@ TEST(CorpusTree, SequencesEndAsTheKernels) {
           show(operation, fmt::format("{} step {}", record.at("cat").get<std::string>(), i), kernel, *ours);
       }
     }
-  fmt::print("sequences through the tree: {} of {} operations ({:.2f} %)\n", score.same, score.seen, score.percent());
+  fmt::print("sequences through {}: {} of {} operations ({:.2f} %)\n", how(), score.same, score.seen, score.percent());
   EXPECT_GE(score.percent(), 93.0);
 }
 

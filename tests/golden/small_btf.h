@@ -15,8 +15,12 @@ namespace kevt::golden {
 
 class BtfBuilder {
  public:
+  BtfBuilder() = default;
+  // A module's: ids and names go on behind the kernel's.
+  BtfBuilder(std::uint32_t types, std::uint32_t name_bytes) : names_(), last_(types - 1), kernel_names_(name_bytes) {}
+
   std::uint32_t name(const std::string& text) {
-    const auto at = static_cast<std::uint32_t>(names_.size());
+    const auto at = static_cast<std::uint32_t>(kernel_names_ + names_.size());
     names_ += text;
     names_ += '\0';
     return text.empty() ? 0 : at;
@@ -44,6 +48,7 @@ class BtfBuilder {
   std::vector<std::uint32_t> types_;
   std::string names_ = std::string(1, '\0');
   std::uint32_t last_ = 0;
+  std::uint32_t kernel_names_ = 0;
 };
 
 inline std::vector<std::uint8_t> small_btf() {

@@ -20,7 +20,7 @@ struct TriggerResult {
 class TriggerWorld {
  public:
   explicit TriggerWorld(dialect::Dialect dialect = dialect::Dialect::of(dialect::Kernel::Linux6_1))
-      : events_(dialect) {}
+      : events_(dialect), dialect_(dialect) {}
 
   // One write(2) to the `trigger` file of "system/event".
   TriggerResult write(std::string_view event, std::string_view text);
@@ -39,6 +39,7 @@ class TriggerWorld {
   void apply(const std::vector<sema::TriggerStep>& steps);
 
   DefinitionWorld events_;
+  dialect::Dialect dialect_;
   sema::TriggerTable table_;
 };
 

@@ -27,6 +27,10 @@ mount -t tracefs none /sys/kernel/tracing 2> /dev/null
 echo 'p:kp1 ksys_read fd=%di:s32 cnt=%dx:u64' > /sys/kernel/tracing/kprobe_events
 trace-cmd record -q -o theirs.dat -e kprobes -e sched -e syscalls ls / > ls.out
 echo "trace-cmd: $?"
+trace-cmd record -q --file-version 6 -o theirs6.dat -e sched -e syscalls ls / > ls.out
+trace-cmd record -q --compression none -o theirs-plain.dat -e sched -e syscalls ls / > ls.out
+trace-cmd record -q --compression zstd -o theirs-zstd.dat -e sched -e syscalls ls / > ls.out
+echo "trace-cmd: $?"
 """
 
 
@@ -78,8 +82,14 @@ def main():
                                   cwd=os.path.join(ROOT, "tests", "process"),
                                   env={**os.environ, "KEVTRACE": options.kevtrace, "KEVT_RECORDING": path})
             failed += test.returncode != 0
-        if os.path.exists(os.path.join(folder, "theirs.dat")):
-            failed += not same_lines(options.kevtrace, os.path.join(folder, "theirs.dat"))
+        for name, version in (("theirs", 7), ("theirs6", 6), ("theirs-plain", 7), ("theirs-zstd", 7)):
+            path = os.path.join(folder, name + ".dat")
+            with open(path, "rb") as file:
+                head = file.read(64)
+            if int(head[10:11]) != version or (name.endswith("zstd") and b"zstd" not in head):
+                print(f"{name}: not made as asked: {head}")
+                failed += 1
+            failed += not same_lines(options.kevtrace, path)
         return 1 if failed else 0
 
 

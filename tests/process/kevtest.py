@@ -24,6 +24,7 @@ _ITEM = rb'"[^"]*"|\(fault\)|[^",{}\s]+'
 _VALUE = re.compile(rb'(\w+)=(".*?"(?= \w+=|$)|\(fault\)|\{(?:(?:' + _ITEM + rb"),?)*\}|\S+)", re.DOTALL)
 _ACCOUNT = re.compile(
     rb"^(\w+): hits (\d+) = recorded (\d+) \+ filtered (\d+) \+ lost (\d+) \+ missed (\d+)$")
+_FOLLOWED = re.compile(rb"^kevtrace: followed \d+ programs through exec$")
 _PROFILE = re.compile(rb"^  \w+ +\d+ +\d+$")
 _FAULTS = re.compile(rb"^(\w+): (\d+) numbers could not be read and are recorded as 0$")
 _ARMED = re.compile(r"(\w+): (jump|int3 \((.*?)\))(?:, (?=\w+: )|$)")
@@ -94,7 +95,7 @@ class Traced:
                 self.faults[match[1].decode()] = int(match[2])
             elif bare.startswith(b"kevtrace: runtime="):
                 self.armed = bare.decode()
-            elif not _PROFILE.match(bare):
+            elif not _PROFILE.match(bare) and not _FOLLOWED.match(bare):
                 own.append(line)
         self.err = b"".join(own)
         self.all = records_of(trace)
@@ -148,11 +149,11 @@ class ProcessTest(unittest.TestCase):
                 file.write(content)
         return path
 
-    def run_traced(self, command, *definitions, filters=(), buffer_kb=8192, trace="file", **options):
+    def run_traced(self, command, *definitions, filters=(), buffer_kb=8192, trace="file", words=(), **options):
         """Traces `command`. trace="none" sends the lines to /dev/null (then only the sums are checked)."""
         file = self.path("trace") if trace == "file" else "/dev/null"
         events = self.path("events", "\n".join(definitions).encode() + b"\n")
-        words = [KEVTRACE, "run", "-p", events, "-o", file, "--buffer", str(buffer_kb)]
+        words = [KEVTRACE, "run", "-p", events, "-o", file, "--buffer", str(buffer_kb), *words]
         for one in filters:
             words += ["--filter", one]
         status, out, err = plain(words + ["--"] + list(command), **options)

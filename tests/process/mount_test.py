@@ -2,6 +2,7 @@
 import errno
 import fcntl
 import os
+import re
 import select
 import shutil
 import signal
@@ -94,6 +95,36 @@ class Mount(ProcessTest):
         with self.assertRaises(OSError) as refused:
             open(self.path("kprobe_events"), "w")
         self.assertEqual(refused.exception.errno, errno.EBUSY)
+
+    def test_knobs_of_all_probes(self):
+        self.enable()
+        self.echo("r:ret libc:open64 fd=$retval:s32 path=+0($arg1):string\n", "kprobe_events")
+        self.echo("1", "events/kprobes/ret/enable")
+
+        def states():
+            return [line.split("libc.so.6")[1].strip() for line in self.cat("debug/kprobes/list").splitlines()]
+
+        def are_hit():
+            before = [int(line.split()[1]) for line in self.cat("kprobe_profile").splitlines()]
+            wait_until(lambda: all(int(line.split()[1]) > n + 5
+                                   for line, n in zip(self.cat("kprobe_profile").splitlines(), before)), "hits")
+
+        self.assertEqual(states(), ["[OPTIMIZED]", "[OPTIMIZED]"])
+        for _ in range(3):
+            self.echo("0", "debug/kprobes-optimization", "w")
+            self.assertEqual((self.cat("debug/kprobes-optimization"), states()), ("0\n", ["", ""]))
+            are_hit()
+            self.echo("0", "debug/kprobes/enabled", "w")
+            self.assertEqual(states(), ["[DISABLED]", "[DISABLED]"])
+            stopped = self.cat("kprobe_profile")
+            self.echo("1", "debug/kprobes-optimization", "w")
+            self.assertEqual(states(), ["[DISABLED]", "[DISABLED]"])
+            self.assertEqual(self.cat("kprobe_profile"), stopped)
+            self.echo("1", "debug/kprobes/enabled", "w")
+            self.assertEqual(states(), ["[OPTIMIZED]", "[OPTIMIZED]"])
+            are_hit()
+        with self.assertRaises(OSError):
+            self.echo("2", "debug/kprobes-optimization", "w")
 
     def test_a_filter_decides_while_it_runs(self):
         self.enable()
@@ -253,6 +284,130 @@ class Mount(ProcessTest):
         self.assertEqual(extracted.count("/etc/hostname"), len(shown))
         trace_cmd("reset")
         self.assertEqual(self.cat("kprobe_events"), "")
+
+    def test_what_trace_cmd_reports_is_what_trace_says(self):
+        if not shutil.which("trace-cmd"):
+            self.skipTest("trace-cmd is not installed")
+        self.echo("p:op libc:open64 path=+0(%di):string flags=%si:u32\n", "kprobe_events")
+        self.echo("1", "events/kprobes/op/enable")
+        wait_until(lambda: self.hits() > 100, "hits")
+        self.echo("0", "tracing_on")
+        lines = self.cat("trace")
+        tool = subprocess.run([KEVTRACE, "exec", self.dir, "--", "trace-cmd", "extract", "-o", "x.dat"], cwd=self.folder,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+        if tool.returncode == 4:
+            self.skipTest(tool.stderr)
+        report = subprocess.run(["trace-cmd", "report", "-N", os.path.join(self.folder, "x.dat")],
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=60)
+
+        # A probe's address is the tool's to print; task, pid, CPU, time, event and arguments are compared.
+        def parts(text):
+            found = []
+            for line in text.splitlines():
+                match = re.match(r" *(.+?)-(\d+) +\[(\d+)\](?: \S{5})? +(\d+\.\d+): (\w+): +\(.*?\) (.*)$", line)
+                if match:
+                    found.append(match.groups())
+            return found
+
+        self.assertGreater(len(parts(lines)), 50)
+        self.assertEqual(parts(report.stdout), parts(lines))
+
+    def test_a_program_by_libtracefs(self):
+        client = os.path.join(os.environ.get("KEVT_PROGRAMS", ""), "tracefs_client")
+        if not os.path.exists(client):
+            self.skipTest("libtracefs has no headers here")
+
+        def run(*words):
+            return subprocess.run([client, self.dir, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  timeout=60)
+
+        done = run("kprobes", "op", "libc:open64", "flags=%si:u32", "flags == 524288", "flags", "5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertGreater(len(lines), 10)
+        self.assertEqual(set(lines[:-1]), {"flags=524288"})
+        self.assertEqual(lines[-1], f"records {len(lines) - 1}")
+        self.assertEqual(self.cat("kprobe_events"), "")
+        done = run("kprobes", "op", "libc:open64", "flags=%si:u32", "flagz == 1", "flags", "5")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("flagz", done.stderr)
+
+    @unittest.skipUnless(shutil.which("kprobe-perf"), "perf-tools are not installed")
+    def test_perf_tools_kprobe(self):
+        self.assertIn("open64 [libc.so.6]\n", self.cat("available_filter_functions"))
+        done = subprocess.run([KEVTRACE, "exec", self.dir, "--", "kprobe-perf", "-d", "1", "p:myopen open64 flags=%si"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+        if done.returncode == 4:
+            self.skipTest(done.stderr)
+        self.assertGreater(done.stdout.count("myopen: (open"), 20, done.stderr)
+        self.assertEqual(self.cat("kprobe_events"), "")
+
+    def test_a_reader_that_waits_is_told_soon(self):
+        self.enable()
+        late = []
+        with open(self.path("trace_pipe")) as pipe:
+            for _ in range(200):
+                line = pipe.readline()
+                hit = float(line.split(": ")[0].split()[-1])
+                late.append(time.clock_gettime(time.CLOCK_MONOTONIC) - hit)
+        late.sort()
+        print(f"hit to reader: half within {late[100] * 1000:.2f} ms, 95 % within {late[190] * 1000:.2f} ms")
+        # Of a machine that is busy the quick half says enough: a reader that polls by the 50 ms of an idle mount fails.
+        self.assertLess(late[50], 0.025)
+
+    def test_reading_the_trace_does_not_disturb_it(self):
+        self.echo("p:op libc:open64\n", "kprobe_events")
+        self.echo("1", "events/kprobes/op/enable")
+        readers = [subprocess.Popen(["sh", "-c", f"while :; do cat {self.path('trace')} > /dev/null; done"]) for _ in range(2)]
+        before = self.hits()
+        wait_until(lambda: self.hits() > before + 500, "hits")
+        for reader in readers:
+            reader.kill()
+            reader.wait()
+        self.echo("0", "tracing_on")
+        numbers = {}
+        for cpu in os.listdir(self.path("per_cpu")):
+            for line in self.cat(f"per_cpu/{cpu}/stats").splitlines():
+                name, _, value = line.partition(": ")
+                if name in ("entries", "overrun", "dropped events"):
+                    numbers[name] = numbers.get(name, 0) + int(value)
+        self.assertEqual((numbers["overrun"], numbers["dropped events"]), (0, 0))
+        self.assertGreater(numbers["entries"], 500)
+
+    def test_unmounting_a_busy_mount_names_who_uses_it(self):
+        reader = subprocess.Popen(["cat", self.path("trace_pipe")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: "trace_pipe" in os.readlink(f"/proc/{reader.pid}/fd/3") if os.path.exists(
+            f"/proc/{reader.pid}/fd/3") else False, "the reader to open it")
+        self.mount.send_signal(signal.SIGINT)
+        self.mount.wait(timeout=30)
+        reader.wait(timeout=10)
+        self.log.seek(0)
+        self.assertIn(f"trace_pipe was still open, by {reader.pid} (cat)", self.log.read())
+
+
+class Held(ProcessTest):
+    def test_a_held_command_begins_with_the_first_event(self):
+        if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+            self.skipTest("/dev/fuse cannot be opened")
+        with tempfile.TemporaryDirectory() as folder:
+            place = os.path.join(folder, "t")
+            mount = subprocess.Popen([KEVTRACE, "mount", place, "--hold", "--", "/usr/bin/python3", "-c",
+                                      "open('/etc/hostname').close(); print('ran', flush=True); import time; time.sleep(1)"],
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            wait_until(lambda: is_mounted(place) or mount.poll() is not None, "the mount")
+            if mount.poll() is not None:
+                self.skipTest("cannot mount here: " + mount.stderr.read())
+            self.assertEqual(select.select([mount.stdout], [], [], 0.5)[0], [])
+            with open(os.path.join(place, "kprobe_events"), "w") as file:
+                file.write("p:op libc:open64 path=+0(%di):string\n")
+            with open(os.path.join(place, "events/kprobes/enable"), "w") as file:
+                file.write("1")
+            self.assertEqual(mount.stdout.readline(), "ran\n")
+            with open(os.path.join(place, "trace")) as file:
+                self.assertIn('path="/etc/hostname"', file.read())
+            mount.send_signal(signal.SIGINT)
+            mount.communicate(timeout=30)
+            self.assertEqual(mount.returncode, 0)
 
 
 if __name__ == "__main__":

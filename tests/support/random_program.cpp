@@ -26,11 +26,11 @@ namespace {
 constexpr std::uint8_t kSizes[] = {1, 2, 4, 8};
 
 // Early rows are as likely as late ones; repeats make an op likelier.
-const std::vector<Op> kOpsToDraw = {Op::Register,     Op::Register,      Op::Register,      Op::Immediate, Op::Slot,
-                                    Op::Load,         Op::Load,          Op::Load,          Op::Load,      Op::Bits,
-                                    Op::Narrow,       Op::Narrow,        Op::String,        Op::String,    Op::String,
-                                    Op::ProbeAddress, Op::EventId,       Op::ReturnAddress, Op::Pid,       Op::Cpu,
-                                    Op::Comm,         Op::ImmediateText, Op::SymbolText};
+const std::vector<Op> kOpsToDraw = {
+    Op::Register, Op::Register, Op::Register, Op::Immediate,     Op::Slot,       Op::Load,
+    Op::Load,     Op::Load,     Op::Load,     Op::Bits,          Op::Narrow,     Op::Narrow,
+    Op::String,   Op::String,   Op::String,   Op::ProbeAddress,  Op::EventId,    Op::ReturnAddress,
+    Op::Pid,      Op::Cpu,      Op::Comm,     Op::ImmediateText, Op::SymbolText, Op::EntryArgument};
 
 std::int64_t random_offset(Random& random) {
   switch (below(random, 6)) {
@@ -75,6 +75,7 @@ class Generator {
 
 bool Generator::possible(Op op) const {
   if (options_.excluded.contains(op)) return false;
+  if (op == Op::EntryArgument && program_.point != model::ProbePoint::Return) return false;
   const bool is_fetched_text = op == Op::String || op == Op::Comm;
   return !is_fetched_text || fetched_texts_ < options_.max_fetched_texts;
 }
@@ -94,6 +95,7 @@ bool Generator::is_address(const Value& value) const {
       return value.bytes == 1;
     case Op::ProbeAddress:
     case Op::ReturnAddress:
+    case Op::EntryArgument:
     case Op::EventId:
     case Op::Pid:
     case Op::Cpu:
@@ -118,6 +120,9 @@ Value Generator::with_members(Op op) {
       break;
     case Op::Slot:
       value.imm = static_cast<std::int64_t>(below(random_, program_.slots.size()));
+      break;
+    case Op::EntryArgument:
+      value.imm = static_cast<std::int64_t>(1 + below(random_, 6));
       break;
     case Op::ImmediateText:
       value.imm = static_cast<std::int64_t>(below(random_, program_.texts.size()));

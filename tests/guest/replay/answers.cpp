@@ -104,7 +104,7 @@ void Replay::write_filter(const std::string& event, const std::string& text, jso
   const std::size_t slash = event.find('/');
   const auto* entry = world_->catalog().find(event.substr(0, slash), event.substr(slash + 1));
   if (entry == nullptr) {
-    answer["errno"] = "ENOENT";
+    answer["errno"] = answer["read"] = "ENOENT";
     return;
   }
   const std::string_view command = grammar::filter_command(text);

@@ -171,7 +171,7 @@ class Cases:
 
     def hist_field(self, event):
         t = self.t
-        field = t.pick(TRIGGER_FIELDS[event] * 4 + ['common_pid', 'common_timestamp', 'cpu', 'stacktrace', 'nofield', 'hitcount', 'common_cpu', 'common_stacktrace', ''])
+        field = t.pick(TRIGGER_FIELDS[event] * 4 + ['common_pid', 'common_timestamp', 'cpu', 'stacktrace', 'nofield', 'hitcount', 'common_cpu', 'common_stacktrace', 'common_comm', 'comm', ''])
         return field + t.pick([''] * 8 + ['.hex', '.sym', '.sym-offset', '.execname', '.syscall', '.log2', '.usecs', '.buckets=4', '.bucket=2', '.percent', '.graph', '.stacktrace', '.foo', '.buckets', '.buckets=0', '.'])
 
     def hist_part(self, event):
@@ -184,7 +184,7 @@ class Cases:
             lambda: t.pick(['pause', 'cont', 'continue', 'clear', 'nohitcount', 'NOHC', 'foo', '', 'pausex']),
             lambda: 'name=' + t.pick(['n1', 'n2', '', 'a b']),
             lambda: 'clock=' + t.pick(['global', 'local', 'mono', 'foo', '']),
-            lambda: t.pick(['x', 'y', 'ts0', 'v']) + '=' + t.pick([field(), field(), field() + t.pick('+-*/') + field(), '5', field() + '-5', '$x', '$nosuch', '$x-$y', '-' + field(), '-(%s)' % field(), field() + '/0', '3*4', '1+2+3+4+5', '', 'common_timestamp.usecs', field() + '+' + field() + '-' + field()]),
+            lambda: t.pick(['x', 'y', 'ts0', 'v']) + '=' + t.pick([field(), field(), field() + t.pick('+-*/') + field(), '5', field() + '-5', '$x', '$nosuch', '$x-$y', 'uprobes.ta.$x', field() + '-uprobes.tb.$y', '-' + field(), '-(%s)' % field(), field() + '/0', '3*4', '1+2+3+4+5', '', 'common_timestamp.usecs', field() + '+' + field() + '-' + field()]),
             lambda: self.hist_action(event),
         ])()
 

@@ -85,13 +85,10 @@ def main():
     parser.add_argument('--answers', required=True)
     parser.add_argument('--definitions', type=int, default=1200)
     parser.add_argument('--filters', type=int, default=300)
-    parser.add_argument('--triggers', type=int, default=None)
+    parser.add_argument('--triggers', type=int, default=300)
     parser.add_argument('--tolerance', type=float, default=0.5)
     options = parser.parse_args()
 
-    # Triggers are checked as 6.1 does, whatever the kernel.
-    if options.triggers is None:
-        options.triggers = 300 if options.kernel == '6.1' else 0
     seed = os.environ.get('KEVT_SEED') or str(random.SystemRandom().randrange(1 << 32))
     print('KEVT_SEED=%s' % seed, flush=True)
     cases = make_cases(seed, options.kernel, options.definitions, options.filters, options.triggers)
