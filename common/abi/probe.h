@@ -20,7 +20,7 @@
 
 #include "common/abi/registers.h"
 
-#define KEVT_ABI_VERSION 3u
+#define KEVT_ABI_VERSION 4u
 
 enum {
   KEVT_INDEX_BITS = 10,     /* slots of the thread index: 1 << 10 */
@@ -48,8 +48,8 @@ struct kevt_thread;
  */
 typedef struct kevt_counts {
   uint64_t hits, recorded, filtered, lost, missed;
-  uint64_t faults; /* numbers that could not be read, stored as 0 */
-  uint64_t spare[2];
+  uint64_t faults;            /* numbers that could not be read, stored as 0 */
+  uint64_t chances, injected; /* in shard 0, of all threads: how often chance was asked, and said yes */
 } kevt_counts;
 
 /*
@@ -92,13 +92,16 @@ typedef struct kevt_map_entry {
 } kevt_map_entry;
 
 typedef struct kevt_return_instance {
-  uint64_t slot;           /* address of the return address on the stack; 0: being filled in */
+  uint64_t slot;           /* address of the return address on the stack; 0 or KEVT_INSTANCE_FILLING: see there */
   uint64_t return_address; /* what was there: where to go on */
   uint64_t shown;          /* the program's own return address, for records (differs when detours nest) */
   uint64_t event;          /* kevt_event* */
 } kevt_return_instance;
 /* In `return_address`: made by the agent, which must take it back, too. Without it that is also what is shown. */
 #define KEVT_INSTANCE_SPECIAL (1ull << 63)
+/* In `slot`, a multiple of 8 otherwise: being filled in, the rest may be another's. A `slot` of 0 says so, too. */
+#define KEVT_INSTANCE_FILLING 1ull
+#define KEVT_INSTANCE_COUNTED 2ull /* beside it: counted among the event's active ones, and `event` holds */
 
 /*
  * What %gs points to in a thread that has hit, in memory that fork wipes.  A thread inherits %gs from the one that made
@@ -146,6 +149,8 @@ typedef struct kevt_shard_owner {
 #define KEVT_FRAME_BYTES 320
 /* In the frame of a return event: the arguments kept at the entry, in what was the red zone while the function ran. */
 #define KEVT_FRAME_ARGUMENTS 192
+/* In the frame of an event that injects: set by its hit when the function shall not run. */
+#define KEVT_FRAME_INJECTED 176
 
 /* Services of the agent. All keep every register but rax and r11 (LLVM's preserve_most). */
 typedef struct kevt_services {
@@ -159,6 +164,7 @@ typedef struct kevt_services {
   uint64_t text_fetch;  /* uint32 (to, address): length and copy in one pass; 0: unreadable */
   uint64_t comm;        /* uint32 (to): the thread's name, bytes with NUL */
   uint64_t match;       /* int (kind, pattern, pattern length, text, text length without NUL) */
+  uint64_t inject;      /* int (event, frame): 1: this hit makes the function return, noted in the frame */
 } kevt_services;
 
 /* What rt_sigaction takes: the kernel's struct sigaction on x86-64. */
@@ -233,6 +239,9 @@ typedef struct kevt_event {
   uint64_t probe_address; /* __probe_ip, __probe_func */
   uint32_t maxactive;     /* 0: only the depth per thread limits */
   uint32_t sink_count;
+  uint64_t inject_below;   /* an injecting event's hit injects when its number, 64 random bits, is at most this */
+  uint64_t inject_times;   /* and so many times at most */
+  uint64_t inject_seed;    /* of these numbers */
   uint32_t argument_count; /* return events: arguments that the entry keeps, and which: their numbers, from 1 */
   uint16_t argument_numbers[KEVT_ENTRY_ARGUMENTS + 1];
   kevt_services services;

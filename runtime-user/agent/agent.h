@@ -79,6 +79,8 @@ KEVT_RARE kevt_thread* kevt_known_thread(void);
 KEVT_RARE void kevt_count_missed(kevt_thread* thread, kevt_event* event);
 /* A hit under way whose stack frame is gone (a signal handler jumped out of it): settled, 1. Else 0. */
 KEVT_RARE int kevt_guard_is_stale(kevt_thread* thread, uint64_t stack);
+/* Whether `frame` can be that of an interrupted hit under the code that runs at `stack`, perhaps a signal handler. */
+KEVT_RARE int kevt_may_be_below(uint64_t frame, uint64_t stack);
 
 /* The hitting thread if it is in the index, else 0. */
 static inline __attribute__((always_inline)) kevt_thread* kevt_indexed_thread(const kevt_shared* shared) {

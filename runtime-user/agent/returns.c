@@ -55,9 +55,14 @@ unreadable:
   return 0;
 }
 
+static int is_counted(const kevt_return_instance* instance) {
+  if (instance->slot & KEVT_INSTANCE_FILLING) return (instance->slot & KEVT_INSTANCE_COUNTED) != 0;
+  return ((kevt_event*)instance->event)->maxactive != 0;
+}
+
 KEVT_RARE_STATIC void remove_instance(kevt_thread* thread, uint64_t i) {
-  kevt_event* event = (kevt_event*)thread->instances[i].event;
-  if (event->maxactive) __atomic_fetch_sub(active_of(event), 1, __ATOMIC_RELAXED);
+  kevt_return_instance* instance = &thread->instances[i];
+  if (is_counted(instance)) __atomic_fetch_sub(active_of((kevt_event*)instance->event), 1, __ATOMIC_RELAXED);
   for (; i + 1 < thread->depth; i++) {
     thread->instances[i] = thread->instances[i + 1];
     copy_arguments(thread->arguments[i], thread->arguments[i + 1], KEVT_ENTRY_ARGUMENTS);
@@ -75,16 +80,26 @@ static int is_superseded(const kevt_shared* shared, const kevt_thread* thread, u
 }
 
 /*
- * Drops instances whose return slot was overwritten, used again or unmapped.
- * Older calls lie higher on a stack: only where one does not, a newer instance may have its slot.
+ * Whether the instance may still be filled in by the hit below the signal handler that we are in: it must stay where it
+ * is then.  A handler that jumped out of such a hit leaves one behind that is not, told as for a guard (thread.c).
  */
-KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread) {
+static int may_be_filled(const kevt_return_instance* instance, uint64_t entered) {
+  if (!instance->slot) return 1; /* not even that: a handler's instance was there when it was taken */
+  return (instance->slot & KEVT_INSTANCE_FILLING) && kevt_may_be_below(instance->slot, entered);
+}
+
+/*
+ * Drops instances whose return slot was overwritten, used again or unmapped, to enter a function whose slot is
+ * `entered`.  Older calls lie higher on a stack: only where one does not, a newer instance may have its slot.
+ */
+KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread, uint64_t entered) {
   uint64_t highest = 0;
   int entering = 1;
   for (uint64_t i = 0; i < thread->depth; i++)
-    if (!thread->instances[i].slot) return; /* being filled, below this signal handler: it must stay where it is */
+    if (may_be_filled(&thread->instances[i], entered)) return;
   for (uint64_t i = thread->depth; i-- > 0;) {
     uint64_t held, slot = thread->instances[i].slot;
+    if (slot & KEVT_INSTANCE_FILLING) goto dead;
     KEVT_LOAD8(held, slot, dead);
     /* The newest calls may be kept and not made yet, below this signal handler. */
     entering = entering && held == return_address_of(&thread->instances[i]);
@@ -98,25 +113,29 @@ KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread) {
   }
 }
 
-KEVT_RARE_STATIC int has_room(const kevt_shared* shared, kevt_thread* thread, kevt_event* event) {
-  if (thread->depth == KEVT_RETURN_DEPTH) reclaim(shared, thread);
+KEVT_RARE_STATIC int has_room(const kevt_shared* shared, kevt_thread* thread, kevt_event* event, uint64_t slot) {
+  if (thread->depth == KEVT_RETURN_DEPTH) reclaim(shared, thread, slot);
   if (thread->depth == KEVT_RETURN_DEPTH) return 0;
   if (!event->maxactive) return 1;
   uint32_t* active = active_of(event);
   for (int attempt = 0; attempt < 2; attempt++) {
     if (__atomic_fetch_add(active, 1, __ATOMIC_RELAXED) < event->maxactive) return 1;
     __atomic_fetch_sub(active, 1, __ATOMIC_RELAXED);
-    if (attempt == 0) reclaim(shared, thread);
+    if (attempt == 0) reclaim(shared, thread, slot);
   }
   return 0;
 }
 
 /*
- * Counted first: a signal handler that hits now takes the next one.  As in the detour, the slot comes last: 0, which a
- * free instance holds, says that the rest may be another's.
+ * Marked, then counted: a signal handler that hits from then on takes the next one.  A handler in between takes this
+ * one and leaves 0 in its slot.  As in the detour, the slot comes last.
  */
 static void fill(kevt_thread* thread, uint64_t index, const kevt_event* event, uint64_t* slot, uint64_t shown) {
   kevt_return_instance* instance = &thread->instances[index];
+  instance->event = (uint64_t)event;
+  __atomic_store_n(&instance->slot,
+                   (uint64_t)slot | KEVT_INSTANCE_FILLING | (event->maxactive ? KEVT_INSTANCE_COUNTED : 0),
+                   __ATOMIC_RELEASE);
   kevt_increment(&thread->depth);
   __asm__ volatile("" ::: "memory");
   instance->return_address = *slot | KEVT_INSTANCE_SPECIAL;
@@ -135,7 +154,8 @@ KEVT_SERVICE int kevt_service_enter(kevt_event* event, uint64_t* slot) {
   if (!event->gates) return 0;
   const kevt_shared* shared = kevt_state();
   kevt_thread* thread = kevt_find_thread(shared);
-  if (!thread || (thread->guard && !kevt_guard_is_stale(thread, (uint64_t)slot)) || !has_room(shared, thread, event)) {
+  if (!thread || (thread->guard && !kevt_guard_is_stale(thread, (uint64_t)slot)) ||
+      !has_room(shared, thread, event, (uint64_t)slot)) {
     kevt_count_missed(thread, event);
     return 0;
   }
@@ -180,7 +200,7 @@ KEVT_SERVICE void kevt_restore_returns(void) {
   for (uint64_t i = thread->depth; i-- > 0;) {
     kevt_return_instance instance = thread->instances[i];
     uint64_t held, slot = instance.slot;
-    if (!slot) continue; /* being filled, below this signal handler */
+    if (!slot || slot & KEVT_INSTANCE_FILLING) continue; /* not entered yet below this signal handler, or never */
     KEVT_LOAD8(held, slot, gone);
     if (!kevt_in_code(shared, held)) continue; /* not called yet below this signal handler, or left long ago */
     *(uint64_t*)slot = return_address_of(&instance);

@@ -239,17 +239,19 @@ gone:
   return 0;
 }
 
-static int may_go_on(const kevt_thread* thread, uint64_t stack) {
+int kevt_may_be_below(uint64_t frame, uint64_t stack) {
   struct stack_info alt = {0, 0, 0};
-  uint64_t guard = thread->guard;
-  if (!frame_is_there(kevt_state(), guard)) return 0;
   kevt_syscall(NR_SIGALTSTACK, 0, (uint64_t)&alt, 0, 0);
   int on_alt = alt.flags & 1; /* SS_ONSTACK */
-  int guard_on_alt = alt.size && guard >= alt.base && guard < alt.base + alt.size;
-  if (on_alt != guard_on_alt) {
+  int frame_on_alt = alt.size && frame >= alt.base && frame < alt.base + alt.size;
+  if (on_alt != frame_on_alt) {
     return on_alt; /* a handler above an interrupted hit */
   }
-  return stack < guard; /* at the same place: its frame is ours now */
+  return stack < frame; /* at the same place: its frame is ours now */
+}
+
+static int may_go_on(const kevt_thread* thread, uint64_t stack) {
+  return frame_is_there(kevt_state(), thread->guard) && kevt_may_be_below(thread->guard, stack);
 }
 
 int kevt_guard_is_stale(kevt_thread* thread, uint64_t stack) {

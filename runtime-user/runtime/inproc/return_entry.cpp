@@ -6,8 +6,9 @@
 //   movq depth(%rax), %rcx; cmpq $255, %rcx; ja slow
 //   shlq $5, %rcx; addq %rax, %rcx                                       instance
 //   leaq slot, %rdx; cmpq %rdx, newest.slot(%rcx); je slow
-//   incq depth(%rax)                    counted first: a signal handler that hits now takes the next one
-//   … event, return address, and the slot last: 0, which a free instance holds, means that it is being filled
+//   incq %rdx; movq %rdx, slot(%rcx)    marked as being filled in
+//   incq depth(%rax)                    from here on a signal handler that hits takes the next one
+//   … event, return address, and the slot last
 #include "runtime-user/runtime/inproc/return_entry.h"
 
 #include <cstddef>
@@ -40,11 +41,15 @@ ReturnEntry emit_return_entry(CodeWriter& w, RemoteAddr event) {
   w.lea(kDx, KEVT_FRAME_BYTES);                                                 // the slot
   w.instruction({0x48, 0x39, 0x91}, kInstance - sizeof(kevt_return_instance));  // cmpq %rdx, newest.slot(%rcx)
   entry.slow.push_back(w.jump_if_zero_forward());
+  static_assert(KEVT_INSTANCE_FILLING == 1);
+  w.bytes({0x48, 0xff, 0xc2});                                                           // incq %rdx
+  w.instruction({0x48, 0x89, 0x91}, kInstance + offsetof(kevt_return_instance, slot));   // movq %rdx, …(%rcx)
   w.instruction({0x48, 0xff, 0x80}, offsetof(kevt_thread, depth));                       // incq depth(%rax)
   w.relative({0x48, 0x8d, 0x05}, event);                                                 // leaq event(%rip), %rax
   w.instruction({0x48, 0x89, 0x81}, kInstance + offsetof(kevt_return_instance, event));  // movq %rax, event(%rcx)
   w.load(kAx, KEVT_FRAME_BYTES);
   w.instruction({0x48, 0x89, 0x81}, kInstance + offsetof(kevt_return_instance, return_address));  // movq %rax, …(%rcx)
+  w.bytes({0x48, 0xff, 0xca});                                                                    // decq %rdx
   w.instruction({0x48, 0x89, 0x91}, kInstance + offsetof(kevt_return_instance, slot));  // movq %rdx, …(%rcx)
   entry.kept = w.size();
   return entry;

@@ -32,7 +32,7 @@ Result<std::vector<kevt_return_instance>> restore_thread(
     kevt_return_instance instance{};
     const RemoteAddr at = note.at + (offsetof(kevt_thread, instances) + sizeof instance * i);
     if (auto got = tracee.read(at, as_bytes(instance)); !got) return std::unexpected(std::move(got.error()));
-    if (!instance.slot) continue;  // a hit that was abandoned
+    if (!instance.slot || instance.slot & KEVT_INSTANCE_FILLING) continue;  // a hit that was abandoned
     const RemoteAddr slot{instance.slot};
     std::uint64_t held = 0;
     if (!tracee.read(slot, as_bytes(held))) continue;  // that stack is gone
