@@ -63,8 +63,9 @@ Result<Leftover> InprocRuntime::leave_child(pid_t pid) {
   std::vector<TextPatch> first, last = hook_undo_;
   for (const auto& [site, point] : points_.all()) {
     std::vector<std::uint8_t> now(point.live.size());
-    if (!child->read(site, now) || !ProbePoints::is_patch_of(point, now)) continue;
-    (is_guard_site(site) ? last : first).push_back({.site = site, .bytes = point.live, .expected = now});
+    if (!child->read(site, now)) continue;
+    if (auto patch = ProbePoints::restoring(point, now))
+      (is_guard_site(site) ? last : first).push_back(*std::move(patch));
   }
   if (auto disarmed = apply_patches(*child, signals, first); !disarmed)
     return std::unexpected(std::move(disarmed.error()));

@@ -36,6 +36,7 @@ runtime::ArmStatus InprocRuntime::arm_status(ProbeHandle probe) const {
   if (!one.armed) return {};
   if ((*point)->plan.kind == x86::ArmKind::Jump && !points_.uses_jumps())
     return {runtime::ArmState::Breakpoint, "jumps are switched off"};
+  if ((*point)->crowded) return {runtime::ArmState::Breakpoint, "another probe lies inside the bytes of a jump"};
   if ((*point)->plan.kind == x86::ArmKind::Jump) return {runtime::ArmState::Jump, ""};
   return {runtime::ArmState::Breakpoint, (*point)->plan.reason};
 }

@@ -11,11 +11,21 @@ namespace kevt::inproc {
 
 namespace {
 
+constexpr std::uint8_t kBreakpoint = 0xcc;
+constexpr std::uint64_t kMaxExtent = 32;        // of what one point displaces: 4 bytes and an instruction
+constexpr std::uint32_t kCrowded = UINT32_MAX;  // in the key of a detour; no event has it
+
 // Whether a call from there, or an access to what lies beside it, has a 32-bit distance.
 bool reaches(RemoteAddr from, RemoteAddr to) {
   constexpr std::int64_t kReach = (std::int64_t{1} << 31) - (1 << 20);
   const std::int64_t distance = to - from;
   return distance > -kReach && distance < kReach;
+}
+
+// Whether `inner` is among the instructions that a jump at `outer` would displace, but not the first of them.
+bool is_inside(RemoteAddr inner, const ProbePoint& outer) {
+  if (outer.plan.kind != x86::ArmKind::Jump) return false;
+  return inner > outer.site && inner < outer.site + std::max(outer.plan.displaced, x86::kJumpLength);
 }
 
 }  // namespace
@@ -70,23 +80,55 @@ Result<ProbePoint*> ProbePoints::at(RemoteAddr site) {
   if (point.plan.kind == x86::ArmKind::Refused)
     return std::unexpected(Error(fmt::format("{:#x} cannot be probed: {}", site.value, point.plan.reason)));
   point.live.resize(point.plan.kind == x86::ArmKind::Jump ? x86::kJumpLength : 1);
-  std::vector<std::uint8_t> live(point.plan.original.size());
-  if (auto got = tracee_.read(site, live); !got) return std::unexpected(std::move(got.error()));
-  if (live != point.plan.original)
+  auto live = unpatched(site, point.plan.original.size());
+  if (!live) return std::unexpected(std::move(live.error()));
+  if (*live != point.plan.original)
     return std::unexpected(Error(
         fmt::format("{:#x} cannot be probed: the target's code differs from {}", site.value, (*object)->loaded.path)));
-  std::ranges::copy_n(live.begin(), static_cast<std::ptrdiff_t>(point.live.size()), point.live.begin());
-  return &points_.emplace(site, std::move(point)).first->second;
+  std::ranges::copy_n(live->begin(), static_cast<std::ptrdiff_t>(point.live.size()), point.live.begin());
+  ProbePoint* added = &points_.emplace(site, std::move(point)).first->second;
+  note_crowding(*added);
+  return added;
 }
 
-Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, const std::vector<std::uint32_t>& key,
-                                                  DetourSpec spec) {
+// The target's own text, where our patches stand, too.
+Result<std::vector<std::uint8_t>> ProbePoints::unpatched(RemoteAddr at, std::size_t size) const {
+  std::vector<std::uint8_t> bytes(size);
+  if (auto got = tracee_.read(at, bytes); !got) return std::unexpected(std::move(got.error()));
+  for (auto it = points_.lower_bound(RemoteAddr{at.value - kMaxExtent}); it != points_.end() && it->first < at + size;
+       ++it) {
+    const auto& [site, point] = *it;
+    for (std::size_t i = 0; i < point.patch.size(); ++i)
+      if (site + i >= at && site + i < at + size) bytes[static_cast<std::size_t>(site + i - at)] = point.live[i];
+  }
+  return bytes;
+}
+
+// As kprobes do: a jump whose displaced instructions hold another probe gives way to a breakpoint on the first of them.
+void ProbePoints::note_crowding(ProbePoint& point) {
+  for (auto it = points_.lower_bound(RemoteAddr{point.site.value - kMaxExtent});
+       it != points_.end() && it->first < point.site + kMaxExtent; ++it) {
+    ProbePoint& other = it->second;
+    if (is_inside(point.site, other)) other.crowded = true;
+    if (is_inside(other.site, point)) point.crowded = true;
+  }
+}
+
+std::vector<ProbePoint*> ProbePoints::to_narrow() {
+  std::vector<ProbePoint*> points;
+  for (auto& [site, point] : points_)
+    if (point.crowded && point.patch.size() > 1) points.push_back(&point);
+  return points;
+}
+
+Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, std::vector<std::uint32_t> key, DetourSpec spec) {
+  if (point.crowded) key.push_back(kCrowded);
   if (auto it = point.made.find(key); it != point.made.end()) return &it->second;
   spec.site = point.site;
   const ImageAddr in_image{point.site.value - point.object->bias};
   const auto function = point.object->image->function_containing(in_image);
   spec.flags = function && function->start == in_image ? FlagsAtSite::Dead : FlagsAtSite::Kept;
-  spec.displaced = std::span(point.plan.original).first(point.plan.displaced);
+  spec.displaced = std::span(point.plan.original).first(point.crowded ? point.plan.first : point.plan.displaced);
   auto at = placement_.allocate(point.object->loaded.start(), point.object->loaded.end(), max_detour_size(spec));
   if (!at) return std::unexpected(std::move(at.error()));
   for (const std::vector<DetourEvent>& events : {spec.entries, spec.returns})
@@ -110,34 +152,47 @@ namespace {
 // As long as a jump where one fits: the one may take the other's place.
 std::vector<std::uint8_t> breakpoint_bytes(const ProbePoint& point) {
   std::vector<std::uint8_t> bytes = point.live;
-  bytes.front() = 0xcc;
+  bytes.front() = kBreakpoint;
   return bytes;
 }
 
 }  // namespace
 
 TextPatch ProbePoints::arm_patch(ProbePoint& point, const ProbePoint::Made& made) const {
-  const bool by_jump = point.plan.kind == x86::ArmKind::Jump && uses_jumps_;
+  const bool by_jump = point.plan.kind == x86::ArmKind::Jump && uses_jumps_ && !point.crowded;
+  const bool only_first = point.crowded && point.patch.size() <= 1;  // what follows may be another point's
   TextPatch patch{.site = point.site,
                   .bytes = by_jump ? jump_bytes(point.site, made.at) : breakpoint_bytes(point),
                   .detour = made.at,
                   .moved = by_jump ? made.moved : std::vector<x86::MovedOffset>{},
                   .expected = point.patch.empty() ? point.live : point.patch};
+  if (only_first) {
+    patch.bytes.resize(1);
+    patch.expected.resize(1);
+  }
   point.patch = patch.bytes;
+  if (point.crowded) point.patch.resize(1);
   return patch;
 }
 
 TextPatch ProbePoints::disarm_patch(ProbePoint& point) {
-  TextPatch patch{.site = point.site, .bytes = point.live, .expected = point.patch};
+  std::vector<std::uint8_t> own = point.live;
+  own.resize(point.patch.size());
+  TextPatch patch{.site = point.site, .bytes = std::move(own), .expected = point.patch};
   point.patch.clear();
   return patch;
 }
 
-bool ProbePoints::is_patch_of(const ProbePoint& point, std::span<const std::uint8_t> bytes) {
-  if (std::ranges::equal(bytes, breakpoint_bytes(point))) return true;
-  if (point.plan.kind == x86::ArmKind::Breakpoint) return false;
-  return std::ranges::any_of(
-      point.made, [&](const auto& made) { return std::ranges::equal(bytes, jump_bytes(point.site, made.second.at)); });
+std::optional<TextPatch> ProbePoints::restoring(const ProbePoint& point, std::span<const std::uint8_t> bytes) {
+  TextPatch patch{.site = point.site, .bytes = point.live, .expected = {bytes.begin(), bytes.end()}};
+  const auto is_jump_to = [&](const auto& made) {
+    return std::ranges::equal(bytes, jump_bytes(point.site, made.second.at));
+  };
+  if (point.plan.kind == x86::ArmKind::Jump && std::ranges::any_of(point.made, is_jump_to)) return patch;
+  if (bytes.empty() || bytes.front() != kBreakpoint) return std::nullopt;
+  patch.bytes.resize(1);
+  patch.expected.resize(1);
+  return patch;
 }
 
 void ProbePoints::mark_gone(RemoteAddr site) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,9 +30,10 @@ struct ProbePoint {
   RemoteAddr site;
   ProbedObject* object = nullptr;
   x86::SitePlan plan;
-  std::vector<std::uint8_t> live;   // the target's own bytes that the patch covers
+  std::vector<std::uint8_t> live;   // the target's own bytes that the patch may cover
   std::vector<std::uint8_t> patch;  // ours that stands there now; empty: none
   bool gone = false;                // its library was unloaded under a probe
+  bool crowded = false;             // another point lies inside what a jump would displace: int3, one instruction
   // Detours already made for a set of events (in order): arming the same set again costs no code.
   struct Made {
     RemoteAddr at;
@@ -53,15 +55,18 @@ class ProbePoints {
   Result<ProbePoint*> at(RemoteAddr site);
 
   // The detour of `point` for these events, made now or earlier. `key` names the set.
-  Result<ProbePoint::Made*> detour_for(ProbePoint& point, const std::vector<std::uint32_t>& key, DetourSpec spec);
+  Result<ProbePoint::Made*> detour_for(ProbePoint& point, std::vector<std::uint32_t> key, DetourSpec spec);
 
   std::map<RemoteAddr, ProbePoint>& all() { return points_; }
 
   // What makes the point armed so, or not armed. Both note what will stand there.
   TextPatch arm_patch(ProbePoint& point, const ProbePoint::Made& made) const;
   static TextPatch disarm_patch(ProbePoint& point);
-  // Whether `bytes` are what some set of events put there, in this process or in one that was forked from it.
-  static bool is_patch_of(const ProbePoint& point, std::span<const std::uint8_t> bytes);
+  // What puts the target's own bytes back where `bytes` are what some set of events put there, in this process or in
+  // one that was forked from it.
+  static std::optional<TextPatch> restoring(const ProbePoint& point, std::span<const std::uint8_t> bytes);
+  // Points that are patched over more than their first byte and have become crowded since.
+  std::vector<ProbePoint*> to_narrow();
   // Whether points are armed by a jump where one fits; int3 everywhere otherwise. For points armed from now on.
   void use_jumps(bool wanted) { uses_jumps_ = wanted; }
   bool uses_jumps() const { return uses_jumps_; }
@@ -70,6 +75,8 @@ class ProbePoints {
 
  private:
   Result<void> refresh();
+  Result<std::vector<std::uint8_t>> unpatched(RemoteAddr at, std::size_t size) const;
+  void note_crowding(ProbePoint& point);
 
   Tracee& tracee_;
   Placement& placement_;

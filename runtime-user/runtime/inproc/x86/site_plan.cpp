@@ -60,7 +60,7 @@ class SiteCheck {
   Verdict check_indirect() const;
   Verdict jump_obstacle(const JumpTargets& targets);
 
-  SitePlan refused(std::string reason) const { return {ArmKind::Refused, 0, {}, std::move(reason)}; }
+  SitePlan refused(std::string reason) const { return {ArmKind::Refused, 0, 0, {}, std::move(reason)}; }
   std::vector<std::uint8_t> original(unsigned length) const {
     const auto bytes = image_.bytes_at(site_, length);
     return {bytes.begin(), bytes.end()};
@@ -242,11 +242,12 @@ Verdict SiteCheck::jump_obstacle(const JumpTargets& targets) {
 SitePlan SiteCheck::plan(const JumpTargets& targets) {
   if (auto why = refusal()) return refused(std::move(*why));
   if (auto why = check_restartable(targets)) return refused(std::move(*why));
-  if (auto why = jump_obstacle(targets)) {
-    const unsigned length = displaced_[0].in.length;
-    return {ArmKind::Breakpoint, length, original(length), std::move(*why)};
+  const auto obstacle = jump_obstacle(targets);
+  const unsigned first = displaced_[0].in.length;
+  if (auto why = obstacle) {
+    return {ArmKind::Breakpoint, first, first, original(first), std::move(*why)};
   }
-  return {ArmKind::Jump, displaced_length_, original(std::max(displaced_length_, kJumpLength)), {}};
+  return {ArmKind::Jump, displaced_length_, first, original(std::max(displaced_length_, kJumpLength)), {}};
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct SitePlan {
   // Bytes of the whole instructions that run out of line: 0 for Refused, one instruction for
   // Breakpoint. For Jump usually >= 5; less only where the last one is a ret or jmp and padding follows.
   unsigned displaced = 0;
+  unsigned first = 0;  // bytes of the instruction at the site; 0 for Refused
   // The text at the site as the file has it: max(displaced, bytes overwritten).
   std::vector<std::uint8_t> original;
   // Why not Jump, for the user: "a jump at +0x1f lands inside the 5 bytes". Empty for Jump.
