@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/front.h"
+#include "cli/injections.h"
 #include "cli/interrupts.h"
 #include "cli/kernel_run.h"
 #include "cli/launch.h"
@@ -177,6 +178,9 @@ int Run::go() {
   const std::optional<pipeline::CodeStore> made = code_of(request_.texts.compiled);
   if (made) processes_.set_code(&*made);
   if (options_.stack) processes_.sample_stacks();
+  if (options_.keep_going) processes_.keep_going();
+  for (const engine::EventInjection& one : request_.injections) report_.status(injection_text(one));
+  processes_.inject(request_.injections);
   if (!failed) failed = processes_.define(request_.texts.definitions, request_.texts.filters);
   if (!failed) failed = open_output();
   if (failed || is_abandoned()) {

@@ -143,6 +143,14 @@ void add_tracing(CLI::App& app, RunOptions& run) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(positive("a process id"));
+  verb->add_flag("--keep-going", run.keep_going,
+                 "leave out definitions that are wrong or cannot be placed, instead of refusing them all");
+  verb->add_option("--inject", run.injections,
+                   "with --unsafe: accepted hits make the function return at once, e.g. 'ev: ret=-1 probability=5% "
+                   "count=3 seed=1'")
+      ->type_name("EV:ret=VALUE")
+      ->allow_extra_args(false);
+  verb->add_flag("--unsafe", run.unsafe, "allow what changes the way the program takes: --inject");
   verb->add_flag("--follow-forks", run.follow,
                  "trace also the programs that CMD or the processes, and what they fork, become by exec");
 }

@@ -95,7 +95,7 @@ void Reporter::problems(std::span<const engine::Problem> problems, std::span<con
     print_to(stderr, "{} errors; the kernel would report only the first.\n", problems.size());
 }
 
-Result<Filters> collect_filters(const std::vector<std::string>& words) {
+Result<std::vector<engine::EventFilter>> split_by_event(const std::vector<std::string>& words, const char* what) {
   // A name, then ':'; a second name and ':' when the first was a group.
   const auto name_length = [](std::string_view text) {
     std::size_t end = text.find_first_not_of(" \t");
@@ -104,23 +104,29 @@ Result<Filters> collect_filters(const std::vector<std::string>& words) {
       ++end;
     return end < text.size() && text[end] == ':' ? end : std::string_view::npos;
   };
-  Filters out;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
+  std::vector<engine::EventFilter> out;
+  for (const std::string& word : words) {
     std::size_t colon = name_length(word);
     if (colon == std::string::npos)
-      return std::unexpected(Error("filter `" + word + "` names no event; write EVENT:EXPRESSION"));
+      return std::unexpected(Error(fmt::format("{} `{}` names no event; write EVENT:…", what, word)));
     const std::size_t second = name_length(std::string_view(word).substr(colon + 1));
     if (second != std::string::npos && second > 0) colon += 1 + second;
     const std::size_t begin = word.find_first_not_of(" \t", colon + 1);
     const std::size_t name = word.find_first_not_of(" \t");
-    for (const engine::EventFilter& other : out.filters)
+    for (const engine::EventFilter& other : out)
       if (other.event == word.substr(name, colon - name))
-        return std::unexpected(Error("event `" + other.event + "` has two filters; join them with `&&`"));
-    out.filters.push_back(
-        {word.substr(name, colon - name), begin == std::string::npos ? std::string() : word.substr(begin)});
-    out.sources.push_back({out.filters.back().text, fmt::format("<filter {}>", i + 1), 1});
+        return std::unexpected(Error(fmt::format("event `{}` has {} twice", other.event, what)));
+    out.push_back({word.substr(name, colon - name), begin == std::string::npos ? std::string() : word.substr(begin)});
   }
+  return out;
+}
+
+Result<Filters> collect_filters(const std::vector<std::string>& words) {
+  auto filters = split_by_event(words, "--filter");
+  if (!filters) return std::unexpected(std::move(filters.error()));
+  Filters out{*std::move(filters), {}};
+  for (std::size_t i = 0; i < out.filters.size(); ++i)
+    out.sources.push_back({out.filters[i].text, fmt::format("<filter {}>", i + 1), 1});
   return out;
 }
 

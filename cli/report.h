@@ -53,6 +53,8 @@ struct Filters {
   std::vector<engine::EventFilter> filters;
   std::vector<Source> sources;
 };
+// Splits each "EVENT:TEXT" or "GROUP:EVENT:TEXT" of option `what`; fails when no event is named, or one twice.
+Result<std::vector<engine::EventFilter>> split_by_event(const std::vector<std::string>& words, const char* what);
 // Splits each "EVENT:EXPR" or "GROUP:EVENT:EXPR"; fails when no event is named.
 Result<Filters> collect_filters(const std::vector<std::string>& words);
 

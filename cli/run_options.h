@@ -24,8 +24,11 @@ struct RunOptions {
   std::optional<std::uint64_t> buffer_kb;  // per CPU
   std::vector<std::string> fail_on;        // "lost", "missed"
   std::string runtime = "auto";
-  std::vector<int> pids;  // running processes, instead of a command
-  bool follow = false;    // through exec, also of what is forked
+  std::vector<int> pids;                // running processes, instead of a command
+  bool follow = false;                  // through exec, also of what is forked
+  std::vector<std::string> injections;  // EVENT:ret=VALUE …
+  bool unsafe = false;                  // what changes the way the program takes is allowed
+  bool keep_going = false;              // definitions that are wrong are left out, the others traced
   std::vector<std::string> command;
 };
 

@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "cli/exit_status.h"
+#include "cli/injections.h"
 
 namespace kevt::cli {
 namespace {
@@ -90,7 +91,11 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
   auto texts = collect_texts(
       {.definitions = options.definitions, .files = options.definition_files, .filters = options.filters});
   if (!texts) return fail(kUsage, texts.error().message());
-  RunRequest request{options, *std::move(texts), std::nullopt};
+  auto injections = collect_injections(options.injections);
+  if (!injections) return fail(kUsage, injections.error().message());
+  if (!injections->empty() && !options.unsafe)
+    return fail(kUsage, "--inject changes the way the program takes; say --unsafe if you mean it");
+  RunRequest request{options, *std::move(texts), std::nullopt, *std::move(injections)};
   if (!request.texts.mistakes.empty()) {
     show_mistakes(report, request.texts.mistakes, request.texts.definitions.size());
     status = kNotCompiled;
@@ -108,10 +113,14 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
   take_target(request);
   if (traces_kernel(request)) {
     if (!request.options.pids.empty()) return fail(kUsage, "--pid is for programs; the kernel is traced as a whole");
+    if (request.options.keep_going) return fail(kMissing, "--keep-going is for programs");
+    if (!request.injections.empty()) return fail(kMissing, "--inject is for programs; it never changes the kernel");
     if (request.options.stack)
       return fail(kMissing, "--stack is for programs; no runtime records the kernel's stacks yet");
     return request;
   }
+  if (request.options.keep_going && request.options.pids.size() > 1)
+    return fail(kUsage, "--keep-going is for one program: several could have different events then");
   if (request.options.command.empty() && request.options.pids.empty())
     return fail(kUsage, "CMD is required; see `kevtrace run --help`");
   return request;

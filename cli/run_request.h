@@ -14,6 +14,7 @@ struct RunRequest {
   RunOptions options;                      // the command line wins over scripts; a command or processes are there
   Texts texts;                             // without what is off
   std::optional<std::string> mapped_file;  // each process must have it mapped
+  std::vector<engine::EventInjection> injections;
 };
 
 // Whether the kernel is traced, not a process: asked for by --runtime or by the script's target.

@@ -57,14 +57,15 @@ std::optional<int> TracedProcesses::define(std::span<const Source> definitions, 
   for (const auto& process : all_) {
     std::vector<engine::Problem> problems;
     process->engine.set_code(made_);
-    auto defined = process->engine.define(texts, filters.filters, problems);
+    process->engine.set_injections(injections_);
+    auto defined = process->engine.define(texts, filters.filters, problems, together_);
     if (!defined) return failed(*process, std::move(defined.error()));
-    if (*defined) continue;
+    if (*defined && problems.empty()) continue;
     for (engine::Problem& problem : problems)
       problem.diagnostic.command = without_stack_sample(problem.diagnostic.command);
     report_.problems(problems, definitions, filters.sources);
     if (all_.size() > 1) report_.error("that is so in " + where(*process));
-    return kNotCompiled;
+    if (!*defined) return kNotCompiled;
   }
   for (const auto& process : all_) {
     if (auto ready = unwind_stacks(*process); !ready) return failed(*process, std::move(ready.error()));

@@ -46,6 +46,9 @@ class TracedProcesses {
 
   // Code that was made earlier, for all processes; kept by the caller.
   void set_code(const pipeline::CodeStore* made) { made_ = made; }
+  // Before define(): hits that make their function return; what is wrong is reported and left out (one process only).
+  void inject(std::vector<engine::EventInjection> injections) { injections_ = std::move(injections); }
+  void keep_going() { together_ = engine::Together::EachByItself; }
   // Defines in every process, then arms in every process. An exit status when something is wrong; it has been
   // reported, with the process where there are several.
   std::optional<int> define(std::span<const Source> definitions, const Filters& filters);
@@ -101,6 +104,8 @@ class TracedProcesses {
   std::size_t followed_ = 0;
   unsigned looks_ = 0;
   bool samples_stacks_ = false;
+  std::vector<engine::EventInjection> injections_;
+  engine::Together together_ = engine::Together::AllOrNothing;
 };
 
 }  // namespace kevt::cli

@@ -221,6 +221,11 @@ Value* BpfHooks::gate(llvm::IRBuilder<>& b, std::uint32_t sink) {
   return b.CreateICmpNE(b.CreateAnd(gates, b.getInt32(1u << sink)), b.getInt32(0));
 }
 
+Value* BpfHooks::inject(llvm::IRBuilder<>& b) {
+  KEVT_ASSERT(!"compile_events() refuses it");
+  return b.getFalse();
+}
+
 // ---- not for BPF ----------------------------------------------------------------------------
 
 Value* BpfHooks::load(llvm::IRBuilder<>&, Value*, unsigned, BasicBlock*) {

@@ -30,6 +30,7 @@ class BpfHooks final : public TargetHooks {
   void count_fault(llvm::IRBuilder<>& b) override;
   void count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) override;
   llvm::Value* gate(llvm::IRBuilder<>& b, std::uint32_t sink) override;
+  llvm::Value* inject(llvm::IRBuilder<>& b) override;
   llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) override;
   llvm::Value* text_fetch(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address) override;
   llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) override;

@@ -159,6 +159,11 @@ void EventEmitter::emit_sink(std::uint32_t index, BasicBlock* next) {
   go(next);
 
   start(accepted);
+  if (program_.injects) {
+    BasicBlock* injected = block("injected");
+    branch(hooks_.inject(b_), injected, filtered);
+    start(injected);
+  }
   emit_record(index, next);
 }
 

@@ -42,6 +42,7 @@ class TargetHooks {
   virtual void count_fault(llvm::IRBuilder<>& b) = 0;
   virtual void count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) = 0;
   virtual llvm::Value* gate(llvm::IRBuilder<>& b, std::uint32_t sink) = 0;  // i1
+  virtual llvm::Value* inject(llvm::IRBuilder<>& b) = 0;                    // i1: whether this hit does
 
   // Texts. Lengths are i32 with the NUL, 0: unreadable. What was measured may be longer or shorter when it is copied;
   // the bytes of a short one may be kept from measuring to storing it.

@@ -281,4 +281,8 @@ Value* NativeHooks::gate(llvm::IRBuilder<>& b, std::uint32_t sink) {
   return b.CreateICmpNE(b.CreateAnd(gates, b.getInt32(1u << sink)), b.getInt32(0));
 }
 
+Value* NativeHooks::inject(llvm::IRBuilder<>& b) {
+  return b.CreateIsNotNull(service(b, offsetof(kevt_services, inject), b.getInt32Ty(), {event_, frame(b, 0)}));
+}
+
 }  // namespace kevt::codegen

@@ -297,7 +297,7 @@ void Run::run_store(const Store& store) {
 RunResult Run::run() && {
   RunResult result;
   for (const Sink& sink : program_.sinks) {
-    const bool accepts = !sink.condition || holds(*sink.condition);
+    const bool accepts = (!sink.condition || holds(*sink.condition)) && (!program_.injects || machine_.injects);
     result.outcomes.push_back(accepts ? Outcome::Recorded : Outcome::Filtered);
     if (!accepts) continue;
     record_.assign(program_.fixed_size, 0);

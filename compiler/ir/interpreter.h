@@ -28,6 +28,7 @@ class Machine {
   std::uint32_t event_id = 0;
   std::uint32_t pid = 0;
   std::uint32_t cpu = 0;
+  bool injects = true;  // what a program that injects is told
 };
 
 enum class Outcome : std::uint8_t { Recorded, Filtered, Lost /* the record would be over kMaxRecordBytes */ };

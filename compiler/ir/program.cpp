@@ -20,7 +20,7 @@ bool same_slot(const model::SlotSource& a, const model::SlotSource& b) {
 bool operator==(const Program& a, const Program& b) {
   return a.point == b.point && a.values == b.values && a.texts == b.texts &&
          std::ranges::equal(a.slots, b.slots, same_slot) && a.stores == b.stores && a.sinks == b.sinks &&
-         a.fixed_size == b.fixed_size;
+         a.fixed_size == b.fixed_size && a.injects == b.injects;
 }
 
 ResultType result_type(Op op) {

@@ -118,6 +118,8 @@ struct Program {
   std::vector<Store> stores;  // in record order
   std::vector<Sink> sinks;
   std::uint32_t fixed_size = model::kCommonBytes;  // bytes before the dynamic part
+  // A hit that its one sink accepts asks whether to inject: it is recorded when it does, else filtered. Entry only.
+  bool injects = false;
 };
 bool operator==(const Program& a, const Program& b);
 

@@ -199,6 +199,7 @@ void read_header(TextCursor& in, Program& program) {
   program.point = static_cast<model::ProbePoint>(in.choice(kPoints, "`entry`, `return` or `record`"));
   in.expect("fixed");
   program.fixed_size = in.index();
+  program.injects = in.take("injects");
 }
 
 void read_line(TextCursor& in, Program& program) {

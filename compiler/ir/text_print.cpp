@@ -139,7 +139,8 @@ void print_condition(const Condition& condition, std::string& out) {
 std::string print(const Program& program) {
   constexpr const char* kPoints[] = {"entry", "return", "record"};
   const char* point = kPoints[static_cast<std::size_t>(program.point)];
-  std::string out = fmt::format("program {} fixed {}\n", point, program.fixed_size);
+  std::string out =
+      fmt::format("program {} fixed {}{}\n", point, program.fixed_size, program.injects ? " injects" : "");
   for (std::size_t i = 0; i < program.slots.size(); ++i)
     out += fmt::format("slot {} = {}\n", i, slot_text(program.slots[i]));
   for (std::size_t i = 0; i < program.texts.size(); ++i)

@@ -59,6 +59,10 @@ TEST(IrText, CommentsAndBlankLinesMeanNothing) {
   const Result<Program> program = parse("# a comment\n\nprogram entry fixed 16\n   # more\nsink 0");
   ASSERT_TRUE(program) << program.error().message();
   EXPECT_EQ(print(*program), "program entry fixed 16\nsink 0\n");
+  const Result<Program> injecting = parse("program entry fixed 16 injects\nsink 0");
+  ASSERT_TRUE(injecting) << injecting.error().message();
+  EXPECT_EQ(print(*injecting), "program entry fixed 16 injects\nsink 0\n");
+  EXPECT_NE(*injecting, *program);
 }
 
 std::string problem(std::string_view text) {

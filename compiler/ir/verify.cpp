@@ -245,6 +245,8 @@ Problem check_stores(const Program& program) {
 }
 
 Problem check_sinks(const Program& program) {
+  if (program.injects && (program.point != model::ProbePoint::Entry || program.sinks.size() != 1))
+    return "only an entry program with one sink injects";
   std::set<std::uint32_t> instances;
   for (const Sink& sink : program.sinks) {
     if (!instances.insert(sink.instance).second) return fmt::format("sink {}: occurs twice", sink.instance);

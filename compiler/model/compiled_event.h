@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,14 @@ struct NativeImage {
   std::vector<FaultEntry> faults;  // sorted by `fault`
 };
 
+// What a hit that is accepted makes of the probed function's call: it returns `value` at once.
+struct Injection {
+  std::int64_t value = 0;
+  std::uint64_t below = UINT64_MAX;  // when the hit's number, 64 random bits, is at most this
+  std::uint64_t times = UINT64_MAX;  // at most
+  std::uint64_t seed = 0;            // of these numbers
+};
+
 struct CompiledEvent {
   Definition definition;
   RecordLayout layout;
@@ -55,6 +64,7 @@ struct CompiledEvent {
   std::uint32_t bpf = 0;                       // index into CompiledBatch::bpf
   std::vector<std::uint16_t> entry_arguments;  // return probes: arguments the entry keeps; ir::entry_arguments
   std::uint32_t register_reads = 0;  // bit i: 8-byte word i of kevt_registers must stand in the extractor's frame
+  std::optional<Injection> injection;
 };
 
 struct CompiledBatch {

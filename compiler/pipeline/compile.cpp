@@ -95,6 +95,15 @@ Result<void> make_bpf(CompiledEvents& out, const std::vector<std::string>& names
   return {};
 }
 
+// Why hits of the event cannot make its function return; empty: they can.
+std::string why_no_injection(const CheckedEvent& event, model::CodeKind kind) {
+  if (kind != model::CodeKind::Native) return "only the in-process runtime injects";
+  if (event.definition.point != model::ProbePoint::Entry) return "a return probe cannot inject: the function has run";
+  if (!event.function_address || event.place_address != event.function_address)
+    return "only a probe on a function's first instruction can make it return";
+  return "";
+}
+
 }  // namespace
 
 Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
@@ -106,6 +115,11 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
   std::vector<std::string> names;
   for (std::size_t i = 0; i < events.size(); ++i) {
     out.programs.push_back(lower::lower_event(events[i].definition, events[i].layout, filters[i]));
+    if (events[i].injection) {
+      if (auto why = why_no_injection(events[i], kind); !why.empty())
+        return std::unexpected(Error("`" + events[i].definition.command + "`: " + why, EOPNOTSUPP));
+      out.programs.back().injects = true;
+    }
     if (kind == model::CodeKind::Native && out.programs.back().point == model::ProbePoint::Record)
       return std::unexpected(
           Error("`" + events[i].definition.command + "`: eprobes run in the kernel, by the bpf runtime", EOPNOTSUPP));
@@ -125,6 +139,7 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
     event.function_address = events[i].function_address;
     event.place_address = events[i].place_address;
     event.sinks = static_cast<std::uint32_t>(out.programs[i].sinks.size());
+    event.injection = events[i].injection;
     if (artifacts == Artifacts::Unresolved) {
       out.batch.events.push_back(std::move(event));
       continue;

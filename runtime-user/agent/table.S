@@ -17,6 +17,7 @@ kevt_image:
   .long kevt_service_text_fetch - kevt_image
   .long kevt_service_comm - kevt_image
   .long kevt_service_match - kevt_image
+  .long kevt_service_inject - kevt_image
   .long kevt_on_signal - kevt_image
   .long kevt_restorer - kevt_image
   .long kevt_virtual_syscall - kevt_image

@@ -10,16 +10,15 @@
 
 namespace kevt::engine {
 
-namespace {
-
-bool names(const EventFilter& filter, const model::Definition& definition) {
-  std::string_view text = filter.event;
-  if (!text.ends_with(definition.event)) return false;
-  text.remove_suffix(definition.event.size());
-  if (text.empty()) return true;
-  return text.size() == definition.group.size() + 1 && text.starts_with(definition.group) &&
-         std::string_view(":/.").contains(text.back());
+bool names_event(std::string_view event, const model::Definition& definition) {
+  if (!event.ends_with(definition.event)) return false;
+  event.remove_suffix(definition.event.size());
+  if (event.empty()) return true;
+  return event.size() == definition.group.size() + 1 && event.starts_with(definition.group) &&
+         std::string_view(":/.").contains(event.back());
 }
+
+namespace {
 
 diag::Diagnostic missing_event(const EventFilter& filter) {
   return {.kind = diag::Kind::EventMissing,
@@ -46,7 +45,7 @@ void Draft::add(std::size_t index, pipeline::CheckedEvent event) {
 bool Draft::bind(const EventFilter& filter, diag::Sink& sink) {
   bool used = false;
   for (Entry& entry : entries_) {
-    if (!names(filter, entry.event.definition)) continue;
+    if (!names_event(filter.event, entry.event.definition)) continue;
     used = true;
     if (!sink.empty()) continue;  // the same mistake for every probe of the event
     if (auto bound = pipeline::check_filter(filter.text, entry.event, sink)) {

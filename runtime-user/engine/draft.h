@@ -22,12 +22,21 @@ struct EventFilter {
   std::string text;
 };
 
+// What hits of the event shall make of the call, beside recording it.
+struct EventInjection {
+  std::string event;  // as above
+  model::Injection injection;
+};
+
 // What is wrong, with the request it belongs to.
 struct Problem {
   enum class Kind : std::uint8_t { Definition, Filter } kind = Kind::Definition;
   std::size_t index = 0;  // into the definitions or filters given
   diag::Diagnostic diagnostic;
 };
+
+// Whether `event`, as a user writes it, means the definition's.
+bool names_event(std::string_view event, const model::Definition& definition);
 
 class Draft final : public target::EventCatalog {
  public:
@@ -47,6 +56,7 @@ class Draft final : public target::EventCatalog {
              const target::TargetEnv& env, pipeline::Forms forms, std::vector<Problem>& problems);
 
   std::vector<Entry>& entries() { return entries_; }
+  const std::vector<Entry>& entries() const { return entries_; }
   const Catalog& catalog() const { return catalog_; }
   Catalog take_catalog() { return std::move(catalog_); }
 

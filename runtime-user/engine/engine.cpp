@@ -25,18 +25,47 @@ const target::CatalogEntry* Engine::find(std::string_view group, std::string_vie
   return catalog_.find(group, event);
 }
 
-void Engine::Batch::add(pipeline::CheckedEvent event, std::optional<model::FilterExpr> filter, std::uint32_t id) {
+void Engine::Batch::add(pipeline::CheckedEvent event, std::optional<model::FilterExpr> filter, std::uint32_t id,
+                        std::size_t index) {
   events.push_back(std::move(event));
   sinks.push_back({std::move(filter)});
   ids.push_back(id);
+  indices.push_back(index);
 }
 
-Result<std::vector<runtime::ProbeHandle>> Engine::install(const Batch& batch) {
-  if (batch.events.empty()) return std::vector<runtime::ProbeHandle>();
+std::optional<model::Injection> Engine::injection_of(const model::Definition& definition) const {
+  for (const EventInjection& one : injections_)
+    if (names_event(one.event, definition)) return one.injection;
+  return std::nullopt;
+}
+
+// Only what is defined can inject.
+Result<void> Engine::check_injections(const Draft& draft) const {
+  for (const EventInjection& one : injections_) {
+    const bool is_there = std::ranges::any_of(
+        draft.entries(), [&](const Draft::Entry& entry) { return names_event(one.event, entry.event.definition); });
+    if (!is_there) return std::unexpected(Error("`" + one.event + "` is to inject and is not defined here", ENOENT));
+  }
+  return {};
+}
+
+// The event at `position` of events_.
+void Engine::add_to(Batch& batch, pipeline::CheckedEvent event, std::optional<model::FilterExpr> filter,
+                    std::size_t position, std::size_t index) const {
+  event.injection = injection_of(event.definition);
+  batch.add(std::move(event), std::move(filter), kFirstId + static_cast<std::uint32_t>(position), index);
+}
+
+Result<std::vector<Engine::Placed>> Engine::install(const Batch& batch) {
+  if (batch.events.empty()) return std::vector<Placed>();
   auto compiled = pipeline::compile_events(batch.events, batch.sinks, env_, pipeline::Artifacts::CodeOnly,
                                            runtime_.capabilities().code, made_);
   if (!compiled) return std::unexpected(std::move(compiled.error()));
-  return runtime_.install(compiled->batch, batch.ids);
+  auto probes = runtime_.install(compiled->batch, batch.ids);
+  if (!probes) return std::unexpected(std::move(probes.error()));
+  std::vector<Placed> placed;
+  for (std::size_t i = 0; i < probes->size(); ++i) placed.push_back({(*probes)[i], batch.ids[i]});
+  return placed;
 }
 
 void Engine::note_event(const Draft::Entry& entry, std::size_t position) {
@@ -53,21 +82,27 @@ void Engine::note_event(const Draft::Entry& entry, std::size_t position) {
   events_[position].listings.push_back(made.listing);
 }
 
-void Engine::keep(const Batch& batch, std::span<const runtime::ProbeHandle> probes) {
-  for (std::size_t i = 0; i < probes.size(); ++i) {
-    Event& event = events_[batch.ids[i] - kFirstId];
-    event.probes.push_back(probes[i]);
-    by_probe_.resize(std::max<std::size_t>(by_probe_.size(), probes[i] + 1), nullptr);
-    by_probe_[probes[i]] = &event;
+void Engine::keep(std::span<const Placed> probes) {
+  for (const auto& [probe, id] : probes) {
+    Event& event = events_[id - kFirstId];
+    event.probes.push_back(probe);
+    by_probe_.resize(std::max<std::size_t>(by_probe_.size(), probe + 1), nullptr);
+    by_probe_[probe] = &event;
   }
 }
 
+// A wrong filter takes all down: its event must not be recorded without it.
 Result<bool> Engine::define(std::span<const std::string> definitions, std::span<const EventFilter> filters,
-                            std::vector<Problem>& problems) {
+                            std::vector<Problem>& problems, Together together) {
   Draft draft(catalog_);
   const auto forms = missing_ == Missing::Waits ? pipeline::Forms::RunnableLater : pipeline::Forms::Runnable;
   draft.check(definitions, filters, env_, forms, problems);
-  if (!problems.empty()) return false;
+  const auto takes_all_down = [&](const Problem& problem) {
+    return together == Together::AllOrNothing || problem.kind == Problem::Kind::Filter;
+  };
+  if (std::ranges::any_of(problems, takes_all_down) || (draft.entries().empty() && !problems.empty())) return false;
+  if (problems.empty())
+    if (auto known = check_injections(draft); !known) return std::unexpected(std::move(known.error()));
   Batch batch;
   std::vector<std::size_t> positions;
   for (const Draft::Entry& entry : draft.entries()) {
@@ -76,10 +111,10 @@ Result<bool> Engine::define(std::span<const std::string> definitions, std::span<
     if (positions.back() > kLastId - kFirstId)
       return std::unexpected(
           Error(fmt::format("more than {} events: common_type has 16 bits", kLastId - kFirstId + 1)));
-    if (!entry.event.waits)
-      batch.add(entry.event, entry.filter, kFirstId + static_cast<std::uint32_t>(positions.back()));
+    if (!entry.event.waits) add_to(batch, entry.event, entry.filter, positions.back(), entry.index);
   }
   auto installed = install(batch);
+  if (!installed && together == Together::EachByItself) installed = install_one_by_one(batch, problems);
   if (!installed) return std::unexpected(std::move(installed.error()));
 
   for (std::size_t i = 0; i < positions.size(); ++i) {
@@ -89,7 +124,7 @@ Result<bool> Engine::define(std::span<const std::string> definitions, std::span<
     if (entry.event.waits) waiting_.push_back(all_.back());
   }
   catalog_ = draft.take_catalog();
-  keep(batch, *installed);
+  keep(*installed);
   return true;
 }
 
@@ -98,6 +133,7 @@ void Engine::define_as(const Engine& other) {
   for (Event& event : events_) event.probes.clear();
   catalog_ = other.catalog_;
   all_ = other.all_;
+  injections_ = other.injections_;
   waiting_ = all_;
 }
 
@@ -120,27 +156,27 @@ Result<std::vector<runtime::ProbeHandle>> Engine::define_arrived(std::vector<Pro
     }
     for (diag::Diagnostic& diagnostic : sink.take())
       problems.push_back({Problem::Kind::Definition, one.event, std::move(diagnostic)});
-    if (checked) batch.add(std::move(*checked), std::move(filter), kFirstId + static_cast<std::uint32_t>(one.event));
+    if (checked) add_to(batch, std::move(*checked), std::move(filter), one.event, one.event);
   }
   waiting_ = std::move(still);
-  if (auto installed = install(batch)) {
-    keep(batch, *installed);
-    return *installed;
-  }
-  return install_one_by_one(std::move(batch), problems);
+  auto installed = install(batch);
+  const std::vector<Placed> placed = installed ? *std::move(installed) : install_one_by_one(batch, problems);
+  keep(placed);
+  std::vector<runtime::ProbeHandle> probes;
+  for (const Placed& one : placed) probes.push_back(one.probe);
+  return probes;
 }
 
 // One that cannot be placed takes no other down.
-std::vector<runtime::ProbeHandle> Engine::install_one_by_one(Batch batch, std::vector<Problem>& problems) {
-  std::vector<runtime::ProbeHandle> probes;
+std::vector<Engine::Placed> Engine::install_one_by_one(const Batch& batch, std::vector<Problem>& problems) {
+  std::vector<Placed> placed;
   for (std::size_t i = 0; i < batch.events.size(); ++i) {
     Batch one;
-    one.add(batch.events[i], std::move(batch.sinks[i].front()), batch.ids[i]);
+    one.add(batch.events[i], batch.sinks[i].front(), batch.ids[i], batch.indices[i]);
     if (auto installed = install(one)) {
-      keep(one, *installed);
-      probes.push_back(installed->front());
+      placed.push_back(installed->front());
     } else {
-      problems.push_back({Problem::Kind::Definition, batch.ids[i] - kFirstId,
+      problems.push_back({Problem::Kind::Definition, batch.indices[i],
                           diag::Diagnostic{.kind = diag::Kind::FailRegProbe,
                                            .location = diag::Location::Kevtrace,
                                            .command = batch.events[i].definition.command,
@@ -151,7 +187,7 @@ std::vector<runtime::ProbeHandle> Engine::install_one_by_one(Batch batch, std::v
                                            .fixits = {}}});
     }
   }
-  return probes;
+  return placed;
 }
 
 std::vector<std::string> Engine::waiting() const {

@@ -34,6 +34,9 @@ struct Event {
 
 // What becomes of a definition whose library is not loaded.
 enum class Missing : std::uint8_t { Refused, Waits };
+// What one that is wrong, or cannot be placed, does to those that are defined with it: takes them all down, as
+// register_kprobes() does, or nothing.
+enum class Together : std::uint8_t { AllOrNothing, EachByItself };
 
 class Engine final : public target::EventCatalog {
  public:
@@ -42,9 +45,11 @@ class Engine final : public target::EventCatalog {
 
   // Code that was made earlier and is not compiled again. Kept by the caller.
   void set_code(const pipeline::CodeStore* made) { made_ = made; }
-  // Defines events together: one compilation, all or nothing. False: `problems` says why.
+  // What is defined from now on injects so.
+  void set_injections(std::vector<EventInjection> injections) { injections_ = std::move(injections); }
+  // Defines events together, in one compilation; `problems` says what is wrong. False: nothing is defined.
   Result<bool> define(std::span<const std::string> definitions, std::span<const EventFilter> filters,
-                      std::vector<Problem>& problems);
+                      std::vector<Problem>& problems, Together together = Together::AllOrNothing);
   // Takes over the events of another engine, without their probes, which all wait.
   void define_as(const Engine& other);
   // Installs those that have waited and whose library is there now: their probes, to be armed. What turns out wrong
@@ -73,14 +78,25 @@ class Engine final : public target::EventCatalog {
     std::vector<pipeline::CheckedEvent> events;
     std::vector<std::vector<std::optional<model::FilterExpr>>> sinks;  // one each
     std::vector<std::uint32_t> ids;
+    std::vector<std::size_t> indices;  // for problems
 
-    void add(pipeline::CheckedEvent event, std::optional<model::FilterExpr> filter, std::uint32_t id);
+    void add(pipeline::CheckedEvent event, std::optional<model::FilterExpr> filter, std::uint32_t id,
+             std::size_t index);
   };
 
-  Result<std::vector<runtime::ProbeHandle>> install(const Batch& batch);
-  std::vector<runtime::ProbeHandle> install_one_by_one(Batch batch, std::vector<Problem>& problems);
+  struct Placed {
+    runtime::ProbeHandle probe = 0;
+    std::uint32_t id = 0;  // of its event
+  };
+
+  Result<std::vector<Placed>> install(const Batch& batch);
+  std::vector<Placed> install_one_by_one(const Batch& batch, std::vector<Problem>& problems);
+  void add_to(Batch& batch, pipeline::CheckedEvent event, std::optional<model::FilterExpr> filter, std::size_t position,
+              std::size_t index) const;
   std::vector<runtime::ProbeHandle> all_probes() const;
-  void keep(const Batch& batch, std::span<const runtime::ProbeHandle> probes);
+  void keep(std::span<const Placed> probes);
+  std::optional<model::Injection> injection_of(const model::Definition& definition) const;
+  Result<void> check_injections(const Draft& draft) const;
   void note_event(const Draft::Entry& entry, std::size_t position);
 
   runtime::ProbeRuntime& runtime_;
@@ -88,6 +104,7 @@ class Engine final : public target::EventCatalog {
   Missing missing_;
   std::vector<Waiting> waiting_;
   std::vector<Waiting> all_;  // what was defined
+  std::vector<EventInjection> injections_;
   const pipeline::CodeStore* made_ = nullptr;
   std::deque<Event> events_;  // in the order of the catalog, and of their ids
   Catalog catalog_;

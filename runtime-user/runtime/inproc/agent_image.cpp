@@ -33,7 +33,8 @@ kevt_services agent_services(RemoteAddr base) {
           .text_copy = base.value + t.text_copy,
           .text_fetch = base.value + t.text_fetch,
           .comm = base.value + t.comm,
-          .match = base.value + t.match};
+          .match = base.value + t.match,
+          .inject = base.value + t.inject};
 }
 
 std::vector<std::uint8_t> agent_image_for(RemoteAddr shared) {

@@ -4,6 +4,8 @@
 //   save what the extractor reads there; flags, where they mean something, by lahf/seto, never popfq
 //   call extractor                  keeps every register
 //   lea 320(%rsp), %rsp
+//   ── per injecting event ──
+//   as an entry event, and when its hit said so: mov $value, %rax; ret
 //   ── per return event ──
 //   keep the return address in an instance (return_entry.h);  refused (none free): je plain
 //   pop the return address; call next               ← the function's `ret` comes back here
@@ -28,7 +30,7 @@ namespace {
 constexpr std::int32_t kFlagSave = kWords * 8;
 constexpr std::int32_t kDown = KEVT_FRAME_BYTES;
 constexpr std::int32_t kRedZone = 128;
-static_assert(kFlagSave + 8 + kRedZone <= kDown);
+static_assert(kFlagSave + 8 <= KEVT_FRAME_INJECTED && KEVT_FRAME_INJECTED + 8 + kRedZone <= kDown);
 
 // `old_sp`: distance from %rsp inside the frame to the stack pointer the program saw.
 void save(CodeWriter& w, std::uint32_t reads, std::int32_t old_sp, RemoteAddr ip, FlagsAtSite flags) {
@@ -63,11 +65,33 @@ void restore(CodeWriter& w, std::uint32_t changed, std::int32_t up, FlagsAtSite 
 }
 
 void emit_entries(CodeWriter& w, const DetourSpec& spec) {
+  std::vector<RemoteAddr> extractors;
   std::uint32_t reads = 0;
-  for (const DetourEvent& event : spec.entries) reads |= event.reads;
+  for (const DetourEvent& event : spec.entries) {
+    if (event.injected) continue;
+    extractors.push_back(event.extractor);
+    reads |= event.reads;
+  }
+  if (extractors.empty()) return;
   w.lea_sp(-kDown);
   save(w, reads, kDown, spec.site, spec.flags);
-  for (const DetourEvent& event : spec.entries) w.call(event.extractor);
+  for (RemoteAddr extractor : extractors) w.call(extractor);
+  restore(w, 0, kDown, spec.flags);
+}
+
+void emit_injection(CodeWriter& w, const DetourSpec& spec, const DetourEvent& event) {
+  w.lea_sp(-kDown);
+  save(w, event.reads, kDown, spec.site, spec.flags);
+  w.store_imm(0, KEVT_FRAME_INJECTED);
+  w.call(event.extractor);
+  w.bytes({0x48, 0x83, 0xbc, 0x24});  // cmpq $0, KEVT_FRAME_INJECTED(%rsp)
+  w.instruction({}, KEVT_FRAME_INJECTED);
+  w.bytes({0});
+  const std::size_t runs = w.jump_if_zero_forward();
+  w.lea_sp(kDown);
+  w.set(kAx, static_cast<std::uint64_t>(*event.injected));
+  w.bytes({0xc3});  // ret
+  w.land(runs);
   restore(w, 0, kDown, spec.flags);
 }
 
@@ -95,13 +119,15 @@ void emit_return(CodeWriter& w, const DetourSpec& spec, const DetourEvent& event
 }  // namespace
 
 std::uint64_t max_detour_size(const DetourSpec& spec) {
-  return 512 + 64 * spec.entries.size() + 1024 * spec.returns.size() + x86::max_relocated_size(spec.displaced.size());
+  return 512 + 512 * spec.entries.size() + 1024 * spec.returns.size() + x86::max_relocated_size(spec.displaced.size());
 }
 
 Result<Detour> build_detour(const DetourSpec& spec, RemoteAddr at) {
   Detour detour;
   CodeWriter w(at);
-  if (!spec.entries.empty()) emit_entries(w, spec);
+  emit_entries(w, spec);
+  for (const DetourEvent& event : spec.entries)
+    if (event.injected) emit_injection(w, spec, event);
   for (const DetourEvent& event : spec.returns) emit_return(w, spec, event, detour);
   auto moved = x86::relocate(spec.displaced, spec.site, w.here());
   if (!moved) return std::unexpected(std::move(moved.error()));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,8 +17,9 @@ namespace kevt::inproc {
 // extractor").
 struct DetourEvent {
   RemoteAddr extractor;
-  RemoteAddr event;         // kevt_event
-  std::uint32_t reads = 0;  // words of kevt_registers the extractor reads from its frame
+  RemoteAddr event;                      // kevt_event
+  std::uint32_t reads = 0;               // words of kevt_registers the extractor reads from its frame
+  std::optional<std::int64_t> injected;  // what the function returns, without running, when the hit says so
 };
 
 // At a function's entry and after its return the flags mean nothing (System V ABI); anywhere else they are kept.

@@ -167,12 +167,19 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
   b.event_id = id;
   b.probe_address = event.definition.point == model::ProbePoint::Return ? event.function_address : event.place_address;
   b.maxactive = event.definition.maxactive.value_or(0);
+  if (const auto& injection = event.injection) {
+    b.inject_below = injection->below;
+    b.inject_times = injection->times;
+    b.inject_seed = injection->seed;
+  }
   b.argument_count = static_cast<std::uint32_t>(event.entry_arguments.size());
   std::ranges::copy(event.entry_arguments, b.argument_numbers);
   for (std::size_t i = 0; i < event.slots.size(); ++i) b.slots[i] = event.slots[i].address;
+  std::optional<std::int64_t> returned;
+  if (event.injection) returned = event.injection->value;
   return Installed{.place = place,
                    .point = event.definition.point,
-                   .code = {*base + event.entry, *base + event.block, event.register_reads},
+                   .code = {*base + event.entry, *base + event.block, event.register_reads, returned},
                    .block = *block,
                    .id = id};
 }
@@ -259,6 +266,18 @@ Result<void> InprocRuntime::rearm(std::span<const ProbeHandle> probes) {
   return done;
 }
 
+// Before anything is put inside what their jumps displace.
+Result<void> InprocRuntime::narrow_crowded() {
+  std::vector<TextPatch> patches;
+  for (ProbePoint* point : points_.to_narrow()) {
+    auto patch = patch_for(*point);
+    if (!patch) return std::unexpected(std::move(patch.error()));
+    if (*patch) patches.push_back(std::move(**patch));
+  }
+  for (RemoteAddr site : take_out_gone(tracee_, patches)) points_.mark_gone(site);
+  return apply_patches(tracee_, signals_, patches);
+}
+
 Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
   auto held = hold();
   if (!held) return std::unexpected(std::move(held.error()));
@@ -266,6 +285,7 @@ Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
   if (auto guarded = guard_unwinders(changed); !guarded) return guarded;
   std::set<RemoteAddr> sites;
   for (ProbeHandle probe : changed) sites.insert(installed_[probe].place);
+  if (auto narrowed = narrow_crowded(); !narrowed) return narrowed;
   std::vector<TextPatch> patches;
   for (RemoteAddr site : sites) {
     auto point = points_.at(site);

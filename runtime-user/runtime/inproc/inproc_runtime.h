@@ -137,6 +137,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   bool is_guard_site(RemoteAddr site) const;
   Result<void> rearm(std::span<const runtime::ProbeHandle> probes);
   Result<void> change_sites(std::span<const runtime::ProbeHandle> probes);
+  Result<void> narrow_crowded();
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
   void read_names();
   std::string_view comm_of(std::uint32_t tid) const;
