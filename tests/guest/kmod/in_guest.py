@@ -4,22 +4,18 @@ Misses against the kernel's own count, a client's death, requests that no client
 kernel's log must hold no warning. KEVT_SEED repeats the random requests.
 """
 import ctypes
-import errno
-import fcntl
 import os
 import random
 import re
 import signal
-import struct
 import subprocess
 import sys
 import time
 
+from device import ADD, DEVICE, DISABLE, ENABLE, PROBE, REMOVE, STATUS, ask, command
+
 TRACING = '/sys/kernel/tracing/'
-DEVICE = '/dev/kevtrace'
 MODULE, KEVTRACE, SLEEPERS = sys.argv[1:4]
-REQUEST = struct.Struct('=IIIIQQ')  # kevt_kmod_request
-PROBE = struct.Struct('=QQiIII')    # kevt_kmod_probe
 failures = 0
 
 
@@ -27,23 +23,6 @@ def check(holds, what):
     global failures
     failures += not holds
     print('%s %s' % ('ok    ' if holds else 'FAILED', what), flush=True)
-
-
-def command(number, size=REQUEST.size, direction=3):
-    return direction << 30 | size << 16 | 0xb5 << 8 | number
-
-
-ADD, REMOVE, ENABLE, DISABLE, STATUS = (command(n) for n in range(1, 6))
-
-
-def ask(device, cmd, version=1, item_size=4, count=1, items=0, results=0):
-    """The errno's name, '' where the request was carried out."""
-    buffer = bytearray(REQUEST.pack(version, item_size, count, 0, items, results))
-    try:
-        fcntl.ioctl(device, cmd, buffer)
-    except OSError as error:
-        return errno.errorcode[error.errno]
-    return ''
 
 
 def ask_with(device, cmd, data, item_size, count, **words):
