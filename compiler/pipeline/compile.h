@@ -28,7 +28,7 @@ struct CheckedEvent {
   std::string listing;
   std::uint64_t function_address = 0;
   std::uint64_t place_address = 0;
-  bool waits = false;  // for its library: there is no address yet, and code cannot be made
+  bool waits = false;                         // for its library: there is no address yet, and code cannot be made
   std::optional<model::Injection> injection;  // asked for beside the definition
 };
 
