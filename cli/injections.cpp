@@ -93,7 +93,7 @@ Result<model::Injection> read_injection(std::string_view text) {
 }  // namespace
 
 Result<std::vector<engine::EventInjection>> collect_injections(const std::vector<std::string>& words) {
-  auto named = split_by_event(words, "--inject");
+  auto named = split_by_event(words, {"injection", "EVENT:ret=VALUE", "two injections"});
   if (!named) return std::unexpected(std::move(named.error()));
   std::vector<engine::EventInjection> injections;
   for (const engine::EventFilter& one : *named) {

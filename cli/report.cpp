@@ -95,7 +95,7 @@ void Reporter::problems(std::span<const engine::Problem> problems, std::span<con
     print_to(stderr, "{} errors; the kernel would report only the first.\n", problems.size());
 }
 
-Result<std::vector<engine::EventFilter>> split_by_event(const std::vector<std::string>& words, const char* what) {
+Result<std::vector<engine::EventFilter>> split_by_event(const std::vector<std::string>& words, const OptionWords& say) {
   // A name, then ':'; a second name and ':' when the first was a group.
   const auto name_length = [](std::string_view text) {
     std::size_t end = text.find_first_not_of(" \t");
@@ -108,21 +108,21 @@ Result<std::vector<engine::EventFilter>> split_by_event(const std::vector<std::s
   for (const std::string& word : words) {
     std::size_t colon = name_length(word);
     if (colon == std::string::npos)
-      return std::unexpected(Error(fmt::format("{} `{}` names no event; write EVENT:…", what, word)));
+      return std::unexpected(Error(fmt::format("{} `{}` names no event; write {}", say.noun, word, say.form)));
     const std::size_t second = name_length(std::string_view(word).substr(colon + 1));
     if (second != std::string::npos && second > 0) colon += 1 + second;
     const std::size_t begin = word.find_first_not_of(" \t", colon + 1);
     const std::size_t name = word.find_first_not_of(" \t");
     for (const engine::EventFilter& other : out)
       if (other.event == word.substr(name, colon - name))
-        return std::unexpected(Error(fmt::format("event `{}` has {} twice", other.event, what)));
+        return std::unexpected(Error(fmt::format("event `{}` has {}", other.event, say.twice)));
     out.push_back({word.substr(name, colon - name), begin == std::string::npos ? std::string() : word.substr(begin)});
   }
   return out;
 }
 
 Result<Filters> collect_filters(const std::vector<std::string>& words) {
-  auto filters = split_by_event(words, "--filter");
+  auto filters = split_by_event(words, {"filter", "EVENT:EXPRESSION", "two filters; join them with `&&`"});
   if (!filters) return std::unexpected(std::move(filters.error()));
   Filters out{*std::move(filters), {}};
   for (std::size_t i = 0; i < out.filters.size(); ++i)

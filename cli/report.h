@@ -53,8 +53,14 @@ struct Filters {
   std::vector<engine::EventFilter> filters;
   std::vector<Source> sources;
 };
-// Splits each "EVENT:TEXT" or "GROUP:EVENT:TEXT" of option `what`; fails when no event is named, or one twice.
-Result<std::vector<engine::EventFilter>> split_by_event(const std::vector<std::string>& words, const char* what);
+// What messages about an option say.
+struct OptionWords {
+  const char* noun;
+  const char* form;
+  const char* twice;  // of an event that has it two times: "event `a` has …"
+};
+// Splits each "EVENT:TEXT" or "GROUP:EVENT:TEXT"; fails when no event is named, or one twice.
+Result<std::vector<engine::EventFilter>> split_by_event(const std::vector<std::string>& words, const OptionWords& say);
 // Splits each "EVENT:EXPR" or "GROUP:EVENT:EXPR"; fails when no event is named.
 Result<Filters> collect_filters(const std::vector<std::string>& words);
 
