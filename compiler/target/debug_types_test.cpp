@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "compiler/target/process_env.h"
+#include "compiler/target/source_lines.h"
 
 namespace kevt::target {
 namespace {
@@ -77,6 +78,21 @@ TEST(DebugTypes, AFileWithoutThemSaysWhatWouldHelp) {
   ASSERT_FALSE(work);
   EXPECT_EQ(work.error().failure, TypesFailure::Missing);
   EXPECT_THAT(work.error().why, HasSubstr("-g"));
+}
+
+TEST(SourceLines, ComeFromDebugInformation) {
+  const ProcessEnv env = env_of(KEVT_TYPED_FUNCTIONS);
+  const auto work = env.find_function({}, "typed_work"), rest = env.find_function({}, "typed_rest");
+  ASSERT_TRUE(work && rest);
+  const auto first = source_line(KEVT_TYPED_FUNCTIONS, ImageAddr{work->address});
+  const auto later = source_line(KEVT_TYPED_FUNCTIONS, ImageAddr{rest->address});
+  ASSERT_TRUE(first && later);
+  EXPECT_THAT(first->file, HasSubstr("typed_functions.c"));
+  EXPECT_GT(first->line, 0);
+  EXPECT_GT(later->line, first->line);
+  EXPECT_FALSE(source_line(KEVT_TYPED_FUNCTIONS, ImageAddr{~0ull}));
+  EXPECT_FALSE(source_line(KEVT_UNTYPED_FUNCTIONS, ImageAddr{work->address}));
+  EXPECT_FALSE(source_line("/no/such/file", ImageAddr{1}));
 }
 
 }  // namespace
