@@ -2,13 +2,18 @@
 //
 // Problem: each CPU's pages are in order, the CPUs among each other are not. Idea: one round reads all of them, sorts
 // what came, and hands it on; a record that a CPU gives out later than a newer one of another was handed on is shown at
-// that one's time, which is at most a round away. Formats are read when a record of an unknown number comes, names of
-// tasks when an unknown task does, symbols when an address is seen first.
+// that one's time, which is at most a round away. Formats are read when a record of an unknown number comes: those of
+// enabled events, and only if none of these has the number all; names of tasks when an unknown task does, symbols when
+// an address is seen first.
 #include "gui/model/live_reader.h"
+
+#include <time.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 
 #include "compiler/layout/ring_page.h"
 
@@ -19,10 +24,12 @@ constexpr std::size_t kPageBytes = layout::kRingPageBytes;
 constexpr int kMaxPagesOfRound = 1024;  // of one CPU: 4 MiB
 constexpr std::size_t kMaxSymbols = 20'000;
 constexpr std::size_t kMaxComms = 200'000;
+constexpr std::uint64_t kKernelAddresses = 0xffff'8000'0000'0000;  // x86-64: the upper half
 
 }  // namespace
 
 Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
+  if (!knows_clock_) learnClock(directory);
   if (cpus_.empty()) {
     auto cpus = directory.list("per_cpu");
     if (!cpus) return std::unexpected(cpus.error());
@@ -58,6 +65,21 @@ Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
   return pending_.size();
 }
 
+// Of the clocks that others read, too, the distance to the wall clock is known.
+void LiveReader::learnClock(tree::TracingDir& directory) {
+  knows_clock_ = true;
+  wall_offset_ns_.reset();
+  shared_.reset();
+  const auto clocks = directory.read("trace_clock");
+  if (!clocks) return;
+  const bool is_mono = clocks->find("[mono]") != std::string::npos;
+  if (!is_mono && clocks->find("[boot]") == std::string::npos) return;
+  timespec wall = {}, own = {};
+  clock_gettime(is_mono ? CLOCK_MONOTONIC : CLOCK_BOOTTIME, &own);
+  clock_gettime(CLOCK_REALTIME, &wall);
+  wall_offset_ns_ = (wall.tv_sec - own.tv_sec) * 1'000'000'000ll + (wall.tv_nsec - own.tv_nsec);
+}
+
 void LiveReader::takePage(tree::TracingDir& directory, std::string_view text, std::uint32_t cpu) {
   const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
   auto page = layout::RingPageReader::open(bytes);
@@ -76,38 +98,55 @@ void LiveReader::takePage(tree::TracingDir& directory, std::string_view text, st
 }
 
 const record::EventFormat* LiveReader::formatOf(tree::TracingDir& directory, std::uint32_t id) {
-  if (const auto found = by_id_.find(id); found != by_id_.end() && looked_for_.contains(id)) return found->second;
-  if (looked_for_.contains(id)) return nullptr;
-  readFormats(directory);
-  looked_for_[id] = true;
-  const auto found = by_id_.find(id);
+  auto found = by_id_.find(id);
+  if (!looked_for_.contains(id)) {
+    if (found != by_id_.end()) readFormat(directory, found->second->system, found->second->name);
+    if (!looked_for_.contains(id)) readEnabledFormats(directory);
+    if (!looked_for_.contains(id)) readAllFormats(directory);
+    looked_for_[id] = true;
+    found = by_id_.find(id);
+  }
   return found == by_id_.end() ? nullptr : found->second;
 }
 
-void LiveReader::readFormats(tree::TracingDir& directory) {
+void LiveReader::readFormat(tree::TracingDir& directory, const std::string& system, const std::string& event) {
+  auto text = directory.read("events/" + system + "/" + event + "/format");
+  if (!text) return;
+  auto format = record::parse_format(system, *text);
+  if (!format) return;
+  looked_for_[format->id] = true;
+  const auto old = by_id_.find(format->id);
+  if (old != by_id_.end() && old->second->text == format->text) return;
+  formats_.push_back(std::make_unique<record::EventFormat>(*std::move(format)));
+  by_id_[formats_.back()->id] = formats_.back().get();
+  metadata_->formats.add(*formats_.back());
+  shared_.reset();
+}
+
+// One file names them; a kernel has 1500 events, whose formats nobody asked for.
+void LiveReader::readEnabledFormats(tree::TracingDir& directory) {
+  const auto enabled = directory.read("set_event");
+  if (!enabled) return;
+  std::string_view rest = *enabled;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    readFormat(directory, std::string(line.substr(0, colon)), std::string(line.substr(colon + 1)));
+  }
+}
+
+// Of an event that was switched off before its records were read.
+void LiveReader::readAllFormats(tree::TracingDir& directory) {
   auto systems = directory.list("events");
   if (!systems) return;
   for (const tree::DirectoryEntry& system : *systems) {
     if (!system.is_directory) continue;
     auto events = directory.list("events/" + system.name);
     if (!events) continue;
-    for (const tree::DirectoryEntry& event : *events) {
-      if (!event.is_directory) continue;
-      auto text = directory.read("events/" + system.name + "/" + event.name + "/format");
-      if (!text) continue;
-      auto format = record::parse_format(system.name, *text);
-      if (!format) continue;
-      const auto old = by_id_.find(format->id);
-      if (old != by_id_.end() && old->second->text == format->text) {
-        looked_for_[format->id] = true;
-        continue;
-      }
-      formats_.push_back(std::make_unique<record::EventFormat>(*std::move(format)));
-      by_id_[formats_.back()->id] = formats_.back().get();
-      looked_for_[formats_.back()->id] = true;
-      metadata_->formats.add(*formats_.back());
-      shared_.reset();
-    }
+    for (const tree::DirectoryEntry& event : *events)
+      if (event.is_directory) readFormat(directory, system.name, event.name);
   }
 }
 
@@ -138,22 +177,42 @@ std::string_view LiveReader::commOf(tree::TracingDir& directory, std::int32_t pi
 }
 
 void LiveReader::learnSymbols(const record::EventFormat& event, std::span<const std::uint8_t> bytes) {
-  if (pid_ == 0 || env_failed_) return;
   for (const record::Field& field : event.fields) {
     if (field.role == record::PlaceRole::None) return;  // addresses come first
     const std::uint64_t address = record::value_of(field, bytes).number;
     if (symbols_.size() >= kMaxSymbols || !symbols_.emplace(address, true).second) continue;
-    if (!env_) {
-      auto env = target::ProcessEnv::of_process(pid_, {});
-      env_failed_ = !env;
-      if (!env) return;
-      env_ = *std::move(env);
-    }
-    const auto symbol = env_->symbolize(address);
+    auto symbol = address >= kKernelAddresses ? kernelSymbol(address) : processSymbol(address);
     if (!symbol || metadata_->symbols.find(symbol->address)) continue;
-    metadata_->symbols.add({symbol->address, symbol->size, symbol->name, symbol->module});
+    metadata_->symbols.add(*std::move(symbol));
     shared_.reset();
   }
+}
+
+std::optional<record::Symbol> LiveReader::processSymbol(std::uint64_t address) {
+  if (pid_ == 0 || env_failed_) return std::nullopt;
+  if (!env_) {
+    auto env = target::ProcessEnv::of_process(pid_, {});
+    env_failed_ = !env;
+    if (!env) return std::nullopt;
+    env_ = *std::move(env);
+  }
+  auto symbol = env_->symbolize(address);
+  if (!symbol) return std::nullopt;
+  return record::Symbol{symbol->address, symbol->size, symbol->name, symbol->module};
+}
+
+// kallsyms is read once; a module that is loaded later has no names here.
+std::optional<record::Symbol> LiveReader::kernelSymbol(std::uint64_t address) {
+  if (!kernel_) {
+    kernel_.emplace();
+    std::ifstream file("/proc/kallsyms", std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    kernel_->parse_kallsyms(std::move(text).str());
+  }
+  const record::Symbol* symbol = kernel_->find(address);
+  if (!symbol || symbol->size == 0) return std::nullopt;
+  return *symbol;
 }
 
 std::shared_ptr<const record::Metadata> LiveReader::metadata() {
@@ -161,6 +220,7 @@ std::shared_ptr<const record::Metadata> LiveReader::metadata() {
     auto copy = std::make_shared<record::Metadata>();
     copy->symbols = metadata_->symbols;
     copy->comms = metadata_->comms;
+    copy->wall_offset_ns = wall_offset_ns_;
     copy->cpus = static_cast<std::uint32_t>(std::max<std::size_t>(1, cpus_.size()));
     for (const auto& format : formats_) copy->formats.add(*format);
     copy->symbols.find(0);  // sorts them now: later readers are several

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,7 +23,7 @@ class LiveReader {
   record::StoreView view() { return builder_.view(); }
   std::shared_ptr<const record::Metadata> metadata();
   // Of an event that was defined again under the same number the format is read anew.
-  void forgetFormats() { looked_for_.clear(); }
+  void forgetFormats() { looked_for_.clear(), knows_clock_ = false; }
 
  private:
   struct Pending {
@@ -33,10 +34,15 @@ class LiveReader {
     std::size_t begin, size;  // of bytes_
   };
   void takePage(tree::TracingDir& directory, std::string_view page, std::uint32_t cpu);
+  void learnClock(tree::TracingDir& directory);
   const record::EventFormat* formatOf(tree::TracingDir& directory, std::uint32_t id);
-  void readFormats(tree::TracingDir& directory);
+  void readFormat(tree::TracingDir& directory, const std::string& system, const std::string& event);
+  void readEnabledFormats(tree::TracingDir& directory);
+  void readAllFormats(tree::TracingDir& directory);
   void readComms(tree::TracingDir& directory);
   void learnSymbols(const record::EventFormat& event, std::span<const std::uint8_t> bytes);
+  std::optional<record::Symbol> processSymbol(std::uint64_t address);
+  std::optional<record::Symbol> kernelSymbol(std::uint64_t address);
   std::string_view commOf(tree::TracingDir& directory, std::int32_t pid);
 
   int pid_;
@@ -51,6 +57,9 @@ class LiveReader {
   std::unordered_map<std::uint64_t, bool> symbols_;
   std::optional<target::ProcessEnv> env_;
   bool env_failed_ = false;
+  bool knows_clock_ = false;
+  std::optional<std::int64_t> wall_offset_ns_;
+  std::optional<record::Symbols> kernel_;  // empty: not looked at yet
   std::vector<Pending> pending_;
   std::vector<std::uint8_t> bytes_;
 };
