@@ -36,15 +36,6 @@ QLabel* verdictLabel(QWidget* parent) {
   return label;
 }
 
-QPlainTextEdit* codeText(const QString& name, QWidget* parent) {
-  auto* text = new QPlainTextEdit(parent);
-  text->setReadOnly(true);
-  text->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
-  text->setLineWrapMode(QPlainTextEdit::NoWrap);
-  text->setAccessibleName(name);
-  return text;
-}
-
 QString mistakeText(const FilterMistake& mistake) {
   QString out = QStringLiteral("⚠ ") + mistake.text;
   if (mistake.column >= 0) out += QObject::tr(" (column %1)").arg(mistake.column + 1);
@@ -52,6 +43,15 @@ QString mistakeText(const FilterMistake& mistake) {
 }
 
 }  // namespace
+
+QPlainTextEdit* readOnlyText(const QString& name, QWidget* parent) {
+  auto* text = new QPlainTextEdit(parent);
+  text->setReadOnly(true);
+  text->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+  text->setLineWrapMode(QPlainTextEdit::NoWrap);
+  text->setAccessibleName(name);
+  return text;
+}
 
 // ---- filter
 
@@ -271,7 +271,7 @@ void TriggerPage::judge() {
 // ---- code
 
 CodePage::CodePage(CompilerService& compiler, QWidget* parent)
-    : QWidget(parent), compiler_(compiler), text_(codeText(tr("Generated code"), this)) {
+    : QWidget(parent), compiler_(compiler), text_(readOnlyText(tr("Generated code"), this)) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(text_);
@@ -309,12 +309,12 @@ SameAsPage::SameAsPage(QWidget* parent) : QWidget(parent) {
   auto* tabs = new QTabWidget(this);
   tabs->setDocumentMode(true);
   layout->addWidget(tabs);
-  const QString names[] = {tr("Shell script"), tr("Command"), tr("Event script")};
-  for (int i = 0; i < 3; ++i) {
+  const QString names[] = {tr("Shell script"), tr("Command"), tr("Event script"), tr("perf"), tr("bpftrace")};
+  for (int i = 0; i < 5; ++i) {
     auto* page = new QWidget(tabs);
     auto* column = new QVBoxLayout(page);
     column->setContentsMargins(0, 0, 0, 0);
-    texts_[i] = codeText(tr("The same as: %1").arg(names[i]), page);
+    texts_[i] = readOnlyText(tr("The same as: %1").arg(names[i]), page);
     auto* copy = new QPushButton(tr("Copy"), page);
     connect(copy, &QPushButton::clicked, this,
             [this, i] { QApplication::clipboard()->setText(texts_[i]->toPlainText()); });
@@ -327,8 +327,9 @@ SameAsPage::SameAsPage(QWidget* parent) : QWidget(parent) {
 QString SameAsPage::text(int form) const { return texts_[form]->toPlainText(); }
 
 void SameAsPage::show(const std::vector<WrittenEvent>& events, const WrittenTarget& target) {
-  const QString texts[] = {asShellScript(events, target), asCommand(events, target), asEventScript(events, target)};
-  for (int i = 0; i < 3; ++i)
+  const QString texts[] = {asShellScript(events, target), asCommand(events, target), asEventScript(events, target),
+                           asPerfProbe(events, target), asBpftrace(events, target)};
+  for (int i = 0; i < 5; ++i)
     if (texts_[i]->toPlainText() != texts[i]) texts_[i]->setPlainText(events.empty() ? QString() : texts[i]);
 }
 

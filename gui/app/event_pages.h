@@ -90,6 +90,9 @@ class TriggerPage : public QWidget {
   bool is_mine_ = false;  // the change at hand is our own
 };
 
+// Fixed width, no wrapping, read only.
+QPlainTextEdit* readOnlyText(const QString& name, QWidget* parent);
+
 // Fetch IR and machine code, made when the page is looked at.
 class CodePage : public QWidget {
   Q_OBJECT
@@ -110,17 +113,17 @@ class CodePage : public QWidget {
   QPlainTextEdit* text_;
 };
 
-// Three texts with a button each that copies them.
+// Texts with a button each that copies them.
 class SameAsPage : public QWidget {
   Q_OBJECT
 
  public:
   explicit SameAsPage(QWidget* parent = nullptr);
-  QString text(int form) const;  // 0 shell script, 1 command, 2 event script
+  QString text(int form) const;  // 0 shell script, 1 command, 2 event script, 3 perf, 4 bpftrace
   void show(const std::vector<WrittenEvent>& events, const WrittenTarget& target);
 
  private:
-  QPlainTextEdit* texts_[3];
+  QPlainTextEdit* texts_[5];
 };
 
 }  // namespace kevt::gui

@@ -86,6 +86,8 @@ QWidget* EventsPanel::makeTree() {
   sorted_->setFilterCaseSensitivity(Qt::CaseInsensitive);
   view_ = new QTreeView(page);
   view_->setModel(sorted_);
+  view_->setDragEnabled(true);
+  view_->setDragDropMode(QAbstractItemView::DragOnly);
   view_->setUniformRowHeights(true);
   view_->setAccessibleName(tr("Events"));
   view_->setItemDelegateForColumn(EventTree::Rate, new SparklineDelegate(view_));

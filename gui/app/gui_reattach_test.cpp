@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <QApplication>
+#include <QDir>
 #include <QFile>
 #include <QFileInfo>
 #include <QProcess>
@@ -16,6 +17,7 @@
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
 #include "gui/app/tree_panel.h"
+#include "gui/app/window_testing.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/session.h"
 #include "gui/model/target_process.h"
@@ -27,23 +29,13 @@
 namespace kevt::gui {
 namespace {
 
-constexpr int kPatienceMs = 60'000;
 constexpr char kLoop[] =
     "import time\nwhile True:\n open('/etc/passwd').close(); print('line', flush=True); time.sleep(0.002)";
 
 #define WAIT_FOR(condition) ASSERT_TRUE(QTest::qWaitFor([&] { return (condition); }, kPatienceMs)) << #condition
 
-class GuiProgram : public ::testing::Test {
+class GuiProgram : public WindowTest {
  protected:
-  static void SetUpTestSuite() {
-    qputenv("KEVTRACE_GUI_NO_AUTOSAVE", "1");
-    if (QApplication::instance()) return;
-    static int argc = 1;
-    static char name[] = "gui_window_test";
-    static char* argv[] = {name, nullptr};
-    if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
-    new QApplication(argc, argv);
-  }
   void SetUp() override {
     if (!QFile("/dev/fuse").open(QIODevice::ReadWrite)) GTEST_SKIP() << "no FUSE here";
     gui_.setProcessChannelMode(QProcess::MergedChannels);
@@ -62,6 +54,9 @@ class GuiProgram : public ::testing::Test {
     if (target_pid_ > 0) ::kill(target_pid_, SIGTERM);
     if (directory_.isEmpty()) return;
     EXPECT_TRUE(QTest::qWaitFor([&] { return !QFileInfo::exists(directory_ + "/events"); }, kPatienceMs));
+    // What the killed window could not take away.
+    if (const QFileInfo left(directory_); left.dir().dirName().startsWith("kevtrace-gui-"))
+      left.dir().removeRecursively();
   }
   void start(const QStringList& words) { gui_.start(QApplication::applicationDirPath() + "/kevtrace-gui", words); }
   // Until it has said where the recording lives.
@@ -82,9 +77,8 @@ class GuiProgram : public ::testing::Test {
     return read(directory_ + "/kprobe_profile").simplified().split(' ').value(1).toULongLong();
   }
 
-  QTemporaryDir folder_;
   QProcess gui_;
-  QString said_, directory_;
+  QString directory_;
   int mount_pid_ = 0, target_pid_ = 0;  // those that outlive the window
 };
 

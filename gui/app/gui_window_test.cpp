@@ -10,7 +10,6 @@
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QProcess>
-#include <QTemporaryDir>
 #include <QTest>
 #include <QTreeWidget>
 
@@ -23,6 +22,7 @@
 #include "gui/app/probes_panel.h"
 #include "gui/app/screenshot.h"
 #include "gui/app/search_bar.h"
+#include "gui/app/window_testing.h"
 #include "gui/model/event_rows.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/session.h"
@@ -37,38 +37,7 @@
 namespace kevt::gui {
 namespace {
 
-constexpr int kPatienceMs = 60'000;
-
-class GuiWindow : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    qputenv("KEVTRACE_GUI_NO_AUTOSAVE", "1");
-    if (!QApplication::instance()) {
-      static int argc = 1;
-      static char name[] = "gui_window_test";
-      static char* argv[] = {name, nullptr};
-      if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
-      new QApplication(argc, argv);
-    }
-    applyTheme(ThemeChoice::Light);
-  }
-
-  // A real recording of a real program.
-  bool record(const QString& path) {
-    QProcess kevtrace;
-    kevtrace.setProcessChannelMode(QProcess::MergedChannels);
-    kevtrace.start(TargetProcess::findKevtrace(),
-                   {"run", "-o", path, "-f", "dat", "-e", "p:opening libc:open64 path=+0(%di):string flags=%si:x32",
-                    "-e", "r:opened libc:open64 fd=$retval:s32", "--", "/usr/bin/python3", "-S", "-c",
-                    "for i in range(200): open('/etc/passwd').close()"});
-    if (!kevtrace.waitForFinished(kPatienceMs)) return false;
-    said_ = QString::fromUtf8(kevtrace.readAll());
-    return kevtrace.exitCode() == 0 && QFile::exists(path);
-  }
-
-  QTemporaryDir folder_;
-  QString said_;
-};
+class GuiWindow : public WindowTest {};
 
 #define WAIT_FOR(condition) ASSERT_TRUE(QTest::qWaitFor([&] { return (condition); }, kPatienceMs)) << #condition
 

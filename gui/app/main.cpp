@@ -49,6 +49,8 @@ struct Options {
                          QStringLiteral("PID[,PID…]")};
   QCommandLineOption tracefs{QStringLiteral("tracefs"), QStringLiteral("a tracing directory that is there already"),
                              QStringLiteral("DIR")};
+  QCommandLineOption runtime{QStringLiteral("runtime"), QStringLiteral("trace the running kernel: bpf or kmod"),
+                             QStringLiteral("NAME")};
   QCommandLineOption last{QStringLiteral("last"),
                           QStringLiteral("open what was shown last; after a crash, what still records")};
   QCommandLineOption apply{QStringLiteral("apply"),
@@ -92,6 +94,11 @@ int open(MainWindow& window, const QCommandLineParser& parser, const Options& op
     window.useKernelFiles(parser.value(options.kallsyms), parser.value(options.btf));
   }
   if (!command.isEmpty()) window.startTarget(command, start);
+  if (const QString runtime = parser.value(options.runtime); !runtime.isEmpty()) {
+    if (runtime != QLatin1String("bpf") && runtime != QLatin1String("kmod"))
+      return fail(QStringLiteral("--runtime: bpf or kmod, not ") + runtime);
+    window.traceKernel(runtime, start);
+  }
   if (parser.isSet(options.tracefs)) {
     if (!QFileInfo(parser.value(options.tracefs) + QStringLiteral("/events")).isDir())
       return fail(parser.value(options.tracefs) + QStringLiteral(": no tracing directory (it has no `events`)"));
@@ -134,8 +141,8 @@ int run(int argc, char** argv) {
   parser.addPositionalArgument(QStringLiteral("FILE"), QStringLiteral("a recording"),
                                QStringLiteral("[FILE | -- CMD …]"));
   parser.addOptions({options.session, options.screenshot, options.after, options.theme, options.size, options.probes,
-                     options.event, options.pid, options.tracefs, options.last, options.apply, options.btf,
-                     options.kallsyms});
+                     options.event, options.pid, options.tracefs, options.runtime, options.last, options.apply,
+                     options.btf, options.kallsyms});
   parser.process(app);
   const QString theme = parser.value(options.theme);
   if (theme != QLatin1String("light") && theme != QLatin1String("dark") && theme != QLatin1String("system"))

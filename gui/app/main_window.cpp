@@ -10,6 +10,7 @@
 #include <QLabel>
 #include <QMimeData>
 #include <QSplitter>
+#include <QTemporaryDir>
 #include <QTextBlock>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -27,6 +28,7 @@
 #include "gui/model/target_process.h"
 #include "gui/model/trace_document.h"
 #include "gui/model/tracing_service.h"
+#include "gui/model/trigger_watch.h"
 #include "gui/view/definition_editor.h"
 #include "gui/view/event_table.h"
 #include "gui/view/timeline_view.h"
@@ -37,7 +39,8 @@ MainWindow::MainWindow()
     : document_(std::make_unique<TraceDocument>()),
       service_(std::make_unique<TracingService>()),
       target_(std::make_unique<TargetProcess>()),
-      compiler_(std::make_unique<CompilerService>()) {
+      compiler_(std::make_unique<CompilerService>()),
+      triggers_(std::make_unique<TriggerWatch>()) {
   setWindowTitle(tr("kevtrace"));
   setDockOptions(AllowTabbedDocks | AllowNestedDocks);
   setAcceptDrops(true);
@@ -79,6 +82,13 @@ MainWindow::MainWindow()
     problems_->set(tr("types"), text,
                    tr("names are completed as far as they are known; --btf and --kallsyms name files"));
   });
+  connect(timeline_, &TimelineView::eventDropped, this, &MainWindow::takeEvent);
+  connect(document_.get(), &TraceDocument::reset, this, [this] {
+    latency_from_ = record::kNoRow;
+    triggers_->clear();
+  });
+  connect(triggers_.get(), &TriggerWatch::firingsChanged, this, &MainWindow::showFlags);
+  connect(document_.get(), &TraceDocument::stateChanged, this, &MainWindow::showFlags);
   connect(timeline_, &TimelineView::laneMenuWanted, this, &MainWindow::laneMenu);
   connect(table_, &EventTable::cellMenuWanted, this, &MainWindow::cellMenu);
   showState();
@@ -167,7 +177,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
   const QList<QUrl> urls = event->mimeData()->urls();
   if (urls.isEmpty()) return;
   const QString path = urls.front().toLocalFile();
-  if (path.endsWith(QLatin1String(".kevs")))
+  if (path.endsWith(QLatin1String(".kevs")) || path.endsWith(QLatin1String(".kevb")))
     report(openSession(path));
   else
     openTrace(path);

@@ -3,15 +3,19 @@
 
 #include <QElapsedTimer>
 #include <QMainWindow>
+#include <QMap>
 #include <functional>
 #include <memory>
 
 #include "common/error.h"
+#include "gui/model/lanes.h"
+#include "gui/model/time_text.h"
 #include "tracefs-compat/record/store_chunk.h"
 
 class QDockWidget;
 class QLabel;
 class QMenu;
+class QTemporaryDir;
 class QToolButton;
 
 namespace kevt::gui {
@@ -32,7 +36,7 @@ class TimelineView;
 class TraceDocument;
 class TracingService;
 class TreePanel;
-struct Lane;
+class TriggerWatch;
 struct LiveState;
 struct Session;
 
@@ -64,6 +68,8 @@ class MainWindow : public QMainWindow {
   enum class Start { Waits, Applies };
   void startTarget(const QStringList& command, Start start = Start::Waits);
   void attachTo(const QList<int>& pids, Start start = Start::Waits);
+  // The running kernel, through one of our runtimes: "bpf" or "kmod".
+  void traceKernel(const QString& runtime, Start start = Start::Waits);
   // Our mount or the kernel's own tracefs; `pid`: whose functions are named, 0: none.
   void openDirectory(const QString& directory, int pid);
   // A kernel that is not here: its kallsyms and BTF, for completion and checks. Either may be empty.
@@ -80,6 +86,11 @@ class MainWindow : public QMainWindow {
 
   // Waits until everything is loaded and painted; for screenshots and tests.
   void settle();
+
+  void setTimeFormat(TimeFormat format);
+  void measureLatency(record::Row from, record::Row to);
+  void keepHits();                      // of the search, as a lane
+  void setMouse(const QString& whose);  // "kernelshark"; empty: our own
 
  protected:
   void closeEvent(QCloseEvent* event) override;
@@ -102,6 +113,17 @@ class MainWindow : public QMainWindow {
   void laneMenu(const Lane& lane, const QPoint& global);
   void cellMenu(const QModelIndex& index, const QPoint& global);
   void addFilterTerm(const QString& term);
+  void addLatencyActions(QMenu& menu, record::Row row);
+  void addSourceAction(QMenu& menu, record::Row row);
+  void takeEvent(const QString& event);
+  void makeLookActions(QMenu* menu);
+  void colourBy(ColourBy what);
+  void showLook();
+  void keepLook(Session& session) const;
+  void takeLook(const Session& session);
+  void showFlags();
+  Result<void> writeBundle(const Session& session, const QString& path);
+  void checkTrace(const Session& session);
   void askExport();
   void askBuffer();
   void autosave();
@@ -111,6 +133,8 @@ class MainWindow : public QMainWindow {
   std::unique_ptr<TracingService> service_;
   std::unique_ptr<TargetProcess> target_;
   std::unique_ptr<CompilerService> compiler_;
+  std::unique_ptr<TriggerWatch> triggers_;
+  std::unique_ptr<QTemporaryDir> unpacked_;  // of a bundle: its recording
   EventTree* tree_ = nullptr;
   EventRows* rows_ = nullptr;
   TimelineView* timeline_ = nullptr;
@@ -130,7 +154,13 @@ class MainWindow : public QMainWindow {
   QList<QAction*> live_actions_;  // what needs a tracing directory
   QToolButton* lost_ = nullptr;
   QAction* tracing_ = nullptr;
+  QAction* patterns_ = nullptr;
+  QAction* kernelshark_ = nullptr;
+  QList<QAction*> time_formats_, colour_by_;  // in the order of their enums
+  QList<QAction*> active_markers_;            // A, B
+  record::Row latency_from_ = record::kNoRow;
   QStringList command_;
+  QMap<QString, QString> files_of_target_;  // WrittenTarget::files
   QString theme_;
   std::uint64_t live_lost_ = 0;
   bool was_tracing_ = false;

@@ -4,7 +4,6 @@
 // An event is removed only when this window made it. Its switch, filter and triggers are written again after a change.
 #include "gui/app/probes_panel.h"
 
-#include <QFontDatabase>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPlainTextEdit>
@@ -40,19 +39,6 @@ class ApplyCommand : public QUndoCommand {
   ProbesPanel& panel_;
   std::vector<PlanStep> plan_, back_;
 };
-
-namespace {
-
-QPlainTextEdit* readOnlyText(const QString& name, QWidget* parent) {
-  auto* text = new QPlainTextEdit(parent);
-  text->setReadOnly(true);
-  text->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
-  text->setLineWrapMode(QPlainTextEdit::NoWrap);
-  text->setAccessibleName(name);
-  return text;
-}
-
-}  // namespace
 
 ProbesPanel::ProbesPanel(TracingService& service, CompilerService& compiler, EventTree& events, QWidget* parent)
     : QWidget(parent),

@@ -72,6 +72,8 @@ void MainWindow::makeActions() {
     const int pid = QInputDialog::getInt(this, tr("Attach"), tr("Process"), 1, 1, 1 << 22, 1, &ok);
     if (ok) attachTo({pid});
   });
+  add(file, tr("Trace the kernel through BPF"), {}, [this] { traceKernel(QStringLiteral("bpf")); });
+  add(file, tr("Trace the kernel through kevtrace.ko"), {}, [this] { traceKernel(QStringLiteral("kmod")); });
   add(file, tr("Open a tracing &directory …"), {}, [this] {
     const QString path =
         QFileDialog::getExistingDirectory(this, tr("Open a tracing directory"), QStringLiteral("/sys/kernel/tracing"));
@@ -80,11 +82,12 @@ void MainWindow::makeActions() {
   add(file, tr("Stop the target"), {}, [this] { target_->stop(); });
   file->addSeparator();
   add(file, tr("Open session …"), {}, [this] {
-    const QString path = QFileDialog::getOpenFileName(this, tr("Open a session"), {}, tr("Sessions (*.kevs)"));
+    const QString path = QFileDialog::getOpenFileName(this, tr("Open a session"), {}, tr("Sessions (*.kevs *.kevb)"));
     if (!path.isEmpty()) report(openSession(path));
   });
   add(file, tr("Save session …"), QKeySequence(tr("Ctrl+Shift+S")), [this] {
-    const QString path = QFileDialog::getSaveFileName(this, tr("Save the session"), {}, tr("Sessions (*.kevs)"));
+    const QString path = QFileDialog::getSaveFileName(this, tr("Save the session"), {},
+                                                      tr("Session (*.kevs);;Session with its recording (*.kevb)"));
     if (!path.isEmpty()) report(writeSession(path));
   });
   add(file, tr("&Quit"), QKeySequence::Quit, [this] { close(); });
@@ -118,6 +121,7 @@ void MainWindow::makeActions() {
   add(show, tr("Find in the records"), QKeySequence::Find, [this] { search_->open(); });
   add(show, tr("Find the next hit"), QKeySequence(tr("F3")), [this] { search_->step(1); });
   add(show, tr("Find the previous hit"), QKeySequence(tr("Shift+F3")), [this] { search_->step(-1); });
+  add(show, tr("Keep the hits as a lane"), QKeySequence(tr("Ctrl+Shift+F")), [this] { keepHits(); });
   add(show, tr("Filter the records"), QKeySequence(tr("Ctrl+L")), [this] { filter_->edit().setFocus(); });
   show->addSeparator();
   const auto focus = [&](const QString& text, const QString& key, auto widget) {
@@ -156,14 +160,16 @@ void MainWindow::makeTimelineActions(QMenu* go) {
   add(go, tr("Zoom forward"), QKeySequence(tr("Alt+Right")), [this] { timeline_->zoomForward(); });
   QAction* go_to = add(go, tr("Go to a time …"), QKeySequence(tr("Ctrl+G")), [this] {
     bool ok = false;
-    const QString text = QInputDialog::getText(this, tr("Go to a time"),
-                                               tr("Seconds as printed (5070.441498), or behind the start (+0.5)"),
-                                               QLineEdit::Normal, {}, &ok);
-    bool is_number = false;
-    const double seconds = text.trimmed().toDouble(&is_number);
-    if (!ok || !is_number) return;
-    const auto ns = static_cast<std::uint64_t>(std::max(0.0, seconds * 1e9));
-    timeline_->reveal(text.trimmed().startsWith(QLatin1Char('+')) ? timeline_->view().first_ns() + ns : ns);
+    const QString text =
+        QInputDialog::getText(this, tr("Go to a time"),
+                              tr("Seconds as printed (5070.441498), behind the start (+0.5), or by the wall "
+                                 "clock (12:00:01.44)"),
+                              QLineEdit::Normal, {}, &ok);
+    if (!ok || text.trimmed().isEmpty()) return;
+    if (const auto ns = parseTime(text, timeline_->origin())) return timeline_->reveal(*ns);
+    statusBar()->showMessage(timeline_->origin().wall_offset_ns
+                                 ? tr("no time: %1").arg(text)
+                                 : tr("no time (the wall clock is not known): %1").arg(text));
   });
   connect(timeline_, &TimelineView::timeWanted, go_to, &QAction::trigger);
   add(go, tr("Previous record of the lane"), {}, [this] { timeline_->stepInLane(-1); });
@@ -172,6 +178,7 @@ void MainWindow::makeTimelineActions(QMenu* go) {
     if (timeline_->selectedRow()) timeline_->addMarker(timeline_->view().time_ns(*timeline_->selectedRow()));
   });
   add(go, tr("Remove all markers"), {}, [this] { timeline_->setMarkers({}); });
+  makeLookActions(go);
   add(go, tr("Freeze the picture"), QKeySequence(tr("Ctrl+Space")),
       [this] { timeline_->setFrozen(!timeline_->isFrozen()); });
   add(go, tr("Follow the end"), QKeySequence(tr("Ctrl+End")), [this] { timeline_->setFollowing(true); });
@@ -274,120 +281,6 @@ void MainWindow::askBuffer() {
   const int kib =
       QInputDialog::getInt(this, tr("Size of the buffer"), tr("KiB for each CPU"), 4096, 4, 1 << 22, 1024, &ok);
   if (ok) service_->write({{QStringLiteral("buffer_size_kb"), QString::number(kib), false, {}}}, {});
-}
-
-void MainWindow::addFilterTerm(const QString& term) {
-  const QString old = filter_->text().trimmed();
-  filter_->setText(old.isEmpty() || old.contains(QLatin1Char(':')) ? term
-                                                                   : QStringLiteral("(%1) && %2").arg(old, term));
-}
-
-void MainWindow::plot(const QString& system, const QString& name) {
-  for (const auto& event : document_->view().names().events) {
-    if (QString::fromStdString(event->system) != system || QString::fromStdString(event->name) != name) continue;
-    for (const record::Field& field : event->fields) {
-      if (field.kind != record::FieldKind::Number || field.role != record::PlaceRole::None) continue;
-      const std::pair<QString, QString> lane(system + QLatin1Char('/') + name, QString::fromStdString(field.name));
-      auto& fields = timeline_->wishes().fields;
-      if (std::erase(fields, lane) == 0) fields.push_back(lane);
-      return timeline_->wishesChanged();
-    }
-  }
-}
-
-void MainWindow::laneMenu(const Lane& lane, const QPoint& global) {
-  QMenu menu(this);
-  const record::StoreNames& names = document_->view().names();
-  LaneWishes& wishes = timeline_->wishes();
-  if (lane.kind == Lane::Kind::Group) return;
-  if (lane.kind == Lane::Kind::Cpu)
-    menu.addAction(tr("Only this CPU"), [&] { addFilterTerm(QStringLiteral("CPU == %1").arg(lane.id)); });
-  if (lane.kind == Lane::Kind::Task) {
-    const int pid = names.tasks[lane.id].pid;
-    menu.addAction(tr("Only this task"), [this, pid] { addFilterTerm(QStringLiteral("common_pid == %1").arg(pid)); });
-    menu.addAction(tr("All but this task"),
-                   [this, pid] { addFilterTerm(QStringLiteral("common_pid != %1").arg(pid)); });
-  }
-  if (lane.kind == Lane::Kind::Event || lane.kind == Lane::Kind::Field) {
-    const record::EventFormat& event = *names.events[lane.id];
-    const QString name = QString::fromStdString(event.name);
-    menu.addAction(tr("Only this event"), [this, name] { filter_->setText(name + QStringLiteral(": ")); });
-    for (const record::Field& field : event.fields) {
-      if (field.kind != record::FieldKind::Number || field.role != record::PlaceRole::None) continue;
-      const std::pair<QString, QString> plot(QString::fromStdString(event.system + "/" + event.name),
-                                             QString::fromStdString(field.name));
-      auto* action = menu.addAction(tr("Plot %1").arg(plot.second), [this, plot] {
-        auto& fields = timeline_->wishes().fields;
-        if (std::erase(fields, plot) == 0) fields.push_back(plot);
-        timeline_->wishesChanged();
-      });
-      action->setCheckable(true);
-      action->setChecked(std::ranges::find(wishes.fields, plot) != wishes.fields.end());
-    }
-  }
-  menu.addSeparator();
-  const bool is_pinned = std::ranges::find(wishes.pinned, lane.name(names)) != wishes.pinned.end();
-  menu.addAction(is_pinned ? tr("Unpin this lane (P)") : tr("Pin this lane above all (P)"),
-                 [this, lane] { timeline_->togglePinned(lane); });
-  const auto move = [&](const QString& text, int by) {
-    menu.addAction(text, [this, by] {
-      if (timeline_->selectedLane()) timeline_->moveLane(*timeline_->selectedLane(), by);
-    });
-  };
-  for (std::size_t i = 0; i < timeline_->lanes().size(); ++i)
-    if (timeline_->lanes()[i].isSame(lane)) timeline_->selectLane(i);
-  move(tr("Move up (Alt+Up)"), -1);
-  move(tr("Move down (Alt+Down)"), 1);
-  menu.addAction(tr("Hide this lane"), [this, name = lane.name(names)] {
-    timeline_->wishes().hidden.push_back(name);
-    timeline_->wishesChanged();
-  });
-  if (!wishes.hidden.empty())
-    menu.addAction(tr("Show all hidden lanes"), [this] {
-      timeline_->wishes().hidden.clear();
-      timeline_->wishesChanged();
-    });
-  menu.exec(global);
-}
-
-void MainWindow::cellMenu(const QModelIndex& index, const QPoint& global) {
-  QMenu menu(this);
-  const QString column = rows_->headerData(index.column(), Qt::Horizontal, Qt::DisplayRole).toString();
-  const QString value = rows_->data(index, Qt::DisplayRole).toString();
-  const bool is_number = rows_->data(index, EventRows::NumberRole).isValid();
-  QString term;
-  if (index.column() == EventRows::Cpu) term = QStringLiteral("CPU %1 ") + value;
-  if (index.column() == EventRows::Pid) term = QStringLiteral("common_pid %1 ") + value;
-  if (index.column() == EventRows::Task) term = QStringLiteral("COMM %1 \"%2\"").arg(QStringLiteral("%1"), value);
-  if (index.column() >= EventRows::FixedColumns && !value.isEmpty()) {
-    QString bare = value;
-    if (bare.startsWith(QLatin1Char('"')) && bare.endsWith(QLatin1Char('"'))) bare = bare.mid(1, bare.size() - 2);
-    term = column + QStringLiteral(" %1 ") + (is_number ? value : QLatin1Char('"') + bare + QLatin1Char('"'));
-  }
-  if (!term.isEmpty()) {
-    menu.addAction(tr("Only these: %1").arg(term.arg(QStringLiteral("=="))),
-                   [this, term] { addFilterTerm(term.arg(QStringLiteral("=="))); });
-    menu.addAction(tr("All but these"), [this, term] { addFilterTerm(term.arg(QStringLiteral("!="))); });
-    const record::Row row = rows_->rowAt(index.row());
-    if (service_->isRunning() && row < document_->view().rows())
-      menu.addAction(tr("Record only these: as the event's own filter …"), [this, term, row] {
-        const record::EventFormat& format = document_->view().format(row);
-        events_->select(QString::fromStdString(format.system), QString::fromStdString(format.name));
-        events_->tabs().setCurrentIndex(EventsPanel::Filter);
-        events_->filterEdit().setText(term.arg(QStringLiteral("==")));
-        events_->filterEdit().setFocus();
-      });
-  }
-  if (index.column() == EventRows::Event)
-    menu.addAction(tr("Only this event"), [this, value] { filter_->setText(value + QStringLiteral(": ")); });
-  menu.addAction(tr("Set a marker here"), [this, index] {
-    const record::Row row = rows_->rowAt(index.row());
-    if (row < document_->view().rows()) timeline_->addMarker(document_->view().time_ns(row));
-  });
-  menu.addAction(tr("Copy the line"),
-                 [this, index] { QApplication::clipboard()->setText(rows_->data(index, Qt::ToolTipRole).toString()); });
-  menu.addAction(tr("Export selected records …"), [this] { askExport(); });
-  menu.exec(global);
 }
 
 }  // namespace kevt::gui

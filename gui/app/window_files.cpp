@@ -5,6 +5,7 @@
 #include <QFileInfo>
 #include <QLineEdit>
 #include <QSaveFile>
+#include <QTemporaryDir>
 
 #include "gui/app/filter_bar.h"
 #include "gui/app/log_panels.h"
@@ -13,6 +14,7 @@
 #include "gui/model/event_rows.h"
 #include "gui/model/row_text.h"
 #include "gui/model/session.h"
+#include "gui/model/session_bundle.h"
 #include "gui/model/trace_document.h"
 #include "gui/model/tracing_service.h"
 #include "gui/view/definition_editor.h"
@@ -33,6 +35,7 @@ Session MainWindow::session() const {
   Session s;
   const bool is_file = document_->state() == TraceDocument::State::Loaded && QFileInfo(document_->path()).isFile();
   if (is_file) s.trace = QFileInfo(document_->path()).absoluteFilePath();
+  if (is_file) s.trace_hash = fileHash(s.trace);
   s.command = command_;
   if (service_->isRunning()) {
     s.directory = service_->directory();
@@ -54,6 +57,7 @@ Session MainWindow::session() const {
     s.window_ns = {window.from_ns, window.from_ns + window.ns_per_pixel * timeline_->laneRect(0).width()};
   s.range_ns = timeline_->range();
   if (timeline_->selectedRow()) s.selected_row = *timeline_->selectedRow();
+  keepLook(s);
   s.theme = theme_;
   s.layout = saveState();
   return s;
@@ -70,14 +74,16 @@ void MainWindow::applySession(const Session& s) {
   wishes = {};
   wishes.hidden.assign(s.hidden_lanes.begin(), s.hidden_lanes.end());
   for (const QString& kind : s.collapsed_groups)
-    if (const int number = kind.toInt(); number >= 0 && number <= static_cast<int>(Lane::Kind::Pinned))
+    if (const int number = kind.toInt(); number >= 0 && number <= static_cast<int>(Lane::Kind::Found))
       wishes.collapsed.push_back(static_cast<Lane::Kind>(number));
   wishes.fields = s.plotted_fields;
   wishes.order.assign(s.lane_order.begin(), s.lane_order.end());
   wishes.pinned.assign(s.pinned_lanes.begin(), s.pinned_lanes.end());
+  takeLook(s);
   if (!s.trace.isEmpty()) {
     openTrace(s.trace);
     settle();
+    checkTrace(s);
   }
   // The directory of a session that ended without closing may be there still, recording.
   if (s.trace.isEmpty() && !s.directory.isEmpty() && QFileInfo::exists(s.directory + QStringLiteral("/events"))) {
@@ -98,15 +104,33 @@ void MainWindow::applySession(const Session& s) {
   if (s.window_ns && !timeline_->view().empty()) timeline_->setWindow(s.window_ns->first, s.window_ns->second);
 }
 
+void MainWindow::checkTrace(const Session& s) {
+  if (s.trace_hash.isEmpty() || document_->view().empty() || fileHash(s.trace) == s.trace_hash) return;
+  problems_->add(tr("session"), tr("%1 is not the recording that the session was made of").arg(s.trace),
+                 tr("markers, the range and the selected record may mean something else"));
+}
+
 Result<void> MainWindow::openSession(const QString& path) {
-  auto session = loadSession(path);
+  const bool is_bundle = path.endsWith(QLatin1String(".kevb"));
+  auto folder = is_bundle ? std::make_unique<QTemporaryDir>() : nullptr;
+  auto session = is_bundle ? readBundle(path, folder->path()) : loadSession(path);
   if (!session) return std::unexpected(session.error());
   applySession(*session);
+  if (is_bundle) unpacked_ = std::move(folder);  // the one before is read by nobody any more
   return {};
+}
+
+// Recorded anew as a compressed trace.dat with the names of its addresses, whatever it was read from.
+Result<void> MainWindow::writeBundle(const Session& s, const QString& path) {
+  const QTemporaryDir folder;
+  const QString recording = folder.filePath(QStringLiteral("recording.dat7"));
+  if (auto saved = saveTrace(recording); !saved) return saved;
+  return gui::writeBundle(s, recording, path);
 }
 
 Result<void> MainWindow::writeSession(const QString& path) {
   Session s = session();
+  if (path.endsWith(QLatin1String(".kevb"))) return writeBundle(s, path);
   if (!s.trace.isEmpty()) s.trace = QFileInfo(path).absoluteDir().relativeFilePath(s.trace);
   return saveSession(s, path);
 }

@@ -21,6 +21,7 @@
 #include "gui/model/target_process.h"
 #include "gui/model/trace_document.h"
 #include "gui/model/tracing_service.h"
+#include "gui/model/trigger_watch.h"
 #include "gui/view/definition_editor.h"
 #include "gui/view/event_table.h"
 #include "gui/view/timeline_view.h"
@@ -62,6 +63,13 @@ void MainWindow::startTarget(const QStringList& command, Start start) {
   target_->startCommand(command);
 }
 
+void MainWindow::traceKernel(const QString& runtime, Start start) {
+  command_.clear();
+  applies_ = start == Start::Applies;
+  service_->stop();
+  target_->startKernel(runtime);
+}
+
 void MainWindow::attachTo(const QList<int>& pids, Start start) {
   command_.clear();
   applies_ = start == Start::Applies;
@@ -82,14 +90,22 @@ void MainWindow::openDirectory(const QString& directory, int pid) {
                  static_cast<long long>(target_->mountPid()), qUtf8Printable(directory));
   tellTarget(directory, pid);
   probes_->setWritesOut(pid == 0);
-  if (pid) return compiler_->setSources({.pid = pid, .functions = {}, .kallsyms = {}, .btf = {}});
+  if (pid) {
+    compiler_->setSources({.pid = pid, .functions = {}, .kallsyms = {}, .btf = {}});
+    return compiler_->files([this, directory, pid](const QMap<QString, QString>& files) {
+      files_of_target_ = files;
+      tellTarget(directory, pid);
+    });
+  }
+  files_of_target_.clear();
   service_->read(QStringLiteral("available_filter_functions"), [this](bool is_there, const QString& text) {
     if (!is_there) return;
     const QString btf = QStringLiteral("/sys/kernel/btf/vmlinux");
     compiler_->setSources({.pid = 0,
                            .functions = text,
                            .kallsyms = QStringLiteral("/proc/kallsyms"),
-                           .btf = QFileInfo(btf).isReadable() ? btf : QString()});
+                           .btf = QFileInfo(btf).isReadable() ? btf : QString(),
+                           .blacklist = QStringLiteral("/sys/kernel/debug/kprobes/blacklist")});
   });
 }
 
@@ -98,7 +114,7 @@ void MainWindow::useKernelFiles(const QString& kallsyms, const QString& btf) {
 }
 
 void MainWindow::tellTarget(const QString& directory, int pid) {
-  const WrittenTarget target{directory, command_, command_.isEmpty() ? pid : 0};
+  const WrittenTarget target{directory, command_, command_.isEmpty() ? pid : 0, files_of_target_};
   probes_->setTarget(target);
   events_->setTarget(target);
 }
@@ -107,6 +123,7 @@ void MainWindow::takeState(const LiveState& state) {
   tree_->setOwned(probes_->owned());
   tree_->take(state);
   tree_->takeLast(document_->view());
+  triggers_->take(state, document_->view());
   probes_->takeState(state);
   events_->takeState(state);
   if (applies_ && probes_->canApply()) {

@@ -1,7 +1,6 @@
 // Writing definitions: names and members from types, what hovering tells, code, the same thing in a terminal, triggers.
 #include <gtest/gtest.h>
 
-#include <QCoreApplication>
 #include <QFile>
 #include <QTemporaryDir>
 #include <QTest>
@@ -10,6 +9,7 @@
 #include "compiler/target/fixed_target.h"
 #include "gui/model/compiler_service.h"
 #include "gui/model/event_tree.h"
+#include "gui/model/model_testing.h"
 #include "gui/model/same_as.h"
 #include "gui/model/trigger_text.h"
 #include "tests/golden/small_btf.h"
@@ -17,14 +17,8 @@
 namespace kevt::gui {
 namespace {
 
-class GuiAuthoring : public ::testing::Test {
+class GuiAuthoring : public ModelTest {
  protected:
-  static void SetUpTestSuite() {
-    static int argc = 1;
-    static char name[] = "test";
-    static char* argv[] = {name, nullptr};
-    if (!QCoreApplication::instance()) new QCoreApplication(argc, argv);
-  }
   GuiAuthoring() {
     std::uint64_t address = 0x1000;
     for (const char* name : {"work", "nothing", "many"})
@@ -137,6 +131,24 @@ TEST_F(GuiAuthoring, AKernelsFilesAreEnoughToWriteAndCompile) {
   EXPECT_TRUE(code.machine_code.contains(QStringLiteral("exit"))) << qPrintable(code.text());
 }
 
+TEST_F(GuiAuthoring, FunctionsThatCannotBeProbedAreNotOffered) {
+  QTemporaryDir folder;
+  const QString path = folder.filePath(QStringLiteral("blacklist"));
+  QFile file(path);
+  ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+  file.write("0xffffffff81000000-0xffffffff81000010\twork_deep\n0x1-0x2\tother [mod]\nnonsense\n");
+  file.close();
+  TracedWorld world({.pid = 0,
+                     .functions = QStringLiteral("work\nwork_deep\nother [mod]\n"),
+                     .kallsyms = {},
+                     .btf = {},
+                     .blacklist = path});
+  const auto found = world.symbols()->find("wor", 9);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0]->name, "work");
+  EXPECT_TRUE(world.symbols()->find("other", 9).empty());
+}
+
 TEST_F(GuiAuthoring, TheSameThingInATerminal) {
   const std::vector<WrittenEvent> events = {{QStringLiteral("p:op libc:open64 path=+0(%di):string"),
                                              QStringLiteral("kprobes"),
@@ -161,6 +173,50 @@ TEST_F(GuiAuthoring, TheSameThingInATerminal) {
   EXPECT_TRUE(checked.mistakes.empty());
   ASSERT_EQ(checked.right.size(), 1u);
   EXPECT_EQ(checked.right[0].filter, events[0].filter);
+}
+
+TEST_F(GuiAuthoring, TheSameThingForOtherTools) {
+  const auto event = [](const char* definition, const char* filter = "") {
+    return WrittenEvent{QString::fromLatin1(definition),
+                        QStringLiteral("kprobes"),
+                        QStringLiteral("e"),
+                        QString::fromLatin1(filter),
+                        {},
+                        true};
+  };
+  const WrittenTarget program{
+      {}, {QStringLiteral("ls")}, 0, {{QStringLiteral("libc"), QStringLiteral("/lib/libc.so.6")}}};
+  const std::vector<WrittenEvent> open = {
+      event("p:e libc:open64+4 path=+0(%di):string n=%si:s32 at=-8(+16(%dx)):u16", "n > 3 && common_pid != 1")};
+  EXPECT_EQ(asPerfProbe(open, program),
+            QStringLiteral("perf probe -x /lib/libc.so.6 -a 'kprobes:e=open64+0x4 path=+0(%di):string n=%si:s32 "
+                           "at=-8(+16(%dx)):u16'\nperf record -e kprobes:e --filter 'n > 3 && common_pid != 1' -- ls\n"
+                           "perf script\n"));
+  EXPECT_EQ(asBpftrace(open, program),
+            QStringLiteral("#!/usr/bin/env bpftrace\n// bpftrace -c ls FILE\nuprobe:/lib/libc.so.6:open64+0x4\n"
+                           "/(int32)reg(\"si\") > 3 && tid != 1/\n{\n"
+                           "  printf(\"e: path=\\\"%s\\\" n=%ld at=%lu\\n\", str(reg(\"di\")), (int32)reg(\"si\"), "
+                           "*(uint16 *)(*(uint64 *)(reg(\"dx\") + 16) - 8));\n}\n"));
+  // Of the kernel: another probe, and user memory is said to be such.
+  const std::vector<WrittenEvent> kernel = {event("r8:e vfs_read n=$retval:s64 who=$comm"),
+                                            event("p:e do_sys_openat2 path=+0(%si):ustring b=$arg2:b4@8/32")};
+  EXPECT_TRUE(asBpftrace(kernel, {}).contains(QStringLiteral("kretprobe:vfs_read\n{\n")));
+  EXPECT_TRUE(asBpftrace(kernel, {}).contains(QStringLiteral("retval, comm);")));
+  EXPECT_TRUE(asBpftrace(kernel, {}).contains(QStringLiteral("str(uptr(reg(\"si\"))), ((uint32)arg1 >> 8) & 0xf);")))
+      << qPrintable(asBpftrace(kernel, {}));
+  EXPECT_TRUE(asPerfProbe(kernel, {})
+                  .startsWith(QStringLiteral("# perf probe has no form of r8\nperf probe -a "
+                                             "'kprobes:e=vfs_read%return n=$retval:s64")))
+      << qPrintable(asPerfProbe(kernel, {}));
+  // What they cannot say is said.
+  const std::vector<WrittenEvent> other = {event("p:e vfs_read x=+0(%si):x8[4]", "x ~ \"a*\""),
+                                           event("t:e sched_switch")};
+  EXPECT_TRUE(asBpftrace(other, {}).contains(QStringLiteral("// bpftrace has no form of: x=")));
+  EXPECT_TRUE(asBpftrace(other, {}).contains(QStringLiteral("no form of the filter: x ~ \"a*\"")));
+  EXPECT_TRUE(asBpftrace(other, {}).contains(QStringLiteral("// bpftrace has no form of: t:e sched_switch")));
+  EXPECT_TRUE(asPerfProbe(other, {}).contains(QStringLiteral("# perf probe has no form of: t:e")));
+  EXPECT_TRUE(asBpftrace({{{}, QStringLiteral("sched"), QStringLiteral("sched_switch"), {}, {}, true}}, {})
+                  .contains(QStringLiteral("tracepoint:sched:sched_switch\n")));
 }
 
 TEST_F(GuiAuthoring, TriggersGoBetweenTextAndParts) {

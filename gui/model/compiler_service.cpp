@@ -17,7 +17,7 @@ void CompilerService::setSources(const WorldSources& sources) {
 }
 
 void CompilerService::withdraw() {
-  for (Cancelled* one : {&checking_, &completing_, &telling_, &coding_})
+  for (Cancelled* one : {&checking_, &completing_, &telling_, &coding_, &listing_})
     if (*one) **one = true;
 }
 
@@ -60,6 +60,23 @@ void CompilerService::code(const QString& definition, const QString& filter,
   ask(
       coding_, [definition, filter](TracedWorld& world) { return eventCode(world, definition, filter); },
       [done = std::move(done)](const EventCode& code) { done(code); });
+}
+
+void CompilerService::files(std::function<void(const QMap<QString, QString>&)> done) {
+  ask(
+      listing_,
+      [](TracedWorld& world) {
+        QMap<QString, QString> out;
+        const target::ProcessEnv* process = world.process();
+        if (!process) return out;
+        for (const target::ProcessModule& module : process->modules()) {
+          const QString name = QString::fromStdString(module.name), path = QString::fromStdString(module.path);
+          out[name] = out[path] = path;
+          out[name.section(QLatin1String(".so"), 0, 0)] = path;
+        }
+        return out;
+      },
+      [done = std::move(done)](const QMap<QString, QString>& found) { done(found); });
 }
 
 }  // namespace kevt::gui

@@ -1,6 +1,7 @@
 // CompilerService: the compiler on a thread of its own, and what it knows of the target. The UI asks and never waits.
 #pragma once
 
+#include <QMap>
 #include <QObject>
 #include <functional>
 #include <memory>
@@ -29,6 +30,8 @@ class CompilerService : public QObject {
   void complete(const QString& line, int column, std::function<void(const Completion&)> done);
   void facts(const QString& line, std::function<void(const std::optional<PlaceFacts>&)> done);
   void code(const QString& definition, const QString& filter, std::function<void(const EventCode&)> done);
+  // Of a process: names that definitions may call its files by, and their paths; of a kernel none.
+  void files(std::function<void(const QMap<QString, QString>&)> done);
   void withdraw();  // check, complete and facts: nobody waits any more
 
  Q_SIGNALS:
@@ -40,7 +43,7 @@ class CompilerService : public QObject {
   void ask(Cancelled& last, Work work, Done done);
 
   std::shared_ptr<TracedWorld> world_;
-  Cancelled checking_, completing_, telling_, coding_;
+  Cancelled checking_, completing_, telling_, coding_, listing_;
   JobQueue jobs_;
 };
 

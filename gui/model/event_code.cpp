@@ -14,6 +14,7 @@
 #include "compiler/target/fixed_target.h"
 #include "gui/model/place_facts.h"
 #include "runtime-user/runtime/inproc/hit_cost.h"
+#include "runtime-user/runtime/inproc/x86/site_plan.h"
 
 namespace kevt::gui {
 namespace {
@@ -28,10 +29,26 @@ QString first_of(const diag::Sink& sink) {
   return out;
 }
 
-QString range(const std::optional<x86::PathRange>& range) {
+// "107 (12.4 ns)", or both ends of a range; `beside`: nanoseconds that are added to the instructions' own.
+QString range(const std::optional<x86::PathRange>& range, double instruction_ns, double beside) {
   if (!range) return QStringLiteral("-");
-  return range->least == range->most ? QString::number(range->least)
-                                     : QStringLiteral("%1 to %2").arg(range->least).arg(range->most);
+  const auto ns = [&](std::uint32_t count) { return QString::number(count * instruction_ns + beside, 'f', 1); };
+  return range->least == range->most ? QStringLiteral("%1 (%2 ns)").arg(range->least).arg(ns(range->least))
+                                     : QStringLiteral("%1 to %2 (%3 to %4 ns)")
+                                           .arg(range->least)
+                                           .arg(range->most)
+                                           .arg(ns(range->least), ns(range->most));
+}
+
+// Of this machine; measured once, when the first code is looked at.
+const inproc::MachineCosts& machine() {
+  static const inproc::MachineCosts costs = inproc::measure_machine();
+  return costs;
+}
+
+bool is_int3(const target::ProcessEnv* process, std::uint64_t address) {
+  const auto place = process ? process->place(RemoteAddr{address}) : std::nullopt;
+  return place && x86::plan_site(*place->image, place->address).kind == x86::ArmKind::Breakpoint;
 }
 
 std::uint32_t longest_array(const ir::Program& program) {
@@ -48,8 +65,9 @@ QString EventCode::text() const {
   const auto add = [&](const QString& title, const QString& body) {
     if (!body.isEmpty()) out += QStringLiteral("== %1 ==\n%2\n\n").arg(title, body.trimmed());
   };
+  add(QObject::tr("source"), source);
   add(QObject::tr("arming"), arming);
-  add(QObject::tr("a hit, in instructions"), cost);
+  add(QObject::tr("a hit"), cost);
   add(QObject::tr("fetch IR"), fetch_ir);
   add(QObject::tr("machine code"), machine_code);
   return out;
@@ -84,10 +102,10 @@ EventCode eventCode(TracedWorld& world, const QString& definition, const QString
   }
   const model::CompiledEvent& made = compiled->batch.events[0];
   out.fetch_ir = gui::text(ir::print(compiled->programs[0]));
-  if (const auto facts = placeFacts(world, definition); facts && facts->arming.isEmpty())
-    out.arming = facts->why_not;
-  else if (facts)
-    out.arming = facts->arming;
+  if (const auto facts = placeFacts(world, definition)) {
+    out.arming = facts->arming.isEmpty() ? facts->why_not : facts->arming;
+    out.source = facts->source;
+  }
   if (is_kernel) {
     const std::vector<std::uint64_t>& words = compiled->batch.bpf[made.bpf].instructions;
     const std::span code(reinterpret_cast<const std::uint8_t*>(words.data()), words.size() * sizeof(words[0]));
@@ -98,9 +116,17 @@ EventCode eventCode(TracedWorld& world, const QString& definition, const QString
   const auto code = std::span(compiled->batch.images[made.image].bytes).subspan(made.entry, made.code_size);
   out.machine_code = gui::text(codegen::disassemble(code));
   const x86::PathLengths lengths = inproc::hit_instructions(made, code, longest_array(compiled->programs[0]));
-  out.cost = QObject::tr("recorded %1, rejected by the filter %2; %3 bytes of code")
-                 .arg(range(lengths.recorded), bound ? range(lengths.rejected) : QStringLiteral("-"))
-                 .arg(made.code_size);
+  const double trap = is_int3(world.process(), made.place_address) ? machine().breakpoint : 0;
+  out.cost =
+      QObject::tr(
+          "instructions: recorded %1, rejected by the filter %2; %3 bytes of code\nas `kevtrace cost` has it, on "
+          "this machine: %4 ns an instruction, %5 ns a record's time stamp and reservation, %6 ns an int3")
+          .arg(range(lengths.recorded, machine().instruction, machine().record + trap),
+               bound ? range(lengths.rejected, machine().instruction, trap) : QStringLiteral("-"))
+          .arg(made.code_size)
+          .arg(machine().instruction, 0, 'f', 3)
+          .arg(machine().record, 0, 'f', 1)
+          .arg(machine().breakpoint, 0, 'f', 0);
   return out;
 }
 

@@ -12,7 +12,8 @@ struct EventCode {
   QString fetch_ir;
   QString machine_code;  // of the extractor, disassembled; of a kernel's event the BPF program's
   QString arming;
-  QString cost;  // instructions of a hit; empty: of a kernel's
+  QString source;  // "FILE:LINE" of the probed place; empty: nobody knows
+  QString cost;    // instructions and nanoseconds of a hit; of a kernel's the BPF program's length
   QString text() const;
 };
 

@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxFieldColumns = 64;
 
-// What a column is sorted by: a number, or a text where it has none.
-struct SortKey {
-  double number = 0;
-  QString text;
-  record::Row row = 0;
-};
-
 }  // namespace
 
 EventRows::EventRows(TraceDocument& document, QObject* parent)
@@ -49,8 +42,7 @@ void EventRows::takeReset() {
   row_count_ = 0;
   field_names_.clear();
   learned_events_ = 0;
-  sort_column_ = Number;
-  sort_order_ = Qt::AscendingOrder;
+  order_ = {SortColumn{}};
   endResetModel();
   Q_EMIT rowsChanged();
 }
@@ -84,7 +76,7 @@ void EventRows::takeView() {
     if (auto again = TraceFilter::compile(filter_->text(), view_.names(), ignored)) filter_ = std::move(again);
   }
   if (!is_identity_) {
-    if (filter_ && sort_column_ == Number && sort_order_ == Qt::AscendingOrder && !busy_) filterFrom(scanned_);
+    if (filter_ && isInTime() && !busy_) filterFrom(scanned_);
     return;
   }
   const int rows = static_cast<int>(std::min<std::uint64_t>(view_.rows(), std::numeric_limits<int>::max()));
@@ -109,7 +101,7 @@ record::Row EventRows::rowAt(int position) const {
 int EventRows::positionOf(record::Row row) const {
   if (row_count_ == 0) return -1;
   if (is_identity_) return static_cast<int>(std::min<record::Row>(row, static_cast<record::Row>(row_count_ - 1)));
-  if (sort_column_ == Number && sort_order_ == Qt::AscendingOrder) {
+  if (isInTime()) {
     const auto found = std::ranges::lower_bound(shown_, row);
     return std::min(static_cast<int>(found - shown_.begin()), row_count_ - 1);
   }
@@ -129,7 +121,8 @@ QVariant EventRows::fixedData(record::Row row, int column) const {
     case Number:
       return row + 1;
     case Time:
-      return absoluteTime(view_.time_ns(row));
+      return timeText(view_.time_ns(row), time_format_,
+                      {view_.empty() ? 0 : view_.first_ns(), document_.metadata()->wall_offset_ns});
     case Cpu:
       return view_.cpu(row);
     case Task:
@@ -198,8 +191,7 @@ bool EventRows::setFilter(const QString& text, FilterMistake& mistake) {
   if (busy_) *busy_ = true;
   busy_.reset();
   filter_ = std::move(filter);
-  sort_column_ = Number;
-  sort_order_ = Qt::AscendingOrder;
+  order_ = {SortColumn{}};
   if (filter_) {
     filterFrom(0);
     return true;
@@ -211,6 +203,12 @@ bool EventRows::setFilter(const QString& text, FilterMistake& mistake) {
   endResetModel();
   Q_EMIT rowsChanged();
   return true;
+}
+
+void EventRows::setTimeFormat(TimeFormat format) {
+  time_format_ = format;
+  if (row_count_ > 0) Q_EMIT dataChanged(index(0, Time), index(row_count_ - 1, Time), {Qt::DisplayRole});
+  Q_EMIT rowsChanged();
 }
 
 void EventRows::filterFrom(record::Row from) {
@@ -235,61 +233,6 @@ void EventRows::filterFrom(record::Row from) {
                         Q_EMIT rowsChanged();
                         if (filter_ && view_.rows() > scanned_) filterFrom(scanned_);
                       });
-}
-
-void EventRows::sort(int column, Qt::SortOrder order) {
-  if (busy_ || row_count_ == 0) return;
-  sort_column_ = column;
-  sort_order_ = order;
-  std::vector<record::Row> rows = shown_;
-  if (is_identity_) {
-    rows.resize(static_cast<std::size_t>(row_count_));
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<record::Row>(i);
-  }
-  const std::string field = column >= FixedColumns ? field_names_[static_cast<std::size_t>(column - FixedColumns)] : "";
-  busy_ = jobs_.start(
-      [view = view_, metadata = document_.metadata(), rows = std::move(rows), column, order,
-       field](const std::atomic<bool>& cancelled) {
-        RowText text(metadata);
-        std::vector<SortKey> keys;
-        keys.reserve(rows.size());
-        for (const record::Row row : rows) {
-          if (keys.size() % 4096 == 0 && cancelled) return std::vector<record::Row>();
-          SortKey key{static_cast<double>(row), {}, row};
-          if (column == Cpu) key.number = view.cpu(row);
-          if (column == Pid) key.number = view.names().tasks[view.task(row)].pid;
-          if (column == Task || column == Event) key.number = 0;
-          if (column == Task) key.text = QString::fromStdString(view.names().tasks[view.task(row)].comm);
-          if (column == Event) key.text = QString::fromStdString(view.format(row).name);
-          if (column == Details) key = {0, text.details(view.typed(row)), row};
-          if (column >= FixedColumns) {
-            const record::Field* of = view.format(row).find(field);
-            const auto number = of ? fieldNumber(*of, view.bytes(row)) : std::nullopt;
-            key.number =
-                number.value_or(of ? std::numeric_limits<double>::max() : std::numeric_limits<double>::infinity());
-            if (of && !number) key.text = fieldText(view.format(row), *of, view.bytes(row), *metadata);
-          }
-          keys.push_back(std::move(key));
-        }
-        const auto is_less = [](const SortKey& a, const SortKey& b) {
-          if (a.number != b.number) return a.number < b.number;
-          return a.text != b.text ? a.text < b.text : a.row < b.row;
-        };
-        std::ranges::sort(keys, is_less);
-        if (order == Qt::DescendingOrder) std::ranges::reverse(keys);
-        std::vector<record::Row> sorted(keys.size());
-        std::ranges::transform(keys, sorted.begin(), &SortKey::row);
-        return sorted;
-      },
-      [this](std::vector<record::Row> ordered) {
-        busy_.reset();
-        beginResetModel();
-        is_identity_ = false;
-        shown_ = std::move(ordered);
-        row_count_ = static_cast<int>(shown_.size());
-        endResetModel();
-        Q_EMIT rowsChanged();
-      });
 }
 
 }  // namespace kevt::gui

@@ -8,6 +8,7 @@
 
 #include "gui/model/job.h"
 #include "gui/model/row_text.h"
+#include "gui/model/time_text.h"
 #include "gui/model/trace_filter.h"
 #include "tracefs-compat/record/store.h"
 
@@ -31,6 +32,16 @@ class EventRows : public QAbstractTableModel {
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
   // Sorts in a worker; by Number: the order of time.
   void sort(int column, Qt::SortOrder order) override;
+  struct SortColumn {
+    int column = Number;
+    Qt::SortOrder order = Qt::AscendingOrder;
+    bool operator==(const SortColumn&) const = default;
+  };
+  // By the first of them; where that is the same by the next one, at last in the order of time.
+  void sortBy(std::vector<SortColumn> columns);
+  const std::vector<SortColumn>& sortColumns() const { return order_; }
+  void setTimeFormat(TimeFormat format);
+  TimeFormat timeFormat() const { return time_format_; }
 
   // The row of the store that is shown at `position`, and the other way round (the first one not before it).
   record::Row rowAt(int position) const;
@@ -53,6 +64,7 @@ class EventRows : public QAbstractTableModel {
   void learnFields();
   QVariant fixedData(record::Row row, int column) const;
   const record::Field* fieldOf(record::Row row, int column) const;
+  bool isInTime() const { return order_ == std::vector<SortColumn>{SortColumn{}}; }
 
   TraceDocument& document_;
   record::StoreView view_;
@@ -64,8 +76,8 @@ class EventRows : public QAbstractTableModel {
   int row_count_ = 0;
   std::vector<std::string> field_names_;
   std::size_t learned_events_ = 0;
-  int sort_column_ = Number;
-  Qt::SortOrder sort_order_ = Qt::AscendingOrder;
+  std::vector<SortColumn> order_ = {SortColumn{}};
+  TimeFormat time_format_ = TimeFormat::Trace;
   Cancelled busy_;
   JobQueue jobs_;
 };

@@ -1,6 +1,8 @@
 // The tree of events. A state with the same events changes values in place, so selection and expansion stay.
 #include "gui/model/event_tree.h"
 
+#include <QMimeData>
+
 #include <algorithm>
 #include <cmath>
 
@@ -276,8 +278,18 @@ bool EventTree::setData(const QModelIndex& index, const QVariant& value, int rol
 
 Qt::ItemFlags EventTree::flags(const QModelIndex& index) const {
   if (!index.isValid()) return {};
-  return Qt::ItemIsEnabled | Qt::ItemIsSelectable |
+  return Qt::ItemIsEnabled | Qt::ItemIsSelectable | (eventAt(index) ? Qt::ItemIsDragEnabled : Qt::NoItemFlags) |
          (index.column() == Name && is_live_ ? Qt::ItemIsUserCheckable : Qt::NoItemFlags);
+}
+
+QMimeData* EventTree::mimeData(const QModelIndexList& indexes) const {
+  QByteArray names;
+  for (const QModelIndex& index : indexes)
+    if (const LiveEvent* event = index.column() == Name ? eventAt(index) : nullptr)
+      names += (event->system + QLatin1Char('/') + event->name + QLatin1Char('\n')).toUtf8();
+  auto* data = new QMimeData;  // whoever drags takes it
+  data->setData(QString::fromLatin1(kMimeType), names);
+  return data;
 }
 
 QVariant EventTree::headerData(int section, Qt::Orientation orientation, int role) const {

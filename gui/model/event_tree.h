@@ -35,6 +35,10 @@ class EventTree : public QAbstractItemModel {
   QVariant data(const QModelIndex& index, int role) const override;
   bool setData(const QModelIndex& index, const QVariant& value, int role) override;
   Qt::ItemFlags flags(const QModelIndex& index) const override;
+  // Events are dragged as "SYSTEM/NAME", one a line.
+  static constexpr char kMimeType[] = "application/x-kevtrace-event";
+  QStringList mimeTypes() const override { return {QString::fromLatin1(kMimeType)}; }
+  QMimeData* mimeData(const QModelIndexList& indexes) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
   // nullptr: a system, or nothing.

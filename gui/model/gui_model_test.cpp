@@ -2,12 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <QAbstractItemModelTester>
-#include <QCoreApplication>
 #include <QFile>
 #include <QRegularExpression>
 #include <QTemporaryDir>
 #include <QTest>
-#include <cstring>
 
 #include "gui/model/apply_plan.h"
 #include "gui/model/completion.h"
@@ -15,6 +13,7 @@
 #include "gui/model/event_rows.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/lanes.h"
+#include "gui/model/model_testing.h"
 #include "gui/model/record_search.h"
 #include "gui/model/row_text.h"
 #include "gui/model/session.h"
@@ -24,44 +23,7 @@
 namespace kevt::gui {
 namespace {
 
-class GuiModel : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    static int argc = 1;
-    static char name[] = "test";
-    static char* argv[] = {name, nullptr};
-    if (!QCoreApplication::instance()) new QCoreApplication(argc, argv);
-  }
-};
-
-constexpr char kFormat[] =
-    "name: open\nID: 1700\nformat:\n"
-    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-    "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-    "\tfield:s32 count;\toffset:16;\tsize:4;\tsigned:1;\n\n"
-    "print fmt: \"(%lx) count=%d\", REC->__probe_ip, REC->count\n";
-
-record::StoreView trace(int records, const record::EventFormat& format) {
-  record::StoreBuilder builder;
-  for (int i = 0; i < records; ++i) {
-    std::vector<std::uint8_t> bytes(20);
-    const std::uint16_t id = 1700;
-    const std::int32_t pid = 7 + i % 3, count = i * 10;
-    std::memcpy(bytes.data(), &id, 2);
-    std::memcpy(bytes.data() + 4, &pid, 4);
-    std::memcpy(bytes.data() + 16, &count, 4);
-    builder.add({.event = &format,
-                 .time_ns = 1000u + static_cast<std::uint64_t>(i) * 100,
-                 .cpu = static_cast<std::uint32_t>(i % 2),
-                 .pid = pid,
-                 .comm = "prog",
-                 .bytes = bytes});
-  }
-  return builder.view();
-}
+class GuiModel : public ModelTest {};
 
 TEST_F(GuiModel, AMistakeHasItsColumnTheKernelsTextAndAFix) {
   const CheckedText checked = checkDefinitions(QStringLiteral("# comment\np:op libc:open64 a=%rdi\n"), nullptr);

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "gui/model/row_text.h"
+#include "gui/model/sched_spans.h"
 
 namespace kevt::gui {
 namespace {
@@ -15,7 +16,9 @@ namespace {
 constexpr int kDensityHeight = 24;
 constexpr int kSliceHeight = 17;
 constexpr int kFieldHeight = 46;
+constexpr int kHeatHeight = 74;
 constexpr int kGroupHeight = 22;
+constexpr int kSchedHeight = 7;  // below a task's slices
 
 std::vector<std::uint64_t> counts_of(const record::StoreView& view, record::Axis axis, std::size_t lanes) {
   std::vector<std::uint64_t> counts(lanes);
@@ -35,7 +38,7 @@ class Maker {
 
   std::vector<Lane> make() {
     std::vector<Lane> pinned;
-    std::vector<Lane> groups[] = {cpus(), tasks(), events(), fields()};
+    std::vector<Lane> groups[] = {cpus(), tasks(), events(), fields(), durations(), found()};
     for (std::vector<Lane>& group : groups) {
       arrange(group);
       std::erase_if(group, [&](const Lane& lane) {
@@ -46,10 +49,12 @@ class Maker {
     }
     arrange(pinned);
     add_group(Lane::Kind::Pinned, QObject::tr("Pinned"), std::move(pinned));
+    add_group(Lane::Kind::Found, QObject::tr("Found"), std::move(groups[5]));
     add_group(Lane::Kind::Cpu, QObject::tr("CPUs"), std::move(groups[0]));
     add_group(Lane::Kind::Task, QObject::tr("Tasks"), std::move(groups[1]));
     add_group(Lane::Kind::Event, QObject::tr("Events"), std::move(groups[2]));
     add_group(Lane::Kind::Field, QObject::tr("Fields"), std::move(groups[3]));
+    add_group(Lane::Kind::Latency, QObject::tr("Durations"), std::move(groups[4]));
     return std::move(lanes_);
   }
 
@@ -98,13 +103,15 @@ class Maker {
     for (const auto& chunk : view_.chunks())
       for (const auto& group : chunk->slice_groups)
         if (group.task < levels_of.size()) levels_of[group.task] = std::max(levels_of[group.task], group.deepest + 1u);
+    const int below = hasSchedEvents(view_.names()) ? kSchedHeight : 0;
     for (const std::uint32_t i : order) {
       const std::uint32_t levels = levels_of[i];
       lanes.push_back({.kind = Lane::Kind::Task,
                        .id = i,
                        .title = QStringLiteral("%1-%2").arg(QString::fromStdString(tasks[i].comm)).arg(tasks[i].pid),
                        .note = records(counts[i]),
-                       .height = levels ? 14 + static_cast<int>(std::min(levels, 8u)) * kSliceHeight : kDensityHeight,
+                       .height = levels ? 14 + static_cast<int>(std::min(levels, 8u)) * kSliceHeight + below
+                                        : kDensityHeight + below,
                        .levels = levels});
     }
     return lanes;
@@ -137,10 +144,48 @@ class Maker {
     return lanes;
   }
 
+  std::vector<Lane> durations() {
+    std::vector<Lane> lanes;
+    const auto& events = view_.names().events;
+    const auto add = [&](const QString& wish, Lane::Kind kind, int height) {
+      for (std::uint32_t i = 0; i < events.size(); ++i)
+        if (event_name(*events[i]) == wish)
+          lanes.push_back({.kind = kind,
+                           .id = i,
+                           .title = QString::fromStdString(events[i]->name),
+                           .note = kind == Lane::Kind::Heat ? QObject::tr("heat map") : QObject::tr("duration"),
+                           .height = height});
+    };
+    for (const QString& wish : wishes_.latencies) add(wish, Lane::Kind::Latency, kFieldHeight);
+    for (const QString& wish : wishes_.heats) add(wish, Lane::Kind::Heat, kHeatHeight);
+    return lanes;
+  }
+
+  std::vector<Lane> found() {
+    std::vector<Lane> lanes;
+    for (const FoundRows& one : wishes_.found)
+      lanes.push_back({.kind = Lane::Kind::Found,
+                       .id = one.number,
+                       .title = one.text,
+                       .note = records(one.rows->size()),
+                       .field = one.text,
+                       .height = kDensityHeight,
+                       .rows = one.rows});
+    return lanes;
+  }
+
   const record::StoreView& view_;
   const LaneWishes& wishes_;
   std::vector<Lane> lanes_;
 };
+
+// Rows of a list that lie in [from_ns, to_ns).
+std::span<const record::Row> between(const record::StoreView& view, const std::vector<record::Row>& rows,
+                                     std::uint64_t from_ns, std::uint64_t to_ns) {
+  const auto first = std::ranges::lower_bound(rows, view.lower_bound(from_ns));
+  const auto last = std::ranges::lower_bound(rows, std::max(view.lower_bound(from_ns), view.lower_bound(to_ns)));
+  return {first, last};
+}
 
 }  // namespace
 
@@ -152,9 +197,12 @@ record::LaneKey Lane::key() const {
       return {record::Axis::Task, id};
     case Kind::Event:
     case Kind::Field:
+    case Kind::Latency:
+    case Kind::Heat:
       return {record::Axis::Event, id};
     case Kind::Group:
     case Kind::Pinned:
+    case Kind::Found:
       break;
   }
   return {};
@@ -170,11 +218,72 @@ QString Lane::name(const record::StoreNames& names) const {
       return QStringLiteral("event:") + event_name(*names.events[id]);
     case Kind::Field:
       return QStringLiteral("field:") + event_name(*names.events[id]) + QLatin1Char(':') + field;
+    case Kind::Latency:
+      return QStringLiteral("latency:") + event_name(*names.events[id]);
+    case Kind::Heat:
+      return QStringLiteral("heat:") + event_name(*names.events[id]);
+    case Kind::Found:
+      return QStringLiteral("found:%1:").arg(id) + field;
     case Kind::Group:
     case Kind::Pinned:
       break;
   }
   return QStringLiteral("group:%1").arg(id);
+}
+
+std::optional<record::Row> nearestInLane(const record::StoreView& view, const Lane& lane, std::uint64_t ns,
+                                         std::uint64_t within_ns) {
+  if (!lane.rows) return record::nearest_in_lane(view, lane.key(), ns, within_ns);
+  std::optional<record::Row> best;
+  std::uint64_t best_ns = within_ns;
+  const auto behind = std::ranges::lower_bound(*lane.rows, view.lower_bound(ns));
+  const auto consider = [&](record::Row row) {
+    if (row >= view.rows()) return;
+    const std::uint64_t time = view.time_ns(row);
+    const std::uint64_t away = time > ns ? time - ns : ns - time;
+    if (away > best_ns || (best && away == best_ns)) return;
+    best = row;
+    best_ns = away;
+  };
+  if (behind != lane.rows->end()) consider(*behind);
+  if (behind != lane.rows->begin()) consider(*(behind - 1));
+  return best;
+}
+
+std::optional<record::Row> stepInLane(const record::StoreView& view, const Lane& lane, record::Row from,
+                                      int direction) {
+  if (!lane.rows)
+    return direction > 0 ? record::next_in_lane(view, lane.key(), from)
+                         : record::previous_in_lane(view, lane.key(), from);
+  if (direction > 0) {
+    const auto next = std::ranges::upper_bound(*lane.rows, from);
+    return next == lane.rows->end() || *next >= view.rows() ? std::nullopt : std::optional(*next);
+  }
+  const auto at = std::ranges::lower_bound(*lane.rows, from);
+  return at == lane.rows->begin() ? std::nullopt : std::optional(*(at - 1));
+}
+
+std::uint64_t countInLane(const record::StoreView& view, const Lane& lane, std::uint64_t from_ns, std::uint64_t to_ns) {
+  if (!lane.rows) return record::count_lane(view, lane.key(), from_ns, to_ns);
+  return between(view, *lane.rows, from_ns, to_ns).size();
+}
+
+void visitInLane(const record::StoreView& view, const Lane& lane, std::uint64_t from_ns, std::uint64_t to_ns,
+                 const std::function<bool(record::Row, std::uint64_t)>& visit) {
+  if (!lane.rows) return record::visit_lane(view, lane.key(), from_ns, to_ns, visit);
+  for (const record::Row row : between(view, *lane.rows, from_ns, to_ns))
+    if (!visit(row, view.time_ns(row))) return;
+}
+
+void countByPixel(const record::StoreView& view, const Lane& lane, const record::PixelRow& row,
+                  std::span<std::uint32_t> counts) {
+  if (!lane.rows) return record::count_by_pixel(view, lane.key(), row, counts);
+  auto at = std::ranges::lower_bound(*lane.rows, view.lower_bound(row.border(0)));
+  for (std::uint32_t pixel = 0; pixel < row.pixels && at != lane.rows->end(); ++pixel) {
+    const auto next = std::lower_bound(at, lane.rows->end(), view.lower_bound(row.border(pixel + 1.0)));
+    counts[pixel] += static_cast<std::uint32_t>(next - at);
+    at = next;
+  }
 }
 
 std::vector<Lane> lanesOf(const record::StoreView& view, const LaneWishes& wishes) {

@@ -1,8 +1,12 @@
-// Lanes of the timeline: CPUs, tasks, events, numeric fields; which there are, in which order, how high.
+// Lanes of the timeline: CPUs, tasks, events, numeric fields, durations, hits of a search; which there are, in which
+// order, how high.
 #pragma once
 
 #include <QString>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "tracefs-compat/record/store_query.h"
@@ -10,31 +14,67 @@
 namespace kevt::gui {
 
 struct Lane {
-  enum class Kind : std::uint8_t { Group, Cpu, Task, Event, Field, Pinned };  // Pinned: of a group only
+  // Latency: how long an event's slices took, as a plot; Heat: the same as a heat map, duration over time. Found: hits
+  // of a search. Pinned: of a group only. Numbers stand in sessions: new kinds come last.
+  enum class Kind : std::uint8_t { Group, Cpu, Task, Event, Field, Pinned, Latency, Heat, Found };
   Kind kind = Kind::Cpu;
-  std::uint32_t id = 0;  // CPU number, or index into the store's tasks or events; of a group: its kind
+  std::uint32_t id = 0;  // CPU number, or index into the store's tasks or events; of a group: its kind; Found: a number
   QString title;
-  QString note;              // beside it, smaller
-  QString field;             // Field only
-  int height = 22;           // logical pixels
-  std::uint32_t levels = 0;  // of slices above each other
+  QString note;                                          // beside it, smaller
+  QString field;                                         // Field: its name; Found: what was looked for
+  int height = 22;                                       // logical pixels
+  std::uint32_t levels = 0;                              // of slices above each other
+  std::shared_ptr<const std::vector<record::Row>> rows;  // Found only, in the order of time
 
   record::LaneKey key() const;
   // Names it in sessions: "cpu:3", "task:4711", "event:kprobes/open", "field:kprobes/open:fd".
   QString name(const record::StoreNames& names) const;
   bool isSame(const Lane& other) const { return kind == other.kind && id == other.id && field == other.field; }
+  // Is it drawn from the values of a record::FieldPyramid?
+  bool isPlot() const { return kind == Kind::Field || kind == Kind::Latency || kind == Kind::Heat; }
+};
+
+// The lane's records, whatever it gathers them by. Of plotted durations: those that begin a slice and all others of the
+// event.
+std::optional<record::Row> nearestInLane(const record::StoreView& view, const Lane& lane, std::uint64_t ns,
+                                         std::uint64_t within_ns);
+std::optional<record::Row> stepInLane(const record::StoreView& view, const Lane& lane, record::Row from, int direction);
+std::uint64_t countInLane(const record::StoreView& view, const Lane& lane, std::uint64_t from_ns, std::uint64_t to_ns);
+void visitInLane(const record::StoreView& view, const Lane& lane, std::uint64_t from_ns, std::uint64_t to_ns,
+                 const std::function<bool(record::Row, std::uint64_t)>& visit);
+void countByPixel(const record::StoreView& view, const Lane& lane, const record::PixelRow& row,
+                  std::span<std::uint32_t> counts);
+
+// What ticks and slices are coloured by. Outcome: of a call, whether what it returned is negative.
+enum class ColourBy : std::uint8_t { Event, Task, Cpu, Field, Outcome };
+struct Colouring {
+  ColourBy by = ColourBy::Event;
+  QString field;  // Field only
+};
+// Same number, same colour. `end`: of a slice its other record, kNoRow of a single one.
+std::uint32_t colourNumber(const record::StoreView& view, const Colouring& colouring, record::Row row, record::Row end);
+// Numbers of outcomes; 8 colours are told apart, and these differ.
+inline constexpr std::uint32_t kSucceeded = 2, kFailed = 1, kNoOutcome = 7;
+
+struct FoundRows {
+  std::uint32_t number = 0;  // no two lanes of a window have the same
+  QString text;
+  std::shared_ptr<const std::vector<record::Row>> rows;
 };
 
 struct LaneWishes {
   std::vector<Lane::Kind> collapsed;                // groups that show only their head
   std::vector<std::pair<QString, QString>> fields;  // event and field that are plotted
-  std::vector<QString> hidden;                      // names of lanes
-  std::vector<QString> order;                       // names of lanes as somebody has put them; others follow
-  std::vector<QString> pinned;                      // names of lanes that stand above all groups
+  std::vector<QString> latencies, heats;            // events whose slices' durations are plotted, or mapped
+  std::vector<FoundRows> found;                     // hits of searches; of one trace only
+  Colouring colouring;
+  std::vector<QString> hidden;  // names of lanes
+  std::vector<QString> order;   // names of lanes as somebody has put them; others follow
+  std::vector<QString> pinned;  // names of lanes that stand above all groups
 };
 
-// In their order: pinned ones, CPUs, tasks by how much they did, events, plotted fields. Groups without lanes are left
-// out.
+// In their order: pinned ones, hits, CPUs, tasks by how much they did, events, plotted fields and durations. Groups
+// without lanes are left out.
 std::vector<Lane> lanesOf(const record::StoreView& view, const LaneWishes& wishes);
 
 }  // namespace kevt::gui

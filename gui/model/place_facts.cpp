@@ -4,6 +4,7 @@
 
 #include <QObject>
 
+#include "compiler/target/source_lines.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 
 namespace kevt::gui {
@@ -87,10 +88,15 @@ std::optional<PlaceFacts> placeFacts(TracedWorld& world, const QString& line) {
   const QString begin = line.trimmed();
   const bool returns = begin.startsWith(QLatin1Char('r')) || begin.contains(QLatin1String("%return"));
   const QString offset = line.simplified().section(QLatin1Char(' '), 1, 1).section(QLatin1Char('+'), 1, 1);
-  if (const target::ProcessEnv* process = world.process())
-    facts.arming = arming_of(*process, found->address + offset.toULongLong(nullptr, 0), returns);
-  else
+  const std::uint64_t address = found->address + offset.toULongLong(nullptr, 0);
+  if (const target::ProcessEnv* process = world.process()) {
+    facts.arming = arming_of(*process, address, returns);
+    if (const auto at = process->place(RemoteAddr{address}))
+      if (const auto source = target::source_line(at->image->path(), at->address))
+        facts.source = QStringLiteral("%1:%2").arg(text(source->file)).arg(source->line);
+  } else {
     facts.arming = kernel_arming(place, returns);
+  }
   return facts;
 }
 
@@ -113,6 +119,7 @@ QString factsHtml(const PlaceFacts& facts, const QString& word) {
                   facts.module.isEmpty() ? QString() : QStringLiteral("[%1]").arg(facts.module.toHtmlEscaped()),
                   QString::number(facts.address, 16));
   if (facts.size) out += QObject::tr(", %1 bytes").arg(facts.size);
+  if (!facts.source.isEmpty()) out += QObject::tr("<br>source %1").arg(facts.source.toHtmlEscaped());
   return out + QObject::tr("<br>armed %1</p>").arg(facts.arming.toHtmlEscaped());
 }
 

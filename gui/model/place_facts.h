@@ -14,6 +14,7 @@ struct PlaceFacts {
   QString symbol, module;     // "open", "libc.so.6"
   std::uint64_t address = 0;  // in the target; 0: not known
   std::uint64_t size = 0;     // of the function, bytes
+  QString source;             // "FILE:LINE", where debug information tells; of a kernel's function empty
   QString arming;             // "by a jump of 5 bytes", "by int3, not by a jump: …", "not at all: …"
   QString why_not;            // why the place was not found
 };

@@ -2,6 +2,7 @@
 // knows it. Numbers of nanoseconds are texts: JSON's numbers end at 2^53.
 #include "gui/model/session.h"
 
+#include <QCryptographicHash>
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
@@ -28,9 +29,28 @@ std::uint64_t numberOf(const QJsonValue& value) { return value.toString().toULon
 
 }  // namespace
 
+QString fileHash(const QString& path) {
+  constexpr qint64 kPiece = 1 << 20;
+  QFile file(path);
+  if (!file.open(QIODevice::ReadOnly)) return {};
+  QCryptographicHash hash(QCryptographicHash::Sha256);
+  hash.addData(QByteArray::number(file.size()));
+  hash.addData(file.read(kPiece));
+  if (file.size() > kPiece && file.seek(std::max(kPiece, file.size() - kPiece))) hash.addData(file.read(kPiece));
+  return QString::fromLatin1(hash.result().toHex());
+}
+
 QByteArray toJson(const Session& s) {
   QJsonObject o{{QStringLiteral("kevs"), 1}};
   o[QStringLiteral("trace")] = s.trace;
+  o[QStringLiteral("trace_hash")] = s.trace_hash;
+  o[QStringLiteral("latencies")] = arrayOf(s.latencies);
+  o[QStringLiteral("heats")] = arrayOf(s.heats);
+  o[QStringLiteral("time_format")] = s.time_format;
+  o[QStringLiteral("colour_by")] = s.colour_by;
+  o[QStringLiteral("colour_field")] = s.colour_field;
+  o[QStringLiteral("patterns")] = s.has_patterns;
+  o[QStringLiteral("mouse")] = s.mouse;
   o[QStringLiteral("command")] = arrayOf(s.command);
   o[QStringLiteral("probes")] = s.probes;
   o[QStringLiteral("owned")] = arrayOf(s.owned);
@@ -72,6 +92,14 @@ Result<Session> fromJson(const QByteArray& json) {
   const QJsonObject o = document.object();
   Session s;
   s.trace = o[QStringLiteral("trace")].toString();
+  s.trace_hash = o[QStringLiteral("trace_hash")].toString();
+  s.latencies = textsOf(o[QStringLiteral("latencies")]);
+  s.heats = textsOf(o[QStringLiteral("heats")]);
+  s.time_format = o[QStringLiteral("time_format")].toInt();
+  s.colour_by = o[QStringLiteral("colour_by")].toInt();
+  s.colour_field = o[QStringLiteral("colour_field")].toString();
+  s.has_patterns = o[QStringLiteral("patterns")].toBool();
+  s.mouse = o[QStringLiteral("mouse")].toString();
   s.command = textsOf(o[QStringLiteral("command")]);
   s.probes = o[QStringLiteral("probes")].toString();
   s.owned = textsOf(o[QStringLiteral("owned")]);

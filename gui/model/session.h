@@ -20,6 +20,7 @@ struct SessionMarker {
 
 struct Session {
   QString trace;        // a recording
+  QString trace_hash;   // fileHash() of it; empty: not known
   QStringList command;  // a target
   QString directory;    // a tracing directory that was followed; it may be there still
   int pid = 0;          // of the process behind it; 0: a kernel's
@@ -28,6 +29,10 @@ struct Session {
   QString table_filter;
   QStringList hidden_lanes, collapsed_groups, lane_order, pinned_lanes, hidden_columns;
   std::vector<std::pair<QString, QString>> plotted_fields;
+  QStringList latencies, heats;        // events whose durations are plotted, mapped
+  int time_format = 0, colour_by = 0;  // numbers of TimeFormat and ColourBy
+  QString colour_field, mouse;         // mouse: "kernelshark", or empty
+  bool has_patterns = false;
   std::vector<SessionMarker> markers;
   std::optional<std::pair<double, double>> window_ns;               // behind the first record
   std::optional<std::pair<std::uint64_t, std::uint64_t>> range_ns;  // absolute
@@ -39,6 +44,8 @@ struct Session {
 // Relative paths of the trace count from the file's folder.
 Result<Session> loadSession(const QString& path);
 Result<void> saveSession(const Session& session, const QString& path);
+// Tells one recording from another: of its size, its first and its last MiB. Empty: it cannot be read.
+QString fileHash(const QString& path);
 QByteArray toJson(const Session& session);
 Result<Session> fromJson(const QByteArray& json);
 

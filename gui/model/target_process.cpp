@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <QCoreApplication>
+#include <QDateTime>
+#include <QDir>
 #include <QFileInfo>
 #include <QRegularExpression>
 #include <QStandardPaths>
@@ -58,6 +60,26 @@ QString TargetProcess::directory() const {
   return directory_ ? directory_->path() + QStringLiteral("/tracing") : QString();
 }
 
+// Only what is known to be in such a folder is removed. Whether it is mounted the list of mounts tells: a look at the
+// directory itself might wait for a process that is stuck.
+void TargetProcess::removeAbandoned(const QString& folder) {
+  constexpr qint64 kJustMadeSeconds = 600;
+  QFile mounts(QStringLiteral("/proc/self/mountinfo"));
+  if (!mounts.open(QIODevice::ReadOnly)) return;
+  const QByteArray mounted = mounts.readAll();
+  const QDateTime latest = QDateTime::currentDateTime().addSecs(-kJustMadeSeconds);
+  for (const QFileInfo& one :
+       QDir(folder).entryInfoList({QStringLiteral("kevtrace-gui-*")}, QDir::Dirs | QDir::NoSymLinks)) {
+    const QString path = one.absoluteFilePath();
+    if (one.ownerId() != ::geteuid() || one.lastModified() > latest ||
+        mounted.contains((path + QLatin1Char('/')).toUtf8()))
+      continue;
+    QFile::remove(path + QStringLiteral("/output"));
+    QDir().rmdir(path + QStringLiteral("/tracing"));
+    QDir().rmdir(path);
+  }
+}
+
 void TargetProcess::start(const QStringList& words, const QString& separator, const QStringList& command) {
   finish();
   const QString program = findKevtrace();
@@ -65,7 +87,8 @@ void TargetProcess::start(const QStringList& words, const QString& separator, co
     Q_EMIT ended(tr("`kevtrace` is not beside this program and not in PATH; KEVTRACE names it"));
     return;
   }
-  directory_ = std::make_unique<QTemporaryDir>();
+  removeAbandoned(QDir::tempPath());
+  directory_ = std::make_unique<QTemporaryDir>(QDir::tempPath() + QStringLiteral("/kevtrace-gui-XXXXXX"));
   rest_.clear();
   pid_ = 0;
   is_ours_ = !command.isEmpty();
@@ -92,6 +115,8 @@ void TargetProcess::attach(const QList<int>& pids) {
   start({QStringLiteral("--pid"), numbers.join(QLatin1Char(','))}, {}, {});
 }
 
+void TargetProcess::startKernel(const QString& runtime) { start({QStringLiteral("--runtime"), runtime}, {}, {}); }
+
 // kevtrace lets the program go and then waits for its end.
 void TargetProcess::endBoth() {
   process_.terminate();
@@ -116,7 +141,7 @@ void TargetProcess::finish() {
 
 void TargetProcess::takeOutput() {
   rest_ += QString::fromUtf8(output_.read(kMostOfALook));
-  static const QRegularExpression kMounted(QStringLiteral("mounted on (.*): process (\\d+)"));
+  static const QRegularExpression kMounted(QStringLiteral("mounted on (.*): (?:process (\\d+)|the kernel)"));
   for (qsizetype end = rest_.indexOf(QLatin1Char('\n')); end >= 0; end = rest_.indexOf(QLatin1Char('\n'))) {
     const QString line = rest_.left(end);
     rest_.remove(0, end + 1);

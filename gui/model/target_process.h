@@ -24,9 +24,12 @@ class TargetProcess : public QObject {
 
   // The kevtrace beside this program, $KEVTRACE, or the one in PATH; empty: none.
   static QString findKevtrace();
+  // What targets of killed windows have left in `folder`: theirs, not mounted any more, and not just made.
+  static void removeAbandoned(const QString& folder);
   // The directory is made in a temporary place.
   void startCommand(const QStringList& command);
   void attach(const QList<int>& pids);
+  void startKernel(const QString& runtime);  // "bpf" or "kmod": the running kernel, whose process is 0
   // Everything is taken out of the target again, and a program that was started here is ended; ended() tells when.
   void stop();
   void finish();  // the same, and waits for it

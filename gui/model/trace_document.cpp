@@ -19,6 +19,7 @@ struct TraceDocument::Progress {
   QStringList problems;
   bool is_last = false;
   qint64 elapsed_ms = 0;
+  std::vector<ClockJump> jumps;  // with the last one
 };
 
 namespace {
@@ -48,6 +49,7 @@ void TraceDocument::clear() {
   view_ = {};
   metadata_ = std::make_shared<record::Metadata>();
   problems_.clear();
+  jumps_.clear();
   first_picture_ms_ = load_ms_ = -1;
 }
 
@@ -72,8 +74,10 @@ void TraceDocument::openFile(const QString& path) {
     record::StoreBuilder builder;
     std::shared_ptr<record::RecordReader> reader;
     QStringList own_problems;
+    std::vector<ClockJump> jumps;
     const auto send = [&](bool is_last) {
-      Progress progress{generation, builder.view(), nullptr, own_problems, is_last, timer.elapsed()};
+      Progress progress{generation, builder.view(), nullptr, own_problems, is_last, timer.elapsed(), {}};
+      if (is_last) progress.jumps = jumps;
       if (reader) {
         progress.metadata = std::shared_ptr<const record::Metadata>(reader, &reader->metadata());
         progress.problems += strings(reader->problems());
@@ -88,8 +92,13 @@ void TraceDocument::openFile(const QString& path) {
     }
     reader = *std::move(opened);
     record::TypedRecord record;
+    std::uint64_t last_ns = 0;
     qint64 next_ms = kFirstPublishMs;
     for (std::uint64_t count = 1; reader->next(record); ++count) {
+      if (record.time_ns >= last_ns)
+        last_ns = record.time_ns;
+      else if (jumps.size() < kMostJumps)
+        jumps.push_back({last_ns, last_ns - record.time_ns});
       if (!builder.add(record)) {
         own_problems.append(QObject::tr("only the first %1 records are shown: more do not fit").arg(builder.rows()));
         break;
@@ -124,6 +133,7 @@ void TraceDocument::take(const Progress& progress) {
   Q_EMIT viewChanged();
   if (!progress.is_last) return;
   load_ms_ = progress.elapsed_ms;
+  jumps_ = progress.jumps;
   state_ = State::Loaded;
   Q_EMIT stateChanged();
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "tracefs-compat/record/recording.h"
 #include "tracefs-compat/record/store.h"
@@ -30,6 +31,14 @@ class TraceDocument : public QObject {
   const QStringList& problems() const { return problems_; }
   qint64 firstPictureMs() const { return first_picture_ms_; }  // from openFile() to the first rows; -1: none yet
   qint64 loadMs() const { return load_ms_; }                   // to the last; -1: not yet
+
+  // Where a file's records went back in time, by how much; the first kMostJumps of them.
+  struct ClockJump {
+    std::uint64_t at_ns = 0;  // where the record is shown: at the time of the one before it
+    std::uint64_t back_ns = 0;
+  };
+  static constexpr std::size_t kMostJumps = 1000;
+  const std::vector<ClockJump>& clockJumps() const { return jumps_; }
 
   // Reads in a thread of its own; rows appear as they come.
   void openFile(const QString& path);
@@ -57,6 +66,7 @@ class TraceDocument : public QObject {
   std::shared_ptr<const record::Metadata> metadata_;
   QString path_;
   QStringList problems_;
+  std::vector<ClockJump> jumps_;
   std::jthread loader_;
   quint64 generation_ = 0;  // of the trace: what an older loader sends is dropped
   qint64 first_picture_ms_ = -1, load_ms_ = -1;

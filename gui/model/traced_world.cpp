@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <sstream>
+#include <unordered_set>
 
 namespace kevt::gui {
 namespace {
@@ -33,6 +34,21 @@ std::string functions_of_kallsyms(const std::string& text) {
   return out;
 }
 
+// The list without functions that cannot be probed. Lines are "NAME" or "NAME [MODULE]".
+std::string without(const std::string& functions, const std::string& blacklist) {
+  std::unordered_set<std::string> refused;
+  std::istringstream lines(blacklist);
+  for (std::string line; std::getline(lines, line);)
+    if (const std::size_t tab = line.find('\t'); tab != std::string::npos)
+      refused.insert(line.substr(tab + 1, line.find_first_of(" \t", tab + 1) - tab - 1));
+  if (refused.empty()) return functions;
+  std::string out;
+  std::istringstream names(functions);
+  for (std::string line; std::getline(names, line);)
+    if (!refused.contains(line.substr(0, line.find_first_of(" \t")))) out.append(line).push_back('\n');
+  return out;
+}
+
 }  // namespace
 
 void TracedWorld::readProcess() {
@@ -49,6 +65,7 @@ void TracedWorld::readProcess() {
 void TracedWorld::readKernel() {
   std::string names = sources_.functions.toStdString();
   if (!sources_.kallsyms.isEmpty() && names.empty()) names = functions_of_kallsyms(text_of(sources_.kallsyms));
+  if (!sources_.blacklist.isEmpty()) names = without(names, text_of(sources_.blacklist));
   symbols_ = std::make_shared<SymbolIndex>(SymbolIndex::ofKernelList(names));
   if (sources_.kallsyms.isEmpty() && sources_.btf.isEmpty()) return;
   target::KernelFiles files{.kallsyms = sources_.kallsyms.toStdString(), .btf = {}};

@@ -20,6 +20,7 @@ struct WorldSources {
   QString functions;  // text of available_filter_functions
   QString kallsyms;   // paths of a kernel's files; this machine's, or a pack of another one's
   QString btf;
+  QString blacklist = {};  // of kprobes, "0xBEGIN-0xEND<tab>NAME" a line: functions that are not offered
 };
 
 // Read when first asked. Used by one thread at a time.

@@ -18,8 +18,34 @@
 
 namespace kevt::gui {
 
+namespace {
+
+// Writes the place of a column in an order by several.
+class SortHeader : public QHeaderView {
+ public:
+  SortHeader(EventRows& rows, QWidget* parent) : QHeaderView(Qt::Horizontal, parent), rows_(rows) {}
+
+ protected:
+  void paintSection(QPainter* painter, const QRect& rect, int section) const override {
+    QHeaderView::paintSection(painter, rect, section);
+    const auto& order = rows_.sortColumns();
+    if (order.size() < 2) return;
+    const auto found = std::ranges::find(order, section, &EventRows::SortColumn::column);
+    if (found == order.end()) return;
+    painter->setPen(palette().color(QPalette::Text));
+    painter->drawText(rect.adjusted(0, 0, -16, 0), Qt::AlignRight | Qt::AlignVCenter,
+                      QString::number(found - order.begin() + 1) +
+                          (found->order == Qt::AscendingOrder ? QStringLiteral("↑") : QStringLiteral("↓")));
+  }
+
+ private:
+  EventRows& rows_;
+};
+
+}  // namespace
+
 EventTable::EventTable(EventRows& rows, QWidget* parent)
-    : QAbstractScrollArea(parent), rows_(rows), header_(new QHeaderView(Qt::Horizontal, this)) {
+    : QAbstractScrollArea(parent), rows_(rows), header_(new SortHeader(rows, this)) {
   setFrameShape(QFrame::NoFrame);
   setFocusPolicy(Qt::StrongFocus);
   setAccessibleName(tr("Records"));
@@ -31,7 +57,7 @@ EventTable::EventTable(EventRows& rows, QWidget* parent)
   header_->setHighlightSections(false);
   header_->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   header_->setContextMenuPolicy(Qt::CustomContextMenu);
-  header_->setToolTip(tr("press: sort · drag: move · right button: hide and show columns"));
+  header_->setToolTip(tr("press: sort · Shift: by this one, too · drag: move · right button: hide and show columns"));
   header_->setAccessibleName(tr("Columns"));
   connect(header_, &QWidget::customContextMenuRequested, this, &EventTable::columnMenu);
   connect(&rows_, &QAbstractItemModel::columnsInserted, this, &EventTable::hideColumns);
@@ -40,7 +66,7 @@ EventTable::EventTable(EventRows& rows, QWidget* parent)
   connect(header_, &QHeaderView::sectionResized, viewport(), [this] { layoutBars(), viewport()->update(); });
   connect(header_, &QHeaderView::sectionMoved, viewport(), qOverload<>(&QWidget::update));
   connect(header_, &QHeaderView::sortIndicatorChanged, this,
-          [this](int section, Qt::SortOrder order) { rows_.sort(section, order); });
+          [this](int section, Qt::SortOrder order) { orderBy(section, order); });
   connect(&rows_, &EventRows::rowsChanged, this, &EventTable::takeRows);
   connect(&rows_, &QAbstractItemModel::modelAboutToBeReset, this, [this] { kept_ = rows_.rowAt(current_); });
   connect(&rows_, &QAbstractItemModel::modelReset, this, [this] {
@@ -49,6 +75,19 @@ EventTable::EventTable(EventRows& rows, QWidget* parent)
     if (kept_ != record::kNoRow && !follows_) showRow(kept_);
   });
   fitColumns();
+}
+
+// With Shift a column comes behind those that the table is ordered by, or turns round where it is.
+void EventTable::orderBy(int column, Qt::SortOrder order) {
+  std::vector<EventRows::SortColumn> columns;
+  if (QApplication::keyboardModifiers() & Qt::ShiftModifier) columns = rows_.sortColumns();
+  std::erase_if(columns, [](const EventRows::SortColumn& one) { return one.column == EventRows::Number; });
+  if (const auto found = std::ranges::find(columns, column, &EventRows::SortColumn::column); found != columns.end())
+    found->order = found->order == Qt::AscendingOrder ? Qt::DescendingOrder : Qt::AscendingOrder;
+  else
+    columns.push_back({column, order});
+  rows_.sortBy(std::move(columns));
+  header_->viewport()->update();
 }
 
 void EventTable::setHiddenColumns(const QStringList& names) {

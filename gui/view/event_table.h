@@ -60,6 +60,7 @@ class EventTable : public QAbstractScrollArea {
   void paintMarks(QPainter& painter);
   void takeRows();
   void moveTo(int position, bool extends);
+  void orderBy(int column, Qt::SortOrder order);
 
   EventRows& rows_;
   QHeaderView* header_;

@@ -14,6 +14,8 @@ namespace {
 
 constexpr int kSlicesTop = 13;
 constexpr int kSliceHeight = 17;
+constexpr int kHeatPixels = 3;
+constexpr int kSchedHeight = 6;  // below a task's slices
 
 class LanePainter {
  public:
@@ -34,17 +36,23 @@ class LanePainter {
         break;
       case Lane::Kind::Task:
         if (job_.lane.levels == 0) {
-          density(scaled(3), scaled(job_.lane.height - 5));
+          density(scaled(3), scaled(job_.lane.height - 5 - (job_.sched ? kSchedHeight : 0)));
         } else {
           density(scaled(2), scaled(kSlicesTop - 3));
           slices();
         }
+        if (job_.sched) scheduling();
         break;
       case Lane::Kind::Event:
+      case Lane::Kind::Found:
         density(scaled(3), scaled(job_.lane.height - 5));
         break;
       case Lane::Kind::Field:
+      case Lane::Kind::Latency:
         values();
+        break;
+      case Lane::Kind::Heat:
+        heat();
         break;
       case Lane::Kind::Group:
       case Lane::Kind::Pinned:
@@ -60,7 +68,7 @@ class LanePainter {
 
   void density(int top, int height) {
     std::vector<std::uint32_t> counts(job_.pixels.pixels);
-    record::count_by_pixel(job_.view, job_.lane.key(), job_.pixels, counts);
+    countByPixel(job_.view, job_.lane, job_.pixels, counts);
     for (std::uint32_t x = 0; x < counts.size(); ++x) {
       if (counts[x] == 0) continue;
       if (counts[x] == 1) {
@@ -76,17 +84,17 @@ class LanePainter {
   }
 
   void single(int x, int top, int height) {
-    std::uint32_t event = job_.lane.id;
-    if (job_.lane.kind != Lane::Kind::Event) {
-      record::visit_lane(job_.view, job_.lane.key(), job_.pixels.border(x), job_.pixels.border(x + 1),
-                         [&](record::Row row, std::uint64_t) {
-                           event = job_.view.event(row);
-                           return false;
-                         });
+    std::uint32_t colour = job_.lane.id;
+    if (job_.lane.kind != Lane::Kind::Event || job_.colouring.by != ColourBy::Event) {
+      visitInLane(job_.view, job_.lane, job_.pixels.border(x), job_.pixels.border(x + 1),
+                  [&](record::Row row, std::uint64_t) {
+                    colour = colourNumber(job_.view, job_.colouring, row, job_.view.match(row));
+                    return false;
+                  });
     }
     const int high = std::max(2, static_cast<int>(std::lround(height * densityHeight(1))));
     const int wide = std::max(1, scaled(1));
-    painter_->fillRect(x, top + height - high, wide, high, colors_.event(event));
+    painter_->fillRect(x, top + height - high, wide, high, colors_.event(colour));
   }
 
   void slices() {
@@ -106,8 +114,9 @@ class LanePainter {
       const double x = std::max(left, -2.0);
       const QRectF box(x, top * ratio, std::max(1.0, std::min(right, job_.pixels.pixels + 2.0) - x),
                        (kSliceHeight - 2) * ratio);
-      QColor fill = colors_.event(event);
-      painter_->fillRect(box, fill);
+      const std::uint32_t colour = colourNumber(job_.view, job_.colouring, slice.begin, slice.end);
+      painter_->fillRect(box, colors_.event(colour));
+      if (box.width() > 3 * ratio) painter_->fillRect(box, colors_.overlay(colour));
       if (box.width() > 3 * ratio) {
         painter_->setPen(QPen(colors_.background, 1));
         painter_->drawLine(box.topRight(), box.bottomRight());
@@ -115,8 +124,33 @@ class LanePainter {
       if (right - left > 26 * ratio) {
         const double origin = static_cast<double>(slice.from_ns - job_.pixels.origin_ns);
         tile_.labels.push_back({origin, origin + static_cast<double>(slice.to_ns - slice.from_ns), top,
-                                kSliceHeight - 2, slice.begin, event});
+                                kSliceHeight - 2, slice.begin, event, colour});
       }
+    }
+  }
+
+  // Running: a thin line; woken and waiting: hatched, framed; preempted: crossed, framed. Of spans within a pixel the
+  // first one stands for all: what a pixel holds more of, its density tells.
+  void scheduling() {
+    const std::int32_t pid = job_.view.names().tasks[job_.lane.id].pid;
+    const double top = scaled(job_.lane.height - kSchedHeight - 1), high = scaled(kSchedHeight - 1);
+    double free_from = -1;
+    for (const SchedSpan& span :
+         job_.sched->between(pid, job_.pixels.border(0), job_.pixels.border(job_.pixels.pixels))) {
+      const double left = std::max(-2.0, job_.pixels.pixel_of(span.from_ns));
+      const double right = std::min(job_.pixels.pixels + 2.0, job_.pixels.pixel_of(span.to_ns));
+      if (right < free_from) continue;
+      const QRectF box(left, top, std::max(1.0, right - left), high);
+      free_from = std::floor(box.right()) + 1;
+      if (span.kind == SchedSpan::Kind::Running) {
+        painter_->fillRect(box.adjusted(0, high / 3, 0, -high / 3), colors_.faint);
+        continue;
+      }
+      const bool is_woken = span.kind == SchedSpan::Kind::Woken;
+      const QColor color = is_woken ? colors_.accent : colors_.gap;
+      painter_->fillRect(box, QBrush(color, is_woken ? Qt::BDiagPattern : Qt::DiagCrossPattern));
+      painter_->setPen(QPen(color, 1));
+      painter_->drawRect(box.adjusted(0, 0, -1, -1));
     }
   }
 
@@ -158,6 +192,29 @@ class LanePainter {
     }
   }
 
+  // Durations over time: a cell is a few pixels wide and half an octave high; the more slices began in it with such a
+  // duration, the denser it is. Every value is looked at: it is a worker that waits for them.
+  void heat() {
+    if (!job_.field || job_.field->size() == 0) return;
+    const HeatScale scale = heatScale(*job_.field);
+    const int wide = std::max(1, scaled(kHeatPixels));
+    const double row_height = static_cast<double>(tile_.image.height() - scaled(8)) / scale.rows;
+    const double bottom = tile_.image.height() - scaled(4);
+    std::vector<std::uint32_t> counts(static_cast<std::size_t>(scale.rows));
+    QColor color = colors_.event(job_.lane.id);
+    for (int x = 0; x < tile_.image.width(); x += wide) {
+      std::ranges::fill(counts, 0);
+      const std::size_t end = job_.field->lower_bound(job_.pixels.border(x + wide));
+      for (std::size_t i = job_.field->lower_bound(job_.pixels.border(x)); i < end; ++i)
+        ++counts[static_cast<std::size_t>(scale.rowOf(job_.field->value(i)))];
+      for (int row = 0; row < scale.rows; ++row) {
+        if (counts[static_cast<std::size_t>(row)] == 0) continue;
+        color.setAlphaF(static_cast<float>(0.15 + 0.85 * densityHeight(counts[static_cast<std::size_t>(row)])));
+        painter_->fillRect(QRectF(x, bottom - (row + 1) * row_height, wide, row_height), color);
+      }
+    }
+  }
+
   const TileJob& job_;
   const LaneColors& colors_;
   Tile tile_;
@@ -169,6 +226,18 @@ class LanePainter {
 double densityHeight(std::uint32_t count) {
   if (count == 0) return 0;
   return std::min(1.0, 0.34 + 0.66 * std::log2(static_cast<double>(count)) / 12);
+}
+
+int HeatScale::rowOf(double ns) const {
+  const double half_octaves = 2 * std::log2(std::max(1.0, ns));
+  return std::clamp(static_cast<int>(std::floor(half_octaves)) - first, 0, rows - 1);
+}
+
+HeatScale heatScale(const record::FieldPyramid& durations) {
+  const record::FieldRange whole = durations.whole();
+  HeatScale scale{static_cast<int>(std::floor(2 * std::log2(std::max(1.0, whole.least)))), 1};
+  scale.rows = static_cast<int>(std::floor(2 * std::log2(std::max(1.0, whole.greatest)))) - scale.first + 1;
+  return scale;
 }
 
 Tile paintTile(const TileJob& job, const LaneColors& colors) { return LanePainter(job, colors).paint(); }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gui/model/lanes.h"
+#include "gui/model/sched_spans.h"
 #include "gui/view/theme.h"
 #include "tracefs-compat/record/store_field.h"
 
@@ -20,6 +21,7 @@ struct SliceLabel {
   int top = 0, height = 0;
   record::Row begin = 0;
   std::uint32_t event = 0;
+  std::uint32_t colour = 0;  // its number
 };
 
 struct Tile {
@@ -33,10 +35,20 @@ struct TileJob {
   Lane lane;
   record::PixelRow pixels;  // device pixels
   double device_ratio = 1;
-  std::shared_ptr<const record::FieldPyramid> field;  // Lane::Kind::Field
+  std::shared_ptr<const record::FieldPyramid> field;  // of a lane that is a plot
+  std::shared_ptr<const SchedSpans> sched;            // of a task's lane; nullptr: no sched events
+  Colouring colouring;
 };
 
 Tile paintTile(const TileJob& job, const LaneColors& colors);
+
+// Rows of a heat map, from below: half octaves of nanoseconds.
+struct HeatScale {
+  int first = 0;  // 2 log2 of the lowest row's least duration
+  int rows = 1;
+  int rowOf(double ns) const;
+};
+HeatScale heatScale(const record::FieldPyramid& durations);
 
 // How high a pixel with that many records is, 0 to 1: the same at every zoom, in steps of a factor of 8 that the legend
 // shows.

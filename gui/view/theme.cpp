@@ -91,4 +91,14 @@ LaneColors::LaneColors(const QPalette& palette) {
   selection.setAlpha(52);
 }
 
+QBrush LaneColors::overlay(std::uint32_t index) const {
+  static constexpr std::array kPatterns = {Qt::NoBrush,          Qt::BDiagPattern, Qt::FDiagPattern,  Qt::HorPattern,
+                                           Qt::DiagCrossPattern, Qt::VerPattern,   Qt::Dense6Pattern, Qt::CrossPattern};
+  const Qt::BrushStyle style = kPatterns[index % kPatterns.size()];
+  if (!has_patterns || style == Qt::NoBrush) return Qt::NoBrush;
+  QColor color = background;
+  color.setAlpha(170);
+  return {color, style};
+}
+
 }  // namespace kevt::gui

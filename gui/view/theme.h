@@ -1,6 +1,7 @@
 // Colours: all from the palette, and a set for events that people with colour-blindness tell apart, in two lightnesses.
 #pragma once
 
+#include <QBrush>
 #include <QColor>
 #include <QPalette>
 #include <array>
@@ -17,8 +18,11 @@ bool isDark(const QPalette& palette);
 struct LaneColors {
   explicit LaneColors(const QPalette& palette);
   QColor event(std::uint32_t index) const { return events[index % events.size()]; }
+  // Laid over the colour when patterns are on, so that colour is not the only thing that differs; else NoBrush.
+  QBrush overlay(std::uint32_t index) const;
 
   std::array<QColor, 8> events;
+  bool has_patterns = false;
   QColor background, band, line, text, faint, density, accent, gap, marker, selection;
 };
 

@@ -48,8 +48,16 @@ void TileRenderer::grow(const record::StoreView& view) {
     done_.clear();
   }
   const double fresh = view.empty() ? 0 : static_cast<double>(fresh_ns - std::min(fresh_ns, view.first_ns()));
+  // A plot's scale may be another one now.
   for (auto& [key, entry] : tiles_)
-    if (static_cast<double>(key.index + 1) * kTilePixels * key.ns_per_pixel >= fresh) entry.is_stale = true;
+    if (Lane{.kind = static_cast<Lane::Kind>(key.kind)}.isPlot() ||
+        static_cast<double>(key.index + 1) * kTilePixels * key.ns_per_pixel >= fresh)
+      entry.is_stale = true;
+}
+
+void TileRenderer::refresh(Lane::Kind kind) {
+  for (auto& [key, entry] : tiles_)
+    if (key.kind == static_cast<int>(kind)) entry.is_stale = true;
 }
 
 const Tile* TileRenderer::find(const TileKey& key) {
@@ -100,7 +108,9 @@ void TileRenderer::work() {
                            .ns_per_pixel = wish.key.ns_per_pixel / look.device_ratio,
                            .pixels = static_cast<std::uint32_t>(kTilePixels * look.device_ratio + 0.5)},
                 .device_ratio = look.device_ratio,
-                .field = wish.field};
+                .field = wish.field,
+                .sched = wish.sched,
+                .colouring = look.colouring};
     ++working_;
     lock.unlock();
     Tile tile = paintTile(job, look.colors);

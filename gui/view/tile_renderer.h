@@ -39,11 +39,14 @@ class TileRenderer : public QObject {
   struct Look {
     double device_ratio = 1;
     LaneColors colors;
+    Colouring colouring = {};
   };
   // Another trace, or another look: everything is forgotten.
   void reset(const record::StoreView& view, const Look& look);
   // The same trace with more records: tiles before the first new one stay.
   void grow(const record::StoreView& view);
+  // What lanes of this kind show is known better now.
+  void refresh(Lane::Kind kind);
 
   // nullptr: not painted yet. Good until the next call of any function.
   const Tile* find(const TileKey& key);
@@ -51,6 +54,7 @@ class TileRenderer : public QObject {
     TileKey key;
     Lane lane;
     std::shared_ptr<const record::FieldPyramid> field;
+    std::shared_ptr<const SchedSpans> sched;
   };
   // Replaces what was wanted before; the first ones are painted first.
   void want(std::vector<Wish> wishes);

@@ -34,16 +34,16 @@ std::optional<record::Row> TimelineView::rowAt(QPointF at) const {
     for (const record::Slice& slice : record::slices_of(view_, lanes_[*lane].id, ns, ns + 1, 0))
       if (slice.depth == depth && slice.from_ns <= ns && ns <= slice.to_ns) return slice.begin;
   }
-  return record::nearest_in_lane(view_, lanes_[*lane].key(), ns, within);
+  return nearestInLane(view_, lanes_[*lane], ns, within);
 }
 
 std::uint64_t TimelineView::snapped(double x, int y, bool snaps) const {
   const std::uint64_t ns = absoluteAt(x);
   if (!snaps) return ns;
   const auto lane = laneAt(y);
-  const record::LaneKey key = lane && lanes_[*lane].kind != Lane::Kind::Group ? lanes_[*lane].key() : record::LaneKey{};
+  const auto within = static_cast<std::uint64_t>(kSnapPixels * window_.ns_per_pixel) + 1;
   const auto row =
-      record::nearest_in_lane(view_, key, ns, static_cast<std::uint64_t>(kSnapPixels * window_.ns_per_pixel) + 1);
+      lane ? nearestInLane(view_, lanes_[*lane], ns, within) : record::nearest_in_lane(view_, {}, ns, within);
   return row ? view_.time_ns(*row) : ns;
 }
 
@@ -53,7 +53,7 @@ QString TimelineView::tipAt(QPointF at) const {
   if (!lane || lanes_[*lane].kind == Lane::Kind::Group) return {};
   RowText text(document_.metadata());
   const record::PixelRow pixel{view_.first_ns(), timeAt(at.x() - 0.5), window_.ns_per_pixel, 1};
-  const std::uint64_t here = record::count_lane(view_, lanes_[*lane].key(), pixel.border(0), pixel.border(1));
+  const std::uint64_t here = countInLane(view_, lanes_[*lane], pixel.border(0), pixel.border(1));
   QString tip = QStringLiteral("<b>%1</b>").arg(lanes_[*lane].title.toHtmlEscaped());
   for (const record::StoreGap& gap : view_.names().gaps)
     if (lanes_[*lane].kind == Lane::Kind::Cpu && gap.cpu == lanes_[*lane].id && gap.from_ns <= pixel.border(1) &&
@@ -63,6 +63,8 @@ QString TimelineView::tipAt(QPointF at) const {
   if (here > 1)
     tip +=
         QStringLiteral("<br>") + tr("%1 records in this pixel (%2)").arg(grouped(here), duration(window_.ns_per_pixel));
+  if (const QString scheduled = schedulingAt(lanes_[*lane], pixel.border(0.5)); !scheduled.isEmpty())
+    tip += QStringLiteral("<br>") + scheduled;
   if (row) {
     tip +=
         QStringLiteral("<pre style='margin:2px'>%1</pre>").arg(text.line(view_.typed(*row)).trimmed().toHtmlEscaped());
@@ -104,7 +106,8 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
   } else if (lane && lanes_[*lane].kind == Lane::Kind::Group) {
     toggleGroup(lanes_[*lane]);
   } else if (event->position().x() >= kGutter) {
-    drag_ = event->modifiers() & Qt::ControlModifier ? Drag::Zoom : Drag::Select;
+    const bool has_control = event->modifiers() & Qt::ControlModifier;
+    drag_ = has_control == (mouse_ == Mouse::Own) ? Drag::Zoom : Drag::Select;
     selected_lane_ = lane;
   } else if (lane) {
     drag_ = Drag::Lane;
@@ -139,7 +142,7 @@ void TimelineView::finishDrag(QMouseEvent* event) {
   if (drag_ == Drag::Zoom && moved_) {
     zoomToSelection();
     setRange(std::nullopt);
-  } else if (drag_ == Drag::Select && !moved_) {
+  } else if ((drag_ == Drag::Select || mouse_ == Mouse::KernelShark) && !moved_) {
     if (range_) setRange(std::nullopt);
     if (const auto row = rowAt(event->position())) {
       selectRow(*row);
@@ -155,6 +158,11 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
 }
 
 void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (mouse_ == Mouse::KernelShark) {
+    if (!view_.empty() && event->position().x() >= kGutter)
+      setMarker(active_marker_, snapped(event->position().x(), static_cast<int>(event->position().y()), true));
+    return;
+  }
   if (const auto row = rowAt(event->position()); row && view_.match(*row) != record::kNoRow) {
     selectRow(*row);
     Q_EMIT rowSelected(*row);

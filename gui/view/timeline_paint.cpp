@@ -80,25 +80,29 @@ void TimelineView::paintLane(QPainter& painter, const Lane& lane, const QRect& r
   const double wide = kTilePixels * window_.ns_per_pixel;
   const auto first = static_cast<qint64>(std::floor(window_.from_ns / wide));
   const auto last = static_cast<qint64>(std::floor((window_.from_ns + laneWidth() * window_.ns_per_pixel) / wide));
-  const auto field = lane.kind == Lane::Kind::Field ? fieldOf(lane) : nullptr;
+  const auto field = lane.isPlot() ? fieldOf(lane) : nullptr;
   for (qint64 index = std::max<qint64>(first, -1); index <= last; ++index) {
     if (static_cast<double>(index) * wide > spanNs()) break;
     if (!paintTile(painter, lane, rect, index, window_.ns_per_pixel)) {
       is_complete_ = false;
       paintStretched(painter, lane, rect, index);
     }
-    if (lane.kind == Lane::Kind::Field && !field) {
+    if (lane.isPlot() && !field) {
       is_complete_ = false;
       continue;
     }
-    wanted_.push_back({key_of(lane, window_.ns_per_pixel, index), lane, field});
+    wanted_.push_back(
+        {key_of(lane, window_.ns_per_pixel, index), lane, field, lane.kind == Lane::Kind::Task ? sched_ : nullptr});
   }
   if (lane.kind == Lane::Kind::Cpu) paintLost(painter, lane, rect);
   if (field && field->size()) {
     const record::FieldRange whole = field->whole();
+    const auto text = [&](double value) {
+      return lane.kind == Lane::Kind::Field ? compactNumber(value) : duration(value);
+    };
     painter.setPen(colors_.faint);
-    painter.drawText(rect.adjusted(4, 1, -6, -1), Qt::AlignRight | Qt::AlignTop, compactNumber(whole.greatest));
-    painter.drawText(rect.adjusted(4, 1, -6, -2), Qt::AlignRight | Qt::AlignBottom, compactNumber(whole.least));
+    painter.drawText(rect.adjusted(4, 1, -6, -1), Qt::AlignRight | Qt::AlignTop, text(whole.greatest));
+    painter.drawText(rect.adjusted(4, 1, -6, -2), Qt::AlignRight | Qt::AlignBottom, text(whole.least));
   }
   painter.restore();
 }
@@ -170,7 +174,7 @@ void TimelineView::paintLabels(QPainter& painter, const Lane&, const QRect& rect
     const double right =
         std::min<double>(viewport()->width(), kGutter + (label.to_ns - window_.from_ns) / window_.ns_per_pixel);
     if (right - left < 26) continue;
-    const QColor fill = colors_.event(label.event);
+    const QColor fill = colors_.event(label.colour);
     painter.setPen(lightness(fill) > 0.55 ? QColor(0x10, 0x14, 0x1a) : QColor(Qt::white));
     QString text = QString::fromStdString(view_.names().events[label.event]->name);
     const QString timed = text + QStringLiteral("  ") + duration(label.to_ns - label.from_ns);
@@ -216,8 +220,10 @@ void TimelineView::paintGutter(QPainter& painter, const Lane& lane, const QRect&
     painter.setPen(Qt::NoPen);
     painter.drawPolygon(arrow);
     painter.restore();
-  } else if (lane.kind == Lane::Kind::Event || lane.kind == Lane::Kind::Field) {
-    painter.fillRect(QRect(9, gutter.top() + height / 2 - 4, 8, 8), colors_.event(lane.id));
+  } else if (lane.kind == Lane::Kind::Event || lane.isPlot()) {
+    const QRect sample(9, gutter.top() + height / 2 - 4, 8, 8);
+    painter.fillRect(sample, colors_.event(lane.id));
+    painter.fillRect(sample, colors_.overlay(lane.id));
   }
 }
 
@@ -239,7 +245,9 @@ void TimelineView::paintAxis(QPainter& painter) {
   painter.restore();
   painter.setPen(colors_.faint);
   painter.drawText(QRect(8, rect.top(), kGutter - 12, rect.height() - 2), Qt::AlignLeft | Qt::AlignVCenter,
-                   QStringLiteral("0 = ") + absoluteTime(view_.first_ns()));
+                   QStringLiteral("0 = ") +
+                       timeText(view_.first_ns(),
+                                time_format_ == TimeFormat::Wall ? TimeFormat::Wall : TimeFormat::Trace, origin()));
 }
 
 // Bars of the whole trace and its gaps; kept until there are more records.
@@ -308,6 +316,30 @@ void TimelineView::paintMarker(QPainter& painter, const Marker& marker) {
   painter.drawText(flag, Qt::AlignCenter, marker.name);
 }
 
+// A small flag on the axis and a dotted line; its text where there is room. A trigger's points right, a clock's left.
+void TimelineView::paintFlags(QPainter& painter) {
+  const int bottom = viewport()->height() - kLegend;
+  double free_from = kGutter;
+  auto flag = std::ranges::lower_bound(flags_, absoluteAt(kGutter), {}, &Flag::ns);
+  for (; flag != flags_.end() && xOf(flag->ns) <= viewport()->width(); ++flag) {
+    const double x = xOf(flag->ns);
+    const bool is_clock = flag->kind == Flag::Kind::Clock;
+    const QColor color = is_clock ? colors_.gap : colors_.marker;
+    painter.setPen(QPen(color, 1, is_clock ? Qt::DashDotLine : Qt::DotLine));
+    painter.drawLine(QPointF(x, kTop), QPointF(x, bottom));
+    const double to = is_clock ? x - 9 : x + 9;
+    painter.setBrush(color);
+    painter.setPen(Qt::NoPen);
+    painter.drawPolygon(QPolygonF({QPointF(x, kTop), QPointF(to, kTop + 5), QPointF(x, kTop + 10)}));
+    painter.setBrush(Qt::NoBrush);
+    const int wide = painter.fontMetrics().horizontalAdvance(flag->text);
+    if (x < free_from || x + wide + 16 > viewport()->width()) continue;
+    painter.setPen(colors_.text);
+    painter.drawText(QRectF(x + 12, kTop, wide + 4, 14), Qt::AlignLeft | Qt::AlignVCenter, flag->text);
+    free_from = x + wide + 24;
+  }
+}
+
 void TimelineView::paintOverlays(QPainter& painter) {
   const QRect area(kGutter, kTop, laneWidth(), viewport()->height() - kTop - kLegend);
   painter.save();
@@ -331,6 +363,7 @@ void TimelineView::paintOverlays(QPainter& painter) {
     painter.setPen(QPen(colors_.accent, 1.5));
     painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
   }
+  paintFlags(painter);
   for (const Marker& marker : markers_) paintMarker(painter, marker);
   painter.restore();
   if (frozen_) {
@@ -341,6 +374,24 @@ void TimelineView::paintOverlays(QPainter& painter) {
     painter.setPen(palette().color(QPalette::HighlightedText));
     painter.drawText(badge, Qt::AlignCenter, text);
   }
+}
+
+// Returns where it ends.
+int TimelineView::paintSchedLegend(QPainter& painter, int x, const QRect& rect) {
+  const struct {
+    QBrush brush;
+    QString text;
+  } samples[] = {{colors_.faint, tr("on a CPU")},
+                 {QBrush(colors_.accent, Qt::BDiagPattern), tr("woken")},
+                 {QBrush(colors_.gap, Qt::DiagCrossPattern), tr("preempted")}};
+  for (const auto& [brush, text] : samples) {
+    const bool is_line = brush.style() == Qt::SolidPattern;
+    painter.fillRect(QRect(x, rect.top() + (is_line ? 9 : 6), 16, is_line ? 2 : 8), brush);
+    painter.setPen(colors_.faint);
+    painter.drawText(QRect(x + 20, rect.top(), 100, rect.height()), Qt::AlignLeft | Qt::AlignVCenter, text);
+    x += 32 + painter.fontMetrics().horizontalAdvance(text);
+  }
+  return x;
 }
 
 void TimelineView::paintLegend(QPainter& painter) {
@@ -363,6 +414,7 @@ void TimelineView::paintLegend(QPainter& painter) {
     painter.drawText(QRect(x + 11, rect.top(), 100, rect.height()), Qt::AlignLeft | Qt::AlignVCenter, text);
     x += 22 + painter.fontMetrics().horizontalAdvance(text);
   }
+  if (sched_ && !sched_->empty()) x = paintSchedLegend(painter, x + 6, rect);
   if (view_.names().gaps.empty()) return;
   std::uint64_t lost = 0;
   for (const record::StoreGap& gap : view_.names().gaps) lost += gap.count == ~0ull ? 0 : gap.count;

@@ -31,6 +31,8 @@ TimelineView::TimelineView(TraceDocument& document, QWidget* parent)
   setFocusPolicy(Qt::StrongFocus);
   viewport()->setMouseTracking(true);
   viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+  setAcceptDrops(true);
+  viewport()->setAcceptDrops(true);
   setAccessibleName(tr("Timeline"));
   setMinimumHeight(160);
   connect(&document_, &TraceDocument::reset, this, &TimelineView::takeReset);
@@ -43,6 +45,7 @@ TimelineView::TimelineView(TraceDocument& document, QWidget* parent)
 
 TimelineView::~TimelineView() {
   for (auto& [name, cancelled] : loading_fields_) *cancelled = true;
+  if (loading_sched_) *loading_sched_ = true;
 }
 
 void TimelineView::takeReset() {
@@ -50,8 +53,14 @@ void TimelineView::takeReset() {
   fields_.clear();
   for (auto& [name, cancelled] : loading_fields_) *cancelled = true;
   loading_fields_.clear();
+  if (loading_sched_) *loading_sched_ = true;
+  loading_sched_.reset();
+  sched_.reset();
+  sched_rows_ = 0;
   markers_.clear();
   marks_.clear();
+  flags_.clear();
+  wishes_.found.clear();
   selected_.reset();
   selected_lane_.reset();
   range_.reset();
@@ -62,7 +71,7 @@ void TimelineView::takeReset() {
   frozen_ = false;
   follows_ = document_.state() == TraceDocument::State::Live;
   window_ = {};
-  tiles_.reset(view_, {viewport()->devicePixelRatioF(), colors_});
+  repaintTiles();
   rebuildLanes();
   Q_EMIT modeChanged();
   Q_EMIT markersChanged();
@@ -80,9 +89,10 @@ void TimelineView::takeView() {
   overview_ = {};
   fields_.clear();
   if (was_empty)
-    tiles_.reset(view_, {viewport()->devicePixelRatioF(), colors_});
+    repaintTiles();
   else
     tiles_.grow(view_);
+  learnScheduling();
   const bool is_final =
       document_.state() != TraceDocument::State::Live && document_.state() != TraceDocument::State::Loading;
   if (was_empty || is_final || !since_lanes_.isValid() || since_lanes_.elapsed() > kLanesEveryMs) rebuildLanes();
@@ -300,12 +310,10 @@ void TimelineView::selectRow(record::Row row) {
 
 void TimelineView::stepInLane(int direction) {
   if (view_.empty()) return;
-  const record::LaneKey lane = selected_lane_ && lanes_[*selected_lane_].kind != Lane::Kind::Group
-                                   ? lanes_[*selected_lane_].key()
-                                   : record::LaneKey{};
+  static const Lane kAll{.kind = Lane::Kind::Group};
+  const Lane& lane = selected_lane_ ? lanes_[*selected_lane_] : kAll;
   const record::Row from = selected_.value_or(view_.lower_bound(absoluteAt(kGutter + laneWidth() / 2.0)));
-  const auto next =
-      direction > 0 ? record::next_in_lane(view_, lane, from) : record::previous_in_lane(view_, lane, from);
+  const auto next = gui::stepInLane(view_, lane, from, direction);
   if (!next) return;
   selectRow(*next);
   Q_EMIT rowSelected(*next);
@@ -333,6 +341,16 @@ void TimelineView::addMarker(std::uint64_t ns) {
   const QString name =
       number < 26 ? QString(QChar(static_cast<char16_t>(u'A' + number))) : QStringLiteral("M%1").arg(number + 1);
   markers_.push_back({ns, name, {}});
+  Q_EMIT markersChanged();
+  viewport()->update();
+}
+
+void TimelineView::setMarker(const QString& name, std::uint64_t ns) {
+  const auto found = std::ranges::find(markers_, name, &Marker::name);
+  if (found == markers_.end())
+    markers_.push_back({ns, name, {}});
+  else
+    found->ns = ns;
   Q_EMIT markersChanged();
   viewport()->update();
 }
@@ -372,22 +390,6 @@ void TimelineView::settle() {
   }
 }
 
-std::shared_ptr<const record::FieldPyramid> TimelineView::fieldOf(const Lane& lane) {
-  const QString name = lane.name(view_.names());
-  if (const auto found = fields_.find(name); found != fields_.end()) return found->second;
-  if (loading_fields_.contains(name)) return nullptr;
-  loading_fields_[name] = jobs_.start(
-      [view = view_, id = lane.id, field = lane.field.toStdString()](const std::atomic<bool>& cancelled) {
-        return std::make_shared<const record::FieldPyramid>(view, id, field, cancelled);
-      },
-      [this, name](std::shared_ptr<const record::FieldPyramid> pyramid) {
-        loading_fields_.erase(name);
-        fields_[name] = std::move(pyramid);
-        viewport()->update();
-      });
-  return nullptr;
-}
-
 void TimelineView::resizeEvent(QResizeEvent* event) {
   QAbstractScrollArea::resizeEvent(event);
   layoutScrollBars();
@@ -399,9 +401,11 @@ void TimelineView::resizeEvent(QResizeEvent* event) {
 void TimelineView::changeEvent(QEvent* event) {
   QAbstractScrollArea::changeEvent(event);
   if (event->type() != QEvent::PaletteChange && event->type() != QEvent::StyleChange) return;
+  const bool patterns = colors_.has_patterns;
   colors_ = LaneColors(palette());
+  colors_.has_patterns = patterns;
   overview_ = {};
-  tiles_.reset(view_, {viewport()->devicePixelRatioF(), colors_});
+  repaintTiles();
   viewport()->update();
 }
 

@@ -11,6 +11,8 @@
 
 #include "gui/model/job.h"
 #include "gui/model/lanes.h"
+#include "gui/model/sched_spans.h"
+#include "gui/model/time_text.h"
 #include "gui/view/tile_renderer.h"
 
 namespace kevt::gui {
@@ -21,6 +23,14 @@ struct Marker {
   std::uint64_t ns = 0;
   QString name;  // "A", "B", "C" …
   QString note;
+};
+
+// Something that happened to the trace itself: a trigger went off, the clock went back.
+struct Flag {
+  enum class Kind : std::uint8_t { Trigger, Clock };
+  std::uint64_t ns = 0;
+  Kind kind = Kind::Trigger;
+  QString text;
 };
 
 class TimelineView : public QAbstractScrollArea {
@@ -67,6 +77,28 @@ class TimelineView : public QAbstractScrollArea {
   void setMarkers(std::vector<Marker> markers);
   void addMarker(std::uint64_t ns);
 
+  const std::vector<Flag>& flags() const { return flags_; }
+  void setFlags(std::vector<Flag> flags);  // in the order of time
+  // The marker of that name, made or moved.
+  void setMarker(const QString& name, std::uint64_t ns);
+
+  // A lane of rows that a search found; they are in the order of time.
+  void addFound(const QString& text, std::vector<record::Row> rows);
+  const Colouring& colouring() const { return wishes_.colouring; }
+  void setColouring(const Colouring& colouring);
+  void setPatterns(bool patterns);
+  bool hasPatterns() const { return colors_.has_patterns; }
+  TimeFormat timeFormat() const { return time_format_; }
+  void setTimeFormat(TimeFormat format);
+  TimeOrigin origin() const;
+  // As KernelShark has it: a drag zooms, with Ctrl it selects; a double click sets the marker that is active, A or B.
+  enum class Mouse { Own, KernelShark };
+  void setMouse(Mouse mouse) { mouse_ = mouse; }
+  Mouse mouse() const { return mouse_; }
+  void setActiveMarker(const QString& name) { active_marker_ = name; }
+  // What the scheduler did, where the trace tells; nullptr: nothing known (yet).
+  const SchedSpans* scheduling() const { return sched_.get(); }
+
   // Live: the window stays at the end; frozen: the picture stays as it is while records go on arriving.
   void setFollowing(bool follows);
   bool isFollowing() const { return follows_; }
@@ -89,8 +121,9 @@ class TimelineView : public QAbstractScrollArea {
   void rangeChanged();
   void windowChanged();
   void markersChanged();
-  void modeChanged();  // following, frozen
-  void timeWanted();   // somebody wants to say where to go
+  void modeChanged();                       // following, frozen
+  void timeWanted();                        // somebody wants to say where to go
+  void eventDropped(const QString& event);  // "SYSTEM/NAME", from the tree of events
   void laneMenuWanted(const kevt::gui::Lane& lane, const QPoint& global);
 
  protected:
@@ -105,6 +138,9 @@ class TimelineView : public QAbstractScrollArea {
   void changeEvent(QEvent* event) override;
   bool viewportEvent(QEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dragMoveEvent(QDragMoveEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
 
  private:
   enum class Drag { None, Select, Pan, Overview, Zoom, Lane };
@@ -139,10 +175,15 @@ class TimelineView : public QAbstractScrollArea {
   void paintOverviewImage(QSize size);
   void paintOverlays(QPainter& painter);
   void paintMarker(QPainter& painter, const Marker& marker);
+  void paintFlags(QPainter& painter);
   void paintLegend(QPainter& painter);
+  int paintSchedLegend(QPainter& painter, int x, const QRect& rect);
   void paintEmpty(QPainter& painter);
   void request();
   std::shared_ptr<const record::FieldPyramid> fieldOf(const Lane& lane);
+  void learnScheduling();
+  void repaintTiles();  // their look is another one
+  QString schedulingAt(const Lane& lane, std::uint64_t ns) const;
 
   TraceDocument& document_;
   record::StoreView view_;
@@ -159,6 +200,7 @@ class TimelineView : public QAbstractScrollArea {
   std::optional<std::pair<std::uint64_t, std::uint64_t>> range_;
   std::vector<Marker> markers_;
   std::vector<std::uint64_t> marks_;
+  std::vector<Flag> flags_;
   Drag drag_ = Drag::None;
   QPointF pressed_, last_;
   bool moved_ = false;
@@ -173,6 +215,13 @@ class TimelineView : public QAbstractScrollArea {
   bool is_complete_ = false;
   std::map<QString, std::shared_ptr<const record::FieldPyramid>> fields_;
   std::map<QString, Cancelled> loading_fields_;
+  std::shared_ptr<const SchedSpans> sched_;
+  Cancelled loading_sched_;
+  record::Row sched_rows_ = 0;  // of the trace when they were asked for
+  std::uint32_t found_lanes_ = 0;
+  TimeFormat time_format_ = TimeFormat::Trace;
+  Mouse mouse_ = Mouse::Own;
+  QString active_marker_ = QStringLiteral("A");
   qint64 last_paint_us_ = 0;
   JobQueue jobs_;
 };

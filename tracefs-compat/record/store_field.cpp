@@ -38,6 +38,28 @@ FieldPyramid::FieldPyramid(const StoreView& view, std::uint32_t event, std::stri
       levels_[0].emplace_back(number, number);
     }
   }
+  build_levels();
+}
+
+FieldPyramid FieldPyramid::durations(const StoreView& view, std::uint32_t event, const std::atomic<bool>& cancelled) {
+  FieldPyramid out;
+  for (const auto& chunk : view.chunks()) {
+    if (cancelled.load(std::memory_order_relaxed)) return {};
+    for (const std::uint16_t local : chunk->lane(Axis::Event, event)) {
+      const Row row = chunk->first_row + local;
+      const Row end = chunk->match_of(local);
+      if (end == kNoRow || end < row || end >= view.rows()) continue;
+      const std::uint64_t begin_ns = chunk->time_ns(local);
+      const auto duration = static_cast<double>(view.time_ns(end) - begin_ns);
+      out.times_.push_back(begin_ns);
+      out.levels_[0].emplace_back(duration, duration);
+    }
+  }
+  out.build_levels();
+  return out;
+}
+
+void FieldPyramid::build_levels() {
   while (levels_.back().size() > 4) {
     const Level& below = levels_.back();
     Level level((below.size() + 3) / 4, {INFINITY, -INFINITY});

@@ -24,6 +24,9 @@ class FieldPyramid {
   // Ends early, and empty, when `cancelled` becomes true.
   FieldPyramid(const StoreView& view, std::uint32_t event, std::string_view field, const std::atomic<bool>& cancelled);
 
+  // How long the event's slices took, in nanoseconds, each at the time it began. Slices that never ended are left out.
+  static FieldPyramid durations(const StoreView& view, std::uint32_t event, const std::atomic<bool>& cancelled);
+
   std::size_t size() const { return times_.size(); }
   double value(std::size_t i) const { return levels_[0][i].first; }
   std::uint64_t time_ns(std::size_t i) const { return times_[i]; }
@@ -35,6 +38,9 @@ class FieldPyramid {
   std::vector<FieldRange> by_pixel(const PixelRow& row) const;
 
  private:
+  FieldPyramid() { levels_.emplace_back(); }
+  void build_levels();
+
   using Level = std::vector<std::pair<double, double>>;
   std::vector<std::uint64_t> times_;
   std::vector<Level> levels_;  // 0: the values themselves

@@ -1,0 +1,111 @@
+// Sorting the table's rows by several columns.
+//
+// Each row's cells are read once, in a worker: a number, or a text where a cell has none. Rows without a field come
+// behind those that have it, and rows that are the same in all columns stay in the order of time.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "gui/model/event_rows.h"
+#include "gui/model/trace_document.h"
+
+namespace kevt::gui {
+namespace {
+
+struct Cell {
+  double number = 0;
+  QString text;
+  auto operator<=>(const Cell& other) const {
+    if (number != other.number) return number < other.number ? std::weak_ordering::less : std::weak_ordering::greater;
+    return text < other.text   ? std::weak_ordering::less
+           : other.text < text ? std::weak_ordering::greater
+                               : std::weak_ordering::equivalent;
+  }
+};
+
+class Cells {
+ public:
+  Cells(record::StoreView view, std::shared_ptr<const record::Metadata> metadata)
+      : view_(std::move(view)), metadata_(std::move(metadata)), text_(metadata_) {}
+
+  // `field`: the column's name, of a column that is a field.
+  Cell of(record::Row row, int column, const std::string& field) {
+    switch (column) {
+      case EventRows::Number:
+      case EventRows::Time:
+        return {static_cast<double>(row), {}};
+      case EventRows::Cpu:
+        return {static_cast<double>(view_.cpu(row)), {}};
+      case EventRows::Pid:
+        return {static_cast<double>(view_.names().tasks[view_.task(row)].pid), {}};
+      case EventRows::Task:
+        return {0, QString::fromStdString(view_.names().tasks[view_.task(row)].comm)};
+      case EventRows::Event:
+        return {0, QString::fromStdString(view_.format(row).name)};
+      case EventRows::Details:
+        return {0, text_.details(view_.typed(row))};
+    }
+    const record::Field* of = view_.format(row).find(field);
+    if (!of) return {std::numeric_limits<double>::infinity(), {}};
+    if (const auto number = fieldNumber(*of, view_.bytes(row))) return {*number, {}};
+    return {std::numeric_limits<double>::max(), fieldText(view_.format(row), *of, view_.bytes(row), *metadata_)};
+  }
+
+ private:
+  record::StoreView view_;
+  std::shared_ptr<const record::Metadata> metadata_;
+  RowText text_;
+};
+
+}  // namespace
+
+void EventRows::sort(int column, Qt::SortOrder order) { sortBy({{column, order}}); }
+
+void EventRows::sortBy(std::vector<SortColumn> columns) {
+  if (busy_ || row_count_ == 0 || columns.empty()) return;
+  order_ = std::move(columns);
+  std::vector<record::Row> rows = shown_;
+  if (is_identity_) {
+    rows.resize(static_cast<std::size_t>(row_count_));
+    std::iota(rows.begin(), rows.end(), record::Row{0});
+  }
+  std::vector<std::string> fields;
+  for (const SortColumn& one : order_)
+    fields.push_back(one.column >= FixedColumns ? field_names_[static_cast<std::size_t>(one.column - FixedColumns)]
+                                                : "");
+  busy_ = jobs_.start(
+      [view = view_, metadata = document_.metadata(), rows = std::move(rows), columns = order_,
+       fields](const std::atomic<bool>& cancelled) {
+        Cells cells(view, metadata);
+        const std::size_t width = columns.size();
+        std::vector<Cell> keys;
+        keys.reserve(rows.size() * width);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          if (i % 4096 == 0 && cancelled) return std::vector<record::Row>();
+          for (std::size_t c = 0; c < width; ++c) keys.push_back(cells.of(rows[i], columns[c].column, fields[c]));
+        }
+        std::vector<std::uint32_t> places(rows.size());
+        std::iota(places.begin(), places.end(), 0u);
+        std::ranges::sort(places, [&](std::uint32_t a, std::uint32_t b) {
+          for (std::size_t c = 0; c < width; ++c) {
+            const auto which = keys[a * width + c] <=> keys[b * width + c];
+            if (which != 0) return columns[c].order == Qt::DescendingOrder ? which > 0 : which < 0;
+          }
+          return rows[a] < rows[b];
+        });
+        std::vector<record::Row> sorted(rows.size());
+        std::ranges::transform(places, sorted.begin(), [&](std::uint32_t place) { return rows[place]; });
+        return sorted;
+      },
+      [this](std::vector<record::Row> ordered) {
+        busy_.reset();
+        beginResetModel();
+        is_identity_ = false;
+        shown_ = std::move(ordered);
+        row_count_ = static_cast<int>(shown_.size());
+        endResetModel();
+        Q_EMIT rowsChanged();
+      });
+}
+
+}  // namespace kevt::gui

@@ -1,0 +1,114 @@
+// What lanes are drawn from besides the records: plotted values, the scheduler's spans, what colours mean.
+//
+// Each is made in a worker from the view of the moment, and shown when it is there.
+#include <QDropEvent>
+#include <QMimeData>
+
+#include "gui/model/event_tree.h"
+#include "gui/model/row_text.h"
+#include "gui/model/trace_document.h"
+#include "gui/view/timeline_view.h"
+
+namespace kevt::gui {
+
+std::shared_ptr<const record::FieldPyramid> TimelineView::fieldOf(const Lane& lane) {
+  const QString name = lane.name(view_.names());
+  if (const auto found = fields_.find(name); found != fields_.end()) return found->second;
+  if (loading_fields_.contains(name)) return nullptr;
+  loading_fields_[name] = jobs_.start(
+      [view = view_, id = lane.id, field = lane.field.toStdString(),
+       is_field = lane.kind == Lane::Kind::Field](const std::atomic<bool>& cancelled) {
+        return std::make_shared<const record::FieldPyramid>(is_field
+                                                                ? record::FieldPyramid(view, id, field, cancelled)
+                                                                : record::FieldPyramid::durations(view, id, cancelled));
+      },
+      [this, name](std::shared_ptr<const record::FieldPyramid> pyramid) {
+        loading_fields_.erase(name);
+        fields_[name] = std::move(pyramid);
+        viewport()->update();
+      });
+  return nullptr;
+}
+
+void TimelineView::learnScheduling() {
+  if (loading_sched_ || view_.rows() == sched_rows_ || !hasSchedEvents(view_.names())) return;
+  sched_rows_ = view_.rows();
+  loading_sched_ = jobs_.start(
+      [view = view_](const std::atomic<bool>& cancelled) {
+        return std::make_shared<const SchedSpans>(view, cancelled);
+      },
+      [this](std::shared_ptr<const SchedSpans> spans) {
+        loading_sched_.reset();
+        sched_ = std::move(spans);
+        tiles_.refresh(Lane::Kind::Task);
+        viewport()->update();
+        learnScheduling();  // what came meanwhile
+      });
+}
+
+void TimelineView::repaintTiles() {
+  tiles_.reset(view_, {viewport()->devicePixelRatioF(), colors_, wishes_.colouring});
+  viewport()->update();
+}
+
+void TimelineView::setColouring(const Colouring& colouring) {
+  wishes_.colouring = colouring;
+  repaintTiles();
+}
+
+void TimelineView::setPatterns(bool patterns) {
+  colors_.has_patterns = patterns;
+  repaintTiles();
+}
+
+void TimelineView::setTimeFormat(TimeFormat format) {
+  time_format_ = format;
+  viewport()->update();
+}
+
+TimeOrigin TimelineView::origin() const {
+  return {view_.empty() ? 0 : view_.first_ns(), document_.metadata()->wall_offset_ns};
+}
+
+void TimelineView::setFlags(std::vector<Flag> flags) {
+  flags_ = std::move(flags);
+  viewport()->update();
+}
+
+void TimelineView::addFound(const QString& text, std::vector<record::Row> rows) {
+  wishes_.found.push_back({++found_lanes_, text, std::make_shared<const std::vector<record::Row>>(std::move(rows))});
+  wishesChanged();
+}
+
+QString TimelineView::schedulingAt(const Lane& lane, std::uint64_t ns) const {
+  if (!sched_ || lane.kind != Lane::Kind::Task) return {};
+  for (const SchedSpan& span : sched_->between(view_.names().tasks[lane.id].pid, ns, ns + 1)) {
+    const QString took = duration(static_cast<double>(span.to_ns - span.from_ns));
+    switch (span.kind) {
+      case SchedSpan::Kind::Running:
+        return tr("on a CPU for %1").arg(took);
+      case SchedSpan::Kind::Woken:
+        return tr("woken, waiting for a CPU for %1").arg(took);
+      case SchedSpan::Kind::Preempted:
+        return tr("preempted for %1").arg(took);
+    }
+  }
+  return {};
+}
+
+void TimelineView::dragEnterEvent(QDragEnterEvent* event) {
+  if (event->mimeData()->hasFormat(QString::fromLatin1(EventTree::kMimeType))) event->acceptProposedAction();
+}
+
+void TimelineView::dragMoveEvent(QDragMoveEvent* event) {
+  if (event->mimeData()->hasFormat(QString::fromLatin1(EventTree::kMimeType))) event->acceptProposedAction();
+}
+
+void TimelineView::dropEvent(QDropEvent* event) {
+  if (!event->mimeData()->hasFormat(QString::fromLatin1(EventTree::kMimeType))) return;
+  event->acceptProposedAction();
+  for (const QByteArray& name : event->mimeData()->data(QString::fromLatin1(EventTree::kMimeType)).split('\n'))
+    if (!name.isEmpty()) Q_EMIT eventDropped(QString::fromUtf8(name));
+}
+
+}  // namespace kevt::gui
