@@ -15,6 +15,7 @@
 #include "gui/app/screenshot.h"
 #include "gui/model/event_rows.h"
 #include "gui/model/event_tree.h"
+#include "gui/model/target_process.h"
 #include "gui/model/trace_document.h"
 #include "gui/model/tracing_service.h"
 #include "gui/view/definition_editor.h"
@@ -146,6 +147,24 @@ TEST_F(GuiKernel, FromAMistakeToAMeasuredEvent) {
   WAIT_FOR(!tree.find("kprobes", "opening").isValid());
   EXPECT_EQ(read("dynamic_events").trimmed(), "p:others/reading vfs_read");
   ASSERT_TRUE(write("dynamic_events", "-:others/reading\n"));
+}
+
+// The same kernel through `kevtrace mount --runtime bpf`, which the window starts and ends.
+TEST_F(GuiKernel, ThroughTheBpfRuntime) {
+  MainWindow window;
+  window.resize(1500, 940);
+  window.show();
+  window.probes().editor().replaceText("p:opening do_sys_openat2 path=+0(%si):ustring");
+  window.traceKernel("bpf", MainWindow::Start::Applies);
+  WAIT_FOR(window.service().isRunning() || !window.target().isRunning());
+  ASSERT_TRUE(window.service().isRunning());
+  WAIT_FOR(window.document().view().rows() > 20);
+  const EventRows& rows = window.table().rows();
+  EXPECT_TRUE(rows.data(rows.index(0, 0), Qt::ToolTipRole).toString().contains("(do_sys_openat2+0x0/0x"))
+      << qPrintable(rows.data(rows.index(0, 0), Qt::ToolTipRole).toString());
+  EXPECT_FALSE(read("dynamic_events").contains("opening"));  // the kernel's own directory knows nothing of it
+  window.target().stop();
+  WAIT_FOR(window.document().state() == TraceDocument::State::Loaded);
 }
 
 }  // namespace
