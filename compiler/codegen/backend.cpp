@@ -57,6 +57,12 @@ Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr 
   return (*backend)->compile_native(inputs, keep_ir);
 }
 
+Result<std::vector<NativeOutput>> compile_family(std::span<const NativeInput> family) {
+  const auto backend = load_backend();
+  if (!backend) return std::unexpected(backend.error());
+  return (*backend)->compile_family(family);
+}
+
 Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possible_cpus, KeepIr keep_ir) {
   const auto backend = load_backend();
   if (!backend) return std::unexpected(backend.error());

@@ -6,6 +6,7 @@ extern "C" const kevt::codegen::Backend* kevt_codegen_backend() {
   static const Backend backend = {.version = kBackendVersion,
                                   .layout = kBackendLayout,
                                   .compile_native = compile_native,
+                                  .compile_family = compile_family,
                                   .compile_bpf = compile_bpf,
                                   .bpf_refusal = bpf_refusal,
                                   .registers_from_frame = registers_from_frame,

@@ -40,8 +40,8 @@ void texts_of(const ir::Program& program, const ir::Condition& c, std::set<ir::V
 
 }  // namespace
 
-EventEmitter::EventEmitter(llvm::Module& module, const ir::Program& program, TargetHooks& hooks)
-    : module_(module), program_(program), hooks_(hooks), b_(module.getContext()) {}
+EventEmitter::EventEmitter(llvm::Module& module, const ir::Program& program, TargetHooks& hooks, Symbols symbols)
+    : module_(module), program_(program), hooks_(hooks), symbols_(std::move(symbols)), b_(module.getContext()) {}
 
 // ---- plumbing -------------------------------------------------------------------------------
 
@@ -281,13 +281,25 @@ std::uint32_t EventEmitter::entry_argument_index(std::int64_t number) const {
   return static_cast<std::uint32_t>(std::ranges::find(numbers, number) - numbers.begin());
 }
 
+Value* EventEmitter::constant(std::uint32_t position, std::int64_t word) {
+  const auto symbol = symbols_.find(position);
+  if (symbol != symbols_.end()) return llvm::ConstantExpr::getPtrToInt(symbol->second, b_.getInt64Ty());
+  return b_.getInt64(static_cast<std::uint64_t>(word));
+}
+Value* EventEmitter::value_constant(ir::ValueId id) {
+  return constant(ir::value_position(id), program_.values[id].imm);
+}
+Value* EventEmitter::store_constant(const ir::Store& store) {
+  return constant(ir::store_position(program_, static_cast<std::size_t>(&store - program_.stores.data())), store.imm);
+}
+
 Value* EventEmitter::integer(ir::ValueId id) {
   const ir::Value& v = program_.values[id];
   switch (v.op) {
     case Op::Register:
       return hooks_.register_word(b_, static_cast<std::uint32_t>(v.imm));
     case Op::Immediate:
-      return b_.getInt64(static_cast<std::uint64_t>(v.imm));
+      return value_constant(id);
     case Op::Slot:
       return hooks_.slot(b_, static_cast<std::uint32_t>(v.imm));
     case Op::Load:
@@ -369,7 +381,7 @@ void EventEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
   b_.CreateCondBr(ok, readable, skipped);
 
   b_.SetInsertPoint(readable);
-  Value* address = b_.CreateAdd(integer(value.a), b_.getInt64(static_cast<std::uint64_t>(value.imm)));
+  Value* address = b_.CreateAdd(integer(value.a), value_constant(id));
   Value* loaded = hooks_.load(b_, address, value.bytes, unreadable);
   b_.CreateStore(loaded, memo.value);
   b_.CreateStore(b_.getTrue(), memo.ok);
@@ -414,7 +426,7 @@ void EventEmitter::fetch_string(ir::ValueId id, const Memo& memo) {
   BasicBlock* done = block("measured");
   b_.CreateCondBr(is_ok(value.a), readable, unreadable);
   b_.SetInsertPoint(readable);
-  Value* address = b_.CreateAdd(integer(value.a), b_.getInt64(static_cast<std::uint64_t>(value.imm)));
+  Value* address = b_.CreateAdd(integer(value.a), value_constant(id));
   if (memo.in_scratch) {
     b_.CreateStore(hooks_.text_fetch(b_, hooks_.scratch(b_, memo.scratch), address), memo.value);
   } else {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/ir/program.h"
+#include "compiler/ir/shape.h"
 
 namespace kevt::codegen {
 
@@ -67,7 +68,10 @@ class TargetHooks {
 
 class EventEmitter {
  public:
-  EventEmitter(llvm::Module& module, const ir::Program& program, TargetHooks& hooks);
+  // Constants of the program that are symbols of the module, by their position (ir/shape.h); the others are numbers.
+  using Symbols = std::map<std::uint32_t, llvm::Constant*>;
+
+  EventEmitter(llvm::Module& module, const ir::Program& program, TargetHooks& hooks, Symbols symbols = {});
   virtual ~EventEmitter() = default;
   void emit(const std::string& name);
 
@@ -99,7 +103,10 @@ class EventEmitter {
 
   // Values.
   llvm::Value* integer(ir::ValueId id);
-  llvm::Value* is_ok(ir::ValueId id);  // i1
+  llvm::Value* constant(std::uint32_t position, std::int64_t word);  // i64
+  llvm::Value* value_constant(ir::ValueId id);                       // Value::imm
+  llvm::Value* store_constant(const ir::Store& store);               // Store::imm
+  llvm::Value* is_ok(ir::ValueId id);                                // i1
   bool can_fault(ir::ValueId id) const;
   std::uint32_t entry_argument_index(std::int64_t number) const;
   void ensure(ir::ValueId id);
@@ -130,6 +137,7 @@ class EventEmitter {
   llvm::Module& module_;
   const ir::Program& program_;
   TargetHooks& hooks_;
+  const Symbols symbols_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
   std::map<ir::ValueId, Memo> memos_;

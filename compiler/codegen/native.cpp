@@ -1,108 +1,20 @@
-// A batch of programs → one LLVM module → one object → one flat image.
+// Native code of programs, each compiled for itself or as copies of one.
 //
-// LLVM costs about a millisecond before it does anything for an event, so all events of a batch
-// share the module. Code uses general registers only: the detour saves no vector state.
+//   p:a f x=+8(%di)    p:b g x=+24(%di)       movq K(%rdi), %rax      a: K = 8, b: K = 24
+//
+// What a thousand probes take differs in offsets and numbers, mostly: LLVM then runs once, with symbols for those that
+// differ, and the linker's last step, putting a symbol's value into an instruction, is done for each.
 #include "compiler/codegen/native.h"
 
-#include <llvm/CodeGen/AsmPrinter.h>
-#include <llvm/CodeGen/MachineModuleInfo.h>
-#include <llvm/CodeGen/Passes.h>
-#include <llvm/CodeGen/TargetPassConfig.h>
-#include <llvm/IR/LegacyPassManager.h>
-#include <llvm/IR/Verifier.h>
-#include <llvm/MC/TargetRegistry.h>
-#include <llvm/Passes/PassBuilder.h>
-#include <llvm/Support/SmallVectorMemoryBuffer.h>
-#include <llvm/Support/TargetSelect.h>
-#include <llvm/Target/TargetMachine.h>
-#include <llvm/TargetParser/Host.h>
-
 #include <algorithm>
-#include <mutex>
+#include <cstring>
 
 #include "common/abi/probe.h"
-#include "compiler/codegen/event_emitter.h"
+#include "common/assert.h"
 #include "compiler/codegen/native_hooks.h"
-#include "compiler/codegen/native_image.h"
+#include "compiler/codegen/native_module.h"
 
 namespace kevt::codegen {
-
-namespace {
-
-constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
-
-// An extractor is straight code with rare ways out: these passes leave it within an instruction of what -O2 makes, in a
-// quarter of the time.
-constexpr const char* kPasses = "function(sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,simplifycfg,adce)";
-
-// Machine passes that find nothing in such code, or undo each other.
-const void* const kPassesThatDoNotPay[] = {
-    &llvm::MachineSchedulerID,          &llvm::EarlyMachineLICMID, &llvm::MachineLICMID,
-    &llvm::StackSlotColoringID,         &llvm::MachineCombinerID,  &llvm::EarlyIfConverterID,
-    &llvm::LiveDebugValuesID,           &llvm::LiveRangeShrinkID,  &llvm::MachineLateInstrsCleanupID,
-    &llvm::RemoveRedundantDebugValuesID};
-
-Result<std::unique_ptr<llvm::TargetMachine>> make_machine() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeX86AsmParser();
-  });
-  std::string error;
-  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
-  if (!target) return std::unexpected(Error("llvm: " + error));
-  llvm::TargetOptions options;
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(kTriple, "x86-64", "+rdpid,+prfchw", options,
-                                                                           llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                                                           llvm::CodeGenOptLevel::Default));
-  if (!machine) return std::unexpected(Error("llvm: no target machine for x86-64"));
-  return machine;
-}
-
-Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  llvm::ModulePassManager passes;
-  if (auto error = builder.parsePassPipeline(passes, kPasses))
-    return std::unexpected(Error("llvm: " + llvm::toString(std::move(error))));
-  passes.run(module, modules);
-  return {};
-}
-
-Result<llvm::SmallVector<char, 0>> emit_object(llvm::Module& module, llvm::TargetMachine& machine) {
-  llvm::SmallVector<char, 0> object;
-  llvm::raw_svector_ostream stream(object);
-  // What addPassesToEmitFile() does, with a say in which passes there are.
-  auto& target = static_cast<llvm::LLVMTargetMachine&>(machine);
-  llvm::legacy::PassManager passes;
-  auto* info = new llvm::MachineModuleInfoWrapperPass(&target);
-  llvm::TargetPassConfig* config = target.createPassConfig(passes);
-  config->setDisableVerify(true);
-  for (const void* pass : kPassesThatDoNotPay) config->disablePass(pass);
-  passes.add(config);
-  passes.add(info);
-  if (config->addISelPasses()) return std::unexpected(Error("llvm: this target selects no instructions"));
-  config->addMachinePasses();
-  config->setInitialized();
-  if (target.addAsmPrinter(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile, info->getMMI().getContext()))
-    return std::unexpected(Error("llvm: this target emits no object files"));
-  passes.add(llvm::createFreeMachineFunctionPass());
-  passes.run(module);
-  return object;
-}
-
-}  // namespace
 
 std::uint32_t registers_from_frame(const ir::Program& program) {
   const auto in_place = registers_in_place(program.point);
@@ -127,46 +39,82 @@ Result<NativeEvent> find_event(const LinkedImage& linked, const NativeInput& inp
   return event;
 }
 
-}  // namespace
-
-Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr keep_ir) {
+Result<void> refuse(std::span<const NativeInput> inputs) {
   for (const NativeInput& input : inputs)
     if (std::string why = native_refusal(*input.program); !why.empty())
       return std::unexpected(Error(input.name + ": " + why));
-  auto machine = make_machine();
-  if (!machine) return std::unexpected(std::move(machine.error()));
+  return {};
+}
 
-  llvm::LLVMContext context;
-  llvm::Module module("kevtrace", context);
-  module.setTargetTriple(kTriple);
-  module.setDataLayout((*machine)->createDataLayout());
-  module.setPICLevel(llvm::PICLevel::SmallPIC);
-  for (const NativeInput& input : inputs) {
-    NativeHooks hooks(module);
-    EventEmitter(module, *input.program, hooks).emit(input.name);
-  }
-  std::string problem;
-  llvm::raw_string_ostream problems(problem);
-  if (llvm::verifyModule(module, &problems))
-    return std::unexpected(Error("generated LLVM IR is malformed: " + problem));
-  if (auto done = optimize(module, **machine); !done) return std::unexpected(std::move(done.error()));
+}  // namespace
 
+Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr keep_ir) {
+  if (auto refused = refuse(inputs); !refused) return std::unexpected(std::move(refused.error()));
+  auto made = compile_module(inputs, {}, keep_ir);
+  if (!made) return std::unexpected(std::move(made.error()));
   NativeOutput out;
-  if (keep_ir == KeepIr::Yes) {
-    llvm::raw_string_ostream text(out.llvm_ir);
-    module.print(text, nullptr);
-  }
-  auto object = emit_object(module, **machine);
-  if (!object) return std::unexpected(std::move(object.error()));
-  auto linked = link_flat(llvm::MemoryBufferRef(llvm::StringRef(object->data(), object->size()), "kevtrace"));
-  if (!linked) return std::unexpected(std::move(linked.error()));
-  out.image = std::move(linked->image);
+  out.image = std::move(made->linked.image);
+  out.llvm_ir = std::move(made->llvm_ir);
   for (const NativeInput& input : inputs) {
-    auto event = find_event(*linked, input);
+    auto event = find_event(made->linked, input);
     if (!event) return std::unexpected(std::move(event.error()));
     out.events.push_back(*event);
   }
   return out;
+}
+
+namespace {
+
+using Constants = std::vector<ir::Constant>;
+
+// Those of the first that are not the same in all.
+Constants varying(const std::vector<Constants>& family) {
+  Constants differ;
+  for (std::size_t i = 0; i < family.front().size(); ++i) {
+    const auto is_other = [&](const Constants& member) { return member.at(i).word != family.front()[i].word; };
+    if (std::ranges::any_of(family, is_other)) differ.push_back(family.front()[i]);
+  }
+  return differ;
+}
+
+// Whether `bytes` hold `word`: as what their instruction extends them from.
+bool fits(std::int64_t word, const ConstantPlace& place) {
+  if (place.bytes == 8) return true;
+  return place.is_signed ? word == static_cast<std::int32_t>(word)
+                         : word == static_cast<std::int64_t>(static_cast<std::uint32_t>(word));
+}
+
+Result<model::NativeImage> with_constants(const LinkedImage& linked, const Constants& constants) {
+  model::NativeImage image = linked.image;
+  for (const ConstantPlace& place : linked.constants) {
+    const auto constant = std::ranges::find(constants, place.position, &ir::Constant::position);
+    KEVT_ASSERT(constant != constants.end());
+    const std::int64_t word = constant->word + place.addend;
+    if (!fits(word, place)) return std::unexpected(Error("a constant does not fit its instruction"));
+    std::memcpy(image.bytes.data() + place.offset, &word, place.bytes);
+  }
+  return image;
+}
+
+}  // namespace
+
+Result<std::vector<NativeOutput>> compile_family(std::span<const NativeInput> family) {
+  std::vector<NativeOutput> outputs;
+  if (family.empty()) return outputs;
+  if (auto refused = refuse(family); !refused) return std::unexpected(std::move(refused.error()));
+  std::vector<Constants> constants;
+  for (const NativeInput& member : family) constants.push_back(ir::exchangeable_constants(*member.program));
+  for (const Constants& one : constants) KEVT_ASSERT(one.size() == constants.front().size());
+  auto made = compile_module(family.first(1), varying(constants), KeepIr::No);
+  if (!made) return std::unexpected(std::move(made.error()));
+  const auto event = find_event(made->linked, family.front());
+  if (!event) return std::unexpected(event.error());
+  for (const Constants& one : constants) {
+    auto image = with_constants(made->linked, one);
+    if (!image) return std::unexpected(std::move(image.error()));
+    outputs.push_back({.image = std::move(*image), .events = {*event}, .llvm_ir = {}});
+  }
+  return outputs;
 }
 
 }  // namespace kevt::codegen

@@ -43,6 +43,9 @@ enum class KeepIr : std::uint8_t { No, Yes };
 // Fails when a program asks for what native code cannot do (the text says what) or LLVM refuses.
 Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr keep_ir);
 
+// The same for programs of one shape (ir/shape.h): LLVM runs once. One output for each of `family`, with one event.
+Result<std::vector<NativeOutput>> compile_family(std::span<const NativeInput> family);
+
 // What stops this program from running natively, e.g. a filter on a symstr field; empty: nothing.
 std::string native_refusal(const ir::Program& program);
 

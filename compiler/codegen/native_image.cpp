@@ -1,6 +1,7 @@
 // Linking without a linker and without an executor process: JITLink with a memory manager that
 // hands out one heap block as both working and target memory. What it must never see is an
-// external symbol or an absolute address; either is refused, so a closed image is a checked fact.
+// external symbol or an absolute address; either is refused, so a closed image is a checked fact. Constants that are
+// put in later look like absolute addresses: they are taken out of the graph, and where they belong is noted.
 #include "compiler/codegen/native_image.h"
 
 #include <llvm/ExecutionEngine/JITLink/JITLink.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <set>
 
 namespace kevt::codegen {
 
@@ -72,6 +74,46 @@ bool is_relative(const jl::Edge& edge) {
          edge.getKind() == jl::x86_64::Delta64;
 }
 
+// A constant's place before its block has an address.
+struct OpenConstant {
+  jl::Block* block = nullptr;
+  std::uint32_t offset = 0;  // in the block
+  ConstantPlace place;
+};
+
+std::optional<ConstantPlace> constant_place(const jl::Edge& edge) {
+  const jl::Symbol& target = edge.getTarget();
+  ConstantPlace place{.addend = edge.getAddend()};
+  if (!target.isExternal()) return std::nullopt;
+  llvm::StringRef name = target.getName();
+  if (!name.consume_front(kConstantPrefix) || name.getAsInteger(10, place.position)) return std::nullopt;
+  if (edge.getKind() == jl::x86_64::Pointer32Signed) return place;
+  place.is_signed = false;
+  if (edge.getKind() == jl::x86_64::Pointer32) return place;
+  place.bytes = 8;
+  if (edge.getKind() == jl::x86_64::Pointer64) return place;
+  return std::nullopt;
+}
+
+std::vector<OpenConstant> take_constants(jl::LinkGraph& graph) {
+  std::vector<OpenConstant> taken;
+  std::set<jl::Symbol*> symbols;
+  for (jl::Block* block : graph.blocks()) {
+    for (auto edge = block->edges().begin(); edge != block->edges().end();) {
+      const auto place = constant_place(*edge);
+      if (!place) {
+        ++edge;
+        continue;
+      }
+      taken.push_back({block, edge->getOffset(), *place});
+      symbols.insert(&edge->getTarget());
+      edge = block->removeEdge(edge);
+    }
+  }
+  for (jl::Symbol* symbol : symbols) graph.removeExternalSymbol(*symbol);
+  return taken;
+}
+
 llvm::Error keep_closed(jl::LinkGraph& graph) {
   for (jl::Symbol* symbol : graph.external_symbols())
     return llvm::createStringError("generated code refers to the external symbol `" + symbol->getName().str() + "`");
@@ -98,6 +140,10 @@ class FlatLink final : public jl::JITLinkContext {
   void notifyFinalized(jl::JITLinkMemoryManager::FinalizedAlloc allocation) override { allocation.release(); }
   bool shouldAddDefaultTargetPasses(const llvm::Triple&) const override { return false; }
   llvm::Error modifyPassConfig(jl::LinkGraph&, jl::PassConfiguration& passes) override {
+    passes.PrePrunePasses.push_back([this](jl::LinkGraph& graph) {
+      constants_ = take_constants(graph);
+      return llvm::Error::success();
+    });
     passes.PrePrunePasses.push_back(keep_closed);
     passes.PostFixupPasses.push_back([this](jl::LinkGraph& graph) { return collect(graph); });
     return llvm::Error::success();
@@ -116,6 +162,10 @@ class FlatLink final : public jl::JITLinkContext {
     if (jl::Section* faults = graph.findSectionByName(kFaultSection))
       for (jl::Block* block : faults->blocks()) collect_faults(*block);
     std::ranges::sort(out_.image.faults, {}, &model::FaultEntry::fault);
+    for (OpenConstant& open : constants_) {
+      open.place.offset = offset_of(open.block->getAddress()) + open.offset;
+      out_.constants.push_back(open.place);
+    }
     return llvm::Error::success();
   }
 
@@ -135,6 +185,7 @@ class FlatLink final : public jl::JITLinkContext {
   FlatMemory& memory_;
   LinkedImage& out_;
   std::optional<std::string>& failure_;
+  std::vector<OpenConstant> constants_;
 };
 
 }  // namespace

@@ -43,7 +43,7 @@ Value* EventEmitter::measure(const ir::Store& store, TextItem& item) {
                                   llvm::Align(1));
     });
   } else if (value.op == Op::String) {
-    item.source = b_.CreateAdd(integer(value.a), b_.getInt64(static_cast<std::uint64_t>(value.imm)));
+    item.source = b_.CreateAdd(integer(value.a), value_constant(store.value));
     words([&](unsigned i) { return b_.CreateLoad(b_.getInt64Ty(), memo.words[i]); });
   } else {
     item.source = integer(value.a);  // SymbolText
@@ -56,7 +56,7 @@ Value* EventEmitter::measure_array(const ir::Store& store, llvm::AllocaInst* add
   llvm::AllocaInst* sum = local(b_.getInt32Ty(), "sum");
   b_.CreateStore(b_.getInt32(0), sum);
   Value* base_ok = is_ok(store.value);
-  Value* base = b_.CreateAdd(integer(store.value), b_.getInt64(static_cast<std::uint64_t>(store.imm)));
+  Value* base = b_.CreateAdd(integer(store.value), store_constant(store));
   BasicBlock *header, *done;
   Value* counter = counted_loop(store.count, header, done);
   Value* i = b_.CreateLoad(b_.getInt32Ty(), counter);
@@ -150,7 +150,7 @@ Value* EventEmitter::store_text_array(const ir::Store& store, llvm::AllocaInst* 
 void EventEmitter::store_array(const ir::Store& store, Value* record) {
   llvm::Type* item_type = b_.getIntNTy(store.bytes * 8u);
   Value* base_ok = is_ok(store.value);
-  Value* base = b_.CreateAdd(integer(store.value), b_.getInt64(static_cast<std::uint64_t>(store.imm)));
+  Value* base = b_.CreateAdd(integer(store.value), store_constant(store));
   BasicBlock *header, *done;
   Value* counter = counted_loop(store.count, header, done);
   Value* i = b_.CreateLoad(b_.getInt32Ty(), counter);

@@ -6,7 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/codegen/bpf.h"
 #include "compiler/codegen/native.h"
+#include "compiler/model/bpf_code.h"
 #include "compiler/model/compiled_event.h"
 
 namespace kevt::pipeline {
@@ -20,6 +22,12 @@ class CodeStore {
     std::uint32_t register_reads = 0;
   };
 
+  // For the kernel: who may run it, and for so many CPUs at most.
+  struct Bpf {
+    model::BpfCode code;
+    codegen::BpfUsers users = codegen::BpfUsers::One;
+  };
+
   explicit CodeStore(std::vector<model::NativeImage> images) : images_(std::move(images)) {}
   void add(std::string program, Place place) { places_.emplace(std::move(program), place); }
 
@@ -27,11 +35,23 @@ class CodeStore {
     const auto found = places_.find(program);
     return found == places_.end() ? nullptr : &found->second;
   }
+  void add_bpf(std::string program, Bpf bpf) { bpf_.emplace(std::move(program), std::move(bpf)); }
+  // What runs `program` there, for these users, on a machine of so many CPUs.
+  const model::BpfCode* find_bpf(const std::string& program, model::BpfContext context, codegen::BpfUsers users,
+                                 unsigned cpus) const {
+    const auto [first, last] = bpf_.equal_range(program);
+    for (auto it = first; it != last; ++it) {
+      const auto& [code, made_for] = it->second;
+      if (code.context == context && made_for == users && code.cpus >= cpus) return &code;
+    }
+    return nullptr;
+  }
   const std::vector<model::NativeImage>& images() const { return images_; }
 
  private:
   std::vector<model::NativeImage> images_;
   std::unordered_map<std::string, Place> places_;
+  std::unordered_multimap<std::string, Bpf> bpf_;
 };
 
 }  // namespace kevt::pipeline

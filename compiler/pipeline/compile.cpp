@@ -84,10 +84,10 @@ model::BpfContext context_of(model::EventKind kind) {
 }
 
 Result<void> make_bpf(CompiledEvents& out, const std::vector<std::string>& names, unsigned possible_cpus,
-                      codegen::KeepIr keep_ir) {
+                      codegen::KeepIr keep_ir, const CodeStore* made) {
   std::vector<model::BpfContext> contexts;
   for (const model::CompiledEvent& event : out.batch.events) contexts.push_back(context_of(event.definition.kind));
-  auto code = compile_bpf_programs(out.programs, names, contexts, possible_cpus, keep_ir);
+  auto code = compile_bpf_programs(out.programs, names, contexts, possible_cpus, keep_ir, made);
   if (!code) return std::unexpected(std::move(code.error()));
   for (std::size_t i = 0; i < out.programs.size(); ++i) out.batch.events[i].bpf = code->places[i];
   out.batch.bpf = std::move(code->programs);
@@ -152,7 +152,7 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
   // Fetch IR → machine code, equal programs once.
   const auto keep_ir = artifacts == Artifacts::KeepAll ? codegen::KeepIr::Yes : codegen::KeepIr::No;
   auto code = kind == model::CodeKind::Native ? make_native(out, names, keep_ir, made)
-                                              : make_bpf(out, names, env.possible_cpus(), keep_ir);
+                                              : make_bpf(out, names, env.possible_cpus(), keep_ir, made);
   if (!code) return std::unexpected(std::move(code.error()));
   return out;
 }

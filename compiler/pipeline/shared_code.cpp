@@ -2,7 +2,9 @@
 // differs, the event's id and address, is in the data block beside the code.
 //
 //   p:a f x=%di     p:b g x=%di     r:c f v=$retval     p:d h y=%si      programs A A C D
+//   p:e i z=+8(%di)     p:j k z=+16(%di)                                   and E F, of one shape
 //   modules: [A] alone, as it will be copied        [C D] together, as LLVM's fixed cost is paid once for both
+//            [E F] as a family: compiled as one, then each gets its numbers
 //
 // Modules know nothing of each other, so that each CPU compiles one at a time. The result does not depend on which.
 // Programs are equal when their text form is.
@@ -15,6 +17,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "compiler/ir/shape.h"
 #include "compiler/ir/text.h"
 
 namespace kevt::pipeline {
@@ -24,7 +27,10 @@ namespace {
 constexpr std::size_t kTogether = 16;  // programs in one module
 
 // Programs that are compiled together, by the number of the first that is equal to each.
-using Module = std::vector<std::size_t>;
+struct Module {
+  std::vector<std::size_t> programs;
+  bool is_family = false;  // all of one shape: an image for each
+};
 
 // For each program the first one that equals it, and where it stands if it was made earlier.
 struct Sorted {
@@ -42,19 +48,66 @@ Sorted sort_programs(std::span<const ir::Program> programs, const CodeStore* mad
   return result;
 }
 
-std::vector<Module> plan_modules(const Sorted& sorted) {
+// Those of each shape that are to be compiled, by the first of them.
+std::vector<std::vector<std::size_t>> group_shapes(std::span<const ir::Program> programs, const Sorted& sorted) {
+  std::unordered_map<std::string, std::size_t> known;
+  std::vector<std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    if (sorted.made[i] != nullptr || sorted.firsts[i] != i) continue;
+    const auto [group, added] = known.emplace(ir::shape_of(programs[i]), groups.size());
+    if (added) groups.emplace_back();
+    groups[group->second].push_back(i);
+  }
+  return groups;
+}
+
+// Whoever asks for LLVM's text reads it with its numbers: there are no families then.
+std::vector<Module> plan_modules(std::span<const ir::Program> programs, const Sorted& sorted, codegen::KeepIr keep_ir) {
   std::vector<std::size_t> users(sorted.firsts.size());
-  for (std::size_t i = 0; i < sorted.firsts.size(); ++i)
-    if (sorted.made[i] == nullptr) ++users[sorted.firsts[i]];
+  for (const std::size_t first : sorted.firsts) ++users[first];
   std::vector<Module> modules;
   Module together;
-  for (std::size_t i = 0; i < users.size(); ++i) {
-    if (users[i] > 1) modules.push_back({i});
-    if (users[i] == 1) together.push_back(i);
-    if (together.size() == kTogether) modules.push_back(std::exchange(together, {}));
+  const auto add = [&](std::size_t program) {
+    if (users[program] > 1) return modules.push_back({{program}});
+    together.programs.push_back(program);
+    if (together.programs.size() == kTogether) modules.push_back(std::exchange(together, {}));
+  };
+  for (const std::vector<std::size_t>& group : group_shapes(programs, sorted)) {
+    if (group.size() > 1 && keep_ir == codegen::KeepIr::No) {
+      modules.push_back({group, true});
+    } else {
+      std::ranges::for_each(group, add);
+    }
   }
-  if (!together.empty()) modules.push_back(std::move(together));
+  if (!together.programs.empty()) modules.push_back(std::move(together));
   return modules;
+}
+
+using Outputs = std::vector<codegen::NativeOutput>;
+
+Result<Outputs> compile_one(const Module& module, std::span<const codegen::NativeInput> inputs,
+                            codegen::KeepIr keep_ir) {
+  if (module.is_family)
+    if (auto family = codegen::compile_family(inputs)) return family;  // else a constant that no instruction holds
+  auto output = codegen::compile_native(inputs, keep_ir);
+  if (!output) return std::unexpected(std::move(output.error()));
+  Outputs outputs;
+  outputs.push_back(std::move(*output));
+  return outputs;
+}
+
+// Appends what was made of `module`, and notes where its programs are.
+void take_outputs(const Module& module, std::span<const ir::Program> programs, Outputs outputs, SharedCode& code) {
+  std::size_t next = 0;
+  for (codegen::NativeOutput& output : outputs) {
+    for (const codegen::NativeEvent& event : output.events) {
+      const std::size_t program = module.programs.at(next++);
+      code.places[program] = {static_cast<std::uint32_t>(code.images.size()), event,
+                              codegen::registers_from_frame(programs[program])};
+    }
+    code.images.push_back(std::move(output.image));
+    code.llvm_ir += output.llvm_ir;
+  }
 }
 
 // Images of the store that are used, copied once each behind those that were compiled.
@@ -87,30 +140,30 @@ void in_parallel(std::size_t count, Work work) {
   take();
 }
 
+// Why there is anything to compile, where code was brought along.
+std::unexpected<Error> failed(Error error, const CodeStore* made) {
+  if (made == nullptr) return std::unexpected(std::move(error));
+  return std::unexpected(std::move(error).while_doing("compiling what the compiled script has no code for"));
+}
+
 }  // namespace
 
 Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
                                     codegen::KeepIr keep_ir, const CodeStore* made) {
   const Sorted sorted = sort_programs(programs, made);
-  const std::vector<Module> modules = plan_modules(sorted);
-  std::vector<Result<codegen::NativeOutput>> outputs(modules.size());
+  const std::vector<Module> modules = plan_modules(programs, sorted, keep_ir);
+  std::vector<Result<Outputs>> outputs(modules.size());
   in_parallel(modules.size(), [&](std::size_t m) {
     std::vector<codegen::NativeInput> inputs;
-    for (std::size_t i : modules[m]) inputs.push_back({names[i], &programs[i]});
-    outputs[m] = codegen::compile_native(inputs, keep_ir);
+    for (std::size_t i : modules[m].programs) inputs.push_back({names[i], &programs[i]});
+    outputs[m] = compile_one(modules[m], inputs, keep_ir);
   });
 
   SharedCode code;
   code.places.resize(programs.size());
   for (std::size_t m = 0; m < modules.size(); ++m) {
-    if (!outputs[m]) return std::unexpected(std::move(outputs[m].error()));
-    for (std::size_t k = 0; k < modules[m].size(); ++k) {
-      const std::size_t i = modules[m][k];
-      code.places[i] = {static_cast<std::uint32_t>(m), outputs[m]->events[k],
-                        codegen::registers_from_frame(programs[i])};
-    }
-    code.images.push_back(std::move(outputs[m]->image));
-    code.llvm_ir += outputs[m]->llvm_ir;
+    if (!outputs[m]) return failed(std::move(outputs[m].error()), made);
+    take_outputs(modules[m], programs, std::move(*outputs[m]), code);
   }
   if (made != nullptr) {
     TakenImages taken(*made, code);
@@ -121,30 +174,52 @@ Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::
   return code;
 }
 
+namespace {
+
+codegen::BpfUsers users_of(const std::vector<std::size_t>& same) {
+  return same.size() > 1 ? codegen::BpfUsers::Many : codegen::BpfUsers::One;
+}
+
+}  // namespace
+
 Result<SharedBpf> compile_bpf_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
                                        std::span<const model::BpfContext> contexts, unsigned possible_cpus,
-                                       codegen::KeepIr keep_ir) {
+                                       codegen::KeepIr keep_ir, const CodeStore* made) {
   std::map<std::pair<model::BpfContext, std::string>, std::vector<std::size_t>> users;
   for (std::size_t i = 0; i < programs.size(); ++i) users[{contexts[i], ir::print(programs[i])}].push_back(i);
   std::vector<codegen::BpfInput> inputs;
   SharedBpf out;
   out.places.resize(programs.size());
-  for (const auto& [text, same] : users) {
-    for (std::size_t i : same) out.places[i] = static_cast<std::uint32_t>(inputs.size());
-    inputs.push_back({.name = names[same.front()],
-                      .program = &programs[same.front()],
-                      .context = contexts[same.front()],
-                      .users = same.size() > 1 ? codegen::BpfUsers::Many : codegen::BpfUsers::One});
+  const auto give = [&](const std::vector<std::size_t>& same, std::size_t place) {
+    for (std::size_t i : same) out.places[i] = static_cast<std::uint32_t>(place);
+  };
+  std::vector<const std::vector<std::size_t>*> to_compile;
+  for (const auto& [key, same] : users) {
+    const model::BpfCode* known =
+        made == nullptr ? nullptr : made->find_bpf(key.second, key.first, users_of(same), possible_cpus);
+    if (known == nullptr) {
+      to_compile.push_back(&same);
+      continue;
+    }
+    give(same, out.programs.size());
+    out.programs.push_back(*known);
+  }
+  for (const std::vector<std::size_t>* same : to_compile) {
+    give(*same, out.programs.size() + inputs.size());
+    inputs.push_back({.name = names[same->front()],
+                      .program = &programs[same->front()],
+                      .context = contexts[same->front()],
+                      .users = users_of(*same)});
   }
   const std::size_t modules = (inputs.size() + kTogether - 1) / kTogether;
-  std::vector<Result<codegen::BpfOutput>> made(modules);
+  std::vector<Result<codegen::BpfOutput>> outputs(modules);
   in_parallel(modules, [&](std::size_t m) {
     const std::size_t first = m * kTogether;
     const auto part = std::span(inputs).subspan(first, std::min(kTogether, inputs.size() - first));
-    made[m] = codegen::compile_bpf(part, possible_cpus, keep_ir);
+    outputs[m] = codegen::compile_bpf(part, possible_cpus, keep_ir);
   });
-  for (Result<codegen::BpfOutput>& part : made) {
-    if (!part) return std::unexpected(std::move(part.error()));
+  for (Result<codegen::BpfOutput>& part : outputs) {
+    if (!part) return failed(std::move(part.error()), made);
     for (model::BpfCode& code : part->programs) out.programs.push_back(std::move(code));
     out.llvm_ir += part->llvm_ir;
   }

@@ -32,7 +32,7 @@ struct SharedCode {
 Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
                                     codegen::KeepIr keep_ir, const CodeStore* made = nullptr);
 
-// The same for the BPF target. `contexts` has one element for each program.
+// The same for the BPF target. `contexts` has one element for each program. What `made` has is not compiled.
 struct SharedBpf {
   std::vector<model::BpfCode> programs;
   std::vector<std::uint32_t> places;  // for each program, the one that is its code
@@ -40,6 +40,6 @@ struct SharedBpf {
 };
 Result<SharedBpf> compile_bpf_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
                                        std::span<const model::BpfContext> contexts, unsigned possible_cpus,
-                                       codegen::KeepIr keep_ir);
+                                       codegen::KeepIr keep_ir, const CodeStore* made = nullptr);
 
 }  // namespace kevt::pipeline

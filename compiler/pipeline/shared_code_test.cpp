@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <span>
 
 #include "compiler/ir/text.h"
 
@@ -51,12 +53,73 @@ TEST(SharedCode, EqualProgramsHaveOnePlace) {
 
 TEST(SharedCode, DifferentProgramsHaveDifferentPlaces) {
   std::vector<int> constants;
-  while (constants.size() < 40) constants.push_back(static_cast<int>(constants.size()));
+  // Too large to be exchangeable: each is a shape of its own.
+  while (constants.size() < 40) constants.push_back((1 << 30) + static_cast<int>(constants.size()));
   std::vector<std::size_t> image_bytes;
   const auto places = places_of(constants, image_bytes);
   EXPECT_EQ(std::set<Place>(places.begin(), places.end()).size(), constants.size());
   EXPECT_GT(image_bytes.size(), 1u);
   EXPECT_LT(image_bytes.size(), constants.size());
+}
+
+ir::Program load_program(const std::string& offset) {
+  auto program =
+      ir::parse("program entry fixed 24\nv0 = reg di\nv1 = load u8 v0" + offset + "\nstore int8 v1 @16\nsink 0\n");
+  EXPECT_TRUE(program.has_value()) << program.error().message();
+  return program.value_or(ir::Program{});
+}
+
+std::string code_text(const SharedCode& code, const SharedCode::Place& place) {
+  const auto& bytes = code.images.at(place.image).bytes;
+  return codegen::disassemble(std::span(bytes).subspan(place.event.extractor.entry, place.event.extractor.size));
+}
+
+TEST(SharedCode, ProgramsOfOneShapeDifferInTheirConstantsAlone) {
+  const std::vector<ir::Program> programs = {load_program("+1000"), load_program("+20000"), load_program("-1000")};
+  const std::vector<std::string> names = {"a", "b", "c"};
+  const auto code = compile_programs(programs, names, codegen::KeepIr::No);
+  ASSERT_TRUE(code.has_value()) << code.error().message();
+  std::string text = code_text(*code, code->places[0]);
+  const std::string other = code_text(*code, code->places[1]);
+  ASSERT_NE(text.find(" 1000("), std::string::npos) << text;
+  text.replace(text.find(" 1000("), 6, " 20000(");
+  EXPECT_EQ(text, other);
+  EXPECT_NE(code_text(*code, code->places[2]).find("-1000("), std::string::npos);
+  EXPECT_EQ(std::set<std::uint32_t>({code->places[0].image, code->places[1].image, code->places[2].image}).size(), 3u);
+}
+
+// An instruction more for a hit would be the price of compiling faster.
+TEST(SharedCode, CodeOfOneShapeIsAsLongAsItsOwn) {
+  const std::vector<ir::Program> programs = {load_program("+1000"), load_program("+20000")};
+  const std::vector<std::string> names = {"a", "b"};
+  const auto family = compile_programs(programs, names, codegen::KeepIr::No);
+  const auto alone = compile_programs(std::span(programs).first(1), std::span(names).first(1), codegen::KeepIr::No);
+  ASSERT_TRUE(family.has_value() && alone.has_value());
+  const auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };
+  EXPECT_EQ(lines(code_text(*family, family->places[0])), lines(code_text(*alone, alone->places[0])));
+}
+
+// What was stored for another machine, other users or another place is not taken.
+TEST(SharedBpf, StoredCodeIsTakenWhereItFits) {
+  using enum codegen::BpfUsers;
+  const std::vector<ir::Program> programs = {load_program("+8"), load_program("+8")};
+  const std::vector<std::string> names = {"a", "b"};
+  model::BpfCode stored;
+  stored.instructions = {0x95};
+  stored.cpus = 4;
+  CodeStore store({});
+  store.add_bpf(ir::print(programs[0]), {.code = stored, .users = One});
+  const auto instructions = [&](std::size_t count, model::BpfContext context, unsigned cpus) {
+    const std::vector<model::BpfContext> contexts(count, context);
+    const auto code = compile_bpf_programs(std::span(programs).first(count), std::span(names).first(count), contexts,
+                                           cpus, codegen::KeepIr::No, &store);
+    EXPECT_TRUE(code.has_value()) << code.error().message();
+    return code ? code->programs.at(code->places.at(0)).instructions.size() : 0;
+  };
+  EXPECT_EQ(instructions(1, model::BpfContext::Kprobe, 3), 1u);
+  EXPECT_GT(instructions(1, model::BpfContext::Kprobe, 5), 1u) << "more CPUs than it has rows for";
+  EXPECT_GT(instructions(1, model::BpfContext::Uprobe, 3), 1u);
+  EXPECT_GT(instructions(2, model::BpfContext::Kprobe, 3), 1u) << "two events share it";
 }
 
 TEST(SharedCode, NothingIsAnEmptyBatch) {

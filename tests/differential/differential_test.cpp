@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::uint64_t kBatch = 100;
 constexpr int kMachines = 4;
+constexpr int kFamiliesOfSession = 20;
+constexpr std::size_t kMembers = 4;
 
 std::uint32_t random_gates(Random& random) { return one_in(random, 6) ? static_cast<std::uint32_t>(random()) : ~0u; }
 
@@ -40,6 +42,8 @@ class Differential : public testing::Test {
     stay_on_this_cpu();
   }
   void run_batch(std::uint64_t seed, std::uint64_t programs);
+  void run_family(std::uint64_t seed);
+  void run_events(LocalSession& session, const std::vector<NativeEvent>& events, Random& random);
   void run_machine(LocalSession& session, const NativeEvent& event, Random& random);
 
   std::optional<MemoryArena> arena_;
@@ -72,10 +76,28 @@ void Differential::run_batch(std::uint64_t seed, std::uint64_t count) {
   ASSERT_TRUE(session) << session.error().message();
   auto events = install_batch(**session, std::move(programs));
   ASSERT_TRUE(events) << events.error().message();
-  for (std::size_t i = 0; i < events->size() && !HasFailure(); ++i) {
-    for (int m = 0; m < kMachines && !HasFailure(); ++m) run_machine(**session, (*events)[i], random);
-    if (HasFailure())
-      ADD_FAILURE() << "KEVT_SEED=" << seed << ", program " << i << "\n" << ir::print((*events)[i].program);
+  run_events(**session, *events, random);
+}
+
+void Differential::run_events(LocalSession& session, const std::vector<NativeEvent>& events, Random& random) {
+  for (std::size_t i = 0; i < events.size() && !HasFailure(); ++i) {
+    for (int m = 0; m < kMachines && !HasFailure(); ++m) run_machine(session, events[i], random);
+    if (HasFailure()) ADD_FAILURE() << "program " << i << "\n" << ir::print(events[i].program);
+  }
+}
+
+// Programs that differ in their constants, compiled as one.
+void Differential::run_family(std::uint64_t seed) {
+  SCOPED_TRACE(testing::Message() << "KEVT_SEED=" << seed);
+  Random random(seed);
+  arena_->refill(random);
+  auto session = LocalSession::create(batch_session_options());
+  ASSERT_TRUE(session) << session.error().message();
+  for (int i = 0; i < kFamiliesOfSession && !HasFailure(); ++i) {
+    const ir::Program program = random_native_program(random, random_sizes(random, *arena_));
+    auto events = install_family(**session, random_family(random, program, kMembers));
+    ASSERT_TRUE(events) << events.error().message() << "\n" << ir::print(program);
+    run_events(**session, *events, random);
   }
 }
 
@@ -87,6 +109,14 @@ TEST_F(Differential, NativeDoesWhatTheInterpreterDoes) {
   EXPECT_GT(recorded_, runs_ / 4);
   EXPECT_GT(faulty_, runs_ / 20);
   RecordProperty("runs", static_cast<int>(runs_));
+}
+
+TEST_F(Differential, FamiliesDoWhatTheInterpreterDoes) {
+  const std::uint64_t count = number_from_environment("KEVT_DIFFERENTIAL_COUNT", 20000) / 20;
+  for (std::uint64_t done = 0; done < count && !HasFailure(); done += kFamiliesOfSession)
+    run_family(test_seed() + done / kFamiliesOfSession);
+  if (HasFailure()) return;
+  EXPECT_GT(recorded_, runs_ / 8);
 }
 
 }  // namespace

@@ -16,9 +16,11 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <span>
 
 #include "common/assert.h"
 #include "compiler/codegen/native.h"
+#include "compiler/ir/shape.h"
 
 namespace kevt::test {
 
@@ -93,16 +95,21 @@ ir::Program random_native_program(Random& random, const RandomOptions& options) 
   }
 }
 
-Result<std::vector<NativeEvent>> install_batch(LocalSession& session, std::vector<ir::Program> programs) {
+namespace {
+
+std::vector<codegen::NativeInput> inputs_of(const std::vector<ir::Program>& programs) {
   std::vector<codegen::NativeInput> inputs;
   for (const ir::Program& program : programs) inputs.push_back({fmt::format("event_{}", inputs.size()), &program});
-  auto native = codegen::compile_native(inputs, codegen::KeepIr::No);
-  if (!native) return std::unexpected(std::move(native.error()));
-  auto base = session.place(native->image);
+  return inputs;
+}
+
+// Adds the events of one image, of the programs from `first` on.
+Result<void> install(LocalSession& session, const codegen::NativeOutput& native, std::span<ir::Program> programs,
+                     std::vector<NativeEvent>& events) {
+  auto base = session.place(native.image);
   if (!base) return std::unexpected(std::move(base.error()));
-  std::vector<NativeEvent> events;
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    const codegen::NativeEvent& event = native->events[i];
+    const codegen::NativeEvent& event = native.events[i];
     const inproc::DetourEvent code{*base + event.extractor.entry, *base + event.block,
                                    codegen::registers_from_frame(programs[i])};
     auto local = session.add_event(code, static_cast<std::uint32_t>(programs[i].sinks.size()));
@@ -113,7 +120,46 @@ Result<std::vector<NativeEvent>> install_batch(LocalSession& session, std::vecto
     inproc::set_gates(*local->block, ~0u);
     events.push_back({std::move(programs[i]), *local});
   }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<NativeEvent>> install_batch(LocalSession& session, std::vector<ir::Program> programs) {
+  auto native = codegen::compile_native(inputs_of(programs), codegen::KeepIr::No);
+  if (!native) return std::unexpected(std::move(native.error()));
+  std::vector<NativeEvent> events;
+  if (auto done = install(session, *native, programs, events); !done) return std::unexpected(std::move(done.error()));
   return events;
+}
+
+Result<std::vector<NativeEvent>> install_family(LocalSession& session, std::vector<ir::Program> programs) {
+  auto family = codegen::compile_family(inputs_of(programs));
+  if (!family) return std::unexpected(std::move(family.error()));
+  std::vector<NativeEvent> events;
+  for (std::size_t i = 0; i < programs.size(); ++i)
+    if (auto done = install(session, family->at(i), std::span(programs).subspan(i, 1), events); !done)
+      return std::unexpected(std::move(done.error()));
+  return events;
+}
+
+std::vector<ir::Program> random_family(Random& random, const ir::Program& program, std::size_t count) {
+  std::vector<ir::Program> family = {program};
+  while (family.size() < count) {
+    ir::Program member = program;
+    for (const ir::Constant& constant : ir::exchangeable_constants(program)) {
+      const std::int64_t sign = constant.word < 0 ? -1 : 1;
+      const auto limit = static_cast<std::uint64_t>(ir::kConstantLimit);
+      const std::uint64_t near = static_cast<std::uint64_t>(sign * constant.word) + random() % 17;
+      const std::uint64_t size = one_in(random, 4) ? random() % limit : near;
+      const std::int64_t word = sign * static_cast<std::int64_t>(std::clamp<std::uint64_t>(size, 1, limit - 1));
+      const std::size_t values = member.values.size();
+      (constant.position < values ? member.values[constant.position].imm
+                                  : member.stores[constant.position - values].imm) = word;
+    }
+    family.push_back(std::move(member));
+  }
+  return family;
 }
 
 void load_event(const NativeEvent& event, const ir::Machine& machine) {

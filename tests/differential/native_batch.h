@@ -41,6 +41,10 @@ ir::Program random_native_program(Random& random, const RandomOptions& options);
 
 // Compiles `programs` into one image and adds an event for each.
 Result<std::vector<NativeEvent>> install_batch(LocalSession& session, std::vector<ir::Program> programs);
+// The same for programs of one shape: one compilation, and an image for each.
+Result<std::vector<NativeEvent>> install_family(LocalSession& session, std::vector<ir::Program> programs);
+// `count` programs of the shape of `program`, itself among them: with other constants, most of them near its own.
+std::vector<ir::Program> random_family(Random& random, const ir::Program& program, std::size_t count);
 
 // Puts the machine's event id, probe address and slots into the event's block.
 void load_event(const NativeEvent& event, const ir::Machine& machine);
