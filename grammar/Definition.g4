@@ -11,14 +11,15 @@
 // kernel's own message and column. Every decision is made by the next token: parsing is a matter of microseconds.
 grammar Definition;
 
-// `r10:grp/ev`: what stands before and after the first ':'.
-head       : headLead (COLON headName)? EOF ;
+// Where a piece is all that is left of the word, the rule ends before it: nothing in it would be looked at.
+
+// `r10:grp/ev`: what stands before the first ':'; the name is behind it.
+head       : headLead COLON? ;
 headLead   : ~COLON* ;
-headName   : anything ;
 
 // `grp/ev`, `grp.ev`, `ev`: '/' wins over '.', the first one splits. What stands behind a '.' is the group's still if a
 // '/' follows.
-target       : beforeSplit (SLASH anything | DOT beforeSlash (SLASH anything)?)? EOF ;
+target       : beforeSplit (SLASH | DOT beforeSlash SLASH?)? ;
 beforeSplit  : ~(SLASH | DOT)* ;
 beforeSlash  : ~SLASH* ;
 
@@ -43,8 +44,8 @@ watchAccess  : ~AT* ;
 watchSymbol  : ~(PLUS | MINUS | COLON)* ;
 watchOffset  : (PLUS | MINUS) ~COLON* ;
 
-// `name=expression:type`: the first '=' splits; without one all of it is the expression.
-argument       : beforeEquals (EQUALS anything)? EOF ;
+// `name=expression:type`: the first '=' splits, the expression is behind it; without one all of it is the expression.
+argument       : beforeEquals EQUALS? ;
 beforeEquals   : ~EQUALS* ;
 
 // `+8(+0(%di)):string[4]`: the first ':' splits.

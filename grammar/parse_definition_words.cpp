@@ -87,6 +87,12 @@ class Session {
     return {.text = text_.substr(begin, end - begin), .begin = begin, .end = end};
   }
 
+  // What stands behind it.
+  Piece rest(antlr4::tree::TerminalNode* node) const {
+    return make(static_cast<std::uint32_t>(node->getSymbol()->getStopIndex() + 1),
+                static_cast<std::uint32_t>(text_.size()));
+  }
+
   std::vector<antlr4::Token*> all_tokens() {
     machine_.tokens.fill();
     return machine_.tokens.getTokens();
@@ -152,7 +158,9 @@ HeadPieces cut_head(std::string_view word) {
   Session session(word);
   return parse_any([&] {
     auto* head = session.parser().head();
-    return HeadPieces{.lead = session.piece(head->headLead()), .name = session.optional_piece(head->headName())};
+    HeadPieces pieces{.lead = session.piece(head->headLead()), .name = std::nullopt};
+    if (head->COLON() != nullptr) pieces.name = session.rest(head->COLON());
+    return pieces;
   });
 }
 
@@ -162,10 +170,10 @@ TargetPieces cut_target(std::string_view text) {
     auto* target = session.parser().target();
     const Piece before = session.piece(target->beforeSplit());
     if (target->DOT() == nullptr && target->SLASH() == nullptr) return TargetPieces{.group = {}, .event = before};
-    if (target->DOT() == nullptr) return TargetPieces{.group = before, .event = session.piece(target->anything())};
+    if (target->DOT() == nullptr) return TargetPieces{.group = before, .event = session.rest(target->SLASH())};
     const Piece behind = session.piece(target->beforeSlash());
     if (target->SLASH() == nullptr) return TargetPieces{.group = before, .event = behind};
-    return TargetPieces{.group = session.make(before.begin, behind.end), .event = session.piece(target->anything())};
+    return TargetPieces{.group = session.make(before.begin, behind.end), .event = session.rest(target->SLASH())};
   });
 }
 
@@ -233,7 +241,7 @@ ArgumentPieces cut_argument(std::string_view word) {
     auto* argument = session.parser().argument();
     const Piece before = session.piece(argument->beforeEquals());
     if (argument->EQUALS() == nullptr) return ArgumentPieces{.name = std::nullopt, .body = before};
-    return ArgumentPieces{.name = before, .body = session.piece(argument->anything())};
+    return ArgumentPieces{.name = before, .body = session.rest(argument->EQUALS())};
   });
 }
 
