@@ -177,7 +177,8 @@ void Pass::check_filter(std::size_t index) {
     if (right.needs_types) {
       remember({{sema::UncheckedRule::Types, "filter of " + right.definition.event}});
     } else if (sink.empty()) {
-      right.filter = sema::compile_filter(filter.text, right.layout, sink, request(dialect_));
+      right.filter = sema::compile_filter(filter.text, right.layout, sink, request(dialect_), &env_);
+      if (right.filter) remember(sema::unchecked_functions(*right.filter, env_));
       if (right.filter && sema::is_only_judged(*right.filter)) {
         right.filter.reset();
         if (!one_kernel_)

@@ -36,8 +36,9 @@ constexpr std::size_t kMaxDigits = 23;  // of num_buf, less its NUL
 // Binds the predicates of one filter; the first mistake is the kernel's.
 class Binder {
  public:
-  Binder(std::string_view text, const model::RecordLayout& layout, diag::Sink& sink, CheckRequest request)
-      : text_(grammar::filter_command(text)), layout_(layout), sink_(sink), request_(request) {}
+  Binder(std::string_view text, const model::RecordLayout& layout, diag::Sink& sink, CheckRequest request,
+         const target::TargetEnv* functions)
+      : text_(grammar::filter_command(text)), layout_(layout), sink_(sink), request_(request), functions_(functions) {}
 
   bool failed() const { return failed_; }
   void bind_all(FilterExpr& filter);
@@ -51,6 +52,7 @@ class Binder {
   void bind_text(FilterPredicate& predicate, const FilterField& field);
   void bind_number(FilterPredicate& predicate, const FilterField& field);
   void check_function(const FilterPredicate& predicate, const FilterField& field);
+  bool is_function(const FilterPredicate& predicate) const;
   void check_cpus(const FilterPredicate& predicate, const FilterField& field);
   void refuse_unless_judged(const FilterPredicate& predicate);
 
@@ -58,6 +60,7 @@ class Binder {
   const model::RecordLayout& layout_;
   diag::Sink& sink_;
   CheckRequest request_;
+  const target::TargetEnv* functions_;  // nullptr: nobody knows them
   bool failed_ = false;
 };
 
@@ -111,7 +114,18 @@ void Binder::bind(FilterPredicate& predicate) {
   }
 }
 
-// The kernel looks the function up; here only its text is judged.
+// Whether there is such a function, or nobody can tell. Quotes are part of a name here, and no function has them.
+bool Binder::is_function(const FilterPredicate& predicate) const {
+  if (predicate.operand_quoted) return false;
+  if (functions_ == nullptr) return true;
+  if (grammar::is_digit(predicate.operand[0])) {
+    const std::uint64_t address = grammar::parse_unsigned(predicate.operand, grammar::kAutoBase).value;
+    return functions_->probeability(address) == target::Probeability::NotChecked || functions_->symbolize(address);
+  }
+  const auto found = functions_->find_function(std::nullopt, predicate.operand);
+  return found || found.error().failure != target::LookupFailure::NotFound;
+}
+
 void Binder::check_function(const FilterPredicate& predicate, const FilterField& field) {
   constexpr std::uint32_t kAddressBytes = 8;
   const std::uint32_t begin = predicate.operand_span.begin;
@@ -128,6 +142,9 @@ void Binder::check_function(const FilterPredicate& predicate, const FilterField&
   }
   if (number && grammar::parse_unsigned(predicate.operand, grammar::kAutoBase).error != 0) {
     return mistake(Kind::FilterInvalidValue, end, "a function's name, or an address: 0xffffffff81000000");
+  }
+  if (!is_function(predicate)) {
+    return mistake(Kind::FilterNoFunction, end, "the name of a function without quotes, or an address in one");
   }
   refuse_unless_judged(predicate);
 }
@@ -282,14 +299,15 @@ std::optional<FilterExpr> bind_tree(FilterExpr filter, Binder& binder) {
 
 std::optional<model::FilterExpr> check_filter(model::FilterExpr filter, std::string_view text,
                                               const model::RecordLayout& layout, diag::Sink& sink) {
-  Binder binder(text, layout, sink, {});
+  Binder binder(text, layout, sink, {}, nullptr);
   return bind_tree(std::move(filter), binder);
 }
 
 std::optional<model::FilterExpr> compile_filter(std::string_view text, const model::RecordLayout& layout,
-                                                diag::Sink& sink, CheckRequest request) {
+                                                diag::Sink& sink, CheckRequest request,
+                                                const target::TargetEnv* functions) {
   grammar::FilterReading reading = grammar::read_filter(text, request.dialect);
-  Binder binder(text, layout, sink, request);
+  Binder binder(text, layout, sink, request, functions);
   if (!reading.mistake) return bind_tree(*std::move(reading.tree), binder);
   for (FilterPredicate& predicate : reading.before) binder.bind(predicate);
   if (reading.unfinished) binder.find(*reading.unfinished);

@@ -14,11 +14,15 @@ namespace kevt::sema {
 
 // Parses and binds in the kernel's order: an unknown field wins over a syntax mistake to its right. The
 // first diagnostic reported is the kernel's; further ones, if any, are not `logged`.
-// What only a kernel can run (`.function`, `CPUS{}`) is refused or judged as the request says.
+// What only a kernel can run (`.function`, `CPUS{}`) is refused or judged as the request says. `functions` knows those
+// that a filter names; nullptr: nobody does, and any name is good.
 std::optional<model::FilterExpr> compile_filter(std::string_view text, const model::RecordLayout& layout,
-                                                diag::Sink& sink, CheckRequest request = {});
+                                                diag::Sink& sink, CheckRequest request = {},
+                                                const target::TargetEnv* functions = nullptr);
 // Holds it a predicate that was only judged? Such a filter cannot be lowered.
 bool is_only_judged(const model::FilterExpr& filter);
+// Functions that a bound filter names and `env` cannot look up.
+std::vector<Unchecked> unchecked_functions(const model::FilterExpr& filter, const target::TargetEnv& env);
 
 // What an event's filter file reads after `mistake` (language.md D4): the text, a caret, the message. The
 // caret never stands right of the text's end, unlike the one in error_log.

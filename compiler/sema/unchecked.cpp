@@ -6,6 +6,7 @@
 // NotChecked to what it does not know; ask it once more after all rules, and keep what it was asked for.
 // Not here: the text of the note (the command line's).
 #include "compiler/sema/definition_check.h"
+#include "compiler/sema/filter.h"
 
 namespace kevt::sema {
 namespace {
@@ -60,6 +61,20 @@ std::vector<Unchecked> find_unchecked(const DefinitionCheck& check) {
     }
     if (arg.needs_types) out.push_back({UncheckedRule::Types, arg.text});
   }
+  return out;
+}
+
+std::vector<Unchecked> unchecked_functions(const model::FilterExpr& filter, const target::TargetEnv& env) {
+  std::vector<Unchecked> out;
+  for (const model::FilterExpr& child : filter.children) {
+    std::vector<Unchecked> below = unchecked_functions(child, env);
+    out.insert(out.end(), below.begin(), below.end());
+  }
+  const model::FilterPredicate& predicate = filter.predicate;
+  const bool names_function =
+      filter.node == model::FilterNode::Predicate && predicate.modifier == model::FieldModifier::Function;
+  if (names_function && is_not_checked(env.find_function(std::nullopt, predicate.operand)))
+    out.push_back({UncheckedRule::Function, predicate.operand});
   return out;
 }
 

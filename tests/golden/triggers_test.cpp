@@ -20,7 +20,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -29,8 +28,6 @@
 
 namespace kevt::golden {
 namespace {
-
-using diag::Kind;
 
 constexpr std::string_view kIndent = "    ";
 
@@ -105,8 +102,6 @@ class Player {
     return indented(world_->read(event));
   }
 
-  const std::set<Kind>& kinds() const { return kinds_; }
-
  private:
   void start() {
     world_ = std::make_unique<TriggerWorld>();
@@ -115,13 +110,11 @@ class Player {
 
   std::string write(const std::string& event, const std::string& text) {
     const TriggerResult result = world_->write(event, text);
-    for (const diag::Diagnostic& mistake : result.mistakes) kinds_.insert(mistake.kind);
     if (result.errno_value != 0) return indented(mistakes_text(result, error_name(result.errno_value)));
     return indented(mistakes_text(result, "taken, but logged") + world_->read(event));
   }
 
   std::unique_ptr<TriggerWorld> world_;
-  std::set<Kind> kinds_;
 };
 
 TEST(GoldenTriggers, AreListedAndRefusedAsWritten) {
@@ -137,30 +130,6 @@ TEST(GoldenTriggers, AreListedAndRefusedAsWritten) {
   }
   for (std::size_t i = 0; i < steps.size(); ++i) {
     EXPECT_EQ(outcomes[i], steps[i].expectation) << "triggers.golden:" << steps[i].number << ": " << steps[i].line;
-  }
-}
-
-// Kinds that no write on a 6.1 kernel can cause.
-const std::set<Kind>& never_reported() {
-  static const std::set<Kind> kinds = {
-      Kind::HistNeedNohcVal,       // `nohitcount` came with 6.2
-      Kind::HistTooManyFieldVars,  // 64; room for variables ends at 16
-      Kind::HistSynthVarNotFound,  // a helper that was made has its variable
-      Kind::HistNoSaveParams,      // `save(` has parameters, if empty ones
-      Kind::TriggerMissing,        // removing what is not there succeeds
-      Kind::TriggerUnsupported,    // all of 6.1's are supported
-  };
-  return kinds;
-}
-
-TEST(GoldenTriggers, EveryKindOccurs) {
-  Player player;
-  for (const Step& step : read_steps()) player.play(step.line);
-  for (std::size_t i = 0; i < diag::kind_count(); ++i) {
-    const Kind kind = static_cast<Kind>(i);
-    const std::string_view name = diag::kind_name(kind);
-    if (!name.starts_with("Hist") && !name.starts_with("Trigger")) continue;
-    EXPECT_NE(player.kinds().contains(kind), never_reported().contains(kind)) << name;
   }
 }
 
