@@ -397,6 +397,20 @@ int finish(const CLI::App& app, const CLI::ParseError& error, const std::string&
 
 }  // namespace
 
+// `run FILE.kevo -- CMD`: a positional before "--" would end the verb's own words, so the file becomes an option.
+static std::vector<char*> with_script_named(int argc, char** argv) {
+  static char option[] = "-p";
+  std::vector<char*> words(argv, argv + argc);
+  const auto text = [](const char* word) { return std::string_view(word); };
+  const auto end = std::ranges::find(words, std::string_view("--"), text);
+  if (end == words.end() || end - words.begin() < 3 || text(words[1]) != "run") return words;
+  const auto is_script = [](std::string_view word) { return word.ends_with(".kevo"); };
+  const auto script = std::ranges::find_if(words.begin() + 2, end, is_script, text);
+  if (script == end || text(*(script - 1)) == "-p" || text(*(script - 1)) == "--probes") return words;
+  words.insert(script, option);
+  return words;
+}
+
 CommandLine parse_command_line(int argc, char** argv) {
   Parsed parsed;
   CLI::App app("kevtrace: the kernel's event language, compiled, for any process", "kevtrace");
@@ -420,7 +434,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_mount(app, parsed.mount);
   add_exec(app, parsed.exec);
   try {
-    app.parse(argc, argv);
+    const std::vector<char*> words = with_script_named(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     std::exit(finish(app, error, first_word(argc, argv)));
   }

@@ -115,6 +115,12 @@ TEST_F(WithoutLlvm, ACompiledScriptRuns) {
   EXPECT_THAT(ran.out, HasSubstr("r=228\n"));
 }
 
+TEST_F(WithoutLlvm, ACommandWinsOverTheScriptsOwn) {
+  const Ran ran = shell(bare_ + " run -q " + script_ + " -- " + kProgram);
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("k=2 text=\"text!\"\n"));
+}
+
 TEST_F(WithoutLlvm, TextsAreChecked) { EXPECT_EQ(shell(bare_ + " check -e 'p:a f x=%di'").status, 0); }
 
 TEST_F(WithoutLlvm, WhatMustBeCompiledSaysWhatIsMissing) {
