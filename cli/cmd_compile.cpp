@@ -6,6 +6,9 @@
 // script beside the code; where it runs it is read, checked and turned into a fetch program again, and the code is
 // taken only for the very same program. What types completed is written out in the script that is kept, so that no
 // debug information is needed there. Symbols and files are found where it runs.
+//
+// Code is made for whoever may run it: for the kernel where that is the target; for programs and the kernel where the
+// script names no target and its places are ones that a kernel knows, SYMBOL or PATH:OFFSET; else for programs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,6 +66,10 @@ class Compile {
   std::optional<int> hold();
   std::optional<int> check();
   std::optional<int> generate();
+  std::optional<int> generate_native();
+  std::optional<int> generate_bpf();
+  bool targets_kernel() const;
+  bool may_run_in_kernel() const;
   std::optional<int> write() const;
   const target::TargetEnv& env() const {
     if (held_) return *held_->env;
@@ -105,6 +112,12 @@ std::optional<int> Compile::read() {
 // A program, where names of arguments must be looked up: the one named, or the script's own.
 std::optional<int> Compile::hold() {
   if (std::ranges::find(typed_, true) == typed_.end()) return std::nullopt;
+  if (targets_kernel()) {
+    report_.error(
+        "fields and names of arguments lie elsewhere in each kernel, and a compiled script cannot follow them; "
+        "write `+OFFSET(%REG)` or `$argN`");
+    return kNotCompiled;
+  }
   std::vector<std::string> command = options_.command;
   const auto* program = request_->texts.target ? std::get_if<model::ProgramTarget>(&*request_->texts.target) : nullptr;
   if (command.empty() && program != nullptr) command = program->command;
@@ -129,8 +142,9 @@ std::optional<int> Compile::check() {
   std::map<int, std::string> lines;
   for (engine::Draft::Entry& entry : draft.entries()) {
     if (typed_[entry.index]) lines[texts.definitions[entry.index].line] = layout::written_out(entry.event.definition);
-    script_.events.push_back(
-        {.listing = entry.event.listing, .format = layout::format_text(entry.event.definition, entry.event.layout, 0)});
+    script_.events.push_back({.listing = entry.event.listing,
+                              .format = layout::format_text(entry.event.definition, entry.event.layout, 0),
+                              .image = script::kNoCode});
     events_.push_back(std::move(entry.event));
     sinks_.push_back({std::move(entry.filter)});
   }
@@ -139,7 +153,53 @@ std::optional<int> Compile::check() {
   return std::nullopt;
 }
 
+bool Compile::targets_kernel() const {
+  const auto& target = request_->texts.target;
+  return target && std::holds_alternative<model::KernelTarget>(*target);
+}
+
+bool Compile::may_run_in_kernel() const {
+  if (request_->texts.target) return targets_kernel();
+  return std::ranges::all_of(events_, [](const pipeline::CheckedEvent& event) {
+    const auto* symbol = std::get_if<model::SymbolPlace>(&event.definition.place);
+    return (symbol != nullptr && !symbol->module) || std::holds_alternative<model::FilePlace>(event.definition.place);
+  });
+}
+
+// A machine that is not known yet.
+class AnyMachine final : public target::UncheckedTargetEnv {
+ public:
+  unsigned possible_cpus() const override { return script::kStoredCpus; }
+};
+
+// What the kernel's code cannot do is refused only where it is all there would be.
+std::optional<int> Compile::generate_bpf() {
+  auto compiled =
+      pipeline::compile_events(events_, sinks_, AnyMachine(), pipeline::Artifacts::Unresolved, model::CodeKind::Bpf);
+  if (!compiled && targets_kernel()) {
+    report_.error(compiled.error());
+    return kFailed;
+  }
+  if (!compiled) {
+    report_.status("no code for the kernel: " + compiled.error().message());
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    script_.events[i].program = ir::print(compiled->programs[i]);
+    script_.events[i].slots = compiled->batch.events[i].slots;
+    script_.events[i].bpf = compiled->batch.events[i].bpf;
+  }
+  script_.bpf = std::move(compiled->batch.bpf);
+  return std::nullopt;
+}
+
 std::optional<int> Compile::generate() {
+  if (!targets_kernel())
+    if (const auto failed = generate_native()) return failed;
+  return may_run_in_kernel() ? generate_bpf() : std::nullopt;
+}
+
+std::optional<int> Compile::generate_native() {
   auto compiled = pipeline::compile_events(events_, sinks_, env(), pipeline::Artifacts::Unresolved);
   if (!compiled) {
     report_.error(compiled.error());
@@ -166,10 +226,11 @@ std::optional<int> Compile::write() const {
     report_.error(written.error());
     return kFailed;
   }
-  std::size_t code = 0;
+  std::size_t code = 0, kernel = 0;
   for (const script::StoredEvent& event : script_.events) code += event.code_size;
-  report_.status(fmt::format("{}: {} events, {} bytes of code, {} bytes", options_.output, script_.events.size(), code,
-                             bytes.size()));
+  for (const model::BpfCode& one : script_.bpf) kernel += one.instructions.size() * sizeof(std::uint64_t);
+  report_.status(fmt::format("{}: {} events, {} bytes of code, {} for the kernel, {} bytes", options_.output,
+                             script_.events.size(), code, kernel, bytes.size()));
   return std::nullopt;
 }
 

@@ -23,6 +23,7 @@
 #include "cli/report.h"
 #include "cli/run_request.h"
 #include "cli/run_trace.h"
+#include "cli/stored_code.h"
 #include "cli/traced_processes.h"
 #include "compiler/layout/layout.h"
 #include "runtime-user/engine/trace_printer.h"
@@ -33,24 +34,6 @@ namespace {
 
 constexpr std::uint64_t kStackBufferKb = 65536;  // a sample of the stack is 2.5 KiB
 constexpr std::size_t kGuardRows = 64;           // the runtime's own events, in front of unwinders
-
-// The code of all compiled scripts; nullopt: there is none.
-std::optional<pipeline::CodeStore> code_of(const std::vector<script::CompiledScript>& scripts) {
-  if (scripts.empty()) return std::nullopt;
-  std::vector<model::NativeImage> images;
-  for (const script::CompiledScript& script : scripts)
-    images.insert(images.end(), script.images.begin(), script.images.end());
-  pipeline::CodeStore store(std::move(images));
-  std::uint32_t first = 0;
-  for (const script::CompiledScript& script : scripts) {
-    for (const script::StoredEvent& event : script.events)
-      store.add(event.program, {.image = first + event.image,
-                                .event = {.extractor = {event.entry, event.code_size}, .block = event.block},
-                                .register_reads = event.register_reads});
-    first += static_cast<std::uint32_t>(script.images.size());
-  }
-  return store;
-}
 
 int status_of(int wait_status) {
   if (WIFSIGNALED(wait_status)) return kSignalBase + WTERMSIG(wait_status);
@@ -175,7 +158,7 @@ int Run::exit_status() const {
 
 int Run::go() {
   auto failed = start();
-  const std::optional<pipeline::CodeStore> made = code_of(request_.texts.compiled);
+  const std::optional<pipeline::CodeStore> made = stored_code(request_.texts.compiled);
   if (made) processes_.set_code(&*made);
   if (options_.stack) processes_.sample_stacks();
   if (options_.keep_going) processes_.keep_going();

@@ -18,6 +18,7 @@
 #include "cli/print.h"
 #include "cli/run_trace.h"
 #include "cli/started_command.h"
+#include "cli/stored_code.h"
 #include "compiler/layout/layout.h"
 #include "compiler/target/kernel_env.h"
 #include "runtime-user/engine/engine.h"
@@ -49,6 +50,7 @@ class KernelRun {
   RunRequest request_;
   const RunOptions& options_;
   Reporter report_;
+  const std::optional<pipeline::CodeStore> stored_ = stored_code(request_.texts.compiled);
   std::unique_ptr<target::KernelEnv> env_;
   std::unique_ptr<runtime::ProbeRuntime> runtime_;
   std::function<void()> settle_;
@@ -78,6 +80,7 @@ std::optional<int> KernelRun::prepare() {
   runtime_ = std::move(runtime->runtime);
   settle_ = std::move(runtime->settle);
   engine_ = std::make_unique<engine::Engine>(*runtime_, *env_);
+  if (stored_) engine_->set_code(&*stored_);
   printer_ = std::make_unique<engine::TracePrinter>(*engine_, *env_);
   return std::nullopt;
 }

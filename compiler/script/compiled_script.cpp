@@ -11,9 +11,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <type_traits>
 
+#include "common/abi/bpf.h"
 #include "common/abi/probe.h"
 
 namespace kevt::script {
@@ -21,7 +24,7 @@ namespace kevt::script {
 namespace {
 
 constexpr std::string_view kMagic = "\x89KEVO\r\n\x1a";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kHeaderBytes = 8 + 4 + 4 + 8 + 8;
 
 std::uint64_t checksum(std::string_view bytes) {
@@ -47,8 +50,22 @@ class Writer {
       put(std::string_view(slot.name));
       put(slot.addend);
     }
-    for (const std::uint32_t number : {event.image, event.entry, event.code_size, event.block, event.register_reads})
+    for (const std::uint32_t number :
+         {event.image, event.entry, event.code_size, event.block, event.register_reads, event.bpf})
       put(number);
+  }
+  void put(const model::BpfCode& code) {
+    put(static_cast<std::uint32_t>(code.instructions.size()));
+    for (const std::uint64_t instruction : code.instructions) put(instruction);
+    put(static_cast<std::uint32_t>(code.references.size()));
+    for (const model::BpfReference& reference : code.references) {
+      put(reference.instruction);
+      put(static_cast<std::uint32_t>(reference.map));
+    }
+    put(static_cast<std::uint32_t>(code.functions.size()));
+    for (const std::uint32_t first : code.functions) put(first);
+    put(static_cast<std::uint32_t>(code.context));
+    for (const std::uint32_t number : {code.cpus, code.event_bytes, code.slots_offset, code.scratch_bytes}) put(number);
   }
   void put(const model::NativeImage& image) {
     put(std::string_view(reinterpret_cast<const char*>(image.bytes.data()), image.bytes.size()));
@@ -91,9 +108,25 @@ class Reader {
     StoredEvent event;
     for (std::string* field : {&event.listing, &event.format, &event.program}) *field = text();
     for (auto count = number<std::uint32_t>(); count > 0 && good_; --count) event.slots.push_back(slot());
-    for (std::uint32_t* field : {&event.image, &event.entry, &event.code_size, &event.block, &event.register_reads})
+    for (std::uint32_t* field :
+         {&event.image, &event.entry, &event.code_size, &event.block, &event.register_reads, &event.bpf})
       *field = number<std::uint32_t>();
     return event;
+  }
+  model::BpfCode bpf() {
+    model::BpfCode code;
+    for (auto count = number<std::uint32_t>(); count > 0 && good_; --count)
+      code.instructions.push_back(number<std::uint64_t>());
+    for (auto count = number<std::uint32_t>(); count > 0 && good_; --count) {
+      const auto instruction = number<std::uint32_t>();
+      code.references.push_back({instruction, one_of(model::BpfMap::Scratch)});
+    }
+    for (auto count = number<std::uint32_t>(); count > 0 && good_; --count)
+      code.functions.push_back(number<std::uint32_t>());
+    code.context = one_of(model::BpfContext::Tracepoint);
+    for (std::uint32_t* field : {&code.cpus, &code.event_bytes, &code.slots_offset, &code.scratch_bytes})
+      *field = number<std::uint32_t>();
+    return code;
   }
   model::NativeImage image() {
     model::NativeImage image;
@@ -113,11 +146,16 @@ class Reader {
     left_ = {};
     return T();
   }
+  // An enumerator up to `last`.
+  template <class Enum>
+  Enum one_of(Enum last) {
+    const auto value = number<std::uint32_t>();
+    if (value > static_cast<std::uint32_t>(last)) return fail<Enum>();
+    return static_cast<Enum>(value);
+  }
   model::SlotSource slot() {
     model::SlotSource slot;
-    const auto kind = number<std::uint32_t>();
-    if (kind > static_cast<std::uint32_t>(model::SlotKind::FileAddress)) return fail<model::SlotSource>();
-    slot.kind = static_cast<model::SlotKind>(kind);
+    slot.kind = one_of(model::SlotKind::FileAddress);
     slot.name = text();
     slot.addend = number<std::int64_t>();
     return slot;
@@ -126,6 +164,30 @@ class Reader {
   std::string_view left_;
   bool good_ = true;
 };
+
+bool is_consistent(const StoredEvent& event, const model::NativeImage& image) {
+  const std::uint64_t size = image.bytes.size();
+  const bool code = event.entry < size && event.code_size <= size - event.entry && event.code_size != 0;
+  const std::uint64_t block = sizeof(kevt_event) + sizeof(std::uint64_t) * event.slots.size();
+  return code && event.block <= size && block <= size - event.block;
+}
+
+// The kernel looks at what the instructions do; how the maps are laid out is for us to believe. One sink each.
+bool is_consistent(const StoredEvent& event, const model::BpfCode& code) {
+  constexpr std::uint32_t kMostCpus = 1024;
+  constexpr std::uint32_t kMostTexts = 2 * 128 + 1;
+  if (!std::has_single_bit(code.cpus) || code.cpus > kMostCpus || code.instructions.empty()) return false;
+  const auto in_code = [&](std::uint32_t instruction) { return instruction < code.instructions.size(); };
+  for (const model::BpfReference& reference : code.references)
+    if (!in_code(reference.instruction) || !in_code(reference.instruction + 1)) return false;
+  if (code.functions.empty() || code.functions.front() != 0 || !std::ranges::all_of(code.functions, in_code))
+    return false;
+  const bool texts =
+      code.scratch_bytes == 0 ||
+      (code.scratch_bytes >= KEVT_BPF_TEXTS && code.scratch_bytes <= KEVT_BPF_TEXTS + kMostTexts * KEVT_BPF_TEXT_BYTES);
+  return texts && code.slots_offset == sizeof(kevt_bpf_event) + code.cpus * sizeof(kevt_bpf_counts) &&
+         code.event_bytes == code.slots_offset + sizeof(std::uint64_t) * event.slots.size();
+}
 
 // Offsets of an event lie in its image, and so do the addresses that may fault, in order.
 bool is_consistent(const CompiledScript& script) {
@@ -137,11 +199,12 @@ bool is_consistent(const CompiledScript& script) {
     }
   }
   for (const StoredEvent& event : script.events) {
-    if (event.image >= script.images.size()) return false;
-    const std::uint64_t size = script.images[event.image].bytes.size();
-    const bool code = event.entry < size && event.code_size <= size - event.entry && event.code_size != 0;
-    const std::uint64_t block = sizeof(kevt_event) + sizeof(std::uint64_t) * event.slots.size();
-    if (!code || event.block > size || block > size - event.block) return false;
+    const bool native = event.image != kNoCode;
+    if (native && (event.image >= script.images.size() || !is_consistent(event, script.images[event.image])))
+      return false;
+    const bool bpf = event.bpf != kNoCode;
+    if (bpf && (event.bpf >= script.bpf.size() || !is_consistent(event, script.bpf[event.bpf]))) return false;
+    if (!native && !bpf) return false;
   }
   return true;
 }
@@ -160,6 +223,8 @@ std::string write_compiled_script(const CompiledScript& script) {
   for (const StoredEvent& event : script.events) payload.put(event);
   payload.put(static_cast<std::uint32_t>(script.images.size()));
   for (const model::NativeImage& image : script.images) payload.put(image);
+  payload.put(static_cast<std::uint32_t>(script.bpf.size()));
+  for (const model::BpfCode& code : script.bpf) payload.put(code);
   const std::string bytes = payload.take();
   Writer header;
   header.put(kVersion);
@@ -184,11 +249,13 @@ Result<CompiledScript> read_compiled_script(std::string_view bytes) {
   if (payload.size() != size) return refuse("this compiled script is cut off, or something follows it");
   if (checksum(payload) != sum) return refuse("this compiled script is damaged: its checksum is wrong");
   Reader reader(payload);
-  CompiledScript script{.made_by = reader.text(), .text = reader.text(), .events = {}, .images = {}};
+  CompiledScript script{.made_by = reader.text(), .text = reader.text(), .events = {}, .images = {}, .bpf = {}};
   for (auto count = reader.number<std::uint32_t>(); count > 0 && reader.good(); --count)
     script.events.push_back(reader.event());
   for (auto count = reader.number<std::uint32_t>(); count > 0 && reader.good(); --count)
     script.images.push_back(reader.image());
+  for (auto count = reader.number<std::uint32_t>(); count > 0 && reader.good(); --count)
+    script.bpf.push_back(reader.bpf());
   if (!reader.good() || !reader.at_end() || !is_consistent(script))
     return refuse("this compiled script contradicts itself");
   return script;

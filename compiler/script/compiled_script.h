@@ -1,6 +1,7 @@
 // Compiled scripts (*.kevo): an event script with the machine code of its events, for machines without LLVM.
 //
-// A .kevo is a program: it runs inside what it traces. Its checksum finds damage, not malice.
+// A .kevo is a program: it runs inside what it traces, or in the kernel as far as that lets it. Its checksum finds
+// damage, not malice.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +15,22 @@
 
 namespace kevt::script {
 
+inline constexpr std::uint32_t kNoCode = 0xffffffff;
+// Code for the kernel is made for so many CPUs: it runs on machines with as many, or fewer.
+inline constexpr unsigned kStoredCpus = 64;
+
 // One event: its code, and what must be the same where it runs.
 struct StoredEvent {
   std::string listing;                   // as dynamic_events lists it
   std::string format;                    // its `format` file, id 0
   std::string program;                   // fetch IR as text: what the code does
   std::vector<model::SlotSource> slots;  // resolved at load: symbols and files; `address` is not kept
-  std::uint32_t image = 0;               // the rest as in CompiledEvent
+  std::uint32_t image = 0;               // the rest as in CompiledEvent; kNoCode: none for programs
   std::uint32_t entry = 0;
   std::uint32_t code_size = 0;
   std::uint32_t block = 0;
   std::uint32_t register_reads = 0;
+  std::uint32_t bpf = kNoCode;  // index into CompiledScript::bpf; kNoCode: none for the kernel
 };
 
 struct CompiledScript {
@@ -32,6 +38,7 @@ struct CompiledScript {
   std::string text;     // the script, with what types completed written out
   std::vector<StoredEvent> events;
   std::vector<model::NativeImage> images;
+  std::vector<model::BpfCode> bpf;  // one for all events that are the same program
 };
 
 // What such a file begins with.

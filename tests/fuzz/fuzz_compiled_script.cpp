@@ -34,6 +34,10 @@ void check(const std::string& bytes) {
   const auto read = kevt::script::read_compiled_script(bytes);
   if (!read) return require(!read.error().message().empty());
   for (const auto& event : read->events) {
+    if (event.bpf != kevt::script::kNoCode)
+      for (const auto& reference : read->bpf.at(event.bpf).references)
+        require(std::uint64_t{reference.instruction} + 1 < read->bpf[event.bpf].instructions.size());
+    if (event.image == kevt::script::kNoCode) continue;
     const std::uint64_t size = read->images.at(event.image).bytes.size();
     require(std::uint64_t{event.entry} + event.code_size <= size);
     require(std::uint64_t{event.block} + sizeof(kevt_event) + 8 * event.slots.size() <= size);
@@ -55,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 }
 
 std::vector<std::string> kevt::fuzz::seeds() {
-  CompiledScript script{.made_by = "kevtrace", .text = "p:a f x=%di\n", .events = {}, .images = {}};
+  CompiledScript script{.made_by = "kevtrace", .text = "p:a f x=%di\n", .events = {}, .images = {}, .bpf = {}};
   kevt::script::StoredEvent event{.listing = "p:kprobes/a f x=%di", .format = "name: a\n", .program = "entry\n"};
   event.slots = {{.kind = kevt::model::SlotKind::SymbolAddress, .name = "jiffies", .addend = 8}};
   event.code_size = 16;

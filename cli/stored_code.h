@@ -1,0 +1,15 @@
+// Code that compiled scripts bring.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "compiler/pipeline/code_store.h"
+#include "compiler/script/compiled_script.h"
+
+namespace kevt::cli {
+
+// Of all of them; nullopt: there is none.
+std::optional<pipeline::CodeStore> stored_code(const std::vector<script::CompiledScript>& scripts);
+
+}  // namespace kevt::cli
