@@ -43,7 +43,8 @@ void BpfEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
     entry.CreateStore(entry.getInt64(0), bad_at);
   }
   Value* of_address = bad(value.a);
-  const BpfHooks::Read read = bpf_.read(b_, address_of(value.a, value.imm), value.bytes, of_address);
+  const BpfHooks::Source from{address_of(value.a, value.imm), BpfHooks::memory(value.from_user)};
+  const BpfHooks::Read read = bpf_.read(b_, from, value.bytes, of_address);
   b_.CreateStore(read.value, memo.value);
   b_.CreateStore(read.bad, bad_at);
 }
@@ -52,8 +53,8 @@ void BpfEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
 void BpfEmitter::fetch_string(ir::ValueId id, const Memo& memo) {
   if (!memo.in_scratch) return;  // read when it is recorded
   const ir::Value& value = program_.values[id];
-  Value* length = bpf_.read_text(b_, bpf_.scratch(b_, memo.scratch), KEVT_BPF_TEXT_BYTES,
-                                 address_of(value.a, value.imm), bad(value.a));
+  const BpfHooks::Source from{address_of(value.a, value.imm), BpfHooks::memory(value.from_user)};
+  Value* length = bpf_.read_text(b_, bpf_.scratch(b_, memo.scratch), KEVT_BPF_TEXT_BYTES, from, bad(value.a));
   b_.CreateStore(b_.CreateTrunc(length, b_.getInt32Ty()), memo.value);
 }
 
@@ -171,7 +172,8 @@ void BpfEmitter::store_one_text(const ir::Store& store, Value* word_at, BasicBlo
     Value* copied = bpf_.copy_text(b_, end.place, room, hooks_.scratch(b_, memo->second.scratch));
     length = b_.CreateAnd(copied, there);
   } else {
-    length = bpf_.read_text(b_, end.place, KEVT_BPF_TEXT_BYTES, address, of_address);
+    const BpfHooks::Source from{address, BpfHooks::memory(value.from_user)};
+    length = bpf_.read_text(b_, end.place, KEVT_BPF_TEXT_BYTES, from, of_address);
   }
   Value* word = b_.CreateOr(b_.CreateShl(length, b_.getInt64(16)), end.offset);
   bpf_.store(b_, b_.CreateTrunc(word, b_.getInt32Ty()), word_at);
@@ -185,10 +187,11 @@ void BpfEmitter::store_text_array(const ir::Store& store, Value* record, BasicBl
   // Faults of its pointers are not counted.
   Value* item = b_.CreateAdd(base, b_.CreateShl(loop.index, b_.getInt64(3)));
   Value* pointer = bpf_.unless(b_, item, of_base);
-  const BpfHooks::Read read = bpf_.read_uncounted(b_, pointer);
+  const BpfHooks::Read read = bpf_.read_uncounted(b_, {pointer, BpfHooks::memory(store.from_user)});
   const BpfHooks::End end = bpf_.growing_end(b_, lost);
   Value* unreadable = b_.CreateOr(read.bad, of_base);
-  Value* length = bpf_.read_text(b_, end.place, KEVT_BPF_TEXT_BYTES, read.value, bpf_.opaque(b_, unreadable));
+  const BpfHooks::Source from{read.value, BpfHooks::memory(store.texts_from_user)};
+  Value* length = bpf_.read_text(b_, end.place, KEVT_BPF_TEXT_BYTES, from, bpf_.opaque(b_, unreadable));
   Value* word = b_.CreateOr(b_.CreateShl(length, b_.getInt64(16)), end.offset);
   Value* word_at = bpf_.at(b_, bpf_.at(b_, record, store.offset), b_.CreateShl(loop.index, b_.getInt64(2)));
   bpf_.store(b_, b_.CreateTrunc(word, b_.getInt32Ty()), word_at);
@@ -202,7 +205,8 @@ void BpfEmitter::store_items(const ir::Store& store, Value* record) {
   Value* base = address_of(store.value, store.imm);
   const Loop loop = begin_loop(store.count);
   Value* distance = b_.CreateMul(loop.index, b_.getInt64(store.bytes));
-  Value* item = bpf_.read(b_, b_.CreateAdd(base, distance), store.bytes, of_base).value;
+  const BpfHooks::Source from{b_.CreateAdd(base, distance), BpfHooks::memory(store.from_user)};
+  Value* item = bpf_.read(b_, from, store.bytes, of_base).value;
   if (store.width) {
     item = b_.CreateLShr(item, b_.getInt64(store.shift));
     if (store.width < 64) item = b_.CreateAnd(item, b_.getInt64((1ull << store.width) - 1));
@@ -217,7 +221,8 @@ void BpfEmitter::store_integers(const ir::Store& store, Value* record) {
   if (store.width) return store_items(store, record);
   Value* of_base = bad(store.value);
   Value* address = bpf_.unless(b_, address_of(store.value, store.imm), of_base);
-  Value* answer = bpf_.read_bytes(b_, bpf_.at(b_, record, store.offset), store.count * store.bytes, address);
+  Value* answer = bpf_.read_bytes(b_, bpf_.at(b_, record, store.offset), store.count * store.bytes,
+                                  {address, BpfHooks::memory(store.from_user)});
   BasicBlock* partly = block("partly");
   BasicBlock* read = block("read");
   branch(b_.CreateICmpSLT(answer, b_.getInt64(0)), partly, read);

@@ -51,18 +51,24 @@ class BpfHooks final : public TargetHooks {
     llvm::Value* value = nullptr;  // i64, zero-extended; 0 when unreadable
     llvm::Value* bad = nullptr;    // i64 0 or 1
   };
-  Read read(llvm::IRBuilder<>& b, llvm::Value* address, unsigned bytes, llvm::Value* bad);
-  Read read_uncounted(llvm::IRBuilder<>& b, llvm::Value* address);  // 8 bytes; faults are not counted
+  // Whose memory may be read: whosever the address is, or the thread's alone.
+  enum class Memory : std::uint8_t { Any, User };
+  static Memory memory(bool from_user) { return from_user ? Memory::User : Memory::Any; }
+  struct Source {
+    llvm::Value* address = nullptr;
+    Memory memory = Memory::Any;
+  };
+  Read read(llvm::IRBuilder<>& b, Source from, unsigned bytes, llvm::Value* bad);
+  Read read_uncounted(llvm::IRBuilder<>& b, Source from);  // 8 bytes; faults are not counted
   // `address`, or where `bad` is 1 one that nobody can read.
   llvm::Value* unless(llvm::IRBuilder<>& b, llvm::Value* address, llvm::Value* bad);
   void add_faults(llvm::IRBuilder<>& b, llvm::Value* count);  // i64
   // Length with its NUL (i64), 0: unreadable; at most `room` bytes are written.
-  llvm::Value* read_text(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t room, llvm::Value* address,
-                         llvm::Value* bad);
+  llvm::Value* read_text(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t room, Source from, llvm::Value* bad);
   // The same for a string of our own, at a pointer.
   llvm::Value* copy_text(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t room, llvm::Value* from);
   // i64, negative when unreadable: `to` is 0 then.
-  llvm::Value* read_bytes(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t bytes, llvm::Value* address);
+  llvm::Value* read_bytes(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t bytes, Source from);
 
   // A record of a known size in the CPU's ring; goes to `full` when there is no room.
   llvm::Value* reserve_fixed(llvm::IRBuilder<>& b, std::uint32_t bytes, llvm::BasicBlock* full);

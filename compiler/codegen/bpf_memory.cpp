@@ -1,8 +1,9 @@
 // Reads, strings and records of BPF programs.
 //
 // The helpers of the first BPF kernels (bpf_probe_read, bpf_probe_read_str) look at the address and read the user's or
-// the kernel's memory, as the kernel's own probes do; on x86-64 the two do not overlap. They write 0 where they cannot
-// read. An address that must not be read becomes ~0, which is nobody's.
+// the kernel's memory, as the kernel's own probes do; on x86-64 the two do not overlap. Those of `ustring` and `+u0()`
+// (bpf_probe_read_user, …_user_str) refuse the kernel's. All write 0 where they cannot read. An address that must not
+// be read becomes ~0, which is nobody's.
 //
 // A record with strings grows in the CPU's scratch. How long it is stands in memory: read back from there it is the
 // same unknown number to the verifier whatever strings were fetched before, so 128 strings are 128 steps and not 2^128
@@ -20,30 +21,32 @@ using llvm::Value;
 namespace {
 
 constexpr std::uint64_t kMapLookup = 1, kProbeRead = 4, kKtimeNs = 5, kCurrentComm = 16, kProbeReadStr = 45,
-                        kProbeReadKernelStr = 115, kRingOutput = 130, kRingReserve = 131, kRingSubmit = 132;
+                        kProbeReadUser = 112, kProbeReadUserStr = 114, kProbeReadKernelStr = 115, kRingOutput = 130,
+                        kRingReserve = 131, kRingSubmit = 132;
 constexpr std::uint64_t kNoWakeup = 1;  // BPF_RB_NO_WAKEUP: the reader comes by itself
 constexpr std::uint32_t kCommBytes = 16;
 
 }  // namespace
 
-Value* BpfHooks::read_bytes(llvm::IRBuilder<>& b, Value* to, std::uint32_t bytes, Value* address) {
-  return helper(b, kProbeRead, {to, b.getInt32(bytes), address});
+Value* BpfHooks::read_bytes(llvm::IRBuilder<>& b, Value* to, std::uint32_t bytes, Source from) {
+  const std::uint64_t number = from.memory == Memory::User ? kProbeReadUser : kProbeRead;
+  return helper(b, number, {to, b.getInt32(bytes), from.address});
 }
 
 Value* BpfHooks::unless(llvm::IRBuilder<>& b, Value* address, Value* bad) {
   return llvm::isa<llvm::ConstantInt>(bad) ? address : b.CreateOr(address, opaque(b, b.CreateNeg(bad)));
 }
 
-BpfHooks::Read BpfHooks::read_uncounted(llvm::IRBuilder<>& b, Value* address) {
-  Value* answer = read_bytes(b, word_, 8, address);
+BpfHooks::Read BpfHooks::read_uncounted(llvm::IRBuilder<>& b, Source from) {
+  Value* answer = read_bytes(b, word_, 8, from);
   Value* failed = opaque(b, b.CreateLShr(answer, b.getInt64(63)));
   return {b.CreateAlignedLoad(b.getInt64Ty(), word_, llvm::Align(8), true), failed};
 }
 
-BpfHooks::Read BpfHooks::read(llvm::IRBuilder<>& b, Value* address, unsigned bytes, Value* bad) {
+BpfHooks::Read BpfHooks::read(llvm::IRBuilder<>& b, Source from, unsigned bytes, Value* bad) {
   const bool is_good = llvm::isa<llvm::ConstantInt>(bad);
   if (bytes < 8) b.CreateAlignedStore(b.getInt64(0), word_, llvm::Align(8), true);
-  Value* answer = read_bytes(b, word_, bytes, unless(b, address, bad));
+  Value* answer = read_bytes(b, word_, bytes, {unless(b, from.address, bad), from.memory});
   Value* failed = opaque(b, b.CreateLShr(answer, b.getInt64(63)));
   add_faults(b, is_good ? failed : b.CreateAnd(failed, b.CreateXor(bad, b.getInt64(1))));
   return {b.CreateAlignedLoad(b.getInt64Ty(), word_, llvm::Align(8), true), failed};
@@ -55,8 +58,9 @@ Value* BpfHooks::clamp_length(llvm::IRBuilder<>& b, Value* length) {
   return b.CreateAnd(length, b.CreateNot(sign));
 }
 
-Value* BpfHooks::read_text(llvm::IRBuilder<>& b, Value* to, std::uint32_t room, Value* address, Value* bad) {
-  return clamp_length(b, helper(b, kProbeReadStr, {to, b.getInt32(room), unless(b, address, bad)}));
+Value* BpfHooks::read_text(llvm::IRBuilder<>& b, Value* to, std::uint32_t room, Source from, Value* bad) {
+  const std::uint64_t number = from.memory == Memory::User ? kProbeReadUserStr : kProbeReadStr;
+  return clamp_length(b, helper(b, number, {to, b.getInt32(room), unless(b, from.address, bad)}));
 }
 Value* BpfHooks::copy_text(llvm::IRBuilder<>& b, Value* to, std::uint32_t room, Value* from) {
   return clamp_length(b, helper(b, kProbeReadKernelStr, {to, b.getInt32(room), from}));
@@ -68,7 +72,7 @@ Value* BpfHooks::scratch(llvm::IRBuilder<>& b, std::uint32_t index) {
   return at(b, scratch_, KEVT_BPF_TEXTS + std::uint64_t{index} * KEVT_BPF_TEXT_BYTES);
 }
 Value* BpfHooks::text_fetch(llvm::IRBuilder<>& b, Value* to, Value* address) {
-  return b.CreateTrunc(read_text(b, to, KEVT_BPF_TEXT_BYTES, address, b.getInt64(0)), b.getInt32Ty());
+  return b.CreateTrunc(read_text(b, to, KEVT_BPF_TEXT_BYTES, {.address = address}, b.getInt64(0)), b.getInt32Ty());
 }
 // Its length by copying it onto itself, a word further: names have at most 15 bytes.
 Value* BpfHooks::comm(llvm::IRBuilder<>& b, Value* to) {

@@ -51,6 +51,7 @@ struct Value {
   std::uint8_t shift = 0;
   std::uint8_t width = 0;
   bool is_signed = false;
+  bool from_user = false;  // Load, String: of user memory alone
   friend bool operator==(const Value&, const Value&) = default;
 };
 
@@ -76,6 +77,8 @@ struct Store {
   std::int64_t imm = 0;
   std::uint8_t shift = 0;
   std::uint8_t width = 0;
+  bool from_user = false;        // arrays: the items lie in user memory alone
+  bool texts_from_user = false;  // TextArray: so do the strings
   friend bool operator==(const Store&, const Store&) = default;
 };
 

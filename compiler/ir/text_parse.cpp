@@ -28,11 +28,11 @@ ValueId value_id(TextCursor& in) {
   return in.index();
 }
 
-// `v2+16`
-template <class Target>
-void read_place(TextCursor& in, ValueId& value, Target& offset) {
+// `v2+16`, `v2+16 user`
+void read_place(TextCursor& in, ValueId& value, std::int64_t& offset, bool& from_user) {
   value = value_id(in);
   offset = in.signed_number();
+  from_user = in.take("user");
 }
 
 void read_bits(TextCursor& in, std::uint8_t& shift, std::uint8_t& width) {
@@ -62,7 +62,7 @@ Value read_value(TextCursor& in) {
     case Op::Load:
       in.expect("u");
       value.bytes = in.small_number();
-      read_place(in, value.a, value.imm);
+      read_place(in, value.a, value.imm, value.from_user);
       break;
     case Op::Bits:
       read_bits(in, value.shift, value.width);
@@ -74,7 +74,7 @@ Value read_value(TextCursor& in) {
       value.a = value_id(in);
       break;
     case Op::String:
-      read_place(in, value.a, value.imm);
+      read_place(in, value.a, value.imm, value.from_user);
       break;
     case Op::SymbolText:
       value.a = value_id(in);
@@ -109,12 +109,13 @@ void read_source(TextCursor& in, Store& store, StoreKind array_kind) {
   store.kind = array_kind;
   store.count = in.index();
   in.expect("]");
-  read_place(in, store.value, store.imm);
+  read_place(in, store.value, store.imm, store.from_user);
 }
 
 Store read_store(TextCursor& in) {
   Store store;
-  if (in.take("string")) {
+  store.texts_from_user = in.take("ustring");
+  if (store.texts_from_user || in.take("string")) {
     store.kind = StoreKind::Text;
     store.bytes = 4;
     read_source(in, store, StoreKind::TextArray);

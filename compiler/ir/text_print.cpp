@@ -11,7 +11,8 @@
 //   store string v3 @20
 //   sink 0 when (v2 s> 2 and not v3 ~ glob "a*")
 //
-// Arrays: `store int2[4] v0+8 @16`, `store int2[4] v0+8 bits 3:5 @16`, `store string[2] v0+0 @24`.
+// Arrays: `store int2[4] v0+8 @16`, `store int2[4] v0+8 bits 3:5 @16`, `store string[2] v0+0 @24`. Of user memory
+// alone: `load u8 v0+16 user`, `store int2[4] v0+8 user @16`; `store ustring[2] v0+0 user @24`, pointers and strings.
 // Everything a verified Program holds is printed; what it cannot hold (members without use) is not.
 #include <fmt/format.h>
 
@@ -38,6 +39,10 @@ std::string quoted(std::string_view text) {
 
 std::string place(ValueId value, std::int64_t offset) { return fmt::format("v{}{:+}", value, offset); }
 
+std::string place(ValueId value, std::int64_t offset, bool from_user) {
+  return place(value, offset) + (from_user ? " user" : "");
+}
+
 std::string slot_text(const model::SlotSource& slot) {
   const char* kind = slot.kind == model::SlotKind::SymbolAddress ? "symbol" : "file";
   return fmt::format("{} {}{:+}", kind, quoted(slot.name), slot.addend);
@@ -54,13 +59,13 @@ std::string value_text(const Value& value) {
     case Op::EntryArgument:
       return fmt::format("{} {}", op, value.imm);
     case Op::Load:
-      return fmt::format("{} u{} {}", op, value.bytes, place(value.a, value.imm));
+      return fmt::format("{} u{} {}", op, value.bytes, place(value.a, value.imm, value.from_user));
     case Op::Bits:
       return fmt::format("{} {}:{} v{}", op, value.shift, value.width, value.a);
     case Op::Narrow:
       return fmt::format("{} {}{} v{}", op, value.is_signed ? 's' : 'u', value.bytes, value.a);
     case Op::String:
-      return fmt::format("{} {}", op, place(value.a, value.imm));
+      return fmt::format("{} {}", op, place(value.a, value.imm, value.from_user));
     case Op::SymbolText:
       return fmt::format("{} v{}", op, value.a);
     case Op::ProbeAddress:
@@ -82,11 +87,12 @@ std::string store_text(const Store& store) {
       return fmt::format("string v{} @{}", store.value, store.offset);
     case StoreKind::IntegerArray: {
       const std::string bits = store.width > 0 ? fmt::format(" bits {}:{}", store.shift, store.width) : "";
-      const std::string from = place(store.value, store.imm);
+      const std::string from = place(store.value, store.imm, store.from_user);
       return fmt::format("int{}[{}] {}{} @{}", store.bytes, store.count, from, bits, store.offset);
     }
     case StoreKind::TextArray:
-      return fmt::format("string[{}] {} @{}", store.count, place(store.value, store.imm), store.offset);
+      return fmt::format("{}string[{}] {} @{}", store.texts_from_user ? "u" : "", store.count,
+                         place(store.value, store.imm, store.from_user), store.offset);
   }
   return "";
 }

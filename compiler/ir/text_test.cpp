@@ -7,7 +7,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::string_view kEverything = R"(program return fixed 92
+constexpr std::string_view kEverything = R"(program return fixed 108
 slot 0 = symbol "jiffies"+8
 slot 1 = file "/bin/a \"b\"\\\x01\xff"-9223372036854775808
 text 0 = "none"
@@ -29,11 +29,16 @@ v14 = comm
 v15 = symbol_text v7
 v16 = reg orig_ax
 v17 = entry_arg 3
+v18 = load u8 v0+16 user
+v19 = string v0-8 user
 store int4 v5 @24
 store string v12 @28
 store int8[4] v0+8 @32
 store int2[4] v0+8 bits 3:5 @64
 store string[5] v0+0 @72
+store int2[4] v0+8 user bits 3:5 @92
+store ustring[1] v0+0 @100
+store ustring[1] v0+0 user @104
 sink 0
 sink 4 when never
 sink 2 when (v5 s> -2 and not (v6 u& 4 or v7 u<= 18446744073709551615 or v5 s== 3) and v12 ~ glob "a\"*")

@@ -33,13 +33,17 @@ Value used_part(const Value& value) {
     case Op::Immediate:
     case Op::Slot:
     case Op::ImmediateText:
-    case Op::String:
     case Op::EntryArgument:
       used.imm = value.imm;
+      break;
+    case Op::String:
+      used.imm = value.imm;
+      used.from_user = value.from_user;
       break;
     case Op::Load:
       used.imm = value.imm;
       used.bytes = value.bytes;
+      used.from_user = value.from_user;
       break;
     case Op::Bits:
       used.shift = value.shift;
@@ -128,7 +132,9 @@ Problem check_store_shape(const Store& store) {
     return fmt::format("items of {} bytes", store.bytes);
   if (store.count < 1 || store.count > kMaxArrayCount)
     return fmt::format("{} items are not 1 to {}", store.count, kMaxArrayCount);
-  if (!is_array(store.kind) && (store.count != 1 || store.imm != 0)) return "count or imm is set, and it is no array";
+  if (!is_array(store.kind) && (store.count != 1 || store.imm != 0 || store.from_user))
+    return "count, imm or from_user is set, and it is no array";
+  if (store.texts_from_user && store.kind != StoreKind::TextArray) return "texts_from_user is set, and it has no texts";
   if (store.kind == StoreKind::IntegerArray && store.width != 0) {
     if (store.shift + store.width <= 8 * store.bytes) return std::nullopt;
     return fmt::format("bits {}:{} are not inside {} bytes", store.shift, store.width, store.bytes);

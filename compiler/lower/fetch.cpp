@@ -6,7 +6,8 @@
 //   $arg1           v0 = reg di; at a return  v0 = entry_arg 1
 //   $stack2         v0 = reg sp; v1 = load u8 v0+16 is the datum: a word, not a place
 //
-// `+u0()` is `+0()`: user and kernel addresses do not overlap on x86-64.
+//   +u0(%si)        the same, of user memory alone; `+0()` takes an address for what it is
+//
 // It mirrors parse_probe_arg of kernel/trace/trace_probe.c (6.1), where `@` forms end in a
 // dereference of their own.
 #include "compiler/lower/fetch.h"
@@ -93,8 +94,9 @@ Fetched lower_fetch(const model::FetchExpr& expr, const model::Definition& defin
       datum.offset = *datum.offset + dereference.offset;
       continue;
     }
-    if (datum.offset) datum.value = values.load(datum.value, *datum.offset, kWordBytes);
+    if (datum.offset) datum.value = values.load(datum.value, *datum.offset, kWordBytes, datum.space);
     datum.offset = dereference.offset;
+    datum.space = dereference.space;
   }
   return datum;
 }

@@ -9,10 +9,11 @@
 namespace kevt::lower {
 
 // The datum is `value` itself, or lies in memory at `value` + `*offset`. A text base ($comm, \"…")
-// gives a Text value and no offset.
+// gives a Text value and no offset. `space`: what may be read there.
 struct Fetched {
   ir::ValueId value = 0;
   std::optional<std::int64_t> offset;
+  model::AddressSpace space = model::AddressSpace::Default;
 };
 
 // `definition` says which file a `@+OFF` means, and where an argument is. Precondition: lowerable_base(expr.base).

@@ -33,7 +33,7 @@ bool is_integer_size(std::uint32_t bytes) { return bytes == 1 || bytes == 2 || b
 
 // One integer of `type` as it is recorded and compared.
 ValueId integer_value(const Fetched& datum, const model::TypeSpec& type, ValueTable& values) {
-  const ValueId raw = datum.offset ? values.load(datum.value, *datum.offset, type.bytes) : datum.value;
+  const ValueId raw = datum.offset ? values.load(datum.value, *datum.offset, type.bytes, datum.space) : datum.value;
   if (type.bit_width != 0) return values.bits(raw, type.bit_offset, type.bit_width);
   return values.narrow(raw, type.bytes, type.kind == TypeKind::Signed);
 }
@@ -43,8 +43,10 @@ ValueId text_value(const model::FetchArg& arg, const Fetched& datum, ValueTable&
                        std::holds_alternative<model::ImmediateStringBase>(arg.expr.base);
   if (is_text) return datum.value;
   if (arg.type.kind == TypeKind::SymbolString)
-    return values.symbol_text(datum.offset ? values.load(datum.value, *datum.offset, kWordBytes) : datum.value);
-  return values.string(datum.value, datum.offset.value_or(0));
+    return values.symbol_text(datum.offset ? values.load(datum.value, *datum.offset, kWordBytes, datum.space)
+                                           : datum.value);
+  const bool is_user = arg.type.kind == TypeKind::UserString;
+  return values.string(datum.value, datum.offset.value_or(0), is_user ? model::AddressSpace::User : datum.space);
 }
 
 Store integer_store(ValueId value, std::uint32_t offset, std::uint8_t bytes) {
@@ -57,7 +59,7 @@ LoweredField packed_array(const Fetched& datum, const model::RecordField& field,
   PackedField packed{.items = {}, .item_bytes = item.bytes};
   std::vector<Store> stores;
   for (std::uint32_t at = 0; at < field.size; at += item.bytes) {
-    const ValueId value = integer_value({datum.value, *datum.offset + at}, item, values);
+    const ValueId value = integer_value({datum.value, *datum.offset + at, datum.space}, item, values);
     packed.items.push_back(value);
     stores.push_back(integer_store(value, field.offset + at, item.bytes));
   }
@@ -73,7 +75,9 @@ LoweredField array_field(const Fetched& datum, const model::RecordField& field, 
               .offset = field.offset,
               .bytes = is_text ? kDataLocBytes : field.type.bytes,
               .count = field.type.array_count,
-              .imm = *datum.offset};
+              .imm = *datum.offset,
+              .from_user = datum.space == model::AddressSpace::User,
+              .texts_from_user = field.type.kind == TypeKind::UserString};
   if (field.type.kind == TypeKind::Bitfield) {
     store.shift = field.type.bit_offset;
     store.width = field.type.bit_width;

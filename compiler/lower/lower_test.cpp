@@ -222,7 +222,7 @@ v1 = load u8 v0+0
 v2 = string v1+8
 v3 = imm 4096
 v4 = string v3+0
-v5 = string v0+8
+v5 = string v0+8 user
 v6 = comm
 v7 = text 0
 v8 = symbol_text v0
@@ -289,6 +289,30 @@ store int2 v2 @18
 store int1 v4 @20
 store int1 v6 @21
 store string[1] v0+0 @22
+)");
+}
+
+model::FetchExpr user(model::FetchExpr expr) {
+  expr.dereferences.back().space = model::AddressSpace::User;
+  return expr;
+}
+
+TEST(Lower, UserMemoryIsReadAsSuch) {
+  EXPECT_EQ(lowered({{"+u8(+0(%di)):string", user(expr(kDi, {0, 8})), kString},
+                     {"+u8(%di):u32", user(expr(kDi, {8})), type(TypeKind::Unsigned, 4)},
+                     {"+u8(%di):u8[16]", user(expr(kDi, {8})), type(TypeKind::Unsigned, 1, 16)},
+                     {"+u8(%di):string[2]", user(expr(kDi, {8})), type(TypeKind::String, 4, 2)},
+                     {"+8(%di):ustring[2]", expr(kDi, {8}), type(TypeKind::UserString, 4, 2)}}),
+            R"(program entry fixed 56
+v0 = reg di
+v1 = load u8 v0+0
+v2 = string v1+8 user
+v3 = load u4 v0+8 user
+store string v2 @16
+store int4 v3 @20
+store int1[16] v0+8 user @24
+store string[2] v0+8 user @40
+store ustring[2] v0+8 @48
 )");
 }
 

@@ -51,8 +51,9 @@ ValueId ValueTable::slot(const model::SlotSource& source) {
   return add({.op = Op::Slot, .imm = static_cast<std::int64_t>(index)});
 }
 
-ValueId ValueTable::load(ValueId address, std::int64_t offset, std::uint8_t bytes) {
-  return add({.op = Op::Load, .a = address, .imm = offset, .bytes = bytes});
+ValueId ValueTable::load(ValueId address, std::int64_t offset, std::uint8_t bytes, model::AddressSpace space) {
+  const bool from_user = space == model::AddressSpace::User;
+  return add({.op = Op::Load, .a = address, .imm = offset, .bytes = bytes, .from_user = from_user});
 }
 
 ValueId ValueTable::bits(ValueId value, std::uint8_t shift, std::uint8_t width) {
@@ -97,8 +98,9 @@ ValueId ValueTable::narrow(ValueId value, std::uint8_t bytes, bool is_signed) {
   return add({.op = Op::Narrow, .a = value, .bytes = bytes, .is_signed = is_signed});
 }
 
-ValueId ValueTable::string(ValueId address, std::int64_t offset) {
-  return add({.op = Op::String, .a = address, .imm = offset});
+ValueId ValueTable::string(ValueId address, std::int64_t offset, model::AddressSpace space) {
+  const bool from_user = space == model::AddressSpace::User;
+  return add({.op = Op::String, .a = address, .imm = offset, .from_user = from_user});
 }
 
 ValueId ValueTable::symbol_text(ValueId address) { return add({.op = Op::SymbolText, .a = address}); }

@@ -15,11 +15,12 @@ class ValueTable {
   ir::ValueId immediate(std::uint64_t number);
   ir::ValueId reg(std::uint32_t offset);  // byte offset in the saved register block
   ir::ValueId slot(const model::SlotSource& source);
-  ir::ValueId load(ir::ValueId address, std::int64_t offset, std::uint8_t bytes);
+  ir::ValueId load(ir::ValueId address, std::int64_t offset, std::uint8_t bytes,
+                   model::AddressSpace space = model::AddressSpace::Default);
   ir::ValueId bits(ir::ValueId value, std::uint8_t shift, std::uint8_t width);
   // Gives `value` itself where narrowing would change nothing, a constant for a constant.
   ir::ValueId narrow(ir::ValueId value, std::uint8_t bytes, bool is_signed);
-  ir::ValueId string(ir::ValueId address, std::int64_t offset);
+  ir::ValueId string(ir::ValueId address, std::int64_t offset, model::AddressSpace space);
   ir::ValueId symbol_text(ir::ValueId address);
   ir::ValueId text(const std::string& bytes);
   ir::ValueId entry_argument(std::uint32_t number);

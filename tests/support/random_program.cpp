@@ -131,6 +131,7 @@ Value Generator::with_members(Op op) {
       value.a = pick(random_, addresses_);
       value.imm = random_offset(random_);
       value.bytes = one_in(random_, 2) ? 8 : size();
+      value.from_user = one_in(random_, 4);
       break;
     case Op::Bits:
       value.a = pick(random_, integers_);
@@ -145,6 +146,7 @@ Value Generator::with_members(Op op) {
     case Op::String:
       value.a = pick(random_, addresses_);
       value.imm = random_offset(random_);
+      value.from_user = one_in(random_, 4);
       break;
     case Op::SymbolText:
       value.a = pick(random_, integers_);
@@ -204,6 +206,8 @@ Store Generator::random_store(StoreKind kind) {
   if (kind == StoreKind::IntegerArray || kind == StoreKind::TextArray) {
     store.value = pick(random_, addresses_);
     store.imm = random_offset(random_);
+    store.from_user = one_in(random_, 4);
+    store.texts_from_user = kind == StoreKind::TextArray && one_in(random_, 4);
     store.count = static_cast<std::uint32_t>(1 + below(random_, one_in(random_, 8) ? ir::kMaxArrayCount : 5));
   }
   return store;
