@@ -5,7 +5,7 @@
 //   probeability(vfs_read + 1)         decoded from the function's start, in /proc/kcore
 //
 // Mirrors number_of_same_symbols() of kernel/trace/trace_kprobe.c and register_kprobe() of kernel/kprobes.c (6.1). What
-// the kernel alone knows (notrace functions, jump labels) it says when the probe is armed.
+// the kernel alone knows (modules' jump labels) it says when the probe is armed.
 #include "compiler/target/kernel_env.h"
 
 #include <sys/stat.h>
@@ -78,7 +78,10 @@ Result<KernelEnv> KernelEnv::of_running_kernel() {
                        .blacklist = blacklist.value_or(""),
                        .possible_cpus = parse_cpu_list(cpus.value_or(""))});
   if (!env) return env;
-  if (auto text = KernelText::open()) env->text_ = std::make_unique<KernelText>(std::move(*text));
+  if (auto text = KernelText::open()) {
+    env->patches_ = KernelPatches::read(env->symbols_, *text);
+    env->text_ = std::make_unique<KernelText>(std::move(*text));
+  }
   return env;
 }
 
@@ -133,12 +136,33 @@ std::expected<std::uint64_t, LookupError> KernelEnv::find_file_offset(std::strin
   return offset;
 }
 
+Traced KernelEnv::is_traced_at(std::uint64_t address, std::uint64_t size) const {
+  std::uint8_t bytes[9];
+  const std::span<std::uint8_t> beginning(bytes, std::min<std::uint64_t>(size, sizeof bytes));
+  if (!text_ || !text_->read(address, beginning)) return Traced::Unknown;
+  return is_traced(address, beginning, [this](std::uint64_t called) {
+    if (!symbols_.is_text(called)) return true;  // a trampoline that was made for it
+    const auto function = symbols_.covering(called);
+    return !function || function->name.starts_with("ftrace_") || function->name == "__fentry__";
+  });
+}
+
+// Of `f.cold` what `f` is: the parts of a function that the compiler put elsewhere have no start of their own.
+Traced KernelEnv::traced_function(const Symbol& function) const {
+  const Traced traced = is_traced_at(function.address, function.size);
+  const std::size_t dot = function.name.find('.');
+  if (traced != Traced::No || dot == std::string::npos) return traced;
+  const auto whole = symbols_.named(std::string_view(function.name).substr(0, dot), function.module);
+  return whole.empty() ? traced : is_traced_at(whole.front().address, symbols_.size_of(whole.front()));
+}
+
 Probeability KernelEnv::probeability(std::uint64_t address) const {
   if (!symbols_.is_text(address)) return Probeability::NotExecutable;
   const auto after = std::ranges::upper_bound(blacklist_, std::pair(address, ~std::uint64_t{0}));
   if (after != blacklist_.begin() && address < std::prev(after)->second) return Probeability::Blacklisted;
   const auto function = symbols_.covering(address);
   if (!function) return Probeability::NotExecutable;
+  if (traced_function(*function) == Traced::No || patches_.has(address)) return Probeability::Blacklisted;
   if (function->address == address) return Probeability::Ok;
   if (!text_) return Probeability::NotChecked;
   std::vector<std::uint8_t> bytes(std::min(function->size, kLongestFunction));

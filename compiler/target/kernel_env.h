@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "compiler/target/kernel_patches.h"
 #include "compiler/target/kernel_symbols.h"
 #include "compiler/target/kernel_text.h"
 #include "compiler/target/target_env.h"
@@ -50,10 +51,13 @@ class KernelEnv : public TargetEnv {
   explicit KernelEnv(KernelSymbols symbols) : symbols_(std::move(symbols)) {}
   LookupError near_misses(std::string_view name) const;
   Symbol symbol_of(const KernelSymbol& symbol) const;
+  Traced is_traced_at(std::uint64_t address, std::uint64_t size) const;
+  Traced traced_function(const Symbol& function) const;
 
   KernelSymbols symbols_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> blacklist_;  // [begin, end), sorted
   std::unique_ptr<KernelText> text_;                                // absent: instructions are not known
+  KernelPatches patches_;
   unsigned cpus_ = 1;
 };
 
