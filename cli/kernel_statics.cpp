@@ -18,6 +18,8 @@ namespace kevt::cli {
 namespace {
 
 constexpr std::string_view kFtraceGroup = "ftrace";
+// perf refuses to sample what its own samples would raise again (arch/x86/include/asm/trace/irq_vectors.h).
+constexpr std::string_view kRaisedByPerf = "irq_vectors/irq_work_exit";
 
 // A descriptor of the directory; none: there is no tracefs for us.
 UniqueFd open_tracefs() {
@@ -110,7 +112,8 @@ Result<std::unique_ptr<KernelStatics>> KernelStatics::read(unsigned cpus, std::u
     if (group == kFtraceGroup) continue;
     const std::string folder = "events/" + group;
     for (const std::string& name : folders_in(tracefs.get(), folder))
-      made->add(group, name, text_of(tracefs.get(), folder + "/" + name + "/format"));
+      if (group + "/" + name != kRaisedByPerf)
+        made->add(group, name, text_of(tracefs.get(), folder + "/" + name + "/format"));
   }
   std::ranges::sort(made->all_, {}, &engine::StaticEvent::id);
   return made;

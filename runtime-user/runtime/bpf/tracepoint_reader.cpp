@@ -1,6 +1,6 @@
 // A static event is on while a perf event of it is open on each CPU. All of a CPU write to one ring:
 //
-//   dummy event, cpu 0 ── ring 0 ◄── sched_switch on cpu 0, irq_handler_entry on cpu 0, …    (SET_OUTPUT)
+//   dummy event, cpu 0 ── ring 0 ◄── sched_switch on cpu 0, irq_handler_entry on cpu 0, …    (FD_OUTPUT)
 //
 // Its raw samples are the records that tracefs would hold, common bytes and all, and each event counts its hits and
 // what of them was lost. The dummy event tells of forks and of names. Raw samples are padded to 8 bytes: a record may
@@ -15,11 +15,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <utility>
 
 #include "runtime-user/runtime/bpf/array_map.h"
 
@@ -31,7 +33,8 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kMaxComms = 65536;
 constexpr std::uint64_t kReadLost = 1u << 4;  // PERF_FORMAT_LOST, since 6.0: our headers may be older
 
-UniqueFd open_perf(perf_event_attr& attributes, unsigned cpu) {
+// On `cpu`; its samples go to the ring of `output`, where that is one.
+UniqueFd open_perf(perf_event_attr& attributes, unsigned cpu, int output = -1) {
   attributes.size = sizeof attributes;
   attributes.sample_type =
       PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
@@ -40,8 +43,9 @@ UniqueFd open_perf(perf_event_attr& attributes, unsigned cpu) {
   attributes.clockid = CLOCK_MONOTONIC;
   attributes.watermark = 1;  // nobody is woken: the reader comes by itself
   attributes.wakeup_watermark = 0x7fffffff;
-  return UniqueFd(static_cast<int>(
-      ::syscall(SYS_perf_event_open, &attributes, -1, static_cast<int>(cpu), -1, PERF_FLAG_FD_CLOEXEC)));
+  const unsigned long flags = PERF_FLAG_FD_CLOEXEC | (output < 0 ? 0 : PERF_FLAG_FD_OUTPUT | PERF_FLAG_FD_NO_GROUP);
+  return UniqueFd(
+      static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, static_cast<int>(cpu), output, flags)));
 }
 
 std::uint64_t lost_of(std::span<const UniqueFd> fds) {
@@ -102,32 +106,46 @@ Result<std::vector<UniqueFd>> TracepointReader::open_event(std::uint32_t id, boo
     attributes.sample_period = 1;
     attributes.read_format = kReadLost;
     attributes.exclude_callchain_kernel = with_stacks ? 0 : 1;
-    attributes.disabled = 1;
-    UniqueFd fd = open_perf(attributes, ring.cpu);
+    UniqueFd fd = open_perf(attributes, ring.cpu, ring.fd.get());
     if (!fd) return std::unexpected(bpf_error("opening event " + std::to_string(id), errno));
-    if (::ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, ring.fd.get()) != 0 ||
-        ::ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
-      return std::unexpected(bpf_error("switching event " + std::to_string(id) + " on", errno));
     fds.push_back(std::move(fd));
   }
   return fds;
 }
 
+// Of an event that is off: parked ones where they are what is wanted, else new ones.
+Result<std::vector<UniqueFd>> TracepointReader::wake(std::uint32_t id) {
+  Event& event = events_[id];
+  auto parked = parked_->take(id);
+  if (!parked || parked->with_stacks != event.with_stacks) return open_event(id, event.with_stacks);
+  for (const UniqueFd& fd : parked->fds)
+    if (::ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
+      return std::unexpected(bpf_error("switching event " + std::to_string(id) + " on", errno));
+  event.lost -= std::min(event.lost, lost_of(parked->fds));  // they go on counting
+  return std::move(parked->fds);
+}
+
+void TracepointReader::park(std::uint32_t id) {
+  Event& event = events_[id];
+  if (event.fds.empty()) return;
+  for (const UniqueFd& fd : event.fds) ::ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+  event.lost += lost_of(event.fds);
+  parked_->park(id, {std::exchange(event.fds, {}), event.with_stacks});
+}
+
 Result<void> TracepointReader::change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off) {
-  std::vector<std::pair<std::uint32_t, std::vector<UniqueFd>>> opened;
+  std::vector<std::uint32_t> woken;
   for (std::uint32_t id : on) {
     if (!events_[id].fds.empty()) continue;
-    auto fds = open_event(id, events_[id].with_stacks);
-    if (!fds) return std::unexpected(std::move(fds.error()));
-    opened.emplace_back(id, *std::move(fds));
+    auto fds = wake(id);
+    if (!fds) {
+      for (std::uint32_t other : woken) park(other);
+      return std::unexpected(std::move(fds.error()));
+    }
+    events_[id].fds = *std::move(fds);
+    woken.push_back(id);
   }
-  for (auto& [id, fds] : opened) events_[id].fds = std::move(fds);
-  for (std::uint32_t id : off) {
-    Event& event = events_[id];
-    for (const UniqueFd& fd : event.fds) ::ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-    event.lost += lost_of(event.fds);
-    event.fds.clear();
-  }
+  for (std::uint32_t id : off) park(id);
   return {};
 }
 

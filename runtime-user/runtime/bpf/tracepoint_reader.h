@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 
 #include "common/error.h"
 #include "common/unique_fd.h"
+#include "runtime-user/runtime/bpf/parked_events.h"
 #include "runtime-user/runtime/probe_runtime.h"
 
 namespace kevt::bpf {
@@ -26,7 +28,7 @@ class TracepointReader {
   TracepointReader& operator=(TracepointReader&&) = delete;
   ~TracepointReader();
 
-  // All of it, or an error and nothing is changed.
+  // All of it, or an error and nothing is changed. What is off stays open for a while (parked_events.h).
   Result<void> change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off);
   // From now on its hits come with the kernel's stack, or without.
   Result<void> set_stacks(std::uint32_t id, bool wanted);
@@ -53,7 +55,7 @@ class TracepointReader {
     std::uint32_t bytes = 0;
   };
   struct Event {
-    std::vector<UniqueFd> fds;  // one for each CPU; empty: off
+    std::vector<UniqueFd> fds;  // one for each CPU; empty: off, and perhaps parked
     bool with_stacks = false;
     std::uint64_t read = 0;
     std::uint64_t lost = 0;  // of times it was on before
@@ -61,12 +63,15 @@ class TracepointReader {
   TracepointReader() = default;
   Result<void> open_ring(unsigned cpu, std::uint32_t bytes);
   Result<std::vector<UniqueFd>> open_event(std::uint32_t id, bool with_stacks) const;
+  Result<std::vector<UniqueFd>> wake(std::uint32_t id);
+  void park(std::uint32_t id);
   void take_sample(std::span<const std::uint8_t> record, const std::function<void(const Hit&)>& take);
   std::size_t drain_ring(Ring& ring, const std::function<void(const Hit&)>& take);
   void note_task(std::span<const std::uint8_t> record, std::uint32_t type);
   const std::string& comm_of(std::int32_t tid);
 
   std::vector<Ring> rings_;
+  std::unique_ptr<ParkedEvents> parked_ = std::make_unique<ParkedEvents>();
   std::map<std::uint32_t, Event> events_;
   std::unordered_map<std::int32_t, std::string> comms_;
   std::function<void(std::int32_t, std::int32_t)> on_fork_;

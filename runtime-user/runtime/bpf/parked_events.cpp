@@ -1,0 +1,73 @@
+// The kernel takes some 20 ms to close the last perf event of a tracepoint: it waits until no CPU can be in it any
+// more, for one event after the other. Switching it off takes microseconds. So an event that is off is kept open for a
+// while,
+//
+//   off ─► parked ─► on again: taken back, microseconds
+//             └────► 5 s later: closed, by a thread that nobody waits for
+//
+// and `echo 0 > events/enable` with 1,300 events on answers at once, not after half a minute. A parked event costs a
+// hit a few nanoseconds: the tracepoint is called, and finds nobody who wants its record. Only opening another event
+// may wait for a close that is under way.
+#include "runtime-user/runtime/bpf/parked_events.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+namespace kevt::bpf {
+
+ParkedEvents::ParkedEvents(std::chrono::milliseconds patience) : patience_(patience) {
+  sigset_t all, before;  // signals belong to other threads
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  closer_ = std::thread([this] { close_old_ones(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+ParkedEvents::~ParkedEvents() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_one();
+  closer_.join();
+}
+
+void ParkedEvents::park(std::uint32_t id, Parked event) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back({id, Clock::now(), std::move(event)});
+  }
+  changed_.notify_one();
+}
+
+std::optional<ParkedEvents::Parked> ParkedEvents::take(std::uint32_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto it = std::ranges::find(waiting_, id, &Waiting::id);
+  if (it == waiting_.end()) return std::nullopt;
+  std::optional<Parked> event = std::move(it->event);
+  waiting_.erase(it);
+  return event;
+}
+
+void ParkedEvents::close_old_ones() {
+  std::unique_lock lock(mutex_);
+  while (!ends_) {
+    if (waiting_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    const auto due = waiting_.front().since + patience_;
+    if (Clock::now() < due) {
+      changed_.wait_until(lock, due);
+      continue;
+    }
+    std::vector<UniqueFd> fds = std::move(waiting_.front().event.fds);
+    waiting_.pop_front();
+    lock.unlock();
+    fds.clear();  // this is what takes its time
+    lock.lock();
+  }
+}
+
+}  // namespace kevt::bpf
