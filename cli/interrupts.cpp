@@ -8,9 +8,12 @@
 namespace kevt::cli {
 namespace {
 
-std::atomic<bool> interrupted = false;
+std::atomic<int> interrupted = 0;  // by this signal, the first one
 
-void on_interrupt(int) { interrupted = true; }
+void on_interrupt(int signal) {
+  int none = 0;
+  interrupted.compare_exchange_strong(none, signal);
+}
 
 }  // namespace
 
@@ -21,6 +24,8 @@ void catch_interrupts() {
   signal(SIGPIPE, SIG_IGN);
 }
 
-bool is_interrupted() { return interrupted; }
+bool is_interrupted() { return interrupted != 0; }
+
+bool is_told_to_leave() { return interrupted == SIGTERM || interrupted == SIGHUP; }
 
 }  // namespace kevt::cli

@@ -6,5 +6,7 @@ namespace kevt::cli {
 // From now on SIGINT, SIGTERM and SIGHUP are noted, and a reader that leaves is an error instead of SIGPIPE.
 void catch_interrupts();
 bool is_interrupted();
+// By SIGTERM or SIGHUP: whoever sent it wants us gone, and CMD was not asked to end (Ctrl-C reaches both).
+bool is_told_to_leave();
 
 }  // namespace kevt::cli

@@ -10,6 +10,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/front.h"
+#include "cli/interrupts.h"
 #include "cli/kernel_runtime.h"
 #include "cli/kernel_statics.h"
 #include "cli/mounted_targets.h"
@@ -154,10 +155,11 @@ void MountedKernel::step(engine::Tracing& tracing) {
   report_.status(options_.command.front() + " has ended; " + options_.directory + " stays until Ctrl-C or umount");
 }
 
+// CMD is waited for; not when we are to leave (SIGTERM): it goes on without us then.
 int MountedKernel::exit_status() {
   if (!command_ || is_held_) return kOk;
   const timespec pause = {0, 10'000'000};
-  while (!command_->poll_exit() && !is_abandoned()) nanosleep(&pause, nullptr);
+  while (!command_->poll_exit() && !is_abandoned() && !is_told_to_leave()) nanosleep(&pause, nullptr);
   const int status = command_->poll_exit().value_or(0);
   return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
 }

@@ -4,6 +4,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/front.h"
+#include "cli/interrupts.h"
 #include "cli/mounted_process.h"
 #include "cli/mounted_targets.h"
 
@@ -109,12 +110,12 @@ bool MountedProcesses::leave() {
   return good;
 }
 
-// CMD, which is our child, is waited for.
+// CMD, which is our child, is waited for; not when we are to leave (SIGTERM): it goes on without us then.
 int MountedProcesses::exit_status() {
   if (is_held_ || !options_.pids.empty()) return kOk;
   inproc::InprocRuntime& runtime = processes_.front()->runtime();
   const timespec pause = {0, 10'000'000};
-  while (!runtime.poll_exit() && !is_abandoned()) nanosleep(&pause, nullptr);
+  while (!runtime.poll_exit() && !is_abandoned() && !is_told_to_leave()) nanosleep(&pause, nullptr);
   const int status = runtime.poll_exit().value_or(0);
   return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
 }

@@ -36,8 +36,8 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
   });
   verb->footer(
       R"(DIR gets the files of the kernel's tracing directory, over the functions of CMD: definitions are written with
-echo, the trace is read with cat. CMD starts when DIR is there. It ends with Ctrl-C or `umount DIR`; everything is taken
-out of the processes then, also when kevtrace is killed. The traced processes themselves cannot use DIR (EDEADLK).
+echo, the trace is read with cat. CMD starts when DIR is there. It ends with Ctrl-C or `umount DIR`, and waits for CMD;
+with SIGTERM CMD goes on alone. Everything is taken out of the processes then, also when kevtrace is killed. The traced processes themselves cannot use DIR (EDEADLK).
 
 examples:
   kevtrace mount /tmp/t -- python3 server.py &
@@ -46,7 +46,7 @@ examples:
   cat /tmp/t/trace_pipe
   kevtrace exec /tmp/t -- trace-cmd show
 
-exit status: CMD's own, 0 with --pid; 2 usage, 4 something is missing here, 126/127 CMD cannot be executed / is not
+exit status: CMD's own, 0 with --pid or when CMD goes on; 2 usage, 4 something is missing here, 126/127 CMD cannot be executed / is not
   there, 125 kevtrace failed
 
 Every verb also takes --color, --diagnostics and -q: `kevtrace --help`)");

@@ -408,6 +408,27 @@ class Held(ProcessTest):
             mount.communicate(timeout=30)
             self.assertEqual(mount.returncode, 0)
 
+    def test_sigterm_leaves_the_command_running(self):
+        if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+            self.skipTest("/dev/fuse cannot be opened")
+        with tempfile.TemporaryDirectory() as folder:
+            place = os.path.join(folder, "t")
+            words = "import os, sys; print(os.getpid(), flush=True); sys.stdin.readline(); print('went on', flush=True)"
+            with subprocess.Popen([KEVTRACE, "mount", place, "--", "/usr/bin/python3", "-c", words], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as mount:
+                wait_until(lambda: is_mounted(place) or mount.poll() is not None, "the mount")
+                if mount.poll() is not None:
+                    self.skipTest("cannot mount here: " + mount.stderr.read())
+                pid = int(mount.stdout.readline())
+                mount.send_signal(signal.SIGTERM)
+                self.assertEqual(mount.wait(timeout=30), 0)
+                self.assertFalse(is_mounted(place))
+                with open(f"/proc/{pid}/maps") as maps:
+                    self.assertNotIn("kevtrace", maps.read())
+                mount.stdin.write("\n")
+                mount.stdin.flush()
+                self.assertEqual(mount.stdout.readline(), "went on\n")
+
 
 if __name__ == "__main__":
     main()
