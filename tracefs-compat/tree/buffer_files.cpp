@@ -167,16 +167,18 @@ Opened open_stats(const Place& place, const OpenRequest&) {
 }
 
 Opened open_tracing_on(const Place& place, const OpenRequest&) {
-  return open_text(
-      {.read = [place]() -> Result<std::string> { return std::string(place.instance->tracing_on ? "1\n" : "0\n"); },
-       .write = [place](std::string_view text, const Caller&) -> Result<void> {
-         auto value = parse_number(text, 10);
-         if (!value) return std::unexpected(std::move(value.error()));
-         place.tracing->drain();
-         place.instance->tracing_on = *value != 0;
-         return {};
-       },
-       .write_some = {}});
+  return open_text({.read = [place]() -> Result<std::string> {
+                      place.tracing->drain();  // what was hit may have switched it
+                      return std::string(place.instance->tracing_on ? "1\n" : "0\n");
+                    },
+                    .write = [place](std::string_view text, const Caller&) -> Result<void> {
+                      auto value = parse_number(text, 10);
+                      if (!value) return std::unexpected(std::move(value.error()));
+                      place.tracing->drain();
+                      place.instance->tracing_on = *value != 0;
+                      return {};
+                    },
+                    .write_some = {}});
 }
 
 Opened open_trace_clock(const Place& place, const OpenRequest&) {

@@ -136,7 +136,11 @@ Opened open_group_filter(const Place& place, const OpenRequest&) {
 
 Opened open_event_enable(const Place& place, const OpenRequest&) {
   return edit_event(
-      place, [](const EventRef& ref, const TracedEvent&) { return enable_text(ref.state()); },
+      place,
+      [](const EventRef& ref, const TracedEvent&) {
+        ref.tracing->drain();  // what was hit may have switched it
+        return enable_text(ref.state());
+      },
       [](const EventRef& ref, const TracedEvent& event, std::string_view text) -> Result<void> {
         auto on = parse_switch(text);
         if (!on) return std::unexpected(std::move(on.error()));
@@ -178,7 +182,10 @@ Opened open_event_trigger(const Place& place, const OpenRequest& request) {
   }
   return edit_event(
       place,
-      [](const EventRef& ref, const TracedEvent& event) { return ref.tracing->trigger_text(*ref.instance, event); },
+      [](const EventRef& ref, const TracedEvent& event) {
+        ref.tracing->drain();  // what was hit counts down
+        return ref.tracing->trigger_text(*ref.instance, event);
+      },
       [](const EventRef& ref, const TracedEvent& event, std::string_view text) {
         return ref.tracing->write_trigger(*ref.instance, event, text);
       });

@@ -58,7 +58,7 @@ constexpr std::string_view kReadme =
     "\t             disable_event:<system>:<event>\n"
     "\t             snapshot\n"
     "  synthetic_events\t- defined and listed; nothing makes their records here\n"
-    "\t    example: echo 'wakeup u64 lat; pid_t pid;' >> synthetic_events\n";
+    "\t    example: echo 'wakeup u64 lat; pid_t pid; char name[]' >> synthetic_events\n";
 
 constexpr std::string_view kEprobes =
     "\t           e[:[<group>/][<event>]] <attached-group>.<attached-event> [<args>]\n";

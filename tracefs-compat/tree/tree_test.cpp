@@ -116,6 +116,23 @@ TEST_F(TreeTest, TriggersOfThePrintEventActOnMarkers) {
   EXPECT_THAT(cat("trace"), testing::AllOf(Not(HasSubstr("one")), HasSubstr("two")));
 }
 
+// A hit is fetched when somebody looks at what it did, not only when its record is read.
+TEST_F(TreeTest, FilesShowWhatTriggersHaveDoneSoFar) {
+  ASSERT_EQ(append("p:op open64 fd=%di:u32\n", "kprobe_events"), 0);
+  ASSERT_EQ(append("p:cl close fd=%di:u32\n", "kprobe_events"), 0);
+  ASSERT_EQ(append("traceoff:3", "events/kprobes/op/trigger"), 0);
+  ASSERT_EQ(append("enable_event:kprobes:cl", "events/kprobes/op/trigger"), 0);
+  EXPECT_EQ(cat("events/kprobes/cl/enable"), "0*\n");
+  hit("op", 3);
+  EXPECT_EQ(cat("tracing_on"), "0\n");
+  ASSERT_EQ(echo("1", "tracing_on"), 0);
+  hit("op", 3);
+  EXPECT_EQ(cat("events/kprobes/cl/enable"), "1*\n");
+  ASSERT_EQ(echo("1", "tracing_on"), 0);
+  hit("op", 3);
+  EXPECT_THAT(cat("events/kprobes/op/trigger"), HasSubstr("traceoff:count=0"));
+}
+
 TEST_F(TreeTest, ShowsLiveRecordsAsTheKernelDoes) {
   ASSERT_EQ(append("p:op open64 fd=%di:u32\n", "kprobe_events"), 0);
   EXPECT_EQ(cat("kprobe_events"), "p:kprobes/op open64 fd=%di:u32\n");
