@@ -1,20 +1,41 @@
 #!/usr/bin/env python3
 """Two logs of ftracetest side by side.
 
-    compare.py KERNEL.log KEVTRACE.log
+    compare.py KERNEL.log KEVTRACE.log [--doc FILE]
 
-Prints each test with both results. Exits 1 when a test passes on the kernel's directory and neither passes nor is
-unsupported on ours, or when one of the logs holds no tests.
+Prints each test with both results. Exits 1 when a test passes on the kernel's directory and neither passes nor is unsupported on
+ours, nor has a reason in reasons.txt, or when one of the logs holds no tests. --doc writes the table into FILE, between its two
+marks. A test is named by its file where the folder beside the log tells it (KERNEL/3-profile.tc-log.XXXXXX), else as it describes itself.
 """
+import argparse
+import os
 import re
 import sys
 
-LINE = re.compile(r"^\[\d+\] ?(\(instance\))? *(.*?)\s*\[(PASS|FAIL|UNRESOLVED|UNTESTED|UNSUPPORTED|XFAIL|UNDEFINED)\]$")
+HERE = os.path.dirname(os.path.abspath(__file__))
+LINE = re.compile(r"^\[(\d+)\] ?(\(instance\))? *(.*?)\s*\[(PASS|FAIL|UNRESOLVED|UNTESTED|UNSUPPORTED|XFAIL|UNDEFINED)\]$")
+LOG = re.compile(r"^(\d+)-.+\.tc-log\.")
+EXECUTED = re.compile(r"^execute.*?/test\.d/(.+)\.tc$")
+BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
+
+
+def files_of(log):
+    """{number: name of the test's file} of the tests that `log` is about."""
+    folder = os.path.splitext(log)[0]
+    if not os.path.isdir(folder):
+        return {}
+    files = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+            number, test = LOG.match(name), EXECUTED.match(file.readline().strip())
+        if number and test:
+            files[number[1]] = test[1]
+    return files
 
 
 def results(path):
-    """{(test, instance?): result} in the order of the log; equal descriptions are numbered."""
-    found = {}
+    """{test: result} in the order of the log; equal names are numbered."""
+    found, files = {}, files_of(path)
     try:
         with open(path, encoding="utf-8", errors="replace") as log:
             lines = log.read().splitlines()
@@ -24,28 +45,63 @@ def results(path):
         match = LINE.match(line)
         if not match:
             continue
-        name = match[2] + (" (instance)" if match[1] else "")
+        name = files.get(match[1], match[3]) + (" (instance)" if match[2] else "")
         key, number = name, 2
         while key in found:
             key, number = f"{name} #{number}", number + 1
-        found[key] = match[3]
+        found[key] = match[4].lower()
     return found
 
 
-def main():
-    kernel, ours = results(sys.argv[1]), results(sys.argv[2])
-    worse = 0
-    print(f"| test | kernel | kevtrace |\n|---|---|---|")
+def reasons():
+    """{test: why it cannot pass here}: lines `NAME: TEXT` of reasons.txt."""
+    with open(os.path.join(HERE, "reasons.txt"), encoding="utf-8") as file:
+        lines = [line.rstrip("\n") for line in file if line.strip() and not line.startswith("#")]
+    return dict(line.split(": ", 1) for line in lines)
+
+
+def counted(log):
+    counts = {}
+    for result in log.values():
+        counts[result] = counts.get(result, 0) + 1
+    return ", ".join(f"{count} {result}" for result, count in sorted(counts.items()))
+
+
+def table(kernel, ours, why):
+    """The lines of the table, and the tests that are worse on ours without a reason."""
+    lines, worse = ["| test | kernel | kevtrace | |", "|---|---|---|---|"], []
     for name in list(kernel) + [n for n in ours if n not in kernel]:
         theirs, own = kernel.get(name, "-"), ours.get(name, "-")
-        bad = theirs == "PASS" and own not in ("PASS", "UNSUPPORTED")
-        worse += bad
-        print(f"| {name} | {theirs} | {own}{' **worse**' if bad else ''} |")
-    for title, log in (("kernel", kernel), ("kevtrace", ours)):
-        counts = {}
-        for result in log.values():
-            counts[result] = counts.get(result, 0) + 1
-        print(f"{title}: " + ", ".join(f"{count} {result}" for result, count in sorted(counts.items())))
+        reason = why.get(name.replace(" (instance)", ""), "")
+        bad = theirs == "pass" and own not in ("pass", "unsupported")
+        if bad and not reason:
+            worse.append(name)
+        note = "" if own == theirs or own == "pass" else reason or ("**worse**" if bad else "")
+        lines.append(f"| {name} | {theirs} | {own} | {note} |")
+    return lines + ["", f"kernel: {counted(kernel)}; kevtrace: {counted(ours)}"], worse
+
+
+def write_doc(path, lines):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text[:begin] + "\n".join(lines) + "\n" + text[end:])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kernel")
+    parser.add_argument("kevtrace")
+    parser.add_argument("--doc")
+    options = parser.parse_args()
+    kernel, ours = results(options.kernel), results(options.kevtrace)
+    lines, worse = table(kernel, ours, reasons())
+    print("\n".join(lines))
+    for name in worse:
+        print("worse than the kernel's: " + name)
+    if options.doc:
+        write_doc(options.doc, lines)
     return 1 if worse or not kernel or not ours else 0
 
 
