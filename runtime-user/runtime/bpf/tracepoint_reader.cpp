@@ -114,9 +114,8 @@ Result<std::vector<UniqueFd>> TracepointReader::open_event(std::uint32_t id, boo
 }
 
 // Of an event that is off: parked ones where they are what is wanted, else new ones.
-Result<std::vector<UniqueFd>> TracepointReader::wake(std::uint32_t id) {
+Result<std::vector<UniqueFd>> TracepointReader::wake(std::uint32_t id, std::optional<ParkedEvents::Parked> parked) {
   Event& event = events_[id];
-  auto parked = parked_->take(id);
   if (!parked || parked->with_stacks != event.with_stacks) return open_event(id, event.with_stacks);
   for (const UniqueFd& fd : parked->fds)
     if (::ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
@@ -133,17 +132,24 @@ void TracepointReader::park(std::uint32_t id) {
   parked_->park(id, {std::exchange(event.fds, {}), event.with_stacks});
 }
 
+// What is parked is taken back before anything is opened: opening waits for closes that are under way, and would wait
+// for those that fall due meanwhile.
 Result<void> TracepointReader::change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off) {
-  std::vector<std::uint32_t> woken;
-  for (std::uint32_t id : on) {
-    if (!events_[id].fds.empty()) continue;
-    auto fds = wake(id);
-    if (!fds) {
-      for (std::uint32_t other : woken) park(other);
-      return std::unexpected(std::move(fds.error()));
+  std::vector<std::pair<std::uint32_t, std::optional<ParkedEvents::Parked>>> sleeping;
+  for (std::uint32_t id : on)
+    if (events_[id].fds.empty()) sleeping.emplace_back(id, parked_->take(id));
+  for (std::size_t i = 0; i < sleeping.size(); ++i) {
+    auto& [id, parked] = sleeping[i];
+    auto fds = wake(id, std::move(parked));
+    if (fds) {
+      events_[id].fds = *std::move(fds);
+      continue;
     }
-    events_[id].fds = *std::move(fds);
-    woken.push_back(id);
+    for (std::size_t k = 0; k < sleeping.size(); ++k) {
+      if (k < i) park(sleeping[k].first);
+      if (k > i && sleeping[k].second) parked_->park(sleeping[k].first, *std::move(sleeping[k].second));
+    }
+    return std::unexpected(std::move(fds.error()));
   }
   for (std::uint32_t id : off) park(id);
   return {};

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,7 +64,7 @@ class TracepointReader {
   TracepointReader() = default;
   Result<void> open_ring(unsigned cpu, std::uint32_t bytes);
   Result<std::vector<UniqueFd>> open_event(std::uint32_t id, bool with_stacks) const;
-  Result<std::vector<UniqueFd>> wake(std::uint32_t id);
+  Result<std::vector<UniqueFd>> wake(std::uint32_t id, std::optional<ParkedEvents::Parked> parked);
   void park(std::uint32_t id);
   void take_sample(std::span<const std::uint8_t> record, const std::function<void(const Hit&)>& take);
   std::size_t drain_ring(Ring& ring, const std::function<void(const Hit&)>& take);
