@@ -204,8 +204,9 @@ std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> r
 void EventCode::forget(std::uint32_t event) {
   const auto it = codes_.find(event);
   if (it == codes_.end()) return;
-  for (std::size_t t = 0; t < it->second.handles.size(); ++t)
-    if (targets_[t]->is_alive()) (void)targets_[t]->runtime().remove(it->second.handles[t]);
+  for (const std::vector<Handles>* all : {&it->second.handles, &it->second.retired})
+    for (std::size_t t = 0; t < all->size(); ++t)
+      if (targets_[t]->is_alive()) (void)targets_[t]->runtime().remove((*all)[t]);
   codes_.erase(it);
 }
 

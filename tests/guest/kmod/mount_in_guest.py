@@ -33,6 +33,10 @@ def wait_until(condition):
     return True
 
 
+def name_of(error):
+    return 'EOPNOTSUPP' if error.errno == errno.EOPNOTSUPP else errno.errorcode[error.errno]
+
+
 def read(name):
     with open(os.path.join(PLACE, name), errors='replace') as stream:
         return stream.read()
@@ -43,11 +47,11 @@ def write(name, text, flags=os.O_APPEND):
     try:
         fd = os.open(os.path.join(PLACE, name), os.O_WRONLY | flags)
     except OSError as error:
-        return errno.errorcode[error.errno]
+        return name_of(error)
     try:
         os.write(fd, text.encode())
     except OSError as error:
-        return errno.errorcode[error.errno]
+        return name_of(error)
     finally:
         os.close(fd)
     return ''
