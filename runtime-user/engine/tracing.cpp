@@ -82,7 +82,12 @@ const target::TargetEnv& Tracing::env() {
 
 Result<void> Tracing::refuse(ErrorLog& log, std::vector<diag::Diagnostic> mistakes) {
   if (mistakes.empty()) return std::unexpected(errno_error(EINVAL));
-  log.add(mistakes.front(), now_ns());
+  const diag::Diagnostic& first = mistakes.front();
+  if (first.kind == diag::Kind::UnsupportedForm) {  // nothing is wrong with it, so no kernel would say anything
+    log.add(std::string(diag::kernel_text(first.kind)) + ": " + first.detail, first.command, now_ns());
+    return std::unexpected(errno_error(EOPNOTSUPP));
+  }
+  log.add(first, now_ns());
   return std::unexpected(errno_error(mistakes.front().errno_value));
 }
 

@@ -133,6 +133,15 @@ TEST_F(TreeTest, FilesShowWhatTriggersHaveDoneSoFar) {
   EXPECT_THAT(cat("events/kprobes/op/trigger"), HasSubstr("traceoff:count=0"));
 }
 
+TEST_F(TreeTest, KindsOfProbesThatNobodyRunsAreRefusedAndTheLogSaysSo) {
+  for (const char* definition : {"f:fa open64\n", "t:tb sched_switch\n", "w:wc rw@0x1000:8\n"}) {
+    ASSERT_EQ(echo("", "error_log"), 0);
+    EXPECT_EQ(append(definition, "dynamic_events"), EOPNOTSUPP) << definition;
+    EXPECT_THAT(cat("error_log"), HasSubstr("kevtrace: error: this form is not supported: fprobes")) << definition;
+  }
+  EXPECT_EQ(cat("dynamic_events"), "");
+}
+
 TEST_F(TreeTest, ShowsLiveRecordsAsTheKernelDoes) {
   ASSERT_EQ(append("p:op open64 fd=%di:u32\n", "kprobe_events"), 0);
   EXPECT_EQ(cat("kprobe_events"), "p:kprobes/op open64 fd=%di:u32\n");
