@@ -1,7 +1,8 @@
 // trace and snapshot: what is in the buffer, not consumed; trace_pipe: consumed, waiting for more.
 //
 // A reader of `trace` walks a cursor and keeps nothing but the piece it is about to hand out: 64 MiB of records are
-// never one text. Reading again what was read starts a new walk. While the reader sleeps, records may be overwritten
+// never one text. A walk ends after as many records as there were when it began: where reading itself is traced, there
+// would be no end. Reading again what was read starts a new one. While the reader sleeps, records may be overwritten
 // under its cursor; it goes on with the oldest there is, as the kernel's readers do. Mirrors s_start() … s_show(),
 // tracing_read_pipe(), tracing_open_pipe() of kernel/trace/trace.c (6.1).
 #include <fmt/format.h>
@@ -47,6 +48,7 @@ class TraceHandle final : public Handle {
     if (offset != begin_) return 0;
     const std::size_t count = std::min(out.size(), made_.size());
     std::memcpy(out.data(), made_.text().data() + dropped_, count);
+    if (count == 0 && buffer) left_ = buffer->stats(cpu_).entries;  // who asks again gets what has come since
     return count;
   }
 
@@ -69,10 +71,11 @@ class TraceHandle final : public Handle {
     cursor_ = {};
     begin_ = 0;
     dropped_ = 0;
-    entries_ = 0;
+    entries_ = left_ = 0;
     started_.assign(place_.tracing->cpus(), false);
     made_.clear();
     const engine::TraceBuffer* buffer = shown();
+    if (buffer) left_ = buffer->stats(cpu_).entries;
     const bool is_help = which_ == Which::Snapshot && (!buffer || buffer->stats(cpu_).entries == 0);
     if (is_help) return append_help(buffer != nullptr);
     annotates_ = place_.instance->options.has(engine::TraceOption::Annotate) && buffer->stats(cpu_).overrun > 0;
@@ -89,8 +92,10 @@ class TraceHandle final : public Handle {
   }
 
   bool make_more(const engine::TraceBuffer& buffer) {
+    if (left_ == 0) return false;
     const auto entry = buffer.next(cursor_, cpu_);
     if (!entry) return false;
+    --left_;
     if (annotates_ && !started_[entry->cpu]) {
       started_[entry->cpu] = true;
       if (entries_ > 0) made_.text() += fmt::format("##### CPU {} buffer started ####\n", entry->cpu);
@@ -156,6 +161,7 @@ class TraceHandle final : public Handle {
   Made made_{dropped_};
   std::uint64_t begin_ = 0;  // offset in the file of made_ behind what was dropped
   std::uint64_t entries_ = 0;
+  std::uint64_t left_ = 0;  // records until this walk ends
   std::vector<bool> started_;
   bool annotates_ = false;
   bool pauses_ = false;

@@ -133,6 +133,30 @@ TEST_F(TreeTest, FilesShowWhatTriggersHaveDoneSoFar) {
   EXPECT_THAT(cat("events/kprobes/op/trigger"), HasSubstr("traceoff:count=0"));
 }
 
+// Every piece that is read makes two more records, as when reading itself is traced.
+TEST_F(TreeTest, AReaderOfTraceComesToAnEnd) {
+  ASSERT_EQ(append("p:op open64 fd=%di:u32\n", "kprobe_events"), 0);
+  ASSERT_EQ(echo("1", "events/kprobes/enable"), 0);
+  for (std::uint32_t i = 0; i < 10; ++i) hit("op", i);
+  auto reader = tree_.open("trace", {});
+  ASSERT_TRUE(reader);
+  std::string text, piece(64, '\0');
+  std::size_t reads = 0;
+  for (; reads < 10'000; ++reads) {
+    auto count = (*reader)->read(text.size(), piece, Waiting::Refused);
+    ASSERT_TRUE(count);
+    if (*count == 0) break;
+    text.append(piece, 0, *count);
+    hit("op", 100);
+    hit("op", 100);
+  }
+  ASSERT_LT(reads, 10'000u);
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("fd=9"), Not(HasSubstr("fd=100"))));
+  auto more = (*reader)->read(text.size(), piece, Waiting::Refused);
+  ASSERT_TRUE(more);
+  EXPECT_GT(*more, 0u);
+}
+
 TEST_F(TreeTest, KindsOfProbesThatNobodyRunsAreRefusedAndTheLogSaysSo) {
   for (const char* definition : {"f:fa open64\n", "t:tb sched_switch\n", "w:wc rw@0x1000:8\n"}) {
     ASSERT_EQ(echo("", "error_log"), 0);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Two logs of ftracetest side by side.
 
-    compare.py KERNEL.log KEVTRACE.log [--doc FILE]
+    compare.py KERNEL.log KEVTRACE.log… [--doc FILE]
 
 Prints each test with both results. Exits 1 when a test passes on the kernel's directory and neither passes nor is unsupported on
-ours, nor has a reason in reasons.txt, or when one of the logs holds no tests. --doc writes the table into FILE, between its two
-marks. A test is named by its file where the folder beside the log tells it (KERNEL/3-profile.tc-log.XXXXXX), else as it describes itself.
+ours, nor has a reason in reasons.txt, or when one of the logs holds no tests. Of several logs
+of ours the last that has a test counts: single ones may be run again. --doc writes the table into FILE, between its two marks. A test is named by its file where the folder beside the log tells it (KERNEL/3-profile.tc-log.XXXXXX), else as it describes itself.
 """
 import argparse
 import os
@@ -92,10 +92,12 @@ def write_doc(path, lines):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("kernel")
-    parser.add_argument("kevtrace")
+    parser.add_argument("kevtrace", nargs="+")
     parser.add_argument("--doc")
     options = parser.parse_args()
-    kernel, ours = results(options.kernel), results(options.kevtrace)
+    kernel, ours = results(options.kernel), {}
+    for log in options.kevtrace:
+        ours.update(results(log))
     lines, worse = table(kernel, ours, reasons())
     print("\n".join(lines))
     for name in worse:
