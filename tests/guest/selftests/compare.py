@@ -4,8 +4,9 @@
     compare.py KERNEL.log KEVTRACE.log… [--doc FILE]
 
 Prints each test with both results. Exits 1 when a test passes on the kernel's directory and neither passes nor is unsupported on
-ours, nor has a reason in reasons.txt, or when one of the logs holds no tests. Of several logs
-of ours the last that has a test counts: single ones may be run again. --doc writes the table into FILE, between its two marks. A test is named by its file where the folder beside the log tells it (KERNEL/3-profile.tc-log.XXXXXX), else as it describes itself.
+ours, nor has a reason in reasons.txt, or when one of the logs holds no tests. Of several logs of ours the last that has a test
+counts: single ones may be run again. --doc writes the table into FILE, between its two marks. A test is named by its file where
+the folder beside the log tells it (KERNEL/3-profile.tc-log.XXXXXX), else as it describes itself.
 """
 import argparse
 import os
