@@ -6,7 +6,7 @@
 Prints each test with both results. Exits 1 when a test passes on the kernel's directory and neither passes nor is unsupported on
 ours, nor has a reason in reasons.txt, or when one of the logs holds no tests. Of several logs of ours the last that has a test
 counts: single ones may be run again. --doc writes the table into FILE, between its two marks. A test is named by its file where
-the folder beside the log tells it (KERNEL/3-profile.tc-log.XXXXXX), else as it describes itself.
+the folder beside the first log tells it (KERNEL/3-profile.tc-log.XXXXXX), else as it describes itself.
 """
 import argparse
 import os
@@ -34,19 +34,31 @@ def files_of(log):
     return files
 
 
-def results(path):
-    """{test: result} in the order of the log; equal names are numbered."""
-    found, files = {}, files_of(path)
+def described(path):
+    """{(description, instance?): names of files} of a log whose folder has them."""
+    names, files = {}, files_of(path)
+    for match in lines_of(path):
+        if match[1] in files:
+            names.setdefault((match[3], bool(match[2])), []).append(files[match[1]])
+    return names
+
+
+def lines_of(path):
     try:
         with open(path, encoding="utf-8", errors="replace") as log:
-            lines = log.read().splitlines()
+            return [match for match in map(LINE.match, log.read().splitlines()) if match]
     except FileNotFoundError:
-        return found
-    for line in lines:
-        match = LINE.match(line)
-        if not match:
-            continue
-        name = files.get(match[1], match[3]) + (" (instance)" if match[2] else "")
+        return []
+
+
+def results(path, names):
+    """{test: result} in the order of the log; equal names are numbered. `names`: of the tests by what they say they are."""
+    found, seen = {}, {}
+    for match in lines_of(path):
+        said = (match[3], bool(match[2]))
+        nth = seen[said] = seen.get(said, -1) + 1
+        known = names.get(said, [])
+        name = (known[nth] if nth < len(known) else match[3]) + (" (instance)" if match[2] else "")
         key, number = name, 2
         while key in found:
             key, number = f"{name} #{number}", number + 1
@@ -96,9 +108,10 @@ def main():
     parser.add_argument("kevtrace", nargs="+")
     parser.add_argument("--doc")
     options = parser.parse_args()
-    kernel, ours = results(options.kernel), {}
+    names = described(options.kernel) or described(options.kevtrace[0])
+    kernel, ours = results(options.kernel, names), {}
     for log in options.kevtrace:
-        ours.update(results(log))
+        ours.update(results(log, names))
     lines, worse = table(kernel, ours, reasons())
     print("\n".join(lines))
     for name in worse:
