@@ -1,8 +1,7 @@
 // A batch of programs → one LLVM module → one ELF object → instructions.
 //
 // Each program has a section of its own. What LLVM leaves open are the maps: 16-byte loads of symbols named kevt_…,
-// which become references for whoever makes the maps. Passes are few and simple: what the optimizer would gain is
-// little, and what it rearranges the verifier may not follow.
+// which become references for whoever makes the maps.
 #include "compiler/codegen/bpf.h"
 
 #include <llvm/IR/DiagnosticInfo.h>
@@ -11,7 +10,6 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Object/ELFObjectFile.h>
-#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 
@@ -23,13 +21,13 @@
 
 #include "compiler/codegen/bpf_emitter.h"
 #include "compiler/codegen/bpf_hooks.h"
+#include "compiler/codegen/optimize.h"
 
 namespace kevt::codegen {
 
 namespace {
 
 constexpr const char* kTriple = "bpfel";
-constexpr const char* kPasses = "function(sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,simplifycfg,adce)";
 constexpr unsigned kMostCpus = 1024;
 
 Result<std::unique_ptr<llvm::TargetMachine>> make_machine() {
@@ -48,24 +46,6 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_machine() {
       kTriple, "v3", "", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
   if (!machine) return std::unexpected(Error("llvm: no target machine for BPF"));
   return machine;
-}
-
-Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  llvm::ModulePassManager passes;
-  if (auto error = builder.parsePassPipeline(passes, kPasses))
-    return std::unexpected(Error("llvm: " + llvm::toString(std::move(error))));
-  passes.run(module, modules);
-  return {};
 }
 
 // What LLVM says by diagnostics, e.g. a stack over 512 bytes.

@@ -12,7 +12,6 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
@@ -22,16 +21,13 @@
 
 #include "compiler/codegen/event_emitter.h"
 #include "compiler/codegen/native_hooks.h"
+#include "compiler/codegen/optimize.h"
 
 namespace kevt::codegen {
 
 namespace {
 
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
-
-// An extractor is straight code with rare ways out: these passes leave it within an instruction of what -O2 makes, in a
-// quarter of the time.
-constexpr const char* kPasses = "function(sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,simplifycfg,adce)";
 
 // Machine passes that find nothing in such code, or undo each other.
 const void* const kPassesThatDoNotPay[] = {
@@ -58,24 +54,6 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_machine() {
                                                                            llvm::CodeGenOptLevel::Default));
   if (!machine) return std::unexpected(Error("llvm: no target machine for x86-64"));
   return machine;
-}
-
-Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  llvm::ModulePassManager passes;
-  if (auto error = builder.parsePassPipeline(passes, kPasses))
-    return std::unexpected(Error("llvm: " + llvm::toString(std::move(error))));
-  passes.run(module, modules);
-  return {};
 }
 
 Result<llvm::SmallVector<char, 0>> emit_object(llvm::Module& module, llvm::TargetMachine& machine) {

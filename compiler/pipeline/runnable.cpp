@@ -16,7 +16,7 @@ bool can_run(const model::Definition& definition, diag::Sink& sink) {
                .command = definition.command,
                .column = 0,
                .errno_value = 95 /* EOPNOTSUPP */,
-               .detail = "only `p` and `r` probes run so far",
+               .detail = "`p` and `r` probes run, and simple `e` probes in the kernel; this one is only checked",
                .notes = {},
                .fixits = {}});
   return false;

@@ -88,16 +88,6 @@ const std::map<Kind, std::string_view>& never_caused() {
       {Kind::HistTooManyFieldVars, "64; a histogram has room for 16 variables"},
       {Kind::HistSynthVarNotFound, "what was made for a field is found"},
       {Kind::HistNoSaveParams, "what stands behind `save(` is a parameter, even nothing: INVALID_PARAM"},
-      // The kernel answers with a bare errno; another kind of ours, or none, says it.
-      {Kind::EventBusy, "the tree answers with EBUSY"},
-      {Kind::BadGroup, "BAD_GROUP_NAME and BAD_EVENT_NAME say it"},
-      {Kind::NameClash, "EVENT_EXIST says it"},
-      {Kind::TooManyArgsIgnored, "it is no mistake: 6.1 drops them"},
-      {Kind::PlaceNotProbed, "the runtime's error says it"},
-      {Kind::FilterEmpty, "the tree answers with EINVAL"},
-      {Kind::FilterSyntax, "every mistake of a filter has a kind of the kernel"},
-      {Kind::TriggerMissing, "removing what is not there succeeds"},
-      {Kind::TriggerUnsupported, "the runtime's error says it"},
   };
   return kinds;
 }

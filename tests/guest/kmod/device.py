@@ -22,14 +22,27 @@ def command(number, size=REQUEST.size, direction=3):
 ADD, REMOVE, ENABLE, DISABLE, STATUS = (command(n) for n in range(1, 6))
 
 
-def ask(device, cmd, version=1, item_size=4, count=1, items=0, results=0):
-    """The errno's name, '' where the request was carried out."""
+class Refused(Exception):
+    """A batch that was not carried out; `item` was in the way."""
+
+    def __init__(self, answer, item):
+        super().__init__('%s at item %d' % (answer, item))
+        self.item = item
+
+
+def ask_for(device, cmd, version=1, item_size=4, count=1, items=0, results=0):
+    """The errno's name, '' where the request was carried out; the item that was refused."""
     buffer = bytearray(REQUEST.pack(version, item_size, count, 0, items, results))
+    answer = ''
     try:
         fcntl.ioctl(device, cmd, buffer)
     except OSError as error:
-        return errno.errorcode[error.errno]
-    return ''
+        answer = errno.errorcode[error.errno]
+    return answer, REQUEST.unpack(buffer)[3]
+
+
+def ask(device, cmd, **words):
+    return ask_for(device, cmd, **words)[0]
 
 
 class Client:
@@ -45,27 +58,23 @@ class Client:
 
     def _batch(self, cmd, item, items, results=None):
         data = ctypes.create_string_buffer(b''.join(items), len(items) * item.size)
-        answer = ask(self.device, cmd, item_size=item.size, count=len(items), items=ctypes.addressof(data),
-                     results=ctypes.addressof(results) if results else 0)
-        return answer, data.raw
+        answer, refused = ask_for(self.device, cmd, item_size=item.size, count=len(items), items=ctypes.addressof(data),
+                                  results=ctypes.addressof(results) if results else 0)
+        if answer:
+            raise Refused(answer, refused)
+        return data.raw
 
     def add(self, addresses, kind=0):
         """ids, disabled"""
-        answer, data = self._batch(ADD, PROBE, [PROBE.pack(a, 0, self.program, kind, 0, 0) for a in addresses])
-        if answer:
-            raise OSError(answer)
+        data = self._batch(ADD, PROBE, [PROBE.pack(a, 0, self.program, kind, 0, 0) for a in addresses])
         return [PROBE.unpack_from(data, i * PROBE.size)[5] for i in range(len(addresses))]
 
     def change(self, cmd, ids):
-        answer, _ = self._batch(cmd, ID, [ID.pack(i) for i in ids])
-        if answer:
-            raise OSError(answer)
+        self._batch(cmd, ID, [ID.pack(i) for i in ids])
 
     def hits(self, ids):
         results = ctypes.create_string_buffer(len(ids) * STATUS_ITEM.size)
-        answer, _ = self._batch(STATUS, ID, [ID.pack(i) for i in ids], results)
-        if answer:
-            raise OSError(answer)
+        self._batch(STATUS, ID, [ID.pack(i) for i in ids], results)
         items = [STATUS_ITEM.unpack_from(results.raw, i * STATUS_ITEM.size) for i in range(len(ids))]
         return [(hits, missed) for hits, missed, _, _ in items]
 

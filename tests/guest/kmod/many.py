@@ -40,9 +40,26 @@ def chosen(count):
     at = device.symbols()
     with open(TRACING + 'available_filter_functions') as file:
         names = [line.split()[0] for line in file if '[' not in line]
-    names = sorted(n for n in set(names) if n in at and not any(word in n for word in BUSY))
-    names = sorted(random.Random(seed).sample(names, min(count, len(names))))
-    return names, [at[n] for n in names]
+    with open('/sys/kernel/debug/kprobes/blacklist') as file:
+        names = set(names) - {line.split()[1] for line in file}
+    names = sorted(n for n in names if n in at and not any(word in n for word in BUSY))
+    names = random.Random(seed).sample(names, min(count + count // 20, len(names)))
+    return probeable(names, at, count)
+
+
+def probeable(names, at, count):
+    """`count` of them; what the kernel refuses (a jump label, a BUG() at the entry) is left out, and shown."""
+    client = device.Client()
+    while True:
+        try:
+            client.add([at[n] for n in names[:count]])
+        except device.Refused as refusal:
+            print('left out: %s: %s' % (names[refusal.item], refusal), flush=True)
+            del names[refusal.item]
+            continue
+        client.close()
+        names = sorted(names[:count])
+        return names, [at[n] for n in names]
 
 
 def work():
