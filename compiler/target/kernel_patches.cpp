@@ -64,14 +64,16 @@ bool KernelPatches::has(std::uint64_t address) const { return std::ranges::binar
 
 Traced is_traced(std::uint64_t address, std::span<const std::uint8_t> beginning,
                  const std::function<bool(std::uint64_t)>& is_tracer) {
-  constexpr std::array<std::uint8_t, 4> kEndbr = {0xf3, 0x0f, 0x1e, 0xfa};      // endbr64
+  constexpr std::array<std::uint8_t, 4> kEndbr = {0xf3, 0x0f, 0x1e, 0xfa};  // endbr64
+  // What stands in the place of one that nothing jumps to (gen_endbr_poison() of arch/x86/include/asm/ibt.h).
   constexpr std::array<std::uint8_t, 4> kSealed = {0x66, 0x0f, 0x1f, 0x00};     // nopw (%rax)
+  constexpr std::array<std::uint8_t, 4> kSealed615 = {0x0f, 0x1f, 0x40, 0xd6};  // nopl -42(%rax), from 6.15 on
   constexpr std::array<std::uint8_t, 5> kNop = {0x0f, 0x1f, 0x44, 0x00, 0x00};  // nopl 0(%rax,%rax,1)
   constexpr std::uint8_t kCall = 0xe8, kBreakpoint = 0xcc;                      // call rel32, int3
   const auto starts_with = [&](const auto& bytes) {
     return beginning.size() >= bytes.size() && std::ranges::equal(beginning.first(bytes.size()), bytes);
   };
-  if (starts_with(kEndbr) || starts_with(kSealed)) {
+  if (starts_with(kEndbr) || starts_with(kSealed) || starts_with(kSealed615)) {
     beginning = beginning.subspan(kEndbr.size());
     address += kEndbr.size();
   }
