@@ -32,9 +32,35 @@ bool is_only_stored(const Program& program, ValueId id) {
          std::ranges::none_of(program.sinks, filters);
 }
 
+// Bits above these are 0 whatever is read.
+unsigned most_bits(const Program& program, ValueId id) {
+  constexpr unsigned kAll = 64, kCpu = 12, kWord = 32;
+  const Value& value = program.values[id];
+  const auto of_operand = [&] { return most_bits(program, value.a); };
+  switch (value.op) {
+    case Op::Load:
+      return value.bytes * 8u;
+    case Op::Bits:
+      return std::min<unsigned>(value.width, of_operand() - std::min<unsigned>(of_operand(), value.shift));
+    case Op::Narrow:
+      if (value.is_signed && of_operand() >= value.bytes * 8u) return kAll;
+      return std::min(of_operand(), value.bytes * 8u);
+    case Op::ReturnAddress:
+      return program.point == model::ProbePoint::Return ? kAll : 0;
+    case Op::Cpu:
+      return kCpu;
+    case Op::Pid:
+    case Op::EventId:
+      return kWord;
+    default:
+      return kAll;
+  }
+}
+
 // Known when it is compiled: what is added to it makes an address, as above.
 bool is_number(const Program& program, ValueId id) {
   const Value& value = program.values[id];
+  if (most_bits(program, id) == 0) return true;
   if (value.op == Op::Bits || value.op == Op::Narrow) return is_number(program, value.a);
   return value.op == Op::Immediate;
 }

@@ -43,5 +43,18 @@ TEST(Shape, ConstantsAreNamedByWhereTheyStand) {
   EXPECT_EQ(constants[1].word, -6);
 }
 
+TEST(Shape, WhatIsAddedToANumberIsNoConstant) {
+  const auto constants = [](const std::string& value) {
+    auto array = parse("program entry fixed 24\nv0 = reg di\n" + value + "\nstore int2[4] v2+6 @16\nsink 0\n");
+    EXPECT_TRUE(array.has_value()) << value;
+    return array ? exchangeable_constants(*array).size() : 99;
+  };
+  EXPECT_EQ(constants("v1 = load u4 v0+0\nv2 = bits 8:5 v1"), 1u);
+  EXPECT_EQ(constants("v1 = load u4 v0+0\nv2 = bits 32:5 v1"), 0u) << "always 0";
+  EXPECT_EQ(constants("v1 = narrow u2 v0\nv2 = bits 16:5 v1"), 0u);
+  EXPECT_EQ(constants("v1 = return_address\nv2 = bits 4:5 v1"), 0u) << "an entry has none";
+  EXPECT_EQ(constants("v1 = imm 70000\nv2 = narrow u2 v1"), 0u);
+}
+
 }  // namespace
 }  // namespace kevt::ir
