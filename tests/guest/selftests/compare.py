@@ -89,7 +89,8 @@ def table(kernel, ours, why):
         bad = theirs == "pass" and own not in ("pass", "unsupported")
         if bad and not reason:
             worse.append(name)
-        note = "" if own == theirs or own == "pass" else reason or ("**worse**" if bad else "")
+        verdict = "not run" if own == "-" else "**worse**" if bad else ""
+        note = "" if own == theirs or own == "pass" else reason or verdict
         lines.append(f"| {name} | {theirs} | {own} | {note} |")
     return lines + ["", f"kernel: {counted(kernel)}; kevtrace: {counted(ours)}"], worse
 
