@@ -181,9 +181,8 @@ std::optional<HistField> Reader::read_negated(std::string_view text) {
 
   HistField negated{.source = HistSource::Expression, .op = HistOperator::Negate};
   negated.name = negated_text(*operand, shows_buckets());
-  const bool refuses =
-      check_.has(dialect::Feature::NamelessRefused) || check_.has(dialect::Feature::NamelessRefused6_12);
-  if (negated.name.empty() && refuses) return check_.log.refuse_unlogged(Kind::HistBadOperand, text, EINVAL);
+  if (negated.name.empty() && check_.has(dialect::Feature::NamelessRefused))
+    return check_.log.refuse_unlogged(Kind::HistBadOperand, text, EINVAL);
   negated.type = operand->type;
   negated.bytes = operand->bytes;
   negated.is_signed = operand->is_signed;
