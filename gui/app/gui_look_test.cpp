@@ -75,7 +75,10 @@ TEST_F(GuiLook, HitsOfASearchStayAsALane) {
   window_.search().edit().setText("nothing like this");
   const auto lane = laneNamed("found:1:/etc/passwd");
   ASSERT_TRUE(lane);
-  EXPECT_GT(colours(laneImage(*lane)), 3);
+  window_.timeline().addFound("nowhere", {});
+  const auto empty = laneNamed("found:2:nowhere");
+  ASSERT_TRUE(empty);
+  EXPECT_GT(colours(laneImage(*lane)), colours(laneImage(*empty)));
   window_.timeline().selectRow(hits[4]);
   QTest::keyClick(&window_.timeline(), Qt::Key_BracketRight);
   EXPECT_EQ(window_.timeline().selectedRow(), hits[5]);

@@ -1,4 +1,5 @@
 """Running processes: traced from outside, left exactly as they were, traced again."""
+import errno
 import os
 import re
 import signal
@@ -35,8 +36,15 @@ def state_of(pid):
     for tid in os.listdir(f"/proc/{pid}/task"):
         status = read(f"/proc/{pid}/task/{tid}/status")
         state[tid] = re.findall(rb"^(Sig(?:Blk|Ign|Cgt|Pnd)|ShdPnd|TracerPid|State):\s*(\w+)", status, re.MULTILINE)
-        state[tid] = [(k, v if k != b"State" else v in b"RSD") for k, v in state[tid]]
+        state[tid] = [(k, shown_state(k, v)) for k, v in state[tid]]
     return state
+
+
+def shown_state(key, value):
+    """A value without what changes by itself: running or not, and a fault of the target's own on its way."""
+    if key == b"State":
+        return value in b"RSD"
+    return int(value, 16) & ~(1 << (signal.SIGSEGV - 1)) if key == b"SigPnd" else value
 
 
 def text_of(pid, path):
@@ -171,7 +179,9 @@ class AttachAndDetach(Attached):
             self.stop(tracer, (TOUCH, BACK))
         target.tell(b"wake")
         for name in (b"read", b"poll", b"epoll", b"futex", b"semop"):
-            self.assertIn(target.expect(name), ([b"1", b"0"], [b"0", b"0"]), name)
+            # A wait on a futex that starts again when the word has been changed already has nothing to wait for.
+            late = ([b"-1", b"%d" % errno.EAGAIN],) if name == b"futex" else ()
+            self.assertIn(target.expect(name), ([b"1", b"0"], [b"0", b"0"], *late), name)
         self.assertEqual(target.expect(b"signal"), [b"%d" % signal.SIGUSR2, b"0"])
         self.assertEqual(target.expect(b"condition"), [b"1", b"0"])
         self.assertEqual(target.expect(b"sleep"), [b"1", b"0"])
@@ -249,7 +259,7 @@ class AttachAndDetach(Attached):
                 "for t in all: t.start()\n"
                 "print('ready', flush=True)\n"
                 "for line in sys.stdin:\n"
-                "    if line == 'counts\\n': print('counts', sum(counts), flush=True)\n"
+                "    if line == 'counts\\n': print('counts', min(counts), flush=True)\n"
                 "    else: break\n"
                 "stop = True\nfor t in all: t.join()\nprint('done', flush=True)")
         target = Target(self, [PYTHON, "-S", "-c", code])
@@ -258,14 +268,14 @@ class AttachAndDetach(Attached):
         before = text_of(target.pid, "/")
         for _ in range(2):
             tracer = self.start([target.pid], *definitions, words=("--buffer", "65536"))
-            target.wait_for_ticks(500)
+            target.wait_for_ticks(50)
             traced = self.stop(tracer, definitions)
             self.assertEqual({r["path"] for r in traced.records("open")}, {b"/dev/null"})
             self.assertEqual(len({r.tid for r in traced.records("open")}), 4)
             self.assertTrue(all(r["fd"] > 2 for r in traced.records("opened")))
             self.assertEqual(text_of(target.pid, "/"), before)
             self.assertNotIn(b"kevtrace", read(f"/proc/{target.pid}/maps"))
-            target.wait_for_ticks(100)
+            target.wait_for_ticks(20)
         target.tell(b"end")
         target.expect(b"done")
         self.assertEqual(target.process.wait(TIMEOUT_S), 0)
