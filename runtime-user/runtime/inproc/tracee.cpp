@@ -280,13 +280,14 @@ std::optional<int> Tracee::ended_child() const {
   return status;
 }
 
-// Of a process that is not our child the end is seen by its pidfd; its status, only when it ended while held.
+// Of a process that is not our child the end is seen by its pidfd; its status, only when it ended while held. A child
+// may end between the two questions: its status is there once its pidfd says so.
 std::optional<int> Tracee::poll_exit() {
   if (exit_status_ || pid_ <= 0) return exit_status_;
   exit_status_ = ended_child();
   if (exit_status_ || !pidfd_) return exit_status_;
   pollfd ended = {pidfd_.get(), POLLIN, 0};
-  if (poll(&ended, 1, 0) == 1) exit_status_ = 0;
+  if (poll(&ended, 1, 0) == 1) exit_status_ = ended_child().value_or(0);
   return exit_status_;
 }
 
