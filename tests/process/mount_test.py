@@ -248,6 +248,46 @@ class Mount(ProcessTest):
             self.assertEqual(busy.exception.errno, errno.EBUSY)
         wait_until(lambda: not self.removes("instances/one"), "the instance to go")
 
+    def test_an_instance_made_again_is_another_one(self):
+        """The kernel calls a removed folder dead; one of the same name must not inherit that."""
+        one = self.path("instances/one")
+        for _ in range(20):
+            os.mkdir(one)
+            old = os.open(one, os.O_RDONLY | os.O_DIRECTORY)
+            self.assertEqual(os.stat("trace", dir_fd=old).st_size, 0)
+            os.rmdir(one)
+            with self.assertRaises(FileNotFoundError):
+                os.stat("trace", dir_fd=old)
+            os.mkdir(one)
+            self.assertIn("trace", os.listdir(one))
+            self.assertEqual(self.cat("instances/one/tracing_on"), "1\n")
+            with self.assertRaises(FileNotFoundError):
+                os.stat("trace", dir_fd=old)
+            os.close(old)
+            os.rmdir(one)
+            self.assertEqual(os.listdir(self.path("instances")), [])
+
+    def test_listings_show_what_comes_and_goes(self):
+        """The kernel keeps the names that last, and no others."""
+        self.echo(DEFINITION, "kprobe_events")
+        with_probe = self.names()
+        self.assertIn("events/kprobes/op/id", with_probe)
+        self.assertEqual(self.names(), with_probe)
+        self.echo("-:op", "kprobe_events")
+        without = self.names()
+        self.assertEqual([name for name in without if name.startswith("events/kprobes")], [])
+        self.echo(DEFINITION, "kprobe_events")
+        self.assertEqual(self.names(), with_probe)
+
+    def names(self):
+        found = []
+        for folder, _, files in os.walk(self.dir):
+            for name in files:
+                path = os.path.join(folder, name)
+                self.assertTrue(os.stat(path).st_mode & 0o660, path)
+                found.append(os.path.relpath(path, self.dir))
+        return sorted(found)
+
     def removes(self, name):
         try:
             os.rmdir(self.path(name))

@@ -6,7 +6,7 @@
 namespace kevt::fuse {
 
 InodeTable::InodeTable() {
-  known_[1] = {"", 1};
+  known_[1] = {.path = "", .lookups = 1};
   by_path_[""] = 1;
 }
 
@@ -28,13 +28,25 @@ void InodeTable::forget(std::uint64_t inode, std::uint64_t lookups) {
   if (it == known_.end() || inode == 1) return;
   it->second.lookups -= std::min(lookups, it->second.lookups);
   if (it->second.lookups > 0) return;
-  by_path_.erase(it->second.path);
+  if (!it->second.has_left) by_path_.erase(it->second.path);
   known_.erase(it);
+}
+
+void InodeTable::remove(const std::string& path) {
+  const auto is_below = [&](const std::string& other) { return other.starts_with(path + '/'); };
+  const auto leave = [&](std::map<std::string, std::uint64_t>::iterator it) {
+    known_.at(it->second).has_left = true;
+    return by_path_.erase(it);
+  };
+  if (const auto own = by_path_.find(path); own != by_path_.end()) leave(own);
+  for (auto it = by_path_.lower_bound(path + '/'); it != by_path_.end() && is_below(it->first);) it = leave(it);
+  changes_.erase(path);
+  std::erase_if(changes_, [&](const auto& change) { return is_below(change.first); });
 }
 
 const std::string* InodeTable::path_of(std::uint64_t inode) const {
   const auto it = known_.find(inode);
-  return it == known_.end() ? nullptr : &it->second.path;
+  return it == known_.end() || it->second.has_left ? nullptr : &it->second.path;
 }
 
 const AttributeChange* InodeTable::find_change(const std::string& path) const {

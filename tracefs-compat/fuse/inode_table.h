@@ -25,7 +25,10 @@ class InodeTable {
   // The number of a path, which the kernel now knows once more.
   std::uint64_t look_up(const std::string& path);
   void forget(std::uint64_t inode, std::uint64_t lookups);
-  // nullptr: no such number.
+  // The path and all below it have left: numbers that the kernel still knows of them name nothing any more, and what
+  // comes to the same paths gets others. What was changed of them is forgotten.
+  void remove(const std::string& path);
+  // nullptr: no such number, or its path has left.
   const std::string* path_of(std::uint64_t inode) const;
   // The number it has or would have; for directory listings.
   std::uint64_t number_of(const std::string& path);
@@ -37,9 +40,10 @@ class InodeTable {
   struct Known {
     std::string path;
     std::uint64_t lookups = 0;
+    bool has_left = false;
   };
   std::unordered_map<std::uint64_t, Known> known_;
-  std::unordered_map<std::string, std::uint64_t> by_path_;
+  std::map<std::string, std::uint64_t> by_path_;  // those that have not left
   std::map<std::string, AttributeChange> changes_;
   std::uint64_t last_ = 1;  // 1 is the directory itself
 };

@@ -27,5 +27,24 @@ TEST(InodeTable, TheDirectoryItselfIsNeverForgotten) {
   table.forget(77, 1);
 }
 
+// A folder that was made again under a name is another one: the kernel calls the removed one dead for ever.
+TEST(InodeTable, WhatIsMadeAgainGetsAnotherNumber) {
+  InodeTable table;
+  const auto folder = table.look_up("instances/x"), file = table.look_up("instances/x/trace");
+  const auto beside = table.look_up("instances/x2/trace");
+  table.change("instances/x/trace").mode = 0600;
+  table.remove("instances/x");
+  EXPECT_EQ(table.path_of(folder), nullptr);
+  EXPECT_EQ(table.path_of(file), nullptr);
+  EXPECT_EQ(table.find_change("instances/x/trace"), nullptr);
+  ASSERT_NE(table.path_of(beside), nullptr);
+  const auto again = table.look_up("instances/x");
+  EXPECT_NE(again, folder);
+  table.forget(folder, 1);  // comes late
+  table.forget(file, 1);
+  ASSERT_NE(table.path_of(again), nullptr);
+  EXPECT_EQ(table.look_up("instances/x"), again);
+}
+
 }  // namespace
 }  // namespace kevt::fuse

@@ -3,8 +3,8 @@
 //   receiving thread            serving thread (ptrace, runtime, engine, tree)
 //   kernel ─► libfuse ─► post ─► queue ─► tree ─► reply
 //
-// Names and attributes are never cached by the kernel: events come and go by writes to other files. Reads bypass the
-// page cache. Mirrors nothing: FUSE's own protocol (libfuse 3.14).
+// What of names the kernel may keep is said with each of them (entries.cpp, folders.cpp). Reads bypass the page cache.
+// Mirrors nothing: FUSE's own protocol (libfuse 3.14).
 #include "tracefs-compat/fuse/mount.h"
 
 #include <fcntl.h>

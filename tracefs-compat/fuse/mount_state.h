@@ -24,8 +24,9 @@ struct OpenFile {
 };
 
 struct OpenDirectory {
-  std::vector<tree::DirectoryEntry> entries;
+  std::vector<tree::DirectoryEntry> entries;  // as they were when it was last read from its start
   std::string path;
+  fuse_ino_t inode = 0;
 };
 
 // A read that found nothing.
@@ -69,18 +70,38 @@ struct Mount::State {
 
 // Requests that libfuse hands over on the receiving thread (requests.cpp).
 const fuse_lowlevel_ops& mount_operations();
-// Tries again what was busy.
-void retry_removals(Mount::State& state);
-// Answers what has become ready (reads.cpp).
-void answer_waiting(Mount::State& state);
-// Ends what still waits: the mount goes away.
-void refuse_waiting(Mount::State& state);
-
-// requests.cpp and reads.cpp
 Mount::State& state_of(fuse_req_t request);
 // Carries `work` out on the serving thread, unless the caller is one that must not wait for it.
 void serve_later(fuse_req_t request, std::function<void(Mount::State&)> work);
+int errno_of(const Error& error);
+std::string joined(const std::string& directory, const char* name);
+
+// entries.cpp
+void lookup(fuse_req_t request, fuse_ino_t parent, const char* name);
+void forget(fuse_req_t request, fuse_ino_t inode, std::uint64_t lookups);
+void forget_many(fuse_req_t request, std::size_t count, fuse_forget_data* all);
+void getattr(fuse_req_t request, fuse_ino_t inode, fuse_file_info* info);
+void setattr(fuse_req_t request, fuse_ino_t inode, struct stat* wanted, int which, fuse_file_info* info);
+// What the kernel is told of a path, which it knows once more then.
+fuse_entry_param known_entry(Mount::State& state, const std::string& path, const tree::Attributes& attributes);
+void reply_entry(Mount::State& state, fuse_req_t request, const std::string& path);
+
+// folders.cpp
+void opendir(fuse_req_t request, fuse_ino_t inode, fuse_file_info* info);
+void readdir(fuse_req_t request, fuse_ino_t inode, std::size_t size, off_t offset, fuse_file_info* info);
+void readdirplus(fuse_req_t request, fuse_ino_t inode, std::size_t size, off_t offset, fuse_file_info* info);
+void releasedir(fuse_req_t request, fuse_ino_t inode, fuse_file_info* info);
+void make_folder(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode);
+void remove_folder(fuse_req_t request, fuse_ino_t parent, const char* name);
+// Tries again what was busy.
+void retry_removals(Mount::State& state);
+
+// reads.cpp
 void read_file(fuse_req_t request, fuse_ino_t inode, std::size_t size, off_t offset, fuse_file_info* info);
 void poll_file(fuse_req_t request, fuse_ino_t inode, fuse_file_info* info, fuse_pollhandle* handle);
+// Answers what has become ready.
+void answer_waiting(Mount::State& state);
+// Ends what still waits: the mount goes away.
+void refuse_waiting(Mount::State& state);
 
 }  // namespace kevt::fuse

@@ -14,8 +14,6 @@ namespace kevt::fuse {
 
 namespace {
 
-int errno_of(const Error& error) { return error.errno_value() != 0 ? error.errno_value() : EIO; }
-
 // True: it was answered.
 bool try_read(Mount::State& state, const WaitingRead& read, tree::Waiting waiting) {
   const auto file = state.files.find(read.file);

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
+#include <span>
 
 #include "tracefs-compat/tree/node_table.h"
 
@@ -92,13 +92,16 @@ class InstanceHandle final : public Handle {
 
 namespace {
 
-bool is_lasting(const engine::EventTable& events, std::string_view group, std::string_view event) {
-  if (group == "ftrace") return true;
-  if (!event.empty()) {
-    const engine::TracedEvent* one = events.find(group, event);
+// Of a path and what its braces stand for: events that the kernel has stay, and their groups, whatever probes are in
+// them; other names in events/ come and go.
+bool is_lasting(const engine::EventTable& events, std::span<const std::string_view> path,
+                std::span<const std::string> names) {
+  if (path.size() < 2 || path[0] != "events" || path[1] == "ftrace" || names.empty()) return true;
+  if (names.size() > 1) {
+    const engine::TracedEvent* one = events.find(names[0], names[1]);
     return one && one->is_static();
   }
-  const auto all = events.in_group(group);
+  const auto all = events.in_group(names[0]);
   return std::ranges::any_of(all, &engine::TracedEvent::is_static);
 }
 
@@ -146,46 +149,68 @@ std::optional<Tree::Found> Tree::find(std::string_view path) const {
 Result<Attributes> Tree::attributes(std::string_view path) const {
   const auto found = find(path);
   if (!found) return fails(ENOENT);
-  const auto& names = found->place.names;
-  const auto& events = tracing_.events();
-  // A group that the kernel has stays, whatever probes are in it; other names come and go.
-  const bool lasts = names.empty() || found->path.front() != "events" ||
-                     is_lasting(events, names.front(), names.size() > 1 ? names[1] : "");
-  const bool of_top = found->place.instance == &tracing_.top();
-  if (found->file) return Attributes{false, found->file->mode, of_top && lasts};
-  return Attributes{true, kDirectoryMode, of_top && lasts};
+  const auto& path_in = found->path;
+  const bool lasts = is_lasting(tracing_.events(), path_in, found->place.names);
+  if (found->file) return Attributes{false, found->file->mode, lasts, false};
+  const bool is_group = path_in.size() == 2 && path_in[0] == "events" && path_in[1] != "ftrace";
+  const bool gets_more = found->is_instances || is_group || (path_in.size() == 1 && path_in[0] == "events");
+  return Attributes{true, kDirectoryMode, lasts, lasts && !gets_more};
 }
 
+// What the patterns say of `found`; literal names come before those in braces.
+void Tree::list_files(const Found& found, std::vector<DirectoryEntry>& list) const {
+  const bool is_top = found.place.instance == &tracing_.top();
+  auto path = found.path;
+  const std::size_t depth = path.size();
+  path.emplace_back();
+  const auto add = [&](std::size_t kind, std::string_view name, std::span<const std::string> names) {
+    path.back() = name;
+    const bool is_directory = patterns()[kind].size() > path.size();
+    list.push_back({std::string(name), is_directory, is_directory ? kDirectoryMode : file_kinds()[kind].mode,
+                    is_lasting(tracing_.events(), path, names)});
+  };
+  std::vector<std::string_view> listed;  // names in braces whose directories are
+  const auto kinds = file_kinds();
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const auto& pattern = patterns()[i];
+    if (pattern.size() <= depth || (!is_top && kinds[i].scope == Scope::TopOnly)) continue;
+    if (!may_match(pattern, found.path)) continue;
+    Place place = found.place;
+    auto names = match(pattern, found.path, place);
+    if (!names) continue;
+    place.names = *std::move(names);
+    if (pattern.size() == depth + 1 && kinds[i].is_there && !kinds[i].is_there(place)) continue;
+    const std::string_view next = pattern[depth];
+    if (!is_wildcard(next)) {
+      add(i, next, place.names);
+      continue;
+    }
+    if (std::ranges::find(listed, next) != listed.end()) continue;
+    listed.push_back(next);
+    for (const std::string& name : names_of(wildcard_of(next), place)) {
+      place.names.push_back(name);
+      add(i, name, place.names);
+      place.names.pop_back();
+    }
+  }
+}
+
+// In the order of the names; several patterns may speak of one.
 Result<std::vector<DirectoryEntry>> Tree::list(std::string_view path) const {
   const auto found = find(path);
   if (!found) return fails(ENOENT);
   if (found->file) return fails(ENOTDIR);
-  std::map<std::string, bool> entries;  // name → is it a directory
-  if (found->is_instances)
-    for (const auto& instance : tracing_.instances())
-      if (!instance->name.empty()) entries[instance->name] = true;
-  const bool is_top = found->place.instance == &tracing_.top();
-  const auto kinds = file_kinds();
-  for (std::size_t i = 0; i < kinds.size() && !found->is_instances; ++i) {
-    const auto& pattern = patterns()[i];
-    if (pattern.size() <= found->path.size() || (!is_top && kinds[i].scope == Scope::TopOnly)) continue;
-    if (!may_match(pattern, found->path)) continue;
-    Place place = found->place;
-    auto names = match(pattern, found->path, place);
-    if (!names) continue;
-    place.names = *std::move(names);
-    const std::string_view next = pattern[found->path.size()];
-    const bool is_directory = pattern.size() > found->path.size() + 1;
-    if (!is_directory && kinds[i].is_there && !kinds[i].is_there(place)) continue;
-    if (!is_wildcard(next)) {
-      entries[std::string(next)] = is_directory;
-      continue;
-    }
-    for (std::string& name : names_of(wildcard_of(next), place)) entries.try_emplace(std::move(name), is_directory);
-  }
-  if (found->path.empty() && is_top && !found->is_instances) entries[std::string(kInstances)] = true;
   std::vector<DirectoryEntry> list;
-  for (const auto& [name, is_directory] : entries) list.push_back({name, is_directory});
+  if (found->is_instances) {
+    for (const auto& instance : tracing_.instances())
+      if (!instance->name.empty()) list.push_back({instance->name, true, kDirectoryMode, true});
+  } else {
+    list_files(*found, list);
+  }
+  if (path.empty()) list.push_back({std::string(kInstances), true, kDirectoryMode, true});
+  std::ranges::stable_sort(list, {}, &DirectoryEntry::name);
+  const auto again = std::ranges::unique(list, {}, &DirectoryEntry::name);
+  list.erase(again.begin(), again.end());
   return list;
 }
 

@@ -16,13 +16,17 @@ namespace kevt::tree {
 
 struct Attributes {
   bool is_directory = false;
-  mode_t mode = 0;     // permissions
-  bool lasts = false;  // it is there as long as the tree
+  mode_t mode = 0;           // permissions
+  bool lasts = false;        // it is there as long as the tree, or the instance that it is of
+  bool keeps_names = false;  // a directory that lasts, and so does all that is in it: nothing comes to it
 };
 
 struct DirectoryEntry {
   std::string name;
   bool is_directory = false;
+  // As Attributes has them; in listings of a tree alone.
+  mode_t mode = 0;
+  bool lasts = false;
 };
 
 class Tree {
@@ -43,6 +47,7 @@ class Tree {
  private:
   struct Found;
   std::optional<Found> find(std::string_view path) const;
+  void list_files(const Found& found, std::vector<DirectoryEntry>& list) const;
 
   engine::Tracing& tracing_;
 };

@@ -334,6 +334,47 @@ TEST_F(TreeTest, InstancesAreFolders) {
   EXPECT_FALSE(tree_.attributes("instances/one"));
 }
 
+TEST_F(TreeTest, NamesThatLastAreTold) {
+  ASSERT_EQ(append("p:op libc:open64\n", "kprobe_events"), 0);
+  ASSERT_TRUE(tree_.make_directory("instances/one"));
+  for (const std::string place : {"", "instances/one/"}) {
+    EXPECT_TRUE(tree_.attributes(place + "options/sym-addr")->lasts);
+    EXPECT_TRUE(tree_.attributes(place + "events/ftrace/print")->keeps_names);
+    EXPECT_TRUE(tree_.attributes(place + "per_cpu/cpu1")->keeps_names);
+    EXPECT_FALSE(tree_.attributes(place + "events")->keeps_names);  // groups come
+    EXPECT_TRUE(tree_.attributes(place + "events")->lasts);
+    EXPECT_FALSE(tree_.attributes(place + "events/kprobes")->lasts);
+    EXPECT_FALSE(tree_.attributes(place + "events/kprobes/op/id")->lasts);
+  }
+  EXPECT_TRUE(tree_.attributes("instances/one")->lasts);
+  EXPECT_FALSE(tree_.attributes("instances")->keeps_names);
+}
+
+// A listing says of each name what asking for it would.
+TEST_F(TreeTest, ListingsAndAttributesAgree) {
+  ASSERT_EQ(append("p:op libc:open64\n", "kprobe_events"), 0);
+  ASSERT_TRUE(tree_.make_directory("instances/one"));
+  std::vector<std::string> folders = {""};
+  std::size_t files = 0;
+  while (!folders.empty()) {
+    const std::string folder = folders.back();
+    folders.pop_back();
+    const auto list = tree_.list(folder);
+    ASSERT_TRUE(list) << folder;
+    for (const DirectoryEntry& entry : *list) {
+      const std::string path = folder.empty() ? entry.name : folder + "/" + entry.name;
+      const auto attributes = tree_.attributes(path);
+      ASSERT_TRUE(attributes) << path;
+      EXPECT_EQ(attributes->is_directory, entry.is_directory) << path;
+      EXPECT_EQ(attributes->mode, entry.mode) << path;
+      EXPECT_EQ(attributes->lasts, entry.lasts) << path;
+      ++files;
+      if (entry.is_directory) folders.push_back(path);
+    }
+  }
+  EXPECT_GT(files, 200u);
+}
+
 TEST_F(TreeTest, PidsAndCpusGate) {
   append("p:op open64 fd=%di:u32\n", "kprobe_events");
   echo("1", "events/kprobes/op/enable");
