@@ -17,7 +17,7 @@ HITS = int(sys.argv[3]) if len(sys.argv) > 3 else 100_000
 ROUNDS = 3
 KERNEL = '/sys/kernel/tracing'
 BUFFER_KB = 32768
-EVENT = 'p:w ksys_pread64 a=%di:u64 b=%si:x64 c=%dx:u64 d=%cx:u64\n'
+EVENT = 'p:w vfs_read a=%di:u64 b=%si:x64 c=%dx:u64 d=%cx:u64\n'
 PIECE = 1 << 16
 
 
@@ -45,7 +45,7 @@ def fill(places):
         write(place, 'trace', '')
         write(place, 'tracing_on', '1')
         write(place, 'events/kprobes/w/enable', '1')
-    fd = os.open('/etc/hostname', os.O_RDONLY)
+    fd = os.open('/dev/zero', os.O_RDONLY)
     for i in range(HITS):
         os.pread(fd, 1, 0)
     os.close(fd)
