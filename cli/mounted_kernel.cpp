@@ -23,6 +23,9 @@ namespace {
 
 constexpr std::uint32_t kRingBytes = 4u << 20;  // of each CPU, for probes and for static events
 
+constexpr unsigned kCloseMs = 20;        // what it takes the kernel to close a static event (parked_events.h)
+constexpr std::size_t kManyEvents = 50;  // so many that it is seen
+
 // A static event that is on is a descriptor for each CPU, and there are some 1,500.
 void raise_file_limit() {
   rlimit limit = {};
@@ -59,6 +62,7 @@ class KernelTarget final : public engine::TracedTarget {
   std::string functions() const override { return statics_->functions(); }
   engine::StaticEvents* static_events() override { return statics_.get(); }
   void settle() { runtime_.settle(); }
+  std::size_t switch_statics_off() { return statics_->reader().switch_off(); }
 
  private:
   target::KernelEnv env_;
@@ -80,11 +84,7 @@ class MountedKernel final : public MountedTargets {
   }
   std::optional<int> go() override { return options_.hold ? std::nullopt : let_go(); }
   void step(engine::Tracing&) override;
-  bool leave() override {
-    if (is_held_) abandon();
-    target_->settle();
-    return true;
-  }
+  bool leave() override;
   int exit_status() override;
 
  private:
@@ -153,6 +153,15 @@ void MountedKernel::step(engine::Tracing& tracing) {
   if (!command_ || told_end_ || !command_->poll_exit()) return;
   told_end_ = true;
   report_.status(options_.command.front() + " has ended; " + options_.directory + " stays until Ctrl-C or umount");
+}
+
+bool MountedKernel::leave() {
+  if (is_held_) abandon();
+  const std::size_t open = target_->switch_statics_off();
+  if (open >= kManyEvents)
+    report_.status(fmt::format("all events are off; the kernel closes {} of its own, {} ms each", open, kCloseMs));
+  target_->settle();
+  return true;
 }
 
 // CMD is waited for; not when we are to leave (SIGTERM): it goes on without us then.

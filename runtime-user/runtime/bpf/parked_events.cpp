@@ -50,6 +50,11 @@ std::optional<ParkedEvents::Parked> ParkedEvents::take(std::uint32_t id) {
   return event;
 }
 
+std::size_t ParkedEvents::size() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
 void ParkedEvents::close_old_ones() {
   std::unique_lock lock(mutex_);
   while (!ends_) {

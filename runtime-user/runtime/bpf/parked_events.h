@@ -31,6 +31,8 @@ class ParkedEvents {
   void park(std::uint32_t id, Parked event);
   // Takes it back; nullopt where it was closed, or never here.
   std::optional<Parked> take(std::uint32_t id);
+  // Events that are here, without one that is being closed.
+  std::size_t size() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -42,7 +44,7 @@ class ParkedEvents {
   void close_old_ones();
 
   const std::chrono::milliseconds patience_;
-  std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
   std::deque<Waiting> waiting_;  // the oldest first
   bool ends_ = false;

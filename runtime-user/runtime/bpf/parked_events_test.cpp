@@ -35,6 +35,7 @@ TEST(ParkedEvents, WhatIsTakenBackIsStillOpen) {
   Pipe pipe;
   ParkedEvents parked(kForever);
   parked.park(7, pipe.event(true));
+  EXPECT_EQ(parked.size(), 1u);
   EXPECT_FALSE(pipe.has_ended(0));
   EXPECT_FALSE(parked.take(8));
   const auto taken = parked.take(7);
@@ -43,6 +44,7 @@ TEST(ParkedEvents, WhatIsTakenBackIsStillOpen) {
   EXPECT_EQ(taken->fds.size(), 1u);
   EXPECT_FALSE(pipe.has_ended(0));
   EXPECT_FALSE(parked.take(7));
+  EXPECT_EQ(parked.size(), 0u);
 }
 
 TEST(ParkedEvents, WhatLiesLongEnoughIsClosed) {

@@ -155,6 +155,11 @@ Result<void> TracepointReader::change(std::span<const std::uint32_t> on, std::sp
   return {};
 }
 
+std::size_t TracepointReader::switch_off() {
+  for (const auto& [id, event] : events_) park(id);
+  return parked_->size();
+}
+
 Result<void> TracepointReader::set_stacks(std::uint32_t id, bool wanted) {
   Event& event = events_[id];
   if (event.with_stacks == wanted) return {};

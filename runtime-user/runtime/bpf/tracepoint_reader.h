@@ -31,6 +31,9 @@ class TracepointReader {
 
   // All of it, or an error and nothing is changed. What is off stays open for a while (parked_events.h).
   Result<void> change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off);
+  // Switches all of them off: what was hit until then can still be drained. Returns how many are open yet, which the
+  // destructor closes.
+  std::size_t switch_off();
   // From now on its hits come with the kernel's stack, or without.
   Result<void> set_stacks(std::uint32_t id, bool wanted);
   // Called while rings are read, before the records of that drain are handed out.
