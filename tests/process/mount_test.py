@@ -1,4 +1,5 @@
 """kevtrace mount and exec: a tracing directory of a live program, used as people and ftrace's tools use it."""
+import contextlib
 import errno
 import fcntl
 import os
@@ -266,6 +267,33 @@ class Mount(ProcessTest):
             os.close(old)
             os.rmdir(one)
             self.assertEqual(os.listdir(self.path("instances")), [])
+
+    def test_walks_end_while_instances_come_and_go(self):
+        stop = threading.Event()
+
+        def slam(name):
+            while not stop.is_set():
+                for change in (os.mkdir, os.rmdir):
+                    with contextlib.suppress(OSError):  # another one was there first
+                        change(self.path("instances/" + name))
+
+        threads = [threading.Thread(target=slam, args=(name,)) for name in ("x", "y", "x")]
+        for thread in threads:
+            thread.start()
+        try:
+            for walk in (["ls", "-lR", self.dir], ["find", self.dir, "-type", "f"]):
+                done = subprocess.run(walk, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=120)
+                self.assertIn("uprobe_profile", done.stdout)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        for name in ("x", "y"):
+            with contextlib.suppress(FileNotFoundError):
+                os.rmdir(self.path("instances/" + name))
+        self.assertEqual(os.listdir(self.path("instances")), [])
+        os.mkdir(self.path("instances/x"))
+        self.assertIn("trace", os.listdir(self.path("instances/x")))
 
     def test_listings_show_what_comes_and_goes(self):
         """The kernel keeps the names that last, and no others."""
