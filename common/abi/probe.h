@@ -90,6 +90,10 @@ typedef struct kevt_map_entry {
   uint64_t key; /* address; 0: free, 1: removed */
   uint64_t value;
 } kevt_map_entry;
+/* In a `value`: what is there is called by the signal handler, on its stack (see "Hits in the handler"). */
+#define KEVT_MAP_CALLED (1ull << 63)
+/* In a `value`: the key is a copy of the program's instruction there, a fault of which is the program's own. */
+#define KEVT_MAP_COPY_OF (1ull << 62)
 
 typedef struct kevt_return_instance {
   uint64_t slot;           /* address of the return address on the stack; 0 or KEVT_INSTANCE_FILLING: see there */
@@ -151,6 +155,14 @@ typedef struct kevt_shard_owner {
 #define KEVT_FRAME_ARGUMENTS 192
 /* In the frame of an event that injects: set by its hit when the function shall not run. */
 #define KEVT_FRAME_INJECTED 176
+
+/*
+ * Hits in the handler: where a program's stacks have no room for a frame (Go's goroutines), the handler of SIGTRAP
+ * calls the detour on the signal stack, with the program's registers and, above its return address, KEVT_CALLED_SP and
+ * KEVT_CALLED_FLAGS.  The detour returns where the program goes on.
+ */
+#define KEVT_CALLED_SP 16
+#define KEVT_CALLED_FLAGS 24
 
 /* Services of the agent. All keep every register but rax and r11 (LLVM's preserve_most). */
 typedef struct kevt_services {
@@ -215,6 +227,7 @@ typedef struct kevt_shared {
   uint64_t used_rows;                    /* of a shard */
   uint64_t selves;                       /* kevt_self[KEVT_MAX_THREADS], in the order of threads; wiped on fork */
   uint64_t has_fsgsbase;                 /* 1: rdgsbase and wrgsbase may be used */
+  uint64_t marks_threads;                /* 1: threads have 0 at %fs:0 (Go's); the agent puts its own address there */
   uint64_t windows[64][2];               /* code arena windows [begin, end) */
   uint64_t shard_users[KEVT_MAX_SHARDS]; /* pid << 32 | tid of the only writer; one that is dead leaves its shard */
   uint64_t library_reports;              /* atomic: how often libraries came or went; a futex word (its lower half) */

@@ -41,6 +41,9 @@ static inline __attribute__((always_inline)) uint32_t kevt_index_of(uint64_t tp)
   return (uint32_t)((tp * KEVT_HASH_MULTIPLIER) >> (64 - KEVT_INDEX_BITS));
 }
 
+/* Calls a hit's code (common/abi/probe.h, "Hits in the handler") with the registers of a ucontext; where to go on. */
+KEVT_INTERNAL uint64_t kevt_call_hit(const uint64_t* gregs, uint64_t code);
+
 /* Raw system call; the result is negative errno on failure. */
 static inline __attribute__((always_inline)) int64_t kevt_syscall(int64_t nr, uint64_t a, uint64_t b, uint64_t c,
                                                                   uint64_t d) {
@@ -75,6 +78,8 @@ static inline __attribute__((always_inline)) void kevt_increment_shared(uint64_t
 KEVT_RARE kevt_thread* kevt_enrol(uint64_t thread_pointer);
 /* This thread's struct even where it may not count (no shard left): its return instances must be found; 0: none. */
 KEVT_RARE kevt_thread* kevt_known_thread(void);
+/* Before anything asks who runs: a thread without a thread pointer of its own gets one. */
+KEVT_RARE void kevt_mark_thread(void);
 /* Counts an attempt that was missed in every sink of the event. */
 KEVT_RARE void kevt_count_missed(kevt_thread* thread, kevt_event* event);
 /* A hit under way whose stack frame is gone (a signal handler jumped out of it): settled, 1. Else 0. */

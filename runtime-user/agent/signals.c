@@ -4,7 +4,7 @@
  * keeps its own idea of handlers and masks: kevt_virtual_syscall stands in for rt_sigaction and
  * rt_sigprocmask at every site of these calls in the program's libraries.
  *
- *   int3 at a probe point      go on in its detour
+ *   int3 at a probe point      go on in its detour, or call it here, where the program's stack is too small
  *   fault at a known load      go on at its fix-up
  *   anything else              the program's own disposition, as the kernel would have run it
  */
@@ -35,6 +35,7 @@ typedef struct context {
   uint64_t mask;
 } context;
 #define RIP 16
+#define FLAG_BITS (KEVT_MAP_CALLED | KEVT_MAP_COPY_OF)
 
 static uint64_t map_lookup(const kevt_shared* shared, uint64_t key, int* found) {
   const kevt_map_entry* map = (const kevt_map_entry*)shared->map;
@@ -80,11 +81,28 @@ static void forward(int signal, siginfo_head* info, context* uc) {
   if (thread) thread->blocked = before;
 }
 
+/* The program's own fault, in a copy of its instruction: it is told the instruction's place. */
+static void forward_as_at(uint64_t place, int signal, siginfo_head* info, context* uc) {
+  uint64_t copy = uc->gregs[RIP];
+  uc->gregs[RIP] = place;
+  forward(signal, info, uc);
+  if (uc->gregs[RIP] == place) uc->gregs[RIP] = copy;
+}
+
 void kevt_on_signal(int signal, siginfo_head* info, context* uc) {
+  kevt_mark_thread();
   const kevt_shared* shared = kevt_state();
   int found;
   uint64_t at = uc->gregs[RIP] - (signal == SIGTRAP_ ? 1 : 0);
   uint64_t to = SI_USER_OR_QUEUE(info->code) ? (found = 0) : map_lookup(shared, at, &found);
+  if (found && to & KEVT_MAP_COPY_OF) {
+    forward_as_at(to & ~FLAG_BITS, signal, info, uc);
+    return;
+  }
+  if (found && to & KEVT_MAP_CALLED) {
+    uc->gregs[RIP] = kevt_call_hit(uc->gregs, to & ~FLAG_BITS);
+    return;
+  }
   if (found) {
     uc->gregs[RIP] = to ? to : at; /* 0: the probe point is gone, its instruction is back */
     return;
@@ -182,6 +200,7 @@ bad:
 /* Stands in for the `syscall` instruction at a hooked site. */
 KEVT_SERVICE int64_t kevt_virtual_syscall(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t nr) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
+  kevt_mark_thread();
   if (priv->signals_owned && nr == NR_RT_SIGACTION) return virtual_sigaction(a, b, c, d);
   if (priv->signals_owned && nr == NR_RT_SIGPROCMASK) return virtual_sigprocmask(a, b, c, d);
   if (nr == NR_EXECVE) return kevt_execve(a, b, c);

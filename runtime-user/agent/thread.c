@@ -20,6 +20,7 @@ enum {
   NR_SIGALTSTACK = 131,
   PR_GET_NAME = 16,
   ARCH_SET_GS = 0x1001,
+  ARCH_GET_FS = 0x1003,
   ARCH_GET_GS = 0x1004
 };
 
@@ -82,6 +83,24 @@ static kevt_thread* claim(kevt_private* priv, uint64_t tp, uint32_t pid) {
       return thread;
   }
   return 0;
+}
+
+/*
+ * The Go runtime keeps `g` at %fs:-8 and lets %fs point to the second word of m.tls, which it does not use on Linux
+ * (runtime/asm_amd64.s, settls; runtime/runtime2.go, m.tls): the thread's own address goes there, as the ABI of C has
+ * it. A word of 0 is a new thread's, also where one before it had this address.
+ */
+void kevt_mark_thread(void) {
+  const kevt_shared* shared = kevt_state();
+  uint64_t base = 0;
+  if (!shared->marks_threads || kevt_thread_pointer()) return;
+  if (shared->has_fsgsbase)
+    __asm__ volatile("rdfsbase %0" : "=r"(base));
+  else
+    kevt_syscall(NR_ARCH_PRCTL, ARCH_GET_FS, (uint64_t)&base, 0, 0);
+  kevt_thread* former = find((kevt_private*)shared->priv, base);
+  if (former && former->pid) former->check = ~(uint32_t)base;
+  __asm__ volatile("movq %0, %%fs:0" : : "r"(base) : "memory");
 }
 
 /*

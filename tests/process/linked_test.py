@@ -83,7 +83,7 @@ void _start(void) {
         self.assertEqual(plain([program]), (3, b"bare\n", b""))
         status, out, err = plain([KEVTRACE, "run", "-e", "p _start", "--", program])
         self.assertEqual((status, out), (125, b""))
-        self.assertIn(b"cannot be traced yet", err)
+        self.assertIn(b"such programs cannot be traced", err)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,18 @@ std::optional<std::uint64_t> thread_pointer_of(const Tracee& tracee, pid_t tid) 
 
 }  // namespace
 
+Result<void> mark_threads(Tracee& tracee) {
+  for (pid_t tid : tracee.threads()) {
+    auto registers = tracee.registers(tid);
+    if (!registers) return std::unexpected(std::move(registers.error()));
+    const RemoteAddr at{registers->fs_base};
+    auto word = read_value<std::uint64_t>(tracee, at);
+    if (!word || *word) continue;
+    if (auto put = write_value(tracee, at, at.value); !put) return put;
+  }
+  return {};
+}
+
 Result<std::vector<ThreadNote>> read_thread_notes(const Tracee& tracee, const PlacedAgent& agent) {
   std::vector<ThreadNote> notes;
   auto used = read_value<std::uint64_t>(tracee, agent.priv + offsetof(kevt_private, used_threads));

@@ -26,6 +26,9 @@ struct ThreadNote {
   std::uint64_t depth = 0;
 };
 
+// Gives the held threads of a Go program their thread pointer, as the agent does for those to come (kevt_mark_thread).
+Result<void> mark_threads(Tracee& tracee);
+
 Result<std::vector<ThreadNote>> read_thread_notes(const Tracee& tracee, const PlacedAgent& agent);
 
 // The note of one stopped thread; nullptr: none, or that of a dead thread whose address it has.

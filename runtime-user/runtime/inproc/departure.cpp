@@ -9,12 +9,10 @@
 // A thread that stays inside a hit (stopped, or below a handler that never returns) keeps the agent.
 #include "runtime-user/runtime/inproc/departure.h"
 
-#include <fmt/format.h>
 #include <signal.h>
 #include <time.h>
 
 #include <algorithm>
-#include <fstream>
 
 namespace kevt::inproc {
 
@@ -22,11 +20,8 @@ namespace kevt::inproc {
 bool Departure::is_in_hit(pid_t tid) const {
   auto registers = tracee_.registers(tid);
   if (registers && arena_.has(RemoteAddr{registers->rip})) return true;
-  std::ifstream file(fmt::format("/proc/{}/task/{}/status", tracee_.pid(), tid));
   constexpr std::uint64_t kOwned = 1ull << (SIGTRAP - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1);
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("SigPnd:")) return std::strtoull(line.c_str() + 7, nullptr, 16) & kOwned;
-  return false;
+  return tracee_.pending_signals(tid) & kOwned;
 }
 
 // Also a thread counts that a signal handler took out of a hit, or that runs a handler the agent called.

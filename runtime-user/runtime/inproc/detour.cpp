@@ -15,6 +15,15 @@
 //   ── next ──
 //   displaced instructions; jmp back
 //
+// Where the program's stack has no room (DetourSpec::is_called) the agent's signal handler calls the first part, on the
+// signal stack, with what it knows of the program above the return address:
+//
+//   lea -320(%rsp), %rsp
+//   save what the extractor reads there
+//   call extractor
+//   lea 320(%rsp), %rsp; lea next(%rip), %rax; ret
+//   ── next ──
+//
 // No vector state is touched or saved here.
 #include "runtime-user/runtime/inproc/detour.h"
 
@@ -31,6 +40,12 @@ constexpr std::int32_t kFlagSave = kWords * 8;
 constexpr std::int32_t kDown = KEVT_FRAME_BYTES;
 constexpr std::int32_t kRedZone = 128;
 static_assert(kFlagSave + 8 <= KEVT_FRAME_INJECTED && KEVT_FRAME_INJECTED + 8 + kRedZone <= kDown);
+
+void save_constants(CodeWriter& w, std::uint32_t reads) {
+  if (reads & bit(kCs)) w.store_imm(0x33, kCs * 8);
+  if (reads & bit(kSs)) w.store_imm(0x2b, kSs * 8);
+  if (reads & bit(kOrigAx)) w.store_imm(-1, kOrigAx * 8);
+}
 
 // `old_sp`: distance from %rsp inside the frame to the stack pointer the program saw.
 void save(CodeWriter& w, std::uint32_t reads, std::int32_t old_sp, RemoteAddr ip, FlagsAtSite flags) {
@@ -49,9 +64,29 @@ void save(CodeWriter& w, std::uint32_t reads, std::int32_t old_sp, RemoteAddr ip
     w.store(kAx, kIp * 8);
   }
   if (uses_ax) w.load(kAx, kAx * 8);
-  if (reads & bit(kCs)) w.store_imm(0x33, kCs * 8);
-  if (reads & bit(kSs)) w.store_imm(0x2b, kSs * 8);
-  if (reads & bit(kOrigAx)) w.store_imm(-1, kOrigAx * 8);
+  save_constants(w, reads);
+}
+
+// Of a detour that is called: the program's stack pointer and flags lie above the return address, and only rax is ours.
+void save_when_called(CodeWriter& w, std::uint32_t reads, RemoteAddr ip) {
+  constexpr std::uint32_t kThroughAx = bit(kFlags) | bit(kSp) | bit(kIp);
+  if (reads & kThroughAx) reads |= bit(kAx);
+  for (int word = 0; word < kOrigAx; ++word)
+    if (reads & (1u << word)) w.store(static_cast<Word>(word), word * 8);
+  if (reads & bit(kFlags)) {
+    w.load(kAx, kDown + KEVT_CALLED_FLAGS);
+    w.store(kAx, kFlags * 8);
+  }
+  if (reads & bit(kSp)) {
+    w.load(kAx, kDown + KEVT_CALLED_SP);
+    w.store(kAx, kSp * 8);
+  }
+  if (reads & bit(kIp)) {
+    w.set(kAx, ip.value);
+    w.store(kAx, kIp * 8);
+  }
+  if (reads & kThroughAx) w.load(kAx, kAx * 8);
+  save_constants(w, reads);
 }
 
 void restore(CodeWriter& w, std::uint32_t changed, std::int32_t up, FlagsAtSite flags) {
@@ -64,19 +99,39 @@ void restore(CodeWriter& w, std::uint32_t changed, std::int32_t up, FlagsAtSite 
   w.lea_sp(up);
 }
 
-void emit_entries(CodeWriter& w, const DetourSpec& spec) {
-  std::vector<RemoteAddr> extractors;
+struct Extractors {
+  std::vector<RemoteAddr> all;
   std::uint32_t reads = 0;
+};
+
+// Of the entry events that do not change what the program does.
+Extractors extractors_of(const DetourSpec& spec) {
+  Extractors extractors;
   for (const DetourEvent& event : spec.entries) {
     if (event.injected) continue;
-    extractors.push_back(event.extractor);
-    reads |= event.reads;
+    extractors.all.push_back(event.extractor);
+    extractors.reads |= event.reads;
   }
-  if (extractors.empty()) return;
+  return extractors;
+}
+
+void emit_entries(CodeWriter& w, const DetourSpec& spec) {
+  const Extractors extractors = extractors_of(spec);
+  if (extractors.all.empty()) return;
   w.lea_sp(-kDown);
-  save(w, reads, kDown, spec.site, spec.flags);
-  for (RemoteAddr extractor : extractors) w.call(extractor);
+  save(w, extractors.reads, kDown, spec.site, spec.flags);
+  for (RemoteAddr extractor : extractors.all) w.call(extractor);
   restore(w, 0, kDown, spec.flags);
+}
+
+void emit_called(CodeWriter& w, const DetourSpec& spec) {
+  const Extractors extractors = extractors_of(spec);
+  w.lea_sp(-kDown);
+  save_when_called(w, extractors.reads, spec.site);
+  for (RemoteAddr extractor : extractors.all) w.call(extractor);
+  w.lea_sp(kDown);
+  w.relative({0x48, 0x8d, 0x05}, w.here() + 8);  // lea next(%rip), %rax
+  w.bytes({0xc3});                               // ret
 }
 
 void emit_injection(CodeWriter& w, const DetourSpec& spec, const DetourEvent& event) {
@@ -125,7 +180,10 @@ std::uint64_t max_detour_size(const DetourSpec& spec) {
 Result<Detour> build_detour(const DetourSpec& spec, RemoteAddr at) {
   Detour detour;
   CodeWriter w(at);
-  emit_entries(w, spec);
+  if (spec.is_called)
+    emit_called(w, spec);
+  else
+    emit_entries(w, spec);
   for (const DetourEvent& event : spec.entries)
     if (event.injected) emit_injection(w, spec, event);
   for (const DetourEvent& event : spec.returns) emit_return(w, spec, event, detour);

@@ -28,6 +28,7 @@ enum class FlagsAtSite : std::uint8_t { Kept, Dead };
 struct DetourSpec {
   RemoteAddr site;
   FlagsAtSite flags = FlagsAtSite::Kept;
+  bool is_called = false;                   // by the agent's signal handler; entry events that do not inject alone
   std::span<const std::uint8_t> displaced;  // whole instructions that stand at `site`
   std::vector<DetourEvent> entries;         // run in this order
   std::vector<DetourEvent> returns;         // the first one is the outermost

@@ -22,10 +22,22 @@ using runtime::ProbeHandle;
 
 namespace {
 
-// Why a return probe may not stand there; empty: it may, or the event is none.
-std::string why_no_return_probe(const model::CompiledEvent& event, const ProbePoint& point) {
-  if (event.definition.point != model::ProbePoint::Return) return "";
+bool reads_arguments(const model::Definition& definition) {
+  return std::ranges::any_of(definition.args, [](const model::FetchArg& arg) {
+    return std::holds_alternative<model::ArgumentBase>(arg.expr.base) ||
+           std::holds_alternative<model::VariableBase>(arg.expr.base);
+  });
+}
+
+// Why an event of its kind may not stand there; empty: it may.
+std::string why_not_there(const model::CompiledEvent& event, const ProbePoint& point) {
   const target::ElfImage& image = *point.object->image;
+  if (event.injection && image.is_go())
+    return "no injection into Go code: its functions return through their own frames";
+  if (image.is_go() && reads_arguments(event.definition))
+    return "`$argN` and names are arguments as C passes them; Go's are in %ax %bx %cx %di %si %r8 %r9 %r10 %r11, in "
+           "this order";
+  if (event.definition.point != model::ProbePoint::Return) return "";
   const auto symbol = image.symbol_covering(ImageAddr{point.site.value - point.object->bias});
   return x86::return_probe_refusal(image, symbol ? symbol->name : std::string_view()).value_or("");
 }
@@ -194,7 +206,7 @@ Result<void> InprocRuntime::check_places(const model::CompiledBatch& batch) {
   std::vector<Error> refusals;
   for (const model::CompiledEvent& event : batch.events) {
     auto point = points_.at(RemoteAddr{event.place_address});
-    std::string refusal = point ? why_no_return_probe(event, **point) : point.error().message();
+    std::string refusal = point ? why_not_there(event, **point) : point.error().message();
     if (refusal.empty()) continue;
     refusals.push_back(Error(std::move(refusal)).while_doing("placing `" + event.definition.command + "`"));
   }
@@ -252,7 +264,7 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
   }
   auto made = points_.detour_for(point, key, std::move(spec));
   if (!made) return std::unexpected(std::move(made.error()));
-  if (auto noted = memory_.map_address(point.site, (*made)->at); !noted)
+  if (auto noted = memory_.map_address(point.site, (*made)->way()); !noted)
     return std::unexpected(std::move(noted.error()));
   return points_.arm_patch(point, **made);
 }

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "runtime-user/runtime/inproc/agent_image.h"
+#include "runtime-user/runtime/inproc/agent_threads.h"
 #include "runtime-user/runtime/inproc/fd_passing.h"
 #include "runtime-user/runtime/inproc/startup.h"
 
@@ -134,10 +135,15 @@ Result<void> Placement::place_agent() {
   if (auto mapped = map_session(); !mapped) return mapped;
   // 0 (the block's own address): a new thread at an old thread's address goes unnoticed until its index entry is
   // replaced.
-  auto check = thread_id_offset(tracee_);
-  if (!check) return std::unexpected(std::move(check.error()));
   kevt_shared& shared = memory_.shared();
-  shared.check_offset = *check;
+  shared.marks_threads = is_go_alone(tracee_.pid());
+  if (shared.marks_threads) {
+    if (auto marked = mark_threads(tracee_); !marked) return marked;
+  } else {
+    auto check = thread_id_offset(tracee_);
+    if (!check) return std::unexpected(std::move(check.error()));
+    shared.check_offset = *check;
+  }
 
   auto near = agent_neighbour();
   if (!near) return std::unexpected(std::move(near.error()));

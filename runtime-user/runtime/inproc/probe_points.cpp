@@ -128,6 +128,7 @@ Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, std::vector
   const ImageAddr in_image{point.site.value - point.object->bias};
   const auto function = point.object->image->function_containing(in_image);
   spec.flags = function && function->start == in_image ? FlagsAtSite::Dead : FlagsAtSite::Kept;
+  spec.is_called = point.object->image->is_go();
   spec.displaced = std::span(point.plan.original).first(point.crowded ? point.plan.first : point.plan.displaced);
   auto at = placement_.allocate(point.object->loaded.start(), point.object->loaded.end(), max_detour_size(spec));
   if (!at) return std::unexpected(std::move(at.error()));
@@ -141,7 +142,12 @@ Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, std::vector
   for (const model::FaultEntry& fault : detour->faults)
     if (auto noted = placement_.note_fault(*at + fault.fault, *at + fault.fixup); !noted)
       return std::unexpected(std::move(noted.error()));
-  ProbePoint::Made made{*at, std::move(detour->displaced)};
+  if (spec.is_called)
+    if (auto noted =
+            placement_.note_fault(*at + detour->displaced_base, RemoteAddr{point.site.value | KEVT_MAP_COPY_OF});
+        !noted)
+      return std::unexpected(std::move(noted.error()));
+  ProbePoint::Made made{*at, std::move(detour->displaced), spec.is_called};
   for (x86::MovedOffset& moved : made.moved)
     moved.relocated = static_cast<std::uint16_t>(moved.relocated + detour->displaced_base);
   return &point.made.emplace(key, std::move(made)).first->second;

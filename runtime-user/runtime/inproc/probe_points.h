@@ -38,6 +38,10 @@ struct ProbePoint {
   struct Made {
     RemoteAddr at;
     std::vector<x86::MovedOffset> moved;  // relocated offsets count from `at`
+    bool is_called = false;               // by the signal handler, instead of being gone on to
+
+    // Where an int3 at the site leads, for the address map.
+    RemoteAddr way() const { return RemoteAddr{at.value | (is_called ? KEVT_MAP_CALLED : 0)}; }
   };
   std::map<std::vector<std::uint32_t>, Made> made;
 };

@@ -5,12 +5,14 @@
 //   siginfo
 //
 // A word that equals a restorer is a frame when the rest looks like one: the user's code segment, and a
-// pointer to floating-point state a little higher on the same stack. Where the interrupted stack pointer
-// lies in another mapping (sigaltstack), the search goes on there.
+// pointer to floating-point state a little higher on the same stack. A frame says what the thread's alternate stack is
+// (sigaltstack): one that lies on it is the thread's only where the search has begun on that stack, and what it
+// interrupted may lie elsewhere, where the search goes on. Go has all its stacks in one mapping.
 #include "runtime-user/runtime/inproc/signal_frames.h"
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace kevt::inproc {
 
@@ -18,6 +20,8 @@ namespace {
 
 constexpr std::uint64_t kMaxScan = 16u << 20;  // bytes of one stack
 constexpr std::size_t kContext = 8;            // offsets from the frame's start
+constexpr std::size_t kAltStack = kContext + 16;
+constexpr std::size_t kAltBytes = kContext + 32;
 constexpr std::size_t kRegisters = kContext + 40;
 constexpr std::size_t kRsp = kRegisters + 15 * 8;
 constexpr std::size_t kRip = kRegisters + 16 * 8;
@@ -27,6 +31,7 @@ constexpr std::size_t kMask = kContext + 296;
 constexpr std::size_t kHead = kMask + 8;
 constexpr std::uint64_t kUserCode = 0x33;
 constexpr std::uint64_t kFarthestFpState = 64 << 10;
+constexpr std::size_t kMaxStacks = 16;  // changes of the stack; the memory is a hostile process's
 
 std::uint64_t word_at(const std::uint8_t* bytes, std::size_t offset) {
   std::uint64_t word;
@@ -44,10 +49,15 @@ const target::Mapping* mapping_of(const std::vector<target::Mapping>& maps, std:
   return it == maps.end() || !it->readable ? nullptr : &*it;
 }
 
-// Appends the frames between `from` and the end of its mapping; returns interrupted stack pointers elsewhere.
-std::vector<std::uint64_t> scan(const Tracee& tracee, std::uint64_t from, const target::Mapping& mapping,
-                                std::span<const std::uint64_t> restorers, std::vector<SignalFrame>& frames) {
-  std::vector<std::uint64_t> elsewhere;
+struct AltStack {
+  std::uint64_t at = 0, bytes = 0;
+  bool contains(std::uint64_t address) const { return address - at < bytes; }
+};
+
+// Appends the frames of the stack that `from` is on; returns the stack pointer that they have interrupted elsewhere.
+std::optional<std::uint64_t> scan(const Tracee& tracee, std::uint64_t from, const target::Mapping& mapping,
+                                  std::span<const std::uint64_t> restorers, std::vector<SignalFrame>& frames) {
+  std::optional<std::uint64_t> elsewhere;
   std::vector<std::uint8_t> bytes(std::min<std::uint64_t>(mapping.end.value - from, kMaxScan));
   if (!tracee.read(RemoteAddr{from}, bytes)) return elsewhere;
   for (std::size_t i = 0; i + kHead <= bytes.size(); i += 8) {
@@ -55,10 +65,15 @@ std::vector<std::uint64_t> scan(const Tracee& tracee, std::uint64_t from, const 
     if (std::ranges::find(restorers, word) == restorers.end()) continue;
     const std::uint8_t* frame = bytes.data() + i;
     if (!looks_like_frame(frame, from + i)) continue;
+    const AltStack alt{word_at(frame, kAltStack), word_at(frame, kAltBytes)};
+    const bool on_alt = alt.contains(from + i);
+    if (on_alt && !alt.contains(from)) continue;  // left over, or another thread's
     frames.push_back({word, RemoteAddr{word_at(frame, kRip)}, word_at(frame, kMask), RemoteAddr{from + i + kRip},
                       RemoteAddr{from + i + kMask}});
     const std::uint64_t interrupted = word_at(frame, kRsp);
-    if (!mapping.contains(RemoteAddr{interrupted})) elsewhere.push_back(interrupted);
+    if (on_alt ? alt.contains(interrupted) : mapping.contains(RemoteAddr{interrupted})) continue;
+    elsewhere = interrupted;
+    if (on_alt) break;
   }
   return elsewhere;
 }
@@ -76,13 +91,11 @@ Result<std::vector<SignalFrame>> find_signal_frames(const Tracee& tracee, pid_t 
   constexpr std::uint64_t kRestorerBytes = 16;
   const bool returning = std::ranges::any_of(
       restorers, [&](std::uint64_t r) { return registers->rip >= r && registers->rip < r + kRestorerBytes; });
-  std::vector<std::uint64_t> stacks = {(registers->rsp & ~7ull) - (returning ? 8 : 0)};
-  std::vector<const target::Mapping*> seen;
-  for (std::size_t i = 0; i < stacks.size(); ++i) {
-    const target::Mapping* mapping = mapping_of(maps, stacks[i]);
-    if (!mapping || std::ranges::find(seen, mapping) != seen.end()) continue;
-    seen.push_back(mapping);
-    std::ranges::copy(scan(tracee, stacks[i] & ~7ull, *mapping, restorers, frames), std::back_inserter(stacks));
+  std::optional<std::uint64_t> stack = registers->rsp - (returning ? 8 : 0);
+  for (std::size_t n = 0; stack && n < kMaxStacks; ++n) {
+    const target::Mapping* mapping = mapping_of(maps, *stack);
+    if (!mapping) break;
+    stack = scan(tracee, *stack & ~7ull, *mapping, restorers, frames);
   }
   return frames;
 }

@@ -5,11 +5,13 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <map>
 
 #include "compiler/target/elf_image.h"
+#include "compiler/target/process_map.h"
 
 namespace kevt::inproc {
 
@@ -38,6 +40,13 @@ Result<bool> is_consistent(const Tracee& tracee, RemoteAddr r_debug) {
 
 }  // namespace
 
+bool is_go_alone(pid_t pid) {
+  const auto image = target::ElfImage::open("/proc/" + std::to_string(pid) + "/exe");
+  const auto maps = target::read_maps(pid);
+  const auto is_libc = [](const target::Mapping& m) { return m.path.contains("/libc.") || m.path.contains("/libc-"); };
+  return image && image->is_go() && maps && std::ranges::none_of(*maps, is_libc);
+}
+
 Result<std::uint32_t> thread_id_offset(const Tracee& tracee) {
   const pid_t thread = tracee.threads().front();
   auto registers = tracee.registers(thread);
@@ -47,7 +56,7 @@ Result<std::uint32_t> thread_id_offset(const Tracee& tracee) {
   // The x86-64 ABI for thread-local storage: the first word of the block is its own address.
   if (!tracee.read(pointer, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}) || self != pointer.value)
     return std::unexpected(
-        Error("%fs is not the thread pointer of a C library (a Go program?): such programs cannot be traced yet"));
+        Error("%fs is not the thread pointer of a C library or of the Go runtime: such programs cannot be traced"));
   std::uint8_t block[2048];
   std::uint32_t length = sizeof block;
   while (length > 64 && !tracee.read(pointer, {block, length})) length /= 2;

@@ -16,4 +16,7 @@ Result<void> run_until_thread_is_set_up(Tracee& tracee);
 // musl. 0: not found. An error when %fs is no thread pointer, or not yet.
 Result<std::uint32_t> thread_id_offset(const Tracee& tracee);
 
+// A Go program whose runtime makes its threads itself, without a C library: %fs:0 holds nothing then.
+bool is_go_alone(pid_t pid);
+
 }  // namespace kevt::inproc

@@ -5,6 +5,7 @@
 //   block->tid = set_tid_address(…)     glibc __tls_init_tp, musl __init_tp
 //
 // so the program is stopped at its system calls until that one has returned, and then stepped until the tid is stored.
+// The Go runtime's first call is arch_prctl(ARCH_SET_FS), and the first thread is as it will be once that has returned.
 // Whatever is not a C library's first steps ends it: such a program cannot be traced, and must not run further.
 #include <sys/syscall.h>
 
@@ -26,14 +27,21 @@ constexpr long kFirstSteps[] = {
 
 Error no_c_library() {
   return Error(
-      "the program is static and sets up no thread control block (%fs) as C libraries do: such programs (Go's, and "
-      "those without a C library) cannot be traced yet");
+      "the program is static and sets up no thread control block (%fs) as C libraries and the Go runtime do: such "
+      "programs cannot be traced");
 }
 
 Result<bool> has_tid(const Tracee& tracee) {
   auto found = thread_id_offset(tracee);
   if (!found) return std::unexpected(std::move(found.error()));
   return *found != 0;
+}
+
+// A C library has put the block's address there before it makes the call.
+bool is_set_up_by_go(const Tracee& tracee, RemoteAddr thread_pointer) {
+  std::uint64_t self = 0;
+  const bool is_there = tracee.read(thread_pointer, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}).has_value();
+  return is_there && self == 0 && is_go_alone(tracee.pid());
 }
 
 Result<void> step_until_tid_is_stored(Tracee& tracee) {
@@ -57,6 +65,7 @@ Result<void> run_until_thread_is_set_up(Tracee& tracee) {
     if (std::ranges::find(kFirstSteps, number) == std::end(kFirstSteps)) return std::unexpected(no_c_library());
     auto exit = tracee.run_to_system_call();
     if (!exit) return std::unexpected(std::move(exit.error()));
+    if (number == SYS_arch_prctl && exit->fs_base && is_set_up_by_go(tracee, RemoteAddr{exit->fs_base})) return {};
     if (number == SYS_set_tid_address && exit->fs_base) return step_until_tid_is_stored(tracee);
   }
   return std::unexpected(no_c_library());

@@ -70,6 +70,8 @@ class Tracee {
   // The signals a thread blocks: bit signo - 1.
   Result<std::uint64_t> signal_mask(pid_t tid) const;
   Result<void> set_signal_mask(pid_t tid, std::uint64_t mask);
+  // What waits for one thread alone, in the same form; 0 when it is gone.
+  std::uint64_t pending_signals(pid_t tid) const;
   // Signals the process ignored when we came; a system call made for us resets an ignored SIGTRAP.
   std::uint64_t ignored_at_start() const { return ignored_at_start_; }
   // The thread that works for us has its own signal mask again.
@@ -82,6 +84,7 @@ class Tracee {
   Result<bool> interrupt_thread(pid_t tid);
   Result<void> await_stop(pid_t tid);
   void restart_interrupted_call(pid_t tid) const;
+  Result<void> take_back_own_signals();
   Result<void> begin_work();
   Result<user_regs_struct> prepare_syscall(std::int64_t number, const std::array<std::uint64_t, 6>& arguments);
   // Continues one thread by `request` until it stops with SIGTRAP; other signals go through.

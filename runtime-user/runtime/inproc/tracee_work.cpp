@@ -18,11 +18,52 @@ namespace kevt::inproc {
 
 namespace {
 constexpr std::uint64_t kSynchronous = 1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1);
+
+// Why the signal came that a thread has stopped for.
+enum class Cause : std::uint8_t { Sent, Breakpoint, Fault, Other };
+Cause cause_of(pid_t tid) {
+  siginfo_t info{};
+  if (ptrace(PTRACE_GETSIGINFO, tid, 0, &info) < 0) return Cause::Other;
+  if (info.si_code <= 0) return Cause::Sent;
+  if (info.si_signo != SIGTRAP) return Cause::Fault;
+  return info.si_code == SI_KERNEL ? Cause::Breakpoint : Cause::Other;
+}
+}  // namespace
+
+std::uint64_t Tracee::pending_signals(pid_t tid) const {
+  std::ifstream file("/proc/" + std::to_string(pid_) + "/task/" + std::to_string(tid) + "/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("SigPnd:")) return std::strtoull(line.c_str() + 7, nullptr, 16);
+  return 0;
+}
+
+// The thread may have run into an int3 or a fault and not been told yet. That signal would be taken for the end of our
+// own step, and be lost: it is taken back, and the thread does the same again once it goes on.
+Result<void> Tracee::take_back_own_signals() {
+  const pid_t tid = threads_.front();
+  for (;;) {
+    auto mask = signal_mask(tid);
+    if (!mask) return std::unexpected(std::move(mask.error()));
+    if (!(pending_signals(tid) & ~*mask & kSynchronous)) return {};
+    if (ptrace(PTRACE_CONT, tid, 0, 0) < 0) return std::unexpected(Error::from_errno("resuming the target"));
+    auto status = wait_for(tid);
+    if (!status) return std::unexpected(std::move(status.error()));
+    if (*status >> 16) continue;
+    const Cause cause = cause_of(tid);
+    if (cause == Cause::Sent) deferred_signals_.push_back(WSTOPSIG(*status));
+    if (cause == Cause::Breakpoint) {
+      auto r = registers(tid);
+      if (!r) return std::unexpected(std::move(r.error()));
+      --r->rip;
+      if (auto set = set_registers(tid, *r); !set) return set;
+    }
+  }
 }
 
 // The step behind a system call is a SIGTRAP: blocked, it would cost the program its SIGTRAP handler.
 Result<void> Tracee::begin_work() {
   if (worker_mask_) return {};
+  if (auto taken = take_back_own_signals(); !taken) return taken;
   auto mask = signal_mask(threads_.front());
   if (!mask) return std::unexpected(std::move(mask.error()));
   if (auto set = set_signal_mask(threads_.front(), ~kSynchronous); !set) return set;
@@ -59,16 +100,6 @@ Result<int> Tracee::wait_for(pid_t tid) {
   return std::unexpected(gone());
 }
 
-namespace {
-
-// A fault happens again until its signal is delivered; signals that somebody sent can wait.
-bool is_fault(pid_t tid) {
-  siginfo_t info{};
-  return ptrace(PTRACE_GETSIGINFO, tid, 0, &info) == 0 && info.si_code > 0 && info.si_code != SI_KERNEL;
-}
-
-}  // namespace
-
 Result<void> Tracee::resume_until_trap(pid_t tid, int request) {
   int deliver = 0;
   for (;;) {
@@ -79,8 +110,9 @@ Result<void> Tracee::resume_until_trap(pid_t tid, int request) {
     if (!waited) return std::unexpected(std::move(waited.error()));
     const int status = *waited;
     if (status >> 16) continue;  // event stops: ours, or a group stop
-    if (WSTOPSIG(status) == SIGTRAP) return {};
-    if (is_fault(tid)) {
+    const Cause cause = cause_of(tid);
+    if (WSTOPSIG(status) == SIGTRAP && cause != Cause::Sent) return {};
+    if (cause == Cause::Fault) {  // it happens again until its signal is delivered; what somebody sent can wait
       deliver = WSTOPSIG(status);
     } else {
       deferred_signals_.push_back(WSTOPSIG(status));

@@ -35,6 +35,11 @@ constexpr std::ptrdiff_t kNeighbours = 16;  // ranges before the function that a
 
 using Verdict = std::optional<std::string>;  // a reason against, or nothing
 
+constexpr const char* kGoroutineStacks = "the stacks of goroutines are small: a hit runs on the signal stack";
+// A new thread runs there on the thread pointer of the one that made it, or on none (runtime/sys_linux_amd64.s).
+constexpr std::string_view kBeforeThreads[] = {"runtime.clone",       "runtime.clone.abi0", "runtime.settls",
+                                               "runtime.settls.abi0", "runtime.rt0_go",     "runtime.rt0_go.abi0"};
+
 class SiteCheck {
  public:
   SiteCheck(const ElfImage& image, FunctionCodeCache& functions, ImageAddr site)
@@ -51,6 +56,7 @@ class SiteCheck {
   Verdict collect_displaced();
   Verdict check_padding(ImageAddr from) const;
   Verdict check_movable() const;
+  Verdict check_thread() const;
   Verdict check_restartable(const JumpTargets& targets) const;
   Verdict check_arrivals() const;
   Verdict check_short_jumps(const FunctionCode& code) const;
@@ -97,7 +103,14 @@ Verdict SiteCheck::refusal() {
   }
   displaced_ = {*at};
   if (auto why = check_movable()) return why;
-  return std::nullopt;
+  return check_thread();
+}
+
+Verdict SiteCheck::check_thread() const {
+  if (!image_.is_go()) return std::nullopt;
+  const auto symbol = image_.symbol_covering(site_);
+  if (!symbol || std::ranges::find(kBeforeThreads, symbol->name) == std::end(kBeforeThreads)) return std::nullopt;
+  return "a thread runs there before it is one of its own";
 }
 
 Verdict SiteCheck::check_movable() const {
@@ -242,7 +255,7 @@ Verdict SiteCheck::jump_obstacle(const JumpTargets& targets) {
 SitePlan SiteCheck::plan(const JumpTargets& targets) {
   if (auto why = refusal()) return refused(std::move(*why));
   if (auto why = check_restartable(targets)) return refused(std::move(*why));
-  const auto obstacle = jump_obstacle(targets);
+  const auto obstacle = image_.is_go() ? Verdict(kGoroutineStacks) : jump_obstacle(targets);
   const unsigned first = displaced_[0].in.length;
   if (auto why = obstacle) {
     return {ArmKind::Breakpoint, first, first, original(first), std::move(*why)};
