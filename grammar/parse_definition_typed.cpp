@@ -185,8 +185,12 @@ bool ArgumentParser::take_field_typecast(std::string_view text, std::uint32_t co
   if (line_.kind != model::EventKind::Eprobe) return base_mistake(diag::Kind::TypecastNotEvent, column);
   const std::size_t close = text.find(')');
   if (close == std::string_view::npos) return base_mistake(diag::Kind::DerefOpenBrace, column + length(text));
-  const std::uint32_t begin = column + static_cast<std::uint32_t>(close) + 1;
-  if (!take_path(text.substr(close + 1), begin, model::VariableKind::Typecast)) return false;
+  const std::size_t separator = text.find_first_of(".-", close);
+  if (separator != std::string_view::npos) {  // those behind it are looked at once the field is found
+    const std::uint32_t at = column + static_cast<std::uint32_t>(separator);
+    if (text[separator] == '.') return base_mistake(diag::Kind::NosupDatArg, at + 1, EOPNOTSUPP);
+    if (!is_arrow(text, separator)) return base_mistake(diag::Kind::BadHyphen, at);
+  }
   keep(text, model::VariableKind::Typecast);
   return true;
 }

@@ -32,7 +32,21 @@ constexpr FeatureRow kRows[] = {
 
 constexpr Version kNewest = V(7, 3);
 
-bool has_at(const FeatureRow& row, Version version) { return row.since <= version && version < row.until; }
+// What a stable kernel got, and the releases between it and the row's did not.
+struct Backport {
+  Feature feature;
+  Version to;
+};
+constexpr Backport kBackports[] = {
+    {Feature::NamelessRefused, V(6, 12)},  // 6.12.117
+};
+
+bool has_at(Feature feature, Version version) {
+  const FeatureRow& row = kRows[static_cast<std::size_t>(feature)];
+  for (const Backport& backport : kBackports)
+    if (backport.feature == feature && backport.to == version) return true;
+  return row.since <= version && version < row.until;
+}
 
 }  // namespace
 
@@ -84,8 +98,8 @@ std::string_view kernel_name(Kernel kernel) {
 
 bool Dialect::has(Feature feature) const {
   const FeatureRow& row = feature_row(feature);
-  if (version_) return has_at(row, *version_);
-  return row.sort == Sort::Form || has_at(row, kNewest);
+  if (version_) return has_at(feature, *version_);
+  return row.sort == Sort::Form || has_at(feature, kNewest);
 }
 
 std::string feature_table() {
@@ -101,7 +115,7 @@ std::string feature_table() {
     const bool seen = text.starts_with("(seen) ");
     if (seen) text.erase(0, std::string_view("(seen) ").size());
     table += fmt::format("| {} |", text);
-    for (const Kernel kernel : kKernels) table += has_at(row, version_of(kernel)) ? " yes |" : " – |";
+    for (const Kernel kernel : kKernels) table += has_at(feature, version_of(kernel)) ? " yes |" : " – |";
     const std::string when = row.until == NEVER ? "since " + version_text(row.since) : when_text(feature).substr(8);
     table += fmt::format(" {} |\n", seen ? "" : when);
   }

@@ -212,6 +212,8 @@ void check_arguments(DefinitionCheck& check, const target::CatalogEntry* attache
     }
     std::visit(BaseCheck(check, i, attached), arg.expr.base);
     refuse_file_name(check, i);
+    const bool comm_is_text = check.has(Feature::EventCommIsText);
+    if (attached != nullptr && comm_is_text) resolve_comm(arg, *attached);
     check_argument_type(check, i);
     if (attached != nullptr) resolve_comm(arg, *attached);
     if (attached != nullptr) resolve_field(arg, *attached);

@@ -23,7 +23,7 @@ void check_kprobe(DefinitionCheck& check) {
   if (const auto* place = std::get_if<model::AddressPlace>(&check.definition.place)) {
     check_address_place(check, *place);
   }
-  fill_names(check.definition);
+  fill_names(check);
   resolve_types(check);
   check_arguments(check, nullptr);
   check_entry_arguments(check);
@@ -33,18 +33,19 @@ void check_kprobe(DefinitionCheck& check) {
 
 void check_uprobe(DefinitionCheck& check) {
   check_file_place(check, std::get<model::FilePlace>(check.definition.place));
-  fill_names(check.definition);
+  fill_names(check);
   check_arguments(check, nullptr);
   check_entry_arguments(check);
   check_existing(check);
 }
 
 void check_eprobe(DefinitionCheck& check) {
-  fill_names(check.definition);
+  fill_names(check);
   const target::CatalogEntry* attached = check_event_place(check, std::get<model::EventPlace>(check.definition.place));
   if (attached == nullptr) return;
   check.definition.point = model::ProbePoint::Record;
   check_eprobe_filter(check, *attached);
+  resolve_event_typecasts(check, *attached);
   check_arguments(check, attached);
   check_existing(check);
 }
@@ -56,7 +57,7 @@ void check_unsupported(const DefinitionCheck& check) {
 void check_watchpoint(DefinitionCheck& check) {
   if (check.request.newer_forms == NewerForms::Refused) return check_unsupported(check);
   const auto& place = std::get<model::WatchPlace>(check.definition.place);
-  fill_names(check.definition);
+  fill_names(check);
   const auto is_missing = [&](const std::string& symbol) {
     const auto found = check.env.find_data(symbol);
     return !found && found.error().failure != target::LookupFailure::NotChecked;
@@ -75,7 +76,7 @@ void check_watchpoint(DefinitionCheck& check) {
 void check_function_probe(DefinitionCheck& check) {
   if (check.request.newer_forms == NewerForms::Refused) return check_unsupported(check);
   check.entry = check.definition.point == model::ProbePoint::Entry ? FunctionEntry::Yes : FunctionEntry::No;
-  fill_names(check.definition);
+  fill_names(check);
   resolve_types(check);
   check_arguments(check, nullptr);
   check_entry_arguments(check);
@@ -109,6 +110,15 @@ void keep_first_per_argument(diag::Sink& sink) {
     if (in_argument && !seen.insert(diagnostic.order / diag::kStepsPerArgument).second) continue;
     sink.report(std::move(diagnostic));
   }
+}
+
+// The kernel logged that before it went on to the first mistake.
+void log_unknown_arguments(const DefinitionCheck& check) {
+  if (!check.replaced.unknown_arguments) return;
+  std::vector<diag::Diagnostic> mistakes = check.sink.take();
+  if (!mistakes.empty() && mistakes.front().order >= diag::kStepArguments && !mistakes.front().prelude)
+    mistakes.front().prelude = diag::Prelude{diag::Kind::NosupBtfarg, *check.replaced.unknown_arguments};
+  for (diag::Diagnostic& mistake : mistakes) check.sink.report(std::move(mistake));
 }
 
 }  // namespace
@@ -154,6 +164,7 @@ std::optional<CheckedDefinition> check_definition(model::Definition definition, 
   DefinitionCheck check{.definition = definition, .env = env, .catalog = catalog, .sink = sink, .request = request};
   run_rules(check);
   keep_first_per_argument(sink);
+  log_unknown_arguments(check);
   log_replaced_words(check);
   if (!sink.empty()) return std::nullopt;
   std::vector<Unchecked> unchecked = find_unchecked(check);

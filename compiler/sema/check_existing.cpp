@@ -62,6 +62,10 @@ bool same_place(const model::Place& a, const model::Place& b) {
     const auto* right = std::get_if<model::AddressPlace>(&b);
     return right != nullptr && left->address == right->address;
   }
+  if (const auto* left = std::get_if<model::TracepointPlace>(&a)) {
+    const auto* right = std::get_if<model::TracepointPlace>(&b);
+    return right != nullptr && left->tracepoint == right->tracepoint;
+  }
   if (const auto* left = std::get_if<model::FilePlace>(&a)) {
     const auto* right = std::get_if<model::FilePlace>(&b);
     return right != nullptr && left->offset == right->offset && plain_path(left->path) == plain_path(right->path);
@@ -77,7 +81,7 @@ bool same_probe(const model::Definition& a, const model::Definition& b) {
 // One byte of a file has one semaphore; none counts as offset 0.
 void check_reference_counter(const DefinitionCheck& check) {
   const auto& place = std::get<model::FilePlace>(check.definition.place);
-  for (const model::Definition* other : check.catalog.file_probes()) {
+  for (const model::Definition* other : check.catalog.probes_of(model::EventKind::Uprobe)) {
     if (!same_place(check.definition.place, other->place)) continue;
     const auto& counter = std::get<model::FilePlace>(other->place).reference_counter;
     if (counter.value_or(0) == place.reference_counter.value_or(0)) continue;
@@ -91,7 +95,8 @@ void check_reference_counter(const DefinitionCheck& check) {
 void check_append(const DefinitionCheck& check, const std::vector<model::Definition>& siblings) {
   const model::Definition& added = check.definition;
   if (siblings.empty()) return;
-  if (added.point != siblings.front().point) return report(check, diag::Kind::DiffProbeType, 0);
+  const model::Definition& first = siblings.front();
+  if (added.point != first.point || added.kind != first.kind) return report(check, diag::Kind::DiffProbeType, 0);
   if (const auto index = first_difference(added, siblings.front())) {
     const bool past_end = *index >= added.args.size();
     const auto end = static_cast<std::uint32_t>(added.command.size() + 1);
@@ -100,6 +105,28 @@ void check_append(const DefinitionCheck& check, const std::vector<model::Definit
   for (const model::Definition& sibling : siblings) {
     if (same_probe(added, sibling)) return report(check, diag::Kind::SameProbe, 0);
   }
+}
+
+// Up to 6.12 a tracepoint had room for one such probe, whatever its event.
+void check_tracepoint(const DefinitionCheck& check) {
+  if (!check.has(dialect::Feature::OneTracepointProbe)) return;
+  for (const model::Definition* other : check.catalog.probes_of(model::EventKind::Tprobe)) {
+    if (!same_place(check.definition.place, other->place)) continue;
+    return check.report({.kind = diag::Kind::TracepointTaken,
+                         .column = check.place_column(),
+                         .order = diag::kStepExisting + 1u,
+                         .errno_value = EEXIST,
+                         .logged = false});
+  }
+}
+
+// `f` and `t` are one kind of event, and two kinds of probes.
+bool is_own(target::EventOwner owner, model::EventKind kind) {
+  const auto is_function = [](target::EventOwner one) {
+    return one == target::EventOwner::Fprobe || one == target::EventOwner::Tprobe;
+  };
+  const target::EventOwner own = target::owner_of(kind);
+  return owner == own || (is_function(owner) && is_function(own));
 }
 
 void report_synthetic(const DefinitionCheck& check) {
@@ -115,9 +142,10 @@ void report_synthetic(const DefinitionCheck& check) {
 void check_existing(DefinitionCheck& check) {
   const model::Definition& definition = check.definition;
   if (definition.kind == model::EventKind::Uprobe) check_reference_counter(check);
+  if (definition.kind == model::EventKind::Tprobe) check_tracepoint(check);
   const target::CatalogEntry* existing = check.catalog.find(definition.group, definition.event);
   if (existing == nullptr) return;
-  const bool own = existing->owner == target::owner_of(definition.kind);
+  const bool own = is_own(existing->owner, definition.kind);
   switch (definition.kind) {
     case model::EventKind::Kprobe:
     case model::EventKind::Uprobe:

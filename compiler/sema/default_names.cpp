@@ -22,16 +22,16 @@ std::string cut(std::string name) {
   return name;
 }
 
-// ':' and '.' of a symbol do not belong into a name.
-std::string sanitized(std::string name) {
-  std::ranges::replace_if(
-      name.empty() ? name.begin() : name.begin() + 1, name.end(), [](char c) { return c == ':' || c == '.'; }, '_');
-  return name;
-}
-
 struct GeneratedName {
   const model::Definition& definition;
+  bool with_stars = false;  // a '*' is left as it is
 
+  // ':' and '.' of a symbol do not belong into a name.
+  std::string sanitized(std::string name) const {
+    const auto is_foreign = [this](char c) { return c == ':' || c == '.' || (c == '*' && !with_stars); };
+    std::ranges::replace_if(name.empty() ? name.begin() : name.begin() + 1, name.end(), is_foreign, '_');
+    return name;
+  }
   char letter() const { return definition.point == model::ProbePoint::Return ? 'r' : 'p'; }
 
   std::string operator()(const model::SymbolPlace& place) const {
@@ -83,9 +83,12 @@ std::string_view default_group(model::EventKind kind) {
 
 }  // namespace
 
-void fill_names(model::Definition& definition) {
+void fill_names(const DefinitionCheck& check) {
+  model::Definition& definition = check.definition;
   if (definition.group.empty()) definition.group = default_group(definition.kind);
-  if (definition.event.empty()) definition.event = std::visit(GeneratedName{definition}, definition.place);
+  if (definition.event.empty())
+    definition.event =
+        std::visit(GeneratedName{definition, !check.has(dialect::Feature::StarsReplaced)}, definition.place);
 }
 
 }  // namespace kevt::sema

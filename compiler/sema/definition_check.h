@@ -43,6 +43,7 @@ struct ReplacedWords {
     std::string text;  // what stands there instead
   };
   std::vector<FileName> file_names;
+  std::optional<std::uint32_t> unknown_arguments;  // column of a `$arg*` that stayed, as nobody knows the arguments
 };
 
 // One definition being checked.
@@ -76,10 +77,12 @@ const target::CatalogEntry* check_event_place(DefinitionCheck& check, const mode
 void check_eprobe_filter(DefinitionCheck& check, const target::CatalogEntry& attached);
 
 // Group and event names that were not written.
-void fill_names(model::Definition& definition);
+void fill_names(const DefinitionCheck& check);
 
 // What the target's types tell: `$arg*`, names of arguments, fields, `%pd`. What they cannot tell stays as it is.
 void resolve_types(DefinitionCheck& check);
+// 7.2: `(STRUCT)FIELD->MEMBER` of the event that an eprobe attaches to.
+void resolve_event_typecasts(DefinitionCheck& check, const target::CatalogEntry& attached);
 
 // Gives each mistake the entry that error_log has for it, where words were replaced.
 void log_replaced_words(DefinitionCheck& check);

@@ -11,8 +11,11 @@
 // evaluate filters. Mirrors parse_pred() of kernel/trace/trace_events_filter.c, 6.1.
 #include "compiler/sema/filter.h"
 
+#include <strings.h>
 #include <algorithm>
+
 #include <cerrno>
+#include <limits>
 #include <utility>
 
 #include "compiler/sema/filter_field.h"
@@ -114,9 +117,10 @@ void Binder::bind(FilterPredicate& predicate) {
   }
 }
 
-// Whether there is such a function, or nobody can tell. Quotes are part of a name here, and no function has them.
+// Whether there is such a function, or nobody can tell. What ends at a blank is the
+// name, with quotes and parentheses, which no function has.
 bool Binder::is_function(const FilterPredicate& predicate) const {
-  if (predicate.operand_quoted) return false;
+  if (predicate.operand_quoted || predicate.operand.find_first_of("()'\"+-") != std::string::npos) return false;
   if (functions_ == nullptr) return true;
   if (grammar::is_digit(predicate.operand[0])) {
     const std::uint64_t address = grammar::parse_unsigned(predicate.operand, grammar::kAutoBase).value;
@@ -149,31 +153,53 @@ void Binder::check_function(const FilterPredicate& predicate, const FilterField&
   refuse_unless_judged(predicate);
 }
 
-// `0-3,8`: numbers and ranges, a range with a stride `0-7:1/2`.
-bool is_cpu_list(std::string_view list) {
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    std::string_view item = list.substr(0, comma);
-    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
-    const std::size_t colon = item.find(':');
-    if (colon != std::string_view::npos) {
-      const std::string_view stride = item.substr(colon + 1);
-      const std::size_t slash = stride.find('/');
-      if (slash == std::string_view::npos || grammar::parse_unsigned(stride.substr(0, slash), 10).error != 0 ||
-          grammar::parse_unsigned(stride.substr(slash + 1), 10).error != 0) {
-        return false;
-      }
-      item = item.substr(0, colon);
-    }
-    if (item == "all") continue;
-    const std::size_t hyphen = item.find('-');
-    const auto number = [](std::string_view text) {
-      return text == "N" || grammar::parse_unsigned(text, 10).error == 0;
-    };
-    if (!number(item.substr(0, hyphen))) return false;
-    if (hyphen != std::string_view::npos && !number(item.substr(hyphen + 1))) return false;
+constexpr std::string_view kCpuListBlanks = ", \t\n\v\f\r";
+
+// A number in front of `text`, taken off it; `N` is the last CPU. nullopt: there is none, or it is too large.
+std::optional<std::uint64_t> take_cpu(std::string_view& text) {
+  const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (end == 0 && !text.starts_with('N')) return std::nullopt;
+  const std::uint64_t last = std::numeric_limits<std::uint32_t>::max();
+  const std::uint64_t number = end == 0 ? last : grammar::parse_unsigned(text.substr(0, end), 10).value;
+  const bool fits = end == 0 || (grammar::parse_unsigned(text.substr(0, end), 10).error == 0 && number < last);
+  text.remove_prefix(std::max<std::size_t>(end, 1));
+  return fits ? std::optional(number) : std::nullopt;
+}
+
+// `3`, `0-3`, `all`; the latter two with a stride `:1/2`: of every two CPUs one.
+bool is_cpu_range(std::string_view item) {
+  constexpr std::string_view kAll = "all";
+  const bool all = item.size() >= kAll.size() && ::strncasecmp(item.data(), kAll.data(), kAll.size()) == 0;
+  if (all) {
+    item.remove_prefix(kAll.size());
+  } else {
+    const auto first = take_cpu(item);
+    if (!first || item.empty()) return first.has_value();
+    if (!item.starts_with('-')) return false;
+    item.remove_prefix(1);
+    const auto last = take_cpu(item);
+    if (!last || *last < *first) return false;
   }
-  return true;
+  if (item.empty()) return true;
+  if (!item.starts_with(':')) return false;
+  item.remove_prefix(1);
+  const auto used = take_cpu(item);
+  if (!used || !item.starts_with('/')) return false;
+  item.remove_prefix(1);
+  const auto group = take_cpu(item);
+  return group && item.empty() && *group != 0 && *used <= *group;
+}
+
+// `0-3,8`, with commas and blanks in between; bitmap_parselist() of lib/bitmap.c (6.12). How many CPUs there are is not
+// known here.
+bool is_cpu_list(std::string_view list) {
+  while (true) {
+    list.remove_prefix(std::min(list.find_first_not_of(kCpuListBlanks), list.size()));
+    if (list.empty()) return true;
+    const std::string_view item = list.substr(0, list.find_first_of(kCpuListBlanks));
+    if (!is_cpu_range(item)) return false;
+    list.remove_prefix(item.size());
+  }
 }
 
 void Binder::check_cpus(const FilterPredicate& predicate, const FilterField& field) {

@@ -290,6 +290,17 @@ TEST(NewerFilters, AreJudgedAsTheirKernelDoes) {
       {"u == CPUS{1", diag::Kind::FilterMissingBraceClose, 12},
       {"u == CPUS{}", diag::Kind::FilterInvalidCpulist, 11},
       {"u == CPUS{a}", diag::Kind::FilterInvalidCpulist, 12},
+      {"u & CPUS{ 0, 1 3-4,,ALL }", std::nullopt},
+      {"u & CPUS{ }", std::nullopt},
+      {"u & CPUS{0-N:1/2}", std::nullopt},
+      {"u & CPUS{3-1}", diag::Kind::FilterInvalidCpulist, 13},
+      {"u & CPUS{+0}", diag::Kind::FilterInvalidCpulist, 12},
+      {"u & CPUS{0 - 1}", diag::Kind::FilterInvalidCpulist, 15},
+      {"u & CPUS{0:1/1}", diag::Kind::FilterInvalidCpulist, 15},
+      {"u & CPUS{0-3:1/0}", diag::Kind::FilterInvalidCpulist, 17},
+      {"u & CPUS{0-3:2/1}", diag::Kind::FilterInvalidCpulist, 17},
+      {"u & CPUS{99999999999}", diag::Kind::FilterInvalidCpulist, 21},
+      {"ip.function == vfs_read+1", diag::Kind::FilterNoFunction, 26},
   };
   for (const Row& row : rows) {
     diag::Sink sink;

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 
+#include "compiler/model/record_layout.h"
 #include "compiler/target/near_misses.h"
 
 namespace kevt::sema {
@@ -204,6 +205,47 @@ FieldResolver::Operand FieldResolver::typecast(std::string_view text, std::uint3
   return path.is_done ? std::move(found) : follow(*std::move(found), path);
 }
 
+// The kernel looks for the structure, then for the field, then at what is behind each of the member's names.
+FieldResolver::Operand FieldResolver::event_typecast(std::string_view text, std::uint32_t column,
+                                                     const target::CatalogEntry& attached) {
+  const TypeTable* table = check_.env.named_types();
+  const std::size_t close = text.find(')');
+  if (close == std::string_view::npos) return std::nullopt;  // the grammar reported it
+  const std::string_view structure = text.substr(1, close - 1);
+  const auto type = table == nullptr ? std::nullopt : table->find_struct(structure);
+  if (table != nullptr && (!type || table->type(*type).kind != TypeClass::Struct))
+    return report(diag::Kind::NoPtrStrct, column + 1, EINVAL, fmt::format("there is no `struct {}`", structure));
+  const std::string_view rest = text.substr(close + 1);
+  const std::uint32_t begin = column + static_cast<std::uint32_t>(close) + 1;
+  const std::size_t end = std::min(rest.find_first_of(".-"), rest.size());
+  const std::string_view field = rest.substr(0, end);
+  const auto& fields = attached.layout.fields;
+  if (std::ranges::find(fields, field, &model::RecordField::name) == fields.end()) {
+    const bool dollar = field.starts_with('$');
+    return report(diag::Kind::BadAttachArg, begin, EINVAL, dollar ? "a typecast's field is written without `$`" : "");
+  }
+  ResolvedOperand found{
+      .base = model::VariableBase{.name = std::string(field), .kind = model::VariableKind::Typecast, .resolved = true},
+      .table = table,
+      .field_column = begin};
+  if (type) found.type = *type;
+  if (end == rest.size()) return found;
+  Path path{rest.substr(end + 2), begin + static_cast<std::uint32_t>(end) + 2};
+  if (table == nullptr) return check_hyphens(path) ? Operand(found) : std::nullopt;
+  if (!take_group(found, path, true)) return std::nullopt;
+  return path.is_done ? std::move(found) : follow(std::move(found), path);
+}
+
+// A '-' that is no arrow. False: reported.
+bool FieldResolver::check_hyphens(Path path) {
+  for (std::size_t at = path.text.find('-'); at != std::string_view::npos; at = path.text.find('-', at + 2)) {
+    if (path.text.substr(at).starts_with("->")) continue;
+    report(diag::Kind::BadHyphen, path.column + static_cast<std::uint32_t>(at), EINVAL);
+    return false;
+  }
+  return true;
+}
+
 // Bits from the start of the structure; nullopt: reported.
 std::optional<std::uint32_t> FieldResolver::member_offset(const TypeTable& table, TypeId structure, Path path) {
   ResolvedOperand at{.table = &table, .type = structure};
@@ -256,6 +298,10 @@ bool FieldResolver::take_member(ResolvedOperand& operand, Path& path, bool& arro
   }
   const std::size_t end = std::min(path.text.find_first_of(".-"), path.text.size());
   arrow = end < path.text.size() && path.text[end] == '-';
+  if (arrow && !path.text.substr(end).starts_with("->")) {
+    report(diag::Kind::BadHyphen, path.column + static_cast<std::uint32_t>(end), EINVAL);
+    return false;
+  }
   const std::string_view field = path.text.substr(0, end);
   const auto member = table.find_member(operand.type, field);
   if (!member) {

@@ -31,6 +31,9 @@ class FieldResolver {
 
   // nullopt: reported.
   std::optional<ResolvedOperand> operand(std::string_view text, std::uint32_t column);
+  // `(STRUCT)FIELD[->MEMBERS]` of an event's field; without types it has none, and only the text is judged.
+  std::optional<ResolvedOperand> event_typecast(std::string_view text, std::uint32_t column,
+                                                const target::CatalogEntry& attached);
   std::optional<ResolvedOperand> return_value(std::string_view text, std::uint32_t column);
   // "`ssize_t vfs_read(struct file *file, …)`"; empty where it is not known.
   std::string prototype() const;
@@ -50,6 +53,7 @@ class FieldResolver {
   Operand per_cpu(std::string_view text, std::uint32_t column);
   Operand around(std::string_view text, std::uint32_t column);
   Operand follow(ResolvedOperand from, Path path);
+  bool check_hyphens(Path path);
   bool take_group(ResolvedOperand& operand, Path& path, bool at_structure);
   bool take_member(ResolvedOperand& operand, Path& path, bool& arrow, std::uint32_t& bits);
   std::optional<std::uint32_t> member_offset(const target::TypeTable& table, target::TypeId structure, Path path);

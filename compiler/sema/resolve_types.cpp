@@ -86,6 +86,19 @@ class Resolution {
     }
   }
 
+  void run_event_typecasts(const target::CatalogEntry& attached) {
+    source_ = check_.env.type_source();
+    for (std::size_t i = 0; i < check_.definition.args.size(); ++i) {
+      const FetchArg& arg = check_.definition.args[i];
+      const auto* base = std::get_if<VariableBase>(&arg.expr.base);
+      if (arg.text.empty() || base == nullptr || base->kind != VariableKind::Typecast) continue;
+      const std::string text = base->name;
+      auto operand =
+          FieldResolver(check_, i, function_).event_typecast(text, leaf_column(check_.definition, arg.expr), attached);
+      if (operand && operand->table != nullptr) apply(i, *std::move(operand));
+    }
+  }
+
  private:
   bool is_asked() const {
     return source_ == TypeSource::Kernel || std::ranges::any_of(check_.definition.args, &FetchArg::needs_types);
@@ -100,6 +113,7 @@ class Resolution {
   bool expand_words();
   bool expand_all(std::size_t index, std::vector<FetchArg>& out);
   bool expand_number(std::size_t index, std::vector<FetchArg>& out);
+  bool refuse_as_variables(std::uint32_t logged, bool (*is_all)(const FetchArg&));
   void keep(std::size_t index, FetchArg arg, std::int32_t longer, std::vector<FetchArg>& out);
   void renumber() const;
   bool take_room(std::size_t bytes, const FetchArg& arg);
@@ -236,10 +250,20 @@ bool Resolution::expand_number(std::size_t index, std::vector<FetchArg>& out) {
   return true;
 }
 
+// `$arg*` that stays what it is. True: the arguments are looked at.
+bool Resolution::refuse_as_variables(std::uint32_t logged, bool (*is_all)(const FetchArg&)) {
+  check_.replaced.unknown_arguments = logged;
+  const std::vector<FetchArg>& args = check_.definition.args;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (is_all(args[i])) report_word(diag::Kind::BadVar, args[i], EINVAL, diag::argument_order(i, diag::kArgBase));
+  }
+  return true;
+}
+
 // False: reported, and the arguments are not looked at.
 bool Resolution::expand_words() {
   std::vector<FetchArg>& args = check_.definition.args;
-  const auto is_all = [](const FetchArg& arg) {
+  constexpr auto is_all = [](const FetchArg& arg) {
     const auto* base = std::get_if<VariableBase>(&arg.expr.base);
     return base != nullptr && base->kind == VariableKind::AllArguments;
   };
@@ -258,6 +282,7 @@ bool Resolution::expand_words() {
     // The kernel speaks of the last such word.
     const FetchArg& last = *std::ranges::find_if(args.rbegin(), args.rend(),
                                                  [&](const FetchArg& arg) { return is_all(arg) || is_number(arg); });
+    if (check_.has(dialect::Feature::AllArgumentsGoesOn)) return refuse_as_variables(last.span.begin, is_all);
     return report_word(diag::Kind::NosupBtfarg, last, EOPNOTSUPP, diag::kStepArgumentWords + 1u);
   }
   std::vector<FetchArg> out;
@@ -362,7 +387,8 @@ void Resolution::prepare_text(std::size_t index, const ResolvedOperand& operand)
     return;
   }
   check_.report({.kind = diag::Kind::BadType4str,
-                 .column = body_column(check_, arg),
+                 .column = arg.expr.dereferences.empty() && operand.field_column != 0 ? operand.field_column
+                                                                                      : body_column(check_, arg),
                  .order = diag::argument_order(index, diag::kArgStoreSize),
                  .note = fmt::format("it is `{}`", table.type_text(operand.type))});
 }
@@ -397,5 +423,10 @@ void Resolution::resolve_file_name(std::size_t index) {
 }  // namespace
 
 void resolve_types(DefinitionCheck& check) { Resolution(check).run(); }
+
+void resolve_event_typecasts(DefinitionCheck& check, const target::CatalogEntry& attached) {
+  const bool of_fields = check.has(dialect::Feature::TypecastOfField) && !check.has(dialect::Feature::Typecast);
+  if (of_fields) Resolution(check).run_event_typecasts(attached);
+}
 
 }  // namespace kevt::sema

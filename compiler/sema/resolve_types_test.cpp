@@ -144,6 +144,44 @@ TEST_F(TypesSema, TypecastsOfTheNewestKernel) {
   EXPECT_EQ(mistake("p work x=(thing)nope->size"), "NO_BTFARG 16");
 }
 
+// What a live 7.2 answers; the field is written without `$`.
+TEST_F(TypesSema, TypecastsOfAnEventsField) {
+  request_.dialect = dialect::Dialect::of(dialect::Kernel::Linux7_2);
+  target::CatalogEntry attached{.group = "s", .event = "v"};
+  attached.layout.fields.push_back(
+      {.role = model::FieldRole::Argument, .name = "id", .type = {}, .offset = 8, .size = 8});
+  catalog_.add(attached);
+  EXPECT_THAT(
+      arguments("e s.v a=(thing)id->size b=(thing)id->mood c=(thing)id d=+8((thing)id->name)"),
+      ElementsAre("a=(thing)id->size u4", "b=(thing)id->mood s4", "c=(thing)id x8", "d=+8((thing)id->name) x8"));
+  EXPECT_THAT(offsets("e s.v (thing)id->inner->next->size"), ElementsAre(8, 28, 0));
+  EXPECT_EQ(mistake("e s.v a=(nope)nope->size"), "NO_PTR_STRCT 9");
+  EXPECT_EQ(mistake("e s.v a=(thing)$id->size"), "BAD_ATTACH_ARG 15");
+  EXPECT_EQ(mistake("e s.v a=(thing)\\9"), "BAD_ATTACH_ARG 15");
+  EXPECT_EQ(mistake("e s.v (thing)"), "BAD_ATTACH_ARG 13");
+  EXPECT_EQ(mistake("e s.v a=(thing)nope->size-x"), "BAD_ATTACH_ARG 15");
+  EXPECT_EQ(mistake("e s.v a=(thing)id-size"), "BAD_HYPHEN 17");
+  EXPECT_EQ(mistake("e s.v a=(thing)id->size-x"), "BAD_HYPHEN 23");
+  EXPECT_EQ(mistake("e s.v a=(thing)nope.size"), "NOSUP_DAT_ARG 20");
+  EXPECT_EQ(mistake("e s.v a=(thing)id->nope"), "NO_BTF_FIELD 19");
+  EXPECT_EQ(mistake("e s.v a=(thing)id:string"), "BAD_TYPE4STR 15");
+  EXPECT_EQ(mistake("e s.v a=(thing"), "DEREF_OPEN_BRACE 14");
+  EXPECT_EQ(mistake("p work a=(thing)it->size"), "TYPECAST_NOT_EVENT 9");
+  env_.set_types(nullptr);
+  EXPECT_TRUE(check("e s.v a=(anything)id->size"));
+  EXPECT_EQ(mistake("e s.v a=(thing)$id->size"), "BAD_ATTACH_ARG 15");
+  EXPECT_EQ(mistake("e s.v a=(thing)id->size-x"), "BAD_HYPHEN 23");
+}
+
+TEST_F(TypesSema, AllArgumentsOfAFunctionWithoutAnyOn72) {
+  request_.dialect = dialect::Dialect::of(dialect::Kernel::Linux7_2);
+  EXPECT_EQ(mistake("p nothing $arg*"), "BAD_VAR 10");
+  ASSERT_TRUE(sink_.diagnostics().front().prelude);
+  EXPECT_EQ(sink_.diagnostics().front().prelude->kind, Kind::NosupBtfarg);
+  EXPECT_EQ(mistake("r nothing $retval $arg*"), "NO_RETVAL 10");
+  EXPECT_EQ(sink_.diagnostics().front().prelude->column, 18u);
+}
+
 TEST_F(TypesSema, WithoutTypesNothingIsClaimed) {
   env_.set_types(nullptr);
   const auto checked = check("p work it->nope $arg*");

@@ -91,6 +91,14 @@ TEST_F(Triggers, ARefusedOneLeavesTheTableAsItWas) {
   EXPECT_EQ(read("b"), trigger_file_text({}));
 }
 
+// What a kernel makes of a C string.
+TEST_F(Triggers, TextEndsAtANulByte) {
+  EXPECT_EQ(write("a", std::string_view("traceoff:3\0:nonsense", 20)), 0);
+  EXPECT_EQ(write("a", std::string_view("hist:keys=id\0:vals=nope", 23)), 0);
+  EXPECT_THAT(read("a"), testing::HasSubstr("traceoff:count=3\nhist:keys=id:vals=hitcount:sort=hitcount:size=2048"));
+  EXPECT_EQ(write("b", std::string_view("trace\0on", 8)), EINVAL);
+}
+
 TEST_F(Triggers, FiltersAreBoundToTheEvent) {
   EXPECT_EQ(write("a", "stacktrace:3 if id == 1"), 0);
   const model::Trigger& trigger = table_.of(name("a")).front();

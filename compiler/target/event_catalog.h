@@ -30,8 +30,8 @@ class EventCatalog {
  public:
   virtual ~EventCatalog() = default;
   virtual const CatalogEntry* find(std::string_view group, std::string_view event) const = 0;
-  // All uprobe definitions, whatever their event: rules about one byte of a file look across events.
-  virtual std::vector<const model::Definition*> file_probes() const { return {}; }
+  // All definitions of a kind, whatever their event: rules about one byte of a file, or one tracepoint, look across.
+  virtual std::vector<const model::Definition*> probes_of(model::EventKind) const { return {}; }
 };
 
 }  // namespace kevt::target

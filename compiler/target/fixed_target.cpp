@@ -144,11 +144,11 @@ bool FixedCatalog::remove(std::string_view group, std::string_view event) {
   return entries_.erase({std::string(group), std::string(event)}) > 0;
 }
 
-std::vector<const model::Definition*> FixedCatalog::file_probes() const {
+std::vector<const model::Definition*> FixedCatalog::probes_of(model::EventKind kind) const {
   std::vector<const model::Definition*> probes;
   for (const auto& [name, entry] : entries_) {
     for (const model::Definition& sibling : entry.siblings) {
-      if (sibling.kind == model::EventKind::Uprobe) probes.push_back(&sibling);
+      if (sibling.kind == kind) probes.push_back(&sibling);
     }
   }
   return probes;

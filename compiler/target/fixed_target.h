@@ -74,7 +74,7 @@ class FixedCatalog : public EventCatalog {
   bool remove(std::string_view group, std::string_view event);
   const CatalogEntry* find(std::string_view group, std::string_view event) const override;
   CatalogEntry* find(std::string_view group, std::string_view event);
-  std::vector<const model::Definition*> file_probes() const override;
+  std::vector<const model::Definition*> probes_of(model::EventKind kind) const override;
 
  private:
   std::map<std::pair<std::string, std::string>, CatalogEntry> entries_;

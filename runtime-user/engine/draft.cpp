@@ -75,11 +75,11 @@ void Draft::check(std::span<const std::string> definitions, std::span<const Even
   }
 }
 
-std::vector<const model::Definition*> Draft::file_probes() const {
+std::vector<const model::Definition*> Draft::probes_of(model::EventKind kind) const {
   std::vector<const model::Definition*> probes;
   for (const target::CatalogEntry& entry : catalog_.entries())
     for (const model::Definition& sibling : entry.siblings)
-      if (sibling.kind == model::EventKind::Uprobe) probes.push_back(&sibling);
+      if (sibling.kind == kind) probes.push_back(&sibling);
   return probes;
 }
 

@@ -61,7 +61,7 @@ class Draft final : public target::EventCatalog {
   Catalog take_catalog() { return std::move(catalog_); }
 
   const target::CatalogEntry* find(std::string_view group, std::string_view event) const override;
-  std::vector<const model::Definition*> file_probes() const override;
+  std::vector<const model::Definition*> probes_of(model::EventKind kind) const override;
 
  private:
   void add(std::size_t index, pipeline::CheckedEvent event);

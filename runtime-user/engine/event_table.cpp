@@ -45,9 +45,11 @@ bool is_meant(const model::Deletion& deletion, const EventProbe& probe) {
   const bool synthetic = definition.kind == model::EventKind::Synthetic;
   if (!deletion.event && synthetic) return false;  // a whole group is nothing that synthetic events know
   if (!deletion.location || synthetic) return true;
-  const auto words = words_of(probe.listing);
+  auto words = words_of(probe.listing);
   std::string location = *deletion.location;
   if (definition.kind == model::EventKind::Eprobe) std::ranges::replace(location, '/', '.');
+  if (definition.kind == model::EventKind::Fprobe && words.size() > 1)
+    words[1] = words[1].substr(0, words[1].find('%'));
   if (words.size() < 2 + deletion.args.size() || words[1] != location) return false;
   return std::equal(deletion.args.begin(), deletion.args.end(), words.begin() + 2);
 }

@@ -57,6 +57,23 @@ TEST(OddTexts, AreRefusedAtOnce) {
   expect_refused("\xff\xfe\xff", "no UTF-8 alone");
 }
 
+TEST(OddTexts, AreRefusedAtOnceInFiltersTriggersAndSettings) {
+  const std::string odd[] = {std::string(1 << 20, 'x'), std::string(10000, '(') + "a == 1" + std::string(10000, ')'),
+                             std::string("\0a\0", 3),   "\xff\xfe\xc3(",
+                             std::string(10000, '!'),   repeated("a == 1 && ", 100000) + "a == 1"};
+  for (const char* begin : {"filter e ", "filter ", "trigger e ", "trigger e hist:keys=", "trigger e hist:keys=a:x=",
+                            "trigger e traceon if ", "buffer ", ""}) {
+    for (const std::string& text : odd) {
+      const std::string path = testing::TempDir() + "kevt_odd_part_" + std::to_string(::getpid());
+      std::ofstream(path, std::ios::binary) << "p:e libc:open a=%di:u8\n" << begin << text << "\n";
+      const Ran ran = shell("kevtrace check " + path);
+      EXPECT_EQ(ran.status, 3) << begin << ran.err.substr(0, 500);
+      EXPECT_FALSE(ran.err.empty()) << begin;
+      std::remove(path.c_str());
+    }
+  }
+}
+
 TEST(OddTexts, ManyLinesKeepTheirNumbers) {
   std::string text;
   for (int i = 1; i <= 3000; ++i) text += i % 1000 == 0 ? "p:x f %zz\n" : (i % 2 == 0 ? "\n" : "# c\n");

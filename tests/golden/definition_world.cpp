@@ -130,9 +130,10 @@ bool matches(const model::Deletion& deletion, const model::Definition& probe, co
   // A whole group is nothing that synthetic events know.
   if (!deletion.event && probe.kind == model::EventKind::Synthetic) return false;
   if (!deletion.location || probe.kind == model::EventKind::Synthetic) return true;
-  const auto words = words_of(listing);
+  auto words = words_of(listing);
   std::string location = *deletion.location;
   if (probe.kind == model::EventKind::Eprobe) std::ranges::replace(location, '/', '.');
+  if (probe.kind == model::EventKind::Fprobe && words.size() > 1) words[1] = words[1].substr(0, words[1].find('%'));
   if (words.size() < 2 + deletion.args.size() || words[1] != location) return false;
   return std::equal(deletion.args.begin(), deletion.args.end(), words.begin() + 2);
 }
