@@ -291,6 +291,12 @@ void TracedProcesses::report_leftover(const TracedProcess& process, inproc::Left
     case inproc::Leftover::Agent:
       report_.status(where(process) + " keeps our signal handlers and code: a thread stays inside a hit");
       return;
+    case inproc::Leftover::Filtered:
+      report_.status(
+          where(process) +
+          " keeps our signal handlers and code: its seccomp filter lets no system call be made there to take "
+          "them away (CAP_SYS_ADMIN may)");
+      return;
   }
 }
 

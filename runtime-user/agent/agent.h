@@ -53,6 +53,17 @@ static inline __attribute__((always_inline)) int64_t kevt_syscall(int64_t nr, ui
   return result;
 }
 
+/*
+ * A system call of our own, which the program has not asked for: under a seccomp filter it could end the process, and
+ * is not made.
+ */
+#define KEVT_NOT_CALLED (-38) /* ENOSYS */
+static inline __attribute__((always_inline)) int64_t kevt_own_syscall(int64_t nr, uint64_t a, uint64_t b, uint64_t c,
+                                                                      uint64_t d) {
+  if (((kevt_private*)kevt_state()->priv)->filtered) return KEVT_NOT_CALLED;
+  return kevt_syscall(nr, a, b, c, d);
+}
+
 /* One instruction: a signal handler on the same thread never sees half of it. */
 static inline __attribute__((always_inline)) void kevt_increment(uint64_t* counter) {
   __asm__ volatile("incq %0" : "+m"(*counter));
@@ -78,6 +89,8 @@ static inline __attribute__((always_inline)) void kevt_increment_shared(uint64_t
 KEVT_RARE kevt_thread* kevt_enrol(uint64_t thread_pointer);
 /* This thread's struct even where it may not count (no shard left): its return instances must be found; 0: none. */
 KEVT_RARE kevt_thread* kevt_known_thread(void);
+/* The thread that runs will never again be found: its hits are missed. */
+KEVT_RARE void kevt_forget_self(void);
 /* Before anything asks who runs: a thread without a thread pointer of its own gets one. */
 KEVT_RARE void kevt_mark_thread(void);
 /* Counts an attempt that was missed in every sink of the event. */

@@ -34,7 +34,7 @@ int64_t kevt_execve(uint64_t path, uint64_t arguments, uint64_t environment) {
   const uint64_t controller = __atomic_load_n(&shared->follower, __ATOMIC_ACQUIRE);
   /* Shells try one folder of PATH after the other: no question where there is nothing. */
   kevt_exec_ask* ask = 0;
-  if (controller && kevt_syscall(NR_ACCESS, path, X_OK_, 0, 0) == 0) ask = claim(shared);
+  if (controller && kevt_own_syscall(NR_ACCESS, path, X_OK_, 0, 0) == 0) ask = claim(shared);
   if (!ask) return kevt_syscall(NR_EXECVE, path, arguments, environment, 0);
   ask->tid = (uint32_t)kevt_syscall(NR_GETTID, 0, 0, 0, 0);
   set_and_wait(ask, KEVT_EXEC_ASKED, controller);

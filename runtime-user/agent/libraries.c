@@ -33,7 +33,8 @@ KEVT_SERVICE void kevt_libraries_changed(void) {
   for (int i = 0; i < LOOKS; i++) {
     const uint64_t answered = __atomic_load_n(&shared->library_answers, __ATOMIC_ACQUIRE);
     if (answered >= report) return;
-    kevt_syscall(NR_FUTEX, (uint64_t)&shared->library_answers, FUTEX_WAIT, (uint32_t)answered, (uint64_t)&pause);
-    if (kevt_syscall(NR_KILL, controller, 0, 0, 0) == ESRCH_NEGATIVE) return;
+    kevt_own_syscall(NR_FUTEX, (uint64_t)&shared->library_answers, FUTEX_WAIT, (uint32_t)answered, (uint64_t)&pause);
+    const int64_t there = kevt_own_syscall(NR_KILL, controller, 0, 0, 0);
+    if (there == ESRCH_NEGATIVE || there == KEVT_NOT_CALLED) return;
   }
 }

@@ -10,7 +10,16 @@
  */
 #include "runtime-user/agent/agent.h"
 
-enum { NR_RT_SIGACTION = 13, NR_RT_SIGPROCMASK = 14, NR_GETPID = 39, NR_EXECVE = 59, NR_TGKILL = 234 };
+enum {
+  NR_RT_SIGACTION = 13,
+  NR_RT_SIGPROCMASK = 14,
+  NR_GETPID = 39,
+  NR_EXECVE = 59,
+  NR_PRCTL = 157,
+  NR_TGKILL = 234,
+  NR_SECCOMP = 317
+};
+enum { PR_SET_SECCOMP_ = 22, SECCOMP_MODE_STRICT_ = 1 };
 enum { SIGTRAP_ = 5, SIGBUS_ = 7, SIGSEGV_ = 11 };
 enum { SIG_BLOCK_ = 0, SIG_UNBLOCK_ = 1, SIG_SETMASK_ = 2 };
 #define EFAULT_ 14
@@ -74,7 +83,7 @@ static void forward(int signal, siginfo_head* info, context* uc) {
   }
   uint64_t handler = own->handler, before = thread ? thread->blocked : 0;
   uint64_t mask = own->mask & ~OURS;
-  kevt_syscall(NR_RT_SIGPROCMASK, SIG_BLOCK_, (uint64_t)&mask, 0, 8);
+  if (mask) kevt_own_syscall(NR_RT_SIGPROCMASK, SIG_BLOCK_, (uint64_t)&mask, 0, 8);
   if (thread) thread->blocked |= priv->masks[signal] | (own->flags & SA_NODEFER_ ? 0 : BIT(signal));
   if (own->flags & SA_RESETHAND_) own->handler = 0;
   ((void (*)(int, siginfo_head*, context*))handler)(signal, info, uc);
@@ -139,7 +148,8 @@ bad:
  */
 static int is_borrowed(void) {
   kevt_thread* thread = kevt_find_thread(kevt_state());
-  return thread && thread->pid != (uint32_t)kevt_syscall(NR_GETPID, 0, 0, 0, 0);
+  const int64_t pid = kevt_own_syscall(NR_GETPID, 0, 0, 0, 0);
+  return thread && pid != KEVT_NOT_CALLED && thread->pid != (uint32_t)pid;
 }
 
 static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, uint64_t size) {
@@ -168,7 +178,7 @@ static void deliver_pending(kevt_thread* thread) {
   for (int signal = 1; ready && signal < 32; signal++) {
     if (!(ready & BIT(signal))) continue;
     thread->pending &= ~BIT(signal);
-    kevt_syscall(NR_TGKILL, thread->pid, thread->tid, (uint64_t)signal, 0);
+    kevt_own_syscall(NR_TGKILL, thread->pid, thread->tid, (uint64_t)signal, 0);
   }
 }
 
@@ -205,4 +215,16 @@ KEVT_SERVICE int64_t kevt_virtual_syscall(uint64_t a, uint64_t b, uint64_t c, ui
   if (priv->signals_owned && nr == NR_RT_SIGPROCMASK) return virtual_sigprocmask(a, b, c, d);
   if (nr == NR_EXECVE) return kevt_execve(a, b, c);
   return kevt_syscall((int64_t)nr, a, b, c, d);
+}
+
+/*
+ * Called before a system call that is then made as it is: a filter is about to come.  The thread that sets it is
+ * enrolled while it can still be asked who it is.
+ */
+KEVT_SERVICE void kevt_note_syscall(uint64_t a, uint64_t b, uint64_t nr) {
+  if (nr != NR_SECCOMP && !(nr == NR_PRCTL && a == PR_SET_SECCOMP_)) return;
+  kevt_private* priv = (kevt_private*)kevt_state()->priv;
+  kevt_find_thread(kevt_state());
+  __atomic_store_n(&priv->filtered, 1, __ATOMIC_RELEASE);
+  if (nr == NR_PRCTL && b == SECCOMP_MODE_STRICT_) kevt_forget_self(); /* no rdtsc either */
 }

@@ -35,7 +35,7 @@ static uint64_t take_shard(kevt_shared* shared, uint32_t pid, uint32_t tid) {
   }
   for (shard = 1; shard < KEVT_MAX_SHARDS; shard++) {
     uint64_t user = __atomic_load_n(&shared->shard_users[shard], __ATOMIC_ACQUIRE);
-    if (!user || kevt_syscall(NR_TGKILL, user >> 32, (uint32_t)user, 0, 0) != -3 /* ESRCH */) continue;
+    if (!user || kevt_own_syscall(NR_TGKILL, user >> 32, (uint32_t)user, 0, 0) != -3 /* ESRCH */) continue;
     if (__atomic_compare_exchange_n(&shared->shard_users[shard], &user, shard_user(pid, tid), 0, __ATOMIC_ACQ_REL,
                                     __ATOMIC_RELAXED))
       return shard;
@@ -46,7 +46,7 @@ static uint64_t take_shard(kevt_shared* shared, uint32_t pid, uint32_t tid) {
 static void show_owner(kevt_shared* shared, kevt_thread* thread) {
   uint32_t note = __atomic_fetch_add(&shared->next_owner, 1, __ATOMIC_RELAXED) % KEVT_MAX_SHARDS;
   kevt_shard_owner* owner = (kevt_shard_owner*)shared->owners + note;
-  kevt_syscall(NR_PRCTL, PR_GET_NAME, (uint64_t)thread->comm, 0, 0);
+  kevt_own_syscall(NR_PRCTL, PR_GET_NAME, (uint64_t)thread->comm, 0, 0);
   owner->tid = thread->tid;
   owner->pid = thread->pid;
   for (int i = 0; i < KEVT_COMM_BYTES; i++) owner->comm[i] = (char)thread->comm[i];
@@ -78,7 +78,7 @@ static kevt_thread* claim(kevt_private* priv, uint64_t tp, uint32_t pid) {
   for (uint64_t i = 0; i < KEVT_MAX_THREADS; i++) {
     kevt_thread* thread = &priv->threads[i];
     uint64_t old = thread->thread_pointer;
-    if (kevt_syscall(NR_TGKILL, pid, thread->tid, 0, 0) != -3 /* ESRCH */) continue;
+    if (kevt_own_syscall(NR_TGKILL, pid, thread->tid, 0, 0) != -3 /* ESRCH */) continue;
     if (__atomic_compare_exchange_n(&thread->thread_pointer, &old, tp, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
       return thread;
   }
@@ -97,29 +97,45 @@ void kevt_mark_thread(void) {
   if (shared->has_fsgsbase)
     __asm__ volatile("rdfsbase %0" : "=r"(base));
   else
-    kevt_syscall(NR_ARCH_PRCTL, ARCH_GET_FS, (uint64_t)&base, 0, 0);
+    kevt_own_syscall(NR_ARCH_PRCTL, ARCH_GET_FS, (uint64_t)&base, 0, 0);
   kevt_thread* former = find((kevt_private*)shared->priv, base);
   if (former && former->pid) former->check = ~(uint32_t)base;
   __asm__ volatile("movq %0, %%fs:0" : : "r"(base) : "memory");
 }
 
-/*
- * Who runs. Between vfork and exec a child runs in its parent's memory and on its thread pointer: what is enrolled then
- * stays for the parent, so it is enrolled as the parent, whose tid stands in the control block. A child by a bare
- * fork system call looks the same but for the word behind the index, which fork has wiped.
+/* Under a seccomp filter nobody is asked: the control block has the tid, and a forked child's first thread is its pid.
  */
-static void identify(const kevt_shared* shared, uint32_t check, uint32_t* pid, uint32_t* tid) {
+static int identify_quietly(kevt_private* priv, int is_known_process, uint32_t check, uint32_t* pid, uint32_t* tid) {
+  if (!kevt_state()->check_offset || !check) return 0;
+  *tid = check;
+  *pid = is_known_process && priv->pid ? (uint32_t)priv->pid : check;
+  priv->pid = *pid;
+  return 1;
+}
+
+/*
+ * Who runs; 0: it cannot be told. Between vfork and exec a child runs in its parent's memory and on its thread pointer:
+ * what is enrolled then stays for the parent, so it is enrolled as the parent, whose tid stands in the control block. A
+ * child by a bare fork system call looks the same but for the word behind the index, which fork has wiped.
+ */
+static int identify(const kevt_shared* shared, uint32_t check, uint32_t* pid, uint32_t* tid) {
+  kevt_private* priv = (kevt_private*)shared->priv;
   uint64_t* enrolled_before = (uint64_t*)shared->index + (1 << KEVT_INDEX_BITS);
-  *pid = (uint32_t)kevt_syscall(NR_GETPID, 0, 0, 0, 0);
-  *tid = (uint32_t)kevt_syscall(NR_GETTID, 0, 0, 0, 0);
-  if (*enrolled_before && shared->check_offset && *pid == *tid && check != *tid) {
-    uint64_t parent = (uint64_t)kevt_syscall(NR_GETPPID, 0, 0, 0, 0);
-    if (check && kevt_syscall(NR_TGKILL, parent, check, 0, 0) == 0) {
+  const int is_known_process = *enrolled_before != 0;
+  *enrolled_before = 1;
+  const int64_t own = kevt_own_syscall(NR_GETPID, 0, 0, 0, 0);
+  if (own == KEVT_NOT_CALLED) return identify_quietly(priv, is_known_process, check, pid, tid);
+  *pid = (uint32_t)own;
+  *tid = (uint32_t)kevt_own_syscall(NR_GETTID, 0, 0, 0, 0);
+  if (is_known_process && shared->check_offset && *pid == *tid && check != *tid) {
+    uint64_t parent = (uint64_t)kevt_own_syscall(NR_GETPPID, 0, 0, 0, 0);
+    if (check && kevt_own_syscall(NR_TGKILL, parent, check, 0, 0) == 0) {
       *pid = (uint32_t)parent;
       *tid = check;
     }
   }
-  *enrolled_before = 1;
+  priv->pid = *pid;
+  return 1;
 }
 
 /* Free instances have no slot. */
@@ -137,18 +153,29 @@ static kevt_thread* show_self(const kevt_shared* shared, kevt_thread* thread) {
   if (shared->has_fsgsbase)
     __asm__ volatile("rdgsbase %0" : "=r"(base));
   else
-    kevt_syscall(NR_ARCH_PRCTL, ARCH_GET_GS, (uint64_t)&base, 0, 0);
+    kevt_own_syscall(NR_ARCH_PRCTL, ARCH_GET_GS, (uint64_t)&base, 0, 0);
   if (base == (uint64_t)self || (base && (base < shared->selves || base >= end))) return thread;
   if (shared->has_fsgsbase)
     __asm__ volatile("wrgsbase %0" : : "r"((uint64_t)self));
   else
-    kevt_syscall(NR_ARCH_PRCTL, ARCH_SET_GS, (uint64_t)self, 0, 0);
+    kevt_own_syscall(NR_ARCH_PRCTL, ARCH_SET_GS, (uint64_t)self, 0, 0);
   return thread;
+}
+
+void kevt_forget_self(void) {
+  const kevt_shared* shared = kevt_state();
+  kevt_private* priv = (kevt_private*)shared->priv;
+  const uint64_t tp = kevt_thread_pointer();
+  const kevt_thread* thread = find(priv, tp);
+  priv->strict = tp;
+  __atomic_store_n((uint64_t*)shared->index + kevt_index_of(tp), 0, __ATOMIC_RELEASE);
+  if (thread) ((kevt_self*)shared->selves)[thread - priv->threads].thread_pointer = 0;
 }
 
 kevt_thread* kevt_enrol(uint64_t tp) {
   kevt_shared* shared = kevt_state();
   kevt_private* priv = (kevt_private*)shared->priv;
+  if (tp == priv->strict) return 0;
   uint64_t* indexed = (uint64_t*)shared->index + kevt_index_of(tp);
   if (*indexed) { /* another thread's: the two share the slot and take turns; fork would have wiped it */
     kevt_thread* known = find(priv, tp);
@@ -158,7 +185,7 @@ kevt_thread* kevt_enrol(uint64_t tp) {
     }
   }
   uint32_t pid, tid, check = kevt_check_word(shared->check_offset);
-  identify(shared, check, &pid, &tid);
+  if (!identify(shared, check, &pid, &tid)) return 0;
   kevt_thread* thread = claim(priv, tp, pid);
   if (!thread) return 0;
   if (thread->pid != pid || thread->tid != tid || thread->check != check) {
@@ -260,7 +287,7 @@ gone:
 
 int kevt_may_be_below(uint64_t frame, uint64_t stack) {
   struct stack_info alt = {0, 0, 0};
-  kevt_syscall(NR_SIGALTSTACK, 0, (uint64_t)&alt, 0, 0);
+  kevt_own_syscall(NR_SIGALTSTACK, 0, (uint64_t)&alt, 0, 0);
   int on_alt = alt.flags & 1; /* SS_ONSTACK */
   int frame_on_alt = alt.size && frame >= alt.base && frame < alt.base + alt.size;
   if (on_alt != frame_on_alt) {
@@ -288,7 +315,10 @@ KEVT_SERVICE int kevt_service_guarded(kevt_event* event, kevt_thread* thread, ui
 }
 
 KEVT_SERVICE uint32_t kevt_service_comm(uint8_t* to) {
-  kevt_syscall(NR_PRCTL, PR_GET_NAME, (uint64_t)to, 0, 0);
+  if (kevt_own_syscall(NR_PRCTL, PR_GET_NAME, (uint64_t)to, 0, 0) < 0) { /* as it was when it was asked for */
+    const kevt_thread* thread = kevt_known_thread();
+    for (int i = 0; i < KEVT_COMM_BYTES; i++) to[i] = thread ? thread->comm[i] : 0;
+  }
   uint32_t length = 0;
   while (length < KEVT_COMM_BYTES - 1 && to[length]) length++;
   to[length] = 0;

@@ -88,6 +88,10 @@ Result<Leftover> Departure::take_away(std::span<const TextPatch> last, std::uint
 }
 
 Result<Leftover> Departure::leave(std::span<const TextPatch> last, std::uint32_t check_offset, const Missed& missed) {
+  if (tracee_.refuses_calls()) {
+    tracee_.release();
+    return Leftover::Filtered;
+  }
   auto quiet = wait_until_quiet();
   if (!quiet) return std::unexpected(std::move(quiet.error()));
   auto left = *quiet ? take_away(last, check_offset, missed) : Leftover::Agent;

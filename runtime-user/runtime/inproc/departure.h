@@ -17,9 +17,10 @@ namespace kevt::inproc {
 // What is left in a process that is not traced any more.
 enum class Leftover : std::uint8_t {
   Nothing,
-  Code,    // our pages: a call that began under a return probe may still come back to them
-  Agent,   // and the signals: a thread stays inside a hit
-  Unseen,  // it has become another program, or is gone
+  Code,      // our pages: a call that began under a return probe may still come back to them
+  Agent,     // and the signals: a thread stays inside a hit
+  Filtered,  // the same: its seccomp filter lets us make no system call there
+  Unseen,    // it has become another program, or is gone
 };
 
 class Departure {

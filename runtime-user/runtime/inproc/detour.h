@@ -50,5 +50,9 @@ Result<Detour> build_detour(const DetourSpec& spec, RemoteAddr at);
 // `handler` in place of the syscall, then goes on at `resume`.
 Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<const std::uint8_t> displaced,
                                                      RemoteAddr resume, RemoteAddr handler, RemoteAddr at);
+// The same, but `handler` only sees the call's first two arguments and its number (in rdi, rsi, rdx), and the call is
+// made.
+Result<std::vector<std::uint8_t>> build_syscall_note(RemoteAddr site, std::span<const std::uint8_t> displaced,
+                                                     RemoteAddr resume, RemoteAddr handler, RemoteAddr at);
 
 }  // namespace kevt::inproc

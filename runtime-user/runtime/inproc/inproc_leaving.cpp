@@ -81,7 +81,7 @@ Result<Leftover> InprocRuntime::leave_children() {
     auto left = leave_child(pid);
     if (!left && left.error().errno_value() == ESRCH) continue;  // it ended meanwhile
     if (!left) return left;
-    if (*left == Leftover::Code || *left == Leftover::Agent) worst = *left;
+    if (*left != Leftover::Nothing && *left != Leftover::Unseen) worst = *left;
   }
   return worst;
 }

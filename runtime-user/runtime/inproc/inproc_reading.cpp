@@ -1,6 +1,9 @@
 // Counters and records of a session: what the rings hold, with the time and the name that belong to each record.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
 
@@ -16,6 +19,14 @@ std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
   std::uint32_t value = 0;
   if (at + 4 <= record.size()) std::memcpy(&value, record.data() + at, 4);
   return value;
+}
+
+// Empty when the thread is gone.
+std::string name_of_task(std::uint32_t pid, std::uint32_t tid) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/comm", pid, tid));
+  std::string name;
+  std::getline(file, name);
+  return name;
 }
 
 }  // namespace
@@ -49,7 +60,9 @@ void InprocRuntime::read_names() {
     const std::uint64_t generation = __atomic_load_n(&owners[i].generation, __ATOMIC_ACQUIRE);
     if (generation == owner_generations_[i]) continue;
     owner_generations_[i] = generation;
-    comms_[owners[i].tid] = std::string(owners[i].comm, strnlen(owners[i].comm, KEVT_COMM_BYTES));
+    std::string comm(owners[i].comm, strnlen(owners[i].comm, KEVT_COMM_BYTES));
+    if (comm.empty()) comm = name_of_task(owners[i].pid, owners[i].tid);  // it could not ask for its name
+    if (!comm.empty()) comms_[owners[i].tid] = std::move(comm);
   }
 }
 

@@ -127,9 +127,21 @@ Result<std::unique_ptr<InprocRuntime>> InprocRuntime::attach(pid_t pid, const Se
 Result<void> InprocRuntime::prepare() {
   clock_.sample();
   if (auto placed = placement_.place_agent(); !placed) return placed;
+  if (auto noted = note_filter(); !noted) return noted;
   if (auto hooked = hook_calls(); !hooked) return hooked;
   if (hooked_ == HookedCalls::SignalsAndExec) follower_.begin();
   return {};
+}
+
+// One that comes later is seen by the agent (kevt_note_syscall).
+Result<void> InprocRuntime::note_filter() {
+  const auto& threads = tracee_.threads();
+  if (std::ranges::any_of(threads, [this](pid_t tid) { return tracee_.is_strict(tid); }))
+    return std::unexpected(Error("it runs in seccomp's strict mode, where a hit cannot read the time"));
+  if (std::ranges::none_of(threads, [this](pid_t tid) { return tracee_.has_own_filter(tid); })) return {};
+  constexpr std::uint64_t kYes = 1;
+  const RemoteAddr at = placement_.agent().priv + offsetof(kevt_private, filtered);
+  return tracee_.write(at, {reinterpret_cast<const std::uint8_t*>(&kYes), sizeof kYes});
 }
 
 Result<void> InprocRuntime::hook_calls() {

@@ -122,6 +122,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   static Result<void> check_clock();
   static Result<std::unique_ptr<InprocRuntime>> make(Result<Tracee> tracee, const SessionOptions& options);
   Result<void> prepare();
+  Result<void> note_filter();
   Result<void> hook_calls();
   Departure::Missed count_missed_in(const Tracee& tracee) const;
   Result<void> check_places(const model::CompiledBatch& batch);

@@ -72,7 +72,10 @@ std::vector<RemoteAddr> take_out_gone(const Tracee& tracee, std::vector<TextPatc
 
 Result<void> apply_patches(Tracee& tracee, SignalHandover& signals, std::span<const TextPatch> patches) {
   if (patches.empty()) return {};
-  if (auto looked = signals.look(); !looked) return looked;
+  // Where no call can be made: what was seen before stands, and every thread's way out of the stop serializes.
+  const bool calls = !tracee.refuses_calls();
+  if (calls)
+    if (auto looked = signals.look(); !looked) return looked;
   std::vector<const TextPatch*> sorted;
   for (const TextPatch& patch : patches) sorted.push_back(&patch);
   std::ranges::sort(sorted, {}, [](const TextPatch* p) { return p->site.value; });
@@ -80,6 +83,7 @@ Result<void> apply_patches(Tracee& tracee, SignalHandover& signals, std::span<co
   for (const TextPatch& patch : patches)
     if (auto put = tracee.write(patch.site, patch.bytes); !put)
       return std::unexpected(std::move(put.error()).while_doing("patching the target's text"));
+  if (!calls) return {};
   constexpr std::uint64_t kSyncCore = 32;  // MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE
   auto done = tracee.syscall(SYS_membarrier, {kSyncCore, 0, 0, 0, 0, 0});
   if (!done) return std::unexpected(std::move(done.error()));

@@ -7,11 +7,12 @@
 //
 // so each site is found by its bytes, confirmed by decoding the function from its start (in a stripped library, of
 // whose hidden functions nothing is known, from the last known one before it), and replaced by a jump to a copy whose
-// syscall asks the agent. What is not of this form (syscall(3), a program's own assembly) is not seen; static programs
-// have it in their own text and are scanned too.
+// syscall asks the agent. What is not of this form (a program's own assembly) is not seen; static programs have it in
+// their own text and are scanned too. prctl() and syscall(3) are only noted: they may set a seccomp filter.
 #include "runtime-user/runtime/inproc/signal_hooks.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "compiler/target/instruction_start.h"
 #include "runtime-user/runtime/inproc/agent_image.h"
@@ -25,11 +26,12 @@ namespace {
 constexpr unsigned kMovBytes = 5;
 constexpr unsigned kMaxInstructions = 12;
 
-constexpr std::uint8_t kRtSigaction = 13, kRtSigprocmask = 14, kExecve = 59;
+constexpr std::uint8_t kRtSigaction = 13, kRtSigprocmask = 14, kExecve = 59, kPrctl = 157;
 
 bool is_move_of_number(std::span<const std::uint8_t> b, HookedCalls which) {
   if (b.size() < kMovBytes || b[0] != 0xb8 || b[2] != 0 || b[3] != 0 || b[4] != 0) return false;
-  return b[1] == kRtSigaction || b[1] == kRtSigprocmask || (b[1] == kExecve && which == HookedCalls::SignalsAndExec);
+  return b[1] == kRtSigaction || b[1] == kRtSigprocmask || b[1] == kPrctl ||
+         (b[1] == kExecve && which == HookedCalls::SignalsAndExec);
 }
 
 // Distance from the mov to the syscall it belongs to; 0: none in straight line.
@@ -58,6 +60,31 @@ bool is_boundary(const target::ElfImage& image, const target::ImageRange& range,
   return known ? *known : is_reached_from_last_known(image, range, at);
 }
 
+// syscall(3) has the number from its caller. The last instructions before its `syscall` that make room for a jump; its
+// start stays free for probes.
+std::optional<SignalCallSite> find_generic_call(std::span<const std::uint8_t> code, ImageAddr start) {
+  constexpr unsigned kMost = 40;
+  std::vector<unsigned> starts;
+  unsigned at = 0;
+  while (starts.size() < kMost && !(at + 1 < code.size() && code[at] == 0x0f && code[at + 1] == 0x05)) {
+    const auto instruction = x86::decode(code.subspan(std::min<std::size_t>(at, code.size())));
+    if (!instruction || instruction->flow != x86::Flow::Next) return std::nullopt;
+    starts.push_back(at);
+    at += instruction->length;
+  }
+  const auto fits = [&](unsigned from) { return from > kMovBytes && at - from >= kMovBytes; };
+  const auto last = std::ranges::find_if(starts.rbegin(), starts.rend(), fits);
+  if (starts.size() == kMost || last == starts.rend()) return std::nullopt;
+  return SignalCallSite{start + *last, start + at, true};
+}
+
+void add_generic_calls(const target::ElfImage& image, std::vector<SignalCallSite>& sites) {
+  constexpr std::uint64_t kLongest = 256;
+  for (const target::ElfSymbol& function : image.find_functions("syscall"))
+    if (const auto site = find_generic_call(image.bytes_at(function.address, kLongest), function.address))
+      sites.push_back(*site);
+}
+
 }  // namespace
 
 std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, HookedCalls which) {
@@ -69,23 +96,26 @@ std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, Hoo
       if (!is_move_of_number(code.subspan(offset), which)) continue;
       const unsigned distance = distance_to_syscall(code.subspan(offset));
       const ImageAddr at = range.begin + offset;
-      if (distance && is_boundary(image, range, at)) sites.push_back({at, at + distance});
+      if (distance && is_boundary(image, range, at)) sites.push_back({at, at + distance, code[offset + 1] == kPrctl});
     }
   }
+  add_generic_calls(image, sites);
   return sites;
 }
 
 Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias, HookedCalls which,
                                                  Placement& placement, CodeArena& arena, std::vector<TextPatch>& undo) {
   std::vector<TextPatch> patches;
-  const RemoteAddr handler = placement.agent().base + agent_table().virtual_syscall;
+  const RemoteAddr made_by_agent = placement.agent().base + agent_table().virtual_syscall;
+  const RemoteAddr noted_by_agent = placement.agent().base + agent_table().note_syscall;
   for (const SignalCallSite& found : find_hooked_calls(image, which)) {
     const RemoteAddr site{found.begin.value + bias};
     const RemoteAddr resume{found.syscall.value + bias + 2};
     const auto displaced = image.bytes_at(found.begin, static_cast<std::uint64_t>(found.syscall - found.begin));
     auto at = placement.allocate(site, resume, x86::max_relocated_size(displaced.size()) + 64);
     if (!at) return std::unexpected(std::move(at.error()));
-    auto code = build_syscall_hook(site, displaced, resume, handler, *at);
+    auto code = found.is_only_noted ? build_syscall_note(site, displaced, resume, noted_by_agent, *at)
+                                    : build_syscall_hook(site, displaced, resume, made_by_agent, *at);
     if (!code) return std::unexpected(std::move(code.error()));
     arena.write(*at, *code);
     auto moved = x86::relocate(displaced, site, *at);  // as the hook has it, for threads between mov and syscall

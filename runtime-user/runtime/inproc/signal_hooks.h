@@ -15,13 +15,15 @@ namespace kevt::inproc {
 // `mov $NR, %eax` up to and including `syscall`.
 struct SignalCallSite {
   ImageAddr begin;
-  ImageAddr syscall;  // of the 2-byte instruction
+  ImageAddr syscall;           // of the 2-byte instruction
+  bool is_only_noted = false;  // by the agent, and made as it is
 };
 
 // Whose calls are hooked: execve's, too, where programs are followed (runtime-user/agent/exec.c).
 enum class HookedCalls : std::uint8_t { Signals, SignalsAndExec };
 
-// Every such inline call in an image, libc's internal ones too.
+// Every such inline call in an image, libc's internal ones too; and, to be noted, those that may set a seccomp filter:
+// prctl() and syscall(3).
 std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, HookedCalls which);
 
 // What to write at the sites of one mapped object, and the hooks' code in the arena. `undo` gets the original bytes.

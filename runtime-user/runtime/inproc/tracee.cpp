@@ -56,6 +56,14 @@ bool is_dead(pid_t pid, pid_t tid) {
   return name_end == std::string::npos || line[name_end + 2] == 'Z' || line[name_end + 2] == 'X';
 }
 
+// The number on a line of a status file of procfs.
+long status_number(const std::string& path, std::string_view name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(name)) return std::strtol(line.c_str() + name.size(), nullptr, 10);
+  return 0;
+}
+
 std::uint64_t ignored_signals(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(file, line);)
@@ -82,6 +90,7 @@ Tracee::Tracee(Tracee&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       threads_(std::exchange(other.threads_, {})),
       exit_status_(other.exit_status_),
+      refuses_calls_(other.refuses_calls_),
       memory_(std::move(other.memory_)),
       pidfd_(std::move(other.pidfd_)),
       asked_(std::move(other.asked_)),
@@ -172,9 +181,30 @@ bool Tracee::note_end(pid_t tid, int status) {
   return true;
 }
 
+// A container's filter is ours, too, and lets us do our work.
+bool Tracee::has_own_filter(pid_t tid) const {
+  const std::string status = "/proc/" + std::to_string(pid_) + "/task/" + std::to_string(tid) + "/status";
+  return is_strict(tid) ||
+         status_number(status, "Seccomp_filters:") > status_number("/proc/self/status", "Seccomp_filters:");
+}
+
+bool Tracee::is_strict(pid_t tid) const {
+  constexpr long kStrict = 1;
+  return status_number("/proc/" + std::to_string(pid_) + "/task/" + std::to_string(tid) + "/status", "Seccomp:") ==
+         kStrict;
+}
+
+// A seccomp filter is suspended while we hold the thread, where we may do that (CAP_SYS_ADMIN, no filter of our own).
+bool Tracee::seize(pid_t tid) {
+  if (ptrace(PTRACE_SEIZE, tid, 0, has_own_filter(tid) ? PTRACE_O_SUSPEND_SECCOMP : 0) == 0) return true;
+  if (errno != EPERM || !has_own_filter(tid) || ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) return false;
+  refuses_calls_ = true;
+  return true;
+}
+
 Result<bool> Tracee::interrupt_thread(pid_t tid) {
   if (std::ranges::find(asked_, tid) != asked_.end()) return true;
-  if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) {
+  if (!seize(tid)) {
     if (errno == ESRCH || (errno == EPERM && is_dead(pid_, tid))) return false;  // ended meanwhile
     return std::unexpected(Error::from_errno("ptrace"));
   }

@@ -70,6 +70,11 @@ class Tracee {
   // The signals a thread blocks: bit signo - 1.
   Result<std::uint64_t> signal_mask(pid_t tid) const;
   Result<void> set_signal_mask(pid_t tid, std::uint64_t mask);
+  // A thread has a seccomp filter that we have not.
+  bool has_own_filter(pid_t tid) const;
+  bool is_strict(pid_t tid) const;  // SECCOMP_MODE_STRICT
+  // The process has such a filter that stays in force while we hold it: no system call can be made for it.
+  bool refuses_calls() const { return refuses_calls_; }
   // What waits for one thread alone, in the same form; 0 when it is gone.
   std::uint64_t pending_signals(pid_t tid) const;
   // Signals the process ignored when we came; a system call made for us resets an ignored SIGTRAP.
@@ -82,6 +87,7 @@ class Tracee {
   static Error gone();
   // Asks one thread to stop; false: it has ended.
   Result<bool> interrupt_thread(pid_t tid);
+  bool seize(pid_t tid);
   Result<void> await_stop(pid_t tid);
   void restart_interrupted_call(pid_t tid) const;
   Result<void> take_back_own_signals();
@@ -97,6 +103,7 @@ class Tracee {
   pid_t pid_ = -1;
   std::vector<pid_t> threads_;  // stopped ones; the first is the thread that works for us
   std::optional<int> exit_status_;
+  bool refuses_calls_ = false;
   UniqueFd memory_;
   UniqueFd pidfd_;            // of a process that is not our child
   std::vector<pid_t> asked_;  // seized and interrupted, not stopped yet

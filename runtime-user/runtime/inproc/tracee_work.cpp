@@ -140,6 +140,11 @@ Result<RemoteAddr> Tracee::syscall_instruction() {
 // Returns the registers to go back to.
 Result<user_regs_struct> Tracee::prepare_syscall(std::int64_t number, const std::array<std::uint64_t, 6>& arguments) {
   if (threads_.empty()) return std::unexpected(gone());
+  if (refuses_calls_)
+    return std::unexpected(
+        Error("the process has a seccomp filter, which could end it for a system call of ours, and "
+              "suspending that needs CAP_SYS_ADMIN",
+              EPERM));
   if (auto ready = begin_work(); !ready) return std::unexpected(std::move(ready.error()));
   auto at = syscall_instruction();
   if (!at) return std::unexpected(std::move(at.error()));
