@@ -228,7 +228,7 @@ FieldResolver::Operand FieldResolver::event_typecast(std::string_view text, std:
       .base = model::VariableBase{.name = std::string(field), .kind = model::VariableKind::Typecast, .resolved = true},
       .table = table,
       .field_column = begin};
-  if (type) found.type = *type;
+  found.type = type.value_or(found.type);
   if (end == rest.size()) return found;
   Path path{rest.substr(end + 2), begin + static_cast<std::uint32_t>(end) + 2};
   if (table == nullptr) return check_hyphens(path) ? Operand(found) : std::nullopt;
