@@ -1,5 +1,5 @@
 // What ElfImage holds; private to elf_*.cpp. Filled from the file by elf_image.cpp when it is
-// opened, by elf_symbols.cpp and elf_pointers.cpp when first asked for.
+// opened, by elf_symbols.cpp, elf_go.cpp and elf_pointers.cpp when first asked for.
 #pragma once
 
 #include <elf.h>
@@ -58,6 +58,7 @@ struct ElfImage::State {
   CheckedBytes contents(const Elf64_Shdr& section) const;
 
   void load_symbols();
+  void append_go_functions();
   void load_frames();
   void load_functions();
   void load_landing_pads();

@@ -1,4 +1,4 @@
-// Names: .symtab, and .dynsym with its versions.
+// Names: .symtab, and .dynsym with its versions; of a stripped Go program those of its own table (elf_go.cpp).
 //
 // Both symbol tables are read into one list ordered by address; what stands in both is kept once.
 // A stripped library still has .dynsym, found through DT_SYMTAB when even the section headers are gone.
@@ -218,7 +218,9 @@ void ElfImage::State::load_symbols() {
   if (symbols_loaded) return;
   symbols_loaded = true;
   if (const auto table = dynamic_table(*this)) append_symbols(*table, symbols);
-  if (const auto table = full_table(*this)) append_symbols(*table, symbols);
+  const auto table = full_table(*this);
+  if (table) append_symbols(*table, symbols);
+  if (!table) append_go_functions();
   drop_doubles(symbols);
   symbols_by_name.reserve(symbols.size());
   reach.reserve(symbols.size());

@@ -63,6 +63,11 @@ class GoPrograms(Attached):
     def test_position_independent(self):
         self.check_work(self.build("pie", "-buildmode=pie"))
 
+    def test_stripped(self):
+        """Names come from the runtime's own table of functions."""
+        self.check_work(self.build("stripped", "-ldflags=-s -w"))
+        self.check_work(self.build("stripped_pie", "-ldflags=-s -w", "-buildmode=pie"))
+
     def test_with_c(self):
         program = self.build("with_c", source="with_c.go", cgo=True)
         traced = self.run_both([program], "p:w main.work n=%ax:s64", "p:m libc:calloc n=%di:u64 z=%si:u64",

@@ -134,7 +134,9 @@ Result<RemoteAddr> Tracee::syscall_instruction() {
     for (std::size_t i = 0; i + 1 < code.size(); ++i)
       if (code[i] == 0x0f && code[i + 1] == 0x05) return syscall_at_ = RemoteAddr{begin + i};
   }
-  return std::unexpected(Error("the target has no vDSO to make system calls from"));
+  return std::unexpected(
+      Error("the target has no vDSO to make system calls from (valgrind's tools hide it: they translate a "
+            "program's code, and what lies in its text is never run)"));
 }
 
 // Returns the registers to go back to.
