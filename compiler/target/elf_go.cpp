@@ -26,7 +26,7 @@ class GoFunctions {
     if (!magic || table_.read<std::uint8_t>(7) != sizeof(std::uint64_t)) return false;
     has_text_ = *magic == kMagic118 || *magic == kMagic120;
     if (!has_text_ && *magic != kMagic116) return false;
-    if (has_text_ && word(2)) text_ = *word(2);  // 0 where it is relocated
+    if (has_text_ && word(2).value_or(0)) text_ = *word(2);  // 0 where it is relocated
     const auto names = word(has_text_ ? 3 : 2), functions = word(has_text_ ? 7 : 6);
     if (!word(0) || !names || !functions || *functions > table_.size() || *names > table_.size()) return false;
     count_ = *word(0);

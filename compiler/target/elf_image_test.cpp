@@ -67,6 +67,96 @@ TEST(ElfImage, SurvivesDamage) {
   }
 }
 
+// A library without .symtab whose .eh_frame_hdr is made the function table of a Go program (runtime/symtab.go).
+class GoTable : public testing::Test {
+ protected:
+  struct Function {
+    std::uint32_t start;
+    const char* name;
+  };
+
+  void SetUp() override {
+    std::memcpy(&header_, bytes_.data(), sizeof header_);
+    const Elf64_Shdr names = section(header_.e_shstrndx);
+    for (unsigned i = 0; i < header_.e_shnum; ++i) {
+      char* name = reinterpret_cast<char*>(bytes_.data()) + names.sh_offset + section(i).sh_name;
+      if (std::string_view(name) == ".text") text_ = section(i);
+      if (std::string_view(name) != ".eh_frame_hdr") continue;
+      std::strcpy(name, ".gopclntab");
+      table_ = section(i);
+    }
+    ASSERT_NE(table_.sh_size * text_.sh_size, 0u);
+  }
+  Elf64_Shdr section(unsigned index) const {
+    Elf64_Shdr read;
+    std::memcpy(&read, bytes_.data() + header_.e_shoff + index * sizeof read, sizeof read);
+    return read;
+  }
+  template <class T>
+  void put(std::size_t at, T value) {
+    ASSERT_LE(at + sizeof value, table_.sh_size);
+    std::memcpy(bytes_.data() + table_.sh_offset + at, &value, sizeof value);
+  }
+  // As Go 1.20 writes it; text_start 0: relocated when the program is loaded.
+  void write_table(std::vector<Function> functions, std::uint32_t end, std::uint64_t text_start) {
+    constexpr std::size_t kNames = 72, kFunctions = 200;
+    put(0, std::uint32_t{0xfffffff1});
+    put(4, std::uint32_t{0x08010000});
+    put(8, std::uint64_t{functions.size()});
+    put(24, text_start);
+    put(32, std::uint64_t{kNames});
+    put(64, std::uint64_t{kFunctions});
+    std::size_t name_at = 0, record = 8 * functions.size() + 8;
+    for (std::size_t i = 0; i < functions.size(); ++i) {
+      put(kFunctions + 8 * i, functions[i].start);
+      put(kFunctions + 8 * i + 4, static_cast<std::uint32_t>(record));
+      put(kFunctions + record, functions[i].start);
+      put(kFunctions + record + 4, static_cast<std::uint32_t>(name_at));
+      for (const char* c = functions[i].name;; ++c, ++name_at) {
+        put(kNames + name_at, *c);
+        if (!*c) break;
+      }
+      ++name_at;
+      record += 16;
+    }
+    put(kFunctions + 8 * functions.size(), end);
+  }
+
+  std::vector<std::uint8_t> bytes_ = file_bytes("/lib/x86_64-linux-gnu/libz.so.1");
+  Elf64_Ehdr header_{};
+  Elf64_Shdr text_{}, table_{};
+};
+
+TEST_F(GoTable, HasTheFunctionsOfAStrippedProgram) {
+  for (const std::uint64_t text_start : {text_.sh_addr, std::uint64_t{0}}) {
+    write_table({{0x40, "runtime.text"}, {0x80, "main.work"}, {0xa0, "main.(*T).Get"}}, 0x100, text_start);
+    const auto image = ElfImage::from_bytes(bytes_, "go");
+    ASSERT_TRUE(image && image->is_go());
+    const auto work = image->find_functions("main.work");
+    ASSERT_EQ(work.size(), 1u);
+    EXPECT_EQ(work[0].address, ImageAddr{text_.sh_addr + 0x80});
+    EXPECT_EQ(work[0].size, 0x20u);
+    EXPECT_EQ(image->find_functions("main.(*T).Get")[0].size, 0x60u);
+    EXPECT_EQ(image->symbol_covering({text_.sh_addr + 0x9f})->name, "main.work");
+  }
+}
+
+TEST_F(GoTable, MayBeDamaged) {
+  std::uint64_t state = 7;
+  for (int round = 0; round < 500; ++round) {
+    write_table({{0x40, "runtime.text"}, {0x80, "main.work"}}, 0x100, text_.sh_addr);
+    for (int hits = 0; hits < 12; ++hits) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      bytes_[table_.sh_offset + 4 + (state >> 33) % 300] = static_cast<std::uint8_t>(state >> 25);
+    }
+    const auto image = ElfImage::from_bytes(bytes_, "damaged");
+    ASSERT_TRUE(image);
+    image->functions();
+    image->find_functions("main.work");
+    image->symbol_covering({text_.sh_addr + 0x81});
+  }
+}
+
 TEST(ElfImage, LibcFacts) {
   const auto image = ElfImage::open(kLibc);
   ASSERT_TRUE(image) << image.error().message();
