@@ -1,7 +1,9 @@
-/* Calls the functions that the definitions probe, from one thread on one CPU: workload FOLDER ROUNDS. */
+/* Calls the functions that the definitions probe, from one thread on one CPU: workload FOLDER ROUNDS. Stops itself
+ * before the first call; SIGCONT lets it go on. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,7 @@ int main(int argc, char** argv) {
 
   CPU_ZERO(&cpus);
   CPU_SET(0, &cpus);
-  if (argc < 3 || sched_setaffinity(0, sizeof cpus, &cpus) != 0) return 2;
+  if (argc < 3 || sched_setaffinity(0, sizeof cpus, &cpus) != 0 || raise(SIGSTOP) != 0) return 2;
   for (int i = 0; i < rounds; i++) {
     snprintf(path, sizeof path, "%s/file-%d.txt", argv[1], i % 3);
     int fd = open(path, O_RDWR | O_CREAT, 0640);
