@@ -6,6 +6,7 @@
 
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -119,6 +120,16 @@ Result<void> read_section(const llvm::object::ELFObjectFileBase& object, const s
   return {};
 }
 
+// Where paths meet, a value that only one of them sets is undefined for LLVM on the others, and it may spill the
+// register that would hold it. No program reads it then, but the verifier refuses to store what was never written: it
+// becomes 0.
+void define_all_values(llvm::Module& module) {
+  for (llvm::Function& function : module)
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+      for (llvm::Use& use : instruction.operands())
+        if (llvm::isa<llvm::UndefValue>(use.get())) use.set(llvm::Constant::getNullValue(use->getType()));
+}
+
 bool matches(const ir::Program& program, const ir::Condition& c,
              bool (*wrong)(const ir::Program&, const ir::Condition&)) {
   if (c.kind == ir::ConditionKind::MatchText && wrong(program, c)) return true;
@@ -171,6 +182,7 @@ Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possibl
   if (llvm::verifyModule(module, &problems))
     return std::unexpected(Error("generated LLVM IR is malformed: " + problem));
   if (auto done = optimize(module, **machine); !done) return std::unexpected(std::move(done.error()));
+  define_all_values(module);
   if (keep_ir == KeepIr::Yes) {
     llvm::raw_string_ostream text(out.llvm_ir);
     module.print(text, nullptr);
