@@ -21,7 +21,9 @@ BUSY = ('bpf', 'trac', 'rcu', 'kprobe', 'perf', 'ftrace', 'ring_buffer', 'raw_',
 def timed(what, do):
     began = time.monotonic()
     result = do()
-    return time.monotonic() - began, result
+    took = time.monotonic() - began
+    print('%s: %.1f s' % (what, took), flush=True)
+    return took, result
 
 
 def write(file, text, flags=os.O_APPEND):
@@ -47,19 +49,28 @@ def chosen(count):
     return probeable(names, at, count)
 
 
-def probeable(names, at, count):
-    """`count` of them; what the kernel refuses (a jump label, a BUG() at the entry) is left out, and shown."""
-    client = device.Client()
+def accepted(names, at):
+    """Those that the kernel takes; what it refuses (a jump label, a BUG() at the entry) is left out, and shown."""
     while True:
+        client = device.Client()
         try:
-            client.add([at[n] for n in names[:count]])
+            client.add([at[n] for n in names])
+            return names
         except device.Refused as refusal:
             print('left out: %s: %s' % (names[refusal.item], refusal), flush=True)
             del names[refusal.item]
-            continue
-        client.close()
-        names = sorted(names[:count])
-        return names, [at[n] for n in names]
+        finally:
+            client.close()
+
+
+def probeable(names, at, count):
+    """`count` of them, tried by hundreds: a refusal undoes its whole batch."""
+    good = []
+    while names and len(good) < count:
+        good += accepted(names[:100], at)
+        names = names[100:]
+    good = sorted(good[:count])
+    return good, [at[n] for n in good]
 
 
 def work():
