@@ -61,7 +61,7 @@ class KernelRun {
 };
 
 std::optional<int> KernelRun::prepare() {
-  auto env = target::KernelEnv::of_running_kernel();
+  auto env = target::KernelEnv::of_running_kernel(target::TypeSource::DebugInformation);
   if (!env) {
     report_.error(env.error());
     return kMissing;

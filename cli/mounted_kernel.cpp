@@ -105,7 +105,7 @@ class MountedKernel final : public MountedTargets {
 
 std::optional<int> MountedKernel::take() {
   raise_file_limit();
-  auto env = target::KernelEnv::of_running_kernel();
+  auto env = target::KernelEnv::of_running_kernel(target::TypeSource::None);
   if (!env) return missing(env.error());
   const unsigned cpus = env->possible_cpus();
   auto statics = KernelStatics::read(cpus, kRingBytes);

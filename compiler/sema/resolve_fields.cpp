@@ -119,8 +119,7 @@ FieldResolver::Operand FieldResolver::named(std::string_view text, std::uint32_t
     if (i >= parameters.size() || parameters[i].name == 0 || table.name(parameters[i].name) != text.substr(0, end)) {
       continue;
     }
-    const bool debug = check_.env.type_source() == target::TypeSource::DebugInformation;
-    const std::uint32_t number = debug ? parameters[i].bit_offset : i + 1;
+    const std::uint32_t number = parameters[i].bit_offset;
     if (number == 0)
       return report(
           diag::Kind::NoBtfarg, column, ENOENT,

@@ -198,13 +198,13 @@ class Reader {
   // A modifier C's spelling leaves out. Its prefix is the NUL that ends another name.
   std::uint32_t plain_of_modifiers() const { return const_ + 6; }
 
-  // Encoding in bits 24–27 (1 signed, 2 character, 4 bool), bits of the value in 0–7.
-  static void take_integer(std::uint32_t word, Type& type) {
+  // Encoding in bits 24–27 (1 signed, 2 character, 4 bool), bits of the value in 0–7. `char` is signed before 6.2.
+  void take_integer(std::uint32_t word, Type& type) const {
     type.kind = TypeClass::Integer;
     type.is_signed = (word >> 24) & 1;
     const std::uint32_t bits = word & 0xff;
     type.bytes = (bits + 7) / 8;
-    type.is_text = !type.is_signed && bits == 8;
+    type.is_text = bits == 8 && (!type.is_signed || table_.name(type.name) == "char");
   }
 
   bool take_members(const Record& record, std::uint64_t at, Type& type) {
@@ -230,7 +230,8 @@ class Reader {
     for (std::uint32_t i = 0; i < record.count(); ++i, at += 8) {
       const auto name = *types_.read<std::uint32_t>(at);
       if (!holds_name(name)) return false;
-      parameters.push_back({.name = moved_name(name), .type = moved(*types_.read<std::uint32_t>(at + 4))});
+      parameters.push_back(
+          {.name = moved_name(name), .type = moved(*types_.read<std::uint32_t>(at + 4)), .bit_offset = i + 1});
     }
     type.count = record.count();
     type.first = table_.add_members(parameters);

@@ -31,6 +31,19 @@ TEST(Btf, TellsPrototypesAndMembers) {
   EXPECT_FALSE(table->find_function("thing"));
 }
 
+TEST(Btf, ACharacterIsTextWhateverItsSign) {
+  constexpr std::uint32_t kInt = 1, kSigned = 1u << 24;
+  golden::BtfBuilder b;
+  const auto old = b.type("char", kInt, 0, 1, {kSigned | 8});
+  const auto now = b.type("char", kInt, 0, 1, {8});
+  const auto number = b.type("signed char", kInt, 0, 1, {kSigned | 8});
+  const auto wide = b.type("char", kInt, 0, 2, {kSigned | 16});
+  const auto table = read_btf(b.bytes());
+  ASSERT_TRUE(table) << table.error().message();
+  EXPECT_TRUE(table->type(old).is_text && table->type(now).is_text);
+  EXPECT_FALSE(table->type(number).is_text || table->type(wide).is_text);
+}
+
 TEST(Btf, IsFoundInAnElfFile) {
   const auto table = read_btf(golden::small_btf_in_elf());
   ASSERT_TRUE(table) << table.error().message();

@@ -3,6 +3,7 @@
 //   find_function({}, "vfs_read")      unique among all symbols, or NotUnique
 //   find_function("9p", "v9fs_mount")  in that module; ModuleMissing where it is not loaded
 //   probeability(vfs_read + 1)         decoded from the function's start, in /proc/kcore
+//   function_types({}, "vfs_read")     its prototype in /sys/kernel/btf/vmlinux
 //
 // Mirrors number_of_same_symbols() of kernel/trace/trace_kprobe.c and register_kprobe() of kernel/kprobes.c (6.1). What
 // the kernel alone knows (modules' jump labels) it says when the probe is armed.
@@ -66,17 +67,21 @@ Result<KernelEnv> KernelEnv::of_facts(KernelFacts facts) {
   KernelEnv env(std::move(*symbols));
   env.blacklist_ = parse_blacklist(facts.blacklist);
   env.cpus_ = facts.possible_cpus;
+  if (!facts.btf_folder.empty()) env.btf_ = std::make_unique<KernelBtf>(std::move(facts.btf_folder));
+  env.types_ = facts.types;
   return env;
 }
 
-Result<KernelEnv> KernelEnv::of_running_kernel() {
+Result<KernelEnv> KernelEnv::of_running_kernel(TypeSource types) {
   auto kallsyms = read_text("/proc/kallsyms");
   if (!kallsyms) return std::unexpected(std::move(kallsyms.error()));
   const auto blacklist = read_text("/sys/kernel/debug/kprobes/blacklist");
   const auto cpus = read_text("/sys/devices/system/cpu/possible");
   auto env = of_facts({.kallsyms = std::move(*kallsyms),
                        .blacklist = blacklist.value_or(""),
-                       .possible_cpus = parse_cpu_list(cpus.value_or(""))});
+                       .possible_cpus = parse_cpu_list(cpus.value_or("")),
+                       .btf_folder = types == TypeSource::None ? "" : "/sys/kernel/btf",
+                       .types = types});
   if (!env) return env;
   if (auto text = KernelText::open()) {
     env->patches_ = KernelPatches::read(env->symbols_, *text);
@@ -180,6 +185,22 @@ std::uint64_t KernelEnv::probed_address(std::uint64_t place) const {
   std::uint32_t word;
   std::memcpy(&word, bytes, sizeof word);
   return std::ranges::find(kMarks, word) != std::end(kMarks) ? place + sizeof word : place;
+}
+
+// A module's types stand behind the kernel's, whose functions are found first: a name that both have is nobody's.
+std::expected<FunctionTypes, TypesError> KernelEnv::function_types(std::optional<std::string_view> module,
+                                                                   std::string_view name) const {
+  if (!btf_) return std::unexpected(TypesError{});
+  const auto symbol = find_function(module, name);
+  if (!symbol) return std::unexpected(TypesError{TypesFailure::Missing, ""});
+  if (!symbol->module.empty() && !symbols_.named(name, "").empty())
+    return std::unexpected(TypesError{TypesFailure::Missing, "the kernel and the module have a function of this name"});
+  return btf_->prototype(symbol->module, name);
+}
+
+const TypeTable* KernelEnv::named_types() const {
+  const Result<TypeTable>* types = btf_ ? &btf_->types("") : nullptr;
+  return types != nullptr && *types ? &**types : nullptr;
 }
 
 FileStatus KernelEnv::file_status(std::string_view path) const {

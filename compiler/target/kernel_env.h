@@ -1,7 +1,7 @@
-// KernelEnv: the TargetEnv of a running kernel: its symbols, blacklist and instructions.
+// KernelEnv: the TargetEnv of a running kernel: its symbols, blacklist, instructions and types.
 //
 // A module is a kernel module. The running kernel's /proc files are read once, when it is opened: modules that are
-// loaded later need a new KernelEnv. Types (BTF) are not its business.
+// loaded later need a new KernelEnv. Types (BTF) are read when a definition first needs one, and kept.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "compiler/target/kernel_btf.h"
 #include "compiler/target/kernel_patches.h"
 #include "compiler/target/kernel_symbols.h"
 #include "compiler/target/kernel_text.h"
@@ -21,12 +22,15 @@ struct KernelFacts {
   std::string kallsyms;   // text of /proc/kallsyms
   std::string blacklist;  // text of …/kprobes/blacklist; empty: not known
   unsigned possible_cpus = 1;
+  std::string btf_folder = "";          // has the files `vmlinux` and MODULE; empty: types are not known
+  TypeSource types = TypeSource::None;  // whom the types answer
 };
 
 class KernelEnv : public TargetEnv {
  public:
   // Fails where symbols are hidden from us. Blacklist and instructions are used where they can be read.
-  static Result<KernelEnv> of_running_kernel();
+  // `types`: DebugInformation answers those who ask for a name, and `$arg1` stays what it is on every kernel.
+  static Result<KernelEnv> of_running_kernel(TypeSource types);
   // Any kernel: its instructions are not known.
   static Result<KernelEnv> of_facts(KernelFacts facts);
 
@@ -43,6 +47,11 @@ class KernelEnv : public TargetEnv {
   std::uint64_t probed_address(std::uint64_t place) const;
   std::optional<Symbol> symbolize(std::uint64_t address) const override { return symbols_.covering(address); }
   unsigned possible_cpus() const override { return cpus_; }
+  TypeSource type_source() const override { return btf_ ? types_ : TypeSource::None; }
+  std::expected<FunctionTypes, TypesError> function_types(std::optional<std::string_view> module,
+                                                          std::string_view name) const override;
+  // The kernel's without its modules.
+  const TypeTable* named_types() const override;
   std::uint32_t max_stack_slots() const override { return 2048; }  // THREAD_SIZE of x86-64 in words
 
   const KernelSymbols& symbols() const { return symbols_; }
@@ -58,6 +67,8 @@ class KernelEnv : public TargetEnv {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> blacklist_;  // [begin, end), sorted
   std::unique_ptr<KernelText> text_;                                // absent: instructions are not known
   KernelPatches patches_;
+  std::unique_ptr<KernelBtf> btf_;  // absent: types are not known
+  TypeSource types_ = TypeSource::None;
   unsigned cpus_ = 1;
 };
 

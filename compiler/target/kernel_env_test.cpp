@@ -3,7 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "compiler/target/btf.h"
 #include "compiler/target/instruction_start.h"
+#include "tests/golden/small_btf.h"
 
 namespace kevt::target {
 namespace {
@@ -84,6 +90,92 @@ TEST(KernelEnv, RefusesHiddenAddressesAndOtherText) {
   for (const char* text : {"x", "12 T", "12 T ", "12 T a\tb", "12 T a\t[]", "T a", "12Ta b", "12 T \t[m]"})
     EXPECT_FALSE(KernelEnv::of_facts({.kallsyms = text})) << text;
   EXPECT_TRUE(KernelEnv::of_facts({.kallsyms = ""}));
+}
+
+// A folder as /sys/kernel/btf, gone with this.
+class BtfFolder {
+ public:
+  explicit BtfFolder(const char* name) : path_(std::filesystem::path(testing::TempDir()) / name) {
+    std::filesystem::create_directories(path_);
+  }
+  ~BtfFolder() { std::filesystem::remove_all(path_); }
+  void write(const char* file, const std::vector<std::uint8_t>& bytes) const {
+    std::ofstream(path_ / file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  KernelEnv env() const {
+    auto made = KernelEnv::of_facts({.kallsyms = "ffffffff81000000 T _stext\n"
+                                                 "ffffffff81000100 T work\n"
+                                                 "ffffffff81000180 T untyped\n"
+                                                 "ffffffff81000200 T _etext\n"
+                                                 "ffffffffc0001000 t own\t[ext]\n"
+                                                 "ffffffffc0001100 t untyped\t[ext]\n"
+                                                 "ffffffffc0001200 t extra\t[ext]\n"
+                                                 "ffffffffc0002000 t other\t[bare]\n"
+                                                 "ffffffffc0003000 t far\t[../ext]\n",
+                                     .blacklist = "",
+                                     .btf_folder = path_.string(),
+                                     .types = TypeSource::DebugInformation});
+    EXPECT_TRUE(made) << made.error().message();
+    return std::move(*made);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::vector<std::uint8_t> btf_of_module() {
+  const auto kernel = golden::small_btf();
+  std::uint32_t name_bytes = 0;
+  std::memcpy(&name_bytes, kernel.data() + 20, sizeof name_bytes);
+  const auto table = *read_btf(kernel);
+  golden::BtfBuilder b(table.size(), name_bytes);
+  const auto to_thing = b.type("", 2, 0, *table.find_struct("thing"));
+  b.type("own", 12, 0, b.type("", 13, 1, 0, {b.name("it"), to_thing}));
+  return b.bytes();
+}
+
+std::string prototype_of(const KernelEnv& kernel, std::optional<std::string_view> module, std::string_view name) {
+  const auto found = kernel.function_types(module, name);
+  return found ? found->table->prototype_text(found->prototype, name) : found.error().why;
+}
+
+TEST(KernelEnv, TypesAreOfTheKernelAndItsModules) {
+  const BtfFolder folder("kevt_btf_types");
+  folder.write("vmlinux", golden::small_btf());
+  folder.write("ext", btf_of_module());
+  const KernelEnv kernel = folder.env();
+  EXPECT_EQ(kernel.type_source(), TypeSource::DebugInformation);
+  EXPECT_EQ(prototype_of(kernel, {}, "work"), "long work(const struct thing *it, unsigned int count)");
+  EXPECT_EQ(prototype_of(kernel, {}, "own"), "void own(struct thing *it)");
+  EXPECT_EQ(prototype_of(kernel, "ext", "own"), "void own(struct thing *it)");
+  EXPECT_THAT(prototype_of(kernel, {}, "extra"), testing::HasSubstr("/ext` does not tell of `extra`"));
+  ASSERT_NE(kernel.named_types(), nullptr);
+  EXPECT_TRUE(kernel.named_types()->find_struct("dentry"));
+}
+
+TEST(KernelEnv, SaysWhyTypesAreMissing) {
+  using testing::HasSubstr;
+  const BtfFolder folder("kevt_btf_missing");
+  folder.write("vmlinux", golden::small_btf());
+  const KernelEnv kernel = folder.env();
+  EXPECT_THAT(prototype_of(kernel, {}, "_etext"), HasSubstr("vmlinux` does not tell of `_etext`"));
+  EXPECT_THAT(prototype_of(kernel, {}, "other"), HasSubstr("/bare` cannot be read"));
+  EXPECT_THAT(prototype_of(kernel, "ext", "untyped"), HasSubstr("the kernel and the module"));
+  EXPECT_THAT(prototype_of(kernel, {}, "far"), HasSubstr("is no module's name"));
+  EXPECT_FALSE(kernel.function_types({}, "nowhere"));
+}
+
+TEST(KernelEnv, DamagedTypesAreAnErrorAndKernelsWithoutAnyKnowNone) {
+  auto bytes = golden::small_btf();
+  bytes.resize(bytes.size() / 2);
+  const BtfFolder folder("kevt_btf_damaged");
+  folder.write("vmlinux", bytes);
+  const KernelEnv kernel = folder.env();
+  EXPECT_EQ(kernel.named_types(), nullptr);
+  EXPECT_THAT(prototype_of(kernel, {}, "work"), testing::HasSubstr("cut off"));
+  EXPECT_EQ(env().type_source(), TypeSource::None);
+  EXPECT_EQ(env().function_types("", "vfs_read").error().failure, TypesFailure::NotChecked);
 }
 
 TEST(KernelEnv, CpuLists) {

@@ -76,20 +76,6 @@ std::optional<Symbol> TypedKernel::symbolize(std::uint64_t address) const {
   return symbols_ ? symbols_->symbolize(address) : std::nullopt;
 }
 
-std::expected<FunctionTypes, TypesError> kernel_prototype(const TypeTable& types, std::string_view function,
-                                                          std::uint32_t hidden) {
-  const auto id = types.find_function(function);
-  if (!id) return missing();
-  const TypeId prototype = types.type(*id).target;
-  const Type& type = types.type(prototype);
-  if (type.kind != TypeClass::Prototype) return missing();
-  const auto count = static_cast<std::uint32_t>(types.members(type).size());
-  return FunctionTypes{.table = &types,
-                       .prototype = prototype,
-                       .first_parameter = count == 0 ? 0 : hidden,
-                       .parameters = count > hidden ? count - hidden : 0};
-}
-
 std::expected<FunctionTypes, TypesError> TypedKernel::function_types(std::optional<std::string_view> module,
                                                                      std::string_view name) const {
   if (!types_) return std::unexpected(TypesError{});

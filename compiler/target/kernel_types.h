@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "compiler/target/kernel_btf.h"
 #include "compiler/target/kernel_env.h"
 #include "compiler/target/target_env.h"
 #include "compiler/target/type_table.h"
@@ -19,10 +20,6 @@ struct KernelFiles {
   std::string kallsyms;          // path; empty: no symbols are known
   std::vector<std::string> btf;  // paths: the kernel's, then modules'; empty: no types are known
 };
-
-// What BTF says of `function`, whose first `hidden` arguments are not the caller's.
-std::expected<FunctionTypes, TypesError> kernel_prototype(const TypeTable& types, std::string_view function,
-                                                          std::uint32_t hidden);
 
 class TypedKernel final : public TargetEnv {
  public:

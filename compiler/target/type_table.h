@@ -42,8 +42,8 @@ struct Type {
   std::uint32_t prefix = 0;  // Modifier: "const " and the like, for C's spelling; 0: a typedef
 };
 
-// Of a Struct or Union, or a parameter. A parameter that debug information told of has in `bit_offset` the number of
-// the general-purpose argument that holds it (1-based, as in $arg1), 0 where none does.
+// Of a Struct or Union, or a parameter. A parameter has in `bit_offset` the number of the general-purpose argument that
+// holds it (1-based, as in $arg1), 0 where none does. BTF counts parameters alone, as the kernel does.
 struct Member {
   std::uint32_t name = 0;
   TypeId type = 0;

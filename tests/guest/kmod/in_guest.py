@@ -63,6 +63,11 @@ def test_traces():
     check(len(counts) == 2 and all(int(c[0]) == sum(map(int, c[1:])) for c in counts), 'hits = recorded + filtered + lost + missed: %s' % counts)
 
 
+def test_types():
+    typed = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'typed', 'in_guest.py')
+    check(subprocess.run([sys.executable, '-B', typed, KEVTRACE, 'kmod']).returncode == 0, 'names of arguments and fields')
+
+
 def test_misses():
     """maxactive 1, 8 threads that sleep in the function: ours and the kernel's own side by side."""
     write('kprobe_events', 'r1:side/theirs hrtimer_nanosleep\n')
@@ -147,6 +152,7 @@ def test_random_requests():
 def main():
     check(loaded(), 'the module loads')
     test_traces()
+    test_types()
     test_misses()
     test_client_dies()
     test_requests()

@@ -1,0 +1,139 @@
+"""Runs in the guest: names of arguments, `->`, `$arg*`, `$retval->` and `%pd`, compared with what the workload knows.
+
+in_guest.py KEVTRACE RUNTIME: whether the kernel's own kprobe_events has these forms or not (6.1 has not), kevtrace does.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+KEVTRACE, RUNTIME = sys.argv[1:3]
+HERE = os.path.dirname(os.path.abspath(__file__))
+TRACING = '/sys/kernel/tracing/'
+LARGE = 0o100000  # the kernel adds O_LARGEFILE
+FILE_OPEN = ('do_filp_open', 'do_file_open')  # one of them is there; 7.2 has the second
+MODULE_FUNCTION = ('9p', 'v9fs_vfs_lookup')  # what the guest's files come by
+DEFINITIONS = [
+    'p:all do_sys_openat2 $arg*',
+    'p:named do_sys_openat2 name=filename:ustring flags=how->flags dfd',
+    'p:text do_sys_openat2 filename:string $arg1',
+    'p:inode vfs_read ino=file->f_inode->i_ino size=file->f_inode->i_size count name=file:%pD by=$arg1:%pD',
+    'r:opened FILE_OPEN ino=$retval->f_inode->i_ino size=$retval->f_inode->i_size:u32',
+    'p:gone vfs_unlink name=dentry:%pd folder=dir->i_ino size=dentry->d_inode->i_size',
+    'p:forked wake_up_new_task child=p->pid comm=p->comm:string',
+]
+# A definition, what is said of it.
+REFUSED = [
+    ('p:x vfs_read nobody', 'ssize_t vfs_read(struct file *file'),
+    ('p:x vfs_read file->f_nobody', '`struct file` has no such member'),
+    ('p:x vfs_read count->f_inode', 'not a pointer to'),
+    ('p:x vfs_read+4 count', 'BTF'),
+    ('r:x vfs_read count $retval', 'do not keep the arguments of the entry'),
+    ('r:x vfs_read $arg3 $retval', 'do not keep the arguments of the entry'),
+]
+failures = 0
+
+
+def check(holds, what):
+    global failures
+    failures += not holds
+    print('%s %s' % ('ok    ' if holds else 'FAILED', what), flush=True)
+
+
+def run(definitions, *words):
+    """Status, output, errors."""
+    written = [word for text in definitions for word in ('-e', text)]
+    done = subprocess.run([KEVTRACE, 'run', '--runtime', RUNTIME, *written, '--', *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return done.returncode, done.stdout.decode(errors='replace'), done.stderr.decode(errors='replace')
+
+
+def values(out, event):
+    """The fields of each record of `event`, as written."""
+    lines = re.findall(r' %s: \([^)]*\) (.*)$' % event, out, re.MULTILINE)
+    return [dict(re.findall(r'(\w+)=("[^"]*"|\S+)', line)) for line in lines]
+
+
+def has(records, **wanted):
+    return any(all(record.get(name) == value for name, value in wanted.items()) for record in records)
+
+
+def functions():
+    """Names, those of modules with the module behind them."""
+    with open('/proc/kallsyms') as stream:
+        return {tuple(line.split()[2:]) for line in stream}
+
+
+def knows_module_function(names):
+    module, function = MODULE_FUNCTION
+    return os.path.exists('/sys/kernel/btf/' + module) and (function, '[%s]' % module) in names
+
+
+def test_values(folder):
+    names = functions()
+    file_open = next((name for name in FILE_OPEN if (name,) in names), FILE_OPEN[0])
+    definitions = [text.replace('FILE_OPEN', file_open) for text in DEFINITIONS]
+    in_module = knows_module_function(names)
+    if in_module:
+        definitions.append('p:looked %s name=dentry:%%pd again=dentry->d_name.name:string' % MODULE_FUNCTION[1])
+    status, out, words = run(definitions, 'python3', '-B', HERE + '/workload.py', folder)
+    told = [line for line in out.splitlines() if line.startswith('{"path"')]
+    check(status == 0 and len(told) == 1, 'the workload is traced')
+    if not told:
+        print(words)
+        return
+    known = json.loads(told[0])
+    path, flags, ino, size = '"%s"' % known['path'], str(known['flags'] | LARGE), str(known['ino']), str(known['size'])
+    opens = values(out, 'all')
+    check(opens and all(set(one) == {'dfd', 'filename', 'how'} for one in opens), '$arg* names all arguments')
+    check(has(opens, dfd='-100') and all(int(one['how'], 16) >> 63 for one in opens), '$arg* has values')
+    check(has(values(out, 'named'), name=path, flags=flags, dfd='-100'), 'names, `->` and the flags as they were given')
+    check(has(values(out, 'text'), filename=path, arg2='0xffffff9c') or has(values(out, 'text'), filename=path, arg2='0xffffffffffffff9c'),
+          '`char *` is text; $argN keeps its name and type')
+    check(has(values(out, 'inode'), ino=ino, size=size, count='1234', name='"known-name"', by='"known-name"'), 'two `->` and %pD, as stat says')
+    check(has(values(out, 'opened'), ino=ino, size=size), '$retval->, as stat says')
+    check(has(values(out, 'gone'), name='"known-name"', folder=str(known['folder_ino']), size=size), '%pd, and two inodes')
+    check(has(values(out, 'forked'), child=str(known['child']), comm='"%s"' % known['comm']), 'a number and an array of a task')
+    if in_module:
+        check(has(values(out, 'looked'), name='"kevtrace-is-not-there"', again='"kevtrace-is-not-there"'), 'types of a module')
+    else:
+        print("       types of a module: %s's %s is not here" % MODULE_FUNCTION)
+    if failures:
+        print(out[-20000:], words)
+
+
+def test_refusals():
+    for definition, text in REFUSED:
+        status, _, words = run([definition], 'true')
+        check(status != 0 and text in words, 'refused: %s: %s' % (definition, words.strip()))
+
+
+def test_kernel_itself():
+    """What 6.5 brought: the kernel's own file takes it where its README tells of it."""
+    with open(TRACING + 'README') as stream:
+        expected = '<argname>' in stream.read()
+    fd = os.open(TRACING + 'kprobe_events', os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(fd, b'p:kevt_typed/own vfs_read count\n')
+        taken = True
+        os.write(fd, b'-:kevt_typed/own\n')
+    except OSError:
+        taken = False
+    os.close(fd)
+    check(taken == expected, "this kernel's own kprobe_events %s names of arguments" % ('takes' if taken else 'refuses'))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(['mount', '-t', 'tmpfs', 'none', folder], check=True)  # its inode numbers are stat's
+        try:
+            test_values(folder)
+        finally:
+            subprocess.run(['umount', folder], check=True)
+    test_refusals()
+    test_kernel_itself()
+    sys.exit(1 if failures else 0)
+
+
+main()
