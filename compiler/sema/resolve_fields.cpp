@@ -211,8 +211,9 @@ FieldResolver::Operand FieldResolver::event_typecast(std::string_view text, std:
   const std::size_t close = text.find(')');
   if (close == std::string_view::npos) return std::nullopt;  // the grammar reported it
   const std::string_view structure = text.substr(1, close - 1);
-  const auto type = table == nullptr ? std::nullopt : table->find_struct(structure);
-  if (table != nullptr && (!type || table->type(*type).kind != TypeClass::Struct))
+  TypeId type = 0;  // unknown where no types are
+  if (table != nullptr) type = table->find_struct(structure).value_or(type);
+  if (table != nullptr && table->type(type).kind != TypeClass::Struct)
     return report(diag::Kind::NoPtrStrct, column + 1, EINVAL, fmt::format("there is no `struct {}`", structure));
   const std::string_view rest = text.substr(close + 1);
   const std::uint32_t begin = column + static_cast<std::uint32_t>(close) + 1;
@@ -226,8 +227,8 @@ FieldResolver::Operand FieldResolver::event_typecast(std::string_view text, std:
   ResolvedOperand found{
       .base = model::VariableBase{.name = std::string(field), .kind = model::VariableKind::Typecast, .resolved = true},
       .table = table,
+      .type = type,
       .field_column = begin};
-  found.type = type.value_or(found.type);
   if (end == rest.size()) return found;
   Path path{rest.substr(end + 2), begin + static_cast<std::uint32_t>(end) + 2};
   if (table == nullptr) return check_hyphens(path) ? Operand(found) : std::nullopt;
