@@ -189,8 +189,8 @@ typedef struct kevt_private {
   uint64_t used_threads;
   uint64_t signals_owned;            /* 1: the agent's handlers are installed */
   uint64_t filtered;                 /* 1: a seccomp filter may end the process for a system call of the agent's */
-  uint64_t strict;                   /* thread pointer of one in seccomp's strict mode, which forbids rdtsc; 0: none */
   uint64_t pid;                      /* as the last thread that was enrolled has seen it; 0: none yet */
+  uint64_t strict;                   /* thread pointer of one in seccomp's strict mode, which forbids rdtsc; 0: none */
   kevt_disposition dispositions[32]; /* the program's own for SIGTRAP (5), SIGBUS (7), SIGSEGV (11), by number */
   uint64_t masks[65];                /* the bits of these three in each signal's own sa_mask, by number */
   uint32_t active[KEVT_MAX_ROWS];    /* return instances in use, of events with a maxactive */

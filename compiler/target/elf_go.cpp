@@ -8,6 +8,8 @@
 //   record   the start again, then 32 bits: the name's place among the names
 //
 // Names are those of the linker without the suffix of the calling convention: runtime.clone, not runtime.clone.abi0.
+#include <algorithm>
+
 #include "compiler/target/elf_image_state.h"
 
 namespace kevt::target {
@@ -26,7 +28,8 @@ class GoFunctions {
     if (!magic || table_.read<std::uint8_t>(7) != sizeof(std::uint64_t)) return false;
     has_text_ = *magic == kMagic118 || *magic == kMagic120;
     if (!has_text_ && *magic != kMagic116) return false;
-    if (has_text_ && word(2).value_or(0)) text_ = *word(2);  // 0 where it is relocated
+    is_guessed_ = has_text_ && word(2).value_or(0) == 0;
+    if (has_text_ && !is_guessed_) text_ = *word(2);
     const auto names = word(has_text_ ? 3 : 2), functions = word(has_text_ ? 7 : 6);
     if (!word(0) || !names || !functions || *functions > table_.size() || *names > table_.size()) return false;
     count_ = *word(0);
@@ -34,6 +37,9 @@ class GoFunctions {
     functions_ = *table_.part(*functions, table_.size() - *functions);
     return true;
   }
+
+  // The table does not say where the text begins, and what stands before it in .text (C's start-up code) is not known.
+  bool text_is_guessed() const { return is_guessed_; }
 
   void append_to(std::vector<ElfSymbol>& symbols) const {
     for (std::uint64_t i = 0; i < count_; ++i) {
@@ -63,7 +69,7 @@ class GoFunctions {
 
   CheckedBytes table_, names_, functions_;
   std::uint64_t text_ = 0, count_ = 0;
-  bool has_text_ = false;
+  bool has_text_ = false, is_guessed_ = false;
 };
 
 }  // namespace
@@ -74,7 +80,13 @@ void ElfImage::State::append_go_functions() {
     const Elf64_Shdr* text = find_section(".text");
     if (!section || !text) continue;
     GoFunctions functions(contents(*section), text->sh_addr);
+    const std::size_t before = symbols.size();
     if (functions.read_header()) functions.append_to(symbols);
+    const auto is_entry = [this](const ElfSymbol& s) {
+      return s.name == "_rt0_amd64_linux" && s.address.value == header.e_entry;
+    };
+    const auto ours = symbols.begin() + static_cast<std::ptrdiff_t>(before);
+    if (functions.text_is_guessed() && std::none_of(ours, symbols.end(), is_entry)) symbols.resize(before);
   }
 }
 

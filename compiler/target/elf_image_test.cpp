@@ -97,6 +97,10 @@ class GoTable : public testing::Test {
     ASSERT_LE(at + sizeof value, table_.sh_size);
     std::memcpy(bytes_.data() + table_.sh_offset + at, &value, sizeof value);
   }
+  void set_entry(std::uint64_t entry) {
+    header_.e_entry = entry;
+    std::memcpy(bytes_.data(), &header_, sizeof header_);
+  }
   // As Go 1.20 writes it; text_start 0: relocated when the program is loaded.
   void write_table(std::vector<Function> functions, std::uint32_t end, std::uint64_t text_start) {
     constexpr std::size_t kNames = 72, kFunctions = 200;
@@ -129,7 +133,11 @@ class GoTable : public testing::Test {
 
 TEST_F(GoTable, HasTheFunctionsOfAStrippedProgram) {
   for (const std::uint64_t text_start : {text_.sh_addr, std::uint64_t{0}}) {
-    write_table({{0x40, "runtime.text"}, {0x80, "main.work"}, {0xa0, "main.(*T).Get"}}, 0x100, text_start);
+    write_table({{0x40, "_rt0_amd64_linux"}, {0x80, "main.work"}, {0xa0, "main.(*T).Get"}}, 0x100, text_start);
+    // Without the text's place the entry must be where the table then has it: C's start-up code may lie before.
+    set_entry(text_.sh_addr + 0x50);
+    EXPECT_EQ(ElfImage::from_bytes(bytes_, "go")->find_functions("main.work").size(), text_start ? 1u : 0u);
+    set_entry(text_.sh_addr + 0x40);
     const auto image = ElfImage::from_bytes(bytes_, "go");
     ASSERT_TRUE(image && image->is_go());
     const auto work = image->find_functions("main.work");

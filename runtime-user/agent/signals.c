@@ -19,7 +19,8 @@ enum {
   NR_TGKILL = 234,
   NR_SECCOMP = 317
 };
-enum { PR_SET_SECCOMP_ = 22, SECCOMP_MODE_STRICT_ = 1 };
+enum { PR_SET_SECCOMP_ = 22, SECCOMP_MODE_STRICT_ = 1, SECCOMP_MODE_FILTER_ = 2 };
+enum { SECCOMP_SET_MODE_STRICT_ = 0, SECCOMP_SET_MODE_FILTER_ = 1 };
 enum { SIGTRAP_ = 5, SIGBUS_ = 7, SIGSEGV_ = 11 };
 enum { SIG_BLOCK_ = 0, SIG_UNBLOCK_ = 1, SIG_SETMASK_ = 2 };
 #define EFAULT_ 14
@@ -75,7 +76,8 @@ static void forward(int signal, siginfo_head* info, context* uc) {
   if (own->handler == 1 /* SIG_IGN */ && sent) return;
   if (own->handler <= 1 || blocked) { /* the kernel's own end of the process, with the original cause */
     kevt_disposition none = {0, SA_RESTORER_, ((kevt_shared*)kevt_state())->code_begin, 0};
-    kevt_syscall(NR_RT_SIGACTION, (uint64_t)signal, (uint64_t)&none, 0, 8);
+    if (kevt_syscall(NR_RT_SIGACTION, (uint64_t)signal, (uint64_t)&none, 0, 8) < 0)
+      __builtin_trap(); /* a seccomp filter is against it: the process ends all the same */
     if (sent)
       kevt_syscall(NR_TGKILL, (uint64_t)kevt_syscall(NR_GETPID, 0, 0, 0, 0), thread ? thread->tid : 0, (uint64_t)signal,
                    0);
@@ -104,6 +106,7 @@ void kevt_on_signal(int signal, siginfo_head* info, context* uc) {
   int found;
   uint64_t at = uc->gregs[RIP] - (signal == SIGTRAP_ ? 1 : 0);
   uint64_t to = SI_USER_OR_QUEUE(info->code) ? (found = 0) : map_lookup(shared, at, &found);
+  if (found && !to && signal != SIGTRAP_) found = 0; /* a fault of the program's own, at a site that is disarmed */
   if (found && to & KEVT_MAP_COPY_OF) {
     forward_as_at(to & ~FLAG_BITS, signal, info, uc);
     return;
@@ -144,12 +147,15 @@ bad:
 
 /*
  * Between vfork or posix_spawn and exec: the memory, and with it what we keep of dispositions and masks, is the
- * parent's.  What the child sets ends with its exec, so it is not noted at all.
+ * parent's.  What the child sets ends with its exec, so it is not noted at all.  Where nobody can be asked who runs
+ * (seccomp), the child is known by what it does: with every signal blocked it makes dispositions default ones.
  */
-static int is_borrowed(void) {
+static int is_borrowed(int makes_default) {
   kevt_thread* thread = kevt_find_thread(kevt_state());
   const int64_t pid = kevt_own_syscall(NR_GETPID, 0, 0, 0, 0);
-  return thread && pid != KEVT_NOT_CALLED && thread->pid != (uint32_t)pid;
+  if (!thread) return 0;
+  if (pid == KEVT_NOT_CALLED) return makes_default && (thread->blocked & OURS) == OURS;
+  return thread->pid != (uint32_t)pid;
 }
 
 static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, uint64_t size) {
@@ -158,7 +164,7 @@ static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, ui
   if (size != 8 || signal < 1 || signal > 64) return kevt_syscall(NR_RT_SIGACTION, signal, act, old, size);
   if (act && !copy_in(&wanted, act)) return -EFAULT_;
   uint64_t own_bits = wanted.mask & OURS, old_bits = priv->masks[signal];
-  int noted = act && !is_borrowed();
+  int noted = act && !is_borrowed(wanted.handler == 0);
   if (signal < 32 && (BIT(signal) & OURS)) {
     previous = priv->dispositions[signal];
     if (noted) priv->dispositions[signal] = wanted;
@@ -177,8 +183,8 @@ static void deliver_pending(kevt_thread* thread) {
   uint64_t ready = thread->pending & ~thread->blocked;
   for (int signal = 1; ready && signal < 32; signal++) {
     if (!(ready & BIT(signal))) continue;
+    if (kevt_own_syscall(NR_TGKILL, thread->pid, thread->tid, (uint64_t)signal, 0) == KEVT_NOT_CALLED) return;
     thread->pending &= ~BIT(signal);
-    kevt_own_syscall(NR_TGKILL, thread->pid, thread->tid, (uint64_t)signal, 0);
   }
 }
 
@@ -196,7 +202,7 @@ static int64_t virtual_sigprocmask(uint64_t how, uint64_t set, uint64_t old, uin
   if (set && how == SIG_BLOCK_) after |= bits;
   if (set && how == SIG_UNBLOCK_) after &= ~bits;
   if (set && how == SIG_SETMASK_) after = bits;
-  if (after != before && !is_borrowed()) thread->blocked = after;
+  if (after != before && !is_borrowed(0)) thread->blocked = after;
   if (old) {
     uint64_t shown = previous | before;
     KEVT_STORE8(shown, old, bad);
@@ -219,12 +225,16 @@ KEVT_SERVICE int64_t kevt_virtual_syscall(uint64_t a, uint64_t b, uint64_t c, ui
 
 /*
  * Called before a system call that is then made as it is: a filter is about to come.  The thread that sets it is
- * enrolled while it can still be asked who it is.
+ * enrolled while it can still be asked who it is.  Questions and tries without a filter (libseccomp makes them) change
+ * nothing.
  */
-KEVT_SERVICE void kevt_note_syscall(uint64_t a, uint64_t b, uint64_t nr) {
-  if (nr != NR_SECCOMP && !(nr == NR_PRCTL && a == PR_SET_SECCOMP_)) return;
+KEVT_SERVICE void kevt_note_syscall(uint64_t a, uint64_t b, uint64_t nr, uint64_t c) {
+  const int by_prctl = nr == NR_PRCTL && a == PR_SET_SECCOMP_;
+  const int is_strict = (by_prctl && b == SECCOMP_MODE_STRICT_) || (nr == NR_SECCOMP && a == SECCOMP_SET_MODE_STRICT_);
+  const int is_filter = (by_prctl && b == SECCOMP_MODE_FILTER_) || (nr == NR_SECCOMP && a == SECCOMP_SET_MODE_FILTER_);
+  if (!is_strict && !(is_filter && c)) return;
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
   kevt_find_thread(kevt_state());
   __atomic_store_n(&priv->filtered, 1, __ATOMIC_RELEASE);
-  if (nr == NR_PRCTL && b == SECCOMP_MODE_STRICT_) kevt_forget_self(); /* no rdtsc either */
+  if (is_strict) kevt_forget_self(); /* no rdtsc either */
 }

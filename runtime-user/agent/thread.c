@@ -46,7 +46,7 @@ static uint64_t take_shard(kevt_shared* shared, uint32_t pid, uint32_t tid) {
 static void show_owner(kevt_shared* shared, kevt_thread* thread) {
   uint32_t note = __atomic_fetch_add(&shared->next_owner, 1, __ATOMIC_RELAXED) % KEVT_MAX_SHARDS;
   kevt_shard_owner* owner = (kevt_shard_owner*)shared->owners + note;
-  kevt_own_syscall(NR_PRCTL, PR_GET_NAME, (uint64_t)thread->comm, 0, 0);
+  if (kevt_own_syscall(NR_PRCTL, PR_GET_NAME, (uint64_t)thread->comm, 0, 0) < 0) thread->comm[0] = 0;
   owner->tid = thread->tid;
   owner->pid = thread->pid;
   for (int i = 0; i < KEVT_COMM_BYTES; i++) owner->comm[i] = (char)thread->comm[i];
@@ -287,8 +287,8 @@ gone:
 
 int kevt_may_be_below(uint64_t frame, uint64_t stack) {
   struct stack_info alt = {0, 0, 0};
-  kevt_own_syscall(NR_SIGALTSTACK, 0, (uint64_t)&alt, 0, 0);
-  int on_alt = alt.flags & 1; /* SS_ONSTACK */
+  if (kevt_own_syscall(NR_SIGALTSTACK, 0, (uint64_t)&alt, 0, 0) == KEVT_NOT_CALLED) return 1; /* nobody can tell */
+  int on_alt = alt.flags & 1;                                                                 /* SS_ONSTACK */
   int frame_on_alt = alt.size && frame >= alt.base && frame < alt.base + alt.size;
   if (on_alt != frame_on_alt) {
     return on_alt; /* a handler above an interrupted hit */

@@ -187,6 +187,28 @@ class AttachAndDetach(Attached):
         self.assertEqual(target.expect(b"sleep"), [b"1", b"0"])
         self.assertEqual(target.end(), 0)
 
+    def test_a_call_by_syscall_that_blocks_while_traced(self):
+        """syscall(3) is looked at by the agent; who waits in it is not in our code."""
+        code = ("import ctypes, sys, threading\nlibc = ctypes.CDLL(None)\nword = ctypes.c_int(0)\n"
+                "at = ctypes.byref(word)\n"
+                "def wait():\n    while word.value == 0: libc.syscall(202, at, 0, 0, None)\n    print('woken', flush=True)\n"
+                "thread = threading.Thread(target=wait)\nprint('ready', flush=True)\n"
+                "for line in sys.stdin:\n"
+                "    if line == 'wait\\n': thread.start(); print('wait', thread.native_id, flush=True)\n"
+                "    else: word.value = 1; libc.syscall(202, at, 1, 1, None); break\n"
+                "thread.join()")
+        target = Target(self, [PYTHON, "-S", "-c", code])
+        definition = "p:open libc:open64"
+        tracer = self.start([target.pid], definition)
+        tid = target.ask(b"wait")[0].decode()
+        # The first number of this file is that of the system call a thread is in (proc(5)).
+        wait_until(lambda: read(f"/proc/{target.pid}/task/{tid}/syscall").startswith(b"202 "), "it waits")
+        self.stop(tracer, [definition])
+        self.assertNotIn(b"kevtrace", read(f"/proc/{target.pid}/maps"))
+        target.tell(b"wake")
+        target.expect(b"woken")
+        self.assertEqual(target.process.wait(TIMEOUT_S), 0)
+
     def test_count_and_duration(self):
         target = self.stays()
         before = state_of(target.pid)

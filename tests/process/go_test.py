@@ -115,6 +115,28 @@ class GoPrograms(Attached):
         target.process.stdin.close()
         self.assertEqual(target.process.wait(60), 0)
 
+    def test_a_fault_where_a_probe_was(self):
+        """A disarmed site is the program's own again: first(nil) faults there at every tick."""
+        if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+            self.skipTest("/dev/fuse cannot be opened")
+        target = Target(self, [self.build("static"), "stay"])
+        folder = self.path("tracing")
+        mount = subprocess.Popen([KEVTRACE, "mount", folder, "--pid", str(target.pid)], stderr=subprocess.DEVNULL)
+        self.addCleanup(mount.wait, 60)
+        self.addCleanup(mount.send_signal, signal.SIGINT)
+        enable = os.path.join(folder, "events/kprobes/enable")
+        wait_until(lambda: os.path.exists(os.path.join(folder, "kprobe_events")) or mount.poll() is not None, "it is mounted")
+        if mount.poll() is not None:
+            self.skipTest("cannot mount here")
+        with open(os.path.join(folder, "kprobe_events"), "w") as events:
+            events.write("p:f main.first\n")
+        for value in "1010":
+            with open(enable, "w") as file:
+                file.write(value)
+            target.wait_for_ticks(2)
+        target.tell(b"last")
+        self.assertEqual(target.process.stdout.readline().split()[2], b"0")
+
     def test_the_tracer_is_killed(self):
         program = self.build("static")
         target = Target(self, [program, "stay"])

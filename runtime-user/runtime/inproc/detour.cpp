@@ -220,7 +220,7 @@ Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<
 }
 
 Result<std::vector<std::uint8_t>> build_syscall_note(RemoteAddr site, std::span<const std::uint8_t> displaced,
-                                                     RemoteAddr resume, RemoteAddr handler, RemoteAddr at) {
+                                                     RemoteAddr syscall, RemoteAddr handler, RemoteAddr at) {
   auto moved = x86::relocate(displaced, site, at);
   if (!moved) return std::unexpected(std::move(moved.error()));
   CodeWriter w(at);
@@ -228,14 +228,14 @@ Result<std::vector<std::uint8_t>> build_syscall_note(RemoteAddr site, std::span<
   w.lea_sp(-kRedZone);
   w.bytes({0x50,                // push %rax
            0x52,                // push %rdx
+           0x48, 0x89, 0xd1,    // mov %rdx, %rcx     which the call is about to overwrite
            0x48, 0x89, 0xc2});  // mov %rax, %rdx
   w.set(kAx, handler.value);
   w.call_ax();
   w.bytes({0x5a,    // pop %rdx
            0x58});  // pop %rax
   w.lea_sp(kRedZone);
-  w.bytes({0x0f, 0x05});  // syscall
-  w.jump(resume);
+  w.jump(syscall);
   return w.take();
 }
 

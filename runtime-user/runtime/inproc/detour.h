@@ -50,9 +50,9 @@ Result<Detour> build_detour(const DetourSpec& spec, RemoteAddr at);
 // `handler` in place of the syscall, then goes on at `resume`.
 Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<const std::uint8_t> displaced,
                                                      RemoteAddr resume, RemoteAddr handler, RemoteAddr at);
-// The same, but `handler` only sees the call's first two arguments and its number (in rdi, rsi, rdx), and the call is
-// made.
+// The same, but the call is made where it stands, at `syscall`: `handler` only sees its number, first, second and third
+// argument (in rdx, rdi, rsi, rcx).
 Result<std::vector<std::uint8_t>> build_syscall_note(RemoteAddr site, std::span<const std::uint8_t> displaced,
-                                                     RemoteAddr resume, RemoteAddr handler, RemoteAddr at);
+                                                     RemoteAddr syscall, RemoteAddr handler, RemoteAddr at);
 
 }  // namespace kevt::inproc

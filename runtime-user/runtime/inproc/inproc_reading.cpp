@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
@@ -21,8 +22,11 @@ std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
   return value;
 }
 
-// Empty when the thread is gone.
-std::string name_of_task(std::uint32_t pid, std::uint32_t tid) {
+// Empty when the thread is gone, or when its numbers are those of another namespace than ours.
+std::string name_of_task(pid_t target, std::uint32_t pid, std::uint32_t tid) {
+  std::error_code failed;
+  const auto theirs = std::filesystem::read_symlink(fmt::format("/proc/{}/ns/pid", target), failed);
+  if (failed || theirs != std::filesystem::read_symlink("/proc/self/ns/pid", failed)) return {};
   std::ifstream file(fmt::format("/proc/{}/task/{}/comm", pid, tid));
   std::string name;
   std::getline(file, name);
@@ -61,7 +65,8 @@ void InprocRuntime::read_names() {
     if (generation == owner_generations_[i]) continue;
     owner_generations_[i] = generation;
     std::string comm(owners[i].comm, strnlen(owners[i].comm, KEVT_COMM_BYTES));
-    if (comm.empty()) comm = name_of_task(owners[i].pid, owners[i].tid);  // it could not ask for its name
+    if (comm.empty())
+      comm = name_of_task(tracee_.pid(), owners[i].pid, owners[i].tid);  // it could not ask for its name
     if (!comm.empty()) comms_[owners[i].tid] = std::move(comm);
   }
 }

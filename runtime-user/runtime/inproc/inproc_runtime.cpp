@@ -139,9 +139,11 @@ Result<void> InprocRuntime::note_filter() {
   if (std::ranges::any_of(threads, [this](pid_t tid) { return tracee_.is_strict(tid); }))
     return std::unexpected(Error("it runs in seccomp's strict mode, where a hit cannot read the time"));
   if (std::ranges::none_of(threads, [this](pid_t tid) { return tracee_.has_own_filter(tid); })) return {};
-  constexpr std::uint64_t kYes = 1;
+  const std::uint64_t noted[] = {1, tracee_.pid_in_its_namespace()};
+  static_assert(offsetof(kevt_private, strict) == offsetof(kevt_private, filtered) + 2 * sizeof(std::uint64_t) &&
+                offsetof(kevt_private, pid) == offsetof(kevt_private, filtered) + sizeof(std::uint64_t));
   const RemoteAddr at = placement_.agent().priv + offsetof(kevt_private, filtered);
-  return tracee_.write(at, {reinterpret_cast<const std::uint8_t*>(&kYes), sizeof kYes});
+  return tracee_.write(at, {reinterpret_cast<const std::uint8_t*>(noted), sizeof noted});
 }
 
 Result<void> InprocRuntime::hook_calls() {

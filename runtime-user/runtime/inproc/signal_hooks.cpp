@@ -114,8 +114,9 @@ Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, 
     const auto displaced = image.bytes_at(found.begin, static_cast<std::uint64_t>(found.syscall - found.begin));
     auto at = placement.allocate(site, resume, x86::max_relocated_size(displaced.size()) + 64);
     if (!at) return std::unexpected(std::move(at.error()));
-    auto code = found.is_only_noted ? build_syscall_note(site, displaced, resume, noted_by_agent, *at)
-                                    : build_syscall_hook(site, displaced, resume, made_by_agent, *at);
+    auto code = found.is_only_noted
+                    ? build_syscall_note(site, displaced, RemoteAddr{resume.value - 2}, noted_by_agent, *at)
+                    : build_syscall_hook(site, displaced, resume, made_by_agent, *at);
     if (!code) return std::unexpected(std::move(code.error()));
     arena.write(*at, *code);
     auto moved = x86::relocate(displaced, site, *at);  // as the hook has it, for threads between mov and syscall

@@ -43,8 +43,11 @@ Result<bool> is_consistent(const Tracee& tracee, RemoteAddr r_debug) {
 bool is_go_alone(pid_t pid) {
   const auto image = target::ElfImage::open("/proc/" + std::to_string(pid) + "/exe");
   const auto maps = target::read_maps(pid);
-  const auto is_libc = [](const target::Mapping& m) { return m.path.contains("/libc.") || m.path.contains("/libc-"); };
-  return image && image->is_go() && maps && std::ranges::none_of(*maps, is_libc);
+  const auto is_libc = [](const target::Mapping& m) {
+    return m.path.contains("/libc.") || m.path.contains("/libc-") || m.path.contains("/ld-musl-");
+  };
+  return image && image->is_go() && image->find_functions("__libc_start_main").empty() && maps &&
+         std::ranges::none_of(*maps, is_libc);
 }
 
 Result<std::uint32_t> thread_id_offset(const Tracee& tracee) {

@@ -188,6 +188,13 @@ bool Tracee::has_own_filter(pid_t tid) const {
          status_number(status, "Seccomp_filters:") > status_number("/proc/self/status", "Seccomp_filters:");
 }
 
+std::uint64_t Tracee::pid_in_its_namespace() const {
+  std::ifstream file("/proc/" + std::to_string(pid_) + "/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("NSpid:")) return std::strtoull(line.c_str() + line.find_last_of(" \t"), nullptr, 10);
+  return static_cast<std::uint64_t>(pid_);
+}
+
 bool Tracee::is_strict(pid_t tid) const {
   constexpr long kStrict = 1;
   return status_number("/proc/" + std::to_string(pid_) + "/task/" + std::to_string(tid) + "/status", "Seccomp:") ==
@@ -196,8 +203,9 @@ bool Tracee::is_strict(pid_t tid) const {
 
 // A seccomp filter is suspended while we hold the thread, where we may do that (CAP_SYS_ADMIN, no filter of our own).
 bool Tracee::seize(pid_t tid) {
-  if (ptrace(PTRACE_SEIZE, tid, 0, has_own_filter(tid) ? PTRACE_O_SUSPEND_SECCOMP : 0) == 0) return true;
-  if (errno != EPERM || !has_own_filter(tid) || ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) return false;
+  const bool has_filter = has_own_filter(tid);
+  if (ptrace(PTRACE_SEIZE, tid, 0, has_filter ? PTRACE_O_SUSPEND_SECCOMP : 0) == 0) return true;
+  if (!has_filter || (errno != EPERM && errno != EINVAL) || ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) return false;
   refuses_calls_ = true;
   return true;
 }

@@ -72,6 +72,7 @@ class Tracee {
   Result<void> set_signal_mask(pid_t tid, std::uint64_t mask);
   // A thread has a seccomp filter that we have not.
   bool has_own_filter(pid_t tid) const;
+  std::uint64_t pid_in_its_namespace() const;
   bool is_strict(pid_t tid) const;  // SECCOMP_MODE_STRICT
   // The process has such a filter that stays in force while we hold it: no system call can be made for it.
   bool refuses_calls() const { return refuses_calls_; }
