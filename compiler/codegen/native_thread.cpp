@@ -76,8 +76,9 @@ void NativeHooks::take_return_address(llvm::IRBuilder<>& b) {
   expect(b.CreateCondBr(b.CreateICmpSGE(return_address, b.getInt64(0)), ours, slowly), 0);
 
   b.SetInsertPoint(ours);
-  write(b, b.getInt64(0), newest, offsetof(kevt_return_instance, slot));
+  // In this order: a signal handler that jumps away in between leaves nothing that looks like a call under way.
   change(b, "decq $0", thread, offsetof(kevt_thread, depth));
+  write(b, b.getInt64(0), newest, offsetof(kevt_return_instance, slot));
   b.CreateStore(return_address, slot, true);
   b.CreateBr(found);
 

@@ -67,8 +67,9 @@ KEVT_RARE_STATIC void remove_instance(kevt_thread* thread, uint64_t i) {
     thread->instances[i] = thread->instances[i + 1];
     copy_arguments(thread->arguments[i], thread->arguments[i + 1], KEVT_ENTRY_ARGUMENTS);
   }
-  thread->instances[i].slot = 0;
   thread->depth--;
+  __asm__ volatile("" ::: "memory"); /* as in the extractor: no 0 among those in use, where a handler may jump away */
+  thread->instances[i].slot = 0;
 }
 
 /* A newer instance found something else in the same slot than our detour's address: this call had been left. */
@@ -85,7 +86,7 @@ static int is_superseded(const kevt_shared* shared, const kevt_thread* thread, u
  */
 static int may_be_filled(const kevt_return_instance* instance, uint64_t entered) {
   if (!instance->slot) return 1; /* not even that: a handler's instance was there when it was taken */
-  return (instance->slot & KEVT_INSTANCE_FILLING) && kevt_may_be_below(instance->slot, entered);
+  return (instance->slot & KEVT_INSTANCE_FILLING) && kevt_may_be_below(instance->slot & ~7ull, entered);
 }
 
 /*
@@ -101,8 +102,8 @@ KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread, ui
     uint64_t held, slot = thread->instances[i].slot;
     if (slot & KEVT_INSTANCE_FILLING) goto dead;
     KEVT_LOAD8(held, slot, dead);
-    /* The newest calls may be kept and not made yet, below this signal handler. */
-    entering = entering && held == return_address_of(&thread->instances[i]);
+    /* The newest calls may be kept and not made yet, below this signal handler, whose own slots lie elsewhere. */
+    entering = entering && slot != entered && held == return_address_of(&thread->instances[i]);
     if (entering) continue;
     if (kevt_in_code(shared, held) && !(slot <= highest && is_superseded(shared, thread, i))) {
       if (slot > highest) highest = slot;

@@ -244,9 +244,9 @@ static int is_open_elsewhere(const kevt_shared* shared, const kevt_thread* threa
   uint64_t used = __atomic_load_n(&priv->used_threads, __ATOMIC_ACQUIRE);
   for (uint64_t i = 0; i < used; i++) {
     const kevt_thread* other = &priv->threads[i];
-    if (other != thread &&
-        !((__atomic_load_n(&other->open_word, __ATOMIC_ACQUIRE) ^ thread->open_word) >> KEVT_RECORD_RING_SHIFT))
-      return 1;
+    const uint64_t open =
+        __atomic_load_n(&other->open_word, __ATOMIC_ACQUIRE); /* 0: none, not the first ring's first */
+    if (other != thread && open && !((open ^ thread->open_word) >> KEVT_RECORD_RING_SHIFT)) return 1;
   }
   return 0;
 }
