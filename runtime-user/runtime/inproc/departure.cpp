@@ -14,6 +14,8 @@
 
 #include <algorithm>
 
+#include "runtime-user/runtime/inproc/proc_status.h"
+
 namespace kevt::inproc {
 
 // Inside a hit, or about to be: it stands in our code, or its int3 or fault has not reached the agent's handler yet.
@@ -21,7 +23,7 @@ bool Departure::is_in_hit(pid_t tid) const {
   auto registers = tracee_.registers(tid);
   if (registers && arena_.has(RemoteAddr{registers->rip})) return true;
   constexpr std::uint64_t kOwned = 1ull << (SIGTRAP - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1);
-  return tracee_.pending_signals(tid) & kOwned;
+  return status_signals(tid, "SigPnd") & kOwned;
 }
 
 // Also a thread counts that a signal handler took out of a hit, or that runs a handler the agent called.

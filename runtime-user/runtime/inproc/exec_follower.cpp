@@ -19,11 +19,11 @@
 #include <climits>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <string>
 
 #include "runtime-user/runtime/inproc/forked_children.h"
+#include "runtime-user/runtime/inproc/proc_status.h"
 
 namespace kevt::inproc {
 
@@ -33,10 +33,8 @@ constexpr int kExecStop = SIGTRAP | PTRACE_EVENT_EXEC << 8;
 constexpr int kEventStop = PTRACE_EVENT_STOP;
 
 std::optional<pid_t> process_of(pid_t tid) {
-  std::ifstream file("/proc/" + std::to_string(tid) + "/status");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("Tgid:")) return static_cast<pid_t>(std::strtol(line.c_str() + 5, nullptr, 10));
-  return std::nullopt;
+  const auto process = static_cast<pid_t>(status_number(tid, "Tgid"));
+  return process ? std::optional(process) : std::nullopt;
 }
 
 struct Report {

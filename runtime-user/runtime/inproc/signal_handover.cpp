@@ -18,11 +18,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <fstream>
 #include <string>
 
 #include "runtime-user/runtime/inproc/agent_image.h"
 #include "runtime-user/runtime/inproc/agent_threads.h"
+#include "runtime-user/runtime/inproc/proc_status.h"
 
 namespace kevt::inproc {
 
@@ -42,14 +42,6 @@ std::span<const std::uint8_t> bytes_of(const T& value) {
 template <class T>
 std::span<std::uint8_t> room_of(T& value) {
   return {reinterpret_cast<std::uint8_t*>(&value), sizeof value};
-}
-
-// A signal set of /proc/PID/status.
-std::uint64_t signal_set(pid_t pid, const std::string& name) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with(name + ":")) return std::strtoull(line.c_str() + name.size() + 1, nullptr, 16);
-  return 0;
 }
 
 }  // namespace
@@ -87,7 +79,7 @@ Result<void> SignalHandover::set_disposition(int signal, const kevt_disposition&
 
 Result<void> SignalHandover::look() {
   restorers_.clear();
-  const std::uint64_t caught = signal_set(tracee_.pid(), "SigCgt");
+  const std::uint64_t caught = status_signals(tracee_.pid(), "SigCgt");
   for (int signal = 1; signal <= kSignals; ++signal) {
     if (!(caught & bit(signal))) continue;
     auto found = disposition(signal);
@@ -107,7 +99,7 @@ Result<std::vector<SignalFrame>> SignalHandover::frames_of(pid_t tid) const {
 // ---- taking ---------------------------------------------------------------------------------
 
 Result<void> SignalHandover::take_masks_of_handlers() {
-  const std::uint64_t caught = signal_set(tracee_.pid(), "SigCgt");
+  const std::uint64_t caught = status_signals(tracee_.pid(), "SigCgt");
   for (int signal = 1; signal <= kSignals; ++signal) {
     if (!(caught & bit(signal))) continue;
     auto own = disposition(signal);

@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -24,6 +25,7 @@
 #include <fstream>
 
 #include "runtime-user/runtime/inproc/attach_refusal.h"
+#include "runtime-user/runtime/inproc/proc_status.h"
 
 namespace kevt::inproc {
 
@@ -54,21 +56,6 @@ bool is_dead(pid_t pid, pid_t tid) {
   std::getline(file, line);
   const auto name_end = line.rfind(") ");
   return name_end == std::string::npos || line[name_end + 2] == 'Z' || line[name_end + 2] == 'X';
-}
-
-// The number on a line of a status file of procfs.
-long status_number(const std::string& path, std::string_view name) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with(name)) return std::strtol(line.c_str() + name.size(), nullptr, 10);
-  return 0;
-}
-
-std::uint64_t ignored_signals(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("SigIgn:")) return std::strtoull(line.c_str() + 7, nullptr, 16);
-  return 0;
 }
 
 [[noreturn]] void become(const std::vector<std::string>& argv, int go, int failed) {
@@ -138,7 +125,7 @@ Result<Tracee> Tracee::spawn(const std::vector<std::string>& argv) {
     return std::unexpected(Error(argv[0] + ": ended before it started"));
   }
   tracee.threads_ = {pid};
-  tracee.ignored_at_start_ = ignored_signals(pid);
+  tracee.ignored_at_start_ = status_signals(pid, "SigIgn");
   tracee.memory_ = UniqueFd(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
   if (!tracee.memory_) return std::unexpected(Error::from_errno("memory of " + argv[0]));
   return tracee;
@@ -157,7 +144,7 @@ Result<Tracee> Tracee::attach(pid_t pid) {
   }
   tracee.memory_ = UniqueFd(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
   if (!tracee.memory_) return std::unexpected(Error::from_errno("memory of process " + std::to_string(pid)));
-  tracee.ignored_at_start_ = ignored_signals(pid);
+  tracee.ignored_at_start_ = status_signals(pid, "SigIgn");
   return tracee;
 }
 
@@ -169,7 +156,7 @@ Result<Tracee> Tracee::adopt(pid_t pid) {
   tracee.memory_ = UniqueFd(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
   if (!tracee.pidfd_ || !tracee.memory_)
     return std::unexpected(Error::from_errno("memory of process " + std::to_string(pid)));
-  tracee.ignored_at_start_ = ignored_signals(pid);
+  tracee.ignored_at_start_ = status_signals(pid, "SigIgn");
   return tracee;
 }
 
@@ -183,23 +170,16 @@ bool Tracee::note_end(pid_t tid, int status) {
 
 // A container's filter is ours, too, and lets us do our work.
 bool Tracee::has_own_filter(pid_t tid) const {
-  const std::string status = "/proc/" + std::to_string(pid_) + "/task/" + std::to_string(tid) + "/status";
-  return is_strict(tid) ||
-         status_number(status, "Seccomp_filters:") > status_number("/proc/self/status", "Seccomp_filters:");
+  return is_strict(tid) || status_number(tid, "Seccomp_filters") > status_number(getpid(), "Seccomp_filters");
 }
 
+// The last of its numbers, one for each namespace.
 std::uint64_t Tracee::pid_in_its_namespace() const {
-  std::ifstream file("/proc/" + std::to_string(pid_) + "/status");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("NSpid:")) return std::strtoull(line.c_str() + line.find_last_of(" \t"), nullptr, 10);
-  return static_cast<std::uint64_t>(pid_);
+  const std::string numbers = status_of(pid_, "NSpid");
+  return std::strtoull(numbers.c_str() + numbers.find_last_of(" \t") + 1, nullptr, 10);
 }
 
-bool Tracee::is_strict(pid_t tid) const {
-  constexpr long kStrict = 1;
-  return status_number("/proc/" + std::to_string(pid_) + "/task/" + std::to_string(tid) + "/status", "Seccomp:") ==
-         kStrict;
-}
+bool Tracee::is_strict(pid_t tid) const { return status_number(tid, "Seccomp") == SECCOMP_MODE_STRICT; }
 
 // A seccomp filter is suspended while we hold the thread, where we may do that (CAP_SYS_ADMIN, no filter of our own).
 bool Tracee::seize(pid_t tid) {

@@ -76,8 +76,6 @@ class Tracee {
   bool is_strict(pid_t tid) const;  // SECCOMP_MODE_STRICT
   // The process has such a filter that stays in force while we hold it: no system call can be made for it.
   bool refuses_calls() const { return refuses_calls_; }
-  // What waits for one thread alone, in the same form; 0 when it is gone.
-  std::uint64_t pending_signals(pid_t tid) const;
   // Signals the process ignored when we came; a system call made for us resets an ignored SIGTRAP.
   std::uint64_t ignored_at_start() const { return ignored_at_start_; }
   // The thread that works for us has its own signal mask again.

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <utility>
 
+#include "runtime-user/runtime/inproc/proc_status.h"
 #include "runtime-user/runtime/inproc/tracee.h"
 
 namespace kevt::inproc {
@@ -30,13 +31,6 @@ Cause cause_of(pid_t tid) {
 }
 }  // namespace
 
-std::uint64_t Tracee::pending_signals(pid_t tid) const {
-  std::ifstream file("/proc/" + std::to_string(pid_) + "/task/" + std::to_string(tid) + "/status");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("SigPnd:")) return std::strtoull(line.c_str() + 7, nullptr, 16);
-  return 0;
-}
-
 // The thread may have run into an int3 or a fault and not been told yet. That signal would be taken for the end of our
 // own step, and be lost: it is taken back, and the thread does the same again once it goes on.
 Result<void> Tracee::take_back_own_signals() {
@@ -44,7 +38,7 @@ Result<void> Tracee::take_back_own_signals() {
   for (;;) {
     auto mask = signal_mask(tid);
     if (!mask) return std::unexpected(std::move(mask.error()));
-    if (!(pending_signals(tid) & ~*mask & kSynchronous)) return {};
+    if (!(status_signals(tid, "SigPnd") & ~*mask & kSynchronous)) return {};
     if (ptrace(PTRACE_CONT, tid, 0, 0) < 0) return std::unexpected(Error::from_errno("resuming the target"));
     auto status = wait_for(tid);
     if (!status) return std::unexpected(std::move(status.error()));
