@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -49,6 +50,7 @@ const target::TargetEnv& MountedProcess::env() {
   if (!fresh) return *held_.env;  // it is ending
   *held_.env = std::move(*fresh);
   mappings_ = std::move(now);
+  if (unwinder_) read_all_files();
   return *held_.env;
 }
 
@@ -71,6 +73,36 @@ std::string MountedProcess::functions() const {
   std::string text;
   for (const std::string& line : lines) text += line;
   return text;
+}
+
+Result<target::StackUnwinder*> MountedProcess::unwinder() {
+  if (!unwinder_) {
+    auto made = target::StackUnwinder::of_process(pid());
+    if (!made) return std::unexpected(std::move(made.error()));
+    unwinder_.emplace(std::move(*made));
+    read_all_files();
+  }
+  return &*unwinder_;
+}
+
+// Files are read when an address of theirs is first looked at, which may be too late: they are found through /proc/PID.
+void MountedProcess::read_all_files() const {
+  std::istringstream maps(mappings_);
+  for (std::string line; std::getline(maps, line);) {
+    std::uint64_t start = 0;
+    if (line.find(" r-xp ") != std::string::npos && std::sscanf(line.c_str(), "%lx-", &start) == 1)
+      held_.env->symbolize(start);
+  }
+}
+
+std::optional<engine::TracedTarget::MappedFile> MountedProcess::file_at(std::uint64_t address) const {
+  std::istringstream maps(mappings_);
+  for (std::string line; std::getline(maps, line);) {
+    std::uint64_t start = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &start, &end) != 2 || address < start || address >= end) continue;
+    return MappedFile{.path = line.substr(line.find('/')), .start = start};
+  }
+  return std::nullopt;
 }
 
 bool MountedProcess::is_alive() {

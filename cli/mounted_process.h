@@ -1,6 +1,7 @@
 // MountedProcess: a process behind a mount, as a target of the engine.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/launch.h"
@@ -19,6 +20,8 @@ class MountedProcess final : public engine::TracedTarget {
   const target::TargetEnv& known_env() const override { return *held_.env; }
   bool is_alive() override;
   std::string functions() const override;
+  Result<target::StackUnwinder*> unwinder() override;
+  std::optional<MappedFile> file_at(std::uint64_t address) const override;
 
   pid_t pid() const { return held_.runtime->pid(); }
   Origin origin() const { return held_.origin; }
@@ -29,6 +32,8 @@ class MountedProcess final : public engine::TracedTarget {
   bool has_become_another();
 
  private:
+  void read_all_files() const;
+
   HeldProgram held_;
   std::string name_;
   std::string mappings_;  // of files, when its libraries were last looked at
@@ -36,6 +41,7 @@ class MountedProcess final : public engine::TracedTarget {
   bool replaced_ = false;  // by exec
   bool told_replaced_ = false;
   unsigned looks_ = 0;
+  std::optional<target::StackUnwinder> unwinder_;  // once asked for
 };
 
 }  // namespace kevt::cli

@@ -114,14 +114,14 @@ void RunRecorder::add(const RecordSource& source) {
 }
 
 Result<void> RunRecorder::describe(const engine::Event& event) {
-  auto stack = std::make_unique<StackSamples>(event);
-  const bool is_sampled = stack->is_sampled();
-  const model::Definition& definition = is_sampled ? stack->definition() : event.definition;
+  auto stack = engine::StackSamples::of(event.layout);
+  const bool is_sampled = stack.has_value();
+  const model::Definition definition = is_sampled ? stack->definition(event.definition) : event.definition;
   const model::RecordLayout& record_layout = is_sampled ? stack->layout() : event.layout;
   auto format = record::parse_format(event.group, layout::format_text(definition, record_layout, event.id));
   if (!format) return std::unexpected(std::move(format.error()));
   for (const std::string& line : event.listings)
-    metadata_.definitions.push_back(is_sampled ? without_stack_sample(line) : line);
+    metadata_.definitions.push_back(is_sampled ? engine::without_stack_sample(line) : line);
   if (event.filter) metadata_.filters.push_back(fmt::format("{}/{}: {}", event.group, event.name, *event.filter));
   if (by_id_.empty()) first_id_ = event.id;
   EventFields fields{.format = &metadata_.formats.add(std::move(*format)), .event = &event, .stack = {}, .symbols = {}};
@@ -169,8 +169,8 @@ void RunRecorder::note_process(const RecordSource& source, std::int32_t thread) 
 }
 
 // Behind the record of the event, at the same time on the same CPU.
-void RunRecorder::give_stack(const RecordSource& source, const StackSamples& samples, const record::TypedRecord& of,
-                             std::span<const std::uint8_t> bytes) {
+void RunRecorder::give_stack(const RecordSource& source, const engine::StackSamples& samples,
+                             const record::TypedRecord& of, std::span<const std::uint8_t> bytes) {
   if (!source.unwinder || !failed_) return;
   const auto frames = source.unwinder->unwind(samples.sample(bytes));
   const std::size_t count = std::min<std::size_t>(frames.size(), kStackFrames);

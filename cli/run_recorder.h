@@ -7,13 +7,14 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "cli/stack_samples.h"
 #include "compiler/target/stack_unwinder.h"
 #include "runtime-user/engine/engine.h"
+#include "runtime-user/engine/stack_samples.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::cli {
@@ -58,7 +59,7 @@ class RunRecorder {
   Result<void> describe(const engine::Event& event);
   void describe_process(const RecordSource& source);
   void note_process(const RecordSource& source, std::int32_t thread);
-  void give_stack(const RecordSource& source, const StackSamples& samples, const record::TypedRecord& of,
+  void give_stack(const RecordSource& source, const engine::StackSamples& samples, const record::TypedRecord& of,
                   std::span<const std::uint8_t> bytes);
   void note_symbol(const RecordSource& source, std::uint64_t address);
 
@@ -78,7 +79,7 @@ class RunRecorder {
     const record::EventFormat* format = nullptr;
     const engine::Event* event = nullptr;
     bool has_symbol_text = false;
-    std::unique_ptr<StackSamples> stack;  // where the stack is sampled
+    std::optional<engine::StackSamples> stack;  // where the stack is sampled
     std::vector<SymbolField> symbols;
   };
 

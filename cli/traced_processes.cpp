@@ -17,7 +17,6 @@
 #include <map>
 
 #include "cli/exit_status.h"
-#include "cli/stack_samples.h"
 
 namespace kevt::cli {
 
@@ -53,7 +52,7 @@ std::optional<int> TracedProcesses::define(std::span<const Source> definitions, 
     return kFailed;
   };
   std::vector<std::string> texts = texts_of(definitions);
-  if (samples_stacks_) std::ranges::transform(texts, texts.begin(), with_stack_sample);
+  if (samples_stacks_) std::ranges::transform(texts, texts.begin(), engine::with_stack_sample);
   for (const auto& process : all_) {
     std::vector<engine::Problem> problems;
     process->engine.set_code(made_);
@@ -62,7 +61,7 @@ std::optional<int> TracedProcesses::define(std::span<const Source> definitions, 
     if (!defined) return failed(*process, std::move(defined.error()));
     if (*defined && problems.empty()) continue;
     for (engine::Problem& problem : problems)
-      problem.diagnostic.command = without_stack_sample(problem.diagnostic.command);
+      problem.diagnostic.command = engine::without_stack_sample(problem.diagnostic.command);
     report_.problems(problems, definitions, filters.sources);
     if (all_.size() > 1) report_.error("that is so in " + where(*process));
     if (!*defined) return kNotCompiled;

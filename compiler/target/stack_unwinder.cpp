@@ -154,6 +154,8 @@ StackUnwinder::StackUnwinder(StackUnwinder&&) noexcept = default;
 StackUnwinder& StackUnwinder::operator=(StackUnwinder&&) noexcept = default;
 StackUnwinder::~StackUnwinder() = default;
 
+pid_t StackUnwinder::pid() const { return state_->pid; }
+
 std::vector<std::uint64_t> StackUnwinder::unwind(const StackSample& sample) {
   state_->sample = sample;
   state_->run();

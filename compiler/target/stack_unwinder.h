@@ -30,6 +30,7 @@ class StackUnwinder {
   StackUnwinder& operator=(StackUnwinder&&) noexcept;
   ~StackUnwinder();
 
+  pid_t pid() const;
   // The program counter, then return addresses, innermost first. Ends where the piece of stack ends, or where nothing
   // is known of an address; never empty.
   std::vector<std::uint64_t> unwind(const StackSample& sample);

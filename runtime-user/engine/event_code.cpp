@@ -27,14 +27,14 @@ struct EventCode::Change {
 namespace {
 
 std::string key_of(const CodeRequest& request) {
-  std::string key = request.filter_text + '\n';
+  std::string key = request.filter_text + (request.samples_stack ? "\nstack " : "\n");
   for (const EventProbe& probe : request.event->probes) key += std::to_string(probe.serial) + ' ';
   return key;
 }
 
 // What was found right when it was defined is looked up again, in this target.
-std::expected<pipeline::CheckedEvent, CodeRefusal> check_in(const EventProbe& probe, TracedTarget& target,
-                                                            const target::EventCatalog& statics) {
+std::expected<pipeline::CheckedEvent, CodeRefusal> check_in(const EventProbe& probe, const std::string& command,
+                                                            TracedTarget& target, const target::EventCatalog& statics) {
   diag::Sink sink;
   if (!pipeline::can_run(probe.definition, sink))
     return std::unexpected(
@@ -46,8 +46,7 @@ std::expected<pipeline::CheckedEvent, CodeRefusal> check_in(const EventProbe& pr
       return std::unexpected(CodeRefusal{Error("nothing here makes records of the event it stands on", EOPNOTSUPP),
                                          probe.definition.command});
   }
-  auto checked =
-      pipeline::check_event(probe.definition.command, target.env(), statics, pipeline::Forms::Runnable, sink);
+  auto checked = pipeline::check_event(command, target.env(), statics, pipeline::Forms::Runnable, sink);
   if (checked && checked->waits)
     return std::unexpected(CodeRefusal{
         Error(fmt::format("its library is not loaded in {} yet: enable the event when it is", target.name()), ENOENT),
@@ -61,12 +60,16 @@ std::expected<pipeline::CheckedEvent, CodeRefusal> check_in(const EventProbe& pr
   if (mistakes.empty()) return std::unexpected(CodeRefusal{Error("nothing to run", EINVAL), probe.definition.command});
   const diag::Diagnostic& first = mistakes.front();
   std::string text(diag::kernel_text(first.kind));
+  if (command != probe.definition.command) text = "with a sample of the stack: " + text;
   if (!first.detail.empty()) text += ": " + first.detail;
   const bool not_here = first.kind == diag::Kind::NotSupportedByRuntime || first.kind == diag::Kind::UnsupportedForm;
   return std::unexpected(
       CodeRefusal{Error(fmt::format("{} ({})", text, target.name()), not_here ? EOPNOTSUPP : first.errno_value),
                   probe.definition.command});
 }
+
+// Below those of dynamic events; the kernel's own events, whose types lie there, are no process's.
+constexpr std::uint32_t kFirstSampledType = 64, kSampledTypes = 16384;
 
 bool has_code(const TracedEvent& event) { return event.owner != target::EventOwner::Synthetic && !event.is_static(); }
 
@@ -107,11 +110,16 @@ std::expected<std::vector<EventCode::Handles>, CodeRefusal> EventCode::install(
   std::vector<std::uint32_t> ids;
   for (const CodeRequest* request : requests)
     for (const EventProbe& probe : request->event->probes) {
-      auto checked = check_in(probe, where, statics_);
+      const std::string& command = probe.definition.command;
+      auto checked = check_in(probe, request->samples_stack ? with_stack_sample(command) : command, where, statics_);
       if (!checked) return std::unexpected(std::move(checked.error()));
+      const auto type = request->samples_stack ? sampled_type_of(*request->event, checked->layout)
+                                               : std::optional(request->event->id);
+      if (!type)
+        return std::unexpected(CodeRefusal{Error("there are as many events with stacks as types", ENOSPC), command});
       events.push_back(*std::move(checked));
       filters.push_back({request->filter});
-      ids.push_back(request->event->id);
+      ids.push_back(*type);
     }
   auto compiled = pipeline::compile_events(events, filters, where.known_env(), pipeline::Artifacts::CodeOnly,
                                            where.runtime().capabilities().code);
@@ -130,6 +138,26 @@ std::expected<std::vector<EventCode::Handles>, CodeRefusal> EventCode::install(
     next = end;
   }
   return handles;
+}
+
+// Taken in turn, so that one is not somebody else's while records of it may be under way.
+std::optional<std::uint32_t> EventCode::sampled_type_of(const TracedEvent& event, const model::RecordLayout& layout) {
+  if (const auto known = sampled_of_.find(event.id); known != sampled_of_.end()) return known->second;
+  auto samples = StackSamples::of(layout);
+  KEVT_ASSERT(samples.has_value());
+  for (std::uint32_t tries = 0; tries < kSampledTypes; ++tries) {
+    const std::uint32_t type = kFirstSampledType + next_sampled_++ % kSampledTypes;
+    if (sampled_.contains(type)) continue;
+    sampled_.emplace(type, SampledType{event.id, *std::move(samples)});
+    sampled_of_[event.id] = type;
+    return type;
+  }
+  return std::nullopt;
+}
+
+const SampledType* EventCode::sampled(std::uint32_t type) const {
+  const auto it = sampled_.find(type);
+  return it == sampled_.end() ? nullptr : &it->second;
 }
 
 std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> requests, std::vector<Change>& changes) {
@@ -208,6 +236,10 @@ void EventCode::forget(std::uint32_t event) {
     for (std::size_t t = 0; t < all->size(); ++t)
       if (targets_[t]->is_alive()) (void)targets_[t]->runtime().remove((*all)[t]);
   codes_.erase(it);
+  if (const auto type = sampled_of_.find(event); type != sampled_of_.end()) {
+    sampled_.erase(type->second);
+    sampled_of_.erase(type);
+  }
 }
 
 runtime::EventCounts EventCode::counts(std::uint32_t event) const {

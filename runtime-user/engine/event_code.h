@@ -13,6 +13,7 @@
 #include "compiler/model/filter.h"
 #include "compiler/target/fixed_target.h"
 #include "runtime-user/engine/event_table.h"
+#include "runtime-user/engine/stack_samples.h"
 #include "runtime-user/engine/traced_target.h"
 
 namespace kevt::engine {
@@ -24,6 +25,13 @@ struct CodeRequest {
   // Decided at the hit; `filter_text` names it: code with the same text is kept.
   std::optional<model::FilterExpr> filter;
   std::string filter_text;
+  bool samples_stack = false;  // its records are of a SampledType
+};
+
+// Records of this type are an event's, with a stack sample.
+struct SampledType {
+  std::uint32_t event = 0;
+  StackSamples samples;
 };
 
 // Why the code of an event cannot be made.
@@ -46,6 +54,8 @@ class EventCode {
   // Of one probe of the event as it is armed now, in each target.
   std::vector<runtime::ArmStatus> arm_status(std::uint32_t event, std::size_t probe) const;
   const std::vector<TracedTarget*>& targets() const { return targets_; }
+  // nullptr: an event's own type, or nobody's.
+  const SampledType* sampled(std::uint32_t type) const;
   // Of the first target that has any.
   StaticEvents* static_events() const;
 
@@ -64,9 +74,14 @@ class EventCode {
   Result<void> switch_static(std::span<const CodeRequest> requests);
   Result<void> exchange(std::span<const Change> changes, std::size_t target);
 
+  std::optional<std::uint32_t> sampled_type_of(const TracedEvent& event, const model::RecordLayout& layout);
+
   std::vector<TracedTarget*> targets_;
   target::FixedCatalog statics_;  // what eprobes stand on
   std::unordered_map<std::uint32_t, Code> codes_;
+  std::unordered_map<std::uint32_t, SampledType> sampled_;       // by type
+  std::unordered_map<std::uint32_t, std::uint32_t> sampled_of_;  // event to type: the same as long as the event lives
+  std::uint32_t next_sampled_ = 0;
 };
 
 }  // namespace kevt::engine

@@ -54,6 +54,7 @@ CodeRequest Tracing::request_for(const TracedEvent& event) const {
     if (!one || !one->registered) continue;
     shared = shared || only || has_triggers(*instance, event);
     only = one;
+    request.samples_stack = request.samples_stack || wants_stack_sample(*instance, event);
   }
   request.armed = only != nullptr && probes_armed_;
   if (only && !shared && only->filter && !sema::is_only_judged(*only->filter)) {
@@ -213,15 +214,6 @@ Result<void> Tracing::write_group_filter(Instance& instance, std::string_view gr
 
 // ---- triggers -------------------------------------------------------------------------------
 
-Result<void> Tracing::sync_stacks(const TracedEvent& event) {
-  if (!event.is_static()) return {};
-  const bool wanted = std::ranges::any_of(instances_, [&](const auto& instance) {
-    const auto all = instance->triggers.of(name_of(event));
-    return std::ranges::find(all, model::TriggerKind::Stacktrace, &model::Trigger::kind) != all.end();
-  });
-  return code_.static_events()->set_stacks(event.id, wanted);
-}
-
 const TracedEvent* Tracing::soft_target(const model::Trigger& trigger) const {
   const bool switches =
       trigger.kind == model::TriggerKind::EnableEvent || trigger.kind == model::TriggerKind::DisableEvent;
@@ -266,7 +258,7 @@ namespace {
 const char* why_not_run(const model::Trigger& trigger, const TracedEvent& event) {
   switch (trigger.kind) {
     case model::TriggerKind::Stacktrace:
-      return event.is_static() ? nullptr : "the trigger `stacktrace` is run for the kernel's own events alone";
+      return event.owner != target::EventOwner::Synthetic ? nullptr : "records of this event have no stack";
     case model::TriggerKind::Hist:
     case model::TriggerKind::EnableHist:
     case model::TriggerKind::DisableHist:
@@ -282,6 +274,12 @@ const char* why_not_run(const model::Trigger& trigger, const TracedEvent& event)
 }
 
 }  // namespace
+
+Result<void> Tracing::can_run(const model::Trigger& trigger, const TracedEvent& event) {
+  if (const char* why = why_not_run(trigger, event)) return std::unexpected(Error(why, EOPNOTSUPP));
+  if (trigger.kind != model::TriggerKind::Stacktrace || event.is_static()) return {};
+  return can_unwind();
+}
 
 Result<void> Tracing::write_trigger(Instance& instance, const TracedEvent& event, std::string_view text) {
   if (text.empty()) return {};
@@ -301,9 +299,9 @@ Result<void> Tracing::write_trigger(Instance& instance, const TracedEvent& event
   }
   for (const sema::TriggerStep& step : change->steps)
     if (const auto* added = std::get_if<sema::AddTrigger>(&step); added && options_.runs_triggers_only)
-      if (const char* why = why_not_run(added->trigger, event)) {
-        instance.errors.add(why, stripped(text), now_ns());
-        return std::unexpected(Error(why, EOPNOTSUPP));
+      if (auto can = can_run(added->trigger, event); !can) {
+        instance.errors.add(can.error().message(), stripped(text), now_ns());
+        return can;
       }
   for (const sema::TriggerStep& step : change->steps)
     if (auto done = apply_trigger_step(instance, event, step); !done) return done;

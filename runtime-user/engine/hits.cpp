@@ -6,15 +6,14 @@
 // one, and a count of 5 acts five times. What a hit costs its thread has been paid by then.
 //
 // Every record counts once in each instance that knows the event: recorded, filtered or lost.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
+#include "runtime-user/engine/proc_status.h"
 #include "runtime-user/engine/record_filter.h"
 #include "runtime-user/engine/tracing.h"
 
@@ -30,14 +29,6 @@ std::int32_t pid_of(std::span<const std::uint8_t> record) {
   std::int32_t pid = 0;
   if (record.size() >= model::kCommonBytes) std::memcpy(&pid, record.data() + 4, sizeof pid);
   return pid;
-}
-
-// 0: unknown, it may have ended.
-std::int32_t tgid_of(std::int32_t tid) {
-  std::ifstream status(fmt::format("/proc/{}/status", tid));
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("Tgid:")) return static_cast<std::int32_t>(std::atoi(line.c_str() + 5));
-  return 0;
 }
 
 std::vector<std::uint8_t> record_of(std::uint32_t type, std::int32_t pid, std::span<const std::uint8_t> payload) {
@@ -80,10 +71,14 @@ void Tracing::note_task(std::size_t target, std::int32_t tid, std::string_view c
 }
 
 void Tracing::deliver(std::size_t target, const runtime::Record& record) {
+  if (const SampledType* sampled = code_.sampled(type_of(record.bytes)))
+    return deliver_sampled(target, *sampled, record);
   const TracedEvent* event = events_.find(type_of(record.bytes));
   if (!event) return;
   note_task(target, pid_of(record.bytes), record.comm);
-  for (const auto& instance : instances_) deliver_to(*instance, *event, record);
+  for (const auto& instance : instances_)
+    if (deliver_to(*instance, *event, record, event->is_static() ? Stack::Comes : Stack::None))
+      store_stack(*instance, record);
 }
 
 void Tracing::hide_own_threads() {
@@ -96,10 +91,10 @@ bool Tracing::is_hidden(std::span<const std::uint8_t> record) const {
   return !hidden_.empty() && std::ranges::find(hidden_, pid_of(record)) != hidden_.end();
 }
 
-void Tracing::deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record) {
+bool Tracing::deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Stack stack) {
   EventState& one = instance.events[event.id];
-  const bool with_stack =
-      one.registered && one.soft_users > 0 && !is_hidden(record.bytes) && run_triggers(instance, event, record);
+  bool with_stack =
+      one.registered && one.soft_users > 0 && !is_hidden(record.bytes) && run_triggers(instance, event, record, stack);
   const RecordContext context{.record = record.bytes, .cpu = record.cpu, .comm = record.comm};
   const bool wanted = one.records() && !is_hidden(record.bytes) && instance.tracing_on && instance.pauses == 0 &&
                       instance.lets_through(record.cpu, pid_of(record.bytes)) &&
@@ -108,10 +103,11 @@ void Tracing::deliver_to(Instance& instance, const TracedEvent& event, const run
     ++one.filtered;
   } else if (store(instance, record.timestamp_ns, record.cpu, record.bytes)) {
     ++one.recorded;
+    with_stack = with_stack || (stack == Stack::Comes && has_stack_option(instance));
   } else {
     ++one.lost;
   }
-  if (with_stack) store_stack(instance, record);
+  return with_stack;
 }
 
 // What kernel_stack's format says: how many, and the addresses.
@@ -163,10 +159,11 @@ bool Tracing::act(Instance& instance, const model::Trigger& trigger) {
   return false;
 }
 
-bool Tracing::run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record) {
+bool Tracing::run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record, Stack stack) {
   const RecordContext context{.record = record.bytes, .cpu = record.cpu, .comm = record.comm};
   bool wants_stack = false;
   for (const model::Trigger& trigger : instance.triggers.of({event.group, event.name})) {
+    if (trigger.kind == model::TriggerKind::Stacktrace && stack == Stack::None) continue;  // made before it was set
     if (trigger.condition && !holds(*trigger.condition, event.layout, context)) continue;
     const auto left = instance.trigger_counts.find(trigger.id);
     if (left != instance.trigger_counts.end() && left->second == 0) continue;
@@ -193,7 +190,7 @@ void Tracing::mark(Instance& instance, std::int32_t tid, std::string_view comm, 
   const std::vector<std::uint8_t> bytes = record_of(kPrintId, tid, payload);
   const std::uint64_t now = now_ns();
   store(instance, now, 0, bytes);
-  run_triggers(instance, marker_, {.timestamp_ns = now, .cpu = 0, .comm = comm, .bytes = bytes});
+  run_triggers(instance, marker_, {.timestamp_ns = now, .cpu = 0, .comm = comm, .bytes = bytes}, Stack::None);
 }
 
 void Tracing::mark_raw(Instance& instance, std::int32_t tid, std::string_view comm,
@@ -215,11 +212,16 @@ runtime::EventCounts Tracing::counts(const Instance& instance, const TracedEvent
 }
 
 const target::TargetEnv* Tracing::env_of(std::int32_t tid) const {
-  const auto& targets = code_.targets();
   if (options_.env) return options_.env;
-  if (targets.size() == 1) return &targets.front()->known_env();
+  const TracedTarget* target = target_of(tid);
+  return target ? &target->known_env() : nullptr;
+}
+
+TracedTarget* Tracing::target_of(std::int32_t tid) const {
+  const auto& targets = code_.targets();
+  if (targets.size() == 1) return targets.front();
   const auto it = target_of_.find(tid);
-  return it == target_of_.end() ? nullptr : &targets[it->second]->known_env();
+  return it == target_of_.end() ? nullptr : targets[it->second];
 }
 
 }  // namespace kevt::engine

@@ -14,7 +14,7 @@ enum class TraceOption : std::uint8_t {
 #undef KEVT_TRACE_OPTION
 };
 
-enum class OptionEffect : std::uint8_t { Works, Nothing, Refused, KernelOnly };
+enum class OptionEffect : std::uint8_t { Works, Nothing, Refused, KernelOnly, ProcessOnly };
 
 struct TraceOptionFacts {
   TraceOption option;

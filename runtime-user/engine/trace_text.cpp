@@ -128,6 +128,10 @@ void TraceText::append_event(const Instance& instance, const MergedEntry& entry,
     append_stack(instance, record, out);
     return;
   }
+  if (type == kUserStackId) {
+    append_user_stack(instance, record, out);
+    return;
+  }
   const Known* known = find(type);
   if (!known) {
     out += fmt::format("Unknown type {}\n", type);
@@ -190,6 +194,34 @@ void TraceText::append_stack(const Instance& instance, std::span<const std::uint
       if (!symbol->module.empty()) out += " [" + symbol->module + "]";
     }
     if (instance.options.has(TraceOption::SymAddr)) out += fmt::format(" <{:016x}>", address);
+    out += '\n';
+  }
+}
+
+// The kernel knows no names of a program's functions: it has the address alone, and with sym-userobj the file. Here
+// the name stands before the address.
+void TraceText::append_user_stack(const Instance& instance, std::span<const std::uint8_t> record, std::string& out) {
+  constexpr std::size_t kCallersAt = 16;
+  out += "<user stack trace>\n";
+  const std::int32_t tid = pid_of(record);
+  const target::TargetEnv& env = symbols(tid);
+  for (std::size_t at = kCallersAt; at + 8 <= record.size(); at += 8) {
+    std::uint64_t address = 0;
+    std::memcpy(&address, record.data() + at, sizeof address);
+    if (!address) break;
+    out += " => ";
+    bool shows_address = true;
+    if (instance.options.has(TraceOption::SymUserobj)) {
+      const TracedTarget* target = tracing_.target_of(tid);
+      if (const auto file = target ? target->file_at(address) : std::nullopt) {
+        out += fmt::format("{}[+0x{:x}]", file->path, address - file->start);
+        shows_address = instance.options.has(TraceOption::SymAddr);
+      }
+    } else if (const auto symbol = env.symbolize(address)) {
+      out += fmt::format("{}+0x{:x}/0x{:x}", symbol->name, address - symbol->address, symbol->size);
+      if (!symbol->module.empty()) out += " [" + symbol->module + "]";
+    }
+    if (shows_address) out += fmt::format(" <{:016x}>", address);
     out += '\n';
   }
 }

@@ -28,6 +28,7 @@ class TraceText {
   void append_line(const Instance& instance, const MergedEntry& entry, std::string& out);
   void append_context(const Instance& instance, const MergedEntry& entry, std::string& out) const;
   void append_event(const Instance& instance, const MergedEntry& entry, std::string& out);
+  void append_user_stack(const Instance& instance, std::span<const std::uint8_t> record, std::string& out);
   void append_stack(const Instance& instance, std::span<const std::uint8_t> record, std::string& out);
   const target::TargetEnv& symbols(std::int32_t tid);
   // "open64+0x0/0x128 [libc.so.6]": looked up once for the same addresses.

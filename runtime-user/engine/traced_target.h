@@ -1,9 +1,13 @@
 // TracedTarget: one thing that is traced, as the engine sees it: a runtime and what the compiler must know of it.
 #pragma once
 
+#include <cerrno>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/error.h"
+#include "compiler/target/stack_unwinder.h"
 #include "compiler/target/target_env.h"
 #include "runtime-user/engine/static_events.h"
 #include "runtime-user/runtime/probe_runtime.h"
@@ -22,6 +26,16 @@ class TracedTarget {
   virtual bool is_alive() = 0;
   // What can be probed by name, as available_filter_functions lists it: "NAME" or "NAME [MODULE]", a line each.
   virtual std::string functions() const { return ""; }
+  // Of stacks that its hits sampled; the first call makes it. EOPNOTSUPP: hits here cannot sample theirs.
+  virtual Result<target::StackUnwinder*> unwinder() {
+    return std::unexpected(Error("probes of " + name() + " have no stacks", EOPNOTSUPP));
+  }
+  // What is mapped at an address, as far as it is known. nullopt: no file.
+  struct MappedFile {
+    std::string path;
+    std::uint64_t start = 0;  // of the mapping
+  };
+  virtual std::optional<MappedFile> file_at(std::uint64_t) const { return std::nullopt; }
   // What it has of itself; nullptr: nothing.
   virtual StaticEvents* static_events() { return nullptr; }
 };

@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,10 +36,12 @@ struct TracingOptions {
   const target::TargetEnv* env = nullptr;
 };
 
-// Records that are no dynamic event's; their ids are the kernel's (TRACE_PRINT, TRACE_RAW_DATA, TRACE_STACK).
+// Records that are no dynamic event's; their ids are the kernel's (TRACE_PRINT, TRACE_RAW_DATA, TRACE_STACK,
+// TRACE_USER_STACK).
 inline constexpr std::uint32_t kPrintId = 5;
 inline constexpr std::uint32_t kRawDataId = 18;
 inline constexpr std::uint32_t kStackId = 4;
+inline constexpr std::uint32_t kUserStackId = 12;
 // What stands in a print record's `ip`, and how it prints.
 inline constexpr std::string_view kMarkerFunction = "tracing_mark_write";
 
@@ -60,6 +63,10 @@ class Tracing {
   Result<void> write_group_filter(Instance& instance, std::string_view group, std::string_view text);
   Result<void> write_trigger(Instance& instance, const TracedEvent& event, std::string_view text);
   Result<void> truncate_triggers(Instance& instance, const TracedEvent& event);
+  // Of those that change what is recorded; others are the instance's own affair, too.
+  Result<void> set_option(Instance& instance, TraceOption option, bool on);
+  // Can probes have stacks? An error where a target has none, or cannot be unwound.
+  Result<void> can_unwind();
   std::string trigger_text(const Instance& instance, const TracedEvent& event) const;
 
   // debug/kprobes/enabled: 0 takes every probe out, 1 puts back what is on.
@@ -99,6 +106,7 @@ class Tracing {
   const SavedTasks& tasks() const { return tasks_; }
   // Where a record of this thread comes from; for symbols. nullptr: nobody knows.
   const target::TargetEnv* env_of(std::int32_t tid) const;
+  TracedTarget* target_of(std::int32_t tid) const;
   std::uint32_t cpus() const { return options_.cpus; }
   std::uint64_t buffer_kb() const { return options_.buffer_kb; }
   static std::uint64_t now_ns();
@@ -123,15 +131,26 @@ class Tracing {
   Result<void> sync(std::span<const TracedEvent* const> events);
   EventState& touch(Instance& instance, const TracedEvent& event) { return instance.events[event.id]; }
   bool bind_filter(Instance& instance, const TracedEvent& event, std::string_view text, diag::Sink& sink);
+  Result<void> can_run(const model::Trigger& trigger, const TracedEvent& event);
   Result<void> sync_stacks(const TracedEvent& event);
   Result<void> use_softly(Instance& instance, const TracedEvent& event, int change);
   Result<void> apply_trigger_step(Instance& instance, const TracedEvent& event, const sema::TriggerStep& step);
   const TracedEvent* soft_target(const model::Trigger& trigger) const;
   void deliver(std::size_t target, const runtime::Record& record);
-  void deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record);
+  // Whether a record came with what a stack can be made of.
+  enum class Stack : std::uint8_t { None, Comes };
+  // True: a stack is to stand behind it.
+  bool deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Stack stack);
   bool is_hidden(std::span<const std::uint8_t> record) const;
-  // Whether one of them wants the stack stored behind the record.
-  bool run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record);
+  // Whether one of them wants the stack stored behind the record. Without one, those that would do not act.
+  bool run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record, Stack stack);
+  static bool has_stack_option(const Instance& instance);
+  static bool wants_stack_sample(const Instance& instance, const TracedEvent& event);
+  void deliver_sampled(std::size_t target, const SampledType& type, const runtime::Record& record);
+  std::vector<std::uint8_t> user_stack_record(std::size_t target, const target::StackSample& sample,
+                                              std::span<const std::uint8_t> of);
+  std::uint32_t process_of(std::int32_t tid, pid_t otherwise);
+  void look_for_new_files(TracedTarget& target, std::span<const std::uint64_t> callers);
   void store_stack(Instance& instance, const runtime::Record& record);
   bool act(Instance& instance, const model::Trigger& trigger);
   void note_task(std::size_t target, std::int32_t tid, std::string_view comm);
@@ -146,9 +165,11 @@ class Tracing {
   std::deque<Waiting> waiting_;                              // only with several targets
   bool probes_armed_ = true;
   bool uses_jumps_ = true;
-  std::size_t active_ = 0;            // events that are armed
-  TracedEvent marker_;                // ftrace/print: it has no code, and is always on
-  std::vector<std::int32_t> hidden_;  // threads
+  std::size_t active_ = 0;                                            // events that are armed
+  TracedEvent marker_;                                                // ftrace/print: it has no code, and is always on
+  std::vector<std::int32_t> hidden_;                                  // threads
+  std::unordered_map<std::int32_t, std::uint32_t> process_of_;        // of threads that had stacks
+  std::set<std::pair<const TracedTarget*, std::uint64_t>> nameless_;  // callers that were looked for
 };
 
 }  // namespace kevt::engine

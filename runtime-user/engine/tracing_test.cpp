@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -27,8 +28,16 @@ class FakeTarget final : public TracedTarget {
   const target::TargetEnv& known_env() const override { return env_; }
   bool is_alive() override { return alive; }
   bool alive = true;
+  // As a process: of this program, in whose files no test's address lies.
+  Result<target::StackUnwinder*> unwinder() override {
+    if (!unwinds) return TracedTarget::unwinder();
+    if (!unwinder_) unwinder_.emplace(*target::StackUnwinder::of_process(getpid()));
+    return &*unwinder_;
+  }
+  bool unwinds = false;
 
  private:
+  std::optional<target::StackUnwinder> unwinder_;
   target::FixedTargetEnv env_;
   runtime::FakeRuntime runtime_;
 };
@@ -40,6 +49,14 @@ std::vector<std::uint8_t> payload(std::uint32_t fd) {
   std::memcpy(bytes.data() + 8, &fd, sizeof fd);
   return bytes;
 }
+
+// The same with what with_stack_sample() adds: seven registers, and stack of zeros.
+std::vector<std::uint8_t> sampled_payload(std::uint32_t fd) {
+  auto bytes = payload(fd);
+  bytes.resize(bytes.size() + 7 * 8 + 5 * 64 * 8);
+  return bytes;
+}
+constexpr std::uint32_t kFirstSampled = 64;  // the type of the first event whose code samples
 
 class TracingTest : public testing::Test {
  protected:
@@ -168,6 +185,61 @@ TEST_F(TracingTest, TracesOffAtTheHitThatAsksForIt) {
   EXPECT_THAT(tracing_.trigger_text(tracing_.top(), event("op")), HasSubstr("# Available triggers:"));
   const auto counts = tracing_.counts(tracing_.top(), event("op"));
   EXPECT_EQ(counts.attempts, counts.recorded + counts.filtered + counts.lost + counts.missed);
+}
+
+TEST_F(TracingTest, AStackStandsBehindTheHitsThatAskForIt) {
+  target_.unwinds = true;
+  define("p:op open64 fd=%di:u32");
+  enable("op");
+  ASSERT_EQ(trigger("op", "stacktrace:2 if fd > 3"), 0);
+  for (std::uint32_t fd = 2; fd < 8; ++fd) {
+    target_.runtime().hit(kFirstSampled, {.bytes = sampled_payload(fd), .timestamp_ns = ++now_ * 1000, .pid = 7});
+    tracing_.drain();
+  }
+  const std::string text = lines();
+  const std::string stack = "<user stack trace>\n => open64+0x0/0x100 [libc.so.6] <0000000000001000>\n";
+  EXPECT_THAT(text, HasSubstr("fd=3\n"));
+  for (const char* with : {"fd=4\n", "fd=5\n"}) {
+    const std::size_t at = text.find(with);
+    ASSERT_NE(at, std::string::npos);
+    EXPECT_EQ(text.find(stack, at), text.find("<", at)) << with;
+  }
+  EXPECT_THAT(text, HasSubstr("fd=7\n"));
+  EXPECT_EQ(text.find("<user", text.find("fd=6\n")), std::string::npos);
+  EXPECT_EQ(tracing_.trigger_text(tracing_.top(), event("op")), "stacktrace:count=0 if fd > 3\n");
+  ASSERT_EQ(trigger("op", "!stacktrace"), 0);
+  EXPECT_EQ(target_.runtime().hit(kFirstSampled, {.bytes = sampled_payload(9)}), 0u);
+  hit("op", 9);
+  EXPECT_THAT(lines(), HasSubstr("fd=9\n"));
+}
+
+TEST_F(TracingTest, AHitOfCodeWithoutASampleUsesNoCountUp) {
+  target_.unwinds = true;
+  define("p:op open64 fd=%di:u32");
+  enable("op");
+  target_.runtime().hit(event("op").id, {.bytes = payload(1), .timestamp_ns = 1000, .pid = 7});  // not drained yet
+  ASSERT_EQ(trigger("op", "stacktrace:1"), 0);
+  EXPECT_THAT(lines(), HasSubstr("fd=1\n"));
+  EXPECT_EQ(tracing_.trigger_text(tracing_.top(), event("op")), "stacktrace:count=1\n");
+}
+
+TEST_F(TracingTest, StacksAreRefusedWhereNobodyUnwinds) {
+  define("p:op open64 fd=%di:u32");
+  EXPECT_EQ(trigger("op", "stacktrace"), EOPNOTSUPP);
+  EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("probes of a fake have no stacks"));
+  EXPECT_FALSE(tracing_.set_option(tracing_.top(), TraceOption::UserStacktrace, true));
+  EXPECT_FALSE(tracing_.top().options.has(TraceOption::UserStacktrace));
+}
+
+TEST_F(TracingTest, ATargetsRecordOfASampledTypeMayBeTooShort) {
+  target_.unwinds = true;
+  define("p:op open64 fd=%di:u32");
+  enable("op");
+  ASSERT_EQ(trigger("op", "stacktrace"), 0);
+  for (const std::size_t size : {0u, 4u, 12u, 60u})
+    target_.runtime().hit(kFirstSampled, {.bytes = std::vector<std::uint8_t>(size, 0xff), .timestamp_ns = ++now_});
+  EXPECT_EQ(tracing_.drain(), 4u);
+  EXPECT_THAT(lines(), HasSubstr("<user stack trace>\n"));
 }
 
 TEST_F(TracingTest, AnEventSwitchesAnotherOne) {

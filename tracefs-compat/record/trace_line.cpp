@@ -68,7 +68,7 @@ void append_wall(std::uint64_t ns, std::string& out) {
 
 // "<stack trace>" and one symbol a line.
 void append_stack(const Field& caller, const TypedRecord& record, const Symbols& symbols, std::string& out) {
-  out += "<stack trace>\n";
+  out += record.event->name == "user_stack" ? "<user stack trace>\n" : "<stack trace>\n";
   for (std::uint64_t address : stack_of(caller, record.bytes)) {
     out += " => ";
     append_symbol(symbols, address, SymbolOffset::Hidden, out);

@@ -20,9 +20,8 @@ Result<void> set_option(const Place& place, TraceOption option, bool on) {
   const bool kernel = place.tracing->code().static_events() != nullptr;
   if (facts.effect == OptionEffect::Refused || (facts.effect == OptionEffect::KernelOnly && !kernel))
     return fails(EINVAL);
-  place.tracing->drain();
-  instance.options.set(option, on);
-  return {};
+  if (facts.effect == OptionEffect::ProcessOnly && !place.tracing->can_unwind()) return fails(EINVAL);
+  return place.tracing->set_option(instance, option, on);
 }
 
 std::string options_text(const Place& place) {

@@ -4,7 +4,7 @@
 // hold; strings have room of their own.
 //
 // A word above the end of the stack cannot be read and is stored as 0, as ever.
-#include "cli/stack_samples.h"
+#include "runtime-user/engine/stack_samples.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 
 #include "compiler/layout/layout.h"
 
-namespace kevt::cli {
+namespace kevt::engine {
 namespace {
 
 constexpr std::array<std::string_view, 6> kRegisters = {"bx", "bp", "r12", "r13", "r14", "r15"};
@@ -41,34 +41,41 @@ std::string without_stack_sample(const std::string& listing) {
   return listing.substr(0, listing.find(fmt::format(" {}=", kStackPointer)));
 }
 
-StackSamples::StackSamples(const engine::Event& event) : event_(event) {
-  const auto& fields = event.layout.fields;
+std::optional<StackSamples> StackSamples::of(const model::RecordLayout& sampled) {
+  const auto& fields = sampled.fields;
   const auto first = std::ranges::find(fields, kStackPointer, &model::RecordField::name);
-  if (first == fields.end() || fields.end() - first != 1 + std::ssize(kRegisters) + kPieces) return;
-  is_sampled_ = true;
-  registers_at_ = first->offset;
-  stack_at_ = registers_at_ + (1 + std::size(kRegisters)) * kWord;
+  if (first == fields.end() || fields.end() - first != 1 + std::ssize(kRegisters) + kPieces) return std::nullopt;
+  StackSamples made;
+  made.args_ = first->arg_index;
+  made.whole_size_ = sampled.fixed_size;
+  made.registers_at_ = first->offset;
+  made.stack_at_ = made.registers_at_ + (1 + std::size(kRegisters)) * kWord;
   for (const model::RecordField& field : fields)
-    if (field.role == model::FieldRole::ProbeIp || field.role == model::FieldRole::ProbeRetIp) pc_at_ = field.offset;
-  definition_ = event.definition;
-  definition_.args.resize(first->arg_index);
-  layout_ = event.layout;
-  layout_.fields.resize(static_cast<std::size_t>(first - fields.begin()));
-  layout_.fixed_size = registers_at_;
+    if (field.role == model::FieldRole::ProbeIp || field.role == model::FieldRole::ProbeRetIp)
+      made.pc_at_ = field.offset;
+  made.layout_ = sampled;
+  made.layout_.fields.resize(static_cast<std::size_t>(first - fields.begin()));
+  made.layout_.fixed_size = made.registers_at_;
+  return made;
+}
+
+model::Definition StackSamples::definition(model::Definition sampled) const {
+  sampled.args.resize(args_);
+  return sampled;
 }
 
 std::vector<std::uint8_t> StackSamples::public_record(std::span<const std::uint8_t> record) const {
-  const std::uint32_t whole = event_.layout.fixed_size, gone = whole - layout_.fixed_size;
+  const std::uint32_t gone = whole_size_ - layout_.fixed_size;
   std::vector<std::uint8_t> out(record.begin(),
                                 record.begin() + std::min<std::ptrdiff_t>(layout_.fixed_size, std::ssize(record)));
   out.resize(layout_.fixed_size);
-  if (record.size() > whole) out.insert(out.end(), record.begin() + whole, record.end());
+  if (record.size() > whole_size_) out.insert(out.end(), record.begin() + whole_size_, record.end());
   for (const model::RecordField& field : layout_.fields) {
     if (!model::RecordLayout::is_string(field)) continue;
     for (std::uint32_t at = field.offset; at < field.offset + field.size; at += 4) {
       std::uint32_t word = 0;
       std::memcpy(&word, out.data() + at, sizeof word);
-      if ((word & 0xffff) < whole) continue;  // absent, or nonsense
+      if ((word & 0xffff) < whole_size_) continue;  // absent, or nonsense
       word -= gone;
       std::memcpy(out.data() + at, &word, sizeof word);
     }
@@ -92,4 +99,4 @@ target::StackSample StackSamples::sample(std::span<const std::uint8_t> record) c
                        : std::span<const std::uint8_t>{}};
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt::engine
