@@ -63,6 +63,7 @@ class KernelTarget final : public engine::TracedTarget {
   engine::StaticEvents* static_events() override { return statics_.get(); }
   void settle() { runtime_.settle(); }
   std::size_t switch_statics_off() { return statics_->reader().switch_off(); }
+  pid_t close_statics_behind() { return statics_->reader().close_behind(); }
 
  private:
   target::KernelEnv env_;
@@ -88,6 +89,7 @@ class MountedKernel final : public MountedTargets {
   int exit_status() override;
 
  private:
+  int status_of_command();
   std::optional<int> let_go();
   std::optional<int> missing(const Error& error) const {
     report_.error(error);
@@ -100,6 +102,7 @@ class MountedKernel final : public MountedTargets {
   std::optional<StartedCommand> command_;
   bool told_end_ = false;
   bool hidden_ = false;
+  std::size_t open_ = 0;  // static events that are off and not closed
   bool is_held_ = true;
 };
 
@@ -157,15 +160,22 @@ void MountedKernel::step(engine::Tracing& tracing) {
 
 bool MountedKernel::leave() {
   if (is_held_) abandon();
-  const std::size_t open = target_->switch_statics_off();
-  if (open >= kManyEvents)
-    report_.status(fmt::format("all events are off; the kernel closes {} of its own, {} ms each", open, kCloseMs));
+  open_ = target_->switch_statics_off();
   target_->settle();
   return true;
 }
 
-// CMD is waited for; not when we are to leave (SIGTERM): it goes on without us then.
 int MountedKernel::exit_status() {
+  const int status = status_of_command();
+  if (open_ < kManyEvents) return status;
+  const pid_t closer = target_->close_statics_behind();
+  report_.status(fmt::format("all events are off; the kernel closes {} of its own, some {} ms each{}", open_, kCloseMs,
+                             closer ? fmt::format(": process {} waits for that", closer) : ""));
+  return status;
+}
+
+// CMD is waited for; not when we are to leave (SIGTERM): it goes on without us then.
+int MountedKernel::status_of_command() {
   if (!command_ || is_held_) return kOk;
   const timespec pause = {0, 10'000'000};
   while (!command_->poll_exit() && !is_abandoned() && !is_told_to_leave()) nanosleep(&pause, nullptr);

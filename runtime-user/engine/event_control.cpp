@@ -65,18 +65,21 @@ CodeRequest Tracing::request_for(const TracedEvent& event) const {
 }
 
 Result<void> Tracing::sync(std::span<const TracedEvent* const> events) {
+  auto done = try_sync(events);
+  if (done) return {};
+  top().errors.add(done.error().error.message(), done.error().command, now_ns());
+  return std::unexpected(std::move(done.error().error));
+}
+
+std::expected<void, CodeRefusal> Tracing::try_sync(std::span<const TracedEvent* const> events) {
   std::vector<CodeRequest> requests;
   for (const TracedEvent* event : events) requests.push_back(request_for(*event));
   drain();  // what was recorded under the old state is judged by it
   auto done = code_.apply(requests);
-  if (done) {
+  if (done)
     active_ = static_cast<std::size_t>(
         std::ranges::count_if(events_.events(), [&](const auto& one) { return is_armed(one.first); }));
-    return {};
-  }
-  const CodeRefusal& refusal = done.error();
-  top().errors.add(refusal.error.message(), refusal.command, now_ns());
-  return std::unexpected(refusal.error);
+  return done;
 }
 
 Result<void> Tracing::set_probes_armed(bool armed) {
@@ -101,7 +104,8 @@ Result<void> Tracing::use_jumps(bool wanted) {
 
 // ---- on and off -----------------------------------------------------------------------------
 
-Result<void> Tracing::switch_together(Instance& instance, std::span<const TracedEvent* const> events, bool on) {
+std::expected<void, CodeRefusal> Tracing::switch_together(Instance& instance,
+                                                          std::span<const TracedEvent* const> events, bool on) {
   struct Before {
     bool registered, soft_disabled;
   };
@@ -118,7 +122,7 @@ Result<void> Tracing::switch_together(Instance& instance, std::span<const Traced
       one.registered = one.soft_disabled = false;
     }
   }
-  auto done = sync(events);
+  auto done = try_sync(events);
   for (std::size_t i = 0; i < events.size() && !done; ++i) {
     EventState& one = touch(instance, *events[i]);
     one.registered = before[i].registered;
@@ -127,17 +131,19 @@ Result<void> Tracing::switch_together(Instance& instance, std::span<const Traced
   return done;
 }
 
-// All in one step; where one of them is in the way, each on its own: the others are on then, and the first refusal is
-// the answer.
+// All in one step; where one of them is in the way, each half on its own, down to that one: the others are on then, and
+// the first refusal is the answer.
 Result<void> Tracing::set_enabled(Instance& instance, std::span<const TracedEvent* const> events, bool on) {
   auto done = switch_together(instance, events, on);
-  if (done || events.size() < 2) return done;
-  Result<void> first;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    auto one = switch_together(instance, events.subspan(i, 1), on);
-    if (!one && first) first = std::move(one);
+  if (done) return {};
+  if (events.size() < 2) {
+    top().errors.add(done.error().error.message(), done.error().command, now_ns());
+    return std::unexpected(std::move(done.error().error));
   }
-  return first;
+  const std::size_t half = events.size() / 2;
+  auto first = set_enabled(instance, events.first(half), on);
+  auto second = set_enabled(instance, events.subspan(half), on);
+  return first ? second : first;
 }
 
 Result<void> Tracing::use_softly(Instance& instance, const TracedEvent& event, int change) {

@@ -127,7 +127,10 @@ class Tracing {
   void forget(std::uint32_t event);
   void clear_buffers();
   CodeRequest request_for(const TracedEvent& event) const;
-  Result<void> switch_together(Instance& instance, std::span<const TracedEvent* const> events, bool on);
+  std::expected<void, CodeRefusal> switch_together(Instance& instance, std::span<const TracedEvent* const> events,
+                                                   bool on);
+  // Code as the tables want it. A refusal is logged; try_: it is not, since the caller goes on.
+  std::expected<void, CodeRefusal> try_sync(std::span<const TracedEvent* const> events);
   Result<void> sync(std::span<const TracedEvent* const> events);
   EventState& touch(Instance& instance, const TracedEvent& event) { return instance.events[event.id]; }
   bool bind_filter(Instance& instance, const TracedEvent& event, std::string_view text, diag::Sink& sink);

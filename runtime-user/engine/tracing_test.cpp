@@ -22,6 +22,12 @@ class FakeTarget final : public TracedTarget {
     env_.add_function({.name = "open64", .module = "libc.so.6", .address = 0x1000, .size = 0x100});
     env_.add_function({.name = "close", .module = "libc.so.6", .address = 0x2000, .size = 0x100});
   }
+  // While it is there, "comes_and_goes" is a function.
+  void load() {
+    unloaded_ = env_;
+    env_.add_function({.name = "comes_and_goes", .module = "libc.so.6", .address = 0x3000, .size = 0x100});
+  }
+  void unload() { env_ = unloaded_; }
   std::string name() const override { return "a fake"; }
   runtime::FakeRuntime& runtime() override { return runtime_; }
   const target::TargetEnv& env() override { return env_; }
@@ -38,7 +44,7 @@ class FakeTarget final : public TracedTarget {
 
  private:
   std::optional<target::StackUnwinder> unwinder_;
-  target::FixedTargetEnv env_;
+  target::FixedTargetEnv env_, unloaded_;
   runtime::FakeRuntime runtime_;
 };
 
@@ -268,6 +274,26 @@ TEST_F(TracingTest, WhatCannotRunIsRefusedWhenItIsEnabled) {
   target_.alive = false;
   EXPECT_EQ(define("p:other close"), 0);
   EXPECT_EQ(enable("other"), ESRCH);
+}
+
+TEST_F(TracingTest, OneThatIsRefusedCostsTheOthersFewSteps) {
+  constexpr std::size_t kEvents = 256;
+  target_.load();
+  std::vector<const TracedEvent*> all;
+  for (std::size_t i = 0; i < kEvents; ++i) {
+    const std::string name = "e" + std::to_string(i);
+    ASSERT_EQ(define("p:" + name + (i == 100 ? " comes_and_goes" : " open64")), 0);
+    all.push_back(&event(name));
+  }
+  target_.unload();
+  auto done = tracing_.set_enabled(tracing_.top(), all, true);
+  ASSERT_FALSE(done);
+  for (std::size_t i = 0; i < kEvents; ++i)
+    EXPECT_EQ(tracing_.state(tracing_.top(), all[i]->id)->registered, i != 100) << i;
+  EXPECT_EQ(target_.runtime().armed(), kEvents - 1);
+  EXPECT_LE(target_.runtime().changes, 2u * 8);  // of 256, by halves
+  const std::string log = tracing_.top().errors.text();
+  EXPECT_EQ(log.find("Command: p:e100"), log.rfind("Command: "));  // told once
 }
 
 TEST_F(TracingTest, InstancesHaveBuffersAndFiltersOfTheirOwn) {

@@ -33,7 +33,7 @@ ParkedEvents::~ParkedEvents() {
   closer_.join();
 }
 
-void ParkedEvents::park(std::uint32_t id, Parked event) {
+void ParkedEvents::park(std::uint32_t id, OpenEvent event) {
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back({id, Clock::now(), std::move(event)});
@@ -41,13 +41,30 @@ void ParkedEvents::park(std::uint32_t id, Parked event) {
   changed_.notify_one();
 }
 
-std::optional<ParkedEvents::Parked> ParkedEvents::take(std::uint32_t id) {
+std::optional<OpenEvent> ParkedEvents::take(std::uint32_t id) {
   const std::lock_guard lock(mutex_);
   const auto it = std::ranges::find(waiting_, id, &Waiting::id);
   if (it == waiting_.end()) return std::nullopt;
-  std::optional<Parked> event = std::move(it->event);
+  std::optional<OpenEvent> event = std::move(it->event);
   waiting_.erase(it);
   return event;
+}
+
+void ParkedEvents::disarm(const EventGroup& group) {
+  const std::lock_guard lock(mutex_);
+  for (Waiting& one : waiting_)
+    if (one.event.group.get() == &group) one.event.disarm();
+}
+
+void ParkedEvents::disarm() {
+  const std::lock_guard lock(mutex_);
+  for (Waiting& one : waiting_) one.event.disarm();
+}
+
+void ParkedEvents::add_descriptors(std::vector<int>& out) const {
+  const std::lock_guard lock(mutex_);
+  for (const Waiting& one : waiting_)
+    for (const UniqueFd& fd : one.event.fds) out.push_back(fd.get());
 }
 
 std::size_t ParkedEvents::size() const {
@@ -67,10 +84,11 @@ void ParkedEvents::close_old_ones() {
       changed_.wait_until(lock, due);
       continue;
     }
-    std::vector<UniqueFd> fds = std::move(waiting_.front().event.fds);
+    std::optional<OpenEvent> event = std::move(waiting_.front().event);
+    event->disarm();  // its group may be switched on while it is closed
     waiting_.pop_front();
     lock.unlock();
-    fds.clear();  // this is what takes its time
+    event.reset();  // this is what takes its time
     lock.lock();
   }
 }

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/unique_fd.h"
+#include "runtime-user/runtime/bpf/event_group.h"
 
 namespace kevt::bpf {
 
@@ -24,22 +24,25 @@ class ParkedEvents {
   ~ParkedEvents();
   ParkedEvents(const ParkedEvents&) = delete;
 
-  struct Parked {
-    std::vector<UniqueFd> fds;
-    bool with_stacks = false;
-  };
-  void park(std::uint32_t id, Parked event);
+  // Its group is off, or it is disarmed.
+  void park(std::uint32_t id, OpenEvent event);
   // Takes it back; nullopt where it was closed, or never here.
-  std::optional<Parked> take(std::uint32_t id);
+  std::optional<OpenEvent> take(std::uint32_t id);
+  // Those of this group stay off when it is switched on.
+  void disarm(const EventGroup& group);
+  // All of them stay off, whatever becomes of their groups.
+  void disarm();
   // Events that are here, without one that is being closed.
   std::size_t size() const;
+  // Adds the descriptors of all that are here, but for those of leaders.
+  void add_descriptors(std::vector<int>& out) const;
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Waiting {
     std::uint32_t id = 0;
     Clock::time_point since;
-    Parked event;
+    OpenEvent event;
   };
   void close_old_ones();
 

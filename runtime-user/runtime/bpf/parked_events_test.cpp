@@ -20,10 +20,10 @@ struct Pipe {
     pollfd one = {.fd = read.get(), .events = POLLIN, .revents = 0};
     return poll(&one, 1, patience_ms) == 1 && (one.revents & POLLHUP) != 0;
   }
-  ParkedEvents::Parked event(bool with_stacks = false) {
-    ParkedEvents::Parked parked{.fds = {}, .with_stacks = with_stacks};
-    parked.fds.push_back(std::move(write));
-    return parked;
+  OpenEvent event(bool with_stacks = false, std::shared_ptr<EventGroup> group = nullptr) {
+    OpenEvent made{.group = std::move(group), .fds = {}, .with_stacks = with_stacks};
+    made.fds.push_back(std::move(write));
+    return made;
   }
   UniqueFd read, write;
 };
@@ -64,6 +64,50 @@ TEST(ParkedEvents, TheEndClosesWhatIsLeft) {
   }
   EXPECT_TRUE(first.has_ended(0));
   EXPECT_TRUE(second.has_ended(0));
+}
+
+std::shared_ptr<EventGroup> group_of(Pipe& pipe) {
+  std::vector<UniqueFd> leaders;
+  leaders.push_back(std::move(pipe.write));
+  return std::make_shared<EventGroup>(std::move(leaders));
+}
+
+TEST(ParkedEvents, ALeaderIsClosedWithTheLastOfItsEvents) {
+  Pipe leader, first, second;
+  ParkedEvents parked(kForever);
+  auto group = group_of(leader);
+  parked.park(1, first.event(false, group));
+  parked.park(2, second.event(false, std::move(group)));
+  EXPECT_TRUE(parked.take(1));  // and gone
+  EXPECT_TRUE(first.has_ended(0));
+  EXPECT_FALSE(leader.has_ended(0));
+  EXPECT_TRUE(parked.take(2));
+  EXPECT_TRUE(leader.has_ended(0));
+}
+
+TEST(ParkedEvents, TheRestOfAGroupIsDisarmed) {
+  Pipe leader, first, second, third;
+  ParkedEvents parked(kForever);
+  const auto group = group_of(leader);
+  parked.park(1, first.event(false, group));
+  parked.park(2, second.event(false, group));
+  parked.park(3, third.event());
+  auto taken = parked.take(1);
+  parked.disarm(*group);
+  EXPECT_TRUE(taken->is_armed);
+  EXPECT_FALSE(parked.take(2)->is_armed);
+  EXPECT_TRUE(parked.take(3)->is_armed);
+}
+
+TEST(ParkedEvents, NamesWhatItHolds) {
+  Pipe first, second;
+  ParkedEvents parked(kForever);
+  const std::vector<int> held = {first.write.get(), second.write.get()};
+  parked.park(1, first.event());
+  parked.park(2, second.event());
+  std::vector<int> named;
+  parked.add_descriptors(named);
+  EXPECT_EQ(named, held);
 }
 
 }  // namespace

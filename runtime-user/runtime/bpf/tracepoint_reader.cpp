@@ -2,15 +2,15 @@
 //
 //   dummy event, cpu 0 ── ring 0 ◄── sched_switch on cpu 0, irq_handler_entry on cpu 0, …    (FD_OUTPUT)
 //
-// Its raw samples are the records that tracefs would hold, common bytes and all, and each event counts its hits and
-// what of them was lost. The dummy event tells of forks and of names. Raw samples are padded to 8 bytes: a record may
-// be longer than what was written, by zeros or old bytes that no field names. Some events say how much a hit weighs (a
-// time): with the period in the sample it is one sample all the same. Hits are what was read and what was lost. Mirrors
-// nothing of tracefs; the layout is
+// Events that are switched on together are a group (event_group.h). Raw samples are the records that tracefs would
+// hold, common bytes and all, and each event counts its hits and what of them was lost. The dummy event tells of forks
+// and of names. Raw samples are padded to 8 bytes: a record may be longer than what was written, by zeros or old bytes
+// that no field names. Some events say how much a hit weighs (a time): with the period in the sample it is one sample
+// all the same. Hits are what was read and what was lost. Mirrors nothing of tracefs; the layout is
 // perf_event_open(2)'s.
 #include "runtime-user/runtime/bpf/tracepoint_reader.h"
 
-#include <sys/ioctl.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,6 +21,8 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "runtime-user/runtime/bpf/array_map.h"
@@ -31,10 +33,16 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kMaxComms = 65536;
+constexpr std::size_t kGroupEvents = 128;     // the kernel goes through a whole group for each event that joins it
 constexpr std::uint64_t kReadLost = 1u << 4;  // PERF_FORMAT_LOST, since 6.0: our headers may be older
 
-// On `cpu`; its samples go to the ring of `output`, where that is one.
-UniqueFd open_perf(perf_event_attr& attributes, unsigned cpu, int output = -1) {
+// The event to whose ring samples go, and whether it also leads the new one.
+struct Output {
+  int fd = -1;  // none: the event has a ring of its own
+  bool leads = false;
+};
+
+UniqueFd open_perf(perf_event_attr& attributes, unsigned cpu, Output output = {}) {
   attributes.size = sizeof attributes;
   attributes.sample_type =
       PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
@@ -43,9 +51,10 @@ UniqueFd open_perf(perf_event_attr& attributes, unsigned cpu, int output = -1) {
   attributes.clockid = CLOCK_MONOTONIC;
   attributes.watermark = 1;  // nobody is woken: the reader comes by itself
   attributes.wakeup_watermark = 0x7fffffff;
-  const unsigned long flags = PERF_FLAG_FD_CLOEXEC | (output < 0 ? 0 : PERF_FLAG_FD_OUTPUT | PERF_FLAG_FD_NO_GROUP);
+  unsigned long flags = PERF_FLAG_FD_CLOEXEC;
+  if (output.fd >= 0) flags |= PERF_FLAG_FD_OUTPUT | (output.leads ? 0 : PERF_FLAG_FD_NO_GROUP);
   return UniqueFd(
-      static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, static_cast<int>(cpu), output, flags)));
+      static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, static_cast<int>(cpu), output.fd, flags)));
 }
 
 std::uint64_t lost_of(std::span<const UniqueFd> fds) {
@@ -55,6 +64,22 @@ std::uint64_t lost_of(std::span<const UniqueFd> fds) {
     if (::read(fd.get(), words, sizeof words) == sizeof words) sum += words[1];
   }
   return sum;
+}
+
+// In the forked child of a process with threads: system calls alone. Ends when nobody holds the other end of `ended`;
+// the kernel closes the rest then.
+[[noreturn]] void close_in_child(const std::vector<int>& kept, int ended) {
+  ::setsid();
+  unsigned next = 0;
+  for (const int fd : kept) {
+    if (static_cast<unsigned>(fd) > next) ::syscall(SYS_close_range, next, static_cast<unsigned>(fd) - 1, 0);
+    next = static_cast<unsigned>(fd) + 1;
+  }
+  ::syscall(SYS_close_range, next, ~0u, 0);
+  char nothing;
+  while (::read(ended, &nothing, 1) < 0 && errno == EINTR) {
+  }
+  ::_exit(0);
 }
 
 template <class T>
@@ -97,87 +122,183 @@ Result<void> TracepointReader::open_ring(unsigned cpu, std::uint32_t bytes) {
   return {};
 }
 
-Result<std::vector<UniqueFd>> TracepointReader::open_event(std::uint32_t id, bool with_stacks) const {
-  std::vector<UniqueFd> fds;
+// Leaders write where their ring is, and what is opened under them does, too.
+Result<std::shared_ptr<EventGroup>> TracepointReader::open_group() const {
+  std::vector<UniqueFd> leaders;
   for (const Ring& ring : rings_) {
+    perf_event_attr attributes = {};
+    attributes.type = PERF_TYPE_SOFTWARE;
+    attributes.config = PERF_COUNT_SW_DUMMY;
+    attributes.disabled = 1;
+    UniqueFd fd = open_perf(attributes, ring.cpu, {.fd = ring.fd.get(), .leads = false});
+    if (!fd) return std::unexpected(bpf_error("opening a perf event", errno));
+    leaders.push_back(std::move(fd));
+  }
+  return std::make_shared<EventGroup>(std::move(leaders));
+}
+
+Result<OpenEvent> TracepointReader::open_event(std::uint32_t id, std::shared_ptr<EventGroup> group,
+                                               bool with_stacks) const {
+  OpenEvent event{.group = std::move(group), .fds = {}, .with_stacks = with_stacks};
+  for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
     perf_event_attr attributes = {};
     attributes.type = PERF_TYPE_TRACEPOINT;
     attributes.config = id;
     attributes.sample_period = 1;
     attributes.read_format = kReadLost;
     attributes.exclude_callchain_kernel = with_stacks ? 0 : 1;
-    UniqueFd fd = open_perf(attributes, ring.cpu, ring.fd.get());
+    UniqueFd fd = open_perf(attributes, rings_[ring].cpu, {.fd = event.group->leader(ring), .leads = true});
     if (!fd) return std::unexpected(bpf_error("opening event " + std::to_string(id), errno));
-    fds.push_back(std::move(fd));
+    event.fds.push_back(std::move(fd));
   }
-  return fds;
+  return event;
 }
 
-// Of an event that is off: parked ones where they are what is wanted, else new ones.
-Result<std::vector<UniqueFd>> TracepointReader::wake(std::uint32_t id, std::optional<ParkedEvents::Parked> parked) {
-  Event& event = events_[id];
-  if (!parked || parked->with_stacks != event.with_stacks) return open_event(id, event.with_stacks);
-  for (const UniqueFd& fd : parked->fds)
-    if (::ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
-      return std::unexpected(bpf_error("switching event " + std::to_string(id) + " on", errno));
-  event.lost -= std::min(event.lost, lost_of(parked->fds));  // they go on counting
-  return std::move(parked->fds);
+// In new groups, which are off.
+Result<std::vector<TracepointReader::Woken>> TracepointReader::open_all(std::span<const std::uint32_t> ids) {
+  std::vector<Woken> opened;
+  std::shared_ptr<EventGroup> group;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    Result<void> done;
+    if (i % kGroupEvents == 0) {
+      auto made = open_group();
+      if (made)
+        group = *std::move(made);
+      else
+        done = std::unexpected(std::move(made.error()));
+    }
+    if (done) {
+      auto event = open_event(ids[i], group, events_[ids[i]].with_stacks);
+      if (event)
+        opened.push_back({ids[i], *std::move(event)});
+      else
+        done = std::unexpected(std::move(event.error()));
+    }
+    if (done) continue;
+    park_all(opened);  // closing them now would take its time
+    return std::unexpected(std::move(done.error()));
+  }
+  return opened;
 }
 
-void TracepointReader::park(std::uint32_t id) {
-  Event& event = events_[id];
-  if (event.fds.empty()) return;
-  for (const UniqueFd& fd : event.fds) ::ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-  event.lost += lost_of(event.fds);
-  parked_->park(id, {std::exchange(event.fds, {}), event.with_stacks});
+// Their groups are off. Those of a group that are not among them stay off.
+Result<void> TracepointReader::wake_together(std::vector<Woken>& all) {
+  std::set<EventGroup*> groups;
+  for (const Woken& one : all) groups.insert(one.event.group.get());
+  for (const EventGroup* group : groups) parked_->disarm(*group);
+  for (Woken& one : all)
+    if (auto armed = one.event.arm(); !armed) return armed;
+  for (EventGroup* group : groups)
+    if (auto done = group->switch_on(); !done) {
+      for (EventGroup* one : groups) one->switch_off();
+      return done;
+    }
+  for (Woken& one : all) {
+    Event& event = events_[one.id];
+    event.lost -= std::min(event.lost, lost_of(one.event.fds));  // they go on counting
+    event.open = std::move(one.event);
+  }
+  return {};
+}
+
+void TracepointReader::park_all(std::vector<Woken>& all) {
+  for (Woken& one : all) parked_->park(one.id, std::move(one.event));
+  all.clear();
+}
+
+// A group that is off as a whole is so in one step, and can be woken in one.
+void TracepointReader::park_all(std::span<const std::uint32_t> ids) {
+  std::map<EventGroup*, std::ptrdiff_t> stay_on;
+  for (const auto& [id, event] : events_)
+    if (event.open.is_open()) ++stay_on[event.open.group.get()];
+  for (std::uint32_t id : ids)
+    if (const OpenEvent& open = events_[id].open; open.is_open()) --stay_on[open.group.get()];
+  for (const auto& [group, events] : stay_on)
+    if (events == 0) group->switch_off();
+  for (std::uint32_t id : ids) {
+    Event& event = events_[id];
+    if (!event.open.is_open()) continue;
+    if (event.open.group->is_on()) event.open.disarm();
+    event.lost += lost_of(event.open.fds);
+    parked_->park(id, std::exchange(event.open, {}));
+  }
 }
 
 // What is parked is taken back before anything is opened: opening waits for closes that are under way, and would wait
-// for those that fall due meanwhile.
+// for those that fall due meanwhile. One whose group is on is not: opening another is cheaper (OpenEvent::arm).
 Result<void> TracepointReader::change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off) {
-  std::vector<std::pair<std::uint32_t, std::optional<ParkedEvents::Parked>>> sleeping;
-  for (std::uint32_t id : on)
-    if (events_[id].fds.empty()) sleeping.emplace_back(id, parked_->take(id));
-  for (std::size_t i = 0; i < sleeping.size(); ++i) {
-    auto& [id, parked] = sleeping[i];
-    auto fds = wake(id, std::move(parked));
-    if (fds) {
-      events_[id].fds = *std::move(fds);
+  std::vector<Woken> woken;
+  std::vector<std::uint32_t> to_open;
+  for (std::uint32_t id : on) {
+    if (events_[id].open.is_open()) continue;
+    auto parked = parked_->take(id);
+    if (parked && parked->with_stacks == events_[id].with_stacks && !parked->group->is_on()) {
+      woken.push_back({id, *std::move(parked)});
       continue;
     }
-    for (std::size_t k = 0; k < sleeping.size(); ++k) {
-      if (k < i) park(sleeping[k].first);
-      if (k > i && sleeping[k].second) parked_->park(sleeping[k].first, *std::move(sleeping[k].second));
-    }
-    return std::unexpected(std::move(fds.error()));
+    if (parked) parked_->park(id, *std::move(parked));
+    to_open.push_back(id);
   }
-  for (std::uint32_t id : off) park(id);
+  auto opened = open_all(to_open);
+  if (!opened) {
+    park_all(woken);
+    return std::unexpected(std::move(opened.error()));
+  }
+  std::ranges::move(*opened, std::back_inserter(woken));
+  if (auto done = wake_together(woken); !done) {
+    park_all(woken);
+    return done;
+  }
+  park_all(off);
   return {};
 }
 
 std::size_t TracepointReader::switch_off() {
-  for (const auto& [id, event] : events_) park(id);
+  std::vector<std::uint32_t> all;
+  for (const auto& [id, event] : events_) all.push_back(id);
+  park_all(all);
   return parked_->size();
+}
+
+// The other process has copies of the descriptors, so that closing ours is not the last time. It lets go of everything
+// else at once, and of these when this process, the only one that can write to the pipe, has ended.
+pid_t TracepointReader::close_behind() {
+  parked_->disarm();  // leaders go first
+  std::vector<int> kept;
+  parked_->add_descriptors(kept);
+  int ends[2] = {-1, -1};
+  if (kept.empty() || ::pipe2(ends, O_CLOEXEC) != 0) return 0;
+  const UniqueFd ended(ends[0]);
+  lives_ = UniqueFd(ends[1]);
+  kept.push_back(ended.get());
+  std::ranges::sort(kept);
+  const pid_t closer = ::fork();
+  if (closer == 0) close_in_child(kept, ended.get());
+  return std::max(closer, 0);
 }
 
 Result<void> TracepointReader::set_stacks(std::uint32_t id, bool wanted) {
   Event& event = events_[id];
   if (event.with_stacks == wanted) return {};
-  if (!event.fds.empty()) {
-    auto fds = open_event(id, wanted);
-    if (!fds) return std::unexpected(std::move(fds.error()));
-    for (const UniqueFd& fd : event.fds) ::ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-    event.lost += lost_of(event.fds);
-    event.fds = *std::move(fds);
-  }
   event.with_stacks = wanted;
+  if (!event.open.is_open()) return {};
+  const std::uint32_t ids[] = {id};
+  auto opened = open_all(ids);
+  auto done = opened ? opened->front().event.group->switch_on() : Result<void>(std::unexpected(opened.error()));
+  if (!done) {
+    event.with_stacks = !wanted;
+    return done;
+  }
+  event.open.disarm();
+  event.lost += lost_of(event.open.fds);
+  event.open = std::move(opened->front().event);
   return {};
 }
 
 runtime::EventCounts TracepointReader::counts(std::uint32_t id) const {
   const auto it = events_.find(id);
   if (it == events_.end()) return {};
-  const std::uint64_t lost = it->second.lost + lost_of(it->second.fds);
+  const std::uint64_t lost = it->second.lost + lost_of(it->second.open.fds);
   return {.attempts = it->second.read + lost, .recorded = it->second.read, .lost = lost};
 }
 

@@ -16,6 +16,7 @@
 
 #include "common/error.h"
 #include "common/unique_fd.h"
+#include "runtime-user/runtime/bpf/event_group.h"
 #include "runtime-user/runtime/bpf/parked_events.h"
 #include "runtime-user/runtime/probe_runtime.h"
 
@@ -34,6 +35,9 @@ class TracepointReader {
   // Switches all of them off: what was hit until then can still be drained. Returns how many are open yet, which the
   // destructor closes.
   std::size_t switch_off();
+  // Leaves closing to a process that ends when the kernel is done with it; call it last, when all is off. Its id;
+  // 0: this process has to.
+  pid_t close_behind();
   // From now on its hits come with the kernel's stack, or without.
   Result<void> set_stacks(std::uint32_t id, bool wanted);
   // Called while rings are read, before the records of that drain are handed out.
@@ -59,21 +63,29 @@ class TracepointReader {
     std::uint32_t bytes = 0;
   };
   struct Event {
-    std::vector<UniqueFd> fds;  // one for each CPU; empty: off, and perhaps parked
+    OpenEvent open;  // not open: off, and perhaps parked
     bool with_stacks = false;
     std::uint64_t read = 0;
     std::uint64_t lost = 0;  // of times it was on before
   };
+  struct Woken {  // about to be on
+    std::uint32_t id = 0;
+    OpenEvent event;
+  };
   TracepointReader() = default;
   Result<void> open_ring(unsigned cpu, std::uint32_t bytes);
-  Result<std::vector<UniqueFd>> open_event(std::uint32_t id, bool with_stacks) const;
-  Result<std::vector<UniqueFd>> wake(std::uint32_t id, std::optional<ParkedEvents::Parked> parked);
-  void park(std::uint32_t id);
+  Result<std::shared_ptr<EventGroup>> open_group() const;
+  Result<OpenEvent> open_event(std::uint32_t id, std::shared_ptr<EventGroup> group, bool with_stacks) const;
+  Result<std::vector<Woken>> open_all(std::span<const std::uint32_t> ids);
+  Result<void> wake_together(std::vector<Woken>& all);
+  void park_all(std::vector<Woken>& all);
+  void park_all(std::span<const std::uint32_t> ids);
   void take_sample(std::span<const std::uint8_t> record, const std::function<void(const Hit&)>& take);
   std::size_t drain_ring(Ring& ring, const std::function<void(const Hit&)>& take);
   void note_task(std::span<const std::uint8_t> record, std::uint32_t type);
   const std::string& comm_of(std::int32_t tid);
 
+  UniqueFd lives_;  // closed last
   std::vector<Ring> rings_;
   std::unique_ptr<ParkedEvents> parked_ = std::make_unique<ParkedEvents>();
   std::map<std::uint32_t, Event> events_;

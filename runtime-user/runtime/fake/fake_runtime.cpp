@@ -20,6 +20,7 @@ Result<std::vector<ProbeHandle>> FakeRuntime::install(const model::CompiledBatch
 
 Result<void> FakeRuntime::set(std::span<const ProbeHandle> probes, bool armed) {
   if (auto refusal = std::exchange(next_refusal, std::nullopt)) return std::unexpected(*std::move(refusal));
+  ++changes;
   for (ProbeHandle probe : probes) probes_[probe].armed = armed;
   return {};
 }

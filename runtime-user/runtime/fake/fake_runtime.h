@@ -41,6 +41,7 @@ class FakeRuntime final : public ProbeRuntime {
 
   std::size_t installed() const { return probes_.size(); }
   std::size_t armed() const;
+  std::size_t changes = 0;  // calls of arm, disarm and remove
 
  private:
   struct Probe {

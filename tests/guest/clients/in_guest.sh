@@ -77,8 +77,49 @@ if [ -n "$client" ]; then
     $(($(lines '^count=4096$' <client.txt) >= 50 && $(lines '^count=' <client.txt) == $(lines '^count=4096$' <client.txt) ? 0 : 1))
 fi
 
+# The kernel's own events, on and off together and one by one: those that are on are seen, and no others.
+seen() { # NAME…: which of these events opening files makes now
+  echo 1 >"$dir/tracing_on" && echo >"$dir/trace"
+  opens 5
+  echo 0 >"$dir/tracing_on" && cat "$dir/trace" >seen.txt
+  for name; do grep -q " $name: " seen.txt && printf '%s ' "$name"; done
+}
+# A switch, sched_waking and sys_enter_openat are made by every `cat` that a shell waits for.
+all="sched_switch sched_waking sys_enter_openat"
+shows() { # WHAT EXPECTED
+  got=$(seen $all)
+  [ "$got" = "${2:+$2 }" ]
+  check "$1: ${2:-nothing}" $?
+}
+switch() { echo "$2" >"$dir/events/$1/enable"; }
+echo 1 >"$dir/events/enable"
+check "all of the kernel's events are on" $?
+check "and read so" "$([ "$(cat "$dir/events/enable")" = 1 ]; echo $?)"
+shows "all on" "$all"
+switch sched 0
+shows "sched off" "sys_enter_openat"
+switch sched/sched_switch 1
+shows "one of them on" "sched_switch sys_enter_openat"
+echo 0 >"$dir/events/enable"
+shows "all off" ""
+switch syscalls 1
+shows "one group of those on again" "sys_enter_openat"
+switch sched/sched_waking 1
+shows "another event" "sched_waking sys_enter_openat"
+echo 1 >"$dir/events/enable"
+shows "the rest" "$all"
+echo 'e:refused sched/sched_switch who=$prev_pid:s32 if prev_pid == 0' >"$dir/dynamic_events"
+echo 0 >"$dir/events/enable"
+shows "all off again" ""
+echo 1 2>>refused.log >"$dir/events/enable"
+check "one that cannot be on is told" $(($? != 0 ? 0 : 1))
+check "the others are on" "$([ "$(cat "$dir/events/sched/enable" "$dir/events/eprobes/refused/enable")" = $'1\n0' ]; echo $?)"
+shows "the others" "$all"
+
 [ "$failed" -eq 0 ] || for log in *.log; do echo "--- $log" && tail -5 "$log"; done
 umount "$dir"
 wait $daemon
 check "mount ended" $?
+check "hits are recorded, filtered, lost or missed" \
+  "$(awk '/: hits [0-9]/ { n++; if ($3 != $6 + $9 + $12 + $15) bad++ } END { print !(n > 50 && !bad) }' mount.log)"
 exit $failed
