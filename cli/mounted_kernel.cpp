@@ -108,7 +108,10 @@ class MountedKernel final : public MountedTargets {
 
 std::optional<int> MountedKernel::take() {
   raise_file_limit();
-  auto env = target::KernelEnv::of_running_kernel(target::TypeSource::None);
+  // A kernel that knows names of arguments gives `$arg1` its type; of an older one only who asks for a name has types.
+  const bool has_names = running_dialect().has(dialect::Feature::ArgumentNames);
+  auto env = target::KernelEnv::of_running_kernel(has_names ? target::TypeSource::Kernel
+                                                            : target::TypeSource::DebugInformation);
   if (!env) return missing(env.error());
   const unsigned cpus = env->possible_cpus();
   auto statics = KernelStatics::read(cpus, kRingBytes);

@@ -89,8 +89,9 @@ void EventTable::add_running(const StaticEvent& event) {
   events_[event.id] = std::move(made);
 }
 
-const TracedEvent* EventTable::define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink) {
-  auto checked = sema::check_definition(std::move(definition), env, catalog_, sink, request_);
+const TracedEvent* EventTable::define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink,
+                                      const sema::CheckRequest& request) {
+  auto checked = sema::check_definition(std::move(definition), env, catalog_, sink, request);
   if (!checked) return nullptr;
   const auto layout = layout::layout_record(checked->definition, sink);
   if (!layout) return nullptr;

@@ -48,7 +48,12 @@ class EventTable {
   // An event that a target has of itself: listed and switched like the others.
   void add_running(const StaticEvent& event);
   // Checks a definition in `env` and keeps it. nullptr: refused, `sink` says why.
-  const TracedEvent* define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink);
+  const TracedEvent* define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink) {
+    return define(std::move(definition), env, sink, request_);
+  }
+  // By another request's rules.
+  const TracedEvent* define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink,
+                            const sema::CheckRequest& request);
 
   // A probe that a deletion takes away.
   struct Match {

@@ -97,16 +97,35 @@ Result<void> Tracing::write_definitions(grammar::EventsFile file, std::string_vi
   return {};
 }
 
+// Names of arguments, and what lies behind them, in a kernel whose language has none (6.1): what is said with them
+// would be refused there, so nothing means something else. What is wrong in both languages is refused in the kernel's
+// words.
+const TracedEvent* Tracing::define_typed(grammar::EventsFile file, std::string_view line) {
+  if (options_.check.dialect.has(dialect::Feature::ArgumentNames) || env().type_source() == target::TypeSource::None)
+    return nullptr;
+  diag::Sink sink;
+  auto statement = grammar::parse_line_leniently(line, file, sink);
+  auto* definition = statement ? std::get_if<model::Definition>(&*statement) : nullptr;
+  if (!definition || !sink.empty() || definition->kind != model::EventKind::Kprobe ||
+      std::ranges::none_of(definition->args, &model::FetchArg::needs_types))
+    return nullptr;
+  sema::CheckRequest request = options_.check;
+  request.dialect = dialect::Dialect::superset();
+  return events_.define(std::move(*definition), env(), sink, request);
+}
+
 Result<void> Tracing::write_line(grammar::EventsFile file, std::string_view line) {
   diag::Sink sink;
   auto statement = grammar::parse_line_leniently(line, file, sink, options_.check.dialect);
-  if (!statement) return sink.empty() ? Result<void>{} : refuse(top().errors, sink.take());
-  if (const auto* deletion = std::get_if<model::Deletion>(&*statement)) {
+  if (!statement && sink.empty()) return {};
+  if (const auto* deletion = statement ? std::get_if<model::Deletion>(&*statement) : nullptr) {
     const auto matches = events_.matches(*deletion, file);
     if (matches.empty()) return std::unexpected(errno_error(ENOENT));
     return remove(matches);
   }
-  const TracedEvent* event = events_.define(std::move(std::get<model::Definition>(*statement)), env(), sink);
+  const TracedEvent* event = nullptr;
+  if (statement) event = events_.define(std::move(std::get<model::Definition>(*statement)), env(), sink);
+  if (!event) event = define_typed(file, line);
   if (!event) return refuse(top().errors, sink.take());
   if (!is_armed(event->id)) return {};
   // A sibling of an event that is on is armed at once, or is not there.

@@ -121,6 +121,7 @@ class Tracing {
   };
   const target::TargetEnv& env();
   Result<void> refuse(ErrorLog& log, std::vector<diag::Diagnostic> mistakes);
+  const TracedEvent* define_typed(grammar::EventsFile file, std::string_view line);
   Result<void> write_line(grammar::EventsFile file, std::string_view line);
   Result<void> remove(std::span<const EventTable::Match> matches);
   bool is_armed(std::uint32_t event) const;

@@ -1,5 +1,7 @@
 // README: programs look in it for what they may use, by searching for the exact strings of the kernel's. It names what
 // works here, and nothing else: eprobes where the kernel is traced; no fprobes, tracepoint probes and histograms.
+#include <algorithm>
+
 #include "tracefs-compat/tree/node_table.h"
 
 namespace kevt::tree {
@@ -44,10 +46,11 @@ constexpr std::string_view kReadme =
     "\t     args: <name>=fetcharg[:type]\n"
     "\t fetcharg: (%<register>|$<efield>), @<address>, @<symbol>[+|-<offset>],\n"
     "\t           $stack<index>, $stack, $retval, $comm, $arg<N>,\n"
+    "#"
     "\t           +|-[u]<offset>(<fetcharg>), \\imm-value, \\\"imm-string\"\n"
     "\t     type: s8/16/32/64, u8/16/32/64, x8/16/32/64, char, string, symbol,\n"
     "\t           b<bit-width>@<bit-offset>/<container-size>, ustring,\n"
-    "\t           symstr, <type>\\[<array-size>\\]\n"
+    "\t           symstr, %<type>\\[<array-size>\\]\n"
     "  module: a library of the program (libc, libc.so.6, a path)\n"
     "\n"
     "  events/\t\t- one folder for each group, with enable and filter\n"
@@ -57,22 +60,36 @@ constexpr std::string_view kReadme =
     "\t             enable_event:<system>:<event>\n"
     "\t             disable_event:<system>:<event>\n"
     "\t             snapshot\n"
+    "\t             stacktrace\n"
     "  synthetic_events\t- defined and listed; nothing makes their records here\n"
     "\t    example: echo 'wakeup u64 lat; pid_t pid; char name[]' >> synthetic_events\n";
 
 constexpr std::string_view kEprobes =
     "\t           e[:[<group>/][<event>]] <attached-group>.<attached-event> [<args>]\n";
 
+constexpr std::string_view kArgumentNames = "\t           <argname>[->field[->field|.field...]],\n";
+constexpr std::string_view kDentries = "%pd/%pD, ";
+
+// Marks: `@` where events are the kernel's, `#` and `%` where its types are known.
+std::string readme_text(const engine::Tracing& tracing) {
+  const bool has_events = tracing.code().static_events() != nullptr;
+  const bool has_types = has_events && std::ranges::any_of(tracing.code().targets(), [](engine::TracedTarget* target) {
+                           return target->known_env().type_source() != target::TypeSource::None;
+                         });
+  std::string text(kReadme);
+  const auto fill = [&](std::string_view before, char mark, std::string_view with) {
+    text.replace(text.find(mark, text.find(before)), 1, with);
+  };
+  fill("-:[<group>/][<event>]", '@', has_events ? kEprobes : "");
+  fill("$retval, $comm, $arg<N>", '#', has_types ? kArgumentNames : "");
+  fill("symstr, ", '%', has_types ? kDentries : "");
+  return text;
+}
+
 }  // namespace
 
 Opened open_readme(const Place& place, const OpenRequest&) {
-  const bool has_events = place.tracing->code().static_events() != nullptr;
-  return open_text({.read = [has_events]() -> Result<std::string> {
-                      std::string text(kReadme);
-                      const std::size_t at = text.find('@', text.find("-:[<group>/][<event>]"));
-                      text.replace(at, 1, has_events ? kEprobes : "");
-                      return text;
-                    },
+  return open_text({.read = [tracing = place.tracing]() -> Result<std::string> { return readme_text(*tracing); },
                     .write = {},
                     .write_some = {}});
 }

@@ -2,12 +2,14 @@
 
 in_guest.py KEVTRACE RUNTIME: whether the kernel's own kprobe_events has these forms or not (6.1 has not), kevtrace does.
 """
+import errno
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import time
 
 KEVTRACE, RUNTIME = sys.argv[1:3]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -124,11 +126,100 @@ def test_kernel_itself():
     check(taken == expected, "this kernel's own kprobe_events %s names of arguments" % ('takes' if taken else 'refuses'))
 
 
+def write(path, text):
+    """Status of the write: 0, or an errno."""
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(fd, text.encode())
+    except OSError as refused:
+        return refused.errno
+    finally:
+        os.close(fd)
+    return 0
+
+
+class Mount:
+    """A mount over the kernel, and files in it."""
+
+    def __init__(self, folder):
+        self.dir, self.log = folder, tempfile.TemporaryFile('w+')
+        self.process = subprocess.Popen([KEVTRACE, 'mount', folder, '--runtime', RUNTIME], stderr=self.log)
+        end = time.monotonic() + 60
+        while not os.path.exists(folder + '/trace') and self.process.poll() is None and time.monotonic() < end:
+            time.sleep(0.1)
+
+    def read(self, name):
+        with open('%s/%s' % (self.dir, name)) as stream:
+            return stream.read()
+
+    def write(self, name, text):
+        return write('%s/%s' % (self.dir, name), text)
+
+    def end(self):
+        subprocess.run(['umount', self.dir], check=True)
+        self.process.wait(60)
+
+
+def test_mount_values(mount, folder):
+    names = functions()
+    file_open = next((name for name in FILE_OPEN if (name,) in names), FILE_OPEN[0])
+    definitions = [text.replace('FILE_OPEN', file_open) for text in DEFINITIONS if not text.startswith('p:text')]
+    for text in definitions:
+        check(mount.write('kprobe_events', text + '\n') == 0, 'a mount takes ' + text)
+    listed = mount.read('kprobe_events')
+    check(mount.write('events/kprobes/enable', '1') == 0, 'and they can be on')
+    done = subprocess.run(['python3', '-B', HERE + '/workload.py', folder], stdout=subprocess.PIPE)
+    mount.write('tracing_on', '0')
+    out, known = mount.read('trace'), json.loads(done.stdout.decode().splitlines()[-1])
+    path, ino, size = '"%s"' % known['path'], str(known['ino']), str(known['size'])
+    check(has(values(out, 'named'), name=path, flags=str(known['flags'] | LARGE), dfd='-100'), 'names and `->` in a mount')
+    check(has(values(out, 'inode'), ino=ino, size=size, count='1234', name='"known-name"'), 'two `->` and %pD in a mount')
+    check(has(values(out, 'opened'), ino=ino, size=size), '$retval-> in a mount')
+    check(has(values(out, 'gone'), name='"known-name"', folder=str(known['folder_ino'])), '%pd in a mount')
+    check(listed.count('\n') == len(definitions), 'all of them are listed')
+    mount.write('events/kprobes/enable', '0')
+    if failures:
+        print(listed, mount.read('error_log'), out[-5000:])
+
+
+def test_mount_as_the_kernel(mount):
+    """`$arg1` has the type that this kernel gives it; what is wrong is refused in its words; README tells what is taken."""
+    plain = 'p:kevt_typed/plain vfs_read $arg1 $arg3 again=$arg3:u32\n'
+    check(write(TRACING + 'kprobe_events', plain) == 0, "this kernel's own kprobe_events takes $arg1")
+    check(mount.write('kprobe_events', plain) == 0, 'a mount takes $arg1')
+    formats = []
+    for folder in (TRACING, mount.dir + '/'):
+        with open(folder + 'events/kevt_typed/plain/format') as stream:
+            formats.append([line for line in stream if 'field:' in line and 'common_' not in line])
+    check(formats[0] == formats[1], 'its fields are those of the kernel: %s' % formats[1])
+    check(mount.write('events/kevt_typed/plain/enable', '1') == 0, 'it can be on')
+    write(TRACING + 'kprobe_events', '-:kevt_typed/plain\n')
+    check(mount.write('kprobe_events', 'p:x vfs_read count->f_inode\n') == errno.EINVAL, 'a mount refuses what is no pointer')
+    their_status = write(TRACING + 'kprobe_events', 'p:kevt_typed/x vfs_read nobody\n')
+    with open(TRACING + 'error_log') as stream:
+        theirs = re.findall('error: (.*)', stream.read())[-1:]
+    check(their_status and mount.write('kprobe_events', 'p:kevt_typed/x vfs_read nobody\n') == their_status, 'and a name that is none')
+    ours = re.findall('error: (.*)', mount.read('error_log'))[-1:]
+    check(ours == theirs and ours, 'in the words of the kernel: %s, %s' % (ours, theirs))
+    check('<argname>[->field[->field|.field...]]' in mount.read('README'), 'README tells of names')
+
+
+def test_mount(folder):
+    with tempfile.TemporaryDirectory() as place:
+        mount = Mount(place)
+        try:
+            test_mount_values(mount, folder)
+            test_mount_as_the_kernel(mount)
+        finally:
+            mount.end()
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(['mount', '-t', 'tmpfs', 'none', folder], check=True)  # its inode numbers are stat's
         try:
             test_values(folder)
+            test_mount(folder)
         finally:
             subprocess.run(['umount', folder], check=True)
     test_refusals()
