@@ -16,6 +16,7 @@
 #include "cli/mounted_targets.h"
 #include "cli/print.h"
 #include "cli/report.h"
+#include "compiler/codegen/backend.h"
 #include "runtime-user/engine/trace_printer.h"
 #include "tracefs-compat/fuse/mount.h"
 
@@ -81,6 +82,8 @@ std::optional<int> MountRun::open_mount() {
   mount_ = std::move(*mount);
   for (const engine::TracedTarget* target : targets_->targets())
     report_.status("mounted on " + options_.directory + ": " + target->name());
+  if (const auto compiler = codegen::find_backend(); !compiler)
+    report_.status("probes can be defined and not be on: " + compiler.error().message());
   return std::nullopt;
 }
 

@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <array>
+#include <cerrno>
 #include <filesystem>
 
 namespace kevt::codegen {
@@ -19,32 +19,34 @@ namespace {
 
 constexpr const char* kLibrary = "libkevt-llvm.so";
 
+Error cannot_load(const std::string& why) {
+  return Error("LLVM cannot be loaded, so nothing can be compiled here (compiled scripts run): " + why, ELIBACC);
+}
+
 Result<const Backend*> load() {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  std::string why = "the program's own folder is not known";
-  for (const char* place : {"../lib", "../lib/kevtrace", "."}) {
-    const std::filesystem::path path = (folder / place / kLibrary).lexically_normal();
-    if (folder.empty() || !std::filesystem::exists(path, error)) {
-      why = "there is no `" + path.string() + "`";
-      continue;
-    }
-    void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      why = ::dlerror();
-      break;
-    }
-    const auto entry = reinterpret_cast<decltype(&kevt_codegen_backend)>(::dlsym(library, "kevt_codegen_backend"));
-    const Backend* backend = entry == nullptr ? nullptr : entry();
-    if (backend != nullptr && backend->version == kBackendVersion && backend->layout == kBackendLayout) return backend;
-    why = "`" + path.string() + "` belongs to another kevtrace";
-    break;
-  }
-  return std::unexpected(
-      Error("LLVM cannot be loaded, so nothing can be compiled here (compiled scripts run): " + why));
+  const auto path = find_backend();
+  if (!path) return std::unexpected(path.error());
+  void* library = ::dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return std::unexpected(cannot_load(::dlerror()));
+  const auto entry = reinterpret_cast<decltype(&kevt_codegen_backend)>(::dlsym(library, "kevt_codegen_backend"));
+  const Backend* backend = entry == nullptr ? nullptr : entry();
+  if (backend != nullptr && backend->version == kBackendVersion && backend->layout == kBackendLayout) return backend;
+  return std::unexpected(cannot_load("`" + *path + "` belongs to another kevtrace"));
 }
 
 }  // namespace
+
+Result<std::string> find_backend() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  if (folder.empty()) return std::unexpected(cannot_load("the program's own folder is not known"));
+  std::string last;
+  for (const char* place : {"../lib", "../lib/kevtrace", "."}) {
+    last = (folder / place / kLibrary).lexically_normal().string();
+    if (std::filesystem::exists(last, error)) return last;
+  }
+  return std::unexpected(cannot_load("there is no `" + last + "`"));
+}
 
 Result<const Backend*> load_backend() {
   static const Result<const Backend*> backend = load();

@@ -28,6 +28,8 @@ inline constexpr std::uint32_t kBackendVersion = 3;
 inline constexpr std::uint32_t kBackendLayout =
     sizeof(Backend) << 20 | sizeof(NativeOutput) << 10 | sizeof(ir::Program);
 
+// Where the library is, without loading it.
+Result<std::string> find_backend();
 // Loads the library at the first call, from beside the program or its ../lib; the error says where it was looked for,
 // and what is missing. Safe from any thread.
 Result<const Backend*> load_backend();

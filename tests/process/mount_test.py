@@ -236,6 +236,16 @@ class Mount(ProcessTest):
         self.assertEqual(self.mount.wait(timeout=30), 0)
         reader.wait(timeout=10)
 
+    def test_unmounted_lazily_while_it_is_used(self):
+        with open(self.path("trace")) as held:
+            subprocess.run(["umount", "-l", self.dir] if os.geteuid() == 0 else ["fusermount3", "-u", "-z", self.dir], check=True)
+            self.assertFalse(is_mounted(self.dir))
+            self.assertIn("# tracer: nop", held.read())
+            self.mount.send_signal(signal.SIGINT)
+            self.assertEqual(self.mount.wait(timeout=30), 0)
+        self.log.seek(0)
+        self.assertNotIn("unmount", self.log.read())
+
     def test_instances(self):
         self.echo(DEFINITION, "kprobe_events")
         os.mkdir(self.path("instances/one"))
@@ -475,6 +485,28 @@ class Held(ProcessTest):
             mount.send_signal(signal.SIGINT)
             mount.communicate(timeout=30)
             self.assertEqual(mount.returncode, 0)
+
+    def test_a_program_without_its_compiler_says_so(self):
+        if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+            self.skipTest("/dev/fuse cannot be opened")
+        with tempfile.TemporaryDirectory() as folder:
+            alone, place = shutil.copy(KEVTRACE, folder), os.path.join(folder, "t")
+            with subprocess.Popen([alone, "mount", place, "--", "/usr/bin/python3", "-c", "input()"], stdin=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True) as mount:
+                lines = [mount.stderr.readline()]
+                if not lines[0].startswith("kevtrace: mounted on "):
+                    mount.kill()
+                    self.skipTest("cannot mount here: " + lines[0])
+                lines.append(mount.stderr.readline())
+                self.assertIn("probes can be defined and not be on: LLVM cannot be loaded", lines[1])
+                self.assertIn("libkevt-llvm.so", lines[1])
+                with open(os.path.join(place, "kprobe_events"), "a") as file:
+                    file.write(DEFINITION)
+                with self.assertRaises(OSError) as refused, open(os.path.join(place, "events/kprobes/enable"), "w") as file:
+                    file.write("1")
+                self.assertEqual(refused.exception.errno, errno.ELIBACC)
+                mount.send_signal(signal.SIGTERM)
+                mount.communicate("\n", timeout=30)
 
     def test_sigterm_leaves_the_command_running(self):
         if not os.access("/dev/fuse", os.R_OK | os.W_OK):

@@ -19,8 +19,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 
 #include "tracefs-compat/fuse/mount_state.h"
+#include "tracefs-compat/fuse/mount_table.h"
 
 namespace kevt::fuse {
 
@@ -84,6 +86,13 @@ Result<void> check_directory(Mount::State& state) {
   return {};
 }
 
+// As the kernel will write it.
+void resolve_links(std::string& directory) {
+  std::error_code failed;
+  const auto resolved = std::filesystem::canonical(directory, failed);
+  if (!failed) directory = resolved.string();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Mount>> Mount::open(tree::Tree& tree, MountOptions options) {
@@ -92,6 +101,7 @@ Result<std::unique_ptr<Mount>> Mount::open(tree::Tree& tree, MountOptions option
     return std::unexpected(Error("/dev/fuse is missing: load the kernel module `fuse`", ENODEV));
   take_away_dead_mount(state->options.directory);
   if (auto good = check_directory(*state); !good) return std::unexpected(std::move(good.error()));
+  resolve_links(state->options.directory);
   std::vector<std::string> words = {"kevtrace", "-o", "fsname=kevtrace,subtype=kevtrace,default_permissions"};
   if (geteuid() == 0) words.back() += ",allow_other";
   std::vector<char*> argv;
@@ -104,6 +114,7 @@ Result<std::unique_ptr<Mount>> Mount::open(tree::Tree& tree, MountOptions option
   if (fuse_session_mount(made.session, made.options.directory.c_str()) != 0)
     return std::unexpected(Error("mounting on " + made.options.directory + " failed (libfuse has said why)", EIO));
   made.is_mounted = true;
+  made.device = device_mounted_on(made.options.directory);
   return mount;
 }
 
@@ -113,7 +124,9 @@ Mount::~Mount() {
   if (!state_->session) return;
   refuse_waiting(*state_);
   fuse_session_exit(state_->session);
-  if (state_->is_mounted) fuse_session_unmount(state_->session);
+  // Who unmounted it lazily has done that part, and what may be mounted there now is another one's.
+  const bool is_there = !state_->device || device_mounted_on(state_->options.directory) == state_->device;
+  if (state_->is_mounted && is_there) fuse_session_unmount(state_->session);
   const timespec pause = {0, 1'000'000};
   while (state_->receiver.joinable() && !state_->has_ended) {
     pthread_kill(state_->receiver.native_handle(), SIGUSR1);

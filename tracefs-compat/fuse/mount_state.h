@@ -52,6 +52,7 @@ struct Mount::State {
   MountOptions options;
   fuse_session* session = nullptr;
   bool is_mounted = false;
+  std::optional<std::string> device;  // of the mount, as mountinfo names it; nullopt: not known
   bool made_directory = false;
   std::thread receiver;
   pid_t last_caller = 0;                // who is not us; where nobody else is refused
