@@ -7,6 +7,7 @@
  *
  *   events map   kevt_bpf_event │ kevt_bpf_counts[cpus][sinks] │ uint64_t slots[]
  *   ring         kevt_bpf_prefix │ the ftrace record
+ *   words        uint64_t[KEVT_BPF_WORDS]: what triggers switch and count
  *   scratch      kevt_bpf_scratch │ prefix │ record that is being built │ strings that a filter reads
  */
 #ifndef KEVT_ABI_BPF_H
@@ -45,6 +46,7 @@ typedef struct kevt_bpf_scratch {
 } kevt_bpf_scratch;
 
 enum {
+  KEVT_BPF_WORDS = 512,        /* of the words map: uint64_t that hits and the engine share; a power of two */
   KEVT_BPF_TEXT_BYTES = 4096,  /* one string with its NUL */
   KEVT_BPF_RECORD_ROOM = 8320, /* a record, and a string that may be behind its end */
   KEVT_BPF_TEXTS =

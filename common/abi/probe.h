@@ -33,6 +33,8 @@ enum {
   KEVT_MAP_SLOTS = 1 << 19, /* address map: int3 sites and fault fix-ups */
   KEVT_RING_HEADER = 4096,  /* bytes before a ring's data */
   KEVT_COMM_BYTES = 16,
+  KEVT_SHARED_WORDS =
+      512, /* of a session: what triggers switch and count; all its processes and the controller write */
   KEVT_ENTRY_ARGUMENTS = 15, /* `$argN` of one return event, at most */
 };
 

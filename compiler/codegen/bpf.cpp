@@ -80,6 +80,7 @@ std::optional<model::BpfMap> map_named(llvm::StringRef name) {
   if (name == "kevt_event") return model::BpfMap::Event;
   if (name == "kevt_rings") return model::BpfMap::Rings;
   if (name == "kevt_scratch") return model::BpfMap::Scratch;
+  if (name == "kevt_words") return model::BpfMap::Words;
   return std::nullopt;
 }
 
@@ -139,13 +140,12 @@ bool matches(const ir::Program& program, const ir::Condition& c,
 }  // namespace
 
 std::string bpf_refusal(const ir::Program& program) {
-  for (const ir::Sink& sink : program.sinks) {
-    if (!sink.condition) continue;
-    if (matches(program, *sink.condition, [](const ir::Program& p, const ir::Condition& c) {
+  for (const ir::Condition* condition : ir::conditions_of(program)) {
+    if (matches(program, *condition, [](const ir::Program& p, const ir::Condition& c) {
           return p.values[c.value].op == ir::Op::SymbolText;
         }))
       return "a filter on a `symstr` field: its text is made when the record is read";
-    if (matches(program, *sink.condition, [](const ir::Program& p, const ir::Condition& c) {
+    if (matches(program, *condition, [](const ir::Program& p, const ir::Condition& c) {
           return p.values[c.value].op != ir::Op::ImmediateText &&
                  (c.glob == model::GlobKind::Middle || c.glob == model::GlobKind::Glob);
         }))

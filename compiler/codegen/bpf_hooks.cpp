@@ -32,7 +32,7 @@ constexpr std::uint64_t kMapLookup = 1, kProcessorId = 8, kPidTgid = 14, kAttach
 
 std::uint32_t texts_kept(const ir::Program& program) {
   bool compared = program.sinks.size() > 1;
-  for (const ir::Sink& sink : program.sinks) compared = compared || sink.condition;
+  compared = compared || !ir::conditions_of(program).empty();
   std::uint32_t strings = 0, names = 0;
   for (const ir::Value& value : program.values) {
     strings += compared && value.op == ir::Op::String ? 1 : 0;
@@ -174,6 +174,13 @@ Value* BpfHooks::slot(llvm::IRBuilder<>& b, std::uint32_t index) {
   Value* word = load(b, at(b, event_, layout_.slots_offset + 8ull * index), 64);
   if (input_.program->slots[index].kind != model::SlotKind::FileAddress) return word;
   return b.CreateAdd(word, register_word(b, offsetof(kevt_registers, ip)));
+}
+// The slot holds its distance from the first one.
+Value* BpfHooks::shared_word(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
+  static_assert((KEVT_BPF_WORDS & (KEVT_BPF_WORDS - 1)) == 0);
+  Value* distance = load(b, at(b, event_, layout_.slots_offset + 8ull * slot_index), 64);
+  Value* inside = b.CreateAnd(opaque(b, distance), b.getInt64(8 * (KEVT_BPF_WORDS - 1)));
+  return at(b, map(b, "kevt_words"), opaque(b, inside));
 }
 Value* BpfHooks::event_id(llvm::IRBuilder<>& b) {
   return b.CreateZExt(load(b, at(b, event_, offsetof(kevt_bpf_event, event_id)), 32), b.getInt64Ty());

@@ -1,6 +1,6 @@
 // One event's extractor. The shape, for two sinks:
 //
-//   begin ─► gate 0 ─► condition 0 ─► record 0 ─► gate 1 ─► condition 1 ─► record 1 ─► finish
+//   begin ─► actions ─► gate 0 ─► condition 0 ─► record 0 ─► gate 1 ─► condition 1 ─► record 1 ─► finish
 //               └────────── filtered ──┘
 //
 // Laziness: a value that costs something (a load, a string, the thread's name) has a `done` flag,
@@ -101,8 +101,7 @@ Value* EventEmitter::counted_loop(std::uint32_t count, BasicBlock*& header, Basi
 // when several sinks record them.
 void EventEmitter::plan_memos() {
   std::set<ir::ValueId> compared;
-  for (const ir::Sink& sink : program_.sinks)
-    if (sink.condition) texts_of(program_, *sink.condition, compared);
+  for (const ir::Condition* condition : ir::conditions_of(program_)) texts_of(program_, *condition, compared);
   std::uint32_t scratch = 0;
   std::optional<std::uint32_t> name_scratch;  // all values that are the thread's name share one place
   for (ir::ValueId id = 0; id < program_.values.size(); ++id) {
@@ -133,6 +132,7 @@ void EventEmitter::emit(const std::string& name) {
   b_.SetInsertPoint(&function_->getEntryBlock());
   plan_memos();
   hooks_.begin(b_, static_cast<std::uint32_t>(program_.sinks.size()));
+  emit_actions();
   for (std::uint32_t i = 0; i < program_.sinks.size(); ++i) {
     BasicBlock* next = block("next");
     emit_sink(i, next);
@@ -145,7 +145,7 @@ void EventEmitter::emit_sink(std::uint32_t index, BasicBlock* next) {
   BasicBlock* open = block("open");
   BasicBlock* accepted = block("accepted");
   BasicBlock* filtered = block("filtered");
-  branch(hooks_.gate(b_, index), open, filtered, Likely::First);
+  branch(b_.CreateAnd(hooks_.gate(b_, index), gates_are_open()), open, filtered, Likely::First);
 
   start(open);
   const ir::Sink& sink = program_.sinks[index];

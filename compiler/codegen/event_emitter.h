@@ -30,6 +30,8 @@ class TargetHooks {
 
   virtual llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) = 0;
   virtual llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
+  // Where the word of a SharedWord slot lies.
+  virtual llvm::Value* shared_word(llvm::IRBuilder<>& b, std::uint32_t slot) = 0;
   virtual llvm::Value* event_id(llvm::IRBuilder<>& b) = 0;
   virtual llvm::Value* pid(llvm::IRBuilder<>& b) = 0;
   virtual llvm::Value* cpu(llvm::IRBuilder<>& b) = 0;
@@ -91,6 +93,10 @@ class EventEmitter {
   };
 
   void plan_memos();
+  void emit_actions();
+  void emit_action(const ir::Action& action, llvm::BasicBlock* next);
+  llvm::Value* gates_are_open();  // i1
+  llvm::Value* common_word();     // i64: common_type, common_flags and common_preempt_count
   void emit_sink(std::uint32_t index, llvm::BasicBlock* next);
   // Reserves, fills in and commits one record, counts it and goes to `next`. BPF builds its records otherwise.
   virtual void emit_record(std::uint32_t sink, llvm::BasicBlock* next);

@@ -216,6 +216,9 @@ Value* NativeHooks::register_word(llvm::IRBuilder<>& b, std::uint32_t offset) {
 Value* NativeHooks::slot(llvm::IRBuilder<>& b, std::uint32_t index) {
   return read(b, event_, offsetof(kevt_event, slots) + 8ull * index, 64);
 }
+Value* NativeHooks::shared_word(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
+  return b.CreateIntToPtr(slot(b, slot_index), b.getPtrTy());
+}
 Value* NativeHooks::event_id(llvm::IRBuilder<>& b) {
   return b.CreateZExt(read(b, event_, offsetof(kevt_event, event_id), 32), b.getInt64Ty());
 }

@@ -36,10 +36,9 @@ bool compares_text(const ir::Condition& c) {
 
 std::string native_refusal(const ir::Program& program) {
   bool keeps_texts = program.sinks.size() > 1;
-  for (const ir::Sink& sink : program.sinks) {
-    if (!sink.condition) continue;
-    keeps_texts = keeps_texts || compares_text(*sink.condition);
-    if (matches_symbol_text(program, *sink.condition))
+  for (const ir::Condition* condition : ir::conditions_of(program)) {
+    keeps_texts = keeps_texts || compares_text(*condition);
+    if (matches_symbol_text(program, *condition))
       return "a filter on a `symstr` field: in process its text is made when the record is read";
   }
   if (keeps_texts && texts_in_scratch(program) > KEVT_SCRATCH_TEXTS)

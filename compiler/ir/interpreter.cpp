@@ -1,5 +1,5 @@
-// The reference meaning of fetch IR. One hit: each sink's condition is asked, the record is built for
-// those that accept, and a record that is too long is lost everywhere.
+// The reference meaning of fetch IR. One hit: actions change the words, each sink's condition is asked, the record is
+// built for those that accept, and a record that is too long is lost everywhere.
 //
 // The idea: a table of fetched values, filled on demand. `fetch` walks from the wanted value down its
 // operands to the first that is there, then comes back up; so no input makes it recurse.
@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common/assert.h"
 
@@ -44,7 +45,7 @@ std::uint64_t bit_range(std::uint64_t number, unsigned shift, unsigned width) {
 class Run {
  public:
   Run(const Program& program, const Machine& machine)
-      : program_(program), machine_(machine), fetched_(program.values.size()) {}
+      : program_(program), machine_(machine), fetched_(program.values.size()), words_(machine.words) {}
 
   RunResult run() &&;
 
@@ -55,6 +56,9 @@ class Run {
   Fetched load(std::uint64_t address, unsigned bytes);
   Fetched string_at(std::uint64_t address) const;
 
+  std::uint64_t& word(std::uint32_t slot) { return words_[static_cast<std::size_t>(program_.slots[slot].addend)]; }
+  void act(const Action& action);
+  bool passes_gates();
   bool holds(const Condition& condition);
   bool compare(const Condition& condition);
   bool match(const Condition& condition);
@@ -69,6 +73,7 @@ class Run {
   const Program& program_;
   const Machine& machine_;
   std::vector<std::optional<Fetched>> fetched_;
+  std::vector<std::uint64_t> words_;
   std::vector<std::uint8_t> record_;
   std::uint32_t faults_ = 0;
 };
@@ -251,6 +256,7 @@ void Run::put_text(std::uint32_t offset, const Fetched& text) {
 
 void Run::put_header() {
   put(0, machine_.event_id, 2);
+  if (!program_.gates.empty()) put(2, model::kGatesWereAsked, 1);
   put(4, machine_.pid, 4);
   if (program_.point != model::ProbePoint::Record) put(8, machine_.probe_address, 8);
   if (program_.point == model::ProbePoint::Return) put(16, machine_.return_address, 8);
@@ -294,10 +300,24 @@ void Run::run_store(const Store& store) {
   }
 }
 
+void Run::act(const Action& action) {
+  if (action.condition && !holds(*action.condition)) return;
+  if (action.left && static_cast<std::int64_t>(word(*action.left)) <= 0) return;
+  const std::uint64_t wanted = action.on ? 1 : 0;
+  if (std::exchange(word(action.word), wanted) != wanted && action.left) --word(*action.left);
+}
+
+bool Run::passes_gates() {
+  return std::ranges::all_of(program_.gates, [this](std::uint32_t slot) { return word(slot) != 0; });
+}
+
 RunResult Run::run() && {
   RunResult result;
+  for (const Action& action : program_.actions) act(action);
+  const bool is_open = passes_gates();
   for (const Sink& sink : program_.sinks) {
-    const bool accepts = (!sink.condition || holds(*sink.condition)) && (!program_.injects || machine_.injects);
+    const bool accepts =
+        is_open && (!sink.condition || holds(*sink.condition)) && (!program_.injects || machine_.injects);
     result.outcomes.push_back(accepts ? Outcome::Recorded : Outcome::Filtered);
     if (!accepts) continue;
     record_.assign(program_.fixed_size, 0);
@@ -310,6 +330,7 @@ RunResult Run::run() && {
   }
   result.record = std::move(record_);
   result.faults = faults_;
+  result.words = std::move(words_);
   return result;
 }
 

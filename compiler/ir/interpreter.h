@@ -21,6 +21,7 @@ class Machine {
 
   kevt_registers registers{};
   std::vector<std::uint64_t> slots;
+  std::vector<std::uint64_t> words;  // those of SharedWord slots, by their addend, before the hit
   std::string comm;
   std::uint64_t probe_address = 0;
   std::uint64_t return_address = 0;
@@ -38,9 +39,11 @@ struct RunResult {
   std::vector<std::uint8_t> record;  // whole record with its common and address fields, without padding; empty
                                      // when no sink is Recorded
   std::uint32_t faults = 0;          // integers that could not be read; unspecified when a sink is Lost
+  std::vector<std::uint64_t> words;  // of the machine, after the hit
 };
 
-// `program` must have passed verify(), and `machine.slots` holds one word per slot of it.
+// `program` must have passed verify(); `machine.slots` holds one word per slot of it, `machine.words` those that it
+// names.
 RunResult interpret(const Program& program, const Machine& machine);
 
 // The kernel's glob matcher over a whole string (lib/glob.c semantics as event filters use them)

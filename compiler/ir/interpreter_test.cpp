@@ -260,6 +260,45 @@ TEST(Interpreter, RejectedHitsDoNotFetchTheStores) {
   EXPECT_EQ(m.reads, 0);
 }
 
+TEST(Interpreter, ActionsChangeWordsWhileTheirCountLasts) {
+  const std::string text =
+      "program entry fixed 16\nslot 0 = word \"\"+0\nslot 1 = word \"\"+1\nv0 = reg di\n"
+      "action 0 := 0 left 1 when v0 u== 4096\ngate 0\nsink 0\n";
+  TestMachine m = machine();
+  m.slots = {0, 0};
+  m.words = {1, 2};
+  const RunResult acted = run(text, m);
+  EXPECT_THAT(acted.outcomes, ElementsAre(Outcome::Filtered));
+  EXPECT_THAT(acted.words, ElementsAre(0, 1));
+  m.words = {0, 2};  // nothing changes: nothing is counted
+  EXPECT_THAT(run(text, m).words, ElementsAre(0, 2));
+  for (const std::uint64_t none : {std::uint64_t{0}, ~std::uint64_t{0}}) {
+    m.words = {1, none};
+    const RunResult spent = run(text, m);
+    EXPECT_THAT(spent.outcomes, ElementsAre(Outcome::Recorded));
+    EXPECT_THAT(spent.words, ElementsAre(1, none));
+  }
+  m.registers.di = 0;
+  m.words = {7, 2};  // any word but 0 is open
+  const RunResult unmet = run(text, m);
+  EXPECT_THAT(unmet.outcomes, ElementsAre(Outcome::Recorded));
+  EXPECT_THAT(unmet.words, ElementsAre(7, 2));
+  EXPECT_EQ(word(unmet, 2, 1), model::kGatesWereAsked);
+}
+
+TEST(Interpreter, AShutGateAsksNoFilter) {
+  const RunResult r =
+      run("program entry fixed 16\nslot 0 = word \"\"+0\nv0 = imm 64\nv1 = load u8 v0+0\ngate 0\n"
+          "sink 0 when v1 u== 1\n",
+          [] {
+            TestMachine m = machine();
+            m.slots = m.words = {0};
+            return m;
+          }());
+  EXPECT_THAT(r.outcomes, ElementsAre(Outcome::Filtered));
+  EXPECT_EQ(r.faults, 0u);
+}
+
 TEST(Interpreter, ComparisonsKeepTheirSign) {
   const TestMachine m = machine();  // si is -2
   const std::map<std::string, bool> rows = {

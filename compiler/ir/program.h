@@ -20,6 +20,14 @@
 // order and with short circuits; the stores run for each sink that accepts. A rejected hit pays
 // for the values its filter reads and nothing else. A string that a filter read is the string
 // that is recorded.
+//
+// *Actions* come before the sinks: what triggers do, in their order. They and *gates* use words that all hits and the
+// engine share, each by a slot of kind SharedWord:
+//
+//   slot 0 = word 0        whether tracing is on
+//   slot 1 = word 7        how often the trigger may still act
+//   gate 0
+//   action 0 := 0 left 1 when v1 s> 2
 #pragma once
 
 #include <cstdint>
@@ -104,6 +112,17 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
+// The word of slot `word` becomes `on`: an exchange, atomic. With `left`: only while the word of that slot is over 0 as
+// a signed number, and it goes down by one where the exchange changed anything (as kernel/trace/trace_events_trigger.c
+// counts).
+struct Action {
+  std::optional<Condition> condition;
+  std::uint32_t word = 0;  // index into Program::slots
+  bool on = false;
+  std::optional<std::uint32_t> left;
+  friend bool operator==(const Action&, const Action&) = default;
+};
+
 // One trace instance that has the event on: gate → condition → reserve and store.
 struct Sink {
   std::uint32_t instance = 0;
@@ -118,7 +137,9 @@ struct Program {
   std::vector<Value> values;
   std::vector<std::string> texts;  // at most 4095 bytes, no NUL
   std::vector<model::SlotSource> slots;
-  std::vector<Store> stores;  // in record order
+  std::vector<Store> stores;         // in record order
+  std::vector<Action> actions;       // with one sink, as gates
+  std::vector<std::uint32_t> gates;  // slots: a hit is filtered when the word of any is 0 after the actions
   std::vector<Sink> sinks;
   std::uint32_t fixed_size = model::kCommonBytes;  // bytes before the dynamic part
   // A hit that its one sink accepts asks whether to inject: it is recorded when it does, else filtered. Entry only.
@@ -138,6 +159,8 @@ std::string_view op_text(Op op);  // spelling in the text form
 bool has_operand(Op op);          // whether `a` is used
 // Bytes of the common and address fields: where the first store lies.
 std::uint32_t header_size(model::ProbePoint point);
+// Of its actions and sinks.
+std::vector<const Condition*> conditions_of(const Program& program);
 // Numbers of the arguments that its entry must keep for a return program, each once, ascending.
 std::vector<std::uint16_t> entry_arguments(const Program& program);
 

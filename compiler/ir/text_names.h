@@ -16,6 +16,9 @@ inline constexpr std::array<std::string_view, 21> kRegisterWords = {
 // By CompareOp; Glob is no word of Compare.
 inline constexpr std::array<std::string_view, 7> kCompareWords = {"==", "!=", "<", "<=", ">", ">=", "&"};
 
+// By SlotKind.
+inline constexpr std::array<std::string_view, 3> kSlotWords = {"symbol", "file", "word"};
+
 // By GlobKind.
 inline constexpr std::array<std::string_view, 5> kGlobWords = {"full", "prefix", "suffix", "middle", "glob"};
 

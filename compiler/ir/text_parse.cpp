@@ -91,10 +91,8 @@ Value read_value(TextCursor& in) {
 }
 
 model::SlotSource read_slot(TextCursor& in) {
-  static constexpr std::string_view kKinds[] = {"symbol", "file"};
   model::SlotSource slot;
-  slot.kind =
-      in.choice(kKinds, "`symbol` or `file`") == 0 ? model::SlotKind::SymbolAddress : model::SlotKind::FileAddress;
+  slot.kind = static_cast<model::SlotKind>(in.choice(kSlotWords, "`symbol`, `file` or `word`"));
   slot.name = in.quoted_text();
   slot.addend = in.signed_number();
   return slot;
@@ -181,6 +179,18 @@ Condition read_condition(TextCursor& in, std::uint32_t depth) {
   return negation;
 }
 
+// `1 := 0 left 2 when v2 s> 2`
+Action read_action(TextCursor& in) {
+  static constexpr std::string_view kStates[] = {"0", "1"};
+  Action action;
+  action.word = in.index();
+  in.expect(":=");
+  action.on = in.choice(kStates, "`0` or `1`") == 1;
+  if (in.take("left")) action.left = in.index();
+  if (in.take("when")) action.condition = read_condition(in, 1);
+  return action;
+}
+
 Sink read_sink(TextCursor& in) {
   Sink sink;
   sink.instance = in.index();
@@ -212,6 +222,10 @@ void read_line(TextCursor& in, Program& program) {
     program.texts.push_back(in.quoted_text());
   } else if (in.take("store")) {
     program.stores.push_back(read_store(in));
+  } else if (in.take("action")) {
+    program.actions.push_back(read_action(in));
+  } else if (in.take("gate")) {
+    program.gates.push_back(in.index());
   } else if (in.take("sink")) {
     program.sinks.push_back(read_sink(in));
   } else {

@@ -1,4 +1,4 @@
-// Fetch IR as text: one line per slot, text, value, store and sink, in that order.
+// Fetch IR as text: one line per slot, text, value, store, action, gate and sink, in that order.
 //
 //   program entry fixed 24
 //   slot 0 = symbol "jiffies"+0
@@ -11,6 +11,7 @@
 //   store string v3 @20
 //   sink 0 when (v2 s> 2 and not v3 ~ glob "a*")
 //
+// A word that hits share is `slot 1 = word ""+7`; `action 1 := 0 left 2 when v2 s> 2` changes it, `gate 1` asks it.
 // Arrays: `store int2[4] v0+8 @16`, `store int2[4] v0+8 bits 3:5 @16`, `store string[2] v0+0 @24`. Of user memory
 // alone: `load u8 v0+16 user`, `store int2[4] v0+8 user @16`; `store ustring[2] v0+0 user @24`, pointers and strings.
 // Everything a verified Program holds is printed; what it cannot hold (members without use) is not.
@@ -44,8 +45,7 @@ std::string place(ValueId value, std::int64_t offset, bool from_user) {
 }
 
 std::string slot_text(const model::SlotSource& slot) {
-  const char* kind = slot.kind == model::SlotKind::SymbolAddress ? "symbol" : "file";
-  return fmt::format("{} {}{:+}", kind, quoted(slot.name), slot.addend);
+  return fmt::format("{} {}{:+}", kSlotWords.at(static_cast<std::size_t>(slot.kind)), quoted(slot.name), slot.addend);
 }
 
 std::string value_text(const Value& value) {
@@ -140,6 +140,15 @@ void print_condition(const Condition& condition, std::string& out) {
   }
 }
 
+// The end of a line.
+void print_when(const std::optional<Condition>& condition, std::string& out) {
+  if (condition) {
+    out += " when ";
+    print_condition(*condition, out);
+  }
+  out += '\n';
+}
+
 }  // namespace
 
 std::string print(const Program& program) {
@@ -154,13 +163,15 @@ std::string print(const Program& program) {
   for (std::size_t i = 0; i < program.values.size(); ++i)
     out += fmt::format("v{} = {}\n", i, value_text(program.values[i]));
   for (const Store& store : program.stores) out += fmt::format("store {}\n", store_text(store));
+  for (const Action& action : program.actions) {
+    out += fmt::format("action {} := {}", action.word, action.on ? 1 : 0);
+    if (action.left) out += fmt::format(" left {}", *action.left);
+    print_when(action.condition, out);
+  }
+  for (const std::uint32_t slot : program.gates) out += fmt::format("gate {}\n", slot);
   for (const Sink& sink : program.sinks) {
     out += fmt::format("sink {}", sink.instance);
-    if (sink.condition) {
-      out += " when ";
-      print_condition(*sink.condition, out);
-    }
-    out += '\n';
+    print_when(sink.condition, out);
   }
   return out;
 }

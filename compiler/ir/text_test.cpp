@@ -54,6 +54,24 @@ TEST(IrText, EveryFormComesBackTheSame) {
   EXPECT_EQ(program->sinks[2].condition->children[1].children[0].children[1].constant, ~std::uint64_t{0});
 }
 
+TEST(IrText, WordsThatHitsShareComeBackTheSame) {
+  constexpr std::string_view kText = R"(program entry fixed 16
+slot 0 = word ""+0
+slot 1 = word ""+7
+v0 = reg di
+action 0 := 0 left 1 when v0 u== 5
+action 1 := 1
+gate 0
+gate 1
+sink 0
+)";
+  const Result<Program> program = parse(kText);
+  ASSERT_TRUE(program) << program.error().message();
+  EXPECT_EQ(print(*program), kText);
+  EXPECT_EQ(program->actions[0].left, 1u);
+  EXPECT_FALSE(parse("program entry fixed 16\nslot 0 = word \"\"+0\naction 0 := 2\nsink 0\n"));
+}
+
 TEST(IrText, EveryOpIsInThatText) {
 #define KEVT_FETCH_OP(name, text, result) EXPECT_THAT(std::string(kEverything), HasSubstr(" = " text));
 #include "compiler/ir/fetch_op.def"

@@ -12,7 +12,7 @@
 
 #include <set>
 
-#include "common/abi/registers.h"
+#include "common/abi/probe.h"
 
 namespace kevt::ir {
 
@@ -250,6 +250,30 @@ Problem check_stores(const Program& program) {
   return fmt::format("fixed size {}: the stores end at {}", program.fixed_size, end);
 }
 
+Problem check_word(const Program& program, std::uint32_t slot) {
+  if (auto problem = check_index(slot, program.slots.size(), "slot")) return problem;
+  if (program.slots[slot].kind != model::SlotKind::SharedWord) return fmt::format("slot {} is no word", slot);
+  if (auto problem = check_index(program.slots[slot].addend, KEVT_SHARED_WORDS, "word")) return problem;
+  return std::nullopt;
+}
+
+Problem check_action(const Program& program, const Action& action) {
+  if (auto problem = check_word(program, action.word)) return problem;
+  if (action.left)
+    if (auto problem = check_word(program, *action.left)) return problem;
+  return action.condition ? check_condition(program, *action.condition, 1) : std::nullopt;
+}
+
+Problem check_switches(const Program& program) {
+  if (program.actions.empty() && program.gates.empty()) return std::nullopt;
+  if (program.sinks.size() != 1) return "actions and gates take one sink";
+  for (std::size_t i = 0; i < program.actions.size(); ++i)
+    if (auto problem = check_action(program, program.actions[i])) return fmt::format("action {}: {}", i, *problem);
+  for (const std::uint32_t slot : program.gates)
+    if (auto problem = check_word(program, slot)) return "gate: " + *problem;
+  return std::nullopt;
+}
+
 Problem check_sinks(const Program& program) {
   if (program.injects && (program.point != model::ProbePoint::Entry || program.sinks.size() != 1))
     return "only an entry program with one sink injects";
@@ -273,6 +297,7 @@ std::optional<std::string> verify(const Program& program) {
   if (entry_arguments(program).size() > kMaxEntryArguments)
     return fmt::format("more than {} arguments of the entry", kMaxEntryArguments);
   if (auto problem = check_stores(program)) return problem;
+  if (auto problem = check_switches(program)) return problem;
   return check_sinks(program);
 }
 

@@ -169,6 +169,31 @@ TEST(Verify, ConditionDepthIsBounded) {
   EXPECT_THAT(verify(with_condition(outer)), Optional(HasSubstr("deeper")));
 }
 
+TEST(Verify, ActionsAndGates) {
+  Program program = good();
+  program.slots = {{.kind = model::SlotKind::SharedWord, .name = "", .addend = 511},
+                   {.kind = model::SlotKind::SymbolAddress, .name = "x", .addend = 0}};
+  program.actions = {{.condition = Condition{}, .word = 0, .on = true, .left = 0}};
+  program.gates = {0};
+  EXPECT_EQ(verify(program), std::nullopt);
+  program.gates = {1};
+  EXPECT_THAT(verify(program), Optional(HasSubstr("gate: slot 1 is no word")));
+  program.gates = {2};
+  EXPECT_THAT(verify(program), Optional(HasSubstr("gate: slot 2 of 2")));
+  program.gates.clear();
+  program.actions[0].left = 1;
+  EXPECT_THAT(verify(program), Optional(HasSubstr("action 0: slot 1 is no word")));
+  program.actions[0].left.reset();
+  program.actions[0].condition->kind = ConditionKind::And;
+  EXPECT_THAT(verify(program), Optional(HasSubstr("action 0: `and`, `or` of fewer")));
+  program.actions[0].condition.reset();
+  program.slots[0].addend = 512;
+  EXPECT_THAT(verify(program), Optional(HasSubstr("word 512 of 512")));
+  program.slots[0].addend = 0;
+  program.sinks.push_back({.instance = 7, .condition = std::nullopt});
+  EXPECT_THAT(verify(program), Optional(HasSubstr("actions and gates take one sink")));
+}
+
 TEST(Verify, TextsAndInstances) {
   Program program = good();
   program.texts = {std::string(4096, 'x')};

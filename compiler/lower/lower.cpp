@@ -24,6 +24,27 @@ bool is_address(const model::FetchArg& arg) {
   return field != nullptr && field->form == model::EventFieldForm::Text && arg.expr.dereferences.empty() && !is_text;
 }
 
+// The slot of a shared word, once for each.
+std::uint32_t slot_of_word(std::uint32_t word, ir::Program& program) {
+  const model::SlotSource source{
+      .kind = model::SlotKind::SharedWord, .name = "", .addend = static_cast<std::int64_t>(word), .address = 0};
+  const auto known = std::ranges::find(program.slots, source);
+  const auto slot = static_cast<std::uint32_t>(known - program.slots.begin());
+  if (known == program.slots.end()) program.slots.push_back(source);
+  return slot;
+}
+
+void lower_switches(const model::HitSwitches& switches, const std::vector<FieldValue>& fields, ValueTable& values,
+                    ir::Program& program) {
+  for (const model::HitSwitches::Action& action : switches.actions) {
+    ir::Action lowered{.condition = std::nullopt, .word = slot_of_word(action.word, program), .on = action.on};
+    if (action.left) lowered.left = slot_of_word(*action.left, program);
+    if (action.condition) lowered.condition = lower_condition(*action.condition, fields, values);
+    program.actions.push_back(std::move(lowered));
+  }
+  for (const std::uint32_t word : switches.gates) program.gates.push_back(slot_of_word(word, program));
+}
+
 }  // namespace
 
 bool lowerable(const model::Definition& definition) {
@@ -45,7 +66,8 @@ bool lowerable(const model::Definition& definition) {
 }
 
 ir::Program lower_event(const model::Definition& definition, const model::RecordLayout& layout,
-                        const std::vector<std::optional<model::FilterExpr>>& filters) {
+                        const std::vector<std::optional<model::FilterExpr>>& filters,
+                        const model::HitSwitches& switches) {
   KEVT_ASSERT(lowerable(definition));
   ir::Program program;
   program.point = definition.point;
@@ -58,6 +80,7 @@ ir::Program lower_event(const model::Definition& definition, const model::Record
     fields.push_back(std::move(lowered.value));
     program.stores.insert(program.stores.end(), lowered.stores.begin(), lowered.stores.end());
   }
+  lower_switches(switches, fields, values, program);
   for (std::size_t i = 0; i < filters.size(); ++i) {
     ir::Sink sink{.instance = static_cast<std::uint32_t>(i), .condition = std::nullopt};
     if (filters[i]) sink.condition = lower_condition(*filters[i], fields, values);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/ir/program.h"
+#include "compiler/model/compiled_event.h"
 #include "compiler/model/definition.h"
 #include "compiler/model/filter.h"
 #include "compiler/model/record_layout.h"
@@ -16,9 +17,10 @@ namespace kevt::lower {
 bool lowerable(const model::Definition& definition);
 
 // `filters[i]` is the bound filter of sink i, or nullopt; one sink per element.
-// Equal values are made once. `definition` and `layout` must come from sema and layout, and
+// `switches` takes one sink. Equal values are made once. `definition` and `layout` must come from sema and layout, and
 // lowerable(definition) must hold. The result passes ir::verify.
 ir::Program lower_event(const model::Definition& definition, const model::RecordLayout& layout,
-                        const std::vector<std::optional<model::FilterExpr>>& filters);
+                        const std::vector<std::optional<model::FilterExpr>>& filters,
+                        const model::HitSwitches& switches = {});
 
 }  // namespace kevt::lower

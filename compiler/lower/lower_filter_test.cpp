@@ -229,6 +229,27 @@ bool expected(CompareOp op, T a, T b) {
   return false;
 }
 
+TEST(LowerFilter, SwitchesShareTheFiltersValues) {
+  const Event event;
+  model::HitSwitches switches;
+  switches.actions = {{.condition = integer(kFd, CompareOp::Equal, 5, 4, true), .word = 7, .on = false, .left = 9},
+                      {.condition = std::nullopt, .word = 7, .on = true, .left = std::nullopt}};
+  switches.gates = {7, 3};
+  const ir::Program program = lower_event(event.definition, event.layout, {std::nullopt}, switches);
+  EXPECT_EQ(program.slots.size(), 3u);
+  EXPECT_EQ(program.slots[program.actions[0].word].addend, 7);
+  EXPECT_EQ(program.slots[*program.actions[0].left].addend, 9);
+  EXPECT_EQ(program.actions[1].word, program.actions[0].word);
+  EXPECT_FALSE(program.actions[1].left);
+  ASSERT_EQ(program.gates.size(), 2u);
+  EXPECT_EQ(program.gates[0], program.actions[0].word);
+  EXPECT_EQ(program.slots[program.gates[1]].addend, 3);
+  const ir::Program filtered =
+      lower_event(event.definition, event.layout, {integer(kFd, CompareOp::Equal, 5, 4, true)});
+  EXPECT_EQ(program.values, filtered.values);
+  EXPECT_EQ(program.actions[0].condition, filtered.sinks[0].condition);
+}
+
 TEST(LowerFilter, SmallArraysOrderLikeThatInteger) {
   const std::uint32_t samples[] = {0,          1,          0x100,      0xff,       0x01020304,
                                    0x01020305, 0x01030304, 0x7fffffff, 0x80000000, 0xffffffff};

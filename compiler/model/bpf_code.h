@@ -22,6 +22,7 @@ enum class BpfMap : std::uint8_t {
   Event,    // the address of the only value of it
   Rings,    // an array of ring buffers, by CPU
   Scratch,  // the address of its only value
+  Words,    // the address of its only value
 };
 struct BpfReference {
   std::uint32_t instruction = 0;  // index of a 16-byte load; takes two places

@@ -10,6 +10,7 @@
 
 #include "compiler/model/bpf_code.h"
 #include "compiler/model/definition.h"
+#include "compiler/model/filter.h"
 #include "compiler/model/record_layout.h"
 
 namespace kevt::model {
@@ -18,6 +19,7 @@ namespace kevt::model {
 enum class SlotKind : std::uint8_t {
   SymbolAddress,  // address of data symbol `name` + addend
   FileAddress,    // address where byte `addend` of file `name` is mapped
+  SharedWord,     // address of word `addend` of those that hits and the engine share (ProbeRuntime::shared_words)
 };
 struct SlotSource {
   SlotKind kind = SlotKind::SymbolAddress;
@@ -47,6 +49,19 @@ struct Injection {
   std::uint64_t below = UINT64_MAX;  // when the hit's number, 64 random bits, is at most this
   std::uint64_t times = UINT64_MAX;  // at most
   std::uint64_t seed = 0;            // of these numbers
+};
+
+// What hits decide for the engine, and ask it, in words that they share. Words are by their index.
+struct HitSwitches {
+  struct Action {
+    std::optional<FilterExpr> condition;
+    std::uint32_t word = 0;
+    bool on = false;
+    std::optional<std::uint32_t> left;  // word: how often it may still change anything
+  };
+  std::vector<Action> actions;       // in order, before the gates are asked
+  std::vector<std::uint32_t> gates;  // a hit is filtered when one of these words is 0
+  bool empty() const { return actions.empty() && gates.empty(); }
 };
 
 struct CompiledEvent {

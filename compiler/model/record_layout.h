@@ -39,6 +39,9 @@ struct RecordLayout {
 };
 
 inline constexpr std::uint32_t kCommonBytes = 8;
+// In common_flags, on the way from the hit to the engine: the hit has asked its gates (ir::Program::gates). Nobody else
+// sees it.
+inline constexpr std::uint8_t kGatesWereAsked = 0x80;
 inline constexpr std::uint32_t kMaxStringBytes = 4096;      // with the NUL (MAX_STRING_SIZE / PATH_MAX)
 inline constexpr std::uint32_t kMaxRecordBytes = 4080 - 4;  // one ring-buffer page less its header and event word
 

@@ -114,7 +114,7 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
   // Checked model → fetch IR. From here on nobody looks at the definition's text again.
   std::vector<std::string> names;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    out.programs.push_back(lower::lower_event(events[i].definition, events[i].layout, filters[i]));
+    out.programs.push_back(lower::lower_event(events[i].definition, events[i].layout, filters[i], events[i].switches));
     if (events[i].injection) {
       if (auto why = why_no_injection(events[i], kind); !why.empty())
         return std::unexpected(Error("`" + events[i].definition.command + "`: " + why, EOPNOTSUPP));

@@ -30,6 +30,7 @@ struct CheckedEvent {
   std::uint64_t place_address = 0;
   bool waits = false;                         // for its library: there is no address yet, and code cannot be made
   std::optional<model::Injection> injection;  // asked for beside the definition
+  model::HitSwitches switches;                // likewise; with one sink
 };
 
 struct CompiledEvents {

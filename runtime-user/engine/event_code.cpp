@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "common/assert.h"
@@ -27,7 +28,7 @@ struct EventCode::Change {
 namespace {
 
 std::string key_of(const CodeRequest& request) {
-  std::string key = request.filter_text + (request.samples_stack ? "\nstack " : "\n");
+  std::string key = request.filter_text + '\n' + request.switches_text + (request.samples_stack ? "\nstack " : "\n");
   for (const EventProbe& probe : request.event->probes) key += std::to_string(probe.serial) + ' ';
   return key;
 }
@@ -117,6 +118,7 @@ std::expected<std::vector<EventCode::Handles>, CodeRefusal> EventCode::install(
                                                : std::optional(request->event->id);
       if (!type)
         return std::unexpected(CodeRefusal{Error("there are as many events with stacks as types", ENOSPC), command});
+      checked->switches = request->switches;
       events.push_back(*std::move(checked));
       filters.push_back({request->filter});
       ids.push_back(*type);
@@ -161,20 +163,20 @@ const SampledType* EventCode::sampled(std::uint32_t type) const {
 }
 
 std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> requests, std::vector<Change>& changes) {
+  const bool any_alive = std::ranges::any_of(targets_, &TracedTarget::is_alive);
   std::vector<const CodeRequest*> to_install;
   for (const CodeRequest& request : requests) {
     if (!has_code(*request.event)) continue;
     Change change{.request = &request, .key = key_of(request)};
-    change.is_new = request.armed && codes_[request.event->id].key != change.key;
+    const Code& code = codes_[request.event->id];
+    change.is_new = request.armed && code.key != change.key && (any_alive || !code.armed);
     change.handles.resize(targets_.size());
     if (change.is_new) to_install.push_back(&request);
     changes.push_back(std::move(change));
   }
   if (to_install.empty()) return std::nullopt;
-  bool any_alive = false;
   for (std::size_t t = 0; t < targets_.size(); ++t) {
     if (!targets_[t]->is_alive()) continue;
-    any_alive = true;
     auto installed = install(to_install, t);
     if (!installed) return std::move(installed.error());
     auto next = installed->begin();

@@ -25,6 +25,9 @@ struct CodeRequest {
   // Decided at the hit; `filter_text` names it: code with the same text is kept.
   std::optional<model::FilterExpr> filter;
   std::string filter_text;
+  // Likewise, with `switches_text`.
+  model::HitSwitches switches;
+  std::string switches_text;
   bool samples_stack = false;  // its records are of a SampledType
 };
 

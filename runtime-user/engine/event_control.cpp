@@ -1,18 +1,19 @@
 // Switching events, their filters and triggers.
 //
-// An event's code is shared by all instances. Where one instance alone has the event on, and no trigger wants to see
-// what the filter rejects, its filter is compiled into the code; else all hits come here and each instance decides for
-// itself (hits.cpp). Changing from one to the other exchanges the code; no hit is lost or seen twice.
+// An event's code is shared by all instances. Where one instance alone has the event on, and no reader runs triggers,
+// which see what the filter rejects, its filter is compiled into the code; else all hits come here and each instance
+// decides for itself (hits.cpp). Triggers likewise (hit_switches.cpp). Changing from one to the other exchanges the
+// code; no hit is lost or seen twice.
 //
 // Soft mode: a trigger needs its event armed, and its target's, without recording; `0*` in the file enable:
 //
-//   registered soft_disabled soft_users       off 0: 0, 0, 0    on 1: 1, 0, 0   with a trigger 0*: 1, 1, 1   1*: 1, 0,
-//   1
+//   registered softly_on soft_users       off 0: 0, 1, 0    on 1: 1, 1, 0    with a trigger 0*: 1, 0, 1    1*: 1, 1, 1
 //
 // Mirrors __ftrace_event_enable_disable(), apply_event_filter(), event_trigger_parse() of kernel/trace (6.1).
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
 
 #include "compiler/sema/filter.h"
@@ -45,16 +46,20 @@ bool has_triggers(const Instance& instance, const TracedEvent& event) {
 
 // ---- code -----------------------------------------------------------------------------------
 
-CodeRequest Tracing::request_for(const TracedEvent& event) const {
+CodeRequest Tracing::request_for(const TracedEvent& event) {
   CodeRequest request{.event = &event};
   const EventState* only = nullptr;
   bool shared = false;
   for (const auto& instance : instances_) {
     const EventState* one = state(*instance, event.id);
     if (!one || !one->registered) continue;
-    shared = shared || only || has_triggers(*instance, event);
+    shared = shared || only || (has_triggers(*instance, event) && instance.get() != at_hits_);
     only = one;
     request.samples_stack = request.samples_stack || wants_stack_sample(*instance, event);
+  }
+  if (only && at_hits_) {
+    request.switches = switches_for(*at_hits_, event);
+    request.switches_text = switches_text(*at_hits_, event, request.switches);
   }
   request.armed = only != nullptr && probes_armed_;
   if (only && !shared && only->filter && !sema::is_only_judged(*only->filter)) {
@@ -62,6 +67,27 @@ CodeRequest Tracing::request_for(const TracedEvent& event) const {
     request.filter_text = *only->filter_text;
   }
   return request;
+}
+
+std::expected<void, CodeRefusal> Tracing::apply(std::span<const TracedEvent* const> events) {
+  std::vector<CodeRequest> requests;
+  for (const TracedEvent* event : events) requests.push_back(request_for(*event));
+  return code_.apply(requests);
+}
+
+// Where hits begin or cease to decide, the code of all events changes.
+std::expected<void, CodeRefusal> Tracing::apply_by(Instance* at_hits, std::span<const TracedEvent* const> events) {
+  Instance* const before = std::exchange(at_hits_, at_hits);
+  if (at_hits_) asked_by_hits_ = at_hits_;
+  std::vector<const TracedEvent*> all(events.begin(), events.end());
+  if (at_hits_ != before) {
+    const std::unordered_set<const TracedEvent*> named(events.begin(), events.end());
+    for (const auto& [id, event] : events_.events())
+      if (is_armed(id) && !named.contains(event.get())) all.push_back(event.get());
+  }
+  auto done = apply(all);
+  if (!done) at_hits_ = before;
+  return done;
 }
 
 Result<void> Tracing::sync(std::span<const TracedEvent* const> events) {
@@ -72,10 +98,10 @@ Result<void> Tracing::sync(std::span<const TracedEvent* const> events) {
 }
 
 std::expected<void, CodeRefusal> Tracing::try_sync(std::span<const TracedEvent* const> events) {
-  std::vector<CodeRequest> requests;
-  for (const TracedEvent* event : events) requests.push_back(request_for(*event));
   drain();  // what was recorded under the old state is judged by it
-  auto done = code_.apply(requests);
+  Instance* const wanted = instance_for_hits();
+  auto done = apply_by(wanted, events);
+  if (!done && wanted) done = apply_by(nullptr, events);  // a condition that code cannot ask
   if (done)
     active_ = static_cast<std::size_t>(
         std::ranges::count_if(events_.events(), [&](const auto& one) { return is_armed(one.first); }));
@@ -107,26 +133,20 @@ Result<void> Tracing::use_jumps(bool wanted) {
 std::expected<void, CodeRefusal> Tracing::switch_together(Instance& instance,
                                                           std::span<const TracedEvent* const> events, bool on) {
   struct Before {
-    bool registered, soft_disabled;
+    bool registered, softly_on;
   };
   std::vector<Before> before;
   for (const TracedEvent* event : events) {
     EventState& one = touch(instance, *event);
-    before.push_back({one.registered, one.soft_disabled});
-    if (on) {
-      one.soft_disabled = false;
-      one.registered = true;
-    } else if (one.soft_users > 0) {
-      one.soft_disabled = true;
-    } else {
-      one.registered = one.soft_disabled = false;
-    }
+    before.push_back({one.registered, bool(one.softly_on)});
+    one.softly_on = on || one.soft_users == 0;
+    one.registered = on || one.soft_users > 0;
   }
   auto done = try_sync(events);
   for (std::size_t i = 0; i < events.size() && !done; ++i) {
     EventState& one = touch(instance, *events[i]);
     one.registered = before[i].registered;
-    one.soft_disabled = before[i].soft_disabled;
+    one.softly_on = before[i].softly_on;
   }
   return done;
 }
@@ -148,18 +168,22 @@ Result<void> Tracing::set_enabled(Instance& instance, std::span<const TracedEven
 
 Result<void> Tracing::use_softly(Instance& instance, const TracedEvent& event, int change) {
   EventState& one = touch(instance, event);
-  const EventState before = one;
+  const bool was_registered = one.registered, was_on(one.softly_on);
   if (change > 0) {
-    if (one.soft_users++ == 0 && !one.registered) one.registered = one.soft_disabled = true;
-  } else if (one.soft_users > 0 && --one.soft_users == 0 && one.soft_disabled) {
-    one.registered = one.soft_disabled = false;
+    if (one.soft_users++ == 0 && !one.registered) {
+      one.softly_on = false;
+      one.registered = true;
+    }
+  } else if (one.soft_users > 0 && --one.soft_users == 0 && !one.softly_on) {
+    one.registered = false;
+    one.softly_on = true;
   }
   const TracedEvent* const changed[] = {&event};
   auto done = sync(changed);
   if (!done && change > 0) {
-    one.registered = before.registered;
-    one.soft_disabled = before.soft_disabled;
-    one.soft_users = before.soft_users;
+    one.registered = was_registered;
+    one.softly_on = was_on;
+    --one.soft_users;
   }
   return done;
 }
@@ -229,17 +253,19 @@ const TracedEvent* Tracing::soft_target(const model::Trigger& trigger) const {
 Result<void> Tracing::apply_trigger_step(Instance& instance, const TracedEvent& event, const sema::TriggerStep& step) {
   if (const auto* added = std::get_if<sema::AddTrigger>(&step)) {
     instance.triggers.apply(step);
-    if (added->trigger.count) instance.trigger_counts[added->trigger.id] = *added->trigger.count;
+    if (added->trigger.count) instance.trigger_counts.try_emplace(added->trigger.id, *added->trigger.count);
     if (added->trigger.kind == model::TriggerKind::Snapshot && !instance.snapshot)
       instance.snapshot.emplace(options_.cpus, instance.buffer.cpu(0).pages());
     auto done = sync_stacks(event);
     if (done) done = use_softly(instance, event, +1);
     const TracedEvent* target = soft_target(added->trigger);
-    if (done && target) {
-      done = use_softly(instance, *target, +1);
-      if (!done) (void)use_softly(instance, event, -1);
+    const bool is_used = done.has_value();
+    if (done && target) done = use_softly(instance, *target, +1);
+    if (!done) {
+      instance.triggers.apply(sema::RemoveTrigger{name_of(event), added->trigger.id});
+      if (is_used) (void)use_softly(instance, event, -1);
+      instance.trigger_counts.erase(added->trigger.id);
     }
-    if (!done) instance.triggers.apply(sema::RemoveTrigger{name_of(event), added->trigger.id});
     return done;
   }
   if (const auto* removed = std::get_if<sema::RemoveTrigger>(&step)) {
@@ -248,11 +274,13 @@ Result<void> Tracing::apply_trigger_step(Instance& instance, const TracedEvent& 
     const TracedEvent* target = it == all.end() ? nullptr : soft_target(*it);
     const TracedEvent* owner = events_.find(removed->event.system, removed->event.event);
     instance.triggers.apply(step);
-    instance.trigger_counts.erase(removed->id);
     if (owner)
       if (auto done = sync_stacks(*owner); !done) return done;
+    // First the code that acts is gone, then what it acted on.
+    auto done = owner ? use_softly(instance, *owner, -1) : Result<void>{};
     if (target) (void)use_softly(instance, *target, -1);
-    return owner ? use_softly(instance, *owner, -1) : Result<void>{};
+    instance.trigger_counts.erase(removed->id);
+    return done;
   }
   instance.triggers.apply(step);
   return {};
@@ -326,7 +354,7 @@ std::string Tracing::trigger_text(const Instance& instance, const TracedEvent& e
   std::vector<model::Trigger> now(all.begin(), all.end());
   for (model::Trigger& trigger : now)
     if (const auto left = instance.trigger_counts.find(trigger.id); left != instance.trigger_counts.end())
-      trigger.count = left->second;
+      trigger.count = left->second.left();
   return sema::trigger_file_text(now);
 }
 

@@ -21,6 +21,8 @@ namespace kevt::engine {
 
 namespace {
 
+constexpr std::size_t kFlagsAt = 2;  // common_flags
+
 std::uint32_t type_of(std::span<const std::uint8_t> record) {
   return record.size() < model::kCommonBytes ? 0 : record[0] | record[1] << 8;
 }
@@ -71,13 +73,25 @@ void Tracing::note_task(std::size_t target, std::int32_t tid, std::string_view c
 }
 
 void Tracing::deliver(std::size_t target, const runtime::Record& record) {
+  const std::uint32_t type = type_of(record.bytes);
+  const TracedEvent* event = events_.find(type);
+  const bool is_ours = code_.sampled(type) || (event && !event->is_static());
+  if (!is_ours || !(record.bytes[kFlagsAt] & model::kGatesWereAsked)) return deliver(target, record, nullptr);
+  std::vector<std::uint8_t> bytes(record.bytes.begin(), record.bytes.end());
+  bytes[kFlagsAt] &= static_cast<std::uint8_t>(~model::kGatesWereAsked);
+  runtime::Record plain = record;
+  plain.bytes = bytes;
+  deliver(target, plain, asked_by_hits_);
+}
+
+void Tracing::deliver(std::size_t target, const runtime::Record& record, const Instance* decided) {
   if (const SampledType* sampled = code_.sampled(type_of(record.bytes)))
-    return deliver_sampled(target, *sampled, record);
+    return deliver_sampled(target, *sampled, record, decided);
   const TracedEvent* event = events_.find(type_of(record.bytes));
   if (!event) return;
   note_task(target, pid_of(record.bytes), record.comm);
   for (const auto& instance : instances_)
-    if (deliver_to(*instance, *event, record, event->is_static() ? Stack::Comes : Stack::None))
+    if (deliver_to(*instance, *event, record, {event->is_static() ? Stack::Comes : Stack::None, decided}))
       store_stack(*instance, record);
 }
 
@@ -91,19 +105,21 @@ bool Tracing::is_hidden(std::span<const std::uint8_t> record) const {
   return !hidden_.empty() && std::ranges::find(hidden_, pid_of(record)) != hidden_.end();
 }
 
-bool Tracing::deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Stack stack) {
+bool Tracing::deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Origin origin) {
   EventState& one = instance.events[event.id];
-  bool with_stack =
-      one.registered && one.soft_users > 0 && !is_hidden(record.bytes) && run_triggers(instance, event, record, stack);
+  const bool is_decided = origin.decided == &instance;
+  bool with_stack = !is_decided && one.registered && one.soft_users > 0 && !is_hidden(record.bytes) &&
+                    run_triggers(instance, event, record, origin.stack);
+  const bool is_open = is_decided ? one.registered : one.records() && instance.tracing_on;
   const RecordContext context{.record = record.bytes, .cpu = record.cpu, .comm = record.comm};
-  const bool wanted = one.records() && !is_hidden(record.bytes) && instance.tracing_on && instance.pauses == 0 &&
+  const bool wanted = is_open && !is_hidden(record.bytes) && instance.pauses == 0 &&
                       instance.lets_through(record.cpu, pid_of(record.bytes)) &&
                       (!one.filter || holds(*one.filter, event.layout, context));
   if (!wanted) {
     ++one.filtered;
   } else if (store(instance, record.timestamp_ns, record.cpu, record.bytes)) {
     ++one.recorded;
-    with_stack = with_stack || (stack == Stack::Comes && has_stack_option(instance));
+    with_stack = with_stack || (origin.stack == Stack::Comes && has_stack_option(instance));
   } else {
     ++one.lost;
   }
@@ -135,9 +151,9 @@ bool Tracing::store(Instance& instance, std::uint64_t mono_ns, std::uint32_t cpu
 bool Tracing::act(Instance& instance, const model::Trigger& trigger) {
   switch (trigger.kind) {
     case model::TriggerKind::TraceOn:
-      return !std::exchange(instance.tracing_on, true);
+      return !instance.tracing_on.exchange(true);
     case model::TriggerKind::TraceOff:
-      return std::exchange(instance.tracing_on, false);
+      return instance.tracing_on.exchange(false);
     case model::TriggerKind::Snapshot:
       take_snapshot(instance);
       return true;
@@ -145,9 +161,8 @@ bool Tracing::act(Instance& instance, const model::Trigger& trigger) {
     case model::TriggerKind::DisableEvent: {
       const TracedEvent* target = soft_target(trigger);
       if (!target) return false;
-      bool& off = touch(instance, *target).soft_disabled;
-      const bool wanted = trigger.kind == model::TriggerKind::DisableEvent;
-      return std::exchange(off, wanted) != wanted;
+      const bool wanted = trigger.kind == model::TriggerKind::EnableEvent;
+      return touch(instance, *target).softly_on.exchange(wanted) != wanted;
     }
     case model::TriggerKind::Stacktrace:
       return true;
@@ -166,9 +181,9 @@ bool Tracing::run_triggers(Instance& instance, const TracedEvent& event, const r
     if (trigger.kind == model::TriggerKind::Stacktrace && stack == Stack::None) continue;  // made before it was set
     if (trigger.condition && !holds(*trigger.condition, event.layout, context)) continue;
     const auto left = instance.trigger_counts.find(trigger.id);
-    if (left != instance.trigger_counts.end() && left->second == 0) continue;
+    if (left != instance.trigger_counts.end() && left->second.left() == 0) continue;
     wants_stack = wants_stack || trigger.kind == model::TriggerKind::Stacktrace;
-    if (act(instance, trigger) && left != instance.trigger_counts.end()) --left->second;
+    if (act(instance, trigger) && left != instance.trigger_counts.end()) left->second.take_one();
   }
   return wants_stack;
 }

@@ -13,6 +13,7 @@
 #include "compiler/model/filter.h"
 #include "compiler/sema/trigger_table.h"
 #include "runtime-user/engine/error_log.h"
+#include "runtime-user/engine/shared_word.h"
 #include "runtime-user/engine/trace_buffer.h"
 #include "runtime-user/engine/trace_options.h"
 
@@ -30,7 +31,7 @@ std::span<const TraceClockFacts> trace_clock_facts();
 // An event in an instance.
 struct EventState {
   bool registered = false;       // it is armed for this instance
-  bool soft_disabled = false;    // and all the same it records nothing
+  SharedSwitch softly_on{true};  // off: it is armed and all the same records nothing
   std::uint32_t soft_users = 0;  // triggers that need it armed
   std::optional<std::string> filter_text;
   std::optional<model::FilterExpr> filter;  // absent with a text: it was not to be bound
@@ -38,7 +39,7 @@ struct EventState {
   // Of this instance; with the runtime's own counts they add up to its hits.
   std::uint64_t recorded = 0, filtered = 0, lost = 0;
 
-  bool records() const { return registered && !soft_disabled; }
+  bool records() const { return registered && softly_on; }
 };
 
 struct Instance {
@@ -49,13 +50,13 @@ struct Instance {
   std::optional<TraceBuffer> snapshot;
   TraceOptions options;
   TraceClock clock = TraceClock::Local;
-  bool tracing_on = true;
+  SharedSwitch tracing_on{true};
   std::vector<bool> cpu_mask;
   std::optional<std::set<std::int32_t>> pids;            // only these
   std::optional<std::set<std::int32_t>> refused_pids;    // not these
   std::unordered_map<std::uint32_t, EventState> events;  // by id; absent: off
   sema::TriggerTable triggers;
-  std::map<std::uint64_t, std::uint64_t> trigger_counts;  // of triggers with a count, by id: what is left of it
+  std::map<std::uint64_t, SharedCount> trigger_counts;  // of triggers with a count, by id: what is left of it
   ErrorLog errors;
   std::uint64_t counter = 0;         // of TraceClock::Counter
   std::uint64_t arrivals = 0;        // grows with every record stored: what readers wait for

@@ -44,8 +44,19 @@ std::uint64_t Tracing::now_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+namespace {
+
+std::span<std::uint64_t> words_of(const std::vector<TracedTarget*>& targets) {
+  return targets.size() == 1 ? targets.front()->runtime().shared_words() : std::span<std::uint64_t>{};
+}
+
+}  // namespace
+
 Tracing::Tracing(std::vector<TracedTarget*> targets, TracingOptions options)
-    : options_(std::move(options)), events_(options_.check), code_(std::move(targets)) {
+    : options_(std::move(options)),
+      events_(options_.check),
+      code_(std::move(targets)),
+      words_(words_of(code_.targets())) {
   for (const target::CatalogEntry& event : options_.static_events) events_.add_static(event);
   marker_ = {.id = kPrintId,
              .group = "ftrace",
@@ -210,6 +221,8 @@ Result<void> Tracing::remove_instance(std::string_view name) {
       if (const TracedEvent* event = events_.find(id)) on.push_back(event);
     }
   (void)sync(on);  // what cannot be disarmed is in a process that has ended
+  if (at_hits_ == instance) at_hits_ = nullptr;
+  if (asked_by_hits_ == instance) asked_by_hits_ = nullptr;
   std::erase_if(instances_, [&](const auto& one) { return one.get() == instance; });
   return {};
 }

@@ -127,7 +127,16 @@ class Tracing {
   bool is_armed(std::uint32_t event) const;
   void forget(std::uint32_t event);
   void clear_buffers();
-  CodeRequest request_for(const TracedEvent& event) const;
+  CodeRequest request_for(const TracedEvent& event);
+  std::expected<void, CodeRefusal> apply(std::span<const TracedEvent* const> events);
+  std::expected<void, CodeRefusal> apply_by(Instance* at_hits, std::span<const TracedEvent* const> events);
+  // Of those whose triggers hits carry out themselves (hit_switches.cpp).
+  Instance* instance_for_hits();
+  bool share_words(Instance& instance);
+  std::optional<model::FilterExpr> condition_at_the_hit(const model::Trigger& trigger, const TracedEvent& event) const;
+  model::HitSwitches switches_for(Instance& instance, const TracedEvent& event);
+  std::string switches_text(const Instance& instance, const TracedEvent& event,
+                            const model::HitSwitches& switches) const;
   std::expected<void, CodeRefusal> switch_together(Instance& instance, std::span<const TracedEvent* const> events,
                                                    bool on);
   // Code as the tables want it. A refusal is logged; try_: it is not, since the caller goes on.
@@ -141,16 +150,23 @@ class Tracing {
   Result<void> apply_trigger_step(Instance& instance, const TracedEvent& event, const sema::TriggerStep& step);
   const TracedEvent* soft_target(const model::Trigger& trigger) const;
   void deliver(std::size_t target, const runtime::Record& record);
+  void deliver(std::size_t target, const runtime::Record& record, const Instance* decided);
   // Whether a record came with what a stack can be made of.
   enum class Stack : std::uint8_t { None, Comes };
+  // `decided`: the instance whose triggers and gates its hit has asked; nullptr: none.
+  struct Origin {
+    Stack stack = Stack::None;
+    const Instance* decided = nullptr;
+  };
   // True: a stack is to stand behind it.
-  bool deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Stack stack);
+  bool deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Origin origin);
   bool is_hidden(std::span<const std::uint8_t> record) const;
   // Whether one of them wants the stack stored behind the record. Without one, those that would do not act.
   bool run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record, Stack stack);
   static bool has_stack_option(const Instance& instance);
   static bool wants_stack_sample(const Instance& instance, const TracedEvent& event);
-  void deliver_sampled(std::size_t target, const SampledType& type, const runtime::Record& record);
+  void deliver_sampled(std::size_t target, const SampledType& type, const runtime::Record& record,
+                       const Instance* decided);
   std::vector<std::uint8_t> user_stack_record(std::size_t target, const target::StackSample& sample,
                                               std::span<const std::uint8_t> of);
   std::uint32_t process_of(std::int32_t tid, pid_t otherwise);
@@ -163,7 +179,10 @@ class Tracing {
   TracingOptions options_;
   EventTable events_;
   EventCode code_;
+  WordRoom words_;
   std::list<std::unique_ptr<Instance>> instances_;  // the top one first
+  Instance* at_hits_ = nullptr;                     // whose triggers and gates the code of all events asks
+  const Instance* asked_by_hits_ = nullptr;         // or did last: of records that say so
   SavedTasks tasks_;
   std::unordered_map<std::int32_t, std::size_t> target_of_;  // by thread; only with several targets
   std::deque<Waiting> waiting_;                              // only with several targets

@@ -253,7 +253,7 @@ TEST_F(TracingTest, AnEventSwitchesAnotherOne) {
   enable("op");
   ASSERT_EQ(trigger("op", "enable_event:kprobes:cl:1 if fd == 2"), 0);
   const EventState* target = tracing_.state(tracing_.top(), event("cl").id);
-  EXPECT_TRUE(target->registered && target->soft_disabled);
+  EXPECT_TRUE(target->registered && !target->softly_on);
   hit("cl", 10);
   hit("op", 2);
   hit("cl", 11);

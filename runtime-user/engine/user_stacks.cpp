@@ -80,7 +80,8 @@ Result<void> Tracing::set_option(Instance& instance, TraceOption option, bool on
 
 // ---- records --------------------------------------------------------------------------------
 
-void Tracing::deliver_sampled(std::size_t target, const SampledType& type, const runtime::Record& record) {
+void Tracing::deliver_sampled(std::size_t target, const SampledType& type, const runtime::Record& record,
+                              const Instance* decided) {
   const TracedEvent* event = events_.find(type.event);
   if (!event) return;
   std::vector<std::uint8_t> bytes = type.samples.public_record(record.bytes);
@@ -91,7 +92,8 @@ void Tracing::deliver_sampled(std::size_t target, const SampledType& type, const
   note_task(target, pid_of(bytes), record.comm);
   std::vector<std::uint8_t> stack;
   for (const auto& instance : instances_) {
-    if (!deliver_to(*instance, *event, seen, Stack::Comes) || !instance->tracing_on) continue;
+    if (!deliver_to(*instance, *event, seen, {Stack::Comes, decided})) continue;
+    if (!instance->tracing_on && decided != instance.get()) continue;
     if (stack.empty()) stack = user_stack_record(target, type.samples.sample(record.bytes), bytes);
     store(*instance, record.timestamp_ns, record.cpu, stack);
   }

@@ -24,6 +24,7 @@ std::uint32_t random_gates(Random& random) { return one_in(random, 6) ? static_c
 // Most programs are of the size people write: LLVM's time for the others is what the test takes.
 RandomOptions random_sizes(Random& random, const MemoryArena& arena) {
   RandomOptions options{.addresses = arena.addresses(), .words = arena.words()};
+  options.max_switches = 3;
   options.max_fetched_texts = 12;  // more than native code keeps at once: some are refused
   if (one_in(random, 25)) return options;
   options.max_values = 10;
@@ -53,7 +54,7 @@ class Differential : public testing::Test {
 void Differential::run_machine(LocalSession& session, const NativeEvent& event, Random& random) {
   NativeMachine machine(random_machine(random, *arena_, event.program.slots.size()));
   become(machine);
-  load_event(event, machine);
+  load_event(session, event, machine);
   event.local.block->gates = random_gates(random);
   const ir::RunResult expected = expected_hit(event.program, machine, event.local.block->gates);
   const std::vector<kevt_counts> before = counts_of(session, event);

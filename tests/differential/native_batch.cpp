@@ -162,10 +162,16 @@ std::vector<ir::Program> random_family(Random& random, const ir::Program& progra
   return family;
 }
 
-void load_event(const NativeEvent& event, const ir::Machine& machine) {
+void load_event(const LocalSession& session, const NativeEvent& event, const ir::Machine& machine) {
   event.local.block->event_id = machine.event_id;
   event.local.block->probe_address = machine.probe_address;
   std::ranges::copy(machine.slots, event.local.block->slots);
+  for (std::size_t i = 0; i < event.program.slots.size(); ++i) {
+    const model::SlotSource& slot = event.program.slots[i];
+    if (slot.kind == model::SlotKind::SharedWord)
+      event.local.block->slots[i] = session.memory().word(static_cast<std::uint64_t>(slot.addend)).value;
+  }
+  std::ranges::copy(machine.words, session.memory().words().begin());
 }
 
 void become(ir::Machine& machine) {
@@ -217,6 +223,9 @@ std::string compare_hit(LocalSession& session, const NativeEvent& event, const s
     if (std::memcmp(&got, &want, sizeof got) != 0)
       return fmt::format("sink {}: native {}, interpreter {}", i, counts_text(got), counts_text(want));
   }
+  const auto words = session.memory().words().first(expected.words.size());
+  if (!std::ranges::equal(words, expected.words))
+    return fmt::format("words: native {}, interpreter {}", fmt::join(words, " "), fmt::join(expected.words, " "));
   const auto recorded = static_cast<std::size_t>(std::ranges::count(expected.outcomes, ir::Outcome::Recorded));
   if (records.size() != recorded) return fmt::format("{} records in the ring, {} expected", records.size(), recorded);
   for (const auto& record : records)

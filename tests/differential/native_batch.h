@@ -46,8 +46,8 @@ Result<std::vector<NativeEvent>> install_family(LocalSession& session, std::vect
 // `count` programs of the shape of `program`, itself among them: with other constants, most of them near its own.
 std::vector<ir::Program> random_family(Random& random, const ir::Program& program, std::size_t count);
 
-// Puts the machine's event id, probe address and slots into the event's block.
-void load_event(const NativeEvent& event, const ir::Machine& machine);
+// Puts the machine's event id, probe address and slots into the event's block, its words into the session's.
+void load_event(const LocalSession& session, const NativeEvent& event, const ir::Machine& machine);
 // The hitting thread's own tid, cpu and name become the machine's, or the machine's its own.
 void become(ir::Machine& machine);
 // Keeps this thread on the CPU it runs on, so that `$cpu` is known.
@@ -58,7 +58,7 @@ ir::RunResult expected_hit(const ir::Program& program, const NativeMachine& mach
 
 // Counters of all sinks, to subtract later.
 std::vector<kevt_counts> counts_of(const LocalSession& session, const NativeEvent& event);
-// Empty, or what differs: the counters since `before`, the records drained (all are this event's).
+// Empty, or what differs: the counters since `before`, the records drained (all are this event's), the words.
 std::string compare_hit(LocalSession& session, const NativeEvent& event, const std::vector<kevt_counts>& before,
                         const ir::RunResult& expected, const std::vector<std::vector<std::uint8_t>>& records);
 std::vector<std::vector<std::uint8_t>> drain_all(LocalSession& session);

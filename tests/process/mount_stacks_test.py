@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 from kevtest import KEVTRACE, PROGRAMS, ProcessTest, main
-from mount_test import is_mounted, wait_until
+from mounted import is_mounted, wait_until
 
 LEAF = 'p:lf chain:leaf n=%di:s32 text=+0(%si):string\n'
 TRIGGER = "events/kprobes/lf/trigger"

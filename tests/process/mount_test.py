@@ -14,64 +14,14 @@ import time
 import unittest
 
 from kevtest import KEVTRACE, ProcessTest, main
+from mounted import MountTest, is_mounted, wait_until
 
 OPENER = 'import time\nwhile True:\n  open("/etc/hostname").close()\n  time.sleep(0.002)\n'
 DEFINITION = "p:op libc:open64 path=+0(%di):string\n"
 
 
-def wait_until(condition, what, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError("waited for " + what)
-        time.sleep(0.01)
-
-
-def is_mounted(path):
-    with open("/proc/self/mountinfo") as table:
-        return any(line.split()[4] == path for line in table)
-
-
-class Mount(ProcessTest):
-    def setUp(self):
-        super().setUp()
-        if not os.access("/dev/fuse", os.R_OK | os.W_OK):
-            self.skipTest("/dev/fuse cannot be opened")
-        self.folder = tempfile.mkdtemp()
-        self.dir = os.path.join(self.folder, "t")
-        self.log = open(os.path.join(self.folder, "log"), "w+")
-        self.target = subprocess.Popen(["/usr/bin/python3", "-c", OPENER])
-        self.mount = None
-        self.start()
-
-    def start(self):
-        self.mount = subprocess.Popen([KEVTRACE, "mount", self.dir, "--pid", str(self.target.pid)], stderr=self.log)
-        wait_until(lambda: is_mounted(self.dir) or self.mount.poll() is not None, "the mount")
-        if self.mount.poll() is not None:
-            self.log.seek(0)
-            self.skipTest("cannot mount here: " + self.log.read())
-
-    def tearDown(self):
-        if self.mount and self.mount.poll() is None:
-            self.mount.send_signal(signal.SIGINT)
-            self.mount.wait(timeout=30)
-        self.target.kill()
-        self.target.wait()
-        subprocess.run(["umount", "-l", self.dir], stderr=subprocess.DEVNULL)
-        self.log.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        super().tearDown()
-
-    def path(self, name):
-        return os.path.join(self.dir, name)
-
-    def cat(self, name):
-        with open(self.path(name)) as file:
-            return file.read()
-
-    def echo(self, text, name, mode="a"):
-        with open(self.path(name), mode) as file:
-            file.write(text)
+class Mount(MountTest):
+    COMMAND = ("/usr/bin/python3", "-c", OPENER)
 
     def enable(self):
         self.echo(DEFINITION, "kprobe_events")
@@ -137,12 +87,7 @@ class Mount(ProcessTest):
         self.assertNotIn("/etc/hostname", self.cat("trace"))
         self.echo("0", "events/kprobes/op/filter")
         wait_until(lambda: 'path="/etc/hostname"' in self.cat("trace"), "a record")
-        self.mount.send_signal(signal.SIGINT)
-        self.mount.wait(timeout=30)
-        self.log.seek(0)
-        account = [line for line in self.log if line.startswith("op: hits")][0]
-        words = [int(word) for word in account.split() if word.isdigit()]
-        self.assertEqual(words[0], sum(words[1:]), account)
+        self.assertIn("op", self.end_mount())
 
     def test_a_blocked_reader_can_be_ended(self):
         reader = subprocess.Popen(["cat", self.path("trace_pipe")], stdout=subprocess.DEVNULL)

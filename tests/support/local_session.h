@@ -33,6 +33,7 @@ class LocalSession {
   ~LocalSession();
 
   inproc::SessionMemory& memory() { return memory_; }
+  const inproc::SessionMemory& memory() const { return memory_; }
   inproc::CodeArena& arena() { return arena_; }
   // What the agent keeps for itself (kevt_shared.priv).
   kevt_private& priv() { return *static_cast<kevt_private*>(priv_.at); }

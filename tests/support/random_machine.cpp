@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <iterator>
+
+#include "tests/support/random_program.h"
 
 namespace kevt::test {
 
@@ -35,6 +38,8 @@ ArenaMachine random_machine(Random& random, const MemoryArena& arena, std::size_
   for (std::uint64_t& word : words) word = random_word(random, arena);
   std::memcpy(&machine.registers, words, sizeof words);
   while (machine.slots.size() < slot_count) machine.slots.push_back(random_word(random, arena));
+  constexpr std::uint64_t kWords[] = {0, 1, 1, 2, ~0ull};
+  while (machine.words.size() < kRandomWords) machine.words.push_back(kWords[below(random, std::size(kWords))]);
   machine.comm = pick(random, arena.words()).substr(0, 15);
   machine.probe_address = random();
   machine.return_address = random();

@@ -62,6 +62,8 @@ class Generator {
   void add_store();
   Store random_store(StoreKind kind);
   void add_sink();
+  std::optional<ir::Condition> condition();
+  void add_switches();
   std::uint8_t size() { return kSizes[below(random_, 4)]; }
 
   Random& random_;
@@ -224,11 +226,28 @@ void Generator::add_store() {
 
 void Generator::add_sink() {
   ir::Sink sink{.instance = static_cast<std::uint32_t>(program_.sinks.size()), .condition = std::nullopt};
-  if (!one_in(random_, 4)) {
-    const ConditionOperands operands{.program = program_, .integers = integers_, .texts = texts_, .options = options_};
-    sink.condition = random_condition(random_, operands, options_.max_condition_depth);
-  }
+  sink.condition = condition();
   program_.sinks.push_back(std::move(sink));
+}
+
+std::optional<ir::Condition> Generator::condition() {
+  if (one_in(random_, 4)) return std::nullopt;
+  const ConditionOperands operands{.program = program_, .integers = integers_, .texts = texts_, .options = options_};
+  return random_condition(random_, operands, options_.max_condition_depth);
+}
+
+void Generator::add_switches() {
+  const auto first = static_cast<std::uint32_t>(program_.slots.size());
+  for (std::uint32_t word = 0; word < kRandomWords; ++word)
+    program_.slots.push_back({.kind = model::SlotKind::SharedWord, .name = "", .addend = word});
+  const auto slot = [&] { return first + static_cast<std::uint32_t>(below(random_, kRandomWords)); };
+  for (std::uint64_t left = below(random_, options_.max_switches + 1); left > 0; --left) {
+    ir::Action action{.condition = condition(), .word = slot(), .on = one_in(random_, 2)};
+    if (one_in(random_, 2)) action.left = slot();
+    program_.actions.push_back(std::move(action));
+  }
+  for (std::uint64_t left = below(random_, options_.max_switches + 1); left > 0; --left)
+    program_.gates.push_back(slot());
 }
 
 ir::Program Generator::generate() && {
@@ -241,6 +260,7 @@ ir::Program Generator::generate() && {
   for (std::uint64_t left = below(random_, options_.max_values); left > 0; --left) add_value();
   for (std::uint64_t left = below(random_, options_.max_stores + 1); left > 0; --left) add_store();
   for (std::uint64_t left = 1 + below(random_, options_.max_sinks); left > 0; --left) add_sink();
+  if (options_.max_switches > 0 && program_.sinks.size() == 1 && one_in(random_, 2)) add_switches();
   return std::move(program_);
 }
 

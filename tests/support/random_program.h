@@ -20,11 +20,13 @@ struct RandomOptions {
   std::uint32_t max_stores = 8;
   std::uint32_t max_sinks = 4;
   std::uint32_t max_condition_depth = 4;
+  std::uint32_t max_switches = 0;  // actions, and as many gates; in programs with one sink
 };
 
 // Any op, store and condition that the options leave, entry and return, dead values too. Reads go through
 // addresses that `addresses`, the machine's registers and slots, or aligned words of the arena gave, ±4096:
-// nothing else of the process is read. Instances are 0, 1, 2, ….
+// nothing else of the process is read. Instances are 0, 1, 2, …; shared words 0 to kRandomWords - 1.
+inline constexpr std::uint32_t kRandomWords = 4;
 ir::Program random_program(Random& random, const RandomOptions& options);
 
 }  // namespace kevt::test

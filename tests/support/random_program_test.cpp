@@ -54,7 +54,9 @@ class RandomPrograms : public testing::Test {
     ASSERT_TRUE(arena) << arena.error().message();
     arena_.emplace(std::move(*arena));
   }
-  RandomOptions options() const { return {.addresses = arena_->addresses(), .words = arena_->words()}; }
+  RandomOptions options() const {
+    return {.addresses = arena_->addresses(), .words = arena_->words(), .max_switches = 3};
+  }
 
   // Calls `check(program, random)` for each program.
   template <class Check>

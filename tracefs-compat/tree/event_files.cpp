@@ -70,7 +70,7 @@ Result<bool> parse_switch(std::string_view text) {
 std::string enable_text(const EventState* state) {
   if (!state) return "0\n";
   std::string text = state->records() ? "1" : "0";
-  if (state->soft_disabled || state->soft_users > 0) text += '*';
+  if (!state->softly_on || state->soft_users > 0) text += '*';
   return text + '\n';
 }
 

@@ -34,8 +34,9 @@ std::uint64_t read_word(const std::uint64_t& word) {
   return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_relaxed);
 }
 
-// Distances within the file: the program adds its own address.
+// Distances: within the file, to which the program adds its own address; from the first word.
 std::uint64_t slot_word(const model::CompiledEvent& event, const model::SlotSource& slot) {
+  if (slot.kind == model::SlotKind::SharedWord) return 8 * static_cast<std::uint64_t>(slot.addend);
   if (slot.kind != model::SlotKind::FileAddress) return slot.address;
   const auto* place = std::get_if<model::FilePlace>(&event.definition.place);
   return slot.address - (place ? place->offset : 0);
@@ -46,7 +47,9 @@ std::uint64_t slot_word(const model::CompiledEvent& event, const model::SlotSour
 Result<std::unique_ptr<KernelEvents>> KernelEvents::create(const KernelSession& session) {
   auto rings = CpuRings::create(session.possible_cpus, session.ring_bytes);
   if (!rings) return std::unexpected(std::move(rings.error()));
-  return std::unique_ptr<KernelEvents>(new KernelEvents(std::move(*rings), session));
+  auto words = ArrayMap::create("kevt_words", 8 * KEVT_BPF_WORDS, 1);
+  if (!words) return std::unexpected(std::move(words.error()));
+  return std::unique_ptr<KernelEvents>(new KernelEvents(std::move(*rings), std::move(*words), session));
 }
 
 Result<int> KernelEvents::scratch_of(std::uint32_t bytes_per_cpu, std::uint32_t cpus) {
@@ -65,7 +68,7 @@ Result<void> KernelEvents::load(Group& group, const model::BpfCode& code, std::u
   if (!events) return std::unexpected(std::move(events.error()));
   auto scratch = scratch_of(code.scratch_bytes, code.cpus);
   if (!scratch) return std::unexpected(std::move(scratch.error()));
-  const ProgramMaps maps{.events = events->fd(), .rings = rings_.map_fd(), .scratch = *scratch};
+  const ProgramMaps maps{.events = events->fd(), .rings = rings_.map_fd(), .scratch = *scratch, .words = words_.fd()};
   auto program = load_program(name, code, maps);
   if (!program) return std::unexpected(std::move(program.error()));
   group.code = code;

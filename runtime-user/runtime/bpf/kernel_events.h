@@ -49,6 +49,10 @@ class KernelEvents {
 
   // What the program counted; `missed` is what found its scratch in use.
   runtime::EventCounts counts(runtime::ProbeHandle probe) const;
+  // Of all programs; see ProbeRuntime::shared_words().
+  std::span<std::uint64_t> shared_words() {
+    return {reinterpret_cast<std::uint64_t*>(words_.value(0)), KEVT_BPF_WORDS};
+  }
   // In order of time, up to when this was called; all of it once settled.
   std::size_t drain(const runtime::RecordSink& sink);
   void settle() { settled_ = true; }
@@ -75,14 +79,15 @@ class KernelEvents {
     std::vector<std::uint8_t> bytes;  // with their prefix
     std::vector<std::uint64_t> stack;
   };
-  KernelEvents(CpuRings rings, const KernelSession& session)
-      : rings_(std::move(rings)), probed_address_(session.probed_address) {}
+  KernelEvents(CpuRings rings, ArrayMap words, const KernelSession& session)
+      : rings_(std::move(rings)), words_(std::move(words)), probed_address_(session.probed_address) {}
   Result<int> scratch_of(std::uint32_t bytes_per_cpu, std::uint32_t cpus);
   Result<void> load(Group& group, const model::BpfCode& code, std::uint32_t users, const std::string& name);
   void fill_block(const Event& event, std::uint32_t id, runtime::ProbeHandle handle);
   void deliver(const runtime::RecordSink& sink, std::uint64_t until);
 
   CpuRings rings_;
+  ArrayMap words_;
   std::function<std::uint64_t(std::uint64_t)> probed_address_;
   std::vector<std::pair<std::uint32_t, ArrayMap>> scratches_;  // by bytes of a CPU; programs do not nest
   std::vector<Group> groups_;

@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::size_t kLogBytes = 1 << 24;
 
+// Of those whose one value is addressed.
+int value_map(model::BpfMap map, const ProgramMaps& maps) {
+  if (map == model::BpfMap::Words) return maps.words;
+  return map == model::BpfMap::Event ? maps.events : maps.scratch;
+}
+
 std::vector<bpf_insn> instructions_of(const model::BpfCode& code, const ProgramMaps& maps) {
   std::vector<bpf_insn> out(code.instructions.size());
   static_assert(sizeof(bpf_insn) == sizeof(std::uint64_t));
@@ -35,8 +41,9 @@ std::vector<bpf_insn> instructions_of(const model::BpfCode& code, const ProgramM
         break;
       case model::BpfMap::Event:
       case model::BpfMap::Scratch:
+      case model::BpfMap::Words:
         low.src_reg = BPF_PSEUDO_MAP_VALUE;
-        low.imm = reference.map == model::BpfMap::Event ? maps.events : maps.scratch;
+        low.imm = value_map(reference.map, maps);
         high.imm = offset;
         break;
     }

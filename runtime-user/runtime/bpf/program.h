@@ -14,6 +14,7 @@ struct ProgramMaps {
   int events = -1;
   int rings = -1;
   int scratch = -1;
+  int words = -1;
 };
 
 // A refusal by the verifier is our mistake: its log is kept in a file that the error names.

@@ -200,7 +200,11 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
   }
   b.argument_count = static_cast<std::uint32_t>(event.entry_arguments.size());
   std::ranges::copy(event.entry_arguments, b.argument_numbers);
-  for (std::size_t i = 0; i < event.slots.size(); ++i) b.slots[i] = event.slots[i].address;
+  for (std::size_t i = 0; i < event.slots.size(); ++i) {
+    const model::SlotSource& slot = event.slots[i];
+    const bool is_word = slot.kind == model::SlotKind::SharedWord;
+    b.slots[i] = is_word ? memory_.word(static_cast<std::uint64_t>(slot.addend)).value : slot.address;
+  }
   std::optional<std::int64_t> returned;
   if (event.injection) returned = event.injection->value;
   return Installed{.place = place,

@@ -1,6 +1,6 @@
 // Layout of the shared memory, in file order:
 //
-//   kevt_shared | owners | address map | counter shards | ring 0 | ring 1 …
+//   kevt_shared | owners | words | address map | counter shards | ring 0 | ring 1 …
 //
 // Everything up to the rings is mapped in one piece. A ring is its head page and its data; in
 // memory the data follows once more, so ring i starts at rings_at + i * (head + 2 * data).
@@ -54,7 +54,8 @@ Result<SessionMemory> SessionMemory::create(const SessionOptions& options) {
   memory.options_ = options;
   memory.ring_count_ = possible_cpus();
   memory.owners_at_ = page_up(sizeof(kevt_shared));
-  memory.map_at_ = memory.owners_at_ + page_up(sizeof(kevt_shard_owner) * KEVT_MAX_SHARDS);
+  memory.words_at_ = memory.owners_at_ + page_up(sizeof(kevt_shard_owner) * KEVT_MAX_SHARDS);
+  memory.map_at_ = memory.words_at_ + page_up(8 * KEVT_SHARED_WORDS);
   memory.counts_at_ = memory.map_at_ + page_up(sizeof(kevt_map_entry) * KEVT_MAP_SLOTS);
   memory.shard_bytes_ = page_up(sizeof(kevt_counts) * options.rows);
   memory.ring_stride_ = KEVT_RING_HEADER + 2 * options.ring_bytes;
@@ -108,6 +109,7 @@ SessionMemory::SessionMemory(SessionMemory&& other) noexcept
       ring_stride_(other.ring_stride_),
       shard_bytes_(other.shard_bytes_),
       owners_at_(other.owners_at_),
+      words_at_(other.words_at_),
       map_at_(other.map_at_),
       counts_at_(other.counts_at_),
       rings_at_(other.rings_at_),
@@ -177,6 +179,10 @@ kevt_counts SessionMemory::counts(std::uint32_t row_offset) const {
     sum.hits += load_acquire(row.hits) + load_acquire(row.missed);
   }
   return sum;
+}
+
+std::span<std::uint64_t> SessionMemory::words() const {
+  return {reinterpret_cast<std::uint64_t*>(local_ + words_at_), KEVT_SHARED_WORDS};
 }
 
 std::span<const kevt_shard_owner> SessionMemory::owners() const {

@@ -67,6 +67,10 @@ class SessionMemory {
   // int3 sites and fault fix-ups: `value` 0 means "resume at the original instruction".
   Result<void> map_address(RemoteAddr key, RemoteAddr value);
 
+  // KEVT_SHARED_WORDS of them, here; and where one is in the target.
+  std::span<std::uint64_t> words() const;
+  RemoteAddr word(std::uint64_t index) const { return target_ + words_at_ + 8 * index; }
+
   // Sum of one counter row over all shards.
   kevt_counts counts(std::uint32_t row_offset) const;
   // The latest notes of who hit, for names of threads that are gone.
@@ -96,7 +100,7 @@ class SessionMemory {
   SessionOptions options_;
   std::uint32_t ring_count_ = 0;
   std::uint64_t ring_stride_ = 0, shard_bytes_ = 0;  // never read back from the target's memory
-  std::uint64_t owners_at_ = 0, map_at_ = 0, counts_at_ = 0, rings_at_ = 0;
+  std::uint64_t owners_at_ = 0, words_at_ = 0, map_at_ = 0, counts_at_ = 0, rings_at_ = 0;
   std::uint32_t rows_used_ = 0;
 };
 

@@ -24,6 +24,7 @@ class KmodRuntime final : public runtime::ProbeRuntime {
   Result<void> arm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> disarm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> remove(std::span<const runtime::ProbeHandle> probes) override;
+  std::span<std::uint64_t> shared_words() override { return events_->shared_words(); }
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
   runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;
   std::size_t drain(const runtime::RecordSink& sink) override { return events_->drain(sink); }

@@ -1,0 +1,76 @@
+// What a hit decides for others, before its sinks:
+//
+//   for each action:  condition? ─► left > 0? ─► word is another? ─► exchange ─► it changed: left -= 1
+//   for each gate:    word != 0, else filtered
+//
+// A word that already is what an action makes it is only read: hits of several CPUs then share its cache line.
+#include "compiler/codegen/event_emitter.h"
+
+namespace kevt::codegen {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+namespace {
+
+Value* read_word(llvm::IRBuilder<>& b, Value* word) {
+  return b.CreateAlignedLoad(b.getInt64Ty(), word, llvm::Align(8), true);
+}
+
+}  // namespace
+
+void EventEmitter::emit_actions() {
+  for (const ir::Action& action : program_.actions) {
+    BasicBlock* next = block("acted");
+    if (action.condition) {
+      BasicBlock* met = block("met");
+      condition(*action.condition, met, next);
+      start(met);
+    }
+    emit_action(action, next);
+    start(next);
+  }
+}
+
+void EventEmitter::emit_action(const ir::Action& action, BasicBlock* next) {
+  Value* left = action.left ? hooks_.shared_word(b_, *action.left) : nullptr;
+  if (left) {
+    BasicBlock* may_act = block("may_act");
+    branch(b_.CreateICmpSGT(read_word(b_, left), b_.getInt64(0)), may_act, next);
+    start(may_act);
+  }
+  Value* word = hooks_.shared_word(b_, action.word);
+  Value* wanted = b_.getInt64(action.on ? 1 : 0);
+  BasicBlock* differs = block("differs");
+  branch(b_.CreateICmpNE(read_word(b_, word), wanted), differs, next);
+  start(differs);
+  using Operation = llvm::AtomicRMWInst;
+  const auto change = [&](Operation::BinOp operation, Value* at, Value* operand) {
+    return b_.CreateAtomicRMW(operation, at, operand, llvm::Align(8), llvm::AtomicOrdering::SequentiallyConsistent);
+  };
+  Value* before = change(Operation::Xchg, word, wanted);
+  if (!left) return go(next);
+  BasicBlock* changed = block("changed");
+  branch(b_.CreateICmpNE(before, wanted), changed, next);  // another hit may have been first
+  start(changed);
+  change(Operation::Add, left, b_.getInt64(~0ull));
+  go(next);
+}
+
+// i1: all gates are open.
+Value* EventEmitter::gates_are_open() {
+  Value* all = b_.getTrue();
+  for (const std::uint32_t slot : program_.gates) {
+    Value* word = read_word(b_, hooks_.shared_word(b_, slot));
+    all = b_.CreateAnd(all, b_.CreateICmpNE(word, b_.getInt64(0)));
+  }
+  return all;
+}
+
+Value* EventEmitter::common_word() {
+  Value* id = hooks_.event_id(b_);
+  if (program_.gates.empty()) return id;
+  return b_.CreateOr(id, b_.getInt64(std::uint64_t{model::kGatesWereAsked} << 16));
+}
+
+}  // namespace kevt::codegen

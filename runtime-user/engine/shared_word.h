@@ -1,0 +1,80 @@
+// SharedWord: a number of the engine that code at the hit may read and change, too.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+
+namespace kevt::engine {
+
+// The words of one runtime (ProbeRuntime::shared_words), and which of them are free. One that was given back is taken
+// last: a hit under way may still change it.
+class WordRoom {
+ public:
+  explicit WordRoom(std::span<std::uint64_t> words);
+  WordRoom(const WordRoom&) = delete;
+
+  bool offers_any() const { return !words_.empty(); }
+  std::optional<std::uint32_t> take();
+  void give_back(std::uint32_t index) { free_.push_back(index); }
+  std::uint64_t& at(std::uint32_t index) { return words_[index]; }
+
+ private:
+  std::span<std::uint64_t> words_;
+  std::deque<std::uint32_t> free_;
+};
+
+class SharedWord {
+ public:
+  explicit SharedWord(std::uint64_t value = 0) : own_(value) {}
+  SharedWord(SharedWord&& other) noexcept;
+  SharedWord& operator=(SharedWord&& other) noexcept;
+  ~SharedWord();
+
+  std::uint64_t load() const;
+  void store(std::uint64_t value);
+  std::uint64_t exchange(std::uint64_t value);
+  void take_one();
+  // From now on it lies in one of `room`'s words, where it stays; `room` must outlive it. False: none is free.
+  bool share(WordRoom& room);
+  std::uint32_t index() const { return index_; }  // of its word; it must have one
+
+ private:
+  std::uint64_t& place() const;
+
+  mutable std::uint64_t own_ = 0;
+  WordRoom* room_ = nullptr;  // nullptr: it lies here
+  std::uint32_t index_ = 0;
+};
+
+// One that is on or off. Whatever else a traced process writes there is on.
+class SharedSwitch {
+ public:
+  explicit SharedSwitch(bool on) : word_(on ? 1 : 0) {}
+  explicit operator bool() const { return word_.load() != 0; }
+  SharedSwitch& operator=(bool on) {
+    word_.store(on ? 1 : 0);
+    return *this;
+  }
+  // What it was before.
+  bool exchange(bool on) { return word_.exchange(on ? 1 : 0) != 0; }
+  SharedWord& word() { return word_; }
+
+ private:
+  SharedWord word_;
+};
+
+// How often something may still happen. What a traced process makes negative is 0.
+class SharedCount {
+ public:
+  explicit SharedCount(std::uint64_t left) : word_(left) {}
+  std::uint64_t left() const { return static_cast<std::int64_t>(word_.load()) < 0 ? 0 : word_.load(); }
+  void take_one() { word_.take_one(); }
+  SharedWord& word() { return word_; }
+
+ private:
+  SharedWord word_;
+};
+
+}  // namespace kevt::engine
