@@ -69,6 +69,12 @@ class MountTest(ProcessTest):
         with open(self.path(name), mode) as file:
             file.write(text)
 
+    def signal_mount(self, number):
+        """To it and the process that watches over it."""
+        with open(f"/proc/{self.mount.pid}/task/{self.mount.pid}/children") as children:
+            for pid in [self.mount.pid, *map(int, children.read().split())]:
+                os.kill(pid, number)
+
     def end_mount(self):
         """Ends it and gives what it said of each event: [hits, recorded, filtered, lost, missed]."""
         self.mount.send_signal(signal.SIGINT)

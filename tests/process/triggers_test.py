@@ -62,11 +62,11 @@ class Triggers(MountTest):
     def test_a_full_ring_does_not_hold_up_a_trigger(self):
         self.switch_on()
         self.echo(f"traceoff:1 if i == {FLOOD - 10}", self.event("step", "trigger"))
-        os.kill(self.mount.pid, signal.SIGSTOP)
+        self.signal_mount(signal.SIGSTOP)
         try:
             self.run_steps(0, FLOOD)
         finally:
-            os.kill(self.mount.pid, signal.SIGCONT)
+            self.signal_mount(signal.SIGCONT)
         wait_until(lambda: self.cat("tracing_on") == "0\n", "the trigger", seconds=60)
         self.assertIn("traceoff:count=0 if", self.cat(self.event("step", "trigger")))
         hits, recorded, filtered, lost, missed = self.end_mount()["step"]

@@ -1,0 +1,141 @@
+"""Runs in the guest: triggers on a mount, decided at the hit by the programs themselves. in_guest.py MODULE KEVTRACE
+
+Two system calls that nothing else makes are probed; their argument is the number of the step.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+MODULE, KEVTRACE = sys.argv[1:3]
+DEADLINE = 120  # seconds: for what is certain to come
+# The system call's registers are at %di; its first argument is in word 14 of them.
+DEFINITIONS = ('p:step __x64_sys_getpgid i=+112(%di):s32', 'p:other __x64_sys_getsid i=+112(%di):s32')
+FLOOD = 200_000  # hits: more records than the ring of a CPU holds
+failures = 0
+
+
+def check(holds, what):
+    global failures
+    failures += not holds
+    print('%s %s' % ('ok    ' if holds else 'FAILED', what), flush=True)
+
+
+def wait_until(condition):
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def steps(begin, end):
+    for i in range(begin, end):
+        for call in (os.getpgid, os.getsid):
+            try:
+                call(i)
+            except ProcessLookupError:
+                pass
+
+
+class Mount:
+    def __init__(self, runtime):
+        self.place = os.path.join(tempfile.mkdtemp(), 't')
+        self.log = tempfile.TemporaryFile('w+')
+        self.daemon = subprocess.Popen([KEVTRACE, 'mount', self.place, '--runtime', runtime], stderr=self.log)
+        if not wait_until(lambda: os.path.exists(self.path('trace')) or self.daemon.poll() is not None) or \
+                self.daemon.poll() is not None:
+            self.log.seek(0)
+            sys.exit('no mount: ' + self.log.read())
+        for definition in DEFINITIONS:
+            self.echo(definition, 'kprobe_events')
+
+    def path(self, name):
+        return os.path.join(self.place, name.replace('step/', 'events/kprobes/step/').replace('other/', 'events/kprobes/other/'))
+
+    def read(self, name):
+        with open(self.path(name)) as file:
+            return file.read()
+
+    def echo(self, text, name):
+        with open(self.path(name), 'a') as file:
+            file.write(text + '\n')
+
+    def recorded(self, name):
+        return [int(i) for i in re.findall(r': %s: .* i=(-?\d+)$' % name, self.read('trace'), re.MULTILINE)]
+
+    def clear(self):
+        with open(self.path('trace'), 'w'):
+            pass
+
+    def signal_all(self, number):
+        """To it and the process that watches over it."""
+        with open('/proc/%d/task/%d/children' % (self.daemon.pid, self.daemon.pid)) as children:
+            for pid in [self.daemon.pid] + [int(word) for word in children.read().split()]:
+                os.kill(pid, number)
+
+    def end(self):
+        """[hits, recorded, filtered, lost, missed] of each event; misses that nobody can tell are 0."""
+        self.daemon.send_signal(signal.SIGINT)
+        self.daemon.wait(timeout=DEADLINE)
+        self.log.seek(0)
+        return {line.split(':')[0]: [int(word) for word in re.findall(r' (\d+)', line)] for line in self.log if ': hits ' in line}
+
+
+def exact(runtime):
+    mount = Mount(runtime)
+    mount.echo('1', 'step/enable')
+    mount.echo('1', 'other/enable')
+    mount.echo('traceoff:1 if i == 100050', 'step/trigger')
+    steps(100000, 100100)
+    check(mount.recorded('step') == list(range(100000, 100050)), '%s: traceoff keeps what was before it' % runtime)
+    check(mount.recorded('other') == list(range(100000, 100050)), '%s: of every event' % runtime)
+    check(mount.read('tracing_on') == '0\n', '%s: tracing_on says so' % runtime)
+    check(mount.read('step/trigger') == 'traceoff:count=0 if i == 100050\n', '%s: and the count' % runtime)
+    mount.echo('1', 'tracing_on')
+    mount.clear()
+    steps(100040, 100060)
+    check(mount.recorded('step') == list(range(100040, 100060)), '%s: a count that is spent' % runtime)
+    mount.echo('!traceoff', 'step/trigger')
+
+    mount.echo('0', 'other/enable')
+    mount.echo('enable_event:kprobes:other if i == 100010', 'step/trigger')
+    mount.echo('disable_event:kprobes:step if i == 100020', 'other/trigger')
+    check(mount.read('other/enable') == '0*\n', '%s: softly on' % runtime)
+    mount.clear()
+    steps(100000, 100030)
+    check(mount.recorded('other') == list(range(100010, 100030)), '%s: enable_event from that hit on' % runtime)
+    check(mount.recorded('step') == list(range(100000, 100021)), '%s: disable_event likewise' % runtime)
+    check(mount.read('step/enable') == '0*\n', '%s: what enable reads' % runtime)
+    for name, numbers in mount.end().items():
+        check(numbers[0] == sum(numbers[1:]) == 150, '%s: account of %s: %s' % (runtime, name, numbers))
+
+
+def full_ring(runtime):
+    mount = Mount(runtime)
+    mount.echo('1', 'step/enable')
+    mount.echo('traceoff if i == %d' % (FLOOD - 10), 'step/trigger')
+    os.sched_setaffinity(0, {0})
+    mount.signal_all(signal.SIGSTOP)
+    for i in range(FLOOD):
+        try:
+            os.getpgid(i)
+        except ProcessLookupError:
+            pass
+    mount.signal_all(signal.SIGCONT)
+    check(wait_until(lambda: mount.read('tracing_on') == '0\n'), '%s: a full ring does not hold up a trigger' % runtime)
+    numbers = mount.end()['step']
+    check(numbers[0] == FLOOD and numbers[2] == 10 and numbers[3] > 0 and numbers[0] == sum(numbers[1:]),
+          '%s: account %s' % (runtime, numbers))
+
+
+exact('bpf')
+full_ring('bpf')
+subprocess.run(['insmod', MODULE], check=True)
+exact('kmod')
+subprocess.run(['rmmod', 'kevtrace'], check=True)
+sys.exit(1 if failures else 0)
