@@ -4,8 +4,9 @@
 //   event = &event, or events[attach_cookie]          row = event + 64 + cpu * 64 * sinks
 //   row.hits += 1; …the event's own code…; row.faults += faults of this hit
 //
-// Counters are the CPU's own. Kprobes do not nest and are not preempted, so that plain additions are exact; programs of
-// user threads can be preempted and add atomically.
+// Counters are the CPU's own. Kprobes do not nest and are not preempted, so that plain additions are exact; so are
+// those of programs that the kernel runs once at a time on a CPU. Programs of user threads can be preempted and add
+// atomically.
 //
 // The verifier follows every way through a program and knows values by ranges. So fetching has no branches (a bad
 // address is made one that no machine has, and the helper writes 0), and LLVM is kept from being clever about bounds by
@@ -127,7 +128,7 @@ llvm::Function* BpfHooks::declare(const std::string& name, const ir::Program&) {
 void BpfHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
   b.CreateStore(b.getInt64(0), faults_);
   cpu_ = b.CreateAnd(opaque(b, helper(b, kProcessorId, {})), b.getInt64(layout_.cpus - 1));
-  if (input_.users == BpfUsers::One) {
+  if (input_.users == BpfUsers::One || !model::has_cookie(input_.context)) {
     event_ = map(b, "kevt_event");
   } else {
     Value* cookie = helper(b, kAttachCookie, {function_->getArg(0)});
@@ -188,7 +189,8 @@ Value* BpfHooks::event_id(llvm::IRBuilder<>& b) {
 Value* BpfHooks::pid(llvm::IRBuilder<>& b) { return b.CreateAnd(helper(b, kPidTgid, {}), b.getInt64(0xffffffff)); }
 Value* BpfHooks::cpu(llvm::IRBuilder<>&) { return cpu_; }
 Value* BpfHooks::probe_address(llvm::IRBuilder<>& b) {
-  if (input_.context == model::BpfContext::Uprobe) return register_word(b, offsetof(kevt_registers, ip));
+  if (input_.context == model::BpfContext::Uprobe || input_.context == model::BpfContext::Watch)
+    return register_word(b, offsetof(kevt_registers, ip));
   if (input_.context == model::BpfContext::Tracepoint) return b.CreatePtrToInt(function_->getArg(0), b.getInt64Ty());
   return load(b, at(b, event_, offsetof(kevt_bpf_event, probe_address)), 64);
 }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "common/assert.h"
@@ -96,8 +97,22 @@ std::string_view kernel_name(Kernel kernel) {
   return "";
 }
 
+namespace {
+
+// An argument that is a name has it for its own: no text of an older kernel means anything else.
+bool is_extension(Feature feature) {
+  constexpr Feature kRun[] = {Feature::Fprobes,       Feature::Tprobes,          Feature::AllArguments,
+                              Feature::ArgumentNames, Feature::FieldAccess,      Feature::ExitByRetval,
+                              Feature::FileNameTypes, Feature::NamedByExpression};
+  return std::ranges::find(kRun, feature) != std::end(kRun);
+}
+
+}  // namespace
+
 bool Dialect::has(Feature feature) const {
   const FeatureRow& row = feature_row(feature);
+  if (is_extended_ && is_extension(feature)) return true;
+  if (is_extended_ && feature == Feature::OneTracepointProbe) return false;
   if (version_) return has_at(feature, *version_);
   return row.sort == Sort::Form || has_at(feature, kNewest);
 }

@@ -51,6 +51,14 @@ class Dialect {
  public:
   static constexpr Dialect superset() { return {}; }
   static Dialect of(Kernel kernel) { return Dialect(version_of(kernel)); }
+  // A kernel's, and of the forms it lacks those that kevtrace itself runs on every kernel: `f`, `t`, `w`, names of
+  // arguments, fields behind them, `%pd`.
+  static Dialect extended(Kernel kernel) {
+    Dialect dialect = of(kernel);
+    dialect.is_extended_ = true;
+    return dialect;
+  }
+  bool has_watches() const { return !version_ || is_extended_; }  // no kernel's own
 
   bool has(Feature feature) const;
   // nullopt: the superset.
@@ -60,6 +68,7 @@ class Dialect {
   constexpr Dialect() = default;
   explicit Dialect(Version version) : version_(version) {}
   std::optional<Version> version_;
+  bool is_extended_ = false;
 };
 
 // The rows as a Markdown table, with a column for each kernel; docs/language.md holds it.

@@ -4,8 +4,10 @@
 //   +8(+0(%di))     v0 = reg di; v1 = load u8 v0+0; the datum lies at v1+8
 //   @jiffies+4      v0 = slot 0 (symbol "jiffies"+4); the datum lies at v0+0
 //   $arg1           v0 = reg di; at a return  v0 = entry_arg 1
+//   $arg2           of a tracepoint: v0 = reg, the second word of what its program is given
 //   $stack2         v0 = reg sp; v1 = load u8 v0+16 is the datum: a word, not a place
 //
+//   $addr           of a watchpoint: v0 = slot 0, or the address itself
 //   +u0(%si)        the same, of user memory alone; `+0()` takes an address for what it is
 //
 // It mirrors parse_probe_arg of kernel/trace/trace_probe.c (6.1), where `@` forms end in a
@@ -47,6 +49,8 @@ struct BaseLowering {
   }
   Fetched operator()(const model::ReturnValueBase&) const { return {named_register("ax", values), {}}; }
   Fetched operator()(const model::ArgumentBase& base) const {
+    if (definition.kind == model::EventKind::Tprobe)  // its block of registers is the list of its arguments
+      return {values.reg((base.number - 1) * kWordBytes), {}};
     if (definition.point == model::ProbePoint::Return) return {values.entry_argument(base.number), {}};
     const target::ArgumentLocation at = target::argument_location(base.number);
     if (at.in_register) return {values.reg(at.offset), {}};
@@ -70,7 +74,12 @@ struct BaseLowering {
     const ir::ValueId value = values.load(record, base.offset, base.bytes);
     return {base.is_signed ? values.narrow(value, base.bytes, true) : value, {}};
   }
-  Fetched operator()(const model::VariableBase&) const { return not_lowerable(); }
+  Fetched operator()(const model::VariableBase& base) const {
+    const auto* watched = std::get_if<model::WatchPlace>(&definition.place);
+    if (base.kind != model::VariableKind::WatchedAddress || watched == nullptr) return not_lowerable();
+    if (!watched->symbol) return {values.immediate(static_cast<std::uint64_t>(watched->offset)), {}};
+    return {values.slot({model::SlotKind::SymbolAddress, *watched->symbol, watched->offset}), {}};
+  }
 
   Fetched not_lowerable() const {
     KEVT_ASSERT(!"lowerable() was not asked");
@@ -104,7 +113,8 @@ Fetched lower_fetch(const model::FetchExpr& expr, const model::Definition& defin
 bool lowerable_base(const model::FetchBase& base) {
   if (const auto* field = std::get_if<model::EventFieldBase>(&base))
     return field->form != model::EventFieldForm::Unknown;
-  return !std::holds_alternative<model::VariableBase>(base);
+  const auto* variable = std::get_if<model::VariableBase>(&base);
+  return variable == nullptr || variable->kind == model::VariableKind::WatchedAddress;
 }
 
 }  // namespace kevt::lower

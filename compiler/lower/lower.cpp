@@ -12,6 +12,7 @@
 #include "common/assert.h"
 #include "compiler/ir/verify.h"
 #include "compiler/lower/condition.h"
+#include "compiler/model/bpf_code.h"
 
 namespace kevt::lower {
 
@@ -47,27 +48,94 @@ void lower_switches(const model::HitSwitches& switches, const std::vector<FieldV
 
 }  // namespace
 
+namespace {
+
+// A raw tracepoint has its arguments and nothing else.
+bool is_of_tracepoint(const model::FetchBase& base) {
+  if (const auto* argument = std::get_if<model::ArgumentBase>(&base))
+    return argument->number >= 1 && argument->number <= model::kMaxContextArguments;
+  return !std::holds_alternative<model::RegisterBase>(base) && !std::holds_alternative<model::StackPointerBase>(base) &&
+         !std::holds_alternative<model::StackSlotBase>(base);
+}
+
+}  // namespace
+
 bool lowerable(const model::Definition& definition) {
+  const bool of_tracepoint = definition.kind == model::EventKind::Tprobe;
   switch (definition.kind) {
     case model::EventKind::Synthetic:
-    case model::EventKind::Watchpoint:
       return false;
     case model::EventKind::Eprobe:
-      if (definition.filter || definition.point != model::ProbePoint::Record) return false;
+      if (definition.point != model::ProbePoint::Record) return false;
       break;
+    case model::EventKind::Watchpoint:
     case model::EventKind::Kprobe:
     case model::EventKind::Uprobe:
     case model::EventKind::Fprobe:
     case model::EventKind::Tprobe:
       break;
   }
-  return std::ranges::all_of(
-      definition.args, [](const model::FetchArg& arg) { return lowerable_base(arg.expr.base) && !is_address(arg); });
+  return std::ranges::all_of(definition.args, [&](const model::FetchArg& arg) {
+    return lowerable_base(arg.expr.base) && !is_address(arg) && (!of_tracepoint || is_of_tracepoint(arg.expr.base));
+  });
+}
+
+namespace {
+
+// What a filter reads of the record that an eprobe stands on. A `char *` is followed, as the kernel does.
+FieldValue attached_field(const model::RecordField& field, ValueTable& values) {
+  const ir::ValueId record = values.plain(ir::Op::ProbeAddress);
+  const bool number = field.size == 1 || field.size == 2 || field.size == 4 || field.size == 8;
+  if (field.type.kind == model::TypeKind::Char && field.type.array_count > 0)
+    return TextField{values.string(record, field.offset, model::AddressSpace::Default)};
+  if (!number || model::RecordLayout::is_string(field)) return OpaqueField{};
+  const ir::ValueId value = values.load(record, field.offset, static_cast<std::uint8_t>(field.size));
+  if (field.type.text.ends_with("char *")) return TextField{values.string(value, 0, model::AddressSpace::Default)};
+  return IntegerField{values.narrow(value, static_cast<std::uint8_t>(field.size), field.is_signed)};
+}
+
+void note_fields(const model::FilterExpr& condition, std::vector<bool>& named) {
+  for (const model::FilterExpr& child : condition.children) note_fields(child, named);
+  const bool predicate = condition.node == model::FilterNode::Predicate;
+  if (predicate && condition.predicate.source == model::FilterOperand::RecordField)
+    named.at(condition.predicate.field) = true;
+}
+
+// Only of fields that the condition names values are made.
+ir::Condition attached_condition(const AttachedFilter& attached, ValueTable& values) {
+  std::vector<bool> named(attached.layout.fields.size());
+  note_fields(attached.condition, named);
+  std::vector<FieldValue> fields;
+  for (std::size_t i = 0; i < named.size(); ++i)
+    fields.push_back(named[i] ? attached_field(attached.layout.fields[i], values) : FieldValue(OpaqueField{}));
+  return lower_condition(attached.condition, fields, values);
+}
+
+void add_condition(std::optional<ir::Condition>& to, ir::Condition condition) {
+  if (!to) {
+    to = std::move(condition);
+    return;
+  }
+  ir::Condition both;
+  both.kind = ir::ConditionKind::And;
+  both.children = {std::move(condition), std::move(*to)};
+  to = std::move(both);
+}
+
+}  // namespace
+
+std::string attached_refusal(const AttachedFilter& attached) {
+  std::vector<bool> named(attached.layout.fields.size());
+  note_fields(attached.condition, named);
+  for (std::size_t i = 0; i < named.size(); ++i)
+    if (named[i] && model::RecordLayout::is_string(attached.layout.fields[i]))
+      return "`if` asks for a string that the record holds behind its fields (__data_loc)";
+  return "";
 }
 
 ir::Program lower_event(const model::Definition& definition, const model::RecordLayout& layout,
                         const std::vector<std::optional<model::FilterExpr>>& filters,
-                        const model::HitSwitches& switches) {
+                        const model::HitSwitches& switches, const AttachedFilter* attached) {
   KEVT_ASSERT(lowerable(definition));
   ir::Program program;
   program.point = definition.point;
@@ -81,9 +149,12 @@ ir::Program lower_event(const model::Definition& definition, const model::Record
     program.stores.insert(program.stores.end(), lowered.stores.begin(), lowered.stores.end());
   }
   lower_switches(switches, fields, values, program);
+  if (attached != nullptr)
+    for (ir::Action& action : program.actions) add_condition(action.condition, attached_condition(*attached, values));
   for (std::size_t i = 0; i < filters.size(); ++i) {
     ir::Sink sink{.instance = static_cast<std::uint32_t>(i), .condition = std::nullopt};
     if (filters[i]) sink.condition = lower_condition(*filters[i], fields, values);
+    if (attached != nullptr) add_condition(sink.condition, attached_condition(*attached, values));
     program.sinks.push_back(std::move(sink));
   }
   KEVT_ASSERT(!ir::verify(program));

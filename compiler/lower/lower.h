@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "compiler/ir/program.h"
@@ -12,15 +13,24 @@
 
 namespace kevt::lower {
 
-// Whether code can be made of it: false for synthetic events, eprobes with a filter of their own, and
-// arguments with names or fields that sema leaves unresolved.
-bool lowerable(const model::Definition& definition);
+// What an eprobe's `if` asks of the record that it reads: a filter bound to that record's fields.
+struct AttachedFilter {
+  model::RecordLayout layout;
+  model::FilterExpr condition;
+};
 
-// `filters[i]` is the bound filter of sink i, or nullopt; one sink per element.
+// Whether code can be made of it: false for synthetic events, and arguments with names or fields that sema leaves
+// unresolved.
+bool lowerable(const model::Definition& definition);
+// Why the `if` cannot be asked in code; empty: it can.
+std::string attached_refusal(const AttachedFilter& attached);
+
+// `filters[i]` is the bound filter of sink i, or nullopt; one sink per element. `attached` must hold as well, and comes
+// first, for switches too; nullptr: none.
 // `switches` takes one sink. Equal values are made once. `definition` and `layout` must come from sema and layout, and
 // lowerable(definition) must hold. The result passes ir::verify.
 ir::Program lower_event(const model::Definition& definition, const model::RecordLayout& layout,
                         const std::vector<std::optional<model::FilterExpr>>& filters,
-                        const model::HitSwitches& switches = {});
+                        const model::HitSwitches& switches = {}, const AttachedFilter* attached = nullptr);
 
 }  // namespace kevt::lower

@@ -97,6 +97,60 @@ std::string filtered(FilterExpr filter) {
   return out;
 }
 
+// The record that an eprobe stands on: a number at 8, a name of 16 bytes at 16, a `const char *` at 32.
+AttachedFilter attached(FilterExpr condition) {
+  AttachedFilter made;
+  made.condition = std::move(condition);
+  model::RecordField number{.type = {.kind = TypeKind::Signed, .bytes = 4}, .offset = 8, .size = 4, .is_signed = true};
+  model::RecordField name{.type = {.kind = TypeKind::Char, .bytes = 1, .array_count = 16}, .offset = 16, .size = 16};
+  model::RecordField pointer{.type = {.bytes = 8, .text = "const char *"}, .offset = 32, .size = 8};
+  model::RecordField behind{.type = {.kind = TypeKind::String, .bytes = 4}, .offset = 40, .size = 4};
+  made.layout.fields = {number, name, pointer, behind};
+  return made;
+}
+
+std::string of_eprobe(FilterExpr condition, std::optional<FilterExpr> own) {
+  model::Definition definition;
+  definition.kind = model::EventKind::Eprobe;
+  definition.point = model::ProbePoint::Record;
+  const AttachedFilter asked = attached(std::move(condition));
+  return ir::print(lower_event(definition, {}, {std::move(own)}, {}, &asked));
+}
+
+TEST(LowerFilter, WhatAnEprobeIsAskedIsReadInTheRecord) {
+  const FilterExpr number = integer(0, CompareOp::Less, 5, 4, true);
+  EXPECT_EQ(of_eprobe(number, std::nullopt), R"(program record fixed 8
+v0 = probe_address
+v1 = load u4 v0+8
+v2 = narrow s4 v1
+sink 0 when v2 s< 5
+)");
+  EXPECT_EQ(of_eprobe(text(FilterOperand::RecordField, 1, "a", model::GlobKind::Full, false), std::nullopt),
+            R"(program record fixed 8
+v0 = probe_address
+v1 = string v0+16
+sink 0 when v1 ~ full "a"
+)");
+  EXPECT_EQ(of_eprobe(text(FilterOperand::RecordField, 2, "a", model::GlobKind::Prefix, false),
+                      common(FilterOperand::Cpu, 1, 4, true)),
+            R"(program record fixed 8
+v0 = cpu
+v1 = narrow s4 v0
+v2 = probe_address
+v3 = load u8 v2+32
+v4 = string v3+0
+sink 0 when (v4 ~ prefix "a" and v1 == 1)
+)");
+}
+
+TEST(LowerFilter, AStringBehindTheRecordIsRefusedWhereItIsAsked) {
+  EXPECT_EQ(attached_refusal(attached(integer(0, CompareOp::Less, 5, 4, true))), "");
+  EXPECT_NE(attached_refusal(attached(
+                node(FilterNode::Or, {integer(0, CompareOp::Less, 5, 4, true),
+                                      text(FilterOperand::RecordField, 3, "a", model::GlobKind::Full, false)}))),
+            "");
+}
+
 TEST(LowerFilter, TheValuesOfTheEvent) {
   const Event event;
   EXPECT_EQ(ir::print(lower_event(event.definition, event.layout, {std::nullopt, std::nullopt})),

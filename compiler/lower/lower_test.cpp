@@ -72,6 +72,51 @@ model::EventFieldBase field_of(model::EventFieldForm form, std::uint32_t offset,
 }
 
 // An eprobe's fields are read in the attached event's record, where the probe stands.
+std::string lowered_at(model::EventKind kind, model::Place place, model::FetchExpr read) {
+  model::Definition definition;
+  definition.kind = kind;
+  definition.place = std::move(place);
+  definition.args.emplace_back().expr = std::move(read);
+  if (!lowerable(definition)) return "refused";
+  model::RecordLayout layout;
+  layout.fields = {{.type = {}, .offset = 16, .size = 8}};
+  layout.fixed_size = 24;
+  return ir::print(lower_event(definition, layout, {std::nullopt}));
+}
+
+TEST(Lower, TracepointsHaveArgumentsAndNoRegisters) {
+  const model::TracepointPlace place{"sched_switch"};
+  const auto of = [&](model::FetchBase base) { return lowered_at(model::EventKind::Tprobe, place, expr(base, {8})); };
+  EXPECT_EQ(of(model::ArgumentBase{2}), R"(program entry fixed 24
+v0 = reg r14
+v1 = load u8 v0+8
+store int8 v1 @16
+sink 0
+)");
+  EXPECT_NE(of(model::ArgumentBase{12}), "refused");
+  EXPECT_EQ(of(model::ArgumentBase{13}), "refused");
+  EXPECT_EQ(of(model::StackSlotBase{1}), "refused");
+  EXPECT_EQ(of(kDi), "refused");
+}
+
+TEST(Lower, WatchpointsKnowTheirAddress) {
+  const model::VariableBase watched{.name = "$addr", .kind = model::VariableKind::WatchedAddress};
+  const auto at = [&](model::WatchPlace place) {
+    return lowered_at(model::EventKind::Watchpoint, std::move(place), expr(watched));
+  };
+  EXPECT_EQ(at({.access = "w", .symbol = "jiffies", .offset = 4}), R"(program entry fixed 24
+slot 0 symbol "jiffies"+4
+v0 = slot 0
+store int8 v0 @16
+sink 0
+)");
+  EXPECT_EQ(at({.access = "w", .symbol = std::nullopt, .offset = 64}), R"(program entry fixed 24
+v0 = imm 64
+store int8 v0 @16
+sink 0
+)");
+}
+
 TEST(Lower, EprobesReadTheRecordTheyStandOn) {
   const auto number = field_of(model::EventFieldForm::Integer, 24, 4, true);
   EXPECT_EQ(lowered({{"$f", expr(number), type(TypeKind::Signed, 8)}}, model::ProbePoint::Record),

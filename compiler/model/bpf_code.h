@@ -11,10 +11,18 @@ enum class CodeKind : std::uint8_t { Native, Bpf };
 
 // Where the program runs: what may interrupt it there, and what its context holds.
 enum class BpfContext : std::uint8_t {
-  Kprobe,      // registers; nothing else of ours runs on this CPU meanwhile
-  Uprobe,      // registers of a user thread, which may be preempted
-  Tracepoint,  // the record of a static event; like Kprobe nothing of ours comes between
+  Kprobe,         // registers; nothing else of ours runs on this CPU meanwhile
+  Uprobe,         // registers of a user thread, which may be preempted
+  Tracepoint,     // the record of a static event; like Kprobe nothing of ours comes between
+  Watch,          // registers, behind the access to watched memory; kept apart like Kprobe
+  RawTracepoint,  // the tracepoint's arguments, 8 bytes each; may come between those above, not between its own hits
 };
+// Whether the program is told at a hit for which event it runs: else each event has a program of its own. Programs
+// without are kept apart from themselves alone: what they write to must be their own, too.
+constexpr bool has_cookie(BpfContext context) { return context != BpfContext::RawTracepoint; }
+
+// A raw tracepoint's context has at most so many arguments (MAX_BPF_FUNC_ARGS of include/linux/bpf.h).
+inline constexpr std::uint32_t kMaxContextArguments = 12;
 
 // common/abi/bpf.h says what they hold.
 enum class BpfMap : std::uint8_t {

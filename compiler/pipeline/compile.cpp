@@ -37,7 +37,7 @@ std::optional<CheckedEvent> check_event(std::string_view line, const target::Tar
   // Model + world → checked model: names, symbols, types, limits.
   auto checked = sema::check_definition(std::move(*written), env, catalog, sink);
   if (!checked) return std::nullopt;
-  if (forms != Forms::All && !can_run(checked->definition, sink)) return std::nullopt;
+  if (forms != Forms::All && !can_run(checked->definition, env, sink)) return std::nullopt;
   const bool waits = forms == Forms::RunnableLater && waits_for_library(*checked, env);
   if (forms != Forms::All && !waits && !is_there(*checked, env, sink)) return std::nullopt;
   // Where the bytes of a record lie. Offsets are final below.
@@ -45,6 +45,7 @@ std::optional<CheckedEvent> check_event(std::string_view line, const target::Tar
   if (!layout) return std::nullopt;
 
   CheckedEvent event;
+  if (forms != Forms::All && !attach_filter(checked->definition, catalog, event, sink)) return std::nullopt;
   event.listing = layout::listing(checked->definition, env.possible_cpus());
   event.definition = std::move(checked->definition);
   event.layout = std::move(*layout);
@@ -79,8 +80,21 @@ Result<void> make_native(CompiledEvents& out, const std::vector<std::string>& na
 }
 
 model::BpfContext context_of(model::EventKind kind) {
-  if (kind == model::EventKind::Uprobe) return model::BpfContext::Uprobe;
-  return kind == model::EventKind::Eprobe ? model::BpfContext::Tracepoint : model::BpfContext::Kprobe;
+  switch (kind) {
+    case model::EventKind::Uprobe:
+      return model::BpfContext::Uprobe;
+    case model::EventKind::Eprobe:
+      return model::BpfContext::Tracepoint;
+    case model::EventKind::Tprobe:
+      return model::BpfContext::RawTracepoint;
+    case model::EventKind::Watchpoint:
+      return model::BpfContext::Watch;
+    case model::EventKind::Kprobe:
+    case model::EventKind::Fprobe:
+    case model::EventKind::Synthetic:
+      return model::BpfContext::Kprobe;
+  }
+  return model::BpfContext::Kprobe;
 }
 
 Result<void> make_bpf(CompiledEvents& out, const std::vector<std::string>& names, unsigned possible_cpus,
@@ -114,7 +128,8 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
   // Checked model → fetch IR. From here on nobody looks at the definition's text again.
   std::vector<std::string> names;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    out.programs.push_back(lower::lower_event(events[i].definition, events[i].layout, filters[i], events[i].switches));
+    out.programs.push_back(lower::lower_event(events[i].definition, events[i].layout, filters[i], events[i].switches,
+                                              events[i].attached ? &*events[i].attached : nullptr));
     if (events[i].injection) {
       if (auto why = why_no_injection(events[i], kind); !why.empty())
         return std::unexpected(Error("`" + events[i].definition.command + "`: " + why, EOPNOTSUPP));

@@ -11,6 +11,7 @@
 #include "common/error.h"
 #include "compiler/diag/diagnostic.h"
 #include "compiler/ir/program.h"
+#include "compiler/lower/lower.h"
 #include "compiler/model/compiled_event.h"
 #include "compiler/model/definition.h"
 #include "compiler/model/filter.h"
@@ -28,9 +29,10 @@ struct CheckedEvent {
   std::string listing;
   std::uint64_t function_address = 0;
   std::uint64_t place_address = 0;
-  bool waits = false;                         // for its library: there is no address yet, and code cannot be made
-  std::optional<model::Injection> injection;  // asked for beside the definition
-  model::HitSwitches switches;                // likewise; with one sink
+  std::optional<lower::AttachedFilter> attached;  // an eprobe's `if`
+  bool waits = false;                             // for its library: there is no address yet, and code cannot be made
+  std::optional<model::Injection> injection;      // asked for beside the definition
+  model::HitSwitches switches;                    // likewise; with one sink
 };
 
 struct CompiledEvents {

@@ -4,22 +4,56 @@
 
 #include <variant>
 
+#include "common/assert.h"
 #include "compiler/lower/lower.h"
+#include "compiler/sema/filter.h"
 
 namespace kevt::pipeline {
 
-// Forms that are right but that no runtime runs yet. They are refused here, never silently accepted.
-bool can_run(const model::Definition& definition, diag::Sink& sink) {
-  if (lower::lowerable(definition)) return true;
+namespace {
+
+// Why the form is right but nobody runs it there; empty: somebody does.
+std::string why_not_run(const model::Definition& definition, const target::TargetEnv& env) {
+  const bool of_kernel = definition.kind == model::EventKind::Fprobe || definition.kind == model::EventKind::Tprobe ||
+                         definition.kind == model::EventKind::Watchpoint;
+  if (of_kernel && !env.is_running_kernel()) return "`f`, `t` and `w` probes run in the kernel, by the bpf runtime";
+  if (lower::lowerable(definition)) return "";
+  if (definition.kind == model::EventKind::Tprobe)
+    return "a `t` probe has its tracepoint's first 12 arguments, and neither registers nor a stack";
+  return "no runtime makes code of it";
+}
+
+bool refuse(const model::Definition& definition, std::string why, diag::Sink& sink) {
   sink.report({.kind = diag::Kind::NotSupportedByRuntime,
                .location = diag::Location::Kevtrace,
                .command = definition.command,
                .column = 0,
                .errno_value = 95 /* EOPNOTSUPP */,
-               .detail = "`p` and `r` probes run, and simple `e` probes in the kernel; this one is only checked",
+               .detail = std::move(why),
                .notes = {},
                .fixits = {}});
   return false;
+}
+
+}  // namespace
+
+// Forms that are right but that no runtime runs yet. They are refused here, never silently accepted.
+bool can_run(const model::Definition& definition, const target::TargetEnv& env, diag::Sink& sink) {
+  std::string why = why_not_run(definition, env);
+  return why.empty() || refuse(definition, std::move(why), sink);
+}
+
+bool attach_filter(const model::Definition& definition, const target::EventCatalog& catalog, CheckedEvent& event,
+                   diag::Sink& sink) {
+  if (!definition.filter) return true;
+  const auto& place = std::get<model::EventPlace>(definition.place);
+  const target::CatalogEntry* attached = catalog.find(place.system, place.event);
+  KEVT_ASSERT(attached != nullptr);  // sema has found it
+  auto condition = sema::compile_filter(*definition.filter, attached->layout, sink);
+  if (!condition) return false;
+  event.attached = {attached->layout, *std::move(condition)};
+  const std::string why = lower::attached_refusal(*event.attached);
+  return why.empty() || refuse(definition, why, sink);
 }
 
 namespace {

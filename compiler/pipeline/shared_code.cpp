@@ -14,6 +14,7 @@
 #include <atomic>
 #include <map>
 #include <thread>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -185,8 +186,10 @@ codegen::BpfUsers users_of(const std::vector<std::size_t>& same) {
 Result<SharedBpf> compile_bpf_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
                                        std::span<const model::BpfContext> contexts, unsigned possible_cpus,
                                        codegen::KeepIr keep_ir, const CodeStore* made) {
-  std::map<std::pair<model::BpfContext, std::string>, std::vector<std::size_t>> users;
-  for (std::size_t i = 0; i < programs.size(); ++i) users[{contexts[i], ir::print(programs[i])}].push_back(i);
+  // Behind context and text the event's number, where events cannot share a program.
+  std::map<std::tuple<model::BpfContext, std::string, std::size_t>, std::vector<std::size_t>> users;
+  for (std::size_t i = 0; i < programs.size(); ++i)
+    users[{contexts[i], ir::print(programs[i]), model::has_cookie(contexts[i]) ? 0 : i}].push_back(i);
   std::vector<codegen::BpfInput> inputs;
   SharedBpf out;
   out.places.resize(programs.size());
@@ -196,7 +199,7 @@ Result<SharedBpf> compile_bpf_programs(std::span<const ir::Program> programs, st
   std::vector<const std::vector<std::size_t>*> to_compile;
   for (const auto& [key, same] : users) {
     const model::BpfCode* known =
-        made == nullptr ? nullptr : made->find_bpf(key.second, key.first, users_of(same), possible_cpus);
+        made == nullptr ? nullptr : made->find_bpf(std::get<1>(key), std::get<0>(key), users_of(same), possible_cpus);
     if (known == nullptr) {
       to_compile.push_back(&same);
       continue;

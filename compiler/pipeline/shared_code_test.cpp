@@ -122,6 +122,20 @@ TEST(SharedBpf, StoredCodeIsTakenWhereItFits) {
   EXPECT_GT(instructions(2, model::BpfContext::Kprobe, 3), 1u) << "two events share it";
 }
 
+// A raw tracepoint is not told for which event it runs, so that equal events are programs of their own.
+TEST(SharedBpf, EventsWithoutCookieShareNoProgram) {
+  const std::vector<ir::Program> programs = {load_program("+8"), load_program("+8")};
+  const std::vector<std::string> names = {"a", "b"};
+  const auto places = [&](model::BpfContext context) {
+    const std::vector<model::BpfContext> contexts(2, context);
+    const auto code = compile_bpf_programs(programs, names, contexts, 2, codegen::KeepIr::No, nullptr);
+    EXPECT_TRUE(code.has_value()) << code.error().message();
+    return code ? code->places : std::vector<std::uint32_t>();
+  };
+  EXPECT_EQ(places(model::BpfContext::Watch), (std::vector<std::uint32_t>{0, 0}));
+  EXPECT_EQ(places(model::BpfContext::RawTracepoint), (std::vector<std::uint32_t>{0, 1}));
+}
+
 TEST(SharedCode, NothingIsAnEmptyBatch) {
   std::vector<std::size_t> image_bytes;
   EXPECT_TRUE(places_of({}, image_bytes).empty());

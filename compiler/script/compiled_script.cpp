@@ -123,7 +123,7 @@ class Reader {
     }
     for (auto count = number<std::uint32_t>(); count > 0 && good_; --count)
       code.functions.push_back(number<std::uint32_t>());
-    code.context = one_of(model::BpfContext::Tracepoint);
+    code.context = one_of(model::BpfContext::RawTracepoint);
     for (std::uint32_t* field : {&code.cpus, &code.event_bytes, &code.slots_offset, &code.scratch_bytes})
       *field = number<std::uint32_t>();
     return code;

@@ -55,9 +55,11 @@ void check_unsupported(const DefinitionCheck& check) {
 }
 
 void check_watchpoint(DefinitionCheck& check) {
-  if (check.request.newer_forms == NewerForms::Refused) return check_unsupported(check);
+  const bool runs = check.env.is_running_kernel();
+  if (check.request.newer_forms == NewerForms::Refused && !runs) return check_unsupported(check);
   const auto& place = std::get<model::WatchPlace>(check.definition.place);
   fill_names(check);
+  if (runs) check_watched_memory(check, place);
   const auto is_missing = [&](const std::string& symbol) {
     const auto found = check.env.find_data(symbol);
     return !found && found.error().failure != target::LookupFailure::NotChecked;
@@ -74,10 +76,13 @@ void check_watchpoint(DefinitionCheck& check) {
 }
 
 void check_function_probe(DefinitionCheck& check) {
-  if (check.request.newer_forms == NewerForms::Refused) return check_unsupported(check);
+  const bool runs = check.env.is_running_kernel();
+  if (check.request.newer_forms == NewerForms::Refused && !runs) return check_unsupported(check);
+  if (runs) check_hook_place(check);
   check.entry = check.definition.point == model::ProbePoint::Entry ? FunctionEntry::Yes : FunctionEntry::No;
   fill_names(check);
   resolve_types(check);
+  if (runs) check_tracepoint_arguments(check);
   check_arguments(check, nullptr);
   check_entry_arguments(check);
   check_existing(check);

@@ -35,7 +35,8 @@ bool is_number(const std::string& symbol) { return !symbol.empty() && symbol[0] 
 void check_function_symbols(DefinitionCheck& check) {
   const bool one_kernel = check.request.dialect.version().has_value();
   const bool at_definition = one_kernel && check.has(dialect::Feature::FprobeMaxactive);
-  if (const auto* place = std::get_if<model::SymbolPlace>(&check.definition.place)) {
+  const auto* place = std::get_if<model::SymbolPlace>(&check.definition.place);
+  if (place != nullptr && !check.env.is_running_kernel()) {  // check_hook_place.cpp
     std::optional<std::string_view> module;
     if (place->module) module = *place->module;
     const auto found = check.env.find_function(module, place->symbol);

@@ -72,6 +72,12 @@ struct DefinitionCheck {
 void check_symbol_place(DefinitionCheck& check, const model::SymbolPlace& place);
 void check_address_place(DefinitionCheck& check, const model::AddressPlace& place);
 void check_file_place(DefinitionCheck& check, const model::FilePlace& place);
+// Of an `f` or `t` probe that is to run: there, once, and allowed.
+void check_hook_place(DefinitionCheck& check);
+// What a `w` probe that is to run watches: what a debug register can.
+void check_watched_memory(DefinitionCheck& check, const model::WatchPlace& place);
+// `$argN` of a tracepoint that has fewer, where its types are known.
+void check_tracepoint_arguments(const DefinitionCheck& check);
 // The event attached to, or nullptr after reporting.
 const target::CatalogEntry* check_event_place(DefinitionCheck& check, const model::EventPlace& place);
 void check_eprobe_filter(DefinitionCheck& check, const target::CatalogEntry& attached);

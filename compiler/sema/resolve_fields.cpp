@@ -124,8 +124,10 @@ FieldResolver::Operand FieldResolver::named(std::string_view text, std::uint32_t
       return report(
           diag::Kind::NoBtfarg, column, ENOENT,
           fmt::format("`{}` is not passed in a general-purpose register; {}", text.substr(0, end), prototype()));
-    ResolvedOperand found{
-        .base = model::ArgumentBase{.number = number}, .table = &table, .type = table.strip(parameters[i].type)};
+    // The machinery's own are not counted: a tracepoint's first argument is $arg1.
+    ResolvedOperand found{.base = model::ArgumentBase{.number = number - function_->first_parameter},
+                          .table = &table,
+                          .type = table.strip(parameters[i].type)};
     if (end == text.size()) return found;
     return follow(std::move(found), {text.substr(end + 2), column + static_cast<std::uint32_t>(end) + 2});
   }

@@ -4,6 +4,7 @@
 //   find_function("9p", "v9fs_mount")  in that module; ModuleMissing where it is not loaded
 //   probeability(vfs_read + 1)         decoded from the function's start, in /proc/kcore
 //   function_types({}, "vfs_read")     its prototype in /sys/kernel/btf/vmlinux
+//   find_tracepoint("sched_switch")    __probestub_sched_switch, before 6.5 __traceiter_sched_switch
 //
 // Mirrors number_of_same_symbols() of kernel/trace/trace_kprobe.c and register_kprobe() of kernel/kprobes.c (6.1). What
 // the kernel alone knows (modules' jump labels) it says when the probe is armed.
@@ -196,6 +197,29 @@ std::expected<FunctionTypes, TypesError> KernelEnv::function_types(std::optional
   if (!symbol->module.empty() && !symbols_.named(name, "").empty())
     return std::unexpected(TypesError{TypesFailure::Missing, "the kernel and the module have a function of this name"});
   return btf_->prototype(symbol->module, name);
+}
+
+// Of the data symbols of tracepoints, the one in the kernel itself first; then the function that has its arguments.
+std::expected<Symbol, LookupError> KernelEnv::find_tracepoint(std::string_view name) const {
+  const auto data = find_data("__tracepoint_" + std::string(name));
+  if (!data) return std::unexpected(LookupError{});
+  for (const char* prefix : {"__probestub_", "__traceiter_"}) {
+    const auto found = symbols_.named(prefix + std::string(name), data->module);
+    if (!found.empty()) return symbol_of(found.front());
+  }
+  return *data;
+}
+
+std::expected<FunctionTypes, TypesError> KernelEnv::tracepoint_types(std::string_view name) const {
+  if (!btf_) return std::unexpected(TypesError{});
+  const auto data = find_data("__tracepoint_" + std::string(name));
+  if (!data) return std::unexpected(TypesError{TypesFailure::Missing, ""});
+  const Result<TypeTable>& types = btf_->types(data->module);
+  if (!types)
+    return std::unexpected(TypesError{TypesFailure::Missing, "its types are not known: " + types.error().message()});
+  for (const char* prefix : {"__probestub_", "__traceiter_"})  // the first argument is the callback's own
+    if (auto found = kernel_prototype(*types, prefix + std::string(name), 1)) return found;
+  return std::unexpected(TypesError{TypesFailure::Missing, "BTF does not tell of this tracepoint"});
 }
 
 const TypeTable* KernelEnv::named_types() const {

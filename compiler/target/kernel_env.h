@@ -50,6 +50,9 @@ class KernelEnv : public TargetEnv {
   TypeSource type_source() const override { return btf_ ? types_ : TypeSource::None; }
   std::expected<FunctionTypes, TypesError> function_types(std::optional<std::string_view> module,
                                                           std::string_view name) const override;
+  std::expected<FunctionTypes, TypesError> tracepoint_types(std::string_view name) const override;
+  std::expected<Symbol, LookupError> find_tracepoint(std::string_view name) const override;
+  bool is_running_kernel() const override { return true; }
   // The kernel's without its modules.
   const TypeTable* named_types() const override;
   std::uint32_t max_stack_slots() const override { return 2048; }  // THREAD_SIZE of x86-64 in words

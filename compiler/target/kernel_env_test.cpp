@@ -54,6 +54,25 @@ TEST(KernelEnv, FindsFunctionsOfKernelAndModules) {
   EXPECT_THAT(kernel.find_function({}, "__x64_sys_raed").error().candidates, testing::ElementsAre("__x64_sys_read"));
 }
 
+TEST(KernelEnv, TracepointsStandWhereTheirCallbacksAreCalled) {
+  const KernelEnv kernel = *KernelEnv::of_facts({.kallsyms = "ffffffff81000000 T _stext\n"
+                                                             "ffffffff810001d0 T __traceiter_old\n"
+                                                             "ffffffff810001e0 T __traceiter_new\n"
+                                                             "ffffffff810001f0 T __probestub_new\n"
+                                                             "ffffffff81000200 T _etext\n"
+                                                             "ffffffff81400008 D __tracepoint_old\n"
+                                                             "ffffffff81400010 D __tracepoint_new\n"
+                                                             "ffffffff81400018 B _end\n"
+                                                             "ffffffffc0001080 T __traceiter_9p_fid\t[9p]\n"
+                                                             "ffffffffc0003008 d __tracepoint_9p_fid\t[9p]\n",
+                                                 .blacklist = ""});
+  EXPECT_EQ(text_of(*kernel.find_tracepoint("old")), "__traceiter_old/16[]");
+  EXPECT_EQ(text_of(*kernel.find_tracepoint("new")), "__probestub_new/16[]");
+  EXPECT_EQ(kernel.find_tracepoint("9p_fid")->module, "9p");
+  EXPECT_EQ(kernel.find_tracepoint("absent").error().failure, LookupFailure::NotFound);
+  EXPECT_EQ(kernel.tracepoint_types("old").error().failure, TypesFailure::NotChecked) << "there is no BTF";
+}
+
 TEST(KernelEnv, DataIsTheKernelsFirst) {
   const KernelEnv kernel = env();
   EXPECT_EQ(kernel.find_data("vfs_read")->address, 0xffffffff81000100u);

@@ -97,10 +97,9 @@ std::expected<FunctionTypes, TypesError> TypedKernel::tracepoint_types(std::stri
   return found;
 }
 
-std::expected<void, LookupError> TypedKernel::find_tracepoint(std::string_view name) const {
-  auto found = find_data("__tracepoint_" + std::string(name));
-  if (!found) return std::unexpected(std::move(found.error()));
-  return {};
+std::expected<Symbol, LookupError> TypedKernel::find_tracepoint(std::string_view name) const {
+  if (symbols_) return symbols_->find_tracepoint(name);
+  return find_data("__tracepoint_" + std::string(name));
 }
 
 }  // namespace kevt::target

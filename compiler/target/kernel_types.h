@@ -41,7 +41,7 @@ class TypedKernel final : public TargetEnv {
                                                           std::string_view name) const override;
   std::expected<FunctionTypes, TypesError> tracepoint_types(std::string_view name) const override;
   const TypeTable* named_types() const override { return types_.get(); }
-  std::expected<void, LookupError> find_tracepoint(std::string_view name) const override;
+  std::expected<Symbol, LookupError> find_tracepoint(std::string_view name) const override;
   unsigned possible_cpus() const override { return 1; }
   std::uint32_t max_stack_slots() const override { return 2048; }
 

@@ -92,9 +92,12 @@ class TargetEnv {
   }
   // Structures that are named: typecasts, struct dentry. nullptr: unknown.
   virtual const TypeTable* named_types() const { return nullptr; }
-  virtual std::expected<void, LookupError> find_tracepoint(std::string_view) const {
+  // Where the tracepoint's callbacks are called: what a record of it shows as its address.
+  virtual std::expected<Symbol, LookupError> find_tracepoint(std::string_view) const {
     return std::unexpected(LookupError{LookupFailure::NotChecked, {}});
   }
+  // Probes of a kernel's own functions, tracepoints and memory (`f`, `t`, `w`) run in a running kernel alone.
+  virtual bool is_running_kernel() const { return false; }
 
   virtual unsigned possible_cpus() const = 0;
   virtual std::uint32_t max_stack_slots() const = 0;  // THREAD_SIZE / word size

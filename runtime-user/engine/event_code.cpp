@@ -37,7 +37,7 @@ std::string key_of(const CodeRequest& request) {
 std::expected<pipeline::CheckedEvent, CodeRefusal> check_in(const EventProbe& probe, const std::string& command,
                                                             TracedTarget& target, const target::EventCatalog& statics) {
   diag::Sink sink;
-  if (!pipeline::can_run(probe.definition, sink))
+  if (!pipeline::can_run(probe.definition, target.env(), sink))
     return std::unexpected(
         CodeRefusal{Error(fmt::format("{} ({})", sink.diagnostics().front().detail, target.name()), EOPNOTSUPP),
                     probe.definition.command});

@@ -1,5 +1,6 @@
 // README: programs look in it for what they may use, by searching for the exact strings of the kernel's. It names what
-// works here, and nothing else: eprobes where the kernel is traced; no fprobes, tracepoint probes and histograms.
+// works here, and nothing else: eprobes, function, tracepoint and watch probes where BPF traces the kernel; no
+// histograms.
 #include <algorithm>
 
 #include "tracefs-compat/tree/node_table.h"
@@ -64,13 +65,22 @@ constexpr std::string_view kReadme =
     "  synthetic_events\t- defined and listed; nothing makes their records here\n"
     "\t    example: echo 'wakeup u64 lat; pid_t pid; char name[]' >> synthetic_events\n";
 
-constexpr std::string_view kEprobes =
-    "\t           e[:[<group>/][<event>]] <attached-group>.<attached-event> [<args>]\n";
+// Of the bpf runtime.
+constexpr std::string_view kKernelProbes =
+    "\t           f[:[<group>/][<event>]] <func-name>[%return] [<args>]\n"
+    "\t           t[:[<group>/][<event>]] <tracepoint> [<args>]\n"
+    "\t           w[:[<group>/][<event>]] [w|rw]@<memaddr>|<symbol>[+|-<offset>][:1|2|4|8] [<args>]\n"
+    "\t           e[:[<group>/][<event>]] <attached-group>.<attached-event> [<args>] [if <filter>]\n";
+bool runs_bpf(const engine::Tracing& tracing) {
+  return std::ranges::any_of(tracing.code().targets(), [](engine::TracedTarget* target) {
+    return target->runtime().capabilities().name == "bpf";
+  });
+}
 
 constexpr std::string_view kArgumentNames = "\t           <argname>[->field[->field|.field...]],\n";
 constexpr std::string_view kDentries = "%pd/%pD, ";
 
-// Marks: `@` where events are the kernel's, `#` and `%` where its types are known.
+// Marks: `@` where BPF traces the kernel, `#` and `%` where its types are known.
 std::string readme_text(const engine::Tracing& tracing) {
   const bool has_events = tracing.code().static_events() != nullptr;
   const bool has_types = has_events && std::ranges::any_of(tracing.code().targets(), [](engine::TracedTarget* target) {
@@ -80,7 +90,7 @@ std::string readme_text(const engine::Tracing& tracing) {
   const auto fill = [&](std::string_view before, char mark, std::string_view with) {
     text.replace(text.find(mark, text.find(before)), 1, with);
   };
-  fill("-:[<group>/][<event>]", '@', has_events ? kEprobes : "");
+  fill("-:[<group>/][<event>]", '@', runs_bpf(tracing) ? kKernelProbes : "");
   fill("$retval, $comm, $arg<N>", '#', has_types ? kArgumentNames : "");
   fill("symstr, ", '%', has_types ? kDentries : "");
   return text;

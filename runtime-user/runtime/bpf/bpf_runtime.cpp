@@ -1,7 +1,8 @@
-// Installing loads the programs; arming opens a perf event for each probe. Nothing of it outlives us: the kernel takes
-// probes, links and maps away with their file descriptors, however we end.
+// Installing loads the programs; arming opens a perf event for each probe, or a tracepoint's own link. Nothing of it
+// outlives us: the kernel takes probes, links and maps away with their file descriptors, however we end.
 #include "runtime-user/runtime/bpf/bpf_runtime.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -11,12 +12,19 @@ using runtime::ProbeHandle;
 
 namespace {
 
-std::string why_refused(int errno_value) {
+std::string why_refused(const model::Definition& definition, int errno_value) {
+  const bool of_tracepoint = definition.kind == model::EventKind::Tprobe;
+  const bool watches = definition.kind == model::EventKind::Watchpoint;
   switch (errno_value) {
     case EILSEQ:
       return "there is no instruction at this address";
     case EINVAL:
-      return "the kernel allows no probe here";
+      return watches         ? "no CPU of this machine can watch that"
+             : of_tracepoint ? "the tracepoint has fewer arguments"
+                             : "the kernel allows no probe here";
+    case ENOSPC:
+    case EBUSY:
+      return watches ? "the debug registers of the CPUs are taken" : std::strerror(errno_value);
     case ENOENT:
       return "there is no such place";
     default:
@@ -33,7 +41,7 @@ Result<std::unique_ptr<BpfRuntime>> BpfRuntime::create(const KernelSession& sess
 }
 
 runtime::Capabilities BpfRuntime::capabilities() const {
-  return {.name = "bpf", .sees_misses = sees_misses_, .clocks = {"mono"}, .code = model::CodeKind::Bpf};
+  return {.name = "bpf", .sees_misses = told_ && !untold_, .clocks = {"mono"}, .code = model::CodeKind::Bpf};
 }
 
 Result<std::vector<ProbeHandle>> BpfRuntime::install(const model::CompiledBatch& batch,
@@ -50,6 +58,10 @@ Result<ProbeLink> BpfRuntime::attach(ProbeHandle probe) const {
   auto link = [&]() -> Result<ProbeLink> {
     if (const auto* file = std::get_if<model::FilePlace>(&definition.place))
       return ProbeLink::uprobe(program, *file, definition.point);
+    if (const auto* point = std::get_if<model::TracepointPlace>(&definition.place))
+      return ProbeLink::raw_tracepoint(program, point->tracepoint);
+    if (const auto* watched = std::get_if<model::WatchPlace>(&definition.place))
+      return ProbeLink::watch(program, *watched, installed.event.place_address);
     const auto* event = std::get_if<model::EventPlace>(&definition.place);
     if (!event) return ProbeLink::kprobe(program, installed.event.place_address, definition.point);
     const auto id = event_id_ ? event_id_(*event) : std::nullopt;
@@ -60,7 +72,7 @@ Result<ProbeLink> BpfRuntime::attach(ProbeHandle probe) const {
   const int reason = link.error().errno_value();
   if (reason == EPERM || reason == EACCES || reason == ENODEV) return link;
   return std::unexpected(
-      Error("`" + definition.command + "`: " + why_refused(reason), reason).while_doing("arming it"));
+      Error("`" + definition.command + "`: " + why_refused(definition, reason), reason).while_doing("arming it"));
 }
 
 Result<void> BpfRuntime::arm(std::span<const ProbeHandle> probes) {
@@ -72,7 +84,7 @@ Result<void> BpfRuntime::arm(std::span<const ProbeHandle> probes) {
     made.emplace_back(probe, std::move(*link));
   }
   for (auto& [probe, link] : made) {
-    sees_misses_ = sees_misses_ || link.missed().has_value();
+    (link.missed() || link.accesses() ? told_ : untold_) = true;
     armed_[probe].link = std::move(link);
   }
   return {};
@@ -83,6 +95,7 @@ Result<void> BpfRuntime::disarm(std::span<const ProbeHandle> probes) {
     Armed& armed = armed_[probe];
     if (!armed.link) continue;
     armed.missed += armed.link->missed().value_or(0);
+    armed.accesses += armed.link->accesses().value_or(0);
     armed.link.reset();
   }
   return {};
@@ -97,7 +110,11 @@ Result<void> BpfRuntime::remove(std::span<const ProbeHandle> probes) {
 runtime::EventCounts BpfRuntime::counts(ProbeHandle probe) const {
   runtime::EventCounts sum = events_->counts(probe);
   const Armed& armed = armed_[probe];
-  const std::uint64_t missed = armed.missed + (armed.link ? armed.link->missed().value_or(0) : 0);
+  std::uint64_t missed = armed.missed + (armed.link ? armed.link->missed().value_or(0) : 0);
+  if (events_->at(probe).event.definition.kind == model::EventKind::Watchpoint) {
+    const std::uint64_t seen = armed.accesses + (armed.link ? armed.link->accesses().value_or(0) : 0);
+    missed = seen - std::min(seen, sum.attempts);  // one may be under way
+  }
   sum.missed += missed;
   sum.attempts += missed;
   return sum;
@@ -105,6 +122,10 @@ runtime::EventCounts BpfRuntime::counts(ProbeHandle probe) const {
 
 runtime::ArmStatus BpfRuntime::arm_status(ProbeHandle probe) const {
   if (!armed_[probe].link) return {};
+  if (events_->at(probe).event.definition.kind == model::EventKind::Watchpoint)
+    return {.state = runtime::ArmState::Breakpoint, .reason = "by a debug register of each CPU"};
+  if (events_->at(probe).event.definition.kind == model::EventKind::Tprobe)
+    return {.state = runtime::ArmState::Jump, .reason = "called by the tracepoint"};
   return {.state = runtime::ArmState::Breakpoint, .reason = "the kernel does not say how it armed it"};
 }
 

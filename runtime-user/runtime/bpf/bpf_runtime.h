@@ -35,7 +35,8 @@ class BpfRuntime final : public runtime::ProbeRuntime {
  private:
   struct Armed {
     std::optional<ProbeLink> link;
-    std::uint64_t missed = 0;  // of links that are gone
+    std::uint64_t missed = 0;    // of links that are gone
+    std::uint64_t accesses = 0;  // the same, of a watch
   };
   BpfRuntime(std::unique_ptr<KernelEvents> events, const KernelSession& session)
       : events_(std::move(events)), event_id_(session.event_id) {}
@@ -44,7 +45,9 @@ class BpfRuntime final : public runtime::ProbeRuntime {
   std::unique_ptr<KernelEvents> events_;
   std::function<std::optional<std::uint32_t>(const model::EventPlace&)> event_id_;
   std::vector<Armed> armed_;
-  bool sees_misses_ = false;
+  // Whether the kernel tells misses of some probe that was armed, and of some it does not.
+  bool told_ = false;
+  bool untold_ = false;
 };
 
 }  // namespace kevt::bpf

@@ -52,12 +52,16 @@ Result<std::unique_ptr<KernelEvents>> KernelEvents::create(const KernelSession& 
   return std::unique_ptr<KernelEvents>(new KernelEvents(std::move(*rings), std::move(*words), session));
 }
 
-Result<int> KernelEvents::scratch_of(std::uint32_t bytes_per_cpu, std::uint32_t cpus) {
+// Programs that may come between others build their records in a scratch of their own.
+Result<int> KernelEvents::scratch_of(Group& group, const model::BpfCode& code) {
+  const std::uint32_t bytes_per_cpu = code.scratch_bytes;
+  const bool is_own = !model::has_cookie(code.context);
   if (bytes_per_cpu == 0) return -1;
   for (const auto& [bytes, map] : scratches_)
-    if (bytes == bytes_per_cpu) return map.fd();
-  auto map = ArrayMap::create("kevt_scratch", bytes_per_cpu * cpus, 1);
+    if (bytes == bytes_per_cpu && !is_own) return map.fd();
+  auto map = ArrayMap::create("kevt_scratch", bytes_per_cpu * code.cpus, 1);
   if (!map) return std::unexpected(std::move(map.error()));
+  if (is_own) return group.scratch.emplace(std::move(*map)).fd();
   scratches_.emplace_back(bytes_per_cpu, std::move(*map));
   return scratches_.back().second.fd();
 }
@@ -66,7 +70,7 @@ Result<void> KernelEvents::load(Group& group, const model::BpfCode& code, std::u
                                 const std::string& name) {
   auto events = ArrayMap::create("kevt_events", code.event_bytes, users);
   if (!events) return std::unexpected(std::move(events.error()));
-  auto scratch = scratch_of(code.scratch_bytes, code.cpus);
+  auto scratch = scratch_of(group, code);
   if (!scratch) return std::unexpected(std::move(scratch.error()));
   const ProgramMaps maps{.events = events->fd(), .rings = rings_.map_fd(), .scratch = *scratch, .words = words_.fd()};
   auto program = load_program(name, code, maps);
@@ -132,6 +136,7 @@ void KernelEvents::remove(ProbeHandle probe) {
   if (--group.users > 0) return;
   group.program.reset();
   group.events.reset();
+  group.scratch.reset();
 }
 
 const KernelEvents::Installed& KernelEvents::at(ProbeHandle probe) const {

@@ -65,6 +65,7 @@ class KernelEvents {
     model::BpfCode code;  // without instructions
     UniqueFd program;
     std::optional<ArrayMap> events;
+    std::optional<ArrayMap> scratch;  // of its own
     std::uint32_t users = 0;
   };
   struct Event {
@@ -81,7 +82,7 @@ class KernelEvents {
   };
   KernelEvents(CpuRings rings, ArrayMap words, const KernelSession& session)
       : rings_(std::move(rings)), words_(std::move(words)), probed_address_(session.probed_address) {}
-  Result<int> scratch_of(std::uint32_t bytes_per_cpu, std::uint32_t cpus);
+  Result<int> scratch_of(Group& group, const model::BpfCode& code);
   Result<void> load(Group& group, const model::BpfCode& code, std::uint32_t users, const std::string& name);
   void fill_block(const Event& event, std::uint32_t id, runtime::ProbeHandle handle);
   void deliver(const runtime::RecordSink& sink, std::uint64_t until);
@@ -89,7 +90,7 @@ class KernelEvents {
   CpuRings rings_;
   ArrayMap words_;
   std::function<std::uint64_t(std::uint64_t)> probed_address_;
-  std::vector<std::pair<std::uint32_t, ArrayMap>> scratches_;  // by bytes of a CPU; programs do not nest
+  std::vector<std::pair<std::uint32_t, ArrayMap>> scratches_;  // by bytes of a CPU, of programs that do not nest
   std::vector<Group> groups_;
   std::vector<Event> events_;
   std::vector<Waiting> waiting_;

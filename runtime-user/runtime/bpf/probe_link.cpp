@@ -2,10 +2,15 @@
 //
 //   perf_event_open({type: kprobe, address, retprobe?}) ─► bpf_link_create(program, event, cookie) ─► enable
 //
-// It is disabled until the program is there. Closing both waits for the kernel to have no hit of it under way.
+//   perf_event_open({type: breakpoint, address, length}) for each CPU ─► the same
+//   bpf_raw_tracepoint_open(name, program)     without perf: the program is run by the tracepoint itself
+//
+// A perf event is disabled until the program is there. Closing both waits for the kernel to have no hit of it under
+// way.
 #include "runtime-user/runtime/bpf/probe_link.h"
 
 #include <bpf/bpf.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -16,6 +21,7 @@
 #include <fstream>
 
 #include "runtime-user/runtime/bpf/array_map.h"
+#include "runtime-user/runtime/bpf/program.h"
 
 namespace kevt::bpf {
 
@@ -35,6 +41,20 @@ std::optional<std::uint64_t> return_bit(const char* unit) {
   if (!(file >> text) || !text.starts_with("config:")) return std::nullopt;
   const unsigned bit = static_cast<unsigned>(std::strtoul(text.c_str() + 7, nullptr, 10));
   return bit < 64 ? std::optional(std::uint64_t{1} << bit) : std::nullopt;
+}
+
+// "0-3,8": each of them.
+std::vector<int> online_cpus() {
+  std::ifstream file("/sys/devices/system/cpu/online");
+  std::vector<int> cpus;
+  int first = 0;
+  while (file >> first) {
+    int last = first;
+    if (file.peek() == '-') file.ignore() >> last;
+    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+    if (file.peek() == ',') file.ignore();
+  }
+  return cpus;
 }
 
 // struct bpf_link_info of 6.7 and later, as far as it is needed; our headers may be older.
@@ -59,11 +79,11 @@ Result<ProbeLink> ProbeLink::open(Program program, perf_event_attr& attributes, 
   return link(program, attributes, unit);
 }
 
-// The event is that of one CPU; the program runs on all.
-Result<ProbeLink> ProbeLink::link(Program program, perf_event_attr& attributes, const char* what) {
+// The event is that of one CPU; the program runs on all, but for a watch.
+Result<ProbeLink> ProbeLink::link(Program program, perf_event_attr& attributes, const char* what, int cpu) {
   attributes.size = sizeof attributes;
   attributes.disabled = 1;
-  UniqueFd event(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)));
+  UniqueFd event(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
   if (!event) return std::unexpected(bpf_error(std::string("opening a perf ") + what, errno));
   LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = program.cookie});
   UniqueFd link(bpf_link_create(program.fd, event.get(), BPF_PERF_EVENT, &options));
@@ -95,7 +115,50 @@ Result<ProbeLink> ProbeLink::tracepoint(Program program, std::uint32_t id) {
   return link(program, attributes, "tracepoint");
 }
 
+Result<ProbeLink> ProbeLink::raw_tracepoint(Program program, const std::string& name) {
+  const auto skipped = skipped_runs(program.fd);
+  UniqueFd link(bpf_raw_tracepoint_open(name.c_str(), program.fd));
+  if (!link) return std::unexpected(bpf_error("attaching to tracepoint `" + name + "`", errno));
+  ProbeLink made(UniqueFd(), std::move(link));
+  made.program_ = program.fd;
+  made.skipped_ = skipped.value_or(0);
+  return made;
+}
+
+Result<ProbeLink> ProbeLink::watch(Program program, const model::WatchPlace& place, std::uint64_t address) {
+  perf_event_attr attributes = {};
+  attributes.type = PERF_TYPE_BREAKPOINT;
+  attributes.bp_type = place.access == "w" ? HW_BREAKPOINT_W : HW_BREAKPOINT_RW;
+  attributes.bp_addr = address;
+  attributes.bp_len = place.length;
+  attributes.sample_period = 1;
+  std::optional<ProbeLink> made;
+  for (const int cpu : online_cpus()) {
+    auto one = link(program, attributes, "watchpoint", cpu);
+    if (!one) return one;
+    one->is_watch_ = true;
+    if (made)
+      made->others_.push_back(std::move(*one));
+    else
+      made.emplace(std::move(*one));
+  }
+  if (!made) return std::unexpected(Error("no CPU is known to be online", ENODEV));
+  return std::move(*made);
+}
+
+std::optional<std::uint64_t> ProbeLink::accesses() const {
+  if (!is_watch_) return std::nullopt;
+  std::uint64_t sum = 0;
+  if (::read(event_.get(), &sum, sizeof sum) != sizeof sum) return std::nullopt;
+  for (const ProbeLink& other : others_) sum += other.accesses().value_or(0);
+  return sum;
+}
+
 std::optional<std::uint64_t> ProbeLink::missed() const {
+  if (program_ >= 0) {
+    const auto skipped = skipped_runs(program_);
+    return skipped ? std::optional(*skipped - skipped_) : std::nullopt;
+  }
   LinkInfo info = {};
   std::uint32_t size = sizeof info;
   if (bpf_obj_get_info_by_fd(link_.get(), &info, &size) != 0) return std::nullopt;

@@ -1,9 +1,10 @@
-// ProbeLink: a BPF program attached to a probe by a perf event. Undone by its destructor.
+// ProbeLink: a BPF program attached to a probe by a perf event, or to a tracepoint. Undone by its destructor.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/error.h"
 #include "common/unique_fd.h"
@@ -26,15 +27,28 @@ class ProbeLink {
   // At a static event, by its id.
   static Result<ProbeLink> tracepoint(Program program, std::uint32_t id);
 
-  // Hits that did not run the program; nullopt: this kernel does not say (before 6.7).
+  // At a tracepoint by its name: the program has its arguments. EINVAL: it reads more of them than there are.
+  static Result<ProbeLink> raw_tracepoint(Program program, const std::string& name);
+
+  // At accesses to kernel memory, on every CPU that is online. EINVAL: no CPU can watch that; ENOSPC: its debug
+  // registers are taken.
+  static Result<ProbeLink> watch(Program program, const model::WatchPlace& place, std::uint64_t address);
+
+  // Accesses that were seen since it was attached, whether the program ran or not; nullopt: not a watch.
+  std::optional<std::uint64_t> accesses() const;
+  // Hits that did not run the program since it was attached; nullopt: this kernel does not say (before 6.7).
   std::optional<std::uint64_t> missed() const;
 
  private:
   ProbeLink(UniqueFd event, UniqueFd link) : event_(std::move(event)), link_(std::move(link)) {}
-  static Result<ProbeLink> link(Program program, perf_event_attr& attributes, const char* what);
+  static Result<ProbeLink> link(Program program, perf_event_attr& attributes, const char* what, int cpu = 0);
   static Result<ProbeLink> open(Program program, perf_event_attr& attributes, const char* pmu, model::ProbePoint point);
-  UniqueFd event_;
+  UniqueFd event_;  // none where perf has no part in it
   UniqueFd link_;
+  std::vector<ProbeLink> others_;  // of a watch: those of the other CPUs
+  bool is_watch_ = false;
+  int program_ = -1;           // without perf: who tells the misses; kept by others
+  std::uint64_t skipped_ = 0;  // before it was attached
 };
 
 }  // namespace kevt::bpf

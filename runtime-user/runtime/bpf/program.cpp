@@ -51,6 +51,21 @@ std::vector<bpf_insn> instructions_of(const model::BpfCode& code, const ProgramM
   return out;
 }
 
+bpf_prog_type type_of(model::BpfContext context) {
+  switch (context) {
+    case model::BpfContext::Kprobe:
+    case model::BpfContext::Uprobe:
+      return BPF_PROG_TYPE_KPROBE;
+    case model::BpfContext::Tracepoint:
+      return BPF_PROG_TYPE_TRACEPOINT;
+    case model::BpfContext::Watch:
+      return BPF_PROG_TYPE_PERF_EVENT;
+    case model::BpfContext::RawTracepoint:
+      return BPF_PROG_TYPE_RAW_TRACEPOINT;
+  }
+  return BPF_PROG_TYPE_UNSPEC;
+}
+
 // The last line that says something else than how much was looked at.
 std::string verdict(std::string_view log) {
   std::string_view last;
@@ -83,8 +98,7 @@ Result<UniqueFd> load_program(const std::string& event, const model::BpfCode& co
   const std::vector<bpf_insn> instructions = instructions_of(code, maps);
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   const auto load = [&] {
-    const auto type = code.context == model::BpfContext::Tracepoint ? BPF_PROG_TYPE_TRACEPOINT : BPF_PROG_TYPE_KPROBE;
-    return bpf_prog_load(type, "kevtrace", "GPL", instructions.data(), instructions.size(), &options);
+    return bpf_prog_load(type_of(code.context), "kevtrace", "GPL", instructions.data(), instructions.size(), &options);
   };
   UniqueFd program(load());
   if (program) return program;
@@ -100,6 +114,14 @@ Result<UniqueFd> load_program(const std::string& event, const model::BpfCode& co
   log.resize(std::strlen(log.c_str()));
   if (log.empty()) return std::unexpected(bpf_error("loading the BPF program of `" + event + "`", errno));
   return std::unexpected(refused_by_verifier(event, log));
+}
+
+std::optional<std::uint64_t> skipped_runs(int program) {
+  bpf_prog_info info = {};
+  std::uint32_t size = sizeof info;
+  if (bpf_obj_get_info_by_fd(program, &info, &size) != 0) return std::nullopt;
+  if (size < offsetof(bpf_prog_info, recursion_misses) + sizeof info.recursion_misses) return std::nullopt;
+  return info.recursion_misses;
 }
 
 }  // namespace kevt::bpf

@@ -1,6 +1,8 @@
 // Loading a BpfCode into the kernel.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/error.h"
@@ -19,5 +21,9 @@ struct ProgramMaps {
 
 // A refusal by the verifier is our mistake: its log is kept in a file that the error names.
 Result<UniqueFd> load_program(const std::string& event, const model::BpfCode& code, const ProgramMaps& maps);
+
+// How often the kernel did not run it since it was loaded, as it was running on that CPU already; nullopt: not told. Of
+// programs that perf runs it counts nothing.
+std::optional<std::uint64_t> skipped_runs(int program);
 
 }  // namespace kevt::bpf

@@ -49,7 +49,7 @@ Result<std::vector<ProbeHandle>> KmodRuntime::install(const model::CompiledBatch
   for (const model::CompiledEvent& event : batch.events)
     if (event.definition.kind != model::EventKind::Kprobe)
       return std::unexpected(
-          Error("`" + event.definition.command + "`: the kmod runtime runs kprobes alone", EOPNOTSUPP));
+          Error("`" + event.definition.command + "`: the kmod runtime runs kprobes alone (`p` and `r`)", EOPNOTSUPP));
   auto handles = events_->install(batch, ids);
   if (!handles) return handles;
   std::vector<kevt_kmod_probe> probes;
