@@ -4,7 +4,8 @@
 //
 // PROGRAM is started and held before its first instruction, so that functions are where they will be
 // and the bytes shown are the ones a probe would replace; then it is ended without having run. Without
-// a PROGRAM functions are not looked up, and how the probes would be armed stays open.
+// a PROGRAM functions are not looked up, and how the probes would be armed stays open. `--runtime bpf` looks at the
+// running kernel instead and arms nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -106,8 +107,33 @@ void Explain::print_plan(const model::CompiledEvent& event, const target::Proces
   indented(codegen::disassemble(displaced, place.address.value));
 }
 
+// The kernel's way to the program.
+std::string hook_text(const model::CompiledEvent& event, const target::KernelEnv& kernel) {
+  const model::Definition& definition = event.definition;
+  const bool returns = definition.point == model::ProbePoint::Return;
+  if (const auto* point = std::get_if<model::TracepointPlace>(&definition.place))
+    return fmt::format("by a raw tracepoint, `{}`: the program has its arguments, and no registers", point->tracepoint);
+  if (const auto* watch = std::get_if<model::WatchPlace>(&definition.place))
+    return fmt::format("by a debug register of each CPU: {} of {} bytes at 0x{:x}",
+                       watch->access == "w" ? "writes" : "reads and writes", watch->length, event.place_address);
+  if (const auto* file = std::get_if<model::FilePlace>(&definition.place))
+    return fmt::format("by a {} of {} at 0x{:x}", returns ? "uretprobe" : "uprobe", file->path, file->offset);
+  const std::uint64_t address = kernel.probed_address(event.place_address);
+  const auto symbol = kernel.symbolize(address);
+  const std::string place = symbol ? fmt::format("{}+0x{:x}", symbol->name, address - symbol->address) : "";
+  return fmt::format("by a {} at {} 0x{:x}", returns ? "kretprobe" : "kprobe", place, address);
+}
+
+void print_bpf(const pipeline::CompiledEvents& compiled, std::size_t i) {
+  const model::BpfCode& code = compiled.batch.bpf[compiled.batch.events[i].bpf];
+  heading("BPF program");
+  print("  {} instructions; {} bytes for the event, {} of scratch for each CPU\n", code.instructions.size(),
+        code.event_bytes, code.scratch_bytes);
+}
+
 void Explain::print_arming(const model::CompiledEvent& event) const {
   heading("arming");
+  if (const target::KernelEnv* kernel = compilation_.kernel()) return print("  {}\n", hook_text(event, *kernel));
   if (!compilation_.program()) {
     print("  not known: it depends on the program; add `-- PROGRAM`\n");
     return;
@@ -141,11 +167,18 @@ void Explain::print_event(std::size_t i) const {
     heading("fetch IR");
     indented(ir::print(compilation_.compiled().programs[i]));
   }
-  if (wanted(Part::Code)) print_code(i);
+  if (wanted(Part::Code)) compilation_.kernel() ? print_bpf(compilation_.compiled(), i) : print_code(i);
   if (wanted(Part::Arming)) print_arming(compilation_.compiled().batch.events[i]);
 }
 
 int Explain::go() {
+  if (options_.runtime == "bpf") {
+    if (!options_.command.empty()) {
+      report_.error("the kernel is looked at as a whole: no CMD with --runtime bpf");
+      return kUsage;
+    }
+    if (auto failed = compilation_.use_kernel()) return *failed;
+  }
   if (auto failed = compilation_.compile(options_.definitions, options_.filters, options_.command)) return *failed;
   const std::size_t count = compilation_.events().size();
   for (std::size_t i = 0; i < count; ++i) print_event(i);

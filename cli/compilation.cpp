@@ -13,7 +13,18 @@ Compilation::~Compilation() {
 
 const target::TargetEnv& Compilation::env() const {
   if (held_) return *held_->env;
+  if (kernel_) return *kernel_;
   return unchecked_;
+}
+
+std::optional<int> Compilation::use_kernel() {
+  auto env = target::KernelEnv::of_running_kernel(target::TypeSource::DebugInformation);
+  if (!env) {
+    report_.error(env.error());
+    return kMissing;
+  }
+  kernel_ = std::make_unique<target::KernelEnv>(std::move(*env));
+  return std::nullopt;
 }
 
 std::optional<int> Compilation::check() {
@@ -33,10 +44,11 @@ std::optional<int> Compilation::check() {
 }
 
 std::optional<int> Compilation::generate() {
-  auto compiled = pipeline::compile_events(events_, sinks_, env(), pipeline::Artifacts::KeepAll);
+  const auto kind = kernel_ ? model::CodeKind::Bpf : model::CodeKind::Native;
+  auto compiled = pipeline::compile_events(events_, sinks_, env(), pipeline::Artifacts::KeepAll, kind);
   if (!compiled) {
     report_.error(compiled.error());
-    if (!held_) report_.status("no PROGRAM was given, so data symbols and files could not be looked up");
+    if (!held_ && !kernel_) report_.status("no PROGRAM was given, so data symbols and files could not be looked up");
     return kFailed;
   }
   compiled_ = std::move(*compiled);

@@ -2,6 +2,7 @@
 // and `cost` look at. Nothing of it ever runs.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "cli/report.h"
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/fixed_target.h"
+#include "compiler/target/kernel_env.h"
 
 namespace kevt::cli {
 
@@ -20,6 +22,9 @@ class Compilation {
   Compilation(const Compilation&) = delete;
   Compilation& operator=(const Compilation&) = delete;
 
+  // What is looked up and compiled is the running kernel's, by the bpf runtime. An exit status when it is hidden from
+  // us.
+  std::optional<int> use_kernel();
   // An exit status when it failed; everything has been said then. `command` empty: functions are not looked up.
   std::optional<int> compile(const std::vector<std::string>& definitions, const std::vector<std::string>& filters,
                              const std::vector<std::string>& command);
@@ -30,7 +35,8 @@ class Compilation {
   const std::vector<std::optional<std::string>>& filters() const { return filter_texts_; }
   // Where events stand; nullptr without a program.
   const target::ProcessEnv* program() const { return held_ ? held_->env.get() : nullptr; }
-  std::span<const std::uint8_t> code(std::size_t event) const;
+  const target::KernelEnv* kernel() const { return kernel_.get(); }  // nullptr: use_kernel() was not called
+  std::span<const std::uint8_t> code(std::size_t event) const;       // of a program
 
  private:
   const target::TargetEnv& env() const;
@@ -41,6 +47,7 @@ class Compilation {
   std::vector<Source> definitions_;
   Filters filters_;
   std::optional<HeldProgram> held_;
+  std::unique_ptr<target::KernelEnv> kernel_;
   target::UncheckedTargetEnv unchecked_;
   std::vector<pipeline::CheckedEvent> events_;
   std::vector<std::vector<std::optional<model::FilterExpr>>> sinks_;

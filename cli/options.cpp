@@ -254,6 +254,9 @@ void add_explain(CLI::App& app, ExplainOptions& explain) {
                                 {"llvm", Part::LlvmIr},
                                 {"asm", Part::Code},
                                 {"arm", Part::Arming}}));
+  verb->add_option("--runtime", explain.runtime, "who would run it: inproc, in a program; bpf, in the running kernel")
+      ->check(CLI::IsMember({"inproc", "bpf"}))
+      ->capture_default_str();
   verb->add_option("CMD", explain.command, "the program whose functions are meant, after --")->type_name("");
   add_footer(
       *verb,
@@ -262,7 +265,8 @@ looked up, and how the probes would be armed stays open.
 
 examples:
   kevtrace explain -e 'p libc:malloc size=%di:u64' -- ls
-  kevtrace explain -e 'p:open libc:openat path=+0(%si):string' --only=listing,format)");
+  kevtrace explain -e 'p:open libc:openat path=+0(%si):string' --only=listing,format
+  kevtrace explain --runtime bpf -e 't:switch sched_switch next=next->pid')");
 }
 
 void add_compile(CLI::App& app, CompileOptions& compile) {

@@ -71,7 +71,6 @@ model::EventFieldBase field_of(model::EventFieldForm form, std::uint32_t offset,
   return {.name = "f", .form = form, .offset = offset, .bytes = bytes, .is_signed = is_signed};
 }
 
-// An eprobe's fields are read in the attached event's record, where the probe stands.
 std::string lowered_at(model::EventKind kind, model::Place place, model::FetchExpr read) {
   model::Definition definition;
   definition.kind = kind;
@@ -117,6 +116,7 @@ sink 0
 )");
 }
 
+// An eprobe's fields are read in the attached event's record, where the probe stands.
 TEST(Lower, EprobesReadTheRecordTheyStandOn) {
   const auto number = field_of(model::EventFieldForm::Integer, 24, 4, true);
   EXPECT_EQ(lowered({{"$f", expr(number), type(TypeKind::Signed, 8)}}, model::ProbePoint::Record),
