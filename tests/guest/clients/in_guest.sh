@@ -108,7 +108,7 @@ switch sched/sched_waking 1
 shows "another event" "sched_waking sys_enter_openat"
 echo 1 >"$dir/events/enable"
 shows "the rest" "$all"
-echo 'e:refused sched/sched_switch who=$prev_pid:s32 if prev_pid == 0' >"$dir/dynamic_events"
+echo 'e:refused sched/sched_process_exec who=$filename:string' >"$dir/dynamic_events"
 echo 0 >"$dir/events/enable"
 shows "all off again" ""
 echo 1 2>>refused.log >"$dir/events/enable"
