@@ -117,7 +117,10 @@ const TracedEvent* Tracing::define_typed(grammar::EventsFile file, std::string_v
   diag::Sink sink;
   auto statement = grammar::parse_line_leniently(line, file, sink);
   auto* definition = statement ? std::get_if<model::Definition>(&*statement) : nullptr;
-  if (!definition || !sink.empty() || definition->kind != model::EventKind::Kprobe ||
+  const auto is_of_function = [](model::EventKind kind) {
+    return kind == model::EventKind::Kprobe || kind == model::EventKind::Fprobe || kind == model::EventKind::Tprobe;
+  };
+  if (!definition || !sink.empty() || !is_of_function(definition->kind) ||
       std::ranges::none_of(definition->args, &model::FetchArg::needs_types))
     return nullptr;
   sema::CheckRequest request = options_.check;

@@ -71,6 +71,7 @@ constexpr std::string_view kKernelProbes =
     "\t           t[:[<group>/][<event>]] <tracepoint> [<args>]\n"
     "\t           w[:[<group>/][<event>]] [w|rw]@<memaddr>|<symbol>[+|-<offset>][:1|2|4|8] [<args>]\n"
     "\t           e[:[<group>/][<event>]] <attached-group>.<attached-event> [<args>] [if <filter>]\n";
+
 bool runs_bpf(const engine::Tracing& tracing) {
   return std::ranges::any_of(tracing.code().targets(), [](engine::TracedTarget* target) {
     return target->runtime().capabilities().name == "bpf";
