@@ -139,7 +139,7 @@ v1 = narrow s4 v0
 v2 = probe_address
 v3 = load u8 v2+32
 v4 = string v3+0
-sink 0 when (v4 ~ prefix "a" and v1 == 1)
+sink 0 when (v4 ~ prefix "a" and v1 s== 1)
 )");
 }
 

@@ -104,7 +104,7 @@ TEST(Lower, WatchpointsKnowTheirAddress) {
     return lowered_at(model::EventKind::Watchpoint, std::move(place), expr(watched));
   };
   EXPECT_EQ(at({.access = "w", .symbol = "jiffies", .offset = 4}), R"(program entry fixed 24
-slot 0 symbol "jiffies"+4
+slot 0 = symbol "jiffies"+4
 v0 = slot 0
 store int8 v0 @16
 sink 0
