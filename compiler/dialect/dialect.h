@@ -51,8 +51,8 @@ class Dialect {
  public:
   static constexpr Dialect superset() { return {}; }
   static Dialect of(Kernel kernel) { return Dialect(version_of(kernel)); }
-  // A kernel's, and of the forms it lacks those that kevtrace itself runs on every kernel: `f`, `t`, `w`, names of
-  // arguments, fields behind them, `%pd`.
+  // A kernel's, and of the kinds it lacks those that kevtrace itself runs on every kernel: `f`, `t`, `w`. (Names of
+  // arguments on kernels before 6.9 have a way of their own: engine::EventTable.)
   static Dialect extended(Kernel kernel) {
     Dialect dialect = of(kernel);
     dialect.is_extended_ = true;
