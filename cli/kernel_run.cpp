@@ -72,6 +72,7 @@ std::optional<int> KernelRun::prepare() {
       {.ring_bytes = static_cast<std::uint32_t>(std::bit_ceil(options_.buffer_kb.value_or(kDefaultBufferKb) * 1024)),
        .possible_cpus = env_->possible_cpus(),
        .probed_address = [env = env_.get()](std::uint64_t place) { return env->probed_address(place); },
+       .return_trampoline = env_->return_trampoline(),
        .event_id = {}});
   if (!runtime) {
     report_.error(runtime.error());

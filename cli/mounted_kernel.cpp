@@ -125,6 +125,7 @@ std::optional<int> MountedKernel::take() {
        .possible_cpus = cpus,
        .probed_address = [target =
                               target_.get()](std::uint64_t place) { return target->known_env().probed_address(place); },
+       .return_trampoline = target_->known_env().return_trampoline(),
        .event_id = [target = target_.get()](const model::EventPlace& place) -> std::optional<std::uint32_t> {
          for (const engine::StaticEvent& event : target->static_events()->all())
            if (event.group == place.system && event.name == place.event) return event.id;

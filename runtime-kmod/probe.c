@@ -17,9 +17,9 @@
 #include "compat.h"
 #include "probe.h"
 
-static __always_inline void run(struct kevt_probe *probe, struct pt_regs *regs)
+static __always_inline void run(struct kevt_probe *probe, u64 cookie, struct pt_regs *regs)
 {
-	struct bpf_trace_run_ctx context = {.bpf_cookie = probe->cookie};
+	struct bpf_trace_run_ctx context = {.bpf_cookie = cookie};
 	struct bpf_run_ctx *outer;
 
 	if (unlikely(in_nmi())) {
@@ -36,17 +36,41 @@ static __always_inline void run(struct kevt_probe *probe, struct pt_regs *regs)
 
 static int on_entry(struct kprobe *kp, struct pt_regs *regs)
 {
-	run(container_of(kp, struct kevt_probe, rp.kp), regs);
+	struct kevt_probe *probe = container_of(kp, struct kevt_probe, rp.kp);
+
+	run(probe, probe->cookie, regs);
 	return 0;
 }
 NOKPROBE_SYMBOL(on_entry);
+
+/* Called when the call has got an instance: what is kept there is this call's, whatever is missed. */
+static int keep_arguments(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	struct kretprobe *rp = get_kretprobe(instance);
+	u64 *words = (u64 *)instance->data;
+	struct kevt_probe *probe;
+	const u16 *number;
+
+	if (unlikely(!rp)) /* it is being unregistered */
+		return 1;
+	probe = container_of(rp, struct kevt_probe, rp);
+	*words++ = probe->cookie;
+	for (number = probe->kept; *number; number++)
+		*words++ = regs_get_kernel_argument(regs, *number - 1);
+	return 0;
+}
+NOKPROBE_SYMBOL(keep_arguments);
 
 static int on_return(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
 	struct kretprobe *rp = get_kretprobe(instance);
 
-	if (likely(rp))
-		run(container_of(rp, struct kevt_probe, rp), regs);
+	struct kevt_probe *probe;
+
+	if (unlikely(!rp))
+		return 0;
+	probe = container_of(rp, struct kevt_probe, rp);
+	run(probe, probe->kept[0] ? (unsigned long)instance->data : probe->cookie, regs);
 	return 0;
 }
 NOKPROBE_SYMBOL(on_return);
@@ -57,6 +81,21 @@ static bool may_run(const struct bpf_prog *prog)
 	return !kevt_prog_sleeps(prog) && !prog->kprobe_override && prog->expected_attach_type == 0;
 }
 
+/* How many arguments are to be kept; negative: no such list. */
+static int kept_count(const struct kevt_kmod_probe *wanted)
+{
+	int count = 0, i;
+
+	while (count <= KEVT_KMOD_MAX_KEPT && wanted->kept[count])
+		count++;
+	for (i = count; i <= KEVT_KMOD_MAX_KEPT; i++)
+		if (wanted->kept[i])
+			return -EINVAL;
+	if (count > KEVT_KMOD_MAX_KEPT)
+		return -E2BIG;
+	return count && wanted->kind != KEVT_KMOD_RETURN ? -EINVAL : count;
+}
+
 static int check(const struct kevt_kmod_probe *wanted)
 {
 	if (wanted->kind != KEVT_KMOD_ENTRY && wanted->kind != KEVT_KMOD_RETURN)
@@ -65,6 +104,8 @@ static int check(const struct kevt_kmod_probe *wanted)
 		return -EINVAL;
 	if (wanted->maxactive > KEVT_KMOD_MAX_ACTIVE)
 		return -E2BIG;
+	if (kept_count(wanted) < 0)
+		return kept_count(wanted);
 	return wanted->address && wanted->id == 0 ? 0 : -EINVAL;
 }
 
@@ -97,6 +138,11 @@ struct kevt_probe *kevt_probe_make(const struct kevt_kmod_probe *wanted)
 	if (probe->is_return) {
 		probe->rp.handler = on_return;
 		probe->rp.maxactive = wanted->maxactive;
+		memcpy(probe->kept, wanted->kept, sizeof(probe->kept));
+		if (probe->kept[0]) {
+			probe->rp.entry_handler = keep_arguments;
+			probe->rp.data_size = sizeof(u64) * (1 + kept_count(wanted));
+		}
 	} else {
 		probe->rp.kp.pre_handler = on_entry;
 	}

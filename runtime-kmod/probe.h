@@ -21,6 +21,7 @@ struct kevt_probe {
 	bool registered;
 	struct bpf_prog *prog;
 	u64 cookie;
+	u16 kept[KEVT_KMOD_MAX_KEPT + 1]; /* as in kevt_kmod_probe */
 	struct kevt_counts __percpu *counts;
 };
 

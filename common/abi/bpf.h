@@ -26,7 +26,7 @@ typedef struct kevt_bpf_event {
 /* hits == recorded + filtered + lost + busy once no hit is under way. */
 typedef struct kevt_bpf_counts {
   uint64_t hits, recorded, filtered, lost;
-  uint64_t busy;   /* missed: another hit was using the scratch */
+  uint64_t busy;   /* missed: another hit was using the scratch, or the arguments of the entry were not kept */
   uint64_t faults; /* numbers that could not be read, stored as 0 */
   uint64_t spare[2];
 } kevt_bpf_counts;
@@ -44,6 +44,22 @@ typedef struct kevt_bpf_scratch {
   uint64_t in_use; /* by a hit that can be preempted */
   uint64_t spare[6];
 } kevt_bpf_scratch;
+
+/*
+ * What the entry of a call keeps for the program of its return: the bytes in front of the arguments, one word each.
+ * Key of the map of kept arguments, whose value is `doubt` and the words. From kevtrace.ko the program's cookie is the
+ * address of the same in the return instance's own data, where the first word is the probe's cookie.
+ */
+typedef struct kevt_bpf_call {
+  uint64_t slot;   /* where its return address lies */
+  uint64_t cookie; /* of the probe: event, and how often it has been armed << 32 */
+  uint64_t thread; /* process and thread */
+} kevt_bpf_call;
+
+typedef struct kevt_bpf_kept {
+  uint64_t doubt; /* not 0: whose words these are is not certain */
+  uint64_t words[];
+} kevt_bpf_kept;
 
 enum {
   KEVT_BPF_WORDS = 512,        /* of the words map: uint64_t that hits and the engine share; a power of two */

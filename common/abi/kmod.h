@@ -9,22 +9,25 @@
 
 #ifdef __KERNEL__
 #include <linux/types.h>
+typedef __u16 kevt_u16;
 typedef __u32 kevt_u32;
 typedef __s32 kevt_s32;
 typedef __u64 kevt_u64;
 #else
 #include <stdint.h>
+typedef uint16_t kevt_u16;
 typedef uint32_t kevt_u32;
 typedef int32_t kevt_s32;
 typedef uint64_t kevt_u64;
 #endif
 
-#define KEVT_KMOD_VERSION 1u
+#define KEVT_KMOD_VERSION 2u
 
 enum {
   KEVT_KMOD_MAX_BATCH = 16384,
   KEVT_KMOD_MAX_PROBES = 65536, /* of one client */
   KEVT_KMOD_MAX_ACTIVE = 4096,
+  KEVT_KMOD_MAX_KEPT = 15,
 };
 
 enum { KEVT_KMOD_ENTRY = 0, KEVT_KMOD_RETURN = 1 };
@@ -37,6 +40,11 @@ struct kevt_kmod_probe {
   kevt_u32 kind;      /* KEVT_KMOD_ENTRY, _RETURN */
   kevt_u32 maxactive; /* of a return probe; 0: the kernel's default */
   kevt_u32 id;        /* out */
+  /*
+   * Of a return probe: arguments of the entry that its program asks for, by number from 1; 0 ends the list. Where there
+   * are any, bpf_get_attach_cookie() tells the address of `cookie` and these arguments, 64 bits each.
+   */
+  kevt_u16 kept[KEVT_KMOD_MAX_KEPT + 1];
 };
 
 enum {

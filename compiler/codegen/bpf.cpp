@@ -81,6 +81,7 @@ std::optional<model::BpfMap> map_named(llvm::StringRef name) {
   if (name == "kevt_rings") return model::BpfMap::Rings;
   if (name == "kevt_scratch") return model::BpfMap::Scratch;
   if (name == "kevt_words") return model::BpfMap::Words;
+  if (name == "kevt_kept") return model::BpfMap::Kept;
   return std::nullopt;
 }
 
@@ -151,8 +152,6 @@ std::string bpf_refusal(const ir::Program& program) {
         }))
       return "a pattern with `*` or `?` inside, or at both ends: only `text*` and `*text` in kernel filters so far";
   }
-  if (!ir::entry_arguments(program).empty())
-    return "`$argN` in a return probe: kernel runtimes do not keep the arguments of the entry yet";
   if (program.sinks.size() > 32) return "more than 32 instances on one event";
   return "";
 }

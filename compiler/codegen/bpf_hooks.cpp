@@ -29,7 +29,8 @@ using llvm::Value;
 namespace {
 
 // Numbers of enum bpf_func_id (include/uapi/linux/bpf.h).
-constexpr std::uint64_t kMapLookup = 1, kProcessorId = 8, kPidTgid = 14, kAttachCookie = 174;
+constexpr std::uint64_t kMapLookup = 1, kMapDelete = 3, kProcessorId = 8, kPidTgid = 14, kProbeReadKernel = 113,
+                        kAttachCookie = 174;
 
 std::uint32_t texts_kept(const ir::Program& program) {
   bool compared = program.sinks.size() > 1;
@@ -122,16 +123,86 @@ llvm::Function* BpfHooks::declare(const std::string& name, const ir::Program&) {
   word_ = b.CreateAlloca(b.getInt64Ty(), nullptr, "word");
   key_ = b.CreateAlloca(b.getInt32Ty(), nullptr, "key");
   faults_ = b.CreateAlloca(b.getInt64Ty(), nullptr, "faults");
+  kept_words_ = ir::entry_arguments(*input_.program).size();
+  if (kept_words_ == 0) return function_;
+  kept_ = b.CreateAlloca(llvm::ArrayType::get(b.getInt64Ty(), 1 + kept_words_), nullptr, "kept");
+  call_ = b.CreateAlloca(llvm::ArrayType::get(b.getInt64Ty(), sizeof(kevt_bpf_call) / 8), nullptr, "call");
   return function_;
+}
+
+// ---- arguments of the entry -------------------------------------------------------------------
+
+// From the map; whether that failed. What could be taken out again was this call's all the time it was copied: the map
+// gives the place of what it drops for want of room to another call at once.
+Value* BpfHooks::take_from_map(llvm::IRBuilder<>& b, Value* cookie, BasicBlock* none) {
+  const auto keep = [&](Value* value, std::size_t offset) {
+    b.CreateAlignedStore(value, at(b, call_, offset), llvm::Align(8), true);
+  };
+  // The return has taken its address off the stack.
+  Value* slot = b.CreateSub(register_word(b, offsetof(kevt_registers, sp)), b.getInt64(8));
+  keep(slot, offsetof(kevt_bpf_call, slot));
+  keep(cookie, offsetof(kevt_bpf_call, cookie));
+  keep(helper(b, kPidTgid, {}), offsetof(kevt_bpf_call, thread));
+  Value* found = helper(b, kMapLookup, {map(b, "kevt_kept"), call_}, b.getPtrTy());
+  BasicBlock* there = block("kept");
+  b.CreateCondBr(b.CreateIsNull(found), none, there);
+  b.SetInsertPoint(there);
+  for (std::size_t i = 0; i < kept_words_; ++i)
+    b.CreateAlignedStore(load(b, at(b, found, kept_word(i)), 64), at(b, kept_, kept_word(i)), llvm::Align(8), true);
+  Value* doubt = load(b, at(b, found, offsetof(kevt_bpf_kept, doubt)), 64);
+  return b.CreateOr(doubt, helper(b, kMapDelete, {map(b, "kevt_kept"), call_}));
+}
+
+// Fills in kept_. kevtrace.ko's cookies are addresses of the kernel, negative as numbers; all others are small.
+BpfHooks::Call BpfHooks::take_kept(llvm::IRBuilder<>& b, Value* cookie) {
+  for (std::size_t i = 0; i <= kept_words_; ++i)
+    b.CreateAlignedStore(b.getInt64(0), at(b, kept_, 8 * i), llvm::Align(8), true);
+  BasicBlock* instance = block("instance");
+  BasicBlock* in_map = block("in_map");
+  BasicBlock* taken = block("taken");
+  BasicBlock* none = block("none");
+  b.CreateCondBr(b.CreateICmpSLT(cookie, b.getInt64(0)), instance, in_map);
+
+  b.SetInsertPoint(instance);
+  const auto bytes = static_cast<std::uint32_t>(kept_word(kept_words_));
+  Value* unreadable = helper(b, kProbeReadKernel, {kept_, b.getInt32(bytes), cookie});
+  Value* own = b.CreateAlignedLoad(b.getInt64Ty(), kept_, llvm::Align(8), true);
+  b.CreateBr(taken);
+
+  b.SetInsertPoint(in_map);
+  Value* failed = take_from_map(b, cookie, none);
+  BasicBlock* copied = b.GetInsertBlock();
+  b.CreateBr(taken);
+  b.SetInsertPoint(none);
+  b.CreateBr(taken);
+
+  b.SetInsertPoint(taken);
+  Call call{.cookie = b.CreatePHI(b.getInt64Ty(), 3), .lost = b.CreatePHI(b.getInt64Ty(), 3)};
+  const auto from = [&](BasicBlock* before, Value* its, Value* lost) {
+    call.cookie->addIncoming(its, before);
+    call.lost->addIncoming(lost, before);
+  };
+  from(instance, own, unreadable);
+  from(copied, cookie, failed);
+  from(none, cookie, b.getInt64(1));
+  return call;
 }
 
 void BpfHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
   b.CreateStore(b.getInt64(0), faults_);
   cpu_ = b.CreateAnd(opaque(b, helper(b, kProcessorId, {})), b.getInt64(layout_.cpus - 1));
-  if (input_.users == BpfUsers::One || !model::has_cookie(input_.context)) {
+  Value* cookie = nullptr;
+  Value* lost = nullptr;
+  const bool many = input_.users == BpfUsers::Many && model::has_cookie(input_.context);
+  if (many || kept_) cookie = helper(b, kAttachCookie, {function_->getArg(0)});
+  if (kept_) {
+    const Call call = take_kept(b, cookie);
+    cookie = call.cookie;
+    lost = call.lost;
+  }
+  if (!many) {
     event_ = map(b, "kevt_event");
   } else {
-    Value* cookie = helper(b, kAttachCookie, {function_->getArg(0)});
     b.CreateAlignedStore(b.CreateTrunc(cookie, b.getInt32Ty()), key_, llvm::Align(4), true);
     event_ = helper(b, kMapLookup, {map(b, "kevt_events"), key_}, b.getPtrTy());
     BasicBlock* found = block("found");
@@ -141,15 +212,20 @@ void BpfHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
   Value* distance = b.CreateMul(cpu_, b.getInt64(sinks * sizeof(kevt_bpf_counts)));
   row_ = at(b, at(b, event_, sizeof(kevt_bpf_event)), distance);
   add(b, at(b, row_, offsetof(kevt_bpf_counts, hits)), b.getInt64(1));
+  if (lost) miss_where(b, b.CreateIsNotNull(lost));
   if (layout_.scratch_bytes == 0) return;
   scratch_ = at(b, map(b, "kevt_scratch"), b.CreateMul(cpu_, b.getInt64(layout_.scratch_bytes)));
   if (input_.context != model::BpfContext::Uprobe) return;
-  BasicBlock* busy = block("busy");
-  BasicBlock* ours = block("ours");
   Value* in_use = at(b, scratch_, offsetof(kevt_bpf_scratch, in_use));
   Value* before = b.CreateAtomicRMW(llvm::AtomicRMWInst::Xchg, in_use, b.getInt64(1), llvm::Align(8),
                                     llvm::AtomicOrdering::SequentiallyConsistent);
-  b.CreateCondBr(b.CreateIsNotNull(before), busy, ours);
+  miss_where(b, b.CreateIsNotNull(before));
+}
+
+void BpfHooks::miss_where(llvm::IRBuilder<>& b, Value* missed) {
+  BasicBlock* busy = block("busy");
+  BasicBlock* ours = block("ours");
+  b.CreateCondBr(missed, busy, ours);
   b.SetInsertPoint(busy);
   add(b, at(b, row_, offsetof(kevt_bpf_counts, busy)), b.getInt64(1));
   b.CreateBr(out_);
@@ -197,9 +273,8 @@ Value* BpfHooks::probe_address(llvm::IRBuilder<>& b) {
 // Handlers of return probes see the registers as they are when the function has returned.
 Value* BpfHooks::return_address(llvm::IRBuilder<>& b) { return register_word(b, offsetof(kevt_registers, ip)); }
 
-Value* BpfHooks::entry_argument(llvm::IRBuilder<>& b, std::uint32_t) {
-  KEVT_ASSERT(!"bpf_refusal() was not asked");
-  return b.getInt64(0);
+Value* BpfHooks::entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) {
+  return b.CreateAlignedLoad(b.getInt64Ty(), at(b, kept_, kept_word(index)), llvm::Align(8), true);
 }
 
 // ---- counting -------------------------------------------------------------------------------

@@ -100,6 +100,16 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* map(llvm::IRBuilder<>& b, const char* symbol);
   llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* from, unsigned bits);
   void add(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* amount);
+  // Arguments of the entry, in a return probe.
+  struct Call {
+    llvm::PHINode* cookie = nullptr;  // of the probe
+    llvm::PHINode* lost = nullptr;    // i64, not 0: the words in kept_ are not those of this call
+  };
+  Call take_kept(llvm::IRBuilder<>& b, llvm::Value* cookie);
+  llvm::Value* take_from_map(llvm::IRBuilder<>& b, llvm::Value* cookie, llvm::BasicBlock* none);
+  // Offset of word `index` in kept_, which is laid out as kevt_bpf_kept.
+  static constexpr std::uint64_t kept_word(std::size_t index) { return 8 * (1 + index); }
+  void miss_where(llvm::IRBuilder<>& b, llvm::Value* missed);
   llvm::Value* ring(llvm::IRBuilder<>& b, llvm::BasicBlock* none);
   void fill_prefix(llvm::IRBuilder<>& b, llvm::Value* prefix);
   llvm::Value* clamp_length(llvm::IRBuilder<>& b, llvm::Value* length);
@@ -112,11 +122,14 @@ class BpfHooks final : public TargetHooks {
   llvm::AllocaInst* word_ = nullptr;    // what helpers write to
   llvm::AllocaInst* key_ = nullptr;     // of map lookups
   llvm::AllocaInst* faults_ = nullptr;  // of this hit
-  llvm::Value* cpu_ = nullptr;          // less than layout_.cpus
-  llvm::Value* event_ = nullptr;        // kevt_bpf_event
-  llvm::Value* row_ = nullptr;          // kevt_bpf_counts of sink 0
-  llvm::Value* scratch_ = nullptr;      // kevt_bpf_scratch
-  llvm::Value* record_ = nullptr;       // reserved in a ring
+  llvm::AllocaInst* kept_ = nullptr;    // where the program wants arguments of the entry
+  llvm::AllocaInst* call_ = nullptr;    // kevt_bpf_call, the key of its map
+  std::size_t kept_words_ = 0;
+  llvm::Value* cpu_ = nullptr;      // less than layout_.cpus
+  llvm::Value* event_ = nullptr;    // kevt_bpf_event
+  llvm::Value* row_ = nullptr;      // kevt_bpf_counts of sink 0
+  llvm::Value* scratch_ = nullptr;  // kevt_bpf_scratch
+  llvm::Value* record_ = nullptr;   // reserved in a ring
 };
 
 }  // namespace kevt::codegen

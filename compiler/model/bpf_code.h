@@ -31,6 +31,7 @@ enum class BpfMap : std::uint8_t {
   Rings,    // an array of ring buffers, by CPU
   Scratch,  // the address of its only value
   Words,    // the address of its only value
+  Kept,     // by call: arguments of its entry
 };
 struct BpfReference {
   std::uint32_t instruction = 0;  // index of a 16-byte load; takes two places

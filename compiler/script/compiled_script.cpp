@@ -24,7 +24,7 @@ namespace kevt::script {
 namespace {
 
 constexpr std::string_view kMagic = "\x89KEVO\r\n\x1a";
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kHeaderBytes = 8 + 4 + 4 + 8 + 8;
 
 std::uint64_t checksum(std::string_view bytes) {
@@ -119,7 +119,7 @@ class Reader {
       code.instructions.push_back(number<std::uint64_t>());
     for (auto count = number<std::uint32_t>(); count > 0 && good_; --count) {
       const auto instruction = number<std::uint32_t>();
-      code.references.push_back({instruction, one_of(model::BpfMap::Scratch)});
+      code.references.push_back({instruction, one_of(model::BpfMap::Kept)});
     }
     for (auto count = number<std::uint32_t>(); count > 0 && good_; --count)
       code.functions.push_back(number<std::uint32_t>());

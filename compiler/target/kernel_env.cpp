@@ -124,6 +124,13 @@ std::expected<Symbol, LookupError> KernelEnv::find_function(std::optional<std::s
   return std::unexpected(std::move(error));
 }
 
+// Of rethook, or of kernels that are configured without.
+std::uint64_t KernelEnv::return_trampoline() const {
+  for (const char* name : {"arch_rethook_trampoline", "__kretprobe_trampoline"})
+    if (const auto found = symbols_.named(name, std::nullopt); !found.empty()) return found.front().address;
+  return 0;
+}
+
 std::expected<Symbol, LookupError> KernelEnv::find_data(std::string_view name) const {
   std::optional<std::string_view> module;
   if (const std::size_t colon = name.find(':'); colon != std::string_view::npos) {

@@ -45,6 +45,8 @@ class KernelEnv : public TargetEnv {
   FileStatus file_status(std::string_view path) const override;
   // Where a probe of this place really stands: behind the mark of a function's start (endbr) where there is one.
   std::uint64_t probed_address(std::uint64_t place) const;
+  // What stands in a return address's place while a return probe waits for it; 0: not known.
+  std::uint64_t return_trampoline() const;
   std::optional<Symbol> symbolize(std::uint64_t address) const override { return symbols_.covering(address); }
   unsigned possible_cpus() const override { return cpus_; }
   TypeSource type_source() const override { return btf_ ? types_ : TypeSource::None; }

@@ -35,7 +35,7 @@ std::string why_refused(const model::Definition& definition, int errno_value) {
 }  // namespace
 
 Result<std::unique_ptr<BpfRuntime>> BpfRuntime::create(const KernelSession& session) {
-  auto events = KernelEvents::create(session);
+  auto events = KernelEvents::create(session, EntryPrograms::Ours);
   if (!events) return std::unexpected(std::move(events.error()));
   return std::unique_ptr<BpfRuntime>(new BpfRuntime(std::move(*events), session));
 }
@@ -51,19 +51,37 @@ Result<std::vector<ProbeHandle>> BpfRuntime::install(const model::CompiledBatch&
   return handles;
 }
 
-Result<ProbeLink> BpfRuntime::attach(ProbeHandle probe) const {
+// At the entry first: in the kernel's list of probes at a place the newest is the first, so that the return probe has
+// taken the call when its arguments are kept (entry_program.cpp). What was kept while it was armed before is not asked
+// for again, as the cookie is another.
+Result<BpfRuntime::Links> BpfRuntime::attach_both(ProbeHandle probe) {
+  constexpr unsigned kTimesShift = 32;
   const KernelEvents::Installed& installed = events_->at(probe);
-  const ProbeLink::Program program{.fd = installed.program, .cookie = installed.cookie};
+  Links links;
+  const std::uint64_t cookie = installed.cookie | std::uint64_t{armed_[probe].times++ & 0x7fffffffu} << kTimesShift;
+  if (installed.entry_program >= 0) {
+    auto entry = attach(installed, {installed.entry_program, cookie}, model::ProbePoint::Entry);
+    if (!entry) return std::unexpected(std::move(entry.error()));
+    links.entry = std::move(*entry);
+  }
+  auto link = attach(installed, {installed.program, cookie}, installed.event.definition.point);
+  if (!link) return std::unexpected(std::move(link.error()));
+  links.link = std::move(*link);
+  return links;
+}
+
+Result<ProbeLink> BpfRuntime::attach(const KernelEvents::Installed& installed, ProbeLink::Program program,
+                                     model::ProbePoint point) const {
   const model::Definition& definition = installed.event.definition;
   auto link = [&]() -> Result<ProbeLink> {
     if (const auto* file = std::get_if<model::FilePlace>(&definition.place))
-      return ProbeLink::uprobe(program, *file, definition.point);
-    if (const auto* point = std::get_if<model::TracepointPlace>(&definition.place))
-      return ProbeLink::raw_tracepoint(program, point->tracepoint);
+      return ProbeLink::uprobe(program, *file, point);
+    if (const auto* traced = std::get_if<model::TracepointPlace>(&definition.place))
+      return ProbeLink::raw_tracepoint(program, traced->tracepoint);
     if (const auto* watched = std::get_if<model::WatchPlace>(&definition.place))
       return ProbeLink::watch(program, *watched, installed.event.place_address);
     const auto* event = std::get_if<model::EventPlace>(&definition.place);
-    if (!event) return ProbeLink::kprobe(program, installed.event.place_address, definition.point);
+    if (!event) return ProbeLink::kprobe(program, installed.event.place_address, point);
     const auto id = event_id_ ? event_id_(*event) : std::nullopt;
     return id ? ProbeLink::tracepoint(program, *id)
               : std::unexpected(Error("no event of the kernel's own", EOPNOTSUPP));
@@ -76,16 +94,16 @@ Result<ProbeLink> BpfRuntime::attach(ProbeHandle probe) const {
 }
 
 Result<void> BpfRuntime::arm(std::span<const ProbeHandle> probes) {
-  std::vector<std::pair<ProbeHandle, ProbeLink>> made;
+  std::vector<std::pair<ProbeHandle, Links>> made;
   for (ProbeHandle probe : probes) {
-    if (armed_[probe].link) continue;
-    auto link = attach(probe);
-    if (!link) return std::unexpected(std::move(link.error()));
-    made.emplace_back(probe, std::move(*link));
+    if (armed_[probe].links.link) continue;
+    auto links = attach_both(probe);
+    if (!links) return std::unexpected(std::move(links.error()));
+    made.emplace_back(probe, std::move(*links));
   }
-  for (auto& [probe, link] : made) {
-    (link.missed() || link.accesses() ? told_ : untold_) = true;
-    armed_[probe].link = std::move(link);
+  for (auto& [probe, links] : made) {
+    (links.link->missed() || links.link->accesses() ? told_ : untold_) = true;
+    armed_[probe].links = std::move(links);
   }
   return {};
 }
@@ -93,10 +111,11 @@ Result<void> BpfRuntime::arm(std::span<const ProbeHandle> probes) {
 Result<void> BpfRuntime::disarm(std::span<const ProbeHandle> probes) {
   for (ProbeHandle probe : probes) {
     Armed& armed = armed_[probe];
-    if (!armed.link) continue;
-    armed.missed += armed.link->missed().value_or(0);
-    armed.accesses += armed.link->accesses().value_or(0);
-    armed.link.reset();
+    if (!armed.links.link) continue;
+    armed.missed += armed.links.link->missed().value_or(0);
+    armed.accesses += armed.links.link->accesses().value_or(0);
+    armed.links.link.reset();
+    armed.links.entry.reset();
   }
   return {};
 }
@@ -110,9 +129,9 @@ Result<void> BpfRuntime::remove(std::span<const ProbeHandle> probes) {
 runtime::EventCounts BpfRuntime::counts(ProbeHandle probe) const {
   runtime::EventCounts sum = events_->counts(probe);
   const Armed& armed = armed_[probe];
-  std::uint64_t missed = armed.missed + (armed.link ? armed.link->missed().value_or(0) : 0);
+  std::uint64_t missed = armed.missed + (armed.links.link ? armed.links.link->missed().value_or(0) : 0);
   if (events_->at(probe).event.definition.kind == model::EventKind::Watchpoint) {
-    const std::uint64_t seen = armed.accesses + (armed.link ? armed.link->accesses().value_or(0) : 0);
+    const std::uint64_t seen = armed.accesses + (armed.links.link ? armed.links.link->accesses().value_or(0) : 0);
     missed = seen - std::min(seen, sum.attempts);  // one may be under way
   }
   sum.missed += missed;
@@ -121,7 +140,7 @@ runtime::EventCounts BpfRuntime::counts(ProbeHandle probe) const {
 }
 
 runtime::ArmStatus BpfRuntime::arm_status(ProbeHandle probe) const {
-  if (!armed_[probe].link) return {};
+  if (!armed_[probe].links.link) return {};
   if (events_->at(probe).event.definition.kind == model::EventKind::Watchpoint)
     return {.state = runtime::ArmState::Breakpoint, .reason = "by a debug register of each CPU"};
   if (events_->at(probe).event.definition.kind == model::EventKind::Tprobe)

@@ -33,14 +33,21 @@ class BpfRuntime final : public runtime::ProbeRuntime {
   void read_also(TracepointReader* reader) { events_->read_also(reader); }  // as of KernelEvents
 
  private:
-  struct Armed {
+  struct Links {
+    std::optional<ProbeLink> entry;  // of the program that keeps a return probe's arguments; goes last
     std::optional<ProbeLink> link;
+  };
+  struct Armed {
+    Links links;
+    std::uint32_t times = 0;
     std::uint64_t missed = 0;    // of links that are gone
     std::uint64_t accesses = 0;  // the same, of a watch
   };
   BpfRuntime(std::unique_ptr<KernelEvents> events, const KernelSession& session)
       : events_(std::move(events)), event_id_(session.event_id) {}
-  Result<ProbeLink> attach(runtime::ProbeHandle probe) const;
+  Result<Links> attach_both(runtime::ProbeHandle probe);
+  Result<ProbeLink> attach(const KernelEvents::Installed& installed, ProbeLink::Program program,
+                           model::ProbePoint point) const;
 
   std::unique_ptr<KernelEvents> events_;
   std::function<std::optional<std::uint32_t>(const model::EventPlace&)> event_id_;

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "common/assert.h"
+#include "runtime-user/runtime/bpf/entry_program.h"
 #include "runtime-user/runtime/bpf/program.h"
 
 namespace kevt::bpf {
@@ -44,12 +45,12 @@ std::uint64_t slot_word(const model::CompiledEvent& event, const model::SlotSour
 
 }  // namespace
 
-Result<std::unique_ptr<KernelEvents>> KernelEvents::create(const KernelSession& session) {
+Result<std::unique_ptr<KernelEvents>> KernelEvents::create(const KernelSession& session, EntryPrograms entries) {
   auto rings = CpuRings::create(session.possible_cpus, session.ring_bytes);
   if (!rings) return std::unexpected(std::move(rings.error()));
   auto words = ArrayMap::create("kevt_words", 8 * KEVT_BPF_WORDS, 1);
   if (!words) return std::unexpected(std::move(words.error()));
-  return std::unique_ptr<KernelEvents>(new KernelEvents(std::move(*rings), std::move(*words), session));
+  return std::unique_ptr<KernelEvents>(new KernelEvents(std::move(*rings), std::move(*words), session, entries));
 }
 
 // Programs that may come between others build their records in a scratch of their own.
@@ -66,20 +67,39 @@ Result<int> KernelEvents::scratch_of(Group& group, const model::BpfCode& code) {
   return scratches_.back().second.fd();
 }
 
+// The map of kept arguments, for the return's program, which stays as long as that; and the entry's, where it is ours.
+Result<UniqueFd> KernelEvents::keep_arguments(Group& group, const model::BpfCode& code,
+                                              const model::CompiledEvent& one) {
+  if (one.entry_arguments.empty()) return UniqueFd();
+  auto map = KeptMap::create(one.entry_arguments.size(), group.users, code.cpus);
+  if (!map) return std::unexpected(std::move(map.error()));
+  if (entries_ == EntryPrograms::None) return std::move(map->fd);
+  auto program = load_entry_program({.event = one.definition.event,
+                                     .arguments = one.entry_arguments,
+                                     .kept = map->fd.get(),
+                                     .return_trampoline = return_trampoline_});
+  if (!program) return std::unexpected(std::move(program.error()));
+  group.entry_program = std::move(*program);
+  return std::move(map->fd);
+}
+
 Result<void> KernelEvents::load(Group& group, const model::BpfCode& code, std::uint32_t users,
-                                const std::string& name) {
+                                const model::CompiledEvent& one) {
+  group.users = users;
   auto events = ArrayMap::create("kevt_events", code.event_bytes, users);
   if (!events) return std::unexpected(std::move(events.error()));
   auto scratch = scratch_of(group, code);
   if (!scratch) return std::unexpected(std::move(scratch.error()));
-  const ProgramMaps maps{.events = events->fd(), .rings = rings_.map_fd(), .scratch = *scratch, .words = words_.fd()};
-  auto program = load_program(name, code, maps);
+  auto kept = keep_arguments(group, code, one);
+  if (!kept) return std::unexpected(std::move(kept.error()));
+  const ProgramMaps maps{
+      .events = events->fd(), .rings = rings_.map_fd(), .scratch = *scratch, .words = words_.fd(), .kept = kept->get()};
+  auto program = load_program(one.definition.event, code, maps);
   if (!program) return std::unexpected(std::move(program.error()));
   group.code = code;
   group.code.instructions.clear();
   group.program = std::move(*program);
   group.events = std::move(*events);
-  group.users = users;
   return {};
 }
 
@@ -101,14 +121,14 @@ void KernelEvents::fill_block(const Event& event, std::uint32_t id, ProbeHandle 
 Result<std::vector<ProbeHandle>> KernelEvents::install(const model::CompiledBatch& batch,
                                                        std::span<const std::uint32_t> ids) {
   std::vector<std::uint32_t> users(batch.bpf.size(), 0);
-  std::vector<const std::string*> names(batch.bpf.size(), nullptr);
+  std::vector<const model::CompiledEvent*> any(batch.bpf.size(), nullptr);
   for (const model::CompiledEvent& event : batch.events) {
     ++users[event.bpf];
-    names[event.bpf] = &event.definition.event;
+    any[event.bpf] = &event;
   }
   const auto first_group = static_cast<std::uint32_t>(groups_.size());
   for (std::size_t i = 0; i < batch.bpf.size(); ++i) {
-    auto loaded = load(groups_.emplace_back(), batch.bpf[i], users[i], *names[i]);
+    auto loaded = load(groups_.emplace_back(), batch.bpf[i], users[i], *any[i]);
     if (loaded) continue;
     groups_.resize(first_group);
     return std::unexpected(std::move(loaded.error()));
@@ -121,7 +141,8 @@ Result<std::vector<ProbeHandle>> KernelEvents::install(const model::CompiledBatc
     Event& event = events_.emplace_back();
     event.group = first_group + compiled.bpf;
     event.index = next[compiled.bpf]++;
-    event.installed = {compiled, groups_[event.group].program.get(), event.index};
+    const Group& group = groups_[event.group];
+    event.installed = {compiled, group.program.get(), group.entry_program.get(), event.index};
     fill_block(event, ids[i], handle);
     handles.push_back(handle);
   }
@@ -135,6 +156,7 @@ void KernelEvents::remove(ProbeHandle probe) {
   Group& group = groups_[event.group];
   if (--group.users > 0) return;
   group.program.reset();
+  group.entry_program.reset();
   group.events.reset();
   group.scratch.reset();
 }

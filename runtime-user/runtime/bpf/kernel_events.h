@@ -26,13 +26,18 @@ struct KernelSession {
   unsigned possible_cpus = 1;
   // Where a probe of a place really stands, for its records; empty: there.
   std::function<std::uint64_t(std::uint64_t)> probed_address;
+  // What stands in a return address's place while a return probe waits for it; 0: not known.
+  std::uint64_t return_trampoline = 0;
   // The id of a static event, for eprobes; empty, or nullopt: there is no such event.
   std::function<std::optional<std::uint32_t>(const model::EventPlace&)> event_id;
 };
 
+// Who keeps the arguments of the entry for return probes: programs of ours there, or whoever runs our programs.
+enum class EntryPrograms : std::uint8_t { Ours, None };
+
 class KernelEvents {
  public:
-  static Result<std::unique_ptr<KernelEvents>> create(const KernelSession& session);
+  static Result<std::unique_ptr<KernelEvents>> create(const KernelSession& session, EntryPrograms entries);
 
   Result<std::vector<runtime::ProbeHandle>> install(const model::CompiledBatch& batch,
                                                     std::span<const std::uint32_t> ids);
@@ -42,7 +47,8 @@ class KernelEvents {
   struct Installed {
     model::CompiledEvent event;  // without code
     int program = -1;
-    std::uint64_t cookie = 0;
+    int entry_program = -1;    // of a return probe whose arguments a program of ours keeps: for its function's entry
+    std::uint64_t cookie = 0;  // less than 2^32
   };
   const Installed& at(runtime::ProbeHandle probe) const;
   std::size_t size() const { return events_.size(); }
@@ -64,6 +70,7 @@ class KernelEvents {
   struct Group {
     model::BpfCode code;  // without instructions
     UniqueFd program;
+    UniqueFd entry_program;  // where arguments are kept by one
     std::optional<ArrayMap> events;
     std::optional<ArrayMap> scratch;  // of its own
     std::uint32_t users = 0;
@@ -80,16 +87,24 @@ class KernelEvents {
     std::vector<std::uint8_t> bytes;  // with their prefix
     std::vector<std::uint64_t> stack;
   };
-  KernelEvents(CpuRings rings, ArrayMap words, const KernelSession& session)
-      : rings_(std::move(rings)), words_(std::move(words)), probed_address_(session.probed_address) {}
+  KernelEvents(CpuRings rings, ArrayMap words, const KernelSession& session, EntryPrograms entries)
+      : rings_(std::move(rings)),
+        words_(std::move(words)),
+        probed_address_(session.probed_address),
+        return_trampoline_(session.return_trampoline),
+        entries_(entries) {}
   Result<int> scratch_of(Group& group, const model::BpfCode& code);
-  Result<void> load(Group& group, const model::BpfCode& code, std::uint32_t users, const std::string& name);
+  // `one`: any of the program's events.
+  Result<void> load(Group& group, const model::BpfCode& code, std::uint32_t users, const model::CompiledEvent& one);
+  Result<UniqueFd> keep_arguments(Group& group, const model::BpfCode& code, const model::CompiledEvent& one);
   void fill_block(const Event& event, std::uint32_t id, runtime::ProbeHandle handle);
   void deliver(const runtime::RecordSink& sink, std::uint64_t until);
 
   CpuRings rings_;
   ArrayMap words_;
   std::function<std::uint64_t(std::uint64_t)> probed_address_;
+  const std::uint64_t return_trampoline_;
+  const EntryPrograms entries_;
   std::vector<std::pair<std::uint32_t, ArrayMap>> scratches_;  // by bytes of a CPU, of programs that do not nest
   std::vector<Group> groups_;
   std::vector<Event> events_;

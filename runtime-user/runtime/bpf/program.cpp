@@ -35,8 +35,11 @@ std::vector<bpf_insn> instructions_of(const model::BpfCode& code, const ProgramM
     switch (reference.map) {
       case model::BpfMap::Events:
       case model::BpfMap::Rings:
+      case model::BpfMap::Kept:
         low.src_reg = BPF_PSEUDO_MAP_FD;
-        low.imm = reference.map == model::BpfMap::Events ? maps.events : maps.rings;
+        low.imm = reference.map == model::BpfMap::Events  ? maps.events
+                  : reference.map == model::BpfMap::Rings ? maps.rings
+                                                          : maps.kept;
         high.imm = 0;
         break;
       case model::BpfMap::Event:
@@ -95,10 +98,14 @@ Error refused_by_verifier(const std::string& event, const std::string& log) {
 }  // namespace
 
 Result<UniqueFd> load_program(const std::string& event, const model::BpfCode& code, const ProgramMaps& maps) {
-  const std::vector<bpf_insn> instructions = instructions_of(code, maps);
+  return load_instructions(event, instructions_of(code, maps), type_of(code.context));
+}
+
+Result<UniqueFd> load_instructions(const std::string& event, std::span<const bpf_insn> instructions,
+                                   bpf_prog_type type) {
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   const auto load = [&] {
-    return bpf_prog_load(type_of(code.context), "kevtrace", "GPL", instructions.data(), instructions.size(), &options);
+    return bpf_prog_load(type, "kevtrace", "GPL", instructions.data(), instructions.size(), &options);
   };
   UniqueFd program(load());
   if (program) return program;

@@ -1,8 +1,11 @@
 // Loading a BpfCode into the kernel.
 #pragma once
 
+#include <linux/bpf.h>
+
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "common/error.h"
@@ -17,10 +20,14 @@ struct ProgramMaps {
   int rings = -1;
   int scratch = -1;
   int words = -1;
+  int kept = -1;
 };
 
 // A refusal by the verifier is our mistake: its log is kept in a file that the error names.
 Result<UniqueFd> load_program(const std::string& event, const model::BpfCode& code, const ProgramMaps& maps);
+// The same for instructions that are complete; the type is one of BPF_PROG_TYPE_….
+Result<UniqueFd> load_instructions(const std::string& event, std::span<const bpf_insn> instructions,
+                                   bpf_prog_type type);
 
 // How often the kernel did not run it since it was loaded, as it was running on that CPU already; nullopt: not told. Of
 // programs that perf runs it counts nothing.

@@ -3,6 +3,9 @@
 
 #include <cerrno>
 
+#include "common/abi/probe.h"
+#include "common/assert.h"
+
 namespace kevt::kmod {
 
 using runtime::ProbeHandle;
@@ -28,7 +31,7 @@ std::string why_refused(const model::Definition& definition, int reason) {
 Result<std::unique_ptr<KmodRuntime>> KmodRuntime::create(const bpf::KernelSession& session) {
   auto device = Device::open();
   if (!device) return std::unexpected(std::move(device.error()));
-  auto events = bpf::KernelEvents::create(session);
+  auto events = bpf::KernelEvents::create(session, bpf::EntryPrograms::None);
   if (!events) return std::unexpected(std::move(events.error()));
   return std::unique_ptr<KmodRuntime>(new KmodRuntime(std::move(*device), std::move(*events)));
 }
@@ -62,7 +65,12 @@ Result<std::vector<ProbeHandle>> KmodRuntime::install(const model::CompiledBatch
                       .kind = definition.point == model::ProbePoint::Return ? std::uint32_t{KEVT_KMOD_RETURN}
                                                                             : std::uint32_t{KEVT_KMOD_ENTRY},
                       .maxactive = definition.maxactive.value_or(0),
-                      .id = 0});
+                      .id = 0,
+                      .kept = {}});
+    const std::vector<std::uint16_t>& kept = installed.event.entry_arguments;
+    static_assert(int{KEVT_KMOD_MAX_KEPT} == int{KEVT_ENTRY_ARGUMENTS});
+    KEVT_ASSERT(kept.size() <= KEVT_KMOD_MAX_KEPT);
+    for (std::size_t i = 0; i < kept.size(); ++i) probes.back().kept[i] = kept[i];
   }
   std::size_t which = 0;
   if (auto added = device_.add(probes, which); !added) {

@@ -7,7 +7,7 @@ import struct
 
 DEVICE = '/dev/kevtrace'
 REQUEST = struct.Struct('=IIIIQQ')  # kevt_kmod_request
-PROBE = struct.Struct('=QQiIII')    # kevt_kmod_probe
+PROBE = struct.Struct('=QQiIII32s')  # kevt_kmod_probe
 STATUS_ITEM = struct.Struct('=QQII')  # kevt_kmod_status
 ID = struct.Struct('=I')
 SYS_BPF = 321
@@ -30,7 +30,7 @@ class Refused(Exception):
         self.item = item
 
 
-def ask_for(device, cmd, version=1, item_size=4, count=1, items=0, results=0):
+def ask_for(device, cmd, version=2, item_size=4, count=1, items=0, results=0):
     """The errno's name, '' where the request was carried out; the item that was refused."""
     buffer = bytearray(REQUEST.pack(version, item_size, count, 0, items, results))
     answer = ''
@@ -66,7 +66,7 @@ class Client:
 
     def add(self, addresses, kind=0):
         """ids, disabled"""
-        data = self._batch(ADD, PROBE, [PROBE.pack(a, 0, self.program, kind, 0, 0) for a in addresses])
+        data = self._batch(ADD, PROBE, [PROBE.pack(a, 0, self.program, kind, 0, 0, b'') for a in addresses])
         return [PROBE.unpack_from(data, i * PROBE.size)[5] for i in range(len(addresses))]
 
     def change(self, cmd, ids):

@@ -8,6 +8,7 @@ import os
 import random
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -104,11 +105,11 @@ def test_client_dies():
 def test_requests():
     device = os.open(DEVICE, os.O_RDWR)
     text = next(int(line.split()[0], 16) for line in open('/proc/kallsyms') if line.split()[2] == 'vfs_read')
-    data = lambda **k: PROBE.pack(k.get('address', text), 0, k.get('program', device), k.get('kind', 0), k.get('maxactive', 0), k.get('id', 0))
-    one = ctypes.create_string_buffer(64)
+    data = lambda **k: PROBE.pack(k.get('address', text), 0, k.get('program', device), k.get('kind', 0), k.get('maxactive', 0), k.get('id', 0), struct.pack('16H', *(k.get('kept', []) + 16 * [0])[:16]))
+    one = ctypes.create_string_buffer(128)
     at = ctypes.addressof(one)
     for what, answer, wanted in [
-            ('another version', ask(device, ADD, version=2, item_size=PROBE.size, items=at), 'EPROTONOSUPPORT'),
+            ('another version', ask(device, ADD, version=1, item_size=PROBE.size, items=at), 'EPROTONOSUPPORT'),
             ('another item size', ask(device, ADD, item_size=PROBE.size + 8, items=at), 'EINVAL'),
             ('no items', ask(device, ADD, item_size=PROBE.size, count=0, items=at), 'EINVAL'),
             ('too many items', ask(device, ADD, item_size=PROBE.size, count=1 << 31, items=at), 'E2BIG'),
@@ -125,6 +126,9 @@ def test_requests():
             ('maxactive of an entry probe', ask_with(device, ADD, data(maxactive=3), PROBE.size, 1), 'EINVAL'),
             ('maxactive over the limit', ask_with(device, ADD, data(kind=1, maxactive=4097), PROBE.size, 1), 'E2BIG'),
             ('an id of the client\'s', ask_with(device, ADD, data(id=1), PROBE.size, 1), 'EINVAL'),
+            ('arguments of an entry probe', ask_with(device, ADD, data(kept=[1]), PROBE.size, 1), 'EINVAL'),
+            ('arguments behind the end', ask_with(device, ADD, data(kind=1, kept=[1, 0, 2]), PROBE.size, 1), 'EINVAL'),
+            ('arguments without an end', ask_with(device, ADD, data(kind=1, kept=16 * [1]), PROBE.size, 1), 'E2BIG'),
             ('address 0', ask_with(device, ADD, data(address=0), PROBE.size, 1), 'EINVAL')]:
         check(answer == wanted, '%s: %s' % (what, answer))
     os.close(device)
@@ -141,7 +145,7 @@ def test_random_requests():
     for _ in range(20000):
         memory[:64] = bytes(r.randrange(256) if r.randrange(2) else 0 for _ in range(64))
         cmd = r.choice([ADD, REMOVE, ENABLE, DISABLE, STATUS, command(r.randrange(16), r.randrange(64), r.randrange(4))])
-        answer = ask(r.choice(devices), cmd, version=r.choice([1, 1, 1, 0, 2]), item_size=r.choice([4, 4, PROBE.size, 0, 24, r.randrange(1 << 32)]),
+        answer = ask(r.choice(devices), cmd, version=r.choice([2, 2, 2, 0, 1]), item_size=r.choice([4, 4, PROBE.size, 0, 24, r.randrange(1 << 32)]),
                      count=r.choice([0, 1, 2, 100, 16384, 16385, 0xffffffff]), items=r.choice(places), results=r.choice(places))
         taken += answer == ''
     for device in devices:

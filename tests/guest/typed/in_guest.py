@@ -23,6 +23,8 @@ DEFINITIONS = [
     'p:text do_sys_openat2 filename:string $arg1',
     'p:inode vfs_read ino=file->f_inode->i_ino size=file->f_inode->i_size count name=file:%pD by=$arg1:%pD',
     'r:opened FILE_OPEN ino=$retval->f_inode->i_ino size=$retval->f_inode->i_size:u32',
+    'r:got vfs_read ino=file->f_inode->i_ino count third=$arg3:u64 name=file:%pD got=$retval:s64',
+    'r:all_at_return vfs_read $arg*',
     'p:gone vfs_unlink name=dentry:%pd folder=dir->i_ino size=dentry->d_inode->i_size',
     'p:forked wake_up_new_task child=p->pid comm=p->comm:string',
 ]
@@ -32,8 +34,6 @@ REFUSED = [
     ('p:x vfs_read file->f_nobody', '`struct file` has no such member'),
     ('p:x vfs_read count->f_inode', 'not a pointer to'),
     ('p:x vfs_read+4 count', 'BTF'),
-    ('r:x vfs_read count $retval', 'do not keep the arguments of the entry'),
-    ('r:x vfs_read $arg3 $retval', 'do not keep the arguments of the entry'),
 ]
 failures = 0
 
@@ -95,6 +95,8 @@ def test_values(folder):
           '`char *` is text; $argN keeps its name and type')
     check(has(values(out, 'inode'), ino=ino, size=size, count='1234', name='"known-name"', by='"known-name"'), 'two `->` and %pD, as stat says')
     check(has(values(out, 'opened'), ino=ino, size=size), '$retval->, as stat says')
+    check(has(values(out, 'got'), ino=ino, count='1234', third='1234', name='"known-name"', got='1234'), 'arguments at the return, beside its value')
+    check(has(values(out, 'all_at_return'), count='1234'), '$arg* at the return')
     check(has(values(out, 'gone'), name='"known-name"', folder=str(known['folder_ino']), size=size), '%pd, and two inodes')
     check(has(values(out, 'forked'), child=str(known['child']), comm='"%s"' % known['comm']), 'a number and an array of a task')
     if in_module:
@@ -175,6 +177,7 @@ def test_mount_values(mount, folder):
     check(has(values(out, 'named'), name=path, flags=str(known['flags'] | LARGE), dfd='-100'), 'names and `->` in a mount')
     check(has(values(out, 'inode'), ino=ino, size=size, count='1234', name='"known-name"'), 'two `->` and %pD in a mount')
     check(has(values(out, 'opened'), ino=ino, size=size), '$retval-> in a mount')
+    check(has(values(out, 'got'), ino=ino, count='1234', third='1234', got='1234'), 'arguments at the return in a mount')
     check(has(values(out, 'gone'), name='"known-name"', folder=str(known['folder_ino'])), '%pd in a mount')
     check(listed.count('\n') == len(definitions), 'all of them are listed')
     mount.write('events/kprobes/enable', '0')
