@@ -171,28 +171,53 @@ void Check::judge() {
   sort_mistakes(result_.mistakes, options_.files);
 }
 
+namespace {
+
+// Who runs events of a kind that not every runtime does.
+std::string where_alone(model::EventKind kind) {
+  switch (kind) {
+    case model::EventKind::Kprobe:
+    case model::EventKind::Uprobe:
+      return "";
+    case model::EventKind::Fprobe:
+    case model::EventKind::Tprobe:
+    case model::EventKind::Watchpoint:
+      return "this kind of event runs over the kernel, by `--runtime bpf`";
+    case model::EventKind::Eprobe:
+      return "`e` events run in a mount over the kernel (`kevtrace mount DIR --runtime bpf`)";
+    case model::EventKind::Synthetic:
+      return "no runtime makes records of synthetic events";
+  }
+  return "";
+}
+
+}  // namespace
+
 // What a runtime makes of what is right; a kernel that was asked for has its own.
 void Check::note_runtimes() {
   for (const Source& source : texts_.trigger_sources)
     result_.remarks.push_back({.origin = source.origin,
                                .line = source.line,
-                               .text = "triggers are not supported by a runtime yet; the text is right"});
+                               .text = "right; triggers act in a mount (`kevtrace mount`), `run` has none"});
   for (RightDefinition& right : result_.right) {
     const Source& source = texts_.definitions[right.source];
     const auto remark = [&](std::string text) {
       result_.remarks.push_back({.origin = source.origin, .line = source.line, .text = std::move(text)});
     };
     const model::Definition& definition = right.definition;
-    const bool place = definition.kind == model::EventKind::Kprobe || definition.kind == model::EventKind::Uprobe;
+    if (std::string where = where_alone(definition.kind); !where.empty()) {
+      remark("right; " + where);
+      continue;
+    }
+    if (right.needs_types) {
+      remark("right; it runs where its types are known: over the kernel, and in programs with debug information");
+      continue;
+    }
     const bool saved = definition.point == model::ProbePoint::Return &&
                        std::ranges::any_of(definition.args, [](const model::FetchArg& arg) {
                          return std::holds_alternative<model::ArgumentBase>(arg.expr.base);
                        });
-    if (!place || right.needs_types || saved || !lower::lowerable(definition)) {
-      remark(!place ? "this kind of event is not supported by a runtime yet; the text is right"
-                    : "arguments by name or at the return are not supported by a runtime yet; the text is right");
-      continue;
-    }
+    if (saved || !lower::lowerable(definition)) continue;
     const ir::Program program = lower::lower_event(definition, right.layout, {std::move(right.filter)});
     const auto broken = ir::verify(program);
     KEVT_ASSERT(!broken);

@@ -32,7 +32,8 @@ std::vector<diag::Located> refusals(const Texts& texts, const RunOptions& option
   };
   if (options.runtime == "inproc" && targets_kernel(texts))
     refuse(texts.target_source, "the kernel needs --runtime=bpf or kmod");
-  for (const Source& source : texts.trigger_sources) refuse(source, "no runtime runs triggers yet");
+  for (const Source& source : texts.trigger_sources)
+    refuse(source, "`run` carries out no triggers; they act in a mount (`kevtrace mount`)");
   for (const ForeignEvent& event : texts.foreign_events)
     refuse(event.source, "no runtime records the kernel's own events yet");
   if (texts.options.clock && *texts.options.clock != kClock)
