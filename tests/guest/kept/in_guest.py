@@ -97,6 +97,14 @@ def test_filter(runtime):
     check(lengths == [4096 * 103], 'a filter on what was kept: %s' % run.counts)
 
 
+def test_function_return():
+    """`f` events, by the same means; the module runs none."""
+    run = Run('bpf', 'map', ['f:mapped do_mmap%return length=$arg3:u64', 'r:same do_mmap length=$arg3:u64'])
+    both = [[(thread, fields['length']) for thread, fields in run.of(event)] for event in ('mapped', 'same')]
+    check({str(4096 * (100 + i)) for i in range(run.known)} <= {length for _, length in both[0]}, 'f%return: the lengths that were mapped')
+    check(set(both[1]) <= set(both[0]) and is_whole(run, 'mapped'), 'as an r event on it has them: %s' % run.counts)
+
+
 def test_shared(runtime):
     """Two events of one program, on one function and on another that runs inside it."""
     run = Run(runtime, 'map', ['r:outer vm_mmap_pgoff x=$arg1', 'r:again vm_mmap_pgoff x=$arg1', 'r:inner do_mmap x=$arg1'])
@@ -115,6 +123,7 @@ def main():
         test_misses(runtime, '' if runtime == 'bpf' else '4')
         test_filter(runtime)
         test_shared(runtime)
+    test_function_return()
     check(subprocess.run(['rmmod', 'kevtrace']).returncode == 0, 'the module unloads')
     log = subprocess.run(['dmesg'], stdout=subprocess.PIPE).stdout.decode(errors='replace')
     bad = [line for line in log.splitlines() if re.search(r'WARNING|BUG|Oops|general protection', line)]
