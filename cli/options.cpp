@@ -273,17 +273,24 @@ void add_compile(CLI::App& app, CompileOptions& compile) {
   CLI::App* verb = app.add_subcommand("compile", "an event script with its machine code: runs where LLVM is not");
   verb->add_option("SCRIPT", compile.script, "an event script; - is standard input")->type_name("")->required();
   verb->add_option("-o,--output", compile.output, "the compiled script, FILE.kevo")->type_name("FILE")->required();
+  verb->add_option(
+          "--btf", compile.btf,
+          "types of a kernel it is for: its /sys/kernel/btf, or the file vmlinux of that; again for another kernel")
+      ->type_name("PATH")
+      ->allow_extra_args(false);
   verb->add_option("CMD", compile.command, "a program to look names of arguments up in, after --; it never runs")
       ->type_name("");
   add_footer(
       *verb,
       R"(`kevtrace run FILE.kevo` reads it, checks its definitions against what is traced, and takes the code from it. What
-debug information told (names of arguments, fields) is written out: it is not needed again. A damaged file, or one of
-another version, is refused. A .kevo runs inside the traced program: run those that you trust.
+debug information told (names of arguments, fields) is written out: it is not needed again. In a script with `target
+kernel` names stay: the kernel that runs tells where they lie. A damaged file, or one of another version, is refused.
+A .kevo runs inside the traced program: run those that you trust.
 
 examples:
   kevtrace compile opened.kev -o opened.kevo
   kevtrace compile named.kev -o named.kevo -- ./server
+  kevtrace compile kernel.kev -o kernel.kevo --btf vmlinux-6.1 --btf vmlinux-6.12
   kevtrace run opened.kevo -- python3 -c 'open("/etc/hostname")'
 
 exit status: 0 written, 1 it cannot be written, 2 usage, 3 mistakes, 4 the script asks for what is not there yet)");

@@ -54,6 +54,7 @@ struct CompileOptions {
   std::string script;                // "-": standard input
   std::string output;                // FILE.kevo
   std::vector<std::string> command;  // where names of arguments are looked up; empty: the script's own program
+  std::vector<std::string> btf;      // types of kernels: of each a file or folder; empty: this one's where asked
 };
 
 struct ListOptions {

@@ -12,11 +12,21 @@ namespace kevt::cli {
 
 namespace {
 
+// "group/event" of a listing.
+std::string name_of(const script::StoredEvent& event) {
+  const std::size_t colon = event.listing.find(':');
+  if (colon == std::string::npos) return "";
+  return event.listing.substr(colon + 1, event.listing.find(' ') - colon - 1);
+}
+
 void add_bpf(const script::CompiledScript& script, pipeline::CodeStore& store) {
   for (std::uint32_t i = 0; i < script.bpf.size(); ++i) {
     const auto users = std::ranges::count(script.events, i, &script::StoredEvent::bpf);
     const auto first = std::ranges::find(script.events, i, &script::StoredEvent::bpf);
     if (users == 0) continue;
+    if (!script.bpf[i].numbers.empty())
+      for (const script::StoredEvent& event : script.events)
+        if (event.bpf == i) store.add_format(name_of(event), event.format);
     store.add_bpf(first->program,
                   {.code = script.bpf[i], .users = users > 1 ? codegen::BpfUsers::Many : codegen::BpfUsers::One});
   }

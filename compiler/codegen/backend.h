@@ -24,7 +24,7 @@ struct Backend {
   std::string (*disassemble)(std::span<const std::uint8_t>, std::uint64_t, Machine) = nullptr;
 };
 
-inline constexpr std::uint32_t kBackendVersion = 3;
+inline constexpr std::uint32_t kBackendVersion = 4;
 inline constexpr std::uint32_t kBackendLayout =
     sizeof(Backend) << 20 | sizeof(NativeOutput) << 10 | sizeof(ir::Program);
 

@@ -1,7 +1,8 @@
 // A batch of programs → one LLVM module → one ELF object → instructions.
 //
 // Each program has a section of its own. What LLVM leaves open are the maps: 16-byte loads of symbols named kevt_…,
-// which become references for whoever makes the maps.
+// which become references for whoever makes the maps; and where that is asked for numbers, kevt_number_N, which whoever
+// knows the kernel's types fills in.
 #include "compiler/codegen/bpf.h"
 
 #include <llvm/IR/DiagnosticInfo.h>
@@ -91,13 +92,22 @@ Result<T> taken(llvm::Expected<T> value) {
   return std::unexpected(Error("llvm: " + llvm::toString(value.takeError())));
 }
 
+std::optional<std::uint32_t> number_named(llvm::StringRef name) {
+  std::uint32_t number = 0;
+  if (!name.consume_front(kNumberSymbol) || name.getAsInteger(10, number)) return std::nullopt;
+  return number;
+}
+
 Result<void> read_references(const llvm::object::SectionRef& relocations, model::BpfCode& code) {
   for (const llvm::object::RelocationRef& relocation : relocations.relocations()) {
     auto name = taken(relocation.getSymbol()->getName());
     if (!name) return std::unexpected(std::move(name.error()));
+    const auto instruction = static_cast<std::uint32_t>(relocation.getOffset() / 8);
+    const auto number = number_named(*name);
     const auto map = map_named(*name);
-    if (!map) return std::unexpected(Error("BPF code refers to `" + name->str() + "`"));
-    code.references.push_back({static_cast<std::uint32_t>(relocation.getOffset() / 8), *map});
+    if (!map && !number) return std::unexpected(Error("BPF code refers to `" + name->str() + "`"));
+    if (map) code.references.push_back({instruction, *map});
+    if (number) code.numbers.push_back({instruction, *number});
   }
   return {};
 }
@@ -173,7 +183,7 @@ Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possibl
   BpfOutput out;
   for (const BpfInput& input : inputs) {
     BpfHooks hooks(module, input, cpus);
-    BpfEmitter(module, *input.program, hooks).emit(input.name);
+    BpfEmitter(module, input, hooks).emit(input.name);
     out.programs.push_back(hooks.layout());
   }
   std::string problem;

@@ -18,11 +18,15 @@ namespace kevt::codegen {
 // Whether several events run the program: it then finds its event by the attach cookie.
 enum class BpfUsers : std::uint8_t { One, Many };
 
+// Whether numbers that hang on the kernel's types are left open, for code that is to run on other kernels.
+enum class BpfNumbers : std::uint8_t { Known, Open };
+
 struct BpfInput {
   std::string name;  // unique in the batch
   const ir::Program* program = nullptr;
   model::BpfContext context = model::BpfContext::Kprobe;
   BpfUsers users = BpfUsers::One;
+  BpfNumbers numbers = BpfNumbers::Known;
 };
 
 struct BpfOutput {

@@ -30,10 +30,6 @@ Value* BpfEmitter::bad(ir::ValueId id) {
   return b_.CreateLoad(b_.getInt64Ty(), bad_.at(id));
 }
 
-Value* BpfEmitter::address_of(ir::ValueId id, std::int64_t offset) {
-  return b_.CreateAdd(integer(id), b_.getInt64(static_cast<std::uint64_t>(offset)));
-}
-
 void BpfEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
   const ir::Value& value = program_.values[id];
   llvm::AllocaInst*& bad_at = bad_[id];
@@ -43,7 +39,7 @@ void BpfEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
     entry.CreateStore(entry.getInt64(0), bad_at);
   }
   Value* of_address = bad(value.a);
-  const BpfHooks::Source from{address_of(value.a, value.imm), BpfHooks::memory(value.from_user)};
+  const BpfHooks::Source from{address_of(value.a, value_constant(id)), BpfHooks::memory(value.from_user)};
   const BpfHooks::Read read = bpf_.read(b_, from, value.bytes, of_address);
   b_.CreateStore(read.value, memo.value);
   b_.CreateStore(read.bad, bad_at);
@@ -53,7 +49,7 @@ void BpfEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
 void BpfEmitter::fetch_string(ir::ValueId id, const Memo& memo) {
   if (!memo.in_scratch) return;  // read when it is recorded
   const ir::Value& value = program_.values[id];
-  const BpfHooks::Source from{address_of(value.a, value.imm), BpfHooks::memory(value.from_user)};
+  const BpfHooks::Source from{address_of(value.a, value_constant(id)), BpfHooks::memory(value.from_user)};
   Value* length = bpf_.read_text(b_, bpf_.scratch(b_, memo.scratch), KEVT_BPF_TEXT_BYTES, from, bad(value.a));
   b_.CreateStore(b_.CreateTrunc(length, b_.getInt32Ty()), memo.value);
 }
@@ -153,7 +149,7 @@ void BpfEmitter::store_one_text(const ir::Store& store, Value* word_at, BasicBlo
   if (is_kept) ensure(store.value);
   Value* of_address = value.op == Op::String || value.op == Op::SymbolText ? bad(value.a) : nullptr;
   Value* address = nullptr;
-  if (!is_kept && value.op == Op::String) address = address_of(value.a, value.imm);
+  if (!is_kept && value.op == Op::String) address = address_of(value.a, value_constant(store.value));
   if (value.op == Op::SymbolText) address = integer(value.a);
   const BpfHooks::End end = bpf_.growing_end(b_, lost);
   Value* length = nullptr;
@@ -182,7 +178,7 @@ void BpfEmitter::store_one_text(const ir::Store& store, Value* word_at, BasicBlo
 
 void BpfEmitter::store_text_array(const ir::Store& store, Value* record, BasicBlock* lost) {
   Value* of_base = bad(store.value);
-  Value* base = address_of(store.value, store.imm);
+  Value* base = address_of(store.value, EventEmitter::store_constant(store));
   const Loop loop = begin_loop(store.count);
   // Faults of its pointers are not counted.
   Value* item = b_.CreateAdd(base, b_.CreateShl(loop.index, b_.getInt64(3)));
@@ -202,7 +198,7 @@ void BpfEmitter::store_text_array(const ir::Store& store, Value* record, BasicBl
 // Item by item: each may be unreadable, or only some of its bits are wanted.
 void BpfEmitter::store_items(const ir::Store& store, Value* record) {
   Value* of_base = bad(store.value);
-  Value* base = address_of(store.value, store.imm);
+  Value* base = address_of(store.value, EventEmitter::store_constant(store));
   const Loop loop = begin_loop(store.count);
   Value* distance = b_.CreateMul(loop.index, b_.getInt64(store.bytes));
   const BpfHooks::Source from{b_.CreateAdd(base, distance), BpfHooks::memory(store.from_user)};
@@ -220,7 +216,7 @@ void BpfEmitter::store_items(const ir::Store& store, Value* record) {
 void BpfEmitter::store_integers(const ir::Store& store, Value* record) {
   if (store.width) return store_items(store, record);
   Value* of_base = bad(store.value);
-  Value* address = bpf_.unless(b_, address_of(store.value, store.imm), of_base);
+  Value* address = bpf_.unless(b_, address_of(store.value, EventEmitter::store_constant(store)), of_base);
   Value* answer = bpf_.read_bytes(b_, bpf_.at(b_, record, store.offset), store.count * store.bytes,
                                   {address, BpfHooks::memory(store.from_user)});
   BasicBlock* partly = block("partly");

@@ -5,13 +5,13 @@
 
 #include "compiler/codegen/bpf_hooks.h"
 #include "compiler/codegen/event_emitter.h"
+#include "compiler/ir/layout_numbers.h"
 
 namespace kevt::codegen {
 
 class BpfEmitter final : public EventEmitter {
  public:
-  BpfEmitter(llvm::Module& module, const ir::Program& program, BpfHooks& hooks)
-      : EventEmitter(module, program, hooks), bpf_(hooks) {}
+  BpfEmitter(llvm::Module& module, const BpfInput& input, BpfHooks& hooks);
 
  private:
   void emit_record(std::uint32_t sink, llvm::BasicBlock* next) override;
@@ -20,7 +20,7 @@ class BpfEmitter final : public EventEmitter {
   void match_text(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no) override;
 
   llvm::Value* bad(ir::ValueId id);  // i64: 1 where the value was unreadable
-  llvm::Value* address_of(ir::ValueId id, std::int64_t offset);
+  llvm::Value* address_of(ir::ValueId id, llvm::Value* offset) { return b_.CreateAdd(integer(id), offset); }
   llvm::Value* equal_bytes(llvm::Value* text, const std::string& constant);
 
   void store_header(llvm::Value* record);
@@ -39,7 +39,16 @@ class BpfEmitter final : public EventEmitter {
   Loop begin_loop(std::uint32_t count);
   void end_loop(const Loop& loop);
 
+  // Numbers that are left open (bpf_numbers.cpp); nullptr: this one is not.
+  llvm::Value* open_number(std::uint32_t position, ir::LayoutNumberKind kind);
+  llvm::Value* constant(std::uint32_t position, std::int64_t word) override;
+  llvm::Value* register_word(ir::ValueId id) override;
+  llvm::Value* entry_argument(ir::ValueId id) override;
+  llvm::Value* take_bits(ir::ValueId id) override;
+
   BpfHooks& bpf_;
+  model::BpfContext context_;
+  std::map<std::pair<std::uint32_t, ir::LayoutNumberKind>, std::uint32_t> open_;
   std::map<ir::ValueId, llvm::AllocaInst*> bad_;
 };
 

@@ -5,10 +5,15 @@
 //   bpf_memory.cpp  reads, scratch, rings
 #pragma once
 
+#include <span>
+
 #include "compiler/codegen/bpf.h"
 #include "compiler/codegen/event_emitter.h"
 
 namespace kevt::codegen {
+
+// Symbols of open numbers begin with it, and end with the number.
+inline constexpr const char* kNumberSymbol = "kevt_number_";
 
 class BpfHooks final : public TargetHooks {
  public:
@@ -27,6 +32,10 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* probe_address(llvm::IRBuilder<>& b) override;
   llvm::Value* return_address(llvm::IRBuilder<>& b) override;
   llvm::Value* entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) override;
+  // Open ones: which register, which argument and what number is known when the code is loaded, and to the verifier.
+  llvm::Value* open_number(llvm::IRBuilder<>& b, std::uint32_t number);  // i64
+  llvm::Value* register_among(llvm::IRBuilder<>& b, std::span<const std::uint32_t> offsets, llvm::Value* offset);
+  llvm::Value* entry_argument_at(llvm::IRBuilder<>& b, llvm::Value* index);
 
   void count_fault(llvm::IRBuilder<>& b) override;
   void count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) override;

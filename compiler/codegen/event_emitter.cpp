@@ -293,11 +293,23 @@ Value* EventEmitter::store_constant(const ir::Store& store) {
   return constant(ir::store_position(program_, static_cast<std::size_t>(&store - program_.stores.data())), store.imm);
 }
 
+Value* EventEmitter::register_word(ir::ValueId id) {
+  return hooks_.register_word(b_, static_cast<std::uint32_t>(program_.values[id].imm));
+}
+Value* EventEmitter::entry_argument(ir::ValueId id) {
+  return hooks_.entry_argument(b_, entry_argument_index(program_.values[id].imm));
+}
+Value* EventEmitter::take_bits(ir::ValueId id) {
+  const ir::Value& v = program_.values[id];
+  Value* shifted = b_.CreateLShr(integer(v.a), b_.getInt64(v.shift));
+  return v.width >= 64 ? shifted : b_.CreateAnd(shifted, b_.getInt64((1ull << v.width) - 1));
+}
+
 Value* EventEmitter::integer(ir::ValueId id) {
   const ir::Value& v = program_.values[id];
   switch (v.op) {
     case Op::Register:
-      return hooks_.register_word(b_, static_cast<std::uint32_t>(v.imm));
+      return register_word(id);
     case Op::Immediate:
       return value_constant(id);
     case Op::Slot:
@@ -305,10 +317,8 @@ Value* EventEmitter::integer(ir::ValueId id) {
     case Op::Load:
       ensure(id);
       return b_.CreateLoad(b_.getInt64Ty(), memos_.at(id).value);
-    case Op::Bits: {
-      Value* shifted = b_.CreateLShr(integer(v.a), b_.getInt64(v.shift));
-      return v.width >= 64 ? shifted : b_.CreateAnd(shifted, b_.getInt64((1ull << v.width) - 1));
-    }
+    case Op::Bits:
+      return take_bits(id);
     case Op::Narrow: {
       if (v.bytes == 8) return integer(v.a);
       llvm::Type* narrow = b_.getIntNTy(v.bytes * 8u);
@@ -320,7 +330,7 @@ Value* EventEmitter::integer(ir::ValueId id) {
     case Op::ReturnAddress:
       return program_.point == model::ProbePoint::Return ? hooks_.return_address(b_) : b_.getInt64(0);
     case Op::EntryArgument:
-      return hooks_.entry_argument(b_, entry_argument_index(v.imm));
+      return entry_argument(id);
     case Op::EventId:
       return hooks_.event_id(b_);
     case Op::Pid:

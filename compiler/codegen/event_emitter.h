@@ -109,10 +109,13 @@ class EventEmitter {
 
   // Values.
   llvm::Value* integer(ir::ValueId id);
-  llvm::Value* constant(std::uint32_t position, std::int64_t word);  // i64
-  llvm::Value* value_constant(ir::ValueId id);                       // Value::imm
-  llvm::Value* store_constant(const ir::Store& store);               // Store::imm
-  llvm::Value* is_ok(ir::ValueId id);                                // i1
+  virtual llvm::Value* constant(std::uint32_t position, std::int64_t word);  // i64
+  virtual llvm::Value* register_word(ir::ValueId id);
+  virtual llvm::Value* entry_argument(ir::ValueId id);
+  virtual llvm::Value* take_bits(ir::ValueId id);
+  llvm::Value* value_constant(ir::ValueId id);          // Value::imm
+  llvm::Value* store_constant(const ir::Store& store);  // Store::imm
+  llvm::Value* is_ok(ir::ValueId id);                   // i1
   bool can_fault(ir::ValueId id) const;
   std::uint32_t entry_argument_index(std::int64_t number) const;
   void ensure(ir::ValueId id);

@@ -38,9 +38,16 @@ struct BpfReference {
   BpfMap map = BpfMap::Events;
 };
 
+// A number that hangs on the traced kernel's types (ir/layout_numbers.h).
+struct BpfNumber {
+  std::uint32_t instruction = 0;  // index of the 16-byte load that is to hold it
+  std::uint32_t number = 0;       // which of the program's
+};
+
 struct BpfCode {
   std::vector<std::uint64_t> instructions;  // struct bpf_insn
   std::vector<BpfReference> references;
+  std::vector<BpfNumber> numbers;        // still open; empty: none is, and it can run
   std::vector<std::uint32_t> functions;  // index of the first instruction of each; the first one is the program's
   BpfContext context = BpfContext::Kprobe;
   std::uint32_t cpus = 1;           // a power of two: rows of counters in an event

@@ -46,12 +46,21 @@ class CodeStore {
     }
     return nullptr;
   }
+  // The `format` file (id 0) of an event whose types were another kernel's; of several kernels the first one's.
+  void add_format(std::string group_and_event, std::string format) {
+    formats_.emplace(std::move(group_and_event), std::move(format));
+  }
+  const std::string* find_format(const std::string& group_and_event) const {
+    const auto found = formats_.find(group_and_event);
+    return found == formats_.end() ? nullptr : &found->second;
+  }
   const std::vector<model::NativeImage>& images() const { return images_; }
 
  private:
   std::vector<model::NativeImage> images_;
   std::unordered_map<std::string, Place> places_;
   std::unordered_multimap<std::string, Bpf> bpf_;
+  std::unordered_map<std::string, std::string> formats_;
 };
 
 }  // namespace kevt::pipeline

@@ -2,6 +2,7 @@
 // is a folder.
 #include "compiler/pipeline/compile.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "common/assert.h"
@@ -9,7 +10,9 @@
 #include "compiler/ir/verify.h"
 #include "compiler/layout/layout.h"
 #include "compiler/lower/lower.h"
+#include "compiler/pipeline/misfit.h"
 #include "compiler/pipeline/runnable.h"
+#include "compiler/pipeline/shared_bpf.h"
 #include "compiler/pipeline/shared_code.h"
 #include "compiler/sema/filter.h"
 #include "compiler/sema/sema.h"
@@ -34,6 +37,7 @@ std::optional<CheckedEvent> check_event(std::string_view line, const target::Tar
                  .fixits = {}});
     return std::nullopt;
   }
+  const bool by_types = std::ranges::any_of(written->args, &model::FetchArg::needs_types);
   // Model + world → checked model: names, symbols, types, limits.
   auto checked = sema::check_definition(std::move(*written), env, catalog, sink);
   if (!checked) return std::nullopt;
@@ -51,6 +55,7 @@ std::optional<CheckedEvent> check_event(std::string_view line, const target::Tar
   event.layout = std::move(*layout);
   event.function_address = checked->function_address;
   event.place_address = checked->place_address;
+  event.by_types = by_types;
   event.waits = waits;
   return event;
 }
@@ -97,12 +102,16 @@ model::BpfContext context_of(model::EventKind kind) {
   return model::BpfContext::Kprobe;
 }
 
-Result<void> make_bpf(CompiledEvents& out, const std::vector<std::string>& names, unsigned possible_cpus,
-                      codegen::KeepIr keep_ir, const CodeStore* made) {
-  std::vector<model::BpfContext> contexts;
-  for (const model::CompiledEvent& event : out.batch.events) contexts.push_back(context_of(event.definition.kind));
-  auto code = compile_bpf_programs(out.programs, names, contexts, possible_cpus, keep_ir, made);
-  if (!code) return std::unexpected(std::move(code.error()));
+Result<void> make_bpf(CompiledEvents& out, const std::vector<CheckedEvent>& events,
+                      const std::vector<std::string>& names, const BpfRequest& request) {
+  std::vector<BpfTask> tasks;
+  for (std::size_t i = 0; i < events.size(); ++i)
+    tasks.push_back({.program = &out.programs[i],
+                     .name = names[i],
+                     .context = context_of(events[i].definition.kind),
+                     .by_types = events[i].by_types});
+  auto code = compile_bpf_programs(tasks, request);
+  if (!code) return std::unexpected(with_misfits(std::move(code.error()), events, tasks, request));
   for (std::size_t i = 0; i < out.programs.size(); ++i) out.batch.events[i].bpf = code->places[i];
   out.batch.bpf = std::move(code->programs);
   out.llvm_ir = std::move(code->llvm_ir);
@@ -166,8 +175,12 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
 
   // Fetch IR → machine code, equal programs once.
   const auto keep_ir = artifacts == Artifacts::KeepAll ? codegen::KeepIr::Yes : codegen::KeepIr::No;
-  auto code = kind == model::CodeKind::Native ? make_native(out, names, keep_ir, made)
-                                              : make_bpf(out, names, env.possible_cpus(), keep_ir, made);
+  const auto numbers = artifacts == Artifacts::Unresolved ? codegen::BpfNumbers::Open : codegen::BpfNumbers::Known;
+  auto code =
+      kind == model::CodeKind::Native
+          ? make_native(out, names, keep_ir, made)
+          : make_bpf(out, events, names,
+                     {.possible_cpus = env.possible_cpus(), .keep_ir = keep_ir, .numbers = numbers, .made = made});
   if (!code) return std::unexpected(std::move(code.error()));
   return out;
 }

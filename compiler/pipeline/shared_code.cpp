@@ -11,21 +11,16 @@
 #include "compiler/pipeline/shared_code.h"
 
 #include <algorithm>
-#include <atomic>
-#include <map>
-#include <thread>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "compiler/ir/shape.h"
 #include "compiler/ir/text.h"
+#include "compiler/pipeline/compile_modules.h"
 
 namespace kevt::pipeline {
 
 namespace {
-
-constexpr std::size_t kTogether = 16;  // programs in one module
 
 // Programs that are compiled together, by the number of the first that is equal to each.
 struct Module {
@@ -128,25 +123,6 @@ class TakenImages {
   std::unordered_map<std::uint32_t, std::uint32_t> where_;
 };
 
-// Calls `work` for each of `count` numbers, on as many threads as there are CPUs.
-template <class Work>
-void in_parallel(std::size_t count, Work work) {
-  std::atomic<std::size_t> next = 0;
-  const auto take = [&] {
-    for (std::size_t i = next++; i < count; i = next++) work(i);
-  };
-  std::vector<std::jthread> helpers;
-  const std::size_t cpus = std::max(1u, std::thread::hardware_concurrency());
-  for (std::size_t i = 1; i < std::min(cpus, count); ++i) helpers.emplace_back(take);
-  take();
-}
-
-// Why there is anything to compile, where code was brought along.
-std::unexpected<Error> failed(Error error, const CodeStore* made) {
-  if (made == nullptr) return std::unexpected(std::move(error));
-  return std::unexpected(std::move(error).while_doing("compiling what the compiled script has no code for"));
-}
-
 }  // namespace
 
 Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
@@ -173,60 +149,6 @@ Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::
   }
   for (std::size_t i = 0; i < programs.size(); ++i) code.places[i] = code.places[sorted.firsts[i]];
   return code;
-}
-
-namespace {
-
-codegen::BpfUsers users_of(const std::vector<std::size_t>& same) {
-  return same.size() > 1 ? codegen::BpfUsers::Many : codegen::BpfUsers::One;
-}
-
-}  // namespace
-
-Result<SharedBpf> compile_bpf_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
-                                       std::span<const model::BpfContext> contexts, unsigned possible_cpus,
-                                       codegen::KeepIr keep_ir, const CodeStore* made) {
-  // Behind context and text the event's number, where events cannot share a program.
-  std::map<std::tuple<model::BpfContext, std::string, std::size_t>, std::vector<std::size_t>> users;
-  for (std::size_t i = 0; i < programs.size(); ++i)
-    users[{contexts[i], ir::print(programs[i]), model::has_cookie(contexts[i]) ? 0 : i}].push_back(i);
-  std::vector<codegen::BpfInput> inputs;
-  SharedBpf out;
-  out.places.resize(programs.size());
-  const auto give = [&](const std::vector<std::size_t>& same, std::size_t place) {
-    for (std::size_t i : same) out.places[i] = static_cast<std::uint32_t>(place);
-  };
-  std::vector<const std::vector<std::size_t>*> to_compile;
-  for (const auto& [key, same] : users) {
-    const model::BpfCode* known =
-        made == nullptr ? nullptr : made->find_bpf(std::get<1>(key), std::get<0>(key), users_of(same), possible_cpus);
-    if (known == nullptr) {
-      to_compile.push_back(&same);
-      continue;
-    }
-    give(same, out.programs.size());
-    out.programs.push_back(*known);
-  }
-  for (const std::vector<std::size_t>* same : to_compile) {
-    give(*same, out.programs.size() + inputs.size());
-    inputs.push_back({.name = names[same->front()],
-                      .program = &programs[same->front()],
-                      .context = contexts[same->front()],
-                      .users = users_of(*same)});
-  }
-  const std::size_t modules = (inputs.size() + kTogether - 1) / kTogether;
-  std::vector<Result<codegen::BpfOutput>> outputs(modules);
-  in_parallel(modules, [&](std::size_t m) {
-    const std::size_t first = m * kTogether;
-    const auto part = std::span(inputs).subspan(first, std::min(kTogether, inputs.size() - first));
-    outputs[m] = codegen::compile_bpf(part, possible_cpus, keep_ir);
-  });
-  for (Result<codegen::BpfOutput>& part : outputs) {
-    if (!part) return failed(std::move(part.error()), made);
-    for (model::BpfCode& code : part->programs) out.programs.push_back(std::move(code));
-    out.llvm_ir += part->llvm_ir;
-  }
-  return out;
 }
 
 }  // namespace kevt::pipeline

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "common/error.h"
-#include "compiler/codegen/bpf.h"
 #include "compiler/codegen/native.h"
 #include "compiler/ir/program.h"
 #include "compiler/model/compiled_event.h"
@@ -31,15 +30,5 @@ struct SharedCode {
 // anything left to compile LLVM is not needed. nullptr: nothing was made earlier.
 Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
                                     codegen::KeepIr keep_ir, const CodeStore* made = nullptr);
-
-// The same for the BPF target. `contexts` has one element for each program. What `made` has is not compiled.
-struct SharedBpf {
-  std::vector<model::BpfCode> programs;
-  std::vector<std::uint32_t> places;  // for each program, the one that is its code
-  std::string llvm_ir;
-};
-Result<SharedBpf> compile_bpf_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
-                                       std::span<const model::BpfContext> contexts, unsigned possible_cpus,
-                                       codegen::KeepIr keep_ir, const CodeStore* made = nullptr);
 
 }  // namespace kevt::pipeline

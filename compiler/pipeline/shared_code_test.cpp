@@ -99,43 +99,6 @@ TEST(SharedCode, CodeOfOneShapeIsAsLongAsItsOwn) {
   EXPECT_EQ(lines(code_text(*family, family->places[0])), lines(code_text(*alone, alone->places[0])));
 }
 
-// What was stored for another machine, other users or another place is not taken.
-TEST(SharedBpf, StoredCodeIsTakenWhereItFits) {
-  using enum codegen::BpfUsers;
-  const std::vector<ir::Program> programs = {load_program("+8"), load_program("+8")};
-  const std::vector<std::string> names = {"a", "b"};
-  model::BpfCode stored;
-  stored.instructions = {0x95};
-  stored.cpus = 4;
-  CodeStore store({});
-  store.add_bpf(ir::print(programs[0]), {.code = stored, .users = One});
-  const auto instructions = [&](std::size_t count, model::BpfContext context, unsigned cpus) {
-    const std::vector<model::BpfContext> contexts(count, context);
-    const auto code = compile_bpf_programs(std::span(programs).first(count), std::span(names).first(count), contexts,
-                                           cpus, codegen::KeepIr::No, &store);
-    EXPECT_TRUE(code.has_value()) << code.error().message();
-    return code ? code->programs.at(code->places.at(0)).instructions.size() : 0;
-  };
-  EXPECT_EQ(instructions(1, model::BpfContext::Kprobe, 3), 1u);
-  EXPECT_GT(instructions(1, model::BpfContext::Kprobe, 5), 1u) << "more CPUs than it has rows for";
-  EXPECT_GT(instructions(1, model::BpfContext::Uprobe, 3), 1u);
-  EXPECT_GT(instructions(2, model::BpfContext::Kprobe, 3), 1u) << "two events share it";
-}
-
-// A raw tracepoint is not told for which event it runs, so that equal events are programs of their own.
-TEST(SharedBpf, EventsWithoutCookieShareNoProgram) {
-  const std::vector<ir::Program> programs = {load_program("+8"), load_program("+8")};
-  const std::vector<std::string> names = {"a", "b"};
-  const auto places = [&](model::BpfContext context) {
-    const std::vector<model::BpfContext> contexts(2, context);
-    const auto code = compile_bpf_programs(programs, names, contexts, 2, codegen::KeepIr::No, nullptr);
-    EXPECT_TRUE(code.has_value()) << code.error().message();
-    return code ? code->places : std::vector<std::uint32_t>();
-  };
-  EXPECT_EQ(places(model::BpfContext::Watch), (std::vector<std::uint32_t>{0, 0}));
-  EXPECT_EQ(places(model::BpfContext::RawTracepoint), (std::vector<std::uint32_t>{0, 1}));
-}
-
 TEST(SharedCode, NothingIsAnEmptyBatch) {
   std::vector<std::size_t> image_bytes;
   EXPECT_TRUE(places_of({}, image_bytes).empty());

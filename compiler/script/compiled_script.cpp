@@ -24,7 +24,7 @@ namespace kevt::script {
 namespace {
 
 constexpr std::string_view kMagic = "\x89KEVO\r\n\x1a";
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 constexpr std::size_t kHeaderBytes = 8 + 4 + 4 + 8 + 8;
 
 std::uint64_t checksum(std::string_view bytes) {
@@ -61,6 +61,11 @@ class Writer {
     for (const model::BpfReference& reference : code.references) {
       put(reference.instruction);
       put(static_cast<std::uint32_t>(reference.map));
+    }
+    put(static_cast<std::uint32_t>(code.numbers.size()));
+    for (const model::BpfNumber& number : code.numbers) {
+      put(number.instruction);
+      put(number.number);
     }
     put(static_cast<std::uint32_t>(code.functions.size()));
     for (const std::uint32_t first : code.functions) put(first);
@@ -121,6 +126,10 @@ class Reader {
       const auto instruction = number<std::uint32_t>();
       code.references.push_back({instruction, one_of(model::BpfMap::Kept)});
     }
+    for (auto count = number<std::uint32_t>(); count > 0 && good_; --count) {
+      const auto instruction = number<std::uint32_t>();
+      code.numbers.push_back({instruction, number<std::uint32_t>()});
+    }
     for (auto count = number<std::uint32_t>(); count > 0 && good_; --count)
       code.functions.push_back(number<std::uint32_t>());
     code.context = one_of(model::BpfContext::RawTracepoint);
@@ -174,12 +183,17 @@ bool is_consistent(const StoredEvent& event, const model::NativeImage& image) {
 
 // The kernel looks at what the instructions do; how the maps are laid out is for us to believe. One sink each.
 bool is_consistent(const StoredEvent& event, const model::BpfCode& code) {
+  constexpr std::uint64_t kLoad16 = 0x18;  // BPF_LD | BPF_IMM | BPF_DW
   constexpr std::uint32_t kMostCpus = 1024;
   constexpr std::uint32_t kMostTexts = 2 * 128 + 1;
   if (!std::has_single_bit(code.cpus) || code.cpus > kMostCpus || code.instructions.empty()) return false;
   const auto in_code = [&](std::uint32_t instruction) { return instruction < code.instructions.size(); };
   for (const model::BpfReference& reference : code.references)
     if (!in_code(reference.instruction) || !in_code(reference.instruction + 1)) return false;
+  for (const model::BpfNumber& number : code.numbers)
+    if (!in_code(number.instruction) || !in_code(number.instruction + 1) ||
+        (code.instructions[number.instruction] & 0xff) != kLoad16)
+      return false;
   if (code.functions.empty() || code.functions.front() != 0 || !std::ranges::all_of(code.functions, in_code))
     return false;
   const bool texts =

@@ -23,7 +23,7 @@ inline constexpr unsigned kStoredCpus = 64;
 struct StoredEvent {
   std::string listing;                   // as dynamic_events lists it
   std::string format;                    // its `format` file, id 0
-  std::string program;                   // fetch IR as text: what the code does
+  std::string program;                   // fetch IR as text: what the code does; with open numbers its layout shape
   std::vector<model::SlotSource> slots;  // resolved at load: symbols and files; `address` is not kept
   std::uint32_t image = 0;               // the rest as in CompiledEvent; kNoCode: none for programs
   std::uint32_t entry = 0;

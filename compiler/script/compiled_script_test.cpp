@@ -14,6 +14,7 @@ using testing::HasSubstr;
 
 model::BpfCode sample_bpf() {
   model::BpfCode code{.instructions = {0x18, 0, 0x95}, .references = {{0, model::BpfMap::Rings}}, .functions = {0, 2}};
+  code.numbers = {{.instruction = 0, .number = 7}};
   code.context = model::BpfContext::Uprobe;
   code.cpus = 4;
   code.slots_offset = sizeof(kevt_bpf_event) + code.cpus * sizeof(kevt_bpf_counts);
@@ -66,6 +67,9 @@ TEST(CompiledScript, IsReadAsItWasWritten) {
   EXPECT_EQ(read->events[1].bpf, 0u);
   EXPECT_EQ(read->bpf[0].instructions, sample_bpf().instructions);
   EXPECT_EQ(read->bpf[0].references[0].map, model::BpfMap::Rings);
+  ASSERT_EQ(read->bpf[0].numbers.size(), 1u);
+  EXPECT_EQ(read->bpf[0].numbers[0].instruction, 0u);
+  EXPECT_EQ(read->bpf[0].numbers[0].number, 7u);
   EXPECT_EQ(read->bpf[0].functions, sample_bpf().functions);
   EXPECT_EQ(read->bpf[0].context, model::BpfContext::Uprobe);
   EXPECT_EQ(read->bpf[0].scratch_bytes, sample_bpf().scratch_bytes);
@@ -137,6 +141,9 @@ TEST(CompiledScript, KernelCodeThatDoesNotFitItsMapsIsRefused) {
   EXPECT_THAT(with([](model::BpfCode& code) { code.references[0].instruction = 2; }), HasSubstr("contradicts"));
   EXPECT_THAT(with([](model::BpfCode& code) { code.references[0].instruction = 0xffffffff; }),
               HasSubstr("contradicts"));
+  EXPECT_THAT(with([](model::BpfCode& code) { code.numbers[0].instruction = 2; }), HasSubstr("contradicts"));
+  EXPECT_THAT(with([](model::BpfCode& code) { code.numbers[0].instruction = 1; }), HasSubstr("contradicts"))
+      << "that is no 16-byte load";
   EXPECT_THAT(with([](model::BpfCode& code) { code.functions = {}; }), HasSubstr("contradicts"));
 }
 

@@ -41,8 +41,9 @@ void check_function(DefinitionCheck& check, const model::SymbolPlace& place) {
       return report_place(check, diag::Kind::NonUniqSymbol, "one of" + near);
     case target::LookupFailure::ModuleMissing:
       return report_place(check, diag::Kind::BadProbeAddr, fmt::format("no module `{}`", *place.module));
-    case target::LookupFailure::NotFound:
     case target::LookupFailure::NotChecked:
+      return;
+    case target::LookupFailure::NotFound:
       return report_place(check, diag::Kind::BadProbeAddr,
                           fmt::format("no function `{}`{}{}", place.symbol, near.empty() ? "" : "; near it:", near));
   }
@@ -56,6 +57,7 @@ void check_hook_place(DefinitionCheck& check) {
   const auto* place = std::get_if<model::TracepointPlace>(&check.definition.place);
   if (place == nullptr) return;
   const auto found = check.env.find_tracepoint(place->tracepoint);
+  if (!found && found.error().failure == target::LookupFailure::NotChecked) return;
   if (!found)
     return report_place(check, diag::Kind::NoTracepoint,
                         fmt::format("no tracepoint `{}` is loaded", place->tracepoint));

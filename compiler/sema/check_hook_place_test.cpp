@@ -3,6 +3,7 @@
 #include "compiler/sema/sema.h"
 #include "compiler/target/fixed_target.h"
 #include "compiler/target/kernel_env.h"
+#include "compiler/target/kernel_of_types.h"
 #include "grammar/parse.h"
 
 namespace kevt::sema {
@@ -66,6 +67,19 @@ TEST_F(HookPlaces, AreRefusedWithTheKernelsWords) {
   EXPECT_EQ(why("w r@jiffies"), Kind::FailRegProbe) << "no CPU watches reads alone";
   EXPECT_EQ(why("w w@jiffies+2:4"), Kind::FailRegProbe) << "not aligned";
   EXPECT_EQ(why("w w@0x1000:4"), Kind::FailRegProbe) << "not the kernel's";
+}
+
+// A kernel that is somewhere else: its symbols are looked for where it runs.
+TEST(HookPlacesElsewhere, AreNotJudged) {
+  const target::KernelOfTypes kernel("", 64);
+  for (const char* line : {"f absent", "t absent $arg1", "w w@absent:4 $value"}) {
+    diag::Sink sink;
+    auto statement = grammar::parse_line_leniently(line, grammar::EventsFile::Dynamic, sink);
+    ASSERT_TRUE(statement) << line;
+    const auto checked =
+        check_definition(std::get<model::Definition>(std::move(*statement)), kernel, target::FixedCatalog(), sink);
+    EXPECT_TRUE(checked && sink.empty()) << line;
+  }
 }
 
 }  // namespace

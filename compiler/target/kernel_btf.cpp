@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <vector>
 
 #include "compiler/target/btf.h"
@@ -38,11 +39,16 @@ std::expected<FunctionTypes, TypesError> kernel_prototype(const TypeTable& types
                        .parameters = count > hidden ? count - hidden : 0};
 }
 
+std::string KernelBtf::kernel_file() const {
+  std::error_code error;
+  return std::filesystem::is_directory(path_, error) ? path_ + "/vmlinux" : path_;
+}
+
 const Result<TypeTable>& KernelBtf::types(const std::string& module) const {
   const std::scoped_lock lock(mutex_);
   if (const auto known = tables_.find(module); known != tables_.end()) return known->second;
-  std::vector<std::string> files = {folder_ + "/vmlinux"};
-  if (!module.empty()) files.push_back(folder_ + "/" + module);
+  std::vector<std::string> files = {kernel_file()};
+  if (!module.empty()) files.push_back(path_ + "/" + module);
   const bool leaves = module.find('/') != std::string::npos || module.starts_with('.');
   return tables_
       .emplace(module, leaves ? std::unexpected(Error("`" + module + "` is no module's name")) : read_btf_files(files))
@@ -56,7 +62,7 @@ std::expected<FunctionTypes, TypesError> KernelBtf::prototype(const std::string&
   auto found = kernel_prototype(*table, function, 0);
   if (found) return found;
   return missing(
-      fmt::format("`{}/{}` does not tell of `{}`", folder_, module.empty() ? "vmlinux" : module.c_str(), function));
+      fmt::format("`{}` does not tell of `{}`", module.empty() ? kernel_file() : path_ + "/" + module, function));
 }
 
 }  // namespace kevt::target

@@ -1,4 +1,5 @@
-// The types of a running kernel and of its modules: a folder with one BTF file each (/sys/kernel/btf).
+// The types of a kernel and of its modules: a folder with one BTF file each (/sys/kernel/btf), or the kernel's file
+// alone.
 //
 // Nothing is read before someone asks: the kernel's file holds some 100,000 types. What was read stays, what could not
 // be read stays an error. May be asked by several threads.
@@ -22,7 +23,7 @@ std::expected<FunctionTypes, TypesError> kernel_prototype(const TypeTable& types
 
 class KernelBtf {
  public:
-  explicit KernelBtf(std::string folder) : folder_(std::move(folder)) {}
+  explicit KernelBtf(std::string path) : path_(std::move(path)) {}
 
   // The kernel's types, and behind them those of `module` where it is not empty. Good as long as this is.
   const Result<TypeTable>& types(const std::string& module) const;
@@ -30,7 +31,9 @@ class KernelBtf {
   std::expected<FunctionTypes, TypesError> prototype(const std::string& module, std::string_view function) const;
 
  private:
-  std::string folder_;
+  std::string kernel_file() const;
+
+  std::string path_;
   mutable std::mutex mutex_;  // of tables_
   mutable std::map<std::string, Result<TypeTable>> tables_;
 };

@@ -9,6 +9,7 @@
 
 #include "compiler/target/btf.h"
 #include "compiler/target/instruction_start.h"
+#include "compiler/target/kernel_of_types.h"
 #include "tests/golden/small_btf.h"
 
 namespace kevt::target {
@@ -122,6 +123,7 @@ class BtfFolder {
     std::ofstream(path_ / file, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
+  std::string path(const std::string& file) const { return (path_ / file).string(); }
   KernelEnv env() const {
     auto made = KernelEnv::of_facts({.kallsyms = "ffffffff81000000 T _stext\n"
                                                  "ffffffff81000100 T work\n"
@@ -195,6 +197,33 @@ TEST(KernelEnv, DamagedTypesAreAnErrorAndKernelsWithoutAnyKnowNone) {
   EXPECT_THAT(prototype_of(kernel, {}, "work"), testing::HasSubstr("cut off"));
   EXPECT_EQ(env().type_source(), TypeSource::None);
   EXPECT_EQ(env().function_types("", "vfs_read").error().failure, TypesFailure::NotChecked);
+}
+
+TEST(KernelOfTypes, IsAFolderOrTheKernelsFileAlone) {
+  using testing::HasSubstr;
+  const BtfFolder folder("kevt_btf_elsewhere");
+  folder.write("vmlinux", golden::small_btf());
+  folder.write("ext", btf_of_module());
+  const auto of = [&](const std::string& name, std::optional<std::string_view> module, std::string_view function) {
+    const KernelOfTypes kernel(folder.path(name), 4);
+    EXPECT_TRUE(kernel.read());
+    const auto found = kernel.function_types(module, function);
+    return found ? found->table->prototype_text(found->prototype, function) : found.error().why;
+  };
+  EXPECT_EQ(of("", {}, "work"), "long work(const struct thing *it, unsigned int count)");
+  EXPECT_EQ(of("vmlinux", {}, "work"), "long work(const struct thing *it, unsigned int count)");
+  EXPECT_EQ(of("", "ext", "own"), "void own(struct thing *it)");
+  EXPECT_THAT(of("vmlinux", "ext", "own"), HasSubstr("cannot be read"));
+  EXPECT_THAT(of("vmlinux", {}, "own"), HasSubstr("vmlinux` does not tell of `own`"));
+  EXPECT_TRUE(KernelOfTypes(folder.path("vmlinux"), 4).tracepoint_types("tick"));
+}
+
+TEST(KernelOfTypes, WithoutTypesKnowsNothingAndFails) {
+  const KernelOfTypes nothing("", 4);
+  EXPECT_TRUE(nothing.read());
+  EXPECT_EQ(nothing.type_source(), TypeSource::None);
+  EXPECT_EQ(nothing.find_function({}, "vfs_read").error().failure, LookupFailure::NotChecked);
+  EXPECT_FALSE(KernelOfTypes("/nowhere/btf", 4).read());
 }
 
 TEST(KernelEnv, CpuLists) {

@@ -48,6 +48,14 @@ cp opened.kevo damaged.kevo
 printf X | dd of=damaged.kevo bs=1 seek=900 conv=notrunc 2>/dev/null
 says 'damaged' "$bare" run damaged.kevo -- true
 
-printf 'target kernel\np:x vfs_read file->f_mode\n' >typed.kev
-says 'lie elsewhere in each kernel' "$kevtrace" compile typed.kev -o typed.kevo
+# Names: with the types of the kernel that is here (guest_portable has those of others).
+printf 'target kernel\nr:typed vfs_read name=file:%%pD $arg3\n' >typed.kev
+"$kevtrace" compile typed.kev -o typed.kevo
+"$bare" run typed.kevo -- cat /etc/hostname >out 2>err || { cat err >&2 && fail "typed.kevo does not run"; }
+grep -q 'typed: (.* <- vfs_read.*name="hostname"' out || fail "typed is missing"
+says 'is for scripts with `target kernel`' "$kevtrace" compile both.kev -o no.kevo --btf /sys/kernel/btf
+says "a kernel's types" "$kevtrace" compile typed.kev -o no.kevo --btf /etc/hostname
+printf 'target kernel\np:x vfs_read file->f_nobody\n' >nobody.kev
+says 'no such member' "$kevtrace" compile nobody.kev -o no.kevo
+[ ! -e no.kevo ] || fail "a refused script is written"
 echo "compiled scripts trace the kernel"

@@ -1,0 +1,64 @@
+// A .kevo has code for its kernel's types; their sizes are part of it, their places are not.
+//
+//   mode=file->f_mode      `u16 mode` here, `u32 mode` where it was compiled
+//
+// Problem: what is seen is that no code is there, what is wanted is the member to blame. Idea: the event's `format`
+// file is kept beside its code; the first field that another type tells of is named. Where all fields are alike the
+// code reads other things on the way to them, and the whole event is named.
+#include "compiler/pipeline/misfit.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "compiler/layout/layout.h"
+
+namespace kevt::pipeline {
+
+namespace {
+
+// The next `field:TYPE NAME;…signed:N;` of a format file, which begins behind it then; empty: no more.
+std::string_view next_field(std::string_view& format) {
+  constexpr std::string_view kField = "\tfield:";
+  const std::size_t at = format.find(kField);
+  if (at == std::string_view::npos) return {};
+  format.remove_prefix(at + kField.size());
+  const std::string_view line = format.substr(0, format.find('\n'));
+  format.remove_prefix(line.size());
+  return line;
+}
+
+std::string_view declaration(std::string_view field) { return field.substr(0, field.find(';')); }
+
+std::string misfit(const CheckedEvent& event, const std::string& made_format) {
+  const std::string format = layout::format_text(event.definition, event.layout, 0);
+  std::string_view here = format, there = made_format;
+  for (;;) {
+    const std::string_view now = next_field(here), then = next_field(there);
+    if (now.empty() || then.empty()) break;
+    if (declaration(now) == declaration(then)) continue;
+    return fmt::format("`{}` is `{}` in this kernel, `{}` where the script was compiled", event.definition.command,
+                       declaration(now), declaration(then));
+  }
+  return fmt::format("`{}` takes other reads in this kernel than where the script was compiled",
+                     event.definition.command);
+}
+
+}  // namespace
+
+Error with_misfits(Error error, std::span<const CheckedEvent> events, std::span<const BpfTask> tasks,
+                   const BpfRequest& request) {
+  if (request.made == nullptr) return error;
+  std::string text;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const model::Definition& definition = events[i].definition;
+    const std::string* format = request.made->find_format(definition.group + "/" + definition.event);
+    if (!events[i].by_types || format == nullptr || is_made(tasks[i], *request.made, request.possible_cpus)) continue;
+    text += (text.empty() ? "" : "; ") + misfit(events[i], *format);
+  }
+  if (text.empty()) return error;
+  return Error(fmt::format("{}; compile it with this kernel's types as well (--btf): {}", text, error.message()),
+               error.errno_value());
+}
+
+}  // namespace kevt::pipeline

@@ -1,0 +1,18 @@
+// Why code that was made for another kernel does not fit this one.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/pipeline/compile.h"
+#include "compiler/pipeline/shared_bpf.h"
+
+namespace kevt::pipeline {
+
+// `error` behind the events and arguments that the code brought along does not fit; as it is where there is none.
+// `tasks` has one element for each event.
+Error with_misfits(Error error, std::span<const CheckedEvent> events, std::span<const BpfTask> tasks,
+                   const BpfRequest& request);
+
+}  // namespace kevt::pipeline
