@@ -73,7 +73,7 @@ KernelOffer look_for_kmod() {
   } else if (::access(kDevice, R_OK | W_OK) != 0) {
     offer.missing.push_back("permission for " + std::string(kDevice));
   }
-  offer.text = std::string(kDevice) + " is there for us (looked at, not tried)";
+  offer.text = std::string(kDevice) + " is there for us, for `p` and `r` of the kernel (looked at, not tried)";
   return offer;
 }
 

@@ -79,6 +79,7 @@ std::optional<int> KernelRun::prepare() {
     return kMissing;
   }
   runtime_ = std::move(runtime->runtime);
+  if (options_.runtime == "auto") report_.status(chosen_runtime(*runtime_));
   settle_ = std::move(runtime->settle);
   engine_ = std::make_unique<engine::Engine>(*runtime_, *env_);
   if (stored_) engine_->set_code(&*stored_);

@@ -9,8 +9,7 @@ namespace kevt::cli {
 namespace {
 
 template <class Runtime>
-Result<KernelRuntime> make(const bpf::KernelSession& session) {
-  auto made = Runtime::create(session);
+Result<KernelRuntime> whole(Result<std::unique_ptr<Runtime>> made) {
   if (!made) return std::unexpected(std::move(made.error()));
   Runtime* runtime = made->get();
   return KernelRuntime{std::move(*made), [runtime] { runtime->settle(); },
@@ -19,9 +18,16 @@ Result<KernelRuntime> make(const bpf::KernelSession& session) {
 
 }  // namespace
 
+std::string chosen_runtime(const runtime::ProbeRuntime& runtime) {
+  return runtime.capabilities().name == "auto" ? "runtime: kmod for `p` and `r` of the kernel, bpf for other events"
+                                               : "runtime: bpf; kevtrace.ko is not there for us";
+}
+
 Result<KernelRuntime> make_kernel_runtime(const std::string& name, const bpf::KernelSession& session) {
-  const bool by_module = name == "kmod" || (name == "auto" && look_for_kmod().missing.empty());
-  return by_module ? make<kmod::KmodRuntime>(session) : make<bpf::BpfRuntime>(session);
+  if (name == "kmod") return whole(kmod::KmodRuntime::create(session, kmod::OtherEvents::Refused));
+  if (name == "auto" && look_for_kmod().missing.empty())
+    return whole(kmod::KmodRuntime::create(session, kmod::OtherEvents::ByBpf));
+  return whole(bpf::BpfRuntime::create(session));
 }
 
 }  // namespace kevt::cli

@@ -17,7 +17,10 @@ struct KernelRuntime {
   std::function<void(bpf::TracepointReader*)> read_also;  // as of bpf::KernelEvents
 };
 
-// `name`: bpf, kmod, or auto: kmod where its device is there for us, else bpf.
+// Who runs events where nobody was named: what make_kernel_runtime() made for `auto`.
+std::string chosen_runtime(const runtime::ProbeRuntime& runtime);
+
+// `name`: bpf, kmod, or auto: bpf, and for kprobes kmod where its device is there for us.
 Result<KernelRuntime> make_kernel_runtime(const std::string& name, const bpf::KernelSession& session);
 
 }  // namespace kevt::cli

@@ -34,8 +34,8 @@ std::string why_refused(const model::Definition& definition, int errno_value) {
 
 }  // namespace
 
-Result<std::unique_ptr<BpfRuntime>> BpfRuntime::create(const KernelSession& session) {
-  auto events = KernelEvents::create(session, EntryPrograms::Ours);
+Result<std::unique_ptr<BpfRuntime>> BpfRuntime::create(const KernelSession& session, EntryPrograms entries) {
+  auto events = KernelEvents::create(session, entries);
   if (!events) return std::unexpected(std::move(events.error()));
   return std::unique_ptr<BpfRuntime>(new BpfRuntime(std::move(*events), session));
 }

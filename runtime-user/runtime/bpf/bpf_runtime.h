@@ -15,7 +15,9 @@ namespace kevt::bpf {
 class BpfRuntime final : public runtime::ProbeRuntime {
  public:
   // Fails where the kernel refuses BPF to us; the error says what is missing.
-  static Result<std::unique_ptr<BpfRuntime>> create(const KernelSession& session);
+  // `entries`: None where return probes of the kernel are run by somebody who keeps their arguments.
+  static Result<std::unique_ptr<BpfRuntime>> create(const KernelSession& session,
+                                                    EntryPrograms entries = EntryPrograms::Ours);
 
   runtime::Capabilities capabilities() const override;
   Result<std::vector<runtime::ProbeHandle>> install(const model::CompiledBatch& batch,
@@ -31,6 +33,8 @@ class BpfRuntime final : public runtime::ProbeRuntime {
   // Nothing hits any more: the next drain hands out everything.
   void settle() { events_->settle(); }
   void read_also(TracepointReader* reader) { events_->read_also(reader); }  // as of KernelEvents
+  // Its programs and their counters, for who runs some of them otherwise.
+  const KernelEvents& events() const { return *events_; }
 
  private:
   struct Links {

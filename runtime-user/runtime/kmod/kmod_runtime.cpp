@@ -28,59 +28,87 @@ std::string why_refused(const model::Definition& definition, int reason) {
 
 }  // namespace
 
-Result<std::unique_ptr<KmodRuntime>> KmodRuntime::create(const bpf::KernelSession& session) {
+// Where others are run by BPF their return probes need somebody at the entry. Equal programs are one, whoever runs
+// them.
+Result<std::unique_ptr<KmodRuntime>> KmodRuntime::create(const bpf::KernelSession& session, OtherEvents others) {
   auto device = Device::open();
   if (!device) return std::unexpected(std::move(device.error()));
-  auto events = bpf::KernelEvents::create(session, bpf::EntryPrograms::None);
-  if (!events) return std::unexpected(std::move(events.error()));
-  return std::unique_ptr<KmodRuntime>(new KmodRuntime(std::move(*device), std::move(*events)));
+  auto programs = bpf::BpfRuntime::create(
+      session, others == OtherEvents::ByBpf ? bpf::EntryPrograms::Ours : bpf::EntryPrograms::None);
+  if (!programs) return std::unexpected(std::move(programs.error()));
+  return std::unique_ptr<KmodRuntime>(new KmodRuntime(std::move(*device), std::move(*programs), others));
 }
 
+// Misses of ours are always told.
 runtime::Capabilities KmodRuntime::capabilities() const {
-  return {.name = "kmod", .sees_misses = true, .clocks = {"mono"}, .code = model::CodeKind::Bpf};
+  return {.name = others_ == OtherEvents::ByBpf ? "auto" : "kmod",
+          .sees_misses = !has_others_ || bpf_->capabilities().sees_misses,
+          .clocks = {"mono"},
+          .code = model::CodeKind::Bpf};
+}
+
+bool KmodRuntime::is_ours(ProbeHandle probe) const {
+  return bpf_->events().at(probe).event.definition.kind == model::EventKind::Kprobe;
+}
+
+KmodRuntime::Parts KmodRuntime::split(std::span<const ProbeHandle> probes) const {
+  Parts parts;
+  for (const ProbeHandle probe : probes) (is_ours(probe) ? parts.ours : parts.others).push_back(probe);
+  return parts;
 }
 
 Error KmodRuntime::refused(Error error, ProbeHandle probe) const {
-  const model::Definition& definition = events_->at(probe).event.definition;
+  const model::Definition& definition = bpf_->events().at(probe).event.definition;
   const std::string why = why_refused(definition, error.errno_value());
   if (why.empty()) return std::move(error).while_doing("arming `" + definition.command + "`");
   return Error("`" + definition.command + "`: " + why, error.errno_value());
 }
 
+kevt_kmod_probe KmodRuntime::request(ProbeHandle probe) const {
+  const bpf::KernelEvents::Installed& installed = bpf_->events().at(probe);
+  const model::Definition& definition = installed.event.definition;
+  const bool at_return = definition.point == model::ProbePoint::Return;
+  kevt_kmod_probe request{.address = installed.event.place_address,
+                          .cookie = installed.cookie,
+                          .program = installed.program,
+                          .kind = at_return ? std::uint32_t{KEVT_KMOD_RETURN} : std::uint32_t{KEVT_KMOD_ENTRY},
+                          .maxactive = definition.maxactive.value_or(0),
+                          .id = 0,
+                          .kept = {}};
+  const std::vector<std::uint16_t>& kept = installed.event.entry_arguments;
+  static_assert(int{KEVT_KMOD_MAX_KEPT} == int{KEVT_ENTRY_ARGUMENTS});
+  KEVT_ASSERT(kept.size() <= KEVT_KMOD_MAX_KEPT);
+  for (std::size_t i = 0; i < kept.size(); ++i) request.kept[i] = kept[i];
+  return request;
+}
+
+Result<void> KmodRuntime::add(std::span<const ProbeHandle> ours) {
+  if (ours.empty()) return {};
+  std::vector<kevt_kmod_probe> probes;
+  for (const ProbeHandle probe : ours) probes.push_back(request(probe));
+  std::size_t which = 0;
+  if (auto added = device_.add(probes, which); !added)
+    return std::unexpected(which < ours.size() ? refused(std::move(added.error()), ours[which])
+                                               : std::move(added.error()));
+  for (std::size_t i = 0; i < probes.size(); ++i) ids_[ours[i]] = probes[i].id;
+  return {};
+}
+
 Result<std::vector<ProbeHandle>> KmodRuntime::install(const model::CompiledBatch& batch,
                                                       std::span<const std::uint32_t> ids) {
   for (const model::CompiledEvent& event : batch.events)
-    if (event.definition.kind != model::EventKind::Kprobe)
+    if (others_ == OtherEvents::Refused && event.definition.kind != model::EventKind::Kprobe)
       return std::unexpected(
           Error("`" + event.definition.command + "`: the kmod runtime runs kprobes alone (`p` and `r`)", EOPNOTSUPP));
-  auto handles = events_->install(batch, ids);
+  auto handles = bpf_->install(batch, ids);
   if (!handles) return handles;
-  std::vector<kevt_kmod_probe> probes;
-  for (ProbeHandle handle : *handles) {
-    const bpf::KernelEvents::Installed& installed = events_->at(handle);
-    const model::Definition& definition = installed.event.definition;
-    probes.push_back({.address = installed.event.place_address,
-                      .cookie = installed.cookie,
-                      .program = installed.program,
-                      .kind = definition.point == model::ProbePoint::Return ? std::uint32_t{KEVT_KMOD_RETURN}
-                                                                            : std::uint32_t{KEVT_KMOD_ENTRY},
-                      .maxactive = definition.maxactive.value_or(0),
-                      .id = 0,
-                      .kept = {}});
-    const std::vector<std::uint16_t>& kept = installed.event.entry_arguments;
-    static_assert(int{KEVT_KMOD_MAX_KEPT} == int{KEVT_ENTRY_ARGUMENTS});
-    KEVT_ASSERT(kept.size() <= KEVT_KMOD_MAX_KEPT);
-    for (std::size_t i = 0; i < kept.size(); ++i) probes.back().kept[i] = kept[i];
+  ids_.resize(bpf_->events().size());
+  const Parts parts = split(*handles);
+  if (auto added = add(parts.ours); !added) {
+    (void)bpf_->remove(*handles);  // nothing of it is armed
+    return std::unexpected(std::move(added.error()));
   }
-  std::size_t which = 0;
-  if (auto added = device_.add(probes, which); !added) {
-    Error error =
-        which < handles->size() ? refused(std::move(added.error()), (*handles)[which]) : std::move(added.error());
-    for (ProbeHandle handle : *handles) events_->remove(handle);
-    return std::unexpected(std::move(error));
-  }
-  ids_.resize(events_->size());
-  for (std::size_t i = 0; i < probes.size(); ++i) ids_[(*handles)[i]] = probes[i].id;
+  has_others_ = has_others_ || !parts.others.empty();
   return handles;
 }
 
@@ -91,25 +119,34 @@ std::vector<std::uint32_t> KmodRuntime::ids_of(std::span<const ProbeHandle> prob
 }
 
 Result<void> KmodRuntime::arm(std::span<const ProbeHandle> probes) {
+  const Parts parts = split(probes);
+  if (auto armed = bpf_->arm(parts.others); !armed) return armed;
+  if (parts.ours.empty()) return {};
   std::size_t which = 0;
-  auto done = device_.enable(ids_of(probes), which);
-  if (done || which >= probes.size()) return done;
-  return std::unexpected(refused(std::move(done.error()), probes[which]));
+  auto done = device_.enable(ids_of(parts.ours), which);
+  if (done) return done;
+  if (auto off = bpf_->disarm(parts.others); !off) return off;
+  if (which >= parts.ours.size()) return done;
+  return std::unexpected(refused(std::move(done.error()), parts.ours[which]));
 }
 
 Result<void> KmodRuntime::disarm(std::span<const ProbeHandle> probes) {
+  const Parts parts = split(probes);
+  if (auto off = bpf_->disarm(parts.others); !off || parts.ours.empty()) return off;
   std::size_t which = 0;
-  return device_.disable(ids_of(probes), which);
+  return device_.disable(ids_of(parts.ours), which);
 }
 
 Result<void> KmodRuntime::remove(std::span<const ProbeHandle> probes) {
-  if (auto removed = device_.remove(ids_of(probes)); !removed) return removed;
-  for (ProbeHandle probe : probes) events_->remove(probe);
-  return {};
+  const Parts parts = split(probes);
+  if (!parts.ours.empty())
+    if (auto removed = device_.remove(ids_of(parts.ours)); !removed) return removed;
+  return bpf_->remove(probes);
 }
 
 runtime::EventCounts KmodRuntime::counts(ProbeHandle probe) const {
-  runtime::EventCounts sum = events_->counts(probe);
+  if (!is_ours(probe)) return bpf_->counts(probe);
+  runtime::EventCounts sum = bpf_->events().counts(probe);
   const auto status = device_.status({&ids_[probe], 1});
   if (!status) return sum;
   sum.missed += status->front().missed;
@@ -118,6 +155,7 @@ runtime::EventCounts KmodRuntime::counts(ProbeHandle probe) const {
 }
 
 runtime::ArmStatus KmodRuntime::arm_status(ProbeHandle probe) const {
+  if (!is_ours(probe)) return bpf_->arm_status(probe);
   const auto status = device_.status({&ids_[probe], 1});
   if (!status) return {};
   const std::uint32_t state = status->front().state;

@@ -1,21 +1,26 @@
 // KmodRuntime: events of the kernel as BPF programs that kevtrace.ko runs from its own kprobes and kretprobes:
-// maxactive, the kernel's count of misses, batches, and switching off without removal.
+// maxactive, the kernel's count of misses, batches, and switching off without removal. What the module does not run (f,
+// t, w, e and programs' events) is refused, or run as the bpf runtime does, from the same rings and with the same
+// words.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "runtime-user/runtime/bpf/kernel_events.h"
+#include "runtime-user/runtime/bpf/bpf_runtime.h"
 #include "runtime-user/runtime/kmod/device.h"
 #include "runtime-user/runtime/probe_runtime.h"
 
 namespace kevt::kmod {
 
+// What becomes of events that the module does not run.
+enum class OtherEvents : std::uint8_t { Refused, ByBpf };
+
 class KmodRuntime final : public runtime::ProbeRuntime {
  public:
   // Fails where the module is not loaded or not for us, or the kernel refuses BPF; the error says which.
-  static Result<std::unique_ptr<KmodRuntime>> create(const bpf::KernelSession& session);
+  static Result<std::unique_ptr<KmodRuntime>> create(const bpf::KernelSession& session, OtherEvents others);
 
   runtime::Capabilities capabilities() const override;
   // Programs are loaded and probes registered, disabled.
@@ -24,22 +29,32 @@ class KmodRuntime final : public runtime::ProbeRuntime {
   Result<void> arm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> disarm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> remove(std::span<const runtime::ProbeHandle> probes) override;
-  std::span<std::uint64_t> shared_words() override { return events_->shared_words(); }
+  std::span<std::uint64_t> shared_words() override { return bpf_->shared_words(); }
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
   runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;
-  std::size_t drain(const runtime::RecordSink& sink) override { return events_->drain(sink); }
-  void settle() { events_->settle(); }                                           // as of BpfRuntime
-  void read_also(bpf::TracepointReader* reader) { events_->read_also(reader); }  // as of KernelEvents
+  std::size_t drain(const runtime::RecordSink& sink) override { return bpf_->drain(sink); }
+  void settle() { bpf_->settle(); }                                           // as of BpfRuntime
+  void read_also(bpf::TracepointReader* reader) { bpf_->read_also(reader); }  // as of KernelEvents
 
  private:
-  KmodRuntime(Device device, std::unique_ptr<bpf::KernelEvents> events)
-      : events_(std::move(events)), device_(std::move(device)) {}
+  KmodRuntime(Device device, std::unique_ptr<bpf::BpfRuntime> programs, OtherEvents others)
+      : bpf_(std::move(programs)), device_(std::move(device)), others_(others) {}
+  bool is_ours(runtime::ProbeHandle probe) const;
+  struct Parts {
+    std::vector<runtime::ProbeHandle> ours;
+    std::vector<runtime::ProbeHandle> others;
+  };
+  Parts split(std::span<const runtime::ProbeHandle> probes) const;
+  kevt_kmod_probe request(runtime::ProbeHandle probe) const;
+  Result<void> add(std::span<const runtime::ProbeHandle> ours);
   std::vector<std::uint32_t> ids_of(std::span<const runtime::ProbeHandle> probes) const;
   Error refused(Error error, runtime::ProbeHandle probe) const;
 
-  std::unique_ptr<bpf::KernelEvents> events_;
-  Device device_;                   // closed first: nothing runs a program that is gone
-  std::vector<std::uint32_t> ids_;  // by handle
+  std::unique_ptr<bpf::BpfRuntime> bpf_;  // loads all programs, and arms those that are not ours
+  Device device_;                         // closed first: nothing runs a program that is gone
+  OtherEvents others_;
+  bool has_others_ = false;
+  std::vector<std::uint32_t> ids_;  // by handle, of ours
 };
 
 }  // namespace kevt::kmod

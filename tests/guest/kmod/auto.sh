@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# auto.sh KERNEL KEVTRACE: `--runtime auto` in the guest with kevtrace.ko loaded: each event by the runtime that has it. Status
+# 77: no guest or no headers here.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+status=0
+module=$("$root/scripts/module" --kernel "$1") || status=$?
+[ $status -ne 4 ] || { echo "SKIPPED: no headers of kernel $1 here" && exit 77; }
+[ $status -eq 0 ] || exit 1
+"$root/scripts/guest" --kernel "$1" -- python3 -B "$here/auto_in_guest.py" "$module" "$(readlink -f "$2")" || status=$?
+[ $status -ne 4 ] || { echo "SKIPPED: no guest with kernel $1 here" && exit 77; }
+exit $status
