@@ -1,7 +1,7 @@
 """Runs in the guest: each batch of definitions through the kernel's own kprobe_events and through kevtrace, at the same
 time, while the workload runs. Writes for each batch what both recorded of the workload.
 
-in_guest.py CASES ANSWERS KEVTRACE WORKLOAD [RUNTIME]
+in_guest.py CASES ANSWERS KEVTRACE WORKLOAD RUNTIME [MODULE]: the module is loaded, and has to be unloadable in the end.
 """
 import json
 import os
@@ -176,8 +176,9 @@ def main():
     with open('/sys/kernel/rcu_expedited', 'w') as stream:
         stream.write('1')
     write('buffer_size_kb', '16384')
-    batches, answers, kevtrace, workload = sys.argv[1:5]
-    runtime = sys.argv[5] if len(sys.argv) > 5 else 'bpf'
+    batches, answers, kevtrace, workload, runtime = sys.argv[1:6]
+    for module in sys.argv[6:]:
+        subprocess.run(['insmod', module], check=True)
     with open(batches) as stream, open(answers, 'w') as out:
         for line in stream:
             began = time.monotonic()
@@ -185,6 +186,8 @@ def main():
             out.write(json.dumps(run_batch(cases, kevtrace, workload, runtime)) + '\n')
             out.flush()
             print('%d definitions in %.0f s' % (len(cases), time.monotonic() - began), flush=True)
+    for module in sys.argv[6:]:
+        subprocess.run(['rmmod', os.path.basename(module)], check=True)
 
 
 main()

@@ -6,7 +6,8 @@
 Compared for each definition: `format` byte for byte but for the id, the number of records, and every record's line from
 the event's name on. Definitions are new in every run; the seed is printed, KEVT_SEED repeats one. Left out: values of
 events whose numbers could not be read (the kernel leaves old bytes there, we store 0), and return addresses that the
-kernel itself shows as its trampoline. Status 77: no guest here; 1: something differs.
+kernel itself shows as its trampoline. With kmod the guest's kevtrace.ko is built first, loaded, and unloaded at the end.
+Status 77: no guest here, or no headers of its kernel; 1: something differs.
 """
 import argparse
 import json
@@ -29,11 +30,23 @@ BATCH = 50
 TRAMPOLINE = re.compile(r"\((?:arch_rethook_trampoline\S*|__kretprobe_trampoline\S*|\[unknown/kretprobe'd\]) <- ")
 
 
+def module_of(kernel):
+    """kevtrace.ko for the guest's kernel."""
+    done = subprocess.run([ROOT / 'scripts/module', '--kernel', kernel], stdout=subprocess.PIPE)
+    if done.returncode == CANNOT:
+        print('SKIPPED: no headers of kernel %s here' % kernel)
+        sys.exit(SKIPPED)
+    if done.returncode != 0:
+        sys.exit(1)
+    return done.stdout.decode().strip()
+
+
 def run_guest(options, batches, folder):
+    module = [module_of(options.kernel)] if options.runtime == 'kmod' else []
     (folder / 'cases').write_text(''.join(json.dumps(batch) + '\n' for batch in batches))
     done = subprocess.run([ROOT / 'scripts/guest', '--kernel', options.kernel, '--limit', '1500', '--share', folder, '--', '/usr/bin/python3',
                            HERE / 'in_guest.py', folder / 'cases', folder / 'answers', os.path.abspath(options.kevtrace),
-                           os.path.abspath(options.workload), options.runtime])
+                           os.path.abspath(options.workload), options.runtime] + module)
     if done.returncode == CANNOT:
         print('SKIPPED: no guest with kernel %s here' % options.kernel)
         sys.exit(SKIPPED)
@@ -105,7 +118,7 @@ def main():
     parser.add_argument('--kernel', default='6.1')
     parser.add_argument('--kevtrace', required=True)
     parser.add_argument('--workload', required=True)
-    parser.add_argument('--runtime', default='bpf')
+    parser.add_argument('--runtime', default='bpf', choices=['bpf', 'kmod'])
     parser.add_argument('--definitions', type=int, default=500)
     options = parser.parse_args()
 
