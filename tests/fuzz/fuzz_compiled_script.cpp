@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "common/abi/bpf.h"
 #include "common/abi/probe.h"
 #include "compiler/script/compiled_script.h"
 #include "tests/fuzz/fuzz_entry.h"
@@ -34,9 +35,12 @@ void check(const std::string& bytes) {
   const auto read = kevt::script::read_compiled_script(bytes);
   if (!read) return require(!read.error().message().empty());
   for (const auto& event : read->events) {
-    if (event.bpf != kevt::script::kNoCode)
-      for (const auto& reference : read->bpf.at(event.bpf).references)
-        require(std::uint64_t{reference.instruction} + 1 < read->bpf[event.bpf].instructions.size());
+    if (event.bpf != kevt::script::kNoCode) {
+      const auto& code = read->bpf.at(event.bpf);
+      for (const auto& reference : code.references)
+        require(std::uint64_t{reference.instruction} + 1 < code.instructions.size());
+      for (const auto& number : code.numbers) require(std::uint64_t{number.instruction} + 1 < code.instructions.size());
+    }
     if (event.image == kevt::script::kNoCode) continue;
     const std::uint64_t size = read->images.at(event.image).bytes.size();
     require(std::uint64_t{event.entry} + event.code_size <= size);
@@ -69,5 +73,17 @@ std::vector<std::string> kevt::fuzz::seeds() {
   image.bytes.assign(64 + sizeof(kevt_event) + 8, 0xc3);
   image.faults = {{1, 2}};
   script.images = {image, image};
+  kevt::model::BpfCode bpf{.instructions = {0x18, 0, 0x95},
+                           .references = {},
+                           .numbers = {{.instruction = 0, .number = 1}},
+                           .functions = {0}};
+  bpf.cpus = 2;
+  bpf.slots_offset = sizeof(kevt_bpf_event) + bpf.cpus * sizeof(kevt_bpf_counts);
+  bpf.event_bytes = bpf.slots_offset;
+  script.bpf = {bpf};
+  script.events.push_back({.listing = "p:kprobes/b g", .format = "name: b\n", .program = "layout\n"});
+  script.events.back().image = kevt::script::kNoCode;
+  script.events.back().bpf = 0;
+  require(kevt::script::read_compiled_script(kevt::script::write_compiled_script(script)).has_value());
   return {kevt::script::write_compiled_script(script), kevt::script::write_compiled_script({})};
 }

@@ -5,6 +5,7 @@ armed the module is in use.
 """
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -85,6 +86,25 @@ def test_run():
     check('the kmod runtime runs kprobes alone' in words, 'kmod that was asked for refuses the others')
 
 
+def test_compiled():
+    """Open numbers in the module's programs: members, and arguments of the entry by their number."""
+    folder = tempfile.mkdtemp()
+    with open(folder + '/typed.kev', 'w') as file:
+        file.write('target kernel\nr4:typed vfs_read size=file->f_inode->i_size count name=file:%pD got=$retval:s64\n  filter name == "known"\n')
+    with open(folder + '/known', 'w') as file:
+        file.write('x' * 4321)
+    os.mkdir(folder + '/bin')
+    bare = folder + '/bin/kevtrace'  # without the library that compiles
+    shutil.copy(KEVTRACE, bare)
+    subprocess.run([KEVTRACE, 'compile', folder + '/typed.kev', '-o', folder + '/typed.kevo'], check=True)
+    done = subprocess.run([bare, 'run', folder + '/typed.kevo', '--runtime', 'kmod', '--', 'head', '-c', '1234', folder + '/known'],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=DEADLINE)
+    out, words = done.stdout.decode(errors='replace'), done.stderr.decode(errors='replace')
+    hit = re.search(r' typed: .* size=4321 count=(\d+) name="known" got=(\d+)', out)
+    check(done.returncode == 0 and hit, 'a compiled script that names types: %s %s' % (hit and hit[0], words.strip()))
+    check(hit and int(hit[2]) == min(int(hit[1]), 4321), 'count is what the call was given')
+
+
 def module_users():
     with open('/sys/module/kevtrace/refcnt') as stream:
         return int(stream.read())
@@ -101,6 +121,7 @@ def wait_until(condition):
 
 def main():
     test_run()
+    test_compiled()
     check(wait_until(lambda: module_users() == 0), 'nobody uses the module any more')
     check(subprocess.run(['rmmod', 'kevtrace']).returncode == 0, 'it is unloaded')
     dmesg = subprocess.run(['dmesg'], stdout=subprocess.PIPE).stdout.decode(errors='replace')
