@@ -104,22 +104,17 @@ class Compile {
 };
 
 std::optional<int> Compile::read() {
-  auto text = read_whole(options_.script);
-  if (!text) {
-    report_.error(text.error());
-    return kUsage;
-  }
-  text_ = std::move(*text);
-  if (script::is_compiled_script(text_)) {
-    report_.error("`" + options_.script + "` is compiled already");
-    return kUsage;
-  }
   RunOptions run;
   run.definition_files = {options_.script};
   run.command = {"-"};  // whatever it will trace
   int status = kOk;
   request_ = read_run_request(run, report_, status);
   if (!request_) return status;
+  if (!request_->texts.compiled.empty()) {
+    report_.error("`" + options_.script + "` is compiled already");
+    return kUsage;
+  }
+  text_ = request_->texts.scripts.front();
   for (const Source& source : request_->texts.definitions) typed_.push_back(needs_types(source.text));
   return std::nullopt;
 }

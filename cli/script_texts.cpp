@@ -48,6 +48,7 @@ class Collector {
         texts_.compiled.push_back(*std::move(compiled));
       }
       add_script(*text, origin);
+      texts_.scripts.push_back(*std::move(text));
     }
     auto filters = collect_filters(request_.filters);
     if (!filters) return std::unexpected(std::move(filters.error()));

@@ -35,6 +35,7 @@ struct Texts {
   model::ScriptOptions options;
   std::map<std::string, Source> option_sources;  // by the option's name
   std::vector<diag::Located> mistakes;           // of the scripts themselves
+  std::vector<std::string> scripts;              // each file as it was read; of a compiled one its text
   std::vector<script::CompiledScript> compiled;  // those that bring their code
 
   bool is_empty() const;

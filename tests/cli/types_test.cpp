@@ -115,6 +115,16 @@ TEST_F(WithoutLlvm, ACompiledScriptRuns) {
   EXPECT_THAT(ran.out, HasSubstr("r=228\n"));
 }
 
+TEST_F(WithoutLlvm, AScriptFromAPipeIsCompiledOnceAndForAll) {
+  const std::string piped = folder_.path() + "piped.kevo";
+  const Ran made = shell("cat " + folder_.path() + "typed.kev | kevtrace compile - -o " + piped);
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(shell("cmp " + piped + " " + script_).status, 0);
+  const Ran again = shell("kevtrace compile " + piped + " -o " + folder_.path() + "again.kevo");
+  EXPECT_EQ(again.status, 2);
+  EXPECT_THAT(again.err, HasSubstr("compiled already"));
+}
+
 TEST_F(WithoutLlvm, ACommandWinsOverTheScriptsOwn) {
   const Ran ran = shell(bare_ + " run -q " + script_ + " -- " + kProgram);
   EXPECT_EQ(ran.status, 0) << ran.err;
