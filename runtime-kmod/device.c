@@ -14,6 +14,7 @@
 #include <linux/uaccess.h>
 #include <linux/xarray.h>
 
+#include "entries.h"
 #include "probe.h"
 
 struct client {
@@ -170,28 +171,15 @@ static int remove(struct client *client, struct kevt_kmod_request *request)
 	return 0;
 }
 
-static int change(struct client *client, struct kevt_kmod_request *request, int (*to)(struct kevt_probe *),
-		  int (*back)(struct kevt_probe *))
+static int change(struct client *client, struct kevt_kmod_request *request, bool on)
 {
-	u32 *ids, i;
+	u32 *ids;
 	struct kevt_probe **probes = find_probes(client, request, &ids);
-	int error = 0;
+	int error;
 
 	if (IS_ERR(probes))
 		return PTR_ERR(probes);
-	for (i = 0; i < request->count; i++) {
-		error = to(probes[i]);
-		if (!error && fatal_signal_pending(current))
-			error = -EINTR;
-		if (error)
-			break;
-		cond_resched();
-	}
-	if (error) {
-		request->failed = i;
-		while (i-- > 0)
-			back(probes[i]);
-	}
+	error = kevt_probes_switch(probes, request->count, on, &request->failed);
 	kvfree(probes);
 	kvfree(ids);
 	return error;
@@ -231,9 +219,9 @@ static int carry_out(struct client *client, unsigned int command, struct kevt_km
 	case KEVT_KMOD_REMOVE:
 		return remove(client, request);
 	case KEVT_KMOD_ENABLE:
-		return change(client, request, kevt_probe_enable, kevt_probe_disable);
+		return change(client, request, true);
 	case KEVT_KMOD_DISABLE:
-		return change(client, request, kevt_probe_disable, kevt_probe_enable);
+		return change(client, request, false);
 	case KEVT_KMOD_STATUS:
 		return status(client, request);
 	}
@@ -316,6 +304,26 @@ static struct miscdevice kevt_device = {
 	.fops = &kevt_operations,
 };
 
-module_misc_device(kevt_device);
+/* Not __init: kallsyms would go on naming that text, freed, while ftrace has users, whoever gets the memory next. */
+static int kevt_init(void)
+{
+	int error = kevt_entries_init();
+
+	if (error)
+		return error;
+	error = misc_register(&kevt_device);
+	if (error)
+		kevt_entries_exit();
+	return error;
+}
+
+static void kevt_exit(void)
+{
+	misc_deregister(&kevt_device);
+	kevt_entries_exit();
+}
+
+module_init(kevt_init);
+module_exit(kevt_exit);
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("Probes that run verified BPF programs for kevtrace");

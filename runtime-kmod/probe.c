@@ -1,44 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Running a verified program from a probe's handler.
+ * Probes: kprobes and kretprobes that run a verified program (run.h).
  *
- * The verifier has proved a program for the place it is attached to.  Here it runs from handlers of our own, so what
- * the kernel's own attachment does around a run is done here, too: a run context (helpers such as
- * bpf_get_attach_cookie() read it without looking), no run in an NMI, and programs that may sleep, change the return
- * value or expect another context are refused.
- *
- * Handlers run with preemption off and do not nest: a probe that is hit inside one is counted as missed by the kernel.
+ * Hits at the entries of functions come through entries.c, all others from the kernel's kprobes.  Programs that may
+ * sleep, change the return value or expect another context are refused.
  */
 #include <linux/bitops.h>
 #include <linux/percpu.h>
-#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "compat.h"
-#include "probe.h"
+#include "entries.h"
+#include "run.h"
 
-static __always_inline void run(struct kevt_probe *probe, u64 cookie, struct pt_regs *regs)
-{
-	struct bpf_trace_run_ctx context = {.bpf_cookie = cookie};
-	struct bpf_run_ctx *outer;
-
-	if (unlikely(in_nmi())) {
-		this_cpu_inc(probe->counts->in_nmi);
-		return;
-	}
-	this_cpu_inc(probe->counts->hits);
-	rcu_read_lock();
-	outer = bpf_set_run_ctx(&context.run_ctx);
-	bpf_prog_run(probe->prog, regs);
-	bpf_reset_run_ctx(outer);
-	rcu_read_unlock();
-}
+DEFINE_PER_CPU(bool, kevt_running);
 
 static int on_entry(struct kprobe *kp, struct pt_regs *regs)
 {
 	struct kevt_probe *probe = container_of(kp, struct kevt_probe, rp.kp);
 
-	run(probe, probe->cookie, regs);
+	if (kevt_begin(probe)) {
+		kevt_run(probe, probe->cookie, regs);
+		kevt_end();
+	}
 	return 0;
 }
 NOKPROBE_SYMBOL(on_entry);
@@ -64,13 +48,15 @@ NOKPROBE_SYMBOL(keep_arguments);
 static int on_return(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
 	struct kretprobe *rp = get_kretprobe(instance);
-
 	struct kevt_probe *probe;
 
 	if (unlikely(!rp))
 		return 0;
 	probe = container_of(rp, struct kevt_probe, rp);
-	run(probe, probe->kept[0] ? (unsigned long)instance->data : probe->cookie, regs);
+	if (kevt_begin(probe)) {
+		kevt_run(probe, probe->kept[0] ? (unsigned long)instance->data : probe->cookie, regs);
+		kevt_end();
+	}
 	return 0;
 }
 NOKPROBE_SYMBOL(on_return);
@@ -159,17 +145,56 @@ int kevt_probe_register(struct kevt_probe *probe)
 	int error = probe->is_return ? register_kretprobe(&probe->rp) : register_kprobe(&probe->rp.kp);
 
 	probe->registered = !error;
+	if (!error && kevt_is_entry(probe))
+		kevt_entries_add(probe);
 	return error;
 }
 
-int kevt_probe_enable(struct kevt_probe *probe)
+/* One after another: the kernel has no call for many. */
+static int switch_breakpoints(struct kevt_probe **probes, u32 count, bool on, u32 *failed)
 {
-	return enable_kprobe(&probe->rp.kp);
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		struct kprobe *kp = &probes[i]->rp.kp;
+		int error;
+
+		if (kevt_is_entry(probes[i]) || kprobe_disabled(kp) != on)
+			continue;
+		error = on ? enable_kprobe(kp) : disable_kprobe(kp);
+		if (!error)
+			probes[i]->changed = true;
+		if (!error && fatal_signal_pending(current))
+			error = -EINTR;
+		if (error) {
+			*failed = i;
+			return error;
+		}
+		cond_resched();
+	}
+	return 0;
 }
 
-int kevt_probe_disable(struct kevt_probe *probe)
+int kevt_probes_switch(struct kevt_probe **probes, u32 count, bool on, u32 *failed)
 {
-	return disable_kprobe(&probe->rp.kp);
+	int error;
+	u32 i;
+
+	*failed = count;
+	for (i = 0; i < count; i++)
+		probes[i]->changed = false;
+	error = switch_breakpoints(probes, count, on, failed);
+	if (!error)
+		error = kevt_entries_switch(probes, count, on, failed);
+	if (!error)
+		return 0;
+	for (i = 0; i < count; i++) {
+		struct kprobe *kp = &probes[i]->rp.kp;
+
+		if (!kevt_is_entry(probes[i]) && probes[i]->changed)
+			on ? disable_kprobe(kp) : enable_kprobe(kp);
+	}
+	return error;
 }
 
 /* An optimized probe is a jump where the program had something else. */
@@ -195,9 +220,9 @@ void kevt_probe_status(struct kevt_probe *probe, struct kevt_kmod_status *status
 		const struct kevt_counts *counts = per_cpu_ptr(probe->counts, cpu);
 
 		status->hits += READ_ONCE(counts->hits);
-		status->missed += READ_ONCE(counts->in_nmi);
+		status->missed += READ_ONCE(counts->missed);
 	}
-	if (kprobe_disabled(kp))
+	if (kevt_is_entry(probe) ? !READ_ONCE(probe->armed) : kprobe_disabled(kp))
 		status->state |= KEVT_KMOD_DISABLED;
 	if (kprobe_gone(kp))
 		status->state |= KEVT_KMOD_GONE;
@@ -244,6 +269,7 @@ void kevt_probes_free(struct kevt_probe **probes, unsigned int count)
 
 	if (!count)
 		return;
+	kevt_entries_remove(probes, count);
 	unregister(probes, count);
 	for (i = 0; i < count; i++) {
 		bpf_prog_put(probes[i]->prog);

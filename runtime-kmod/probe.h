@@ -12,24 +12,28 @@ struct bpf_prog;
 
 struct kevt_counts {
 	u64 hits;
-	u64 in_nmi;
+	u64 missed; /* while a program of ours ran on this CPU; the kernel counts others itself */
 };
 
 struct kevt_probe {
 	struct kretprobe rp; /* an entry probe uses rp.kp alone */
 	bool is_return;
 	bool registered;
+	bool armed;   /* entries.c: hits at the entry of a function are taken */
+	bool changed; /* by the request under way */
 	struct bpf_prog *prog;
 	u64 cookie;
 	u16 kept[KEVT_KMOD_MAX_KEPT + 1]; /* as in kevt_kmod_probe */
 	struct kevt_counts __percpu *counts;
+	struct hlist_node same_hash; /* entries.c */
 };
 
 /* A probe that is not registered yet, or ERR_PTR.  Takes its own reference to the program. */
 struct kevt_probe *kevt_probe_make(const struct kevt_kmod_probe *wanted);
+/* Disabled. */
 int kevt_probe_register(struct kevt_probe *probe);
-int kevt_probe_enable(struct kevt_probe *probe);
-int kevt_probe_disable(struct kevt_probe *probe);
+/* All of them, or none: an error, and which one was in the way (`count`: none). Those that are so already stay so. */
+int kevt_probes_switch(struct kevt_probe **probes, u32 count, bool on, u32 *failed);
 void kevt_probe_status(struct kevt_probe *probe, struct kevt_kmod_status *status);
 /* Unregisters those that are registered, waiting once for all, and frees them. */
 void kevt_probes_free(struct kevt_probe **probes, unsigned int count);

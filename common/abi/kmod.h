@@ -56,7 +56,7 @@ enum {
 
 struct kevt_kmod_status {
   kevt_u64 hits;   /* times the program ran */
-  kevt_u64 missed; /* as kprobe_profile counts them, and hits in an NMI */
+  kevt_u64 missed; /* as kprobe_profile counts them, and hits inside a program of ours */
   kevt_u32 state;  /* KEVT_KMOD_… bits */
   kevt_u32 spare;
 };

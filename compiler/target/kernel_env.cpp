@@ -70,6 +70,11 @@ Result<KernelEnv> KernelEnv::of_facts(KernelFacts facts) {
   env.cpus_ = facts.possible_cpus;
   if (!facts.btf_folder.empty()) env.btf_ = std::make_unique<KernelBtf>(std::move(facts.btf_folder));
   env.types_ = facts.types;
+  if (facts.core_file.empty()) return env;
+  if (auto text = KernelText::open(facts.core_file.c_str())) {
+    env.patches_ = KernelPatches::read(env.symbols_, *text);
+    env.text_ = std::make_unique<KernelText>(std::move(*text));
+  }
   return env;
 }
 
@@ -78,17 +83,12 @@ Result<KernelEnv> KernelEnv::of_running_kernel(TypeSource types) {
   if (!kallsyms) return std::unexpected(std::move(kallsyms.error()));
   const auto blacklist = read_text("/sys/kernel/debug/kprobes/blacklist");
   const auto cpus = read_text("/sys/devices/system/cpu/possible");
-  auto env = of_facts({.kallsyms = std::move(*kallsyms),
-                       .blacklist = blacklist.value_or(""),
-                       .possible_cpus = parse_cpu_list(cpus.value_or("")),
-                       .btf_folder = types == TypeSource::None ? "" : "/sys/kernel/btf",
-                       .types = types});
-  if (!env) return env;
-  if (auto text = KernelText::open()) {
-    env->patches_ = KernelPatches::read(env->symbols_, *text);
-    env->text_ = std::make_unique<KernelText>(std::move(*text));
-  }
-  return env;
+  return of_facts({.kallsyms = std::move(*kallsyms),
+                   .blacklist = blacklist.value_or(""),
+                   .possible_cpus = parse_cpu_list(cpus.value_or("")),
+                   .btf_folder = types == TypeSource::None ? "" : "/sys/kernel/btf",
+                   .types = types,
+                   .core_file = "/proc/kcore"});
 }
 
 Symbol KernelEnv::symbol_of(const KernelSymbol& symbol) const {
@@ -149,12 +149,18 @@ std::expected<std::uint64_t, LookupError> KernelEnv::find_file_offset(std::strin
   return offset;
 }
 
+// Made by ftrace at run time. The kernel may list freed init text of a module at the same address, and first.
+bool KernelEnv::is_trampoline(std::uint64_t address) const {
+  return std::ranges::any_of(symbols_.named("ftrace_trampoline", "__builtin__ftrace"),
+                             [&](const KernelSymbol& symbol) { return symbol.address == address; });
+}
+
 Traced KernelEnv::is_traced_at(std::uint64_t address, std::uint64_t size) const {
   std::uint8_t bytes[9];
   const std::span<std::uint8_t> beginning(bytes, std::min<std::uint64_t>(size, sizeof bytes));
   if (!text_ || !text_->read(address, beginning)) return Traced::Unknown;
   return is_traced(address, beginning, [this](std::uint64_t called) {
-    if (!symbols_.is_text(called)) return true;  // a trampoline that was made for it
+    if (!symbols_.is_text(called) || is_trampoline(called)) return true;
     const auto function = symbols_.covering(called);
     return !function || function->name.starts_with("ftrace_") || function->name == "__fentry__";
   });

@@ -24,6 +24,7 @@ struct KernelFacts {
   unsigned possible_cpus = 1;
   std::string btf_folder = "";          // has the files `vmlinux` and MODULE; empty: types are not known
   TypeSource types = TypeSource::None;  // whom the types answer
+  std::string core_file = "";           // as /proc/kcore; empty, or cannot be read: instructions are not known
 };
 
 class KernelEnv : public TargetEnv {
@@ -31,7 +32,7 @@ class KernelEnv : public TargetEnv {
   // Fails where symbols are hidden from us. Blacklist and instructions are used where they can be read.
   // `types`: DebugInformation answers those who ask for a name, and `$arg1` stays what it is on every kernel.
   static Result<KernelEnv> of_running_kernel(TypeSource types);
-  // Any kernel: its instructions are not known.
+  // Any kernel.
   static Result<KernelEnv> of_facts(KernelFacts facts);
 
   std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
@@ -65,6 +66,7 @@ class KernelEnv : public TargetEnv {
   explicit KernelEnv(KernelSymbols symbols) : symbols_(std::move(symbols)) {}
   LookupError near_misses(std::string_view name) const;
   Symbol symbol_of(const KernelSymbol& symbol) const;
+  bool is_trampoline(std::uint64_t address) const;
   Traced is_traced_at(std::uint64_t address, std::uint64_t size) const;
   Traced traced_function(const Symbol& function) const;
 

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "compiler/target/btf.h"
+#include "compiler/target/core_file_testing.h"
 #include "compiler/target/instruction_start.h"
 #include "compiler/target/kernel_of_types.h"
 #include "tests/golden/small_btf.h"
@@ -91,6 +92,26 @@ TEST(KernelEnv, SymbolsReachToTheNextOne) {
   EXPECT_EQ(text_of(kernel.symbolize(0xffffffffc0001048)), "v9fs_last/4032[9p]");
   EXPECT_EQ(text_of(kernel.symbolize(0xffffffffc0002000)), "none");
   EXPECT_EQ(text_of(kernel.symbolize(~0ull)), "none");
+}
+
+// A function that is traced already calls a trampoline, whatever else kallsyms says of its address.
+TEST(KernelEnv, ACallOfATrampolineIsFtraces) {
+  const auto probeability = [](const std::string& called) {
+    std::string memory(0x200, '\0');
+    const std::int32_t distance = static_cast<std::int32_t>(0xffffffffc0422000 - (0xffffffff81000100 + 5));
+    memory[0x100] = static_cast<char>(0xe8);
+    std::memcpy(memory.data() + 0x101, &distance, sizeof distance);
+    const CoreFile core(memory);
+    return KernelEnv::of_facts({.kallsyms = std::string(kKallsyms) + called, .blacklist = "", .core_file = core.name()})
+        ->probeability(0xffffffff81000100);
+  };
+  const std::string init = "ffffffffc0422000 T some_init\t[some]\n";  // freed long ago
+  const std::string trampoline = "ffffffffc0422000 t ftrace_trampoline\t[__builtin__ftrace]\n";
+  EXPECT_EQ(probeability(""), Probeability::Ok) << "nobody says what is there";
+  EXPECT_EQ(probeability(init), Probeability::Blacklisted) << "a function without tracing that begins with a call";
+  EXPECT_EQ(probeability(trampoline), Probeability::Ok);
+  EXPECT_EQ(probeability(init + trampoline), Probeability::Ok);
+  EXPECT_EQ(probeability(trampoline + init), Probeability::Ok);
 }
 
 TEST(KernelEnv, WhereProbesMayBe) {

@@ -1,46 +1,15 @@
 #include "compiler/target/kernel_patches.h"
 
-#include <elf.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "compiler/target/core_file_testing.h"
+
 namespace kevt::target {
 namespace {
-
-constexpr std::uint64_t kBase = 0xffffffff81000000;
-
-// A core file with one segment at kBase, as /proc/kcore has.
-class CoreFile {
- public:
-  explicit CoreFile(const std::string& memory) {
-    Elf64_Ehdr header = {};
-    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-    header.e_ident[EI_CLASS] = ELFCLASS64;
-    header.e_phoff = sizeof header;
-    header.e_phentsize = sizeof(Elf64_Phdr);
-    header.e_phnum = 1;
-    Elf64_Phdr segment = {};
-    segment.p_type = PT_LOAD;
-    segment.p_vaddr = kBase;
-    segment.p_memsz = memory.size();
-    segment.p_offset = sizeof header + sizeof segment;
-    const int fd = mkstemp(name_);
-    EXPECT_EQ(write(fd, &header, sizeof header), static_cast<ssize_t>(sizeof header));
-    EXPECT_EQ(write(fd, &segment, sizeof segment), static_cast<ssize_t>(sizeof segment));
-    EXPECT_EQ(write(fd, memory.data(), memory.size()), static_cast<ssize_t>(memory.size()));
-    close(fd);
-  }
-  ~CoreFile() { unlink(name_); }
-  KernelText text() const { return *KernelText::open(name_); }
-
- private:
-  char name_[32] = "/tmp/kevt-core-XXXXXX";
-};
 
 void put(std::string& memory, std::size_t at, std::int32_t word) { std::memcpy(memory.data() + at, &word, 4); }
 
@@ -65,8 +34,8 @@ TEST(KernelPatches, EntriesAreCountedFromThemselves) {
               "ffffffff81000380 D __start___bug_table\nffffffff8100038c D __stop___bug_table\n"),
       core.text());
   EXPECT_EQ(patches.size(), 4u);
-  for (const std::uint64_t at : {0x100, 0x120, 0x140, 0x160}) EXPECT_TRUE(patches.has(kBase + at)) << at;
-  EXPECT_FALSE(patches.has(kBase + 0x101));
+  for (const std::uint64_t at : {0x100, 0x120, 0x140, 0x160}) EXPECT_TRUE(patches.has(kKernelBase + at)) << at;
+  EXPECT_FALSE(patches.has(kKernelBase + 0x101));
 }
 
 TEST(KernelPatches, TablesThatMakeNoSenseAreLeftOut) {

@@ -72,11 +72,18 @@ class Client:
     def change(self, cmd, ids):
         self._batch(cmd, ID, [ID.pack(i) for i in ids])
 
-    def hits(self, ids):
+    def _status(self, ids):
         results = ctypes.create_string_buffer(len(ids) * STATUS_ITEM.size)
         self._batch(STATUS, ID, [ID.pack(i) for i in ids], results)
-        items = [STATUS_ITEM.unpack_from(results.raw, i * STATUS_ITEM.size) for i in range(len(ids))]
-        return [(hits, missed) for hits, missed, _, _ in items]
+        return [STATUS_ITEM.unpack_from(results.raw, i * STATUS_ITEM.size) for i in range(len(ids))]
+
+    def hits(self, ids):
+        """(hits, missed) of each"""
+        return [item[:2] for item in self._status(ids)]
+
+    def states(self, ids):
+        """KEVT_KMOD_ bits of each"""
+        return [item[2] for item in self._status(ids)]
 
 
 def _bpf(cmd, attributes):
@@ -120,3 +127,9 @@ def symbols():
                 twice.add(words[2])
             found[words[2]] = int(words[0], 16) if words[1] in 'tT' and len(words) == 3 else 0
     return {name: at for name, at in found.items() if at and name not in twice}
+
+
+def module_symbol(name, module):
+    """The address of a function of a module."""
+    with open('/proc/kallsyms') as file:
+        return next(int(w[0], 16) for w in map(str.split, file) if w[2:] == [name, '[%s]' % module])
