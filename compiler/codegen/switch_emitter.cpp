@@ -19,7 +19,13 @@ Value* read_word(llvm::IRBuilder<>& b, Value* word) {
 
 }  // namespace
 
+// Code that was taken out acts no longer, wherever it still runs: a call that is under way, a child that was forked.
 void EventEmitter::emit_actions() {
+  if (program_.actions.empty()) return;
+  BasicBlock* in_use = block("in_use");
+  BasicBlock* done = block("acted_all");
+  branch(hooks_.gate(b_, 0), in_use, done);
+  start(in_use);
   for (const ir::Action& action : program_.actions) {
     BasicBlock* next = block("acted");
     if (action.condition) {
@@ -30,6 +36,8 @@ void EventEmitter::emit_actions() {
     emit_action(action, next);
     start(next);
   }
+  go(done);
+  start(done);
 }
 
 void EventEmitter::emit_action(const ir::Action& action, BasicBlock* next) {

@@ -24,10 +24,10 @@
 // *Actions* come before the sinks: what triggers do, in their order. They and *gates* use words that all hits and the
 // engine share, each by a slot of kind SharedWord:
 //
-//   slot 0 = word 0        whether tracing is on
-//   slot 1 = word 7        how often the trigger may still act
-//   gate 0
+//   slot 0 = word ""+0     whether tracing is on
+//   slot 1 = word ""+7     how often the trigger may still act
 //   action 0 := 0 left 1 when v1 s> 2
+//   gate 0
 #pragma once
 
 #include <cstdint>

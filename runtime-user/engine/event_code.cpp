@@ -20,9 +20,9 @@ namespace kevt::engine {
 
 struct EventCode::Change {
   const CodeRequest* request = nullptr;
-  std::string key;
-  bool is_new = false;           // `handles` replace what is there
-  std::vector<Handles> handles;  // for each target
+  Version next;
+  bool is_new = false;     // `next` replaces what is there
+  bool is_former = false;  // and was made before
 };
 
 namespace {
@@ -162,16 +162,27 @@ const SampledType* EventCode::sampled(std::uint32_t type) const {
   return it == sampled_.end() ? nullptr : &it->second;
 }
 
+// The same code as before in every target that lives: what goes to and fro uses up nothing.
+bool EventCode::take_former(const Code& code, Change& change) const {
+  const auto found = std::ranges::find(code.former, change.next.key, &Version::key);
+  if (found == code.former.end()) return false;
+  for (std::size_t t = 0; t < targets_.size(); ++t)
+    if (targets_[t]->is_alive() && (t >= found->handles.size() || found->handles[t].empty())) return false;
+  change.next = *found;
+  return true;
+}
+
 std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> requests, std::vector<Change>& changes) {
   const bool any_alive = std::ranges::any_of(targets_, &TracedTarget::is_alive);
   std::vector<const CodeRequest*> to_install;
   for (const CodeRequest& request : requests) {
     if (!has_code(*request.event)) continue;
-    Change change{.request = &request, .key = key_of(request)};
+    Change change{.request = &request, .next = {.key = key_of(request), .handles = {}}};
     const Code& code = codes_[request.event->id];
-    change.is_new = request.armed && code.key != change.key && (any_alive || !code.armed);
-    change.handles.resize(targets_.size());
-    if (change.is_new) to_install.push_back(&request);
+    change.is_new = request.armed && code.now.key != change.next.key && (any_alive || !code.armed);
+    change.is_former = change.is_new && take_former(code, change);
+    change.next.handles.resize(targets_.size());
+    if (change.is_new && !change.is_former) to_install.push_back(&request);
     changes.push_back(std::move(change));
   }
   if (to_install.empty()) return std::nullopt;
@@ -181,7 +192,7 @@ std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> reque
     if (!installed) return std::move(installed.error());
     auto next = installed->begin();
     for (Change& change : changes)
-      if (change.is_new) change.handles[t] = std::move(*next++);
+      if (change.is_new && !change.is_former) change.next.handles[t] = std::move(*next++);
   }
   if (!any_alive) return CodeRefusal{Error("nothing to trace: every traced process has ended", ESRCH), ""};
   return std::nullopt;
@@ -191,8 +202,8 @@ Result<void> EventCode::exchange(std::span<const Change> changes, std::size_t ta
   Handles armed, disarmed;
   for (const Change& change : changes) {
     const Code& code = codes_[change.request->event->id];
-    const Handles now = target < code.handles.size() ? code.handles[target] : Handles{};
-    const Handles& next = change.is_new ? change.handles[target] : now;
+    const Handles now = target < code.now.handles.size() ? code.now.handles[target] : Handles{};
+    const Handles& next = change.is_new ? change.next.handles[target] : now;
     if (code.armed && (change.is_new || !change.request->armed))
       disarmed.insert(disarmed.end(), now.begin(), now.end());
     if (change.request->armed && (change.is_new || !code.armed)) armed.insert(armed.end(), next.begin(), next.end());
@@ -214,7 +225,7 @@ std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> r
     // The targets before this one have the change: what they record of it is nobody's, and it is taken back.
     for (std::size_t before = 0; before < t; ++before)
       for (const Change& change : changes)
-        if (change.is_new) (void)targets_[before]->runtime().disarm(change.handles[before]);
+        if (change.is_new) (void)targets_[before]->runtime().disarm(change.next.handles[before]);
     Error error = std::move(done.error()).while_doing("changing " + targets_[t]->name());
     return std::unexpected(CodeRefusal{Error(error.message(), error.errno_value() ? error.errno_value() : EINVAL), ""});
   }
@@ -222,11 +233,9 @@ std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> r
     Code& code = codes_[change.request->event->id];
     code.armed = change.request->armed;
     if (!change.is_new) continue;
-    code.retired.resize(targets_.size());
-    for (std::size_t t = 0; t < code.handles.size(); ++t)
-      code.retired[t].insert(code.retired[t].end(), code.handles[t].begin(), code.handles[t].end());
-    code.handles = std::move(change.handles);
-    code.key = std::move(change.key);
+    std::erase_if(code.former, [&](const Version& one) { return one.key == change.next.key; });
+    if (!code.now.key.empty()) code.former.push_back(std::move(code.now));
+    code.now = std::move(change.next);
   }
   return {};
 }
@@ -234,9 +243,12 @@ std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> r
 void EventCode::forget(std::uint32_t event) {
   const auto it = codes_.find(event);
   if (it == codes_.end()) return;
-  for (const std::vector<Handles>* all : {&it->second.handles, &it->second.retired})
-    for (std::size_t t = 0; t < all->size(); ++t)
-      if (targets_[t]->is_alive()) (void)targets_[t]->runtime().remove((*all)[t]);
+  const auto remove = [this](const Version& version) {
+    for (std::size_t t = 0; t < version.handles.size(); ++t)
+      if (targets_[t]->is_alive()) (void)targets_[t]->runtime().remove(version.handles[t]);
+  };
+  remove(it->second.now);
+  std::ranges::for_each(it->second.former, remove);
   codes_.erase(it);
   if (const auto type = sampled_of_.find(event); type != sampled_of_.end()) {
     sampled_.erase(type->second);
@@ -249,9 +261,12 @@ runtime::EventCounts EventCode::counts(std::uint32_t event) const {
   if (const StaticEvents* statics = static_events()) sum += statics->counts(event);
   const auto it = codes_.find(event);
   if (it == codes_.end()) return sum;
-  for (const std::vector<Handles>* all : {&it->second.handles, &it->second.retired})
-    for (std::size_t t = 0; t < all->size(); ++t)
-      for (runtime::ProbeHandle handle : (*all)[t]) sum += targets_[t]->runtime().counts(handle);
+  const auto add = [&](const Version& version) {
+    for (std::size_t t = 0; t < version.handles.size(); ++t)
+      for (runtime::ProbeHandle handle : version.handles[t]) sum += targets_[t]->runtime().counts(handle);
+  };
+  add(it->second.now);
+  std::ranges::for_each(it->second.former, add);
   return sum;
 }
 
@@ -259,8 +274,10 @@ std::vector<runtime::ArmStatus> EventCode::arm_status(std::uint32_t event, std::
   std::vector<runtime::ArmStatus> states;
   const auto it = codes_.find(event);
   for (std::size_t t = 0; t < targets_.size(); ++t) {
-    const bool known = it != codes_.end() && t < it->second.handles.size() && probe < it->second.handles[t].size();
-    states.push_back(known ? targets_[t]->runtime().arm_status(it->second.handles[t][probe]) : runtime::ArmStatus{});
+    const bool known =
+        it != codes_.end() && t < it->second.now.handles.size() && probe < it->second.now.handles[t].size();
+    states.push_back(known ? targets_[t]->runtime().arm_status(it->second.now.handles[t][probe])
+                           : runtime::ArmStatus{});
   }
   return states;
 }

@@ -64,15 +64,19 @@ class EventCode {
 
  private:
   using Handles = std::vector<runtime::ProbeHandle>;
-  struct Code {
+  struct Version {
     std::string key;               // of what it was compiled from; empty: there is none
     std::vector<Handles> handles;  // for each target; one per probe; empty where the target had ended
-    std::vector<Handles> retired;  // for each target: only their counts are of interest
+  };
+  struct Code {
+    Version now;
+    std::vector<Version> former;  // disarmed: their counts are the event's, and each may come back
     bool armed = false;
   };
   struct Change;
   std::expected<std::vector<Handles>, CodeRefusal> install(std::span<const CodeRequest* const> requests,
                                                            std::size_t target);
+  bool take_former(const Code& code, Change& change) const;
   std::optional<CodeRefusal> prepare(std::span<const CodeRequest> requests, std::vector<Change>& changes);
   Result<void> switch_static(std::span<const CodeRequest> requests);
   Result<void> exchange(std::span<const Change> changes, std::size_t target);

@@ -3,7 +3,7 @@
 // An event's code is shared by all instances. Where one instance alone has the event on, and no reader runs triggers,
 // which see what the filter rejects, its filter is compiled into the code; else all hits come here and each instance
 // decides for itself (hits.cpp). Triggers likewise (hit_switches.cpp). Changing from one to the other exchanges the
-// code; no hit is lost or seen twice.
+// code (ProbeRuntime::replace says what becomes of hits in between).
 //
 // Soft mode: a trigger needs its event armed, and its target's, without recording; `0*` in the file enable:
 //
@@ -78,7 +78,6 @@ std::expected<void, CodeRefusal> Tracing::apply(std::span<const TracedEvent* con
 // Where hits begin or cease to decide, the code of all events changes.
 std::expected<void, CodeRefusal> Tracing::apply_by(Instance* at_hits, std::span<const TracedEvent* const> events) {
   Instance* const before = std::exchange(at_hits_, at_hits);
-  if (at_hits_) asked_by_hits_ = at_hits_;
   std::vector<const TracedEvent*> all(events.begin(), events.end());
   if (at_hits_ != before) {
     const std::unordered_set<const TracedEvent*> named(events.begin(), events.end());
@@ -86,7 +85,12 @@ std::expected<void, CodeRefusal> Tracing::apply_by(Instance* at_hits, std::span<
       if (is_armed(id) && !named.contains(event.get())) all.push_back(event.get());
   }
   auto done = apply(all);
-  if (!done) at_hits_ = before;
+  if (!done) {
+    at_hits_ = before;
+  } else if (at_hits_ != before) {
+    if (at_hits_) asked_by_hits_ = at_hits_;
+    drain();  // what came while code was made: what hits switch from now on is not for it
+  }
   return done;
 }
 
@@ -169,6 +173,7 @@ Result<void> Tracing::set_enabled(Instance& instance, std::span<const TracedEven
 Result<void> Tracing::use_softly(Instance& instance, const TracedEvent& event, int change) {
   EventState& one = touch(instance, event);
   const bool was_registered = one.registered, was_on(one.softly_on);
+  const auto users = one.soft_users;
   if (change > 0) {
     if (one.soft_users++ == 0 && !one.registered) {
       one.softly_on = false;
@@ -180,10 +185,10 @@ Result<void> Tracing::use_softly(Instance& instance, const TracedEvent& event, i
   }
   const TracedEvent* const changed[] = {&event};
   auto done = sync(changed);
-  if (!done && change > 0) {
+  if (!done) {
     one.registered = was_registered;
     one.softly_on = was_on;
-    --one.soft_users;
+    one.soft_users = users;
   }
   return done;
 }
@@ -250,37 +255,49 @@ const TracedEvent* Tracing::soft_target(const model::Trigger& trigger) const {
   return switches ? events_.find(trigger.target.system, trigger.target.event) : nullptr;
 }
 
-Result<void> Tracing::apply_trigger_step(Instance& instance, const TracedEvent& event, const sema::TriggerStep& step) {
-  if (const auto* added = std::get_if<sema::AddTrigger>(&step)) {
-    instance.triggers.apply(step);
-    if (added->trigger.count) instance.trigger_counts.try_emplace(added->trigger.id, *added->trigger.count);
-    if (added->trigger.kind == model::TriggerKind::Snapshot && !instance.snapshot)
-      instance.snapshot.emplace(options_.cpus, instance.buffer.cpu(0).pages());
-    auto done = sync_stacks(event);
-    if (done) done = use_softly(instance, event, +1);
-    const TracedEvent* target = soft_target(added->trigger);
-    const bool is_used = done.has_value();
-    if (done && target) done = use_softly(instance, *target, +1);
-    if (!done) {
-      instance.triggers.apply(sema::RemoveTrigger{name_of(event), added->trigger.id});
-      if (is_used) (void)use_softly(instance, event, -1);
-      instance.trigger_counts.erase(added->trigger.id);
-    }
+// First what is acted on, then the code that acts; and back in the other order.
+Result<void> Tracing::add_trigger(Instance& instance, const TracedEvent& event, const model::Trigger& trigger) {
+  instance.triggers.apply(sema::AddTrigger{name_of(event), trigger});
+  if (trigger.count) instance.trigger_counts.try_emplace(trigger.id, *trigger.count);
+  if (trigger.kind == model::TriggerKind::Snapshot && !instance.snapshot)
+    instance.snapshot.emplace(options_.cpus, instance.buffer.cpu(0).pages());
+  const TracedEvent* target = soft_target(trigger);
+  auto done = target ? use_softly(instance, *target, +1) : Result<void>{};
+  const bool is_target_used = target && done;
+  if (done) done = sync_stacks(event);
+  if (done) done = use_softly(instance, event, +1);
+  if (done) return done;
+  instance.triggers.apply(sema::RemoveTrigger{name_of(event), trigger.id});
+  (void)sync_stacks(event);
+  if (is_target_used) (void)use_softly(instance, *target, -1);
+  instance.trigger_counts.erase(trigger.id);
+  return done;
+}
+
+// Where the code that acts cannot be taken out, the trigger stays, and so does what it acts on.
+Result<void> Tracing::remove_trigger(Instance& instance, const model::Trigger& trigger, const model::EventName& owner) {
+  const TracedEvent* event = events_.find(owner.system, owner.event);
+  instance.triggers.apply(sema::RemoveTrigger{owner, trigger.id});
+  auto done = event ? use_softly(instance, *event, -1) : Result<void>{};
+  if (!done) {
+    instance.triggers.apply(sema::AddTrigger{owner, trigger});
     return done;
   }
+  if (event) done = sync_stacks(*event);
+  if (const TracedEvent* target = soft_target(trigger))
+    if (auto given_back = use_softly(instance, *target, -1); done) done = given_back;
+  instance.trigger_counts.erase(trigger.id);
+  return done;
+}
+
+Result<void> Tracing::apply_trigger_step(Instance& instance, const TracedEvent& event, const sema::TriggerStep& step) {
+  if (const auto* added = std::get_if<sema::AddTrigger>(&step)) return add_trigger(instance, event, added->trigger);
   if (const auto* removed = std::get_if<sema::RemoveTrigger>(&step)) {
     const auto all = instance.triggers.of(removed->event);
     const auto it = std::ranges::find(all, removed->id, &model::Trigger::id);
-    const TracedEvent* target = it == all.end() ? nullptr : soft_target(*it);
-    const TracedEvent* owner = events_.find(removed->event.system, removed->event.event);
-    instance.triggers.apply(step);
-    if (owner)
-      if (auto done = sync_stacks(*owner); !done) return done;
-    // First the code that acts is gone, then what it acted on.
-    auto done = owner ? use_softly(instance, *owner, -1) : Result<void>{};
-    if (target) (void)use_softly(instance, *target, -1);
-    instance.trigger_counts.erase(removed->id);
-    return done;
+    if (it == all.end()) return {};
+    const model::Trigger trigger = *it;
+    return remove_trigger(instance, trigger, removed->event);
   }
   instance.triggers.apply(step);
   return {};

@@ -5,6 +5,8 @@
 // happens in the order of the hits, whenever it happens: `traceoff if x == 5` keeps exactly what was hit before that
 // one, and a count of 5 acts five times. What a hit costs its thread has been paid by then.
 //
+// A record whose hit carried out triggers and gates itself (hit_switches.cpp) says so, and its instance asks neither.
+//
 // Every record counts once in each instance that knows the event: recorded, filtered or lost.
 #include <unistd.h>
 

@@ -69,7 +69,10 @@ class SharedSwitch {
 class SharedCount {
  public:
   explicit SharedCount(std::uint64_t left) : word_(left) {}
-  std::uint64_t left() const { return static_cast<std::int64_t>(word_.load()) < 0 ? 0 : word_.load(); }
+  std::uint64_t left() const {
+    const std::uint64_t left = word_.load();  // once: it may be changing
+    return static_cast<std::int64_t>(left) < 0 ? 0 : left;
+  }
   void take_one() { word_.take_one(); }
   SharedWord& word() { return word_; }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace kevt::engine {
 
@@ -217,13 +218,19 @@ Result<void> Tracing::remove_instance(std::string_view name) {
   Instance* instance = find_instance(name);
   if (!instance) return std::unexpected(errno_error(ENOENT));
   if (instance->users > 0) return std::unexpected(errno_error(EBUSY));
+  // It has neither events nor triggers any more; where code cannot be taken out, it stays as it was.
+  const auto triggers = std::exchange(instance->triggers, {});
   std::vector<const TracedEvent*> on;
   for (auto& [id, one] : instance->events)
     if (one.registered) {
       one.registered = false;
       if (const TracedEvent* event = events_.find(id)) on.push_back(event);
     }
-  (void)sync(on);  // what cannot be disarmed is in a process that has ended
+  if (auto done = sync(on); !done) {
+    instance->triggers = triggers;
+    for (const TracedEvent* event : on) instance->events[event->id].registered = true;
+    return done;
+  }
   if (at_hits_ == instance) at_hits_ = nullptr;
   if (asked_by_hits_ == instance) asked_by_hits_ = nullptr;
   std::erase_if(instances_, [&](const auto& one) { return one.get() == instance; });

@@ -18,7 +18,8 @@ using testing::Not;
 
 class FakeTarget final : public TracedTarget {
  public:
-  FakeTarget() {
+  explicit FakeTarget(std::size_t words) {
+    runtime_.words.resize(words);
     env_.add_function({.name = "open64", .module = "libc.so.6", .address = 0x1000, .size = 0x100});
     env_.add_function({.name = "close", .module = "libc.so.6", .address = 0x2000, .size = 0x100});
   }
@@ -66,6 +67,7 @@ constexpr std::uint32_t kFirstSampled = 64;  // the type of the first event whos
 
 class TracingTest : public testing::Test {
  protected:
+  explicit TracingTest(std::size_t words = 0) : target_(words) {}
   int define(std::string_view text, grammar::EventsFile file = grammar::EventsFile::Kprobe) {
     auto done = tracing_.write_definitions(file, text);
     return done ? 0 : done.error().errno_value();
@@ -102,6 +104,12 @@ class TracingTest : public testing::Test {
   FakeTarget target_;
   Tracing tracing_{{&target_}, {.cpus = 2}};
   std::uint64_t now_ = 1000;
+};
+
+// Triggers act at the hit: the runtime has words for them.
+class TracingWithWordsTest : public TracingTest {
+ protected:
+  TracingWithWordsTest() : TracingTest(16) {}
 };
 
 TEST_F(TracingTest, ADefinedEventRecordsWhenItIsOn) {
@@ -262,6 +270,85 @@ TEST_F(TracingTest, AnEventSwitchesAnotherOne) {
   EXPECT_EQ(define("-:cl"), EBUSY);
   EXPECT_EQ(trigger("op", "!enable_event:kprobes:cl"), 0);
   EXPECT_EQ(tracing_.state(tracing_.top(), event("cl").id)->soft_users, 0u);
+}
+
+TEST_F(TracingWithWordsTest, WhatHitsSwitchIsInSoftModeBeforeTheyDo) {
+  define("p:op open64 fd=%di:u32\np:cl close fd=%di:u32\n");
+  enable("op");
+  std::vector<std::uint32_t> users_when_op_was_armed;
+  target_.runtime().before_change = [&](std::span<const std::uint32_t> ids, bool armed) {
+    if (!armed || std::ranges::find(ids, event("op").id) == ids.end()) return;
+    const EventState* target = tracing_.state(tracing_.top(), event("cl").id);
+    users_when_op_was_armed.push_back(target ? static_cast<std::uint32_t>(target->soft_users) : 0);
+  };
+  ASSERT_EQ(trigger("op", "disable_event:kprobes:cl:1"), 0);
+  EXPECT_THAT(users_when_op_was_armed, testing::Each(1u));
+  EXPECT_FALSE(users_when_op_was_armed.empty());
+  users_when_op_was_armed.clear();
+  ASSERT_EQ(trigger("op", "!disable_event:kprobes:cl"), 0);
+  EXPECT_THAT(users_when_op_was_armed, testing::Each(1u)) << "the code that acts goes first";
+  EXPECT_EQ(tracing_.state(tracing_.top(), event("cl").id)->soft_users, 0u);
+}
+
+TEST_F(TracingWithWordsTest, ATriggerWhoseCodeCannotBeTakenOutStays) {
+  define("p:op open64 fd=%di:u32\np:cl close fd=%di:u32\n");
+  enable("op");
+  ASSERT_EQ(trigger("op", "disable_event:kprobes:cl:7"), 0);
+  target_.runtime().next_arm_refusal = Error("not now", EAGAIN);
+  EXPECT_EQ(trigger("op", "!disable_event:kprobes:cl"), EAGAIN);
+  EXPECT_EQ(tracing_.trigger_text(tracing_.top(), event("op")), "disable_event:kprobes:cl:count=7\n");
+  EXPECT_EQ(tracing_.state(tracing_.top(), event("cl").id)->soft_users, 1u);
+  EXPECT_EQ(tracing_.state(tracing_.top(), event("op").id)->soft_users, 1u);
+  EXPECT_EQ(define("-:cl"), EBUSY);
+  EXPECT_EQ(trigger("op", "!disable_event:kprobes:cl"), 0);
+  EXPECT_EQ(tracing_.state(tracing_.top(), event("cl").id)->soft_users, 0u);
+  EXPECT_EQ(tracing_.state(tracing_.top(), event("op").id)->soft_users, 0u);
+  EXPECT_EQ(define("-:cl"), 0);
+}
+
+TEST_F(TracingWithWordsTest, AnInstanceWhoseCodeCannotBeTakenOutStays) {
+  define("p:op open64 fd=%di:u32");
+  ASSERT_TRUE(tracing_.make_instance("inner"));
+  Instance& inner = *tracing_.find_instance("inner");
+  const TracedEvent* const all[] = {&event("op")};
+  ASSERT_TRUE(tracing_.set_enabled(inner, all, true));
+  ASSERT_TRUE(tracing_.write_trigger(inner, event("op"), "traceoff:3"));
+  target_.runtime().next_refusal = Error("not now", EAGAIN);
+  EXPECT_FALSE(tracing_.remove_instance("inner"));
+  ASSERT_EQ(tracing_.find_instance("inner"), &inner);
+  EXPECT_EQ(tracing_.trigger_text(inner, event("op")), "traceoff:count=3\n");
+  EXPECT_TRUE(tracing_.state(inner, event("op").id)->registered);
+  EXPECT_EQ(target_.runtime().armed(), 1u);
+  EXPECT_TRUE(tracing_.remove_instance("inner"));
+  EXPECT_EQ(target_.runtime().armed(), 0u);
+}
+
+TEST_F(TracingWithWordsTest, CodeThatGoesToAndFroIsMadeOnce) {
+  define("p:op open64 fd=%di:u32\np:cl close fd=%di:u32\n");
+  enable("op");
+  enable("cl");
+  ASSERT_EQ(trigger("op", "traceoff"), 0);
+  ASSERT_EQ(trigger("op", "!traceoff"), 0);
+  const std::size_t installed = target_.runtime().installed();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(trigger("op", "traceoff if fd == 5"), 0);
+    hit("cl", 1);
+    ASSERT_EQ(trigger("op", "!traceoff"), 0);
+    hit("cl", 2);
+  }
+  EXPECT_EQ(target_.runtime().installed(), installed + 20) << "what acts is new each time, everything else is not";
+  EXPECT_EQ(target_.runtime().armed(), 2u);
+  EXPECT_EQ(tracing_.hits(event("cl")).attempts, 40u);
+}
+
+TEST_F(TracingTest, CodeThatCannotBeExchangedStays) {
+  define("p:op open64 fd=%di:u32");
+  enable("op");
+  target_.runtime().next_arm_refusal = Error("not now", EAGAIN);
+  EXPECT_EQ(filter("op", "fd > 2"), EAGAIN);
+  EXPECT_EQ(target_.runtime().armed(), 1u);
+  hit("op", 3);
+  EXPECT_THAT(lines(), HasSubstr("fd=3"));
 }
 
 TEST_F(TracingTest, WhatCannotRunIsRefusedWhenItIsEnabled) {

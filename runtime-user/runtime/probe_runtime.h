@@ -82,11 +82,13 @@ class ProbeRuntime {
   virtual Result<void> arm(std::span<const ProbeHandle> probes) = 0;
   virtual Result<void> disarm(std::span<const ProbeHandle> probes) = 0;
   virtual Result<void> remove(std::span<const ProbeHandle> probes) = 0;
-  // Arms some and disarms others. A runtime that can does both at once, so that no hit falls in between or is seen
-  // twice.
+  // Arms some and disarms others, or changes nothing. A runtime that can does both at once, so that no hit falls in
+  // between or is seen twice; here hits in between are not seen.
   virtual Result<void> replace(std::span<const ProbeHandle> armed, std::span<const ProbeHandle> disarmed) {
     if (auto done = disarm(disarmed); !done) return done;
-    return arm(armed);
+    auto done = arm(armed);
+    if (!done) (void)arm(disarmed);
+    return done;
   }
 
   // Whether probes are armed by jumps where they can be, or by breakpoints alone (kprobes' optimization knob).

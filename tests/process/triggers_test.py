@@ -9,6 +9,7 @@ from mounted import MountTest, wait_until
 
 STEPS = os.path.join(PROGRAMS, "steps")
 DEFINITIONS = "p:step steps:step i=%di:s64\np:other steps:other i=%di:s64\n"
+FORK, CHILD = -1, 0  # for THREADS: see steps.c
 FLOOD = 2_000_000  # hits: more records than the ring of a CPU holds
 
 
@@ -107,6 +108,22 @@ class Triggers(MountTest):
         self.assertEqual(self.cat("tracing_on"), "0\n")
         self.assertEqual((self.recorded("step"), self.recorded("other")), ([], list(range(50))))
 
+    def test_what_was_taken_out_acts_no_longer_in_a_child(self):
+        """A child keeps the code that it was forked with."""
+        self.switch_on()
+        self.echo("traceoff if i == 5", self.event("step", "trigger"))
+        self.echo("disable_event:kprobes:other:9 if i == 6", self.event("step", "trigger"))
+        self.run_steps(0, 0, FORK)
+        self.run_steps(0, 5, CHILD)
+        self.assertEqual(self.recorded("step"), list(range(5)))
+        self.echo("!traceoff", self.event("step", "trigger"))
+        self.run_steps(5, 7, CHILD)
+        self.assertEqual(self.cat("tracing_on"), "1\n")
+        self.assertIn("disable_event:kprobes:other:count=9 if i == 6", self.cat(self.event("step", "trigger")))
+        self.run_steps(6, 7)
+        self.assertIn("disable_event:kprobes:other:count=8 if i == 6", self.cat(self.event("step", "trigger")))
+        self.assertEqual(self.recorded("step"), list(range(5)) + [6])
+
     def test_two_instances_and_snapshots_are_the_readers(self):
         os.mkdir(self.path("instances/second"))
         self.switch_on()
@@ -131,10 +148,12 @@ class Triggers(MountTest):
         self.switch_on()
         os.mkdir(self.path("instances/second"))
         stop = threading.Event()
+        answers = []
 
         def flood():
             while not stop.is_set():
-                self.run_steps(0, 20000, 4)
+                self.steps(0, 20000, 4)
+                answers.append(self.target.stdout.readline())
 
         flooding = threading.Thread(target=flood)
         flooding.start()
@@ -151,6 +170,7 @@ class Triggers(MountTest):
         finally:
             stop.set()
             flooding.join()
+        self.assertEqual(set(answers), {"done\n"})
         self.echo("1", "tracing_on")
         self.assertEqual((self.cat(self.event("step", "enable")), self.cat(self.event("other", "enable"))),
                          ("1\n", "1\n"))

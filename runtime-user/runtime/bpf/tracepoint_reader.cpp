@@ -291,7 +291,7 @@ Result<void> TracepointReader::set_stacks(std::uint32_t id, bool wanted) {
   }
   event.open.disarm();
   event.lost += lost_of(event.open.fds);
-  event.open = std::move(opened->front().event);
+  const OpenEvent before = std::exchange(event.open, std::move(opened->front().event));  // ends with its leaders last
   return {};
 }
 

@@ -20,7 +20,14 @@ Result<std::vector<ProbeHandle>> FakeRuntime::install(const model::CompiledBatch
 
 Result<void> FakeRuntime::set(std::span<const ProbeHandle> probes, bool armed) {
   if (auto refusal = std::exchange(next_refusal, std::nullopt)) return std::unexpected(*std::move(refusal));
+  if (armed)
+    if (auto refusal = std::exchange(next_arm_refusal, std::nullopt)) return std::unexpected(*std::move(refusal));
   ++changes;
+  if (before_change) {
+    std::vector<std::uint32_t> ids;
+    for (ProbeHandle probe : probes) ids.push_back(probes_[probe].id);
+    before_change(ids, armed);
+  }
   for (ProbeHandle probe : probes) probes_[probe].armed = armed;
   return {};
 }

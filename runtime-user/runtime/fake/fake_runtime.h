@@ -31,6 +31,7 @@ class FakeRuntime final : public ProbeRuntime {
   EventCounts counts(ProbeHandle probe) const override { return probes_[probe].counts; }
   ArmStatus arm_status(ProbeHandle probe) const override;
   std::size_t drain(const RecordSink& sink) override;
+  std::span<std::uint64_t> shared_words() override { return words; }
 
   // All probes of this event that are armed are hit. Returns how many. Filters are not looked at: what `is_kept` says
   // of the event's listing decides, all where it is empty.
@@ -38,6 +39,10 @@ class FakeRuntime final : public ProbeRuntime {
   std::function<bool(const FakeHit&)> is_kept;
   // The next arm, disarm or install is refused with this.
   std::optional<Error> next_refusal;
+  std::optional<Error> next_arm_refusal;  // the next arm only
+  // Called before probes of these events are armed, or disarmed.
+  std::function<void(std::span<const std::uint32_t> ids, bool armed)> before_change;
+  std::vector<std::uint64_t> words;  // before it is traced: how many it has
 
   std::size_t installed() const { return probes_.size(); }
   std::size_t armed() const;
