@@ -53,7 +53,7 @@ void become(ir::Machine& machine);
 // Keeps this thread on the CPU it runs on, so that `$cpu` is known.
 void stay_on_this_cpu();
 
-// What a hit must do: gates that are shut filter.
+// What a hit must do: gates that are shut filter, and nothing acts.
 ir::RunResult expected_hit(const ir::Program& program, const NativeMachine& machine, std::uint32_t gates);
 
 // Counters of all sinks, to subtract later.
