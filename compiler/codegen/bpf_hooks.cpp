@@ -270,6 +270,14 @@ Value* BpfHooks::probe_address(llvm::IRBuilder<>& b) {
   if (input_.context == model::BpfContext::Tracepoint) return b.CreatePtrToInt(function_->getArg(0), b.getInt64Ty());
   return load(b, at(b, event_, offsetof(kevt_bpf_event, probe_address)), 64);
 }
+// The verifier knows the record's address for a pointer, which it lets nobody compute with; what a helper copies is a
+// number to it.
+Value* BpfHooks::record_address(llvm::IRBuilder<>& b) {
+  if (input_.context != model::BpfContext::Tracepoint) return probe_address(b);
+  b.CreateAlignedStore(probe_address(b), word_, llvm::Align(8), true);
+  helper(b, kProbeReadKernel, {word_, b.getInt32(8), word_});
+  return b.CreateAlignedLoad(b.getInt64Ty(), word_, llvm::Align(8), true);
+}
 // Handlers of return probes see the registers as they are when the function has returned.
 Value* BpfHooks::return_address(llvm::IRBuilder<>& b) { return register_word(b, offsetof(kevt_registers, ip)); }
 

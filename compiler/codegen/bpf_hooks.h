@@ -30,6 +30,7 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* pid(llvm::IRBuilder<>& b) override;
   llvm::Value* cpu(llvm::IRBuilder<>& b) override;
   llvm::Value* probe_address(llvm::IRBuilder<>& b) override;
+  llvm::Value* record_address(llvm::IRBuilder<>& b) override;
   llvm::Value* return_address(llvm::IRBuilder<>& b) override;
   llvm::Value* entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) override;
   // Open ones: which register, which argument and what number is known when the code is loaded, and to the verifier.

@@ -273,7 +273,7 @@ void EventEmitter::match_text(const ir::Condition& c, BasicBlock* yes, BasicBloc
 bool EventEmitter::can_fault(ir::ValueId id) const {
   const ir::Value& value = program_.values[id];
   if (value.op == Op::Load) return true;
-  return (value.op == Op::Bits || value.op == Op::Narrow) && can_fault(value.a);
+  return (value.op == Op::Bits || value.op == Op::Narrow || value.op == Op::Located) && can_fault(value.a);
 }
 
 std::uint32_t EventEmitter::entry_argument_index(std::int64_t number) const {
@@ -327,6 +327,10 @@ Value* EventEmitter::integer(ir::ValueId id) {
     }
     case Op::ProbeAddress:
       return hooks_.probe_address(b_);
+    case Op::Located: {
+      Value* distance = b_.CreateAnd(integer(v.a), b_.getInt64(0xffff));
+      return b_.CreateAdd(hooks_.record_address(b_), distance);
+    }
     case Op::ReturnAddress:
       return program_.point == model::ProbePoint::Return ? hooks_.return_address(b_) : b_.getInt64(0);
     case Op::EntryArgument:

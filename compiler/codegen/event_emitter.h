@@ -36,6 +36,8 @@ class TargetHooks {
   virtual llvm::Value* pid(llvm::IRBuilder<>& b) = 0;
   virtual llvm::Value* cpu(llvm::IRBuilder<>& b) = 0;
   virtual llvm::Value* probe_address(llvm::IRBuilder<>& b) = 0;
+  // The same, as a number that may be added to.
+  virtual llvm::Value* record_address(llvm::IRBuilder<>& b) { return probe_address(b); }
   virtual llvm::Value* return_address(llvm::IRBuilder<>& b) = 0;
   // `index` of ir::entry_arguments.
   virtual llvm::Value* entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) = 0;

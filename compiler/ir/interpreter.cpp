@@ -130,6 +130,7 @@ Fetched Run::evaluate(const Value& value) {
     case Op::Load:
     case Op::Bits:
     case Op::Narrow:
+    case Op::Located:
     case Op::String:
     case Op::SymbolText:
       break;
@@ -148,6 +149,8 @@ Fetched Run::evaluate_on(const Value& value, const Fetched& a) {
       return integer(bit_range(a.number, value.shift, value.width));
     case Op::Narrow:
       return integer(value.is_signed ? sign_extend(a.number, value.bytes) : low_bytes(a.number, value.bytes));
+    case Op::Located:
+      return integer(machine_.probe_address + low_bytes(a.number, 2));
     case Op::String:
       return string_at(address);
     case Op::SymbolText:

@@ -229,6 +229,35 @@ sink 0
   EXPECT_EQ(r.faults, 1u);  // the int8 item; string items print (fault) instead
 }
 
+// Its word: length << 16 | offset from the record. The length is not asked.
+TEST(Interpreter, WhatLiesBehindTheFieldsOfARecordIsReadWhereItsWordSays) {
+  TestMachine m = machine();
+  m.probe_address = 0x1000;
+  m.memory = std::string("\x08\0\xff\xff....abc\0", 12);
+  const RunResult r = run(R"(program record fixed 36
+v0 = probe_address
+v1 = load u4 v0+0
+v2 = located v1
+v3 = string v2+1
+v4 = load u4 v0+4096
+v5 = located v4
+v6 = string v5+0
+store string v3 @8
+store int8 v2 @12
+store int8 v5 @20
+store string v6 @28
+store int4 v4 @32
+sink 0
+)",
+                          m);
+  EXPECT_EQ(word(r, 8, 4), 3u << 16 | 36u);
+  EXPECT_EQ(word(r, 12, 8), 0x1008u);
+  EXPECT_EQ(word(r, 20, 8), 0u);
+  EXPECT_EQ(word(r, 28, 4), 39u);
+  EXPECT_EQ(word(r, 36, 3), std::uint64_t{'b'} | std::uint64_t{'c'} << 8);
+  EXPECT_EQ(r.faults, 1u);
+}
+
 TEST(Interpreter, EverySinkReadsArraysAnewAndValuesOnce) {
   const std::string text =
       "program entry fixed 21\nv0 = imm 0\nv1 = load u1 v0+0\nstore int1 v1 @16\n"

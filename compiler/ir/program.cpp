@@ -50,6 +50,7 @@ bool has_operand(Op op) {
     case Op::Load:
     case Op::Bits:
     case Op::Narrow:
+    case Op::Located:
     case Op::String:
     case Op::SymbolText:
       return true;

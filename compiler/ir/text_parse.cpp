@@ -76,6 +76,7 @@ Value read_value(TextCursor& in) {
     case Op::String:
       read_place(in, value.a, value.imm, value.from_user);
       break;
+    case Op::Located:
     case Op::SymbolText:
       value.a = value_id(in);
       break;

@@ -66,6 +66,7 @@ std::string value_text(const Value& value) {
       return fmt::format("{} {}{} v{}", op, value.is_signed ? 's' : 'u', value.bytes, value.a);
     case Op::String:
       return fmt::format("{} {}", op, place(value.a, value.imm, value.from_user));
+    case Op::Located:
     case Op::SymbolText:
       return fmt::format("{} v{}", op, value.a);
     case Op::ProbeAddress:

@@ -58,6 +58,7 @@ Value used_part(const Value& value) {
     case Op::EventId:
     case Op::Pid:
     case Op::Cpu:
+    case Op::Located:
     case Op::Comm:
     case Op::SymbolText:
       break;
@@ -98,6 +99,7 @@ Problem check_op(const Program& program, const Value& value) {
     case Op::EventId:
     case Op::Pid:
     case Op::Cpu:
+    case Op::Located:
     case Op::String:
     case Op::Comm:
     case Op::SymbolText:

@@ -7,6 +7,8 @@
 //   $arg2           of a tracepoint: v0 = reg, the second word of what its program is given
 //   $stack2         v0 = reg sp; v1 = load u8 v0+16 is the datum: a word, not a place
 //
+//   $f              of an eprobe: text in the record, at probe_address and its offset, or, behind the fields,
+//                   v1 = load u4 v0+OFFSET; v2 = located v1
 //   $addr           of a watchpoint: v0 = slot 0, or the address itself
 //   +u0(%si)        the same, of user memory alone; `+0()` takes an address for what it is
 //
@@ -23,7 +25,7 @@ namespace kevt::lower {
 
 namespace {
 
-constexpr std::uint8_t kWordBytes = 8;
+constexpr std::uint8_t kWordBytes = 8, kDataLocBytes = 4;
 
 ir::ValueId named_register(std::string_view name, ValueTable& values) {
   const std::optional<std::uint32_t> offset = target::register_offset(name);
@@ -71,6 +73,8 @@ struct BaseLowering {
   Fetched operator()(const model::EventFieldBase& base) const {
     const ir::ValueId record = values.plain(ir::Op::ProbeAddress);
     if (base.form == model::EventFieldForm::Text) return {record, base.offset};
+    if (base.form == model::EventFieldForm::Located)
+      return {values.located(values.load(record, base.offset, kDataLocBytes)), base.located_from};
     const ir::ValueId value = values.load(record, base.offset, base.bytes);
     return {base.is_signed ? values.narrow(value, base.bytes, true) : value, {}};
   }
@@ -87,12 +91,13 @@ struct BaseLowering {
   }
 };
 
+}  // namespace
+
 bool is_text_field(const model::FetchBase& base) {
   const auto* field = std::get_if<model::EventFieldBase>(&base);
-  return field != nullptr && field->form == model::EventFieldForm::Text;
+  return field != nullptr &&
+         (field->form == model::EventFieldForm::Text || field->form == model::EventFieldForm::Located);
 }
-
-}  // namespace
 
 Fetched lower_fetch(const model::FetchExpr& expr, const model::Definition& definition, ValueTable& values) {
   Fetched datum = std::visit(BaseLowering{definition, values}, expr.base);

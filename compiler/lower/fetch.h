@@ -19,7 +19,10 @@ struct Fetched {
 // `definition` says which file a `@+OFF` means, and where an argument is. Precondition: lowerable_base(expr.base).
 Fetched lower_fetch(const model::FetchExpr& expr, const model::Definition& definition, ValueTable& values);
 
-// False for what no code is made of: names and fields that sema leaves unresolved, dynamic fields of eprobes.
+// False for what no code is made of: names and fields that sema leaves unresolved.
 bool lowerable_base(const model::FetchBase& base);
+
+// Characters in the record that an eprobe reads.
+bool is_text_field(const model::FetchBase& base);
 
 }  // namespace kevt::lower

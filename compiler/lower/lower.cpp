@@ -18,11 +18,14 @@ namespace kevt::lower {
 
 namespace {
 
-// Characters of an attached event's record, asked for as a number: their address there, which nobody has a use for.
+constexpr std::uint8_t kDataLocBytes = 4;
+
+// Characters of an attached event's record, or of the thread's name, asked for as a number: their address there, which
+// nobody has a use for.
 bool is_address(const model::FetchArg& arg) {
-  const auto* field = std::get_if<model::EventFieldBase>(&arg.expr.base);
   const bool is_text = arg.type.kind == model::TypeKind::String || arg.type.kind == model::TypeKind::UserString;
-  return field != nullptr && field->form == model::EventFieldForm::Text && arg.expr.dereferences.empty() && !is_text;
+  if (std::holds_alternative<model::CommBase>(arg.expr.base)) return !is_text || !arg.expr.dereferences.empty();
+  return is_text_field(arg.expr.base) && arg.expr.dereferences.empty() && !is_text;
 }
 
 // The slot of a shared word, once for each.
@@ -88,6 +91,10 @@ FieldValue attached_field(const model::RecordField& field, ValueTable& values) {
   const bool number = field.size == 1 || field.size == 2 || field.size == 4 || field.size == 8;
   if (field.type.kind == model::TypeKind::Char && field.type.array_count > 0)
     return TextField{values.string(record, field.offset, model::AddressSpace::Default)};
+  if (model::RecordLayout::is_located_text(field)) {
+    const ir::ValueId at = values.located(values.load(record, field.offset, kDataLocBytes));
+    return TextField{values.string(at, field.located_from, model::AddressSpace::Default)};
+  }
   if (!number || model::RecordLayout::is_string(field)) return OpaqueField{};
   const ir::ValueId value = values.load(record, field.offset, static_cast<std::uint8_t>(field.size));
   if (field.type.text.ends_with("char *")) return TextField{values.string(value, 0, model::AddressSpace::Default)};
@@ -124,13 +131,12 @@ void add_condition(std::optional<ir::Condition>& to, ir::Condition condition) {
 
 }  // namespace
 
-std::string attached_refusal(const AttachedFilter& attached) {
+bool reads_located_text(const AttachedFilter& attached) {
   std::vector<bool> named(attached.layout.fields.size());
   note_fields(attached.condition, named);
   for (std::size_t i = 0; i < named.size(); ++i)
-    if (named[i] && model::RecordLayout::is_string(attached.layout.fields[i]))
-      return "`if` asks for a string that the record holds behind its fields (__data_loc)";
-  return "";
+    if (named[i] && model::RecordLayout::is_located_text(attached.layout.fields[i])) return true;
+  return false;
 }
 
 ir::Program lower_event(const model::Definition& definition, const model::RecordLayout& layout,

@@ -22,8 +22,8 @@ struct AttachedFilter {
 // Whether code can be made of it: false for synthetic events, and arguments with names or fields that sema leaves
 // unresolved.
 bool lowerable(const model::Definition& definition);
-// Why the `if` cannot be asked in code; empty: it can.
-std::string attached_refusal(const AttachedFilter& attached);
+// Whether the `if` asks for text behind the record's fields.
+bool reads_located_text(const AttachedFilter& attached);
 
 // `filters[i]` is the bound filter of sink i, or nullopt; one sink per element. `attached` must hold as well, and comes
 // first, for switches too; nullptr: none.

@@ -97,7 +97,8 @@ std::string filtered(FilterExpr filter) {
   return out;
 }
 
-// The record that an eprobe stands on: a number at 8, a name of 16 bytes at 16, a `const char *` at 32.
+// The record that an eprobe stands on: a number at 8, a name of 16 bytes at 16, a `const char *` at 32, strings behind
+// the fields by words at 40 and, `__rel_loc`, at 44.
 AttachedFilter attached(FilterExpr condition) {
   AttachedFilter made;
   made.condition = std::move(condition);
@@ -105,7 +106,10 @@ AttachedFilter attached(FilterExpr condition) {
   model::RecordField name{.type = {.kind = TypeKind::Char, .bytes = 1, .array_count = 16}, .offset = 16, .size = 16};
   model::RecordField pointer{.type = {.bytes = 8, .text = "const char *"}, .offset = 32, .size = 8};
   model::RecordField behind{.type = {.kind = TypeKind::String, .bytes = 4}, .offset = 40, .size = 4};
-  made.layout.fields = {number, name, pointer, behind};
+  model::RecordField relative = behind;
+  relative.offset = 44;
+  relative.located_from = 48;
+  made.layout.fields = {number, name, pointer, behind, relative};
   return made;
 }
 
@@ -143,12 +147,24 @@ sink 0 when (v4 ~ prefix "a" and v1 s== 1)
 )");
 }
 
-TEST(LowerFilter, AStringBehindTheRecordIsRefusedWhereItIsAsked) {
-  EXPECT_EQ(attached_refusal(attached(integer(0, CompareOp::Less, 5, 4, true))), "");
-  EXPECT_NE(attached_refusal(attached(
-                node(FilterNode::Or, {integer(0, CompareOp::Less, 5, 4, true),
-                                      text(FilterOperand::RecordField, 3, "a", model::GlobKind::Full, false)}))),
-            "");
+// Where its word says: from the record's start, or from behind the word.
+TEST(LowerFilter, AStringBehindTheFieldsIsReadWhereItsWordSays) {
+  EXPECT_EQ(of_eprobe(text(FilterOperand::RecordField, 3, "a", model::GlobKind::Full, false), std::nullopt),
+            R"(program record fixed 8
+v0 = probe_address
+v1 = load u4 v0+40
+v2 = located v1
+v3 = string v2+0
+sink 0 when v3 ~ full "a"
+)");
+  EXPECT_EQ(of_eprobe(text(FilterOperand::RecordField, 4, "a", model::GlobKind::Full, false), std::nullopt),
+            R"(program record fixed 8
+v0 = probe_address
+v1 = load u4 v0+44
+v2 = located v1
+v3 = string v2+48
+sink 0 when v3 ~ full "a"
+)");
 }
 
 TEST(LowerFilter, TheValuesOfTheEvent) {

@@ -142,6 +142,25 @@ TEST(Lower, EprobesReadTheRecordTheyStandOn) {
   EXPECT_EQ(lowered({{"$f", expr(text, {0}), kString}}, model::ProbePoint::Record), read);
 }
 
+// Text behind the record's fields is read where its word says; `+2()` is two characters further.
+TEST(Lower, EprobesReadStringsBehindTheFields) {
+  auto field = field_of(model::EventFieldForm::Located, 8, 0, true);
+  const std::string located =
+      "program record fixed 12\n"
+      "v0 = probe_address\n"
+      "v1 = load u4 v0+8\n"
+      "v2 = located v1\n";
+  EXPECT_EQ(lowered({{"$f", expr(field), kString}}, model::ProbePoint::Record),
+            located + "v3 = string v2+0\nstore string v3 @8\n");
+  EXPECT_EQ(lowered({{"$f", expr(field, {2}), kString}}, model::ProbePoint::Record),
+            located + "v3 = string v2+2\nstore string v3 @8\n");
+  EXPECT_EQ(lowered({{"$f", expr(field, {2}), type(TypeKind::Unsigned, 4)}}, model::ProbePoint::Record),
+            located + "v3 = load u4 v2+2\nstore int4 v3 @8\n");
+  field.located_from = 12;  // __rel_loc
+  EXPECT_EQ(lowered({{"$f", expr(field), kString}}, model::ProbePoint::Record),
+            located + "v3 = string v2+12\nstore string v3 @8\n");
+}
+
 TEST(Lower, NoArguments) {
   EXPECT_EQ(lowered({}), "program entry fixed 16\n");
   EXPECT_EQ(lowered({}, model::ProbePoint::Return), "program return fixed 24\n");

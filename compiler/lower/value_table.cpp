@@ -82,6 +82,7 @@ bool ValueTable::fits(ValueId id, std::uint8_t bytes, bool is_signed) const {
     case Op::ProbeAddress:
     case Op::ReturnAddress:
     case Op::EntryArgument:
+    case Op::Located:
     case Op::String:
     case Op::ImmediateText:
     case Op::Comm:
@@ -102,6 +103,8 @@ ValueId ValueTable::string(ValueId address, std::int64_t offset, model::AddressS
   const bool from_user = space == model::AddressSpace::User;
   return add({.op = Op::String, .a = address, .imm = offset, .from_user = from_user});
 }
+
+ValueId ValueTable::located(ValueId word) { return add({.op = Op::Located, .a = word}); }
 
 ValueId ValueTable::symbol_text(ValueId address) { return add({.op = Op::SymbolText, .a = address}); }
 

@@ -21,6 +21,7 @@ class ValueTable {
   // Gives `value` itself where narrowing would change nothing, a constant for a constant.
   ir::ValueId narrow(ir::ValueId value, std::uint8_t bytes, bool is_signed);
   ir::ValueId string(ir::ValueId address, std::int64_t offset, model::AddressSpace space);
+  ir::ValueId located(ir::ValueId word);
   ir::ValueId symbol_text(ir::ValueId address);
   ir::ValueId text(const std::string& bytes);
   ir::ValueId entry_argument(std::uint32_t number);

@@ -75,6 +75,7 @@ enum class EventFieldForm : std::uint8_t {
   Unknown,  // not looked up, or nothing an argument can read
   Integer,  // of 1, 2, 4 or 8 bytes; also the address of a string elsewhere
   Text,     // the characters stand in the record
+  Located,  // so they do, where a data_loc word says
 };
 struct EventFieldBase {
   std::string name;   // eprobe field, without '$'
@@ -84,6 +85,7 @@ struct EventFieldBase {
   std::uint32_t offset = 0;
   std::uint8_t bytes = 0;
   bool is_signed = false;
+  std::uint32_t located_from = 0;  // RecordField::located_from
 };
 struct MemoryBase {  // @ADDR: the value is the memory there
   std::uint64_t address = 0;

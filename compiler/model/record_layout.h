@@ -25,6 +25,8 @@ struct RecordField {
   std::uint32_t size = 0;       // bytes in the fixed part: items * bytes of one item
   bool is_signed = false;       // as the format file says
   std::uint32_t arg_index = 0;  // Argument only: index into Definition::args
+  // Strings: the byte that the word's offset counts from. 0: the record's start; `__rel_loc`: behind the word.
+  std::uint32_t located_from = 0;
 };
 
 struct RecordLayout {
@@ -35,6 +37,11 @@ struct RecordLayout {
   static bool is_string(const RecordField& field) {
     return field.type.kind == TypeKind::String || field.type.kind == TypeKind::UserString ||
            field.type.kind == TypeKind::SymbolString;
+  }
+  // One string, whose bytes are in the record.
+  static bool is_located_text(const RecordField& field) {
+    return field.type.array_count == 0 &&
+           (field.type.kind == TypeKind::String || field.type.kind == TypeKind::UserString);
   }
 };
 

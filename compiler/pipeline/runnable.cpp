@@ -2,9 +2,11 @@
 // there now, or that will be there when its library is loaded, addresses that can be found.
 #include "compiler/pipeline/runnable.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "common/assert.h"
+#include "compiler/lower/fetch.h"
 #include "compiler/lower/lower.h"
 #include "compiler/sema/filter.h"
 
@@ -12,14 +14,37 @@ namespace kevt::pipeline {
 
 namespace {
 
+// Programs on system calls are given the numbers of the call; what newer kernels put behind them in the record comes
+// later (perf_syscall_enter() of kernel/trace/trace_syscalls.c, 7.2).
+constexpr const char* kNoTextOfCalls =
+    "programs on system calls are given no text behind the fields: read the argument itself (`$filename:ustring`)";
+
+bool is_of_system_call(const model::Definition& definition) {
+  const auto* place = std::get_if<model::EventPlace>(&definition.place);
+  return place != nullptr && place->system == "syscalls";
+}
+
+bool reads_located(const model::FetchArg& arg) {
+  const auto* field = std::get_if<model::EventFieldBase>(&arg.expr.base);
+  return field != nullptr && field->form == model::EventFieldForm::Located;
+}
+
+bool reads_text(const model::FetchBase& base) {
+  return lower::is_text_field(base) || std::holds_alternative<model::CommBase>(base);
+}
+
 // Why the form is right but nobody runs it there; empty: somebody does.
 std::string why_not_run(const model::Definition& definition, const target::TargetEnv& env) {
   const bool of_kernel = definition.kind == model::EventKind::Fprobe || definition.kind == model::EventKind::Tprobe ||
                          definition.kind == model::EventKind::Watchpoint;
   if (of_kernel && !env.is_running_kernel()) return "`f`, `t` and `w` probes run in the kernel, by the bpf runtime";
+  if (is_of_system_call(definition) && std::ranges::any_of(definition.args, reads_located)) return kNoTextOfCalls;
   if (lower::lowerable(definition)) return "";
   if (definition.kind == model::EventKind::Tprobe)
     return "a `t` probe has its tracepoint's first 12 arguments, and neither registers nor a stack";
+  for (const model::FetchArg& arg : definition.args)
+    if (reads_text(arg.expr.base) && arg.expr.dereferences.empty())
+      return "`" + arg.text + "` would be the address of a text that is gone when it is seen: `:string` reads it";
   return "no runtime makes code of it";
 }
 
@@ -52,8 +77,8 @@ bool attach_filter(const model::Definition& definition, const target::EventCatal
   auto condition = sema::compile_filter(*definition.filter, attached->layout, sink);
   if (!condition) return false;
   event.attached = {attached->layout, *std::move(condition)};
-  const std::string why = lower::attached_refusal(*event.attached);
-  return why.empty() || refuse(definition, why, sink);
+  const bool is_refused = is_of_system_call(definition) && lower::reads_located_text(*event.attached);
+  return !is_refused || refuse(definition, kNoTextOfCalls, sink);
 }
 
 namespace {

@@ -124,6 +124,9 @@ void resolve_field(model::FetchArg& arg, const target::CatalogEntry& attached) {
   base->is_signed = field->is_signed;
   if (text) {
     base->form = model::EventFieldForm::Text;
+  } else if (model::RecordLayout::is_located_text(*field)) {
+    base->form = model::EventFieldForm::Located;
+    base->located_from = field->located_from;
   } else if (number && !model::RecordLayout::is_string(*field)) {
     base->form = model::EventFieldForm::Integer;
     base->bytes = static_cast<std::uint8_t>(field->size);

@@ -56,9 +56,22 @@ void write_blocks(const std::vector<Block>& blocks) {
   }
 }
 
+// The static event g/text: `__data_loc char[] name` at 8, `__rel_loc char[] near` at 12, `char task[16]` at 16.
+target::FixedCatalog static_events() {
+  using model::TypeKind;
+  target::CatalogEntry entry{.group = "g", .event = "text", .owner = target::EventOwner::Static};
+  entry.layout.fields = {
+      {.name = "name", .type = {.kind = TypeKind::String, .bytes = 4}, .offset = 8, .size = 4},
+      {.name = "near", .type = {.kind = TypeKind::String, .bytes = 4}, .offset = 12, .size = 4, .located_from = 16},
+      {.name = "task", .type = {.kind = TypeKind::Char, .bytes = 1, .array_count = 16}, .offset = 16, .size = 16}};
+  target::FixedCatalog catalog;
+  catalog.add(std::move(entry));
+  return catalog;
+}
+
 std::optional<ir::Program> lower_block(const Block& block) {
   const target::UncheckedTargetEnv env;
-  const target::FixedCatalog catalog;
+  const target::FixedCatalog catalog = static_events();
   diag::Sink sink;
   const auto event = pipeline::check_event(block.event, env, catalog, pipeline::Forms::Runnable, sink);
   if (!event) return std::nullopt;
@@ -67,7 +80,8 @@ std::optional<ir::Program> lower_block(const Block& block) {
     filter = pipeline::check_filter(block.filter, *event, sink);
     if (!filter) return std::nullopt;
   }
-  return lower::lower_event(event->definition, event->layout, {filter});
+  return lower::lower_event(event->definition, event->layout, {filter}, {},
+                            event->attached ? &*event->attached : nullptr);
 }
 
 TEST(Programs, AreTheGoldens) {

@@ -27,10 +27,10 @@ constexpr std::uint8_t kSizes[] = {1, 2, 4, 8};
 
 // Early rows are as likely as late ones; repeats make an op likelier.
 const std::vector<Op> kOpsToDraw = {
-    Op::Register, Op::Register, Op::Register, Op::Immediate,     Op::Slot,       Op::Load,
-    Op::Load,     Op::Load,     Op::Load,     Op::Bits,          Op::Narrow,     Op::Narrow,
-    Op::String,   Op::String,   Op::String,   Op::ProbeAddress,  Op::EventId,    Op::ReturnAddress,
-    Op::Pid,      Op::Cpu,      Op::Comm,     Op::ImmediateText, Op::SymbolText, Op::EntryArgument};
+    Op::Register,      Op::Register,     Op::Register,      Op::Immediate,     Op::Slot,   Op::Load,   Op::Load,
+    Op::Load,          Op::Load,         Op::Bits,          Op::Narrow,        Op::Narrow, Op::String, Op::String,
+    Op::String,        Op::ProbeAddress, Op::EventId,       Op::ReturnAddress, Op::Pid,    Op::Cpu,    Op::Comm,
+    Op::ImmediateText, Op::SymbolText,   Op::EntryArgument, Op::Located};
 
 std::int64_t random_offset(Random& random) {
   switch (below(random, 6)) {
@@ -98,6 +98,7 @@ bool Generator::is_address(const Value& value) const {
     case Op::ProbeAddress:
     case Op::ReturnAddress:
     case Op::EntryArgument:
+    case Op::Located:
     case Op::EventId:
     case Op::Pid:
     case Op::Cpu:
@@ -150,6 +151,7 @@ Value Generator::with_members(Op op) {
       value.imm = random_offset(random_);
       value.from_user = one_in(random_, 4);
       break;
+    case Op::Located:
     case Op::SymbolText:
       value.a = pick(random_, integers_);
       break;
