@@ -182,9 +182,8 @@ std::string where_alone(model::EventKind kind) {
     case model::EventKind::Fprobe:
     case model::EventKind::Tprobe:
     case model::EventKind::Watchpoint:
-      return "this kind of event runs over the kernel, by `--runtime bpf`";
     case model::EventKind::Eprobe:
-      return "`e` events run in a mount over the kernel (`kevtrace mount DIR --runtime bpf`)";
+      return "this kind of event runs over the kernel, by `--runtime bpf`";
     case model::EventKind::Synthetic:
       return "no runtime makes records of synthetic events";
   }

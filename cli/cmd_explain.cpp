@@ -108,8 +108,12 @@ void Explain::print_plan(const model::CompiledEvent& event, const target::Proces
 }
 
 // The kernel's way to the program.
-std::string hook_text(const model::CompiledEvent& event, const target::KernelEnv& kernel) {
+std::string hook_text(const model::CompiledEvent& event, const target::KernelEnv& kernel,
+                      const KernelCatalog& statics) {
   const model::Definition& definition = event.definition;
+  if (const auto* place = std::get_if<model::EventPlace>(&definition.place))
+    return fmt::format("at the static event `{}/{}`, number {}: the program reads its record", place->system,
+                       place->event, statics.id_of(*place).value_or(0));
   const bool returns = definition.point == model::ProbePoint::Return;
   if (const auto* point = std::get_if<model::TracepointPlace>(&definition.place))
     return fmt::format("by a raw tracepoint, `{}`: the program has its arguments, and no registers", point->tracepoint);
@@ -133,7 +137,8 @@ void print_bpf(const pipeline::CompiledEvents& compiled, std::size_t i) {
 
 void Explain::print_arming(const model::CompiledEvent& event) const {
   heading("arming");
-  if (const target::KernelEnv* kernel = compilation_.kernel()) return print("  {}\n", hook_text(event, *kernel));
+  if (const target::KernelEnv* kernel = compilation_.kernel())
+    return print("  {}\n", hook_text(event, *kernel, *compilation_.statics()));
   if (!compilation_.program()) {
     print("  not known: it depends on the program; add `-- PROGRAM`\n");
     return;

@@ -2,6 +2,8 @@
 // without having run.
 #include "cli/compilation.h"
 
+#include <algorithm>
+
 #include "cli/exit_status.h"
 #include "runtime-user/engine/draft.h"
 
@@ -24,13 +26,19 @@ std::optional<int> Compilation::use_kernel() {
     return kMissing;
   }
   kernel_ = std::make_unique<target::KernelEnv>(std::move(*env));
+  statics_ = std::make_unique<KernelCatalog>();
   return std::nullopt;
 }
 
 std::optional<int> Compilation::check() {
-  engine::Draft draft({});
+  engine::Draft draft({}, statics_.get());
   std::vector<engine::Problem> problems;
-  draft.check(texts_of(definitions_), filters_.filters, env(), pipeline::Forms::Runnable, problems);
+  const std::vector<std::string> texts = texts_of(definitions_);
+  if (statics_ && !statics_->is_readable() && std::ranges::any_of(texts, engine::stands_on_event)) {
+    report_.error(kNoTracefs);
+    return kMissing;
+  }
+  draft.check(texts, filters_.filters, env(), pipeline::Forms::Runnable, problems);
   if (!problems.empty()) {
     report_.problems(problems, definitions_, filters_.sources);
     return kNotCompiled;

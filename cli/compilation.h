@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/kernel_formats.h"
 #include "cli/launch.h"
 #include "cli/report.h"
 #include "compiler/pipeline/compile.h"
@@ -36,6 +37,7 @@ class Compilation {
   // Where events stand; nullptr without a program.
   const target::ProcessEnv* program() const { return held_ ? held_->env.get() : nullptr; }
   const target::KernelEnv* kernel() const { return kernel_.get(); }  // nullptr: use_kernel() was not called
+  const KernelCatalog* statics() const { return statics_.get(); }    // nullptr: the same
   std::span<const std::uint8_t> code(std::size_t event) const;       // of a program
 
  private:
@@ -48,6 +50,7 @@ class Compilation {
   Filters filters_;
   std::optional<HeldProgram> held_;
   std::unique_ptr<target::KernelEnv> kernel_;
+  std::unique_ptr<KernelCatalog> statics_;  // with kernel_
   target::UncheckedTargetEnv unchecked_;
   std::vector<pipeline::CheckedEvent> events_;
   std::vector<std::vector<std::optional<model::FilterExpr>>> sinks_;

@@ -9,11 +9,13 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include <algorithm>
 #include <bit>
 #include <memory>
 
 #include "cli/exit_status.h"
 #include "cli/interrupts.h"
+#include "cli/kernel_formats.h"
 #include "cli/kernel_runtime.h"
 #include "cli/print.h"
 #include "cli/run_trace.h"
@@ -52,6 +54,7 @@ class KernelRun {
   Reporter report_;
   const std::optional<pipeline::CodeStore> stored_ = stored_code(request_.texts.compiled);
   std::unique_ptr<target::KernelEnv> env_;
+  std::unique_ptr<KernelCatalog> statics_;  // where an event probe is defined
   std::unique_ptr<runtime::ProbeRuntime> runtime_;
   std::function<void()> settle_;
   std::unique_ptr<engine::Engine> engine_;
@@ -67,13 +70,22 @@ std::optional<int> KernelRun::prepare() {
     return kMissing;
   }
   env_ = std::make_unique<target::KernelEnv>(std::move(*env));
+  const std::vector<std::string> definitions = texts_of(request_.texts.definitions);
+  if (std::ranges::any_of(definitions, engine::stands_on_event)) {
+    statics_ = std::make_unique<KernelCatalog>();
+    if (!statics_->is_readable()) {
+      report_.error(kNoTracefs);
+      return kMissing;
+    }
+  }
   auto runtime = make_kernel_runtime(
       options_.runtime,
       {.ring_bytes = static_cast<std::uint32_t>(std::bit_ceil(options_.buffer_kb.value_or(kDefaultBufferKb) * 1024)),
        .possible_cpus = env_->possible_cpus(),
        .probed_address = [env = env_.get()](std::uint64_t place) { return env->probed_address(place); },
        .return_trampoline = env_->return_trampoline(),
-       .event_id = {}});
+       .event_id =
+           [this](const model::EventPlace& place) { return statics_ ? statics_->id_of(place) : std::nullopt; }});
   if (!runtime) {
     report_.error(runtime.error());
     return kMissing;
@@ -83,6 +95,7 @@ std::optional<int> KernelRun::prepare() {
   settle_ = std::move(runtime->settle);
   engine_ = std::make_unique<engine::Engine>(*runtime_, *env_);
   if (stored_) engine_->set_code(&*stored_);
+  engine_->set_statics(statics_.get());
   printer_ = std::make_unique<engine::TracePrinter>(*engine_, *env_);
   return std::nullopt;
 }

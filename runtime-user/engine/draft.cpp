@@ -18,6 +18,11 @@ bool names_event(std::string_view event, const model::Definition& definition) {
          std::string_view(":/.").contains(event.back());
 }
 
+bool stands_on_event(std::string_view definition) {
+  const auto first = definition.find_first_not_of(" \t");
+  return first != std::string_view::npos && definition[first] == 'e';
+}
+
 namespace {
 
 diag::Diagnostic missing_event(const EventFilter& filter) {
@@ -34,7 +39,8 @@ diag::Diagnostic missing_event(const EventFilter& filter) {
 }  // namespace
 
 const target::CatalogEntry* Draft::find(std::string_view group, std::string_view event) const {
-  return catalog_.find(group, event);
+  const target::CatalogEntry* ours = catalog_.find(group, event);
+  return ours == nullptr && asks_statics_ ? statics_->find(group, event) : ours;
 }
 
 void Draft::add(std::size_t index, pipeline::CheckedEvent event) {
@@ -63,6 +69,7 @@ void Draft::check(std::span<const std::string> definitions, std::span<const Even
   };
   for (std::size_t i = 0; i < definitions.size(); ++i) {
     diag::Sink sink;
+    asks_statics_ = statics_ != nullptr && stands_on_event(definitions[i]);
     auto checked = pipeline::check_event(definitions[i], env, *this, forms, sink);
     note(Problem::Kind::Definition, i, sink);
     if (checked) add(i, std::move(*checked));

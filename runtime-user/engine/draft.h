@@ -38,6 +38,9 @@ struct Problem {
 // Whether `event`, as a user writes it, means the definition's.
 bool names_event(std::string_view event, const model::Definition& definition);
 
+// Whether it stands on another event's records: an event probe, `e`.
+bool stands_on_event(std::string_view definition);
+
 class Draft final : public target::EventCatalog {
  public:
   // One checked definition.
@@ -48,8 +51,10 @@ class Draft final : public target::EventCatalog {
     std::optional<std::string> filter_text;
   };
 
-  // `existing`: events that are defined already.
-  explicit Draft(Catalog existing) : catalog_(std::move(existing)) {}
+  // `existing`: events that are defined already. `statics`: what event probes may stand on beside those, kept by the
+  // caller; nullptr: nothing.
+  explicit Draft(Catalog existing, const target::EventCatalog* statics = nullptr)
+      : catalog_(std::move(existing)), statics_(statics) {}
 
   // Mistakes are appended to `problems`; what is right is in entries(), in the order given.
   void check(std::span<const std::string> definitions, std::span<const EventFilter> filters,
@@ -69,6 +74,8 @@ class Draft final : public target::EventCatalog {
   bool bind(const EventFilter& filter, diag::Sink& sink);
 
   Catalog catalog_;
+  const target::EventCatalog* statics_ = nullptr;
+  bool asks_statics_ = false;  // while an event probe is checked
   std::vector<Entry> entries_;
 };
 

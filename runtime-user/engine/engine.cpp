@@ -94,7 +94,7 @@ void Engine::keep(std::span<const Placed> probes) {
 // A wrong filter takes all down: its event must not be recorded without it.
 Result<bool> Engine::define(std::span<const std::string> definitions, std::span<const EventFilter> filters,
                             std::vector<Problem>& problems, Together together) {
-  Draft draft(catalog_);
+  Draft draft(catalog_, statics_);
   const auto forms = missing_ == Missing::Waits ? pipeline::Forms::RunnableLater : pipeline::Forms::Runnable;
   draft.check(definitions, filters, env_, forms, problems);
   const auto takes_all_down = [&](const Problem& problem) {

@@ -45,6 +45,8 @@ class Engine final : public target::EventCatalog {
 
   // Code that was made earlier and is not compiled again. Kept by the caller.
   void set_code(const pipeline::CodeStore* made) { made_ = made; }
+  // What event probes may stand on. Kept by the caller.
+  void set_statics(const target::EventCatalog* statics) { statics_ = statics; }
   // What is defined from now on injects so.
   void set_injections(std::vector<EventInjection> injections) { injections_ = std::move(injections); }
   // Defines events together, in one compilation; `problems` says what is wrong. False: nothing is defined.
@@ -106,6 +108,7 @@ class Engine final : public target::EventCatalog {
   std::vector<Waiting> all_;  // what was defined
   std::vector<EventInjection> injections_;
   const pipeline::CodeStore* made_ = nullptr;
+  const target::EventCatalog* statics_ = nullptr;
   std::deque<Event> events_;  // in the order of the catalog, and of their ids
   Catalog catalog_;
   std::vector<const Event*> by_probe_;

@@ -192,9 +192,11 @@ def test_mount(folder):
              'f:fprobes/reads vfs_read count=count name=file:%pD',
              'f:fprobes/read vfs_read%return got=$retval:s64',
              'w:wprobes/panic w@panic_timeout:4 value=$value:s32',
-             'e:eprobes/seek syscalls.sys_enter_lseek offset=$offset:u64 fd=$fd:s32']
+             'e:eprobes/seek syscalls.sys_enter_lseek offset=$offset:u64 fd=$fd:s32',
+             'e:eprobes/started sched.sched_process_exec file=$filename:string']
     written = list(lines)
-    written[-1] += ' if offset == 4242 && COMM ~ "python*"'
+    written[-2] += ' if offset == 4242 && COMM ~ "python*"'
+    written[-1] += ' if filename ~ "*-started"'
     for line in written:
         check(write('dynamic_events', line + '\n') == '', 'mount: taken: ' + line)
     listed = read('dynamic_events').splitlines()
@@ -205,7 +207,7 @@ def test_mount(folder):
     check(all(text in readme for text in ('f[:[<group>/][<event>]] <func-name>[%return] [<args>]', 't[:[<group>/][<event>]] <tracepoint> [<args>]',
                                           '<argname>[->field[->field|.field...]]', '[if <filter>]')), 'mount: README tells of them')
     check(write('events/tracepoints/enter/filter', 'id == 8 && offset == 4242', 0) == '', 'mount: a filter')
-    for event in ('tracepoints/enter', 'fprobes/reads', 'fprobes/read', 'wprobes/panic', 'eprobes/seek'):
+    for event in ('tracepoints/enter', 'fprobes/reads', 'fprobes/read', 'wprobes/panic', 'eprobes/seek', 'eprobes/started'):
         check(write('events/%s/enable' % event, '1', 0) == '', 'mount: on: ' + event + ' ' + read('error_log')[-300:] * bool(failures))
     path = os.path.join(folder, 'in-mount')
     with open(path, 'w') as stream:
@@ -216,22 +218,27 @@ def test_mount(folder):
     os.lseek(fd, 0, os.SEEK_SET)
     os.read(fd, 1717)
     os.close(fd)
+    started = os.path.join(folder, 'known-started')
+    os.symlink('/bin/true', started)
+    child = subprocess.Popen([started])
+    child.wait()
     with open('/proc/sys/kernel/panic', 'w') as stream:
         stream.write('55')
     wait_until(lambda: ' panic: ' in read('trace'))
-    for event in ('tracepoints/enter', 'fprobes/reads', 'fprobes/read', 'wprobes/panic', 'eprobes/seek'):
+    for event in ('tracepoints/enter', 'fprobes/reads', 'fprobes/read', 'wprobes/panic', 'eprobes/seek', 'eprobes/started'):
         write('events/%s/enable' % event, '0', 0)
     text = read('trace')
     me = str(os.getpid())
     mine = {name: [one for one in records(text, name) if one['PID'] == me] for name in ('enter', 'reads', 'read', 'panic', 'seek')}
     check(len(mine['enter']) == 25 and all(one['offset'] in ('4242', '0x1092') for one in mine['enter']), 'mount: t and its filter: %d' % len(mine['enter']))
     check(len(mine['seek']) == 25 and all(one['offset'] == '4242' and one['fd'] == str(fd) for one in mine['seek']), 'mount: e with `if`: %d %s' % (len(mine['seek']), mine['seek'][:1]))
+    check([(one['PID'], one['file']) for one in records(text, 'started')] == [(str(child.pid), '"%s"' % started)], 'mount: e and a string behind the fields')
     check(any(one['count'] == '1717' and one['name'] == '"in-mount"' for one in mine['reads']), 'mount: f')
     check(any(one['got'] == '1717' for one in mine['read']), 'mount: f%return')
     check([one['value'] for one in mine['panic']] == ['55'], 'mount: w: %s' % mine['panic'])
     if failures:
         print(text[-3000:], read('error_log'))
-    check(write('dynamic_events', '-:tracepoints/enter\n-:fprobes/\n-:wprobes/panic\n-:eprobes/seek\n') == '' and read('dynamic_events') == '', 'mount: removed')
+    check(write('dynamic_events', '-:tracepoints/enter\n-:fprobes/\n-:wprobes/panic\n-:eprobes/seek\n-:eprobes/started\n') == '' and read('dynamic_events') == '', 'mount: removed')
 
 
 def mounted(test, folder):
