@@ -328,8 +328,9 @@ Value* EventEmitter::integer(ir::ValueId id) {
     case Op::ProbeAddress:
       return hooks_.probe_address(b_);
     case Op::Located: {
-      Value* distance = b_.CreateAnd(integer(v.a), b_.getInt64(0xffff));
-      return b_.CreateAdd(hooks_.record_address(b_), distance);
+      Value* word = integer(v.a);
+      Value* address = b_.CreateAdd(hooks_.record_address(b_), b_.CreateAnd(word, b_.getInt64(0xffff)));
+      return b_.CreateSelect(b_.CreateICmpEQ(word, b_.getInt64(0)), b_.getInt64(0), address);
     }
     case Op::ReturnAddress:
       return program_.point == model::ProbePoint::Return ? hooks_.return_address(b_) : b_.getInt64(0);

@@ -150,7 +150,7 @@ Fetched Run::evaluate_on(const Value& value, const Fetched& a) {
     case Op::Narrow:
       return integer(value.is_signed ? sign_extend(a.number, value.bytes) : low_bytes(a.number, value.bytes));
     case Op::Located:
-      return integer(machine_.probe_address + low_bytes(a.number, 2));
+      return integer(a.number == 0 ? 0 : machine_.probe_address + low_bytes(a.number, 2));
     case Op::String:
       return string_at(address);
     case Op::SymbolText:
