@@ -256,26 +256,27 @@ const TracedEvent* Tracing::soft_target(const model::Trigger& trigger) const {
 }
 
 // First what is acted on, then the code that acts; and back in the other order.
-Result<void> Tracing::add_trigger(Instance& instance, const TracedEvent& event, const model::Trigger& trigger) {
-  instance.triggers.apply(sema::AddTrigger{name_of(event), trigger});
+Result<void> Tracing::add_trigger(Instance& instance, const model::EventName& owner, const model::Trigger& trigger) {
+  const TracedEvent* event = events_.find(owner.system, owner.event);
+  instance.triggers.apply(sema::AddTrigger{owner, trigger});
   if (trigger.count) instance.trigger_counts.try_emplace(trigger.id, *trigger.count);
   if (trigger.kind == model::TriggerKind::Snapshot && !instance.snapshot)
     instance.snapshot.emplace(options_.cpus, instance.buffer.cpu(0).pages());
   const TracedEvent* target = soft_target(trigger);
   auto done = target ? use_softly(instance, *target, +1) : Result<void>{};
   const bool is_target_used = target && done;
-  if (done) done = sync_stacks(event);
-  if (done) done = use_softly(instance, event, +1);
+  if (done && event) done = sync_stacks(*event);
+  if (done && event) done = use_softly(instance, *event, +1);
   if (done) return done;
-  instance.triggers.apply(sema::RemoveTrigger{name_of(event), trigger.id});
-  (void)sync_stacks(event);
+  instance.triggers.apply(sema::RemoveTrigger{owner, trigger.id});
+  if (event) (void)sync_stacks(*event);
   if (is_target_used) (void)use_softly(instance, *target, -1);
   instance.trigger_counts.erase(trigger.id);
   return done;
 }
 
 // Where the code that acts cannot be taken out, the trigger stays, and so does what it acts on.
-Result<void> Tracing::remove_trigger(Instance& instance, const model::Trigger& trigger, const model::EventName& owner) {
+Result<void> Tracing::remove_trigger(Instance& instance, const model::EventName& owner, const model::Trigger& trigger) {
   const TracedEvent* event = events_.find(owner.system, owner.event);
   instance.triggers.apply(sema::RemoveTrigger{owner, trigger.id});
   auto done = event ? use_softly(instance, *event, -1) : Result<void>{};
@@ -290,14 +291,16 @@ Result<void> Tracing::remove_trigger(Instance& instance, const model::Trigger& t
   return done;
 }
 
-Result<void> Tracing::apply_trigger_step(Instance& instance, const TracedEvent& event, const sema::TriggerStep& step) {
-  if (const auto* added = std::get_if<sema::AddTrigger>(&step)) return add_trigger(instance, event, added->trigger);
+// A step may be about another event than the one whose file was written: `onmatch` needs a histogram there.
+Result<void> Tracing::apply_trigger_step(Instance& instance, const sema::TriggerStep& step) {
+  if (const auto* added = std::get_if<sema::AddTrigger>(&step))
+    return add_trigger(instance, added->event, added->trigger);
   if (const auto* removed = std::get_if<sema::RemoveTrigger>(&step)) {
     const auto all = instance.triggers.of(removed->event);
     const auto it = std::ranges::find(all, removed->id, &model::Trigger::id);
     if (it == all.end()) return {};
     const model::Trigger trigger = *it;
-    return remove_trigger(instance, trigger, removed->event);
+    return remove_trigger(instance, removed->event, trigger);
   }
   instance.triggers.apply(step);
   return {};
@@ -355,14 +358,14 @@ Result<void> Tracing::write_trigger(Instance& instance, const TracedEvent& event
         return can;
       }
   for (const sema::TriggerStep& step : change->steps)
-    if (auto done = apply_trigger_step(instance, event, step); !done) return done;
+    if (auto done = apply_trigger_step(instance, step); !done) return done;
   for (auto it = change->remarks.rbegin(); it != change->remarks.rend(); ++it) instance.errors.add(*it, now_ns());
   return {};
 }
 
 Result<void> Tracing::truncate_triggers(Instance& instance, const TracedEvent& event) {
   for (const sema::TriggerStep& step : sema::truncate_triggers(name_of(event), instance.triggers))
-    if (auto done = apply_trigger_step(instance, event, step); !done) return done;
+    if (auto done = apply_trigger_step(instance, step); !done) return done;
   return {};
 }
 

@@ -147,9 +147,9 @@ class Tracing {
   Result<void> can_run(const model::Trigger& trigger, const TracedEvent& event);
   Result<void> sync_stacks(const TracedEvent& event);
   Result<void> use_softly(Instance& instance, const TracedEvent& event, int change);
-  Result<void> add_trigger(Instance& instance, const TracedEvent& event, const model::Trigger& trigger);
-  Result<void> remove_trigger(Instance& instance, const model::Trigger& trigger, const model::EventName& owner);
-  Result<void> apply_trigger_step(Instance& instance, const TracedEvent& event, const sema::TriggerStep& step);
+  Result<void> add_trigger(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
+  Result<void> remove_trigger(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
+  Result<void> apply_trigger_step(Instance& instance, const sema::TriggerStep& step);
   const TracedEvent* soft_target(const model::Trigger& trigger) const;
   void deliver(std::size_t target, const runtime::Record& record);
   void deliver(std::size_t target, const runtime::Record& record, const Instance* decided);
