@@ -108,7 +108,8 @@ switch sched/sched_waking 1
 shows "another event" "sched_waking sys_enter_openat"
 echo 1 >"$dir/events/enable"
 shows "the rest" "$all"
-echo 'e:refused sched/sched_process_exec who=$filename:string' >"$dir/dynamic_events"
+# A pattern that BPF programs cannot ask.
+echo 'e:refused sched/sched_process_exec old=$old_pid if filename ~ "a*b"' >"$dir/dynamic_events"
 echo 0 >"$dir/events/enable"
 shows "all off again" ""
 echo 1 2>>refused.log >"$dir/events/enable"

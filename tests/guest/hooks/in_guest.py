@@ -12,7 +12,8 @@ import sys
 import tempfile
 import time
 
-KEVTRACE = sys.argv[1]
+from traced import KEVTRACE, check, failures, records, run
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEADLINE = 120  # seconds: for what is certain to come
 MOUNT = os.path.join(tempfile.mkdtemp(), 't')
@@ -48,30 +49,6 @@ REFUSED = [
     ('w:x w@0x1000:4', 'no address of the kernel'),
     ('w:x w@panic_timeout $arg1', '$arg'),
 ]
-failures = 0
-
-
-def check(holds, what):
-    global failures
-    failures += not holds
-    print('%s %s' % ('ok    ' if holds else 'FAILED', what), flush=True)
-    return holds
-
-
-def run(definitions, filters, *words):
-    """Status, output, errors."""
-    written = [word for text in definitions for word in ('-e', text)] + [word for text in filters for word in ('--filter', text)]
-    done = subprocess.run([KEVTRACE, 'run', '--runtime', 'bpf', '--buffer', '8192', *written, '--', *words], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE)
-    return done.returncode, done.stdout.decode(errors='replace'), done.stderr.decode(errors='replace')
-
-
-def records(out, event):
-    """The fields of each record of `event`, as written, with the task's id."""
-    lines = re.findall(r'-(\d+) +\[\d+\].* %s: \(([^)]*)\) ?(.*)$' % event, out, re.MULTILINE)
-    return [dict(re.findall(r'(\w+)=("[^"]*"|\S+)', rest), PID=pid, PLACE=place) for pid, place, rest in lines]
-
-
 def accounts(words):
     """{event: {what: count}}"""
     found = {}

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 
-KEVTRACE = sys.argv[1]
+from traced import KEVTRACE, check, failures, records, run
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TRACEFS = tempfile.mkdtemp()
 RUN = [
@@ -35,30 +36,6 @@ REFUSED = [
     ('e:x sched/sched_switch c=$comm', '`:string` reads it'),
     ('e:x sched/sched_process_exec if nobody == 1', ''),
 ]
-failures = 0
-
-
-def check(holds, what):
-    global failures
-    failures += not holds
-    print('%s %s' % ('ok    ' if holds else 'FAILED', what), flush=True)
-    return holds
-
-
-def run(definitions, filters, *words):
-    """Status, output, errors."""
-    written = [word for text in definitions for word in ('-e', text)] + [word for text in filters for word in ('--filter', text)]
-    done = subprocess.run([KEVTRACE, 'run', '--runtime', 'bpf', '--buffer', '8192', *written, '--', *words], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE)
-    return done.returncode, done.stdout.decode(errors='replace'), done.stderr.decode(errors='replace')
-
-
-def records(text, event):
-    """The fields of each record of `event`, as written, with the task's id."""
-    lines = re.findall(r'-(\d+) +\[\d+\].* %s: \(([^)]*)\) ?(.*)$' % event, text, re.MULTILINE)
-    return [dict(re.findall(r'(\w+)=("[^"]*"|\S+)', rest), PID=pid, PLACE=place) for pid, place, rest in lines]
-
-
 def account(words, event):
     """[hits, recorded, filtered, lost, missed]; missed None: nobody can tell."""
     found = re.search(r'^%s: hits (\d+) = .*?(\d+) \+ filtered (\d+) \+ lost (\d+)(?: \+ missed (\d+|\?))?' % event, words, re.MULTILINE)
