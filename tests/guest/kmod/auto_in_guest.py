@@ -90,7 +90,7 @@ def test_compiled():
     """Open numbers in the module's programs: members, and arguments of the entry by their number."""
     folder = tempfile.mkdtemp()
     with open(folder + '/typed.kev', 'w') as file:
-        file.write('target kernel\nr4:typed vfs_read size=file->f_inode->i_size count name=file:%pD got=$retval:s64\n  filter name == "known"\n')
+        file.write('target kernel\nr64:typed vfs_read size=file->f_inode->i_size count name=file:%pD got=$retval:s64\n  filter name == "known"\n')
     with open(folder + '/known', 'w') as file:
         file.write('x' * 4321)
     os.mkdir(folder + '/bin')
