@@ -12,7 +12,7 @@
 typedef struct kevt_agent_table {
   uint32_t magic;
   uint32_t size;           /* of the image */
-  uint32_t shared_address; /* 8-byte word to patch: address of kevt_shared in the target */
+  uint32_t tables_address; /* 8-byte word to patch: address of kevt_tables in the target */
   uint32_t faults_begin;   /* pairs of int32: load - here, fix-up - here */
   uint32_t faults_end;
   uint32_t thread, guarded, enter, leave, reserve, text_length, text_copy, text_fetch, comm, match,

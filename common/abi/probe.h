@@ -20,18 +20,26 @@
 
 #include "common/abi/registers.h"
 
-#define KEVT_ABI_VERSION 4u
+#define KEVT_ABI_VERSION 5u
 
 enum {
-  KEVT_INDEX_BITS = 10,     /* slots of the thread index: 1 << 10 */
-  KEVT_MAX_THREADS = 1024,  /* kevt_thread structs per process */
-  KEVT_MAX_SHARDS = 1024,   /* counter shards per session, all processes together */
-  KEVT_MAX_ROWS = 65536,    /* counter rows at most: one per event and sink */
-  KEVT_RETURN_DEPTH = 256,  /* return instances per thread */
-  KEVT_SCRATCH_TEXTS = 8,   /* strings a filter may read */
-  KEVT_TEXT_BYTES = 4096,   /* one fetched string with its NUL */
-  KEVT_MAP_SLOTS = 1 << 19, /* address map: int3 sites and fault fix-ups */
-  KEVT_RING_HEADER = 4096,  /* bytes before a ring's data */
+  KEVT_MAX_THREADS = 40960,  /* kevt_thread structs per process at most: those of dead threads are used again */
+  KEVT_PLACE_BITS = 17,      /* slots of the thread table: 1 << 17, three times as many as structs */
+  KEVT_PLACE_REACH = 64,     /* slots that a look-up goes through at most */
+  KEVT_MAX_SHARDS = 65536,   /* counter shards per session at most, all processes together */
+  KEVT_MAX_ROWS = 65536,     /* counter rows at most: one per event and sink */
+  KEVT_TILE_ROWS = 8,        /* a page of counters: so many rows of so many shards */
+  KEVT_TILE_SHARDS = 8,
+  KEVT_OWNER_NOTES = 65536,  /* of who hits, for names of threads */
+  KEVT_MAX_WINDOWS = 64,     /* windows of the code arena in one target */
+  KEVT_MAX_MAPPINGS = 96,    /* what a session maps in one target */
+  KEVT_MAX_PATCHES = 1 << 17,
+  KEVT_RETURN_DEPTH = 256,   /* return instances per thread */
+  KEVT_SCRATCH_TEXTS = 8,    /* strings a filter may read */
+  KEVT_TEXT_BYTES = 4096,    /* one fetched string with its NUL */
+  KEVT_MAP_SLOTS = 1 << 19,  /* address map: int3 sites and fault fix-ups */
+  KEVT_RING_HEADER = 4096,   /* bytes before a ring's data */
+  KEVT_RING_MARK = -8,       /* from a ring's start: its number << KEVT_RECORD_RING_SHIFT, in a page of the tables */
   KEVT_COMM_BYTES = 16,
   KEVT_SHARED_WORDS =
       512, /* of a session: what triggers switch and count; all its processes and the controller write */
@@ -41,8 +49,12 @@ enum {
 struct kevt_event;
 struct kevt_thread;
 
-/* Multiplier of the thread index hash: 2^64 / golden ratio. */
+/* Multiplier of the hashes of thread pointers and addresses: 2^64 / golden ratio. */
 #define KEVT_HASH_MULTIPLIER 0x9E3779B97F4A7C15ull
+/* Where a look-up in the thread table begins. */
+#define KEVT_PLACE_OF(thread_pointer) \
+  ((uint32_t)(((uint64_t)(thread_pointer) * KEVT_HASH_MULTIPLIER) >> (64 - KEVT_PLACE_BITS)))
+#define KEVT_NEXT_PLACE(place) (((uint32_t)(place) + 1) & ((1u << KEVT_PLACE_BITS) - 1))
 
 /*
  * In a shard: `hits` == recorded + filtered + lost once no hit is under way; a missed attempt is counted in `missed`
@@ -50,9 +62,22 @@ struct kevt_thread;
  */
 typedef struct kevt_counts {
   uint64_t hits, recorded, filtered, lost, missed;
-  uint64_t faults;            /* numbers that could not be read, stored as 0 */
-  uint64_t chances, injected; /* in shard 0, of all threads: how often chance was asked, and said yes */
+  uint64_t faults; /* numbers that could not be read, stored as 0 */
+  uint64_t pad[2];
 } kevt_counts;
+
+/*
+ * Where the counters of a row and a shard lie: the sum of a distance that the row decides (kevt_event.row_offset) and
+ * one that the shard decides (kevt_thread.counts).  Pages of one row lie side by side, shard after shard, and are there
+ * once somebody counts in them.
+ */
+#define KEVT_TILE_BYTES ((uint64_t)KEVT_TILE_ROWS * KEVT_TILE_SHARDS * sizeof(kevt_counts))
+#define KEVT_SHARD_OFFSET(shard)                             \
+  ((uint64_t)(shard) / KEVT_TILE_SHARDS * KEVT_TILE_BYTES +  \
+   (uint64_t)(shard) % KEVT_TILE_SHARDS * KEVT_TILE_ROWS * sizeof(kevt_counts))
+/* `group_bytes`: of KEVT_TILE_ROWS rows in all shards. */
+#define KEVT_ROW_OFFSET(row, group_bytes) \
+  ((uint64_t)(row) / KEVT_TILE_ROWS * (group_bytes) + (uint64_t)(row) % KEVT_TILE_ROWS * sizeof(kevt_counts))
 
 /*
  * In a ring: `word` is 0 until the record is committed, then
@@ -83,8 +108,7 @@ typedef struct kevt_ring {
   uint64_t pad0[7];
   uint64_t tail;  /* bytes given back by the reader */
   uint64_t limit; /* up to where may be reserved: tail + ring_bytes; the reader's, too */
-  uint64_t mark;  /* number of the ring << KEVT_RECORD_RING_SHIFT */
-  uint64_t pad1[5];
+  uint64_t pad1[6];
   /* data at KEVT_RING_HEADER, `ring_bytes` long, mapped twice in a row: a record never wraps */
 } kevt_ring;
 
@@ -112,38 +136,44 @@ typedef struct kevt_return_instance {
 /*
  * What %gs points to in a thread that has hit, in memory that fork wipes.  A thread inherits %gs from the one that made
  * it: `thread_pointer` tells whether this is its own.  A program that uses %gs itself keeps it; its threads are then
- * looked up in the index at every hit.
+ * looked up in the thread table at every hit.
  */
 typedef struct kevt_self {
-  uint64_t thread_pointer; /* %fs:0 of the thread this is about; 0: nobody */
+  uint64_t thread_pointer; /* %fs:0 of the thread this is about; 0: nobody, or not enrolled since a fork */
   uint64_t thread;         /* its kevt_thread* */
+  uint64_t owner;          /* who has the struct: pid << 32 | tid; 0: nobody.  Changes by cmpxchg alone. */
+  uint64_t pad;
 } kevt_self;
+#define KEVT_OWNER_EXPECTED 1ull       /* in `owner`: kept for the thread whose pointer it has, which has not hit yet */
+#define KEVT_OWNER_CLAIMS (1ull << 63) /* beside the owner: it has not written its thread pointer yet */
 
 typedef struct kevt_thread {
-  uint64_t thread_pointer; /* 0: free */
+  uint64_t thread_pointer; /* 0: never used */
   uint32_t tid;
   uint32_t check;     /* the 32-bit word at thread_pointer + check_offset when it was filled in */
   uint64_t guard;     /* 0, or the stack address of the hit under way */
-  uint64_t counts;    /* this thread's shard of kevt_counts rows */
+  uint64_t counts;    /* this thread's own shard: kevt_tables.counts + KEVT_SHARD_OFFSET */
   uint64_t open_word; /* what the newest record's commit stores, noted just before its reservation; 0: none */
   uint64_t head[2];   /* the bytes of a short string that the agent has measured */
-  uint64_t pending;   /* SIGTRAP, SIGSEGV, SIGBUS, sent by somebody while "blocked"; bit signo - 1 */
-  uint64_t blocked;   /* of these, what the program thinks it blocked */
-  uint32_t pid;
+  uint8_t comm[KEVT_COMM_BYTES];
   uint32_t shard;
+  uint32_t place;   /* in the thread table, its slot */
+  uint64_t pending; /* SIGTRAP, SIGSEGV, SIGBUS, sent by somebody while "blocked"; bit signo - 1 */
+  uint64_t blocked; /* of these, what the program thinks it blocked */
+  uint32_t pid;
+  uint32_t pad;
   uint64_t depth; /* return instances in use */
   kevt_return_instance instances[KEVT_RETURN_DEPTH];
-  uint8_t texts[KEVT_SCRATCH_TEXTS][KEVT_TEXT_BYTES];
-  uint8_t comm[KEVT_COMM_BYTES];
   uint64_t arguments[KEVT_RETURN_DEPTH][KEVT_ENTRY_ARGUMENTS]; /* of each instance, in the order of its event's list */
-} kevt_thread;
+  uint8_t texts[KEVT_SCRATCH_TEXTS][KEVT_TEXT_BYTES];
+} __attribute__((aligned(4096))) kevt_thread; /* a thread touches one page, until it returns deeply or filters strings */
 
-/* Who a thread is: noted by the agent at its first hit, one after the other in a ring of KEVT_MAX_SHARDS. */
+/* Who a thread is: noted by the agent at its first hit, one after the other in a ring of KEVT_OWNER_NOTES. */
 typedef struct kevt_shard_owner {
   uint32_t tid;
   uint32_t pid;
   char comm[KEVT_COMM_BYTES];
-  uint64_t generation; /* grows when the place is used again; written last */
+  uint64_t lap; /* how often the place has been used; written last */
 } kevt_shard_owner;
 
 /*
@@ -186,17 +216,28 @@ typedef struct kevt_disposition {
   uint64_t handler, flags, restorer, mask;
 } kevt_disposition;
 
-/* Per process, in private memory that fork copies; the index is in memory that fork wipes. */
+/* How often an injecting event asked chance, and was told to inject. */
+typedef struct kevt_injections {
+  uint64_t asked, injected;
+} kevt_injections;
+
+/* Per process, in private memory that fork copies. */
 typedef struct kevt_private {
-  uint64_t used_threads;
+  uint64_t used_threads;             /* structs that were ever used; may grow past kevt_tables.max_threads */
+  uint64_t next_swept;               /* the struct that is looked at next, in search of dead threads */
   uint64_t signals_owned;            /* 1: the agent's handlers are installed */
   uint64_t filtered;                 /* 1: a seccomp filter may end the process for a system call of the agent's */
   uint64_t pid;                      /* as the last thread that was enrolled has seen it; 0: none yet */
   uint64_t strict;                   /* thread pointer of one in seccomp's strict mode, which forbids rdtsc; 0: none */
+  uint64_t has_own_numbers;          /* 1: it, or who forked it, is the first of a PID namespace: see KEVT_USER_ELSEWHERE */
+  uint64_t unanswered;               /* 1: an ask was not answered in time */
+  int64_t patience_ns;               /* since then: how long it still waits for answers, all together */
   kevt_disposition dispositions[32]; /* the program's own for SIGTRAP (5), SIGBUS (7), SIGSEGV (11), by number */
   uint64_t masks[65];                /* the bits of these three in each signal's own sa_mask, by number */
   uint32_t active[KEVT_MAX_ROWS];    /* return instances in use, of events with a maxactive */
-  kevt_thread threads[KEVT_MAX_THREADS];
+  kevt_injections injections[KEVT_MAX_ROWS];
+  uint32_t places[1 << KEVT_PLACE_BITS]; /* thread table: thread pointer, hashed -> number of its struct + 1; 0: never used */
+  kevt_thread threads[];                 /* kevt_tables.max_threads of them */
 } kevt_private;
 
 /*
@@ -211,46 +252,86 @@ typedef struct kevt_exec_ask {
   uint32_t state;
 } kevt_exec_ask;
 
-/* Head of the shared memory. */
-typedef struct kevt_shared {
+/*
+ * What every process of the session may write.  It is hostile to the others: a forked child may have fewer rights than
+ * its parent.  Nothing here is an address or leads to one unchecked: who reads it bounds every index, and waits for a
+ * bounded time.  The same holds for what lies beside it: notes of owners, shared words, counters and rings.
+ */
+typedef struct kevt_session {
+  uint64_t next_shard;                   /* atomic; shard 0 is everybody's: locked increments */
+  uint64_t next_swept;                   /* atomic: the shard that is looked at next, in search of dead users */
+  uint64_t next_note;                    /* atomic; notes of owners so far */
+  uint64_t library_reports;              /* atomic: how often libraries came or went */
+  uint64_t shard_users[KEVT_MAX_SHARDS]; /* pid << 32 | tid of the only writer; one that is dead leaves its shard */
+  kevt_exec_ask execs[KEVT_EXEC_ASKS];
+} kevt_session;
+/* In a shard's user: its numbers mean another thread, or none, to others. */
+#define KEVT_USER_ELSEWHERE (1ull << 63)
+
+/* A place in the target's text that differs from its own bytes, noted before it does: what anybody can undo. */
+typedef struct kevt_patch {
+  uint64_t site; /* 0: none */
+  uint8_t own[8];
+  uint8_t length; /* of `own` */
+  uint8_t order;  /* KEVT_PATCH_… */
+  uint8_t pad[6];
+} kevt_patch;
+enum {
+  KEVT_PATCH_PROBE, /* given back first */
+  KEVT_PATCH_LAST,  /* when no thread is in a hit any more: in front of unwinders and the linker, hooked calls */
+};
+
+typedef struct kevt_mapping {
+  uint64_t at, bytes;
+} kevt_mapping;
+
+#define KEVT_NOT_SEEN (~0ull) /* a process that the target's PID namespace has no number for */
+
+/* What only the controller writes: read-only in the target, sealed against writing by anybody else. */
+typedef struct kevt_tables {
   uint32_t version;
   uint32_t ring_count;
-  uint64_t self;  /* address of this struct in the target */
-  uint64_t index; /* kevt_thread*[1 << KEVT_INDEX_BITS], wiped on fork */
-  uint64_t priv;  /* kevt_private* */
+  uint64_t self;    /* address of this struct in the target */
+  uint64_t session; /* kevt_session* */
+  uint64_t priv;    /* kevt_private* */
+  uint64_t selves;  /* kevt_self[max_threads], in the order of threads; wiped on fork, as the word behind them */
+  uint64_t max_threads;
   uint64_t rings;
   uint64_t ring_stride;
-  uint64_t ring_bytes;                   /* power of two */
-  uint64_t counts;                       /* KEVT_MAX_SHARDS shards of kevt_counts rows */
-  uint64_t shard_bytes;                  /* from one shard to the next */
-  uint64_t owners;                       /* kevt_shard_owner[KEVT_MAX_SHARDS] */
-  uint64_t map;                          /* kevt_map_entry[KEVT_MAP_SLOTS] */
-  uint64_t code_begin, code_end;         /* agent text in the target */
-  uint64_t next_shard;                   /* atomic; shard 0 is everybody's: locked increments */
-  uint32_t check_offset;                 /* of a 32-bit word that differs between threads, from the thread pointer */
-  uint32_t next_owner;                   /* atomic; notes written so far */
-  uint64_t used_rows;                    /* of a shard */
-  uint64_t selves;                       /* kevt_self[KEVT_MAX_THREADS], in the order of threads; wiped on fork */
+  uint64_t ring_bytes; /* power of two */
+  uint64_t counts;     /* see KEVT_ROW_OFFSET */
+  uint64_t group_bytes;
+  uint64_t max_shards;
+  uint64_t used_rows;
+  uint64_t owners;               /* kevt_shard_owner[KEVT_OWNER_NOTES] */
+  uint64_t map;                  /* kevt_map_entry[KEVT_MAP_SLOTS] */
+  uint64_t code_begin, code_end; /* agent text in the target */
+  uint32_t check_offset;         /* of a 32-bit word that differs between threads, from the thread pointer */
+  uint32_t pad;
   uint64_t has_fsgsbase;                 /* 1: rdgsbase and wrgsbase may be used */
   uint64_t marks_threads;                /* 1: threads have 0 at %fs:0 (Go's); the agent puts its own address there */
-  uint64_t windows[64][2];               /* code arena windows [begin, end) */
-  uint64_t shard_users[KEVT_MAX_SHARDS]; /* pid << 32 | tid of the only writer; one that is dead leaves its shard */
-  uint64_t library_reports;              /* atomic: how often libraries came or went; a futex word (its lower half) */
-  uint64_t library_answers;              /* the controller's: reports it has dealt with; likewise */
+  uint64_t windows[KEVT_MAX_WINDOWS][2]; /* code arena windows [begin, end) */
   uint64_t r_debug;                      /* the dynamic linker's, in the target; 0: not known */
-  uint64_t controller;                   /* pid of who answers; 0: nobody does */
-  uint64_t follower;                     /* pid of who follows through exec; 0: nobody does */
-  kevt_exec_ask execs[KEVT_EXEC_ASKS];
+  uint64_t library_answers;              /* of library_reports, those that were dealt with; a futex word (its lower half) */
+  uint64_t answerer; /* pid of who answers library reports; 0: nobody; KEVT_NOT_SEEN */
+  uint64_t follower; /* of who follows through exec, likewise */
   kevt_services services;
-} kevt_shared;
+  /* For whoever cleans up behind a controller that has died. */
+  uint64_t controller; /* its pid, in its own namespace */
+  uint64_t mapped_count;
+  kevt_mapping mapped[KEVT_MAX_MAPPINGS]; /* in the order in which they were mapped */
+  uint64_t patches;                       /* kevt_patch[KEVT_MAX_PATCHES] */
+  uint64_t used_patches;
+} kevt_tables;
 
 /* In the code arena beside the event's extractor, which reads it by its distance; read-only in the target. */
 typedef struct kevt_event {
-  uint64_t shared; /* kevt_shared* */
+  uint64_t tables; /* kevt_tables* */
   uint64_t rings;
   uint64_t ring_stride;
   uint64_t ring_mask;  /* ring_bytes - 1 */
-  uint32_t row_offset; /* of the first sink's counter row in a shard, bytes */
+  uint64_t row_offset; /* of the first sink's counters: KEVT_ROW_OFFSET; the next sinks' lie behind them */
+  uint32_t row;        /* the first sink's */
   uint32_t event_id;
   uint32_t gates;         /* bit i: sink i is on */
   uint32_t enters_slowly; /* return events: 1 when off, with a maxactive, or with arguments to keep */

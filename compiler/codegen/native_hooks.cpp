@@ -257,8 +257,8 @@ Value* NativeHooks::load(llvm::IRBuilder<>& b, Value* address, unsigned bytes, B
 // saved and kept over the whole hit.
 void NativeHooks::add_one(llvm::IRBuilder<>& b, std::uint64_t offset) {
   llvm::LoadInst* shard = b.CreateLoad(b.getPtrTy(), field(b, thread_, offsetof(kevt_thread, counts)), true);
-  llvm::LoadInst* row = b.CreateLoad(b.getInt32Ty(), field(b, event_, offsetof(kevt_event, row_offset)), true);
-  increment(b, b.CreateInBoundsGEP(b.getInt8Ty(), shard, b.CreateZExt(row, b.getInt64Ty())), offset);
+  llvm::LoadInst* row = b.CreateLoad(b.getInt64Ty(), field(b, event_, offsetof(kevt_event, row_offset)), true);
+  increment(b, b.CreateInBoundsGEP(b.getInt8Ty(), shard, row), offset);
 }
 
 void NativeHooks::count_fault(llvm::IRBuilder<>& b) { add_one(b, offsetof(kevt_counts, faults)); }

@@ -36,7 +36,8 @@ Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full)
   b.SetInsertPoint(room);
   Value* offset = b.CreateAnd(head, read(b, event_, offsetof(kevt_event, ring_mask), 64));
   Value* first = b.CreateInBoundsGEP(b.getInt8Ty(), field(b, ring, KEVT_RING_HEADER), offset);
-  Value* mark = b.CreateOr(read(b, ring, offsetof(kevt_ring, mark), 64), wide);
+  Value* mark_at = b.CreateConstGEP1_64(b.getInt8Ty(), ring, KEVT_RING_MARK);
+  Value* mark = b.CreateOr(b.CreateLoad(b.getInt64Ty(), mark_at), wide);
   Value* word = b.CreateOr(b.CreateShl(head, b.getInt64(KEVT_RECORD_TAG_SHIFT - 3)), mark);
   write(b, word, thread_, offsetof(kevt_thread, open_word));
   Value* pair = b.CreateAtomicCmpXchg(field(b, ring, offsetof(kevt_ring, head)), head, end, llvm::MaybeAlign(8),

@@ -20,10 +20,12 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* Address of kevt_shared, patched into the code when it is placed. */
-KEVT_INTERNAL extern const volatile uint64_t kevt_shared_address;
+/* Address of the tables, patched into the code when it is placed. */
+KEVT_INTERNAL extern const volatile uint64_t kevt_tables_address;
 
-static inline __attribute__((always_inline)) kevt_shared* kevt_state(void) { return (kevt_shared*)kevt_shared_address; }
+static inline __attribute__((always_inline)) const kevt_tables* kevt_state(void) {
+  return (const kevt_tables*)kevt_tables_address;
+}
 
 static inline __attribute__((always_inline)) uint64_t kevt_thread_pointer(void) {
   uint64_t tp;
@@ -35,10 +37,6 @@ static inline __attribute__((always_inline)) uint32_t kevt_check_word(uint32_t o
   uint32_t word;
   __asm__ volatile("movl %%fs:(%1), %0" : "=r"(word) : "r"((uint64_t)offset));
   return word;
-}
-
-static inline __attribute__((always_inline)) uint32_t kevt_index_of(uint64_t tp) {
-  return (uint32_t)((tp * KEVT_HASH_MULTIPLIER) >> (64 - KEVT_INDEX_BITS));
 }
 
 /* Calls a hit's code (common/abi/probe.h, "Hits in the handler") with the registers of a ucontext; where to go on. */
@@ -87,34 +85,39 @@ static inline __attribute__((always_inline)) void kevt_increment_shared(uint64_t
 
 /* First hit of a thread, or of a new thread at an old one's address; 0: no struct or no counter shard left. */
 KEVT_RARE kevt_thread* kevt_enrol(uint64_t thread_pointer);
-/* This thread's struct even where it may not count (no shard left): its return instances must be found; 0: none. */
-KEVT_RARE kevt_thread* kevt_known_thread(void);
+/* Of places.c.  The struct of a thread pointer, whoever has it; 0: none. */
+KEVT_RARE kevt_thread* kevt_thread_at(uint64_t thread_pointer);
+/* The same for `user` (pid << 32 | tid), who has it from now on: the one of before, also from before a fork, or one of
+   a dead thread, emptied, or a fresh one; 0: there are too many. */
+KEVT_RARE kevt_thread* kevt_claim(uint64_t thread_pointer, uint64_t user);
+/* What a dead thread has left is not the next one's. */
+KEVT_RARE void kevt_forget_thread(kevt_thread* thread);
+KEVT_RARE kevt_self* kevt_self_of(const kevt_tables* tables, const kevt_thread* thread);
+/* A shard for `user` alone; 0: none is left. */
+KEVT_RARE uint64_t kevt_take_shard(uint64_t user);
+/* 1: `user` has the shard of the dead `before`. */
+KEVT_RARE int kevt_keep_shard(uint64_t shard, uint64_t before, uint64_t user);
 /* The thread that runs will never again be found: its hits are missed. */
 KEVT_RARE void kevt_forget_self(void);
 /* Before anything asks who runs: a thread without a thread pointer of its own gets one. */
 KEVT_RARE void kevt_mark_thread(void);
 /* Counts an attempt that was missed in every sink of the event. */
-KEVT_RARE void kevt_count_missed(kevt_thread* thread, kevt_event* event);
+KEVT_RARE void kevt_count_missed(kevt_thread* thread, const kevt_event* event);
 /* A hit under way whose stack frame is gone (a signal handler jumped out of it): settled, 1. Else 0. */
 KEVT_RARE int kevt_guard_is_stale(kevt_thread* thread, uint64_t stack);
 /* Whether `frame` can be that of an interrupted hit under the code that runs at `stack`, perhaps a signal handler. */
 KEVT_RARE int kevt_may_be_below(uint64_t frame, uint64_t stack);
-
-/* The hitting thread if it is in the index, else 0. */
-static inline __attribute__((always_inline)) kevt_thread* kevt_indexed_thread(const kevt_shared* shared) {
-  uint64_t tp = kevt_thread_pointer();
-  kevt_thread* thread = (kevt_thread*)((uint64_t*)shared->index)[kevt_index_of(tp)];
-  if (unlikely(!thread)) return 0;
-  return likely(thread->thread_pointer == tp && thread->check == kevt_check_word(shared->check_offset)) ? thread : 0;
+/* This thread's struct even where it may not count (no shard left): its return instances must be found; 0: none. */
+static inline __attribute__((always_inline)) kevt_thread* kevt_known_thread(void) {
+  return kevt_thread_at(kevt_thread_pointer());
 }
 
 /* The hitting thread; 0 when there are too many. */
-static inline __attribute__((always_inline)) kevt_thread* kevt_find_thread(const kevt_shared* shared) {
-  kevt_thread* thread = kevt_indexed_thread(shared);
-  return likely(thread != 0) ? thread : kevt_enrol(kevt_thread_pointer());
-}
+KEVT_RARE kevt_thread* kevt_find_thread(const kevt_tables* tables);
+/* Waits for the controller (process `asked`) to change `*word`, which is `value`. 1: it has; 0: nobody answers. */
+KEVT_RARE int kevt_await_answer(const uint32_t* word, uint32_t value, uint64_t asked);
 /* execve, of which the controller may want to know first. */
 KEVT_RARE int64_t kevt_execve(uint64_t path, uint64_t arguments, uint64_t environment);
-KEVT_RARE int kevt_in_code(const kevt_shared* shared, uint64_t address);
+KEVT_RARE int kevt_in_code(const kevt_tables* tables, uint64_t address);
 
 #endif

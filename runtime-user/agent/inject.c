@@ -1,7 +1,8 @@
 /*
  * Injection: an accepted hit may make its function return a given value without running (detour.cpp).  Whether it does
- * is chance, and limited in number; the n-th hit that is accepted gets the n-th number of a sequence that the seed
- * alone decides, whatever threads and processes there are: a run can be repeated.
+ * is chance, and limited in number; the n-th hit that a process accepts gets the n-th number of a sequence that the
+ * seed alone decides, whatever threads there are: a run can be repeated.  A forked child goes on where its parent was,
+ * by itself: what another process could write must not decide what runs here.
  */
 #include "runtime-user/agent/agent.h"
 
@@ -23,11 +24,10 @@ static int take_one(uint64_t* count, uint64_t limit) {
 }
 
 KEVT_SERVICE int kevt_service_inject(kevt_event* event, uint64_t frame) {
-  const kevt_shared* shared = (const kevt_shared*)event->shared;
-  kevt_counts* row = (kevt_counts*)(shared->counts + event->row_offset); /* of shard 0 */
-  const uint64_t n = __atomic_fetch_add(&row->chances, 1, __ATOMIC_RELAXED);
+  kevt_injections* counts = &((kevt_private*)kevt_state()->priv)->injections[event->row];
+  const uint64_t n = __atomic_fetch_add(&counts->asked, 1, __ATOMIC_RELAXED);
   if (random_number(event->inject_seed, n) > event->inject_below) return 0;
-  if (!take_one(&row->injected, event->inject_times)) return 0;
+  if (!take_one(&counts->injected, event->inject_times)) return 0;
   *(uint64_t*)(frame + KEVT_FRAME_INJECTED) = 1;
   return 1;
 }

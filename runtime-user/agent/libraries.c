@@ -5,15 +5,7 @@
  */
 #include "runtime-user/agent/agent.h"
 
-enum {
-  NR_KILL = 62,
-  NR_FUTEX = 202,
-  FUTEX_WAIT = 0,
-  ESRCH_NEGATIVE = -3,
-  R_STATE_OFFSET = 24, /* of struct r_debug: version, map, brk, state (0: consistent) */
-  LOOKS = 200,
-  LOOK_NS = 50000000, /* 10 s in all */
-};
+enum { R_STATE_OFFSET = 24 }; /* of struct r_debug: version, map, brk, state (0: consistent) */
 
 static int is_consistent(uint64_t r_debug) {
   uint64_t state = 0;
@@ -25,16 +17,13 @@ unreadable:
 }
 
 KEVT_SERVICE void kevt_libraries_changed(void) {
-  kevt_shared* shared = kevt_state();
-  const uint64_t controller = __atomic_load_n(&shared->controller, __ATOMIC_ACQUIRE);
-  if (!controller || !is_consistent(shared->r_debug)) return;
-  const uint64_t report = __atomic_add_fetch(&shared->library_reports, 1, __ATOMIC_ACQ_REL);
-  const struct { int64_t seconds, nanoseconds; } pause = {0, LOOK_NS};
-  for (int i = 0; i < LOOKS; i++) {
-    const uint64_t answered = __atomic_load_n(&shared->library_answers, __ATOMIC_ACQUIRE);
+  const kevt_tables* tables = kevt_state();
+  const uint64_t controller = __atomic_load_n(&tables->answerer, __ATOMIC_ACQUIRE);
+  if (!controller || !is_consistent(tables->r_debug)) return;
+  const uint64_t report = 1 + __atomic_fetch_add(&((kevt_session*)tables->session)->library_reports, 1, __ATOMIC_ACQ_REL);
+  for (;;) {
+    const uint64_t answered = __atomic_load_n(&tables->library_answers, __ATOMIC_ACQUIRE);
     if (answered >= report) return;
-    kevt_own_syscall(NR_FUTEX, (uint64_t)&shared->library_answers, FUTEX_WAIT, (uint32_t)answered, (uint64_t)&pause);
-    const int64_t there = kevt_own_syscall(NR_KILL, controller, 0, 0, 0);
-    if (there == ESRCH_NEGATIVE || there == KEVT_NOT_CALLED) return;
+    if (!kevt_await_answer((const uint32_t*)&tables->library_answers, (uint32_t)answered, controller)) return;
   }
 }

@@ -19,7 +19,7 @@ static uint64_t shown_of(const kevt_return_instance* instance) {
 
 static uint32_t* active_of(kevt_event* event) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
-  return &priv->active[event->row_offset / sizeof(kevt_counts)];
+  return &priv->active[event->row];
 }
 
 static void copy_arguments(uint64_t* to, const uint64_t* from, uint32_t count) {
@@ -73,10 +73,10 @@ KEVT_RARE_STATIC void remove_instance(kevt_thread* thread, uint64_t i) {
 }
 
 /* A newer instance found something else in the same slot than our detour's address: this call had been left. */
-static int is_superseded(const kevt_shared* shared, const kevt_thread* thread, uint64_t i) {
+static int is_superseded(const kevt_tables* tables, const kevt_thread* thread, uint64_t i) {
   for (uint64_t newer = i + 1; newer < thread->depth; newer++)
     if (thread->instances[newer].slot == thread->instances[i].slot)
-      return !kevt_in_code(shared, return_address_of(&thread->instances[newer]));
+      return !kevt_in_code(tables, return_address_of(&thread->instances[newer]));
   return 0;
 }
 
@@ -93,7 +93,7 @@ static int may_be_filled(const kevt_return_instance* instance, uint64_t entered)
  * Drops instances whose return slot was overwritten, used again or unmapped, to enter a function whose slot is
  * `entered`.  Older calls lie higher on a stack: only where one does not, a newer instance may have its slot.
  */
-KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread, uint64_t entered) {
+KEVT_RARE_STATIC void reclaim(const kevt_tables* tables, kevt_thread* thread, uint64_t entered) {
   uint64_t highest = 0;
   int entering = 1;
   for (uint64_t i = 0; i < thread->depth; i++)
@@ -105,7 +105,7 @@ KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread, ui
     /* The newest calls may be kept and not made yet, below this signal handler, whose own slots lie elsewhere. */
     entering = entering && slot != entered && held == return_address_of(&thread->instances[i]);
     if (entering) continue;
-    if (kevt_in_code(shared, held) && !(slot <= highest && is_superseded(shared, thread, i))) {
+    if (kevt_in_code(tables, held) && !(slot <= highest && is_superseded(tables, thread, i))) {
       if (slot > highest) highest = slot;
       continue;
     }
@@ -114,15 +114,15 @@ KEVT_RARE_STATIC void reclaim(const kevt_shared* shared, kevt_thread* thread, ui
   }
 }
 
-KEVT_RARE_STATIC int has_room(const kevt_shared* shared, kevt_thread* thread, kevt_event* event, uint64_t slot) {
-  if (thread->depth == KEVT_RETURN_DEPTH) reclaim(shared, thread, slot);
+KEVT_RARE_STATIC int has_room(const kevt_tables* tables, kevt_thread* thread, kevt_event* event, uint64_t slot) {
+  if (thread->depth == KEVT_RETURN_DEPTH) reclaim(tables, thread, slot);
   if (thread->depth == KEVT_RETURN_DEPTH) return 0;
   if (!event->maxactive) return 1;
   uint32_t* active = active_of(event);
   for (int attempt = 0; attempt < 2; attempt++) {
     if (__atomic_fetch_add(active, 1, __ATOMIC_RELAXED) < event->maxactive) return 1;
     __atomic_fetch_sub(active, 1, __ATOMIC_RELAXED);
-    if (attempt == 0) reclaim(shared, thread, slot);
+    if (attempt == 0) reclaim(tables, thread, slot);
   }
   return 0;
 }
@@ -153,16 +153,16 @@ static void fill(kevt_thread* thread, uint64_t index, const kevt_event* event, u
  */
 KEVT_SERVICE int kevt_service_enter(kevt_event* event, uint64_t* slot) {
   if (!event->gates) return 0;
-  const kevt_shared* shared = kevt_state();
-  kevt_thread* thread = kevt_find_thread(shared);
+  const kevt_tables* tables = kevt_state();
+  kevt_thread* thread = kevt_find_thread(tables);
   if (!thread || (thread->guard && !kevt_guard_is_stale(thread, (uint64_t)slot)) ||
-      !has_room(shared, thread, event, (uint64_t)slot)) {
+      !has_room(tables, thread, event, (uint64_t)slot)) {
     kevt_count_missed(thread, event);
     return 0;
   }
   uint64_t shown = *slot;
   const kevt_return_instance* newest = &thread->instances[thread->depth - 1]; /* looked at only if there is one */
-  if (thread->depth && (uint64_t)slot == newest->slot && kevt_in_code(shared, shown))
+  if (thread->depth && (uint64_t)slot == newest->slot && kevt_in_code(tables, shown))
     shown = shown_of(newest); /* probed twice, or reached by a tail call from a probed function */
   fill(thread, thread->depth, event, slot, shown);
   return 1;
@@ -194,8 +194,8 @@ KEVT_SERVICE uint64_t kevt_service_leave(kevt_event* event, uint64_t* slot) {
  * is written last.  These calls return unprobed and are missed.
  */
 KEVT_SERVICE void kevt_restore_returns(void) {
-  const kevt_shared* shared = kevt_state();
-  kevt_thread* thread = kevt_find_thread(shared);
+  const kevt_tables* tables = kevt_state();
+  kevt_thread* thread = kevt_find_thread(tables);
   if (!thread) thread = kevt_known_thread();
   if (!thread) return;
   for (uint64_t i = thread->depth; i-- > 0;) {
@@ -203,7 +203,7 @@ KEVT_SERVICE void kevt_restore_returns(void) {
     uint64_t held, slot = instance.slot;
     if (!slot || slot & KEVT_INSTANCE_FILLING) continue; /* not entered yet below this signal handler, or never */
     KEVT_LOAD8(held, slot, gone);
-    if (!kevt_in_code(shared, held)) continue; /* not called yet below this signal handler, or left long ago */
+    if (!kevt_in_code(tables, held)) continue; /* not called yet below this signal handler, or left long ago */
     *(uint64_t*)slot = return_address_of(&instance);
     kevt_count_missed(thread, (kevt_event*)instance.event);
   gone:

@@ -47,8 +47,8 @@ typedef struct context {
 #define RIP 16
 #define FLAG_BITS (KEVT_MAP_CALLED | KEVT_MAP_COPY_OF)
 
-static uint64_t map_lookup(const kevt_shared* shared, uint64_t key, int* found) {
-  const kevt_map_entry* map = (const kevt_map_entry*)shared->map;
+static uint64_t map_lookup(const kevt_tables* tables, uint64_t key, int* found) {
+  const kevt_map_entry* map = (const kevt_map_entry*)tables->map;
   uint32_t i = (uint32_t)((key * KEVT_HASH_MULTIPLIER) >> 32) & (KEVT_MAP_SLOTS - 1);
   for (uint32_t n = 0; n < KEVT_MAP_SLOTS; n++, i = (i + 1) & (KEVT_MAP_SLOTS - 1)) {
     uint64_t at = __atomic_load_n(&map[i].key, __ATOMIC_ACQUIRE);
@@ -75,7 +75,7 @@ static void forward(int signal, siginfo_head* info, context* uc) {
   }
   if (own->handler == 1 /* SIG_IGN */ && sent) return;
   if (own->handler <= 1 || blocked) { /* the kernel's own end of the process, with the original cause */
-    kevt_disposition none = {0, SA_RESTORER_, ((kevt_shared*)kevt_state())->code_begin, 0};
+    kevt_disposition none = {0, SA_RESTORER_, kevt_state()->code_begin, 0};
     if (kevt_syscall(NR_RT_SIGACTION, (uint64_t)signal, (uint64_t)&none, 0, 8) < 0)
       __builtin_trap(); /* a seccomp filter is against it: the process ends all the same */
     if (sent)
@@ -102,10 +102,10 @@ static void forward_as_at(uint64_t place, int signal, siginfo_head* info, contex
 
 void kevt_on_signal(int signal, siginfo_head* info, context* uc) {
   kevt_mark_thread();
-  const kevt_shared* shared = kevt_state();
+  const kevt_tables* tables = kevt_state();
   int found;
   uint64_t at = uc->gregs[RIP] - (signal == SIGTRAP_ ? 1 : 0);
-  uint64_t to = SI_USER_OR_QUEUE(info->code) ? (found = 0) : map_lookup(shared, at, &found);
+  uint64_t to = SI_USER_OR_QUEUE(info->code) ? (found = 0) : map_lookup(tables, at, &found);
   if (found && !to && signal != SIGTRAP_) found = 0; /* a fault of the program's own, at a site that is disarmed */
   if (found && to & KEVT_MAP_COPY_OF) {
     forward_as_at(to & ~FLAG_BITS, signal, info, uc);

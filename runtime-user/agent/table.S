@@ -4,7 +4,7 @@
 kevt_image:
   .long 0x6b657641
   .long kevt_image_end - kevt_image
-  .long kevt_shared_address - kevt_image
+  .long kevt_tables_address - kevt_image
   .long kevt_faults_begin - kevt_image
   .long kevt_faults_end - kevt_image
   .long kevt_service_thread - kevt_image
@@ -25,9 +25,9 @@ kevt_image:
   .long kevt_restore_returns - kevt_image
   .long kevt_libraries_changed - kevt_image
   .balign 8
-  .globl kevt_shared_address
-  .hidden kevt_shared_address
-kevt_shared_address:
+  .globl kevt_tables_address
+  .hidden kevt_tables_address
+kevt_tables_address:
   .quad 0
 
   .text

@@ -1,8 +1,8 @@
 /*
  * Who hits: per-thread state.  Guard, thread id, counters and return instances belong to the
  * thread, because a thread can be preempted or interrupted inside a handler.  A thread is found by
- * its thread pointer in an index that fork wipes; one 32-bit word of the thread's own control
- * block (its tid, in glibc and musl) tells a new thread at an old thread's address.
+ * its thread pointer (places.c); one 32-bit word of the thread's own control block (its tid, in glibc
+ * and musl) tells a new thread at an old thread's address.
  *
  *   first hit of a thread     claim a kevt_thread, a counter shard of its own, note tid and name
  *   same address, new thread  same struct, tid and name again, return instances forgotten
@@ -24,65 +24,15 @@ enum {
   ARCH_GET_GS = 0x1004
 };
 
-static uint64_t shard_user(uint32_t pid, uint32_t tid) { return (uint64_t)pid << 32 | tid; }
-
-/* A shard nobody had, or one whose thread is dead: its counts stay, the sums go on. 0: none. */
-static uint64_t take_shard(kevt_shared* shared, uint32_t pid, uint32_t tid) {
-  uint64_t shard = __atomic_fetch_add(&shared->next_shard, 1, __ATOMIC_RELAXED);
-  if (shard < KEVT_MAX_SHARDS) {
-    __atomic_store_n(&shared->shard_users[shard], shard_user(pid, tid), __ATOMIC_RELEASE);
-    return shard;
-  }
-  for (shard = 1; shard < KEVT_MAX_SHARDS; shard++) {
-    uint64_t user = __atomic_load_n(&shared->shard_users[shard], __ATOMIC_ACQUIRE);
-    if (!user || kevt_own_syscall(NR_TGKILL, user >> 32, (uint32_t)user, 0, 0) != -3 /* ESRCH */) continue;
-    if (__atomic_compare_exchange_n(&shared->shard_users[shard], &user, shard_user(pid, tid), 0, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_RELAXED))
-      return shard;
-  }
-  return 0;
-}
-
-static void show_owner(kevt_shared* shared, kevt_thread* thread) {
-  uint32_t note = __atomic_fetch_add(&shared->next_owner, 1, __ATOMIC_RELAXED) % KEVT_MAX_SHARDS;
-  kevt_shard_owner* owner = (kevt_shard_owner*)shared->owners + note;
+static void show_owner(const kevt_tables* tables, kevt_thread* thread) {
+  kevt_session* session = (kevt_session*)tables->session;
+  const uint64_t note = __atomic_fetch_add(&session->next_note, 1, __ATOMIC_RELAXED);
+  kevt_shard_owner* owner = (kevt_shard_owner*)tables->owners + note % KEVT_OWNER_NOTES;
   if (kevt_own_syscall(NR_PRCTL, PR_GET_NAME, (uint64_t)thread->comm, 0, 0) < 0) thread->comm[0] = 0;
   owner->tid = thread->tid;
   owner->pid = thread->pid;
   for (int i = 0; i < KEVT_COMM_BYTES; i++) owner->comm[i] = (char)thread->comm[i];
-  __atomic_fetch_add(&owner->generation, 1, __ATOMIC_RELEASE);
-}
-
-static kevt_thread* find(kevt_private* priv, uint64_t tp) {
-  uint64_t used = __atomic_load_n(&priv->used_threads, __ATOMIC_ACQUIRE);
-  for (uint64_t i = 0; i < used; i++)
-    if (__atomic_load_n(&priv->threads[i].thread_pointer, __ATOMIC_RELAXED) == tp) return &priv->threads[i];
-  return 0;
-}
-
-/* The struct of this thread pointer, or a free one, or one whose thread has died. */
-static kevt_thread* claim(kevt_private* priv, uint64_t tp, uint32_t pid) {
-  kevt_thread* known = find(priv, tp);
-  if (known) return known;
-  uint64_t used = __atomic_load_n(&priv->used_threads, __ATOMIC_ACQUIRE);
-  for (uint64_t i = used; i < KEVT_MAX_THREADS; i++) {
-    uint64_t none = 0;
-    if (!__atomic_compare_exchange_n(&priv->threads[i].thread_pointer, &none, tp, 0, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED))
-      continue;
-    while (used <= i &&
-           !__atomic_compare_exchange_n(&priv->used_threads, &used, i + 1, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-    }
-    return &priv->threads[i];
-  }
-  for (uint64_t i = 0; i < KEVT_MAX_THREADS; i++) {
-    kevt_thread* thread = &priv->threads[i];
-    uint64_t old = thread->thread_pointer;
-    if (kevt_own_syscall(NR_TGKILL, pid, thread->tid, 0, 0) != -3 /* ESRCH */) continue;
-    if (__atomic_compare_exchange_n(&thread->thread_pointer, &old, tp, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-      return thread;
-  }
-  return 0;
+  __atomic_store_n(&owner->lap, note / KEVT_OWNER_NOTES + 1, __ATOMIC_RELEASE);
 }
 
 /*
@@ -91,14 +41,14 @@ static kevt_thread* claim(kevt_private* priv, uint64_t tp, uint32_t pid) {
  * it. A word of 0 is a new thread's, also where one before it had this address.
  */
 void kevt_mark_thread(void) {
-  const kevt_shared* shared = kevt_state();
+  const kevt_tables* tables = kevt_state();
   uint64_t base = 0;
-  if (!shared->marks_threads || kevt_thread_pointer()) return;
-  if (shared->has_fsgsbase)
+  if (!tables->marks_threads || kevt_thread_pointer()) return;
+  if (tables->has_fsgsbase)
     __asm__ volatile("rdfsbase %0" : "=r"(base));
   else
     kevt_own_syscall(NR_ARCH_PRCTL, ARCH_GET_FS, (uint64_t)&base, 0, 0);
-  kevt_thread* former = find((kevt_private*)shared->priv, base);
+  kevt_thread* former = kevt_thread_at(base);
   if (former && former->pid) former->check = ~(uint32_t)base;
   __asm__ volatile("movq %0, %%fs:0" : : "r"(base) : "memory");
 }
@@ -116,18 +66,20 @@ static int identify_quietly(kevt_private* priv, int is_known_process, uint32_t c
 /*
  * Who runs; 0: it cannot be told. Between vfork and exec a child runs in its parent's memory and on its thread pointer:
  * what is enrolled then stays for the parent, so it is enrolled as the parent, whose tid stands in the control block. A
- * child by a bare fork system call looks the same but for the word behind the index, which fork has wiped.
+ * child by a bare fork system call looks the same but for the word behind the selves, which fork has wiped.
  */
-static int identify(const kevt_shared* shared, uint32_t check, uint32_t* pid, uint32_t* tid) {
-  kevt_private* priv = (kevt_private*)shared->priv;
-  uint64_t* enrolled_before = (uint64_t*)shared->index + (1 << KEVT_INDEX_BITS);
+static int identify(const kevt_tables* tables, uint32_t check, uint32_t* pid, uint32_t* tid) {
+  kevt_private* priv = (kevt_private*)tables->priv;
+  uint64_t* enrolled_before = (uint64_t*)((kevt_self*)tables->selves + tables->max_threads);
   const int is_known_process = *enrolled_before != 0;
   *enrolled_before = 1;
   const int64_t own = kevt_own_syscall(NR_GETPID, 0, 0, 0, 0);
   if (own == KEVT_NOT_CALLED) return identify_quietly(priv, is_known_process, check, pid, tid);
   *pid = (uint32_t)own;
   *tid = (uint32_t)kevt_own_syscall(NR_GETTID, 0, 0, 0, 0);
-  if (is_known_process && shared->check_offset && *pid == *tid && check != *tid) {
+  /* The first process of a PID namespace has no parent there. */
+  if (!is_known_process && kevt_own_syscall(NR_GETPPID, 0, 0, 0, 0) == 0) priv->has_own_numbers = 1;
+  if (is_known_process && tables->check_offset && *pid == *tid && check != *tid) {
     uint64_t parent = (uint64_t)kevt_own_syscall(NR_GETPPID, 0, 0, 0, 0);
     if (check && kevt_own_syscall(NR_TGKILL, parent, check, 0, 0) == 0) {
       *pid = (uint32_t)parent;
@@ -138,24 +90,18 @@ static int identify(const kevt_shared* shared, uint32_t check, uint32_t* pid, ui
   return 1;
 }
 
-/* Free instances have no slot. */
-static void forget_returns(kevt_thread* thread) {
-  for (int i = 0; i < KEVT_RETURN_DEPTH; i++) thread->instances[i].slot = 0;
-  thread->depth = 0;
-}
-
 /* Lets the thread's next hit find it by %gs, unless the program uses that itself. */
-static kevt_thread* show_self(const kevt_shared* shared, kevt_thread* thread) {
-  uint64_t base = 0, end = shared->selves + KEVT_MAX_THREADS * sizeof(kevt_self);
-  kevt_self* self = (kevt_self*)shared->selves + (thread - ((kevt_private*)shared->priv)->threads);
+static kevt_thread* show_self(const kevt_tables* tables, kevt_thread* thread) {
+  uint64_t base = 0, end = tables->selves + tables->max_threads * sizeof(kevt_self);
+  kevt_self* self = kevt_self_of(tables, thread);
   self->thread = (uint64_t)thread;
   __atomic_store_n(&self->thread_pointer, thread->thread_pointer, __ATOMIC_RELEASE);
-  if (shared->has_fsgsbase)
+  if (tables->has_fsgsbase)
     __asm__ volatile("rdgsbase %0" : "=r"(base));
   else
     kevt_own_syscall(NR_ARCH_PRCTL, ARCH_GET_GS, (uint64_t)&base, 0, 0);
-  if (base == (uint64_t)self || (base && (base < shared->selves || base >= end))) return thread;
-  if (shared->has_fsgsbase)
+  if (base == (uint64_t)self || (base && (base < tables->selves || base >= end))) return thread;
+  if (tables->has_fsgsbase)
     __asm__ volatile("wrgsbase %0" : : "r"((uint64_t)self));
   else
     kevt_own_syscall(NR_ARCH_PRCTL, ARCH_SET_GS, (uint64_t)self, 0, 0);
@@ -163,61 +109,62 @@ static kevt_thread* show_self(const kevt_shared* shared, kevt_thread* thread) {
 }
 
 void kevt_forget_self(void) {
-  const kevt_shared* shared = kevt_state();
-  kevt_private* priv = (kevt_private*)shared->priv;
+  const kevt_tables* tables = kevt_state();
   const uint64_t tp = kevt_thread_pointer();
-  const kevt_thread* thread = find(priv, tp);
-  priv->strict = tp;
-  __atomic_store_n((uint64_t*)shared->index + kevt_index_of(tp), 0, __ATOMIC_RELEASE);
-  if (thread) ((kevt_self*)shared->selves)[thread - priv->threads].thread_pointer = 0;
+  const kevt_thread* thread = kevt_thread_at(tp);
+  ((kevt_private*)tables->priv)->strict = tp;
+  if (thread) kevt_self_of(tables, thread)->thread_pointer = 0;
+}
+
+static uint64_t user_of(uint32_t pid, uint32_t tid) { return (uint64_t)pid << 32 | tid; }
+
+/* 0: there is none for it; a forked child keeps its return instances even so. */
+static int give_shard(const kevt_tables* tables, kevt_thread* thread, uint32_t pid, uint32_t tid) {
+  const uint64_t user = user_of(pid, tid);
+  if (thread->pid == pid && thread->shard && kevt_keep_shard(thread->shard, user_of(thread->pid, thread->tid), user))
+    return 1;
+  const uint64_t shard = kevt_take_shard(user);
+  if (!shard) return 0;
+  thread->shard = (uint32_t)shard;
+  thread->counts = tables->counts + KEVT_SHARD_OFFSET(shard);
+  return 1;
+}
+
+static int is_enrolled(const kevt_tables* tables, const kevt_thread* thread, uint32_t check) {
+  return thread->check == check && kevt_self_of(tables, thread)->thread_pointer == thread->thread_pointer;
 }
 
 kevt_thread* kevt_enrol(uint64_t tp) {
-  kevt_shared* shared = kevt_state();
-  kevt_private* priv = (kevt_private*)shared->priv;
-  if (tp == priv->strict) return 0;
-  uint64_t* indexed = (uint64_t*)shared->index + kevt_index_of(tp);
-  if (*indexed) { /* another thread's: the two share the slot and take turns; fork would have wiped it */
-    kevt_thread* known = find(priv, tp);
-    if (known && known->check == kevt_check_word(shared->check_offset)) {
-      __atomic_store_n(indexed, (uint64_t)known, __ATOMIC_RELEASE);
-      return show_self(shared, known);
-    }
-  }
-  uint32_t pid, tid, check = kevt_check_word(shared->check_offset);
-  if (!identify(shared, check, &pid, &tid)) return 0;
-  kevt_thread* thread = claim(priv, tp, pid);
+  const kevt_tables* tables = kevt_state();
+  if (tp == ((kevt_private*)tables->priv)->strict) return 0;
+  uint32_t pid, tid, check = kevt_check_word(tables->check_offset);
+  if (!identify(tables, check, &pid, &tid)) return 0;
+  kevt_thread* thread = kevt_claim(tp, user_of(pid, tid));
   if (!thread) return 0;
   if (thread->pid != pid || thread->tid != tid || thread->check != check) {
-    if (thread->pid != pid) {
-      uint64_t shard = take_shard(shared, pid, tid);
-      if (!shard) { /* a forked child keeps its return instances even so */
-        if (!thread->depth) __atomic_store_n(&thread->thread_pointer, 0, __ATOMIC_RELEASE);
-        return 0;
-      }
-      thread->shard = (uint32_t)shard;
-      thread->counts = shared->counts + shard * shared->shard_bytes;
-    } else {
-      __atomic_store_n(&shared->shard_users[thread->shard], shard_user(pid, tid), __ATOMIC_RELEASE);
-      forget_returns(thread);
-      thread->blocked = thread->pending = 0;
-    }
+    const int is_first = !thread->pid; /* what it blocks may have been noted already */
+    const int is_forked = thread->pid != pid;
+    if (!give_shard(tables, thread, pid, tid)) return 0;
+    if (!is_first && !is_forked) kevt_forget_thread(thread);
     thread->guard = 0;
     thread->open_word = 0;
     thread->pid = pid;
     thread->tid = tid;
     thread->check = check;
-    show_owner(shared, thread);
+    show_owner(tables, thread);
   }
-  __atomic_store_n(indexed, (uint64_t)thread, __ATOMIC_RELEASE);
-  return show_self(shared, thread);
+  return show_self(tables, thread);
 }
 
-kevt_thread* kevt_known_thread(void) { return find((kevt_private*)kevt_state()->priv, kevt_thread_pointer()); }
+kevt_thread* kevt_find_thread(const kevt_tables* tables) {
+  const uint64_t tp = kevt_thread_pointer();
+  kevt_thread* thread = kevt_thread_at(tp);
+  if (thread && is_enrolled(tables, thread, kevt_check_word(tables->check_offset))) return thread;
+  return kevt_enrol(tp);
+}
 
-void kevt_count_missed(kevt_thread* thread, kevt_event* event) {
-  kevt_shared* shared = kevt_state();
-  kevt_counts* row = (kevt_counts*)((thread ? thread->counts : shared->counts) + event->row_offset);
+void kevt_count_missed(kevt_thread* thread, const kevt_event* event) {
+  kevt_counts* row = (kevt_counts*)((thread ? thread->counts : kevt_state()->counts) + event->row_offset);
   for (uint32_t i = 0; i < event->sink_count; i++, row++) {
     if (thread)
       kevt_increment(&row->missed);
@@ -239,9 +186,10 @@ struct stack_info {
 };
 
 /* Another thread has noted the same place of the same ring. */
-static int is_open_elsewhere(const kevt_shared* shared, const kevt_thread* thread) {
-  kevt_private* priv = (kevt_private*)shared->priv;
+static int is_open_elsewhere(const kevt_tables* tables, const kevt_thread* thread) {
+  kevt_private* priv = (kevt_private*)tables->priv;
   uint64_t used = __atomic_load_n(&priv->used_threads, __ATOMIC_ACQUIRE);
+  if (used > tables->max_threads) used = tables->max_threads;
   for (uint64_t i = 0; i < used; i++) {
     const kevt_thread* other = &priv->threads[i];
     const uint64_t open =
@@ -256,31 +204,32 @@ static int is_open_elsewhere(const kevt_shared* shared, const kevt_thread* threa
  * stays noted: the place must lie between the ring's tail and head, nobody else may have noted it, and its word must
  * still be 0.
  */
-static void discard_open(const kevt_shared* shared, kevt_thread* thread) {
-  kevt_ring* ring = (kevt_ring*)(shared->rings + KEVT_RECORD_RING(thread->open_word) * shared->ring_stride);
+static void discard_open(const kevt_tables* tables, kevt_thread* thread) {
+  kevt_ring* ring = (kevt_ring*)(tables->rings + KEVT_RECORD_RING(thread->open_word) * tables->ring_stride);
   uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE), free = 0;
   uint64_t reserved = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) - tail;
   uint64_t distance = KEVT_RECORD_DISTANCE(thread->open_word, tail);
-  uint64_t offset = (tail + distance) & (shared->ring_bytes - 1);
+  uint64_t offset = (tail + distance) & (tables->ring_bytes - 8);
   kevt_record* record = (kevt_record*)((uint64_t)ring + KEVT_RING_HEADER + offset);
-  if (distance < reserved && !is_open_elsewhere(shared, thread))
+  if (distance < reserved && !is_open_elsewhere(tables, thread))
     __atomic_compare_exchange_n(&record->word, &free, thread->open_word | KEVT_RECORD_DISCARDED, 0, __ATOMIC_RELEASE,
                                 __ATOMIC_RELAXED);
   thread->open_word = 0;
 }
 
 /* Every attempt of the thread that has no outcome yet is the abandoned hit's: a thread has one at a time. */
-static void settle_as_lost(const kevt_shared* shared, const kevt_thread* thread) {
-  kevt_counts* row = (kevt_counts*)thread->counts;
-  const kevt_counts* end = row + shared->used_rows;
-  for (; row < end; row++) row->lost += row->hits - (row->recorded + row->filtered + row->lost);
+static void settle_as_lost(const kevt_tables* tables, const kevt_thread* thread) {
+  for (uint64_t i = 0; i < tables->used_rows; i++) {
+    kevt_counts* row = (kevt_counts*)(thread->counts + KEVT_ROW_OFFSET(i, tables->group_bytes));
+    row->lost += row->hits - (row->recorded + row->filtered + row->lost);
+  }
 }
 
 /* The detour's return address is still under the frame of the hit: it may go on. */
-static int frame_is_there(const kevt_shared* shared, uint64_t guard) {
+static int frame_is_there(const kevt_tables* tables, uint64_t guard) {
   uint64_t held, at = guard - 8;
   KEVT_LOAD8(held, at, gone);
-  return kevt_in_code(shared, held);
+  return kevt_in_code(tables, held);
 gone:
   return 0;
 }
@@ -325,8 +274,8 @@ KEVT_SERVICE uint32_t kevt_service_comm(uint8_t* to) {
   return length + 1;
 }
 
-int kevt_in_code(const kevt_shared* shared, uint64_t address) {
-  for (int i = 0; i < 64 && shared->windows[i][1]; i++)
-    if (address >= shared->windows[i][0] && address < shared->windows[i][1]) return 1;
+int kevt_in_code(const kevt_tables* tables, uint64_t address) {
+  for (int i = 0; i < KEVT_MAX_WINDOWS && tables->windows[i][1]; i++)
+    if (address >= tables->windows[i][0] && address < tables->windows[i][1]) return 1;
   return 0;
 }

@@ -26,8 +26,10 @@ constexpr const char* kReturn = "program return fixed 32\nv0 = reg ax\nstore int
 
 class AgentHits : public testing::TestWithParam<Arming> {
  protected:
-  void SetUp() override {
-    auto text = ProbedText::create({.ring_bytes = 1u << 20, .rows = 64});
+  void SetUp() override { create({.ring_bytes = 1u << 20, .rows = 64}); }
+  void create(const inproc::SessionOptions& options) {
+    text_.reset();  // there is one at a time
+    auto text = ProbedText::create(options);
     ASSERT_TRUE(text) << text.error().message();
     text_ = std::move(*text);
   }
@@ -50,8 +52,9 @@ class AgentHits : public testing::TestWithParam<Arming> {
   kevt_thread* own_thread() {
     std::uint64_t thread_pointer = 0;
     asm("movq %%fs:0, %0" : "=r"(thread_pointer));
-    for (kevt_thread& thread : text_->session().priv().threads)
-      if (thread.thread_pointer == thread_pointer) return &thread;
+    kevt_private& priv = text_->session().priv();
+    for (std::uint64_t i = 0; i < priv.used_threads; ++i)
+      if (priv.threads[i].thread_pointer == thread_pointer) return &priv.threads[i];
     return nullptr;
   }
 
@@ -69,8 +72,8 @@ TEST_P(AgentHits, SeveralEventsOnOnePoint) {
   for (std::size_t i = 3; i < 5; ++i) {
     EXPECT_EQ(number_at(records[i], 24, 8), 42u);
     EXPECT_EQ(number_at(records[i], 16, 8), number_at(records[3], 16, 8));
-    EXPECT_FALSE(number_at(records[i], 16, 8) >= text_->session().memory().shared().windows[0][0] &&
-                 number_at(records[i], 16, 8) < text_->session().memory().shared().windows[0][1])
+    EXPECT_FALSE(number_at(records[i], 16, 8) >= text_->session().memory().tables().windows[0][0] &&
+                 number_at(records[i], 16, 8) < text_->session().memory().tables().windows[0][1])
         << "the detour's address is not the program's";
   }
   EXPECT_EQ(number_at(records[3], 0, 2), 4u) << "the inner one returns first";
@@ -240,7 +243,7 @@ TEST_P(AgentHits, AThreadThatInheritsGsIsFoundAsItself) {
               3);
 }
 
-// Scratch for 8 texts is followed by the thread's name, and that by the next thread.
+// Scratch for 8 texts is followed by the next thread.
 TEST_P(AgentHits, TheThreadsNameTenTimesTakesOnePlace) {
   std::string program = "program entry fixed 56\n";
   for (int i = 0; i < 10; ++i) program += "v" + std::to_string(i) + " = comm\n";
@@ -274,37 +277,83 @@ TEST_P(AgentHits, NewThreadsAtOldThreadsAddresses) {
   EXPECT_LT(text_->session().priv().used_threads, 10u);
 }
 
-// Those that find no place are missed, in everybody's shard.
-TEST_P(AgentHits, MoreThreadsThanThereIsRoomFor) {
-  constexpr std::uint64_t kThreads = KEVT_MAX_THREADS + 8;
-  install({kTwoSinks, kReturn});
-  arm(text_->twice(), {0}, {1});
-  pthread_barrier_t all_have_hit;
-  pthread_barrier_init(&all_have_hit, nullptr, kThreads);
-  const auto body = [&] {
-    ProbedText::call(text_->twice(), 1);
-    pthread_barrier_wait(&all_have_hit);
-  };
+// Threads that all live at once and have all hit.
+void hit_in_threads(std::uint64_t threads, RemoteAddr function) {
+  struct Body {
+    pthread_barrier_t all_have_hit;
+    RemoteAddr function;
+  } body{.all_have_hit = {}, .function = function};
+  pthread_barrier_init(&body.all_have_hit, nullptr, static_cast<unsigned>(threads));
   pthread_attr_t small;
   pthread_attr_init(&small);
-  pthread_attr_setstacksize(&small, 128 << 10);
-  std::vector<pthread_t> threads(kThreads);
-  for (pthread_t& thread : threads)
-    ASSERT_EQ(pthread_create(
-                  &thread, &small,
-                  [](void* call) -> void* {
-                    (*static_cast<decltype(body)*>(call))();
-                    return nullptr;
-                  },
-                  const_cast<void*>(static_cast<const void*>(&body))),
-              0);
-  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  pthread_attr_setstacksize(&small, 64 << 10);
+  std::vector<pthread_t> all(threads);
+  const auto run = [](void* given) -> void* {
+    auto& shared = *static_cast<Body*>(given);
+    ProbedText::call(shared.function, 1);
+    pthread_barrier_wait(&shared.all_have_hit);
+    return nullptr;
+  };
+  for (pthread_t& thread : all) ASSERT_EQ(pthread_create(&thread, &small, run, &body), 0);
+  for (const pthread_t thread : all) pthread_join(thread, nullptr);
+  pthread_attr_destroy(&small);
+  pthread_barrier_destroy(&body.all_have_hit);
+}
+
+// Those that find no place are missed, in everybody's shard.
+TEST_P(AgentHits, MoreThreadsThanThereIsRoomFor) {
+  constexpr std::uint64_t kRoom = 64, kThreads = kRoom + 8;
+  create({.ring_bytes = 1u << 20, .rows = 64, .max_threads = kRoom});
+  install({kTwoSinks, kReturn});
+  arm(text_->twice(), {0}, {1});
+  hit_in_threads(kThreads, text_->twice());
   for (const kevt_counts& c : {counts(0, 0), counts(0, 1), counts(1)}) {
     EXPECT_EQ(c.hits, kThreads);
-    EXPECT_EQ(c.recorded + c.lost, std::uint64_t{KEVT_MAX_SHARDS} - 1)
-        << "a thread has a shard of its own; 0 is everybody's";
+    EXPECT_EQ(c.recorded, kRoom);
+    EXPECT_EQ(c.missed, kThreads - kRoom);
     EXPECT_TRUE(adds_up(c));
   }
+}
+
+TEST_P(AgentHits, ThousandsOfLiveThreadsAreAllSeen) {
+  constexpr std::uint64_t kThreads = 4000;
+  install({kTwoSinks, kReturn});
+  arm(text_->twice(), {0}, {1});
+  hit_in_threads(kThreads, text_->twice());
+  for (const kevt_counts& c : {counts(0, 0), counts(0, 1), counts(1)}) {
+    EXPECT_EQ(c.hits, kThreads);
+    EXPECT_EQ(c.recorded + c.lost, kThreads) << "none is missed";
+    EXPECT_TRUE(adds_up(c));
+  }
+}
+
+// Structs and shards of dead threads are used again.
+TEST_P(AgentHits, ThreadsThatComeAndGoTakeNoMoreRoomThanThoseThatLive) {
+  constexpr std::uint64_t kRounds = 40, kAtATime = 50;
+  install({kEntry});
+  arm(text_->twice(), {0}, {});
+  for (std::uint64_t i = 0; i < kRounds; ++i) hit_in_threads(kAtATime, text_->twice());
+  EXPECT_EQ(counts(0).hits, kRounds * kAtATime);
+  EXPECT_EQ(counts(0).missed, 0u);
+  EXPECT_TRUE(adds_up(counts(0)));
+  EXPECT_LE(text_->session().priv().used_threads, 3 * kAtATime);
+  EXPECT_LE(text_->session().memory().session().next_shard, 3 * kAtATime);
+}
+
+// 285 children of one process had taken every shard once; each hit of theirs then asked for each of them.
+TEST_P(AgentHits, ForkedChildrenThatComeAndGoTakeNoMoreRoomThanThoseThatLive) {
+  constexpr std::uint64_t kChildren = 400;
+  install({kEntry});
+  arm(text_->twice(), {0}, {});
+  for (std::uint64_t i = 0; i < kChildren; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(ProbedText::call(text_->twice(), 21) == 42 ? 0 : 1);
+    int status = -1;
+    waitpid(child, &status, 0);
+    ASSERT_EQ(status, 0);
+  }
+  EXPECT_EQ(counts(0).recorded, kChildren);
+  EXPECT_LE(text_->session().memory().session().next_shard, 10u);
 }
 
 pid_t forked = 0;

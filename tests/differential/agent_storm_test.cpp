@@ -180,7 +180,7 @@ TEST_P(Storm, HitsThatAHandlerJumpsOutOfAreSettled) {
   EXPECT_LE(drained_returns_, return_counts().recorded + return_counts().lost);
   EXPECT_GT(return_counts().recorded, 0u);
   EXPECT_LT(return_counts().missed, return_counts().recorded / 10) << "abandoned return instances fill the thread's";
-  EXPECT_FALSE(text_->session().memory().has_records()) << "the reader is stuck at a reservation nobody will commit";
+  EXPECT_FALSE(text_->session().rings().has_records()) << "the reader is stuck at a reservation nobody will commit";
   expect_identity();
 }
 

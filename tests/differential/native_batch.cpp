@@ -207,7 +207,7 @@ std::vector<kevt_counts> counts_of(const LocalSession& session, const NativeEven
 
 std::vector<std::vector<std::uint8_t>> drain_all(LocalSession& session) {
   std::vector<std::vector<std::uint8_t>> records;
-  session.memory().drain(
+  session.rings().drain(
       [&](const inproc::RawRecord& record) { records.emplace_back(record.bytes.begin(), record.bytes.end()); });
   return records;
 }

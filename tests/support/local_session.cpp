@@ -1,9 +1,9 @@
-// What Placement does in a traced process by remote system calls, done here by plain ones: the session's memfd is
-// mapped a second time by its plan, the agent's private memory and index are anonymous, and one window of the code
+// What Placement does in a traced process by remote system calls, done here by plain ones: the session's files are
+// mapped a second time by their plan, the agent's private memory is anonymous, and one window of the code
 // arena is mapped read-execute near this program's text.
 //
 //   controller's view: SessionMemory's own mapping, CodeArena's own mapping (writable)
-//   target's view:     target_, priv_, index_, window_
+//   target's view:     target_, priv_, selves_, window_
 //
 // The signals are taken by raw system calls, as the agent's restorer must be used and libc's would not be.
 #include "tests/support/local_session.h"
@@ -89,21 +89,22 @@ Result<void> LocalSession::map_session() {
   target_.bytes = memory_.span();
   for (const inproc::MapPiece& piece : memory_.plan()) {
     void* at = static_cast<std::uint8_t*>(target_.at) + piece.at;
-    if (mmap(at, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory_.fd(),
+    const int protection = piece.is_writable() ? PROT_READ | PROT_WRITE : PROT_READ;
+    if (mmap(at, piece.length, protection, MAP_SHARED | MAP_FIXED, memory_.file(piece.from).fd(),
              static_cast<off_t>(piece.file_offset)) == MAP_FAILED)
       return std::unexpected(Error::from_errno("mapping the session again"));
   }
-  auto priv = map_anonymous(sizeof(kevt_private), PROT_READ | PROT_WRITE);
+  priv_.bytes = inproc::SessionMemory::private_bytes(memory_.options().max_threads);
+  auto priv = map_anonymous(priv_.bytes, PROT_READ | PROT_WRITE);
   if (!priv) return std::unexpected(std::move(priv.error()));
   priv_.at = *priv;
-  priv_.bytes = sizeof(kevt_private);
-  index_.bytes = inproc::SessionMemory::kWipedBytes;
-  auto index = map_anonymous(index_.bytes, PROT_READ | PROT_WRITE);
-  if (!index) return std::unexpected(std::move(index.error()));
-  index_.at = *index;
-  if (madvise(index_.at, index_.bytes, MADV_WIPEONFORK) != 0)
+  selves_.bytes = inproc::SessionMemory::wiped_bytes(memory_.options().max_threads);
+  auto selves = map_anonymous(selves_.bytes, PROT_READ | PROT_WRITE);
+  if (!selves) return std::unexpected(std::move(selves.error()));
+  selves_.at = *selves;
+  if (madvise(selves_.at, selves_.bytes, MADV_WIPEONFORK) != 0)
     return std::unexpected(Error::from_errno("MADV_WIPEONFORK"));
-  memory_.set_target({number_of(target_.at)}, {number_of(priv_.at)}, {number_of(index_.at)});
+  memory_.set_target({number_of(target_.at)}, {number_of(priv_.at)}, {number_of(selves_.at)}, memory_.options().max_threads);
   return {};
 }
 
@@ -114,25 +115,25 @@ Result<void> LocalSession::map_window() {
   if (!index) return std::unexpected(std::move(index.error()));
   void* at =
       mmap(reinterpret_cast<void*>(gap->value), inproc::CodeArena::kWindowBytes, PROT_READ | PROT_EXEC,
-           MAP_SHARED | MAP_FIXED_NOREPLACE, arena_.fd(), static_cast<off_t>(*index * inproc::CodeArena::kWindowBytes));
+           MAP_SHARED | MAP_FIXED_NOREPLACE, arena_.file().fd(), static_cast<off_t>(*index * inproc::CodeArena::kWindowBytes));
   if (at == MAP_FAILED) return std::unexpected(Error::from_errno("mapping the code window"));
   window_.at = at;
   window_.bytes = inproc::CodeArena::kWindowBytes;
   arena_.add_window(*index, {number_of(at)});
-  memory_.shared().windows[*index][0] = number_of(at);
-  memory_.shared().windows[*index][1] = number_of(at) + window_.bytes;
+  memory_.tables().windows[*index][0] = number_of(at);
+  memory_.tables().windows[*index][1] = number_of(at) + window_.bytes;
   return {};
 }
 
 Result<void> LocalSession::place_agent() {
-  kevt_shared& shared = memory_.shared();
-  shared.check_offset = find_check_offset();
+  kevt_tables& tables = memory_.tables();
+  tables.check_offset = find_check_offset();
   auto base = place_code(inproc::agent_image_for(memory_.target()));
   if (!base) return std::unexpected(std::move(base.error()));
   agent_ = *base;
-  shared.code_begin = agent_.value;
-  shared.code_end = agent_.value + inproc::agent_table().size;
-  shared.services = inproc::agent_services(agent_);
+  tables.code_begin = agent_.value;
+  tables.code_end = agent_.value + inproc::agent_table().size;
+  tables.services = inproc::agent_services(agent_);
   for (const inproc::AgentFault& fault : inproc::agent_faults())
     if (auto noted = memory_.map_address(agent_ + fault.fault, agent_ + fault.fixup); !noted) return noted;
   return {};
@@ -182,7 +183,7 @@ Result<LocalEvent> LocalSession::add_event(const inproc::DetourEvent& code, std:
 }
 
 kevt_counts LocalSession::counts(const LocalEvent& event, std::uint32_t sink) const {
-  return memory_.counts(static_cast<std::uint32_t>(event.block->row_offset + sink * sizeof(kevt_counts)));
+  return memory_.counts(event.block->row + sink);
 }
 
 void LocalSession::hit(const LocalEvent& event, kevt_registers& registers, std::uint64_t return_address) {

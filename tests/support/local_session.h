@@ -12,6 +12,7 @@
 #include "compiler/model/compiled_event.h"
 #include "runtime-user/runtime/inproc/code_arena.h"
 #include "runtime-user/runtime/inproc/detour.h"
+#include "runtime-user/runtime/inproc/ring_reader.h"
 #include "runtime-user/runtime/inproc/session_memory.h"
 
 namespace kevt::test {
@@ -34,8 +35,9 @@ class LocalSession {
 
   inproc::SessionMemory& memory() { return memory_; }
   const inproc::SessionMemory& memory() const { return memory_; }
+  inproc::RingReader& rings() { return rings_; }
   inproc::CodeArena& arena() { return arena_; }
-  // What the agent keeps for itself (kevt_shared.priv).
+  // What the agent keeps for itself (kevt_tables.priv).
   kevt_private& priv() { return *static_cast<kevt_private*>(priv_.at); }
   RemoteAddr agent() const { return agent_; }
 
@@ -69,7 +71,8 @@ class LocalSession {
 
   inproc::SessionMemory memory_;
   inproc::CodeArena arena_;
-  Mapping target_, priv_, index_, window_;
+  inproc::RingReader rings_{memory_};
+  Mapping target_, priv_, selves_, window_;
   RemoteAddr agent_;
 };
 

@@ -37,9 +37,9 @@ kevt_services agent_services(RemoteAddr base) {
           .inject = base.value + t.inject};
 }
 
-std::vector<std::uint8_t> agent_image_for(RemoteAddr shared) {
+std::vector<std::uint8_t> agent_image_for(RemoteAddr tables) {
   std::vector<std::uint8_t> image(agent_blob().begin(), agent_blob().end());
-  std::memcpy(image.data() + agent_table().shared_address, &shared.value, sizeof shared.value);
+  std::memcpy(image.data() + agent_table().tables_address, &tables.value, sizeof tables.value);
   return image;
 }
 

@@ -17,8 +17,8 @@ const kevt_agent_table& agent_table();
 // The services' addresses when the image stands at `base` of the target.
 kevt_services agent_services(RemoteAddr base);
 
-// The image with kevt_shared's address filled in.
-std::vector<std::uint8_t> agent_image_for(RemoteAddr shared);
+// The image with the address of kevt_tables filled in.
+std::vector<std::uint8_t> agent_image_for(RemoteAddr tables);
 
 // Loads of the agent that may fault, and where each goes on; offsets from the image's start.
 struct AgentFault {

@@ -3,7 +3,9 @@
 #include "runtime-user/runtime/inproc/agent_threads.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstring>
 #include <optional>
 #include <span>
 
@@ -35,6 +37,22 @@ std::optional<std::uint64_t> thread_pointer_of(const Tracee& tracee, pid_t tid) 
   return word && *word ? std::optional(*word) : std::nullopt;
 }
 
+// As the agent does (runtime-user/agent/places.c), of a process that stands still. Where there is no room its thread is
+// one that is not known.
+Result<void> enter_table(const Tracee& tracee, const PlacedAgent& agent, RemoteAddr thread, std::uint32_t number,
+                         std::uint64_t pointer) {
+  std::uint32_t place = KEVT_PLACE_OF(pointer);
+  for (int n = 0; n < KEVT_PLACE_REACH; ++n, place = KEVT_NEXT_PLACE(place)) {
+    const RemoteAddr slot = agent.priv + (offsetof(kevt_private, places) + sizeof(std::uint32_t) * place);
+    auto there = read_value<std::uint32_t>(tracee, slot);
+    if (!there) return std::unexpected(std::move(there.error()));
+    if (*there) continue;
+    if (auto put = write_value(tracee, thread + offsetof(kevt_thread, place), place); !put) return put;
+    return write_value(tracee, slot, number + 1);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> mark_threads(Tracee& tracee) {
@@ -53,19 +71,21 @@ Result<std::vector<ThreadNote>> read_thread_notes(const Tracee& tracee, const Pl
   std::vector<ThreadNote> notes;
   auto used = read_value<std::uint64_t>(tracee, agent.priv + offsetof(kevt_private, used_threads));
   if (!used) return std::unexpected(std::move(used.error()));
-  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(*used, KEVT_MAX_THREADS); ++i) {
+  std::array<std::uint8_t, offsetof(kevt_thread, instances)> head;
+  for (std::uint64_t i = 0; i < std::min(*used, agent.max_threads); ++i) {
     const RemoteAddr at = thread_at(agent, i);
+    if (auto got = tracee.read(at, head); !got)
+      return std::unexpected(std::move(got.error()).while_doing("reading the agent's notes of threads"));
+    const auto field = [&]<class T>(T& to, std::size_t offset) { std::memcpy(&to, head.data() + offset, sizeof to); };
     ThreadNote note{.at = at};
-    const auto fetch = [&](auto& field, std::size_t offset) {
-      return tracee.read(at + offset, {reinterpret_cast<std::uint8_t*>(&field), sizeof field}).has_value();
-    };
-    const bool all = fetch(note.thread_pointer, offsetof(kevt_thread, thread_pointer)) &&
-                     fetch(note.check, offsetof(kevt_thread, check)) && fetch(note.pid, offsetof(kevt_thread, pid)) &&
-                     fetch(note.tid, offsetof(kevt_thread, tid)) && fetch(note.counts, offsetof(kevt_thread, counts)) &&
-                     fetch(note.blocked, offsetof(kevt_thread, blocked)) &&
-                     fetch(note.pending, offsetof(kevt_thread, pending)) &&
-                     fetch(note.depth, offsetof(kevt_thread, depth));
-    if (!all) return std::unexpected(Error("the agent's notes of threads cannot be read"));
+    field(note.thread_pointer, offsetof(kevt_thread, thread_pointer));
+    field(note.check, offsetof(kevt_thread, check));
+    field(note.pid, offsetof(kevt_thread, pid));
+    field(note.tid, offsetof(kevt_thread, tid));
+    field(note.counts, offsetof(kevt_thread, counts));
+    field(note.blocked, offsetof(kevt_thread, blocked));
+    field(note.pending, offsetof(kevt_thread, pending));
+    field(note.depth, offsetof(kevt_thread, depth));
     notes.push_back(note);
   }
   return notes;
@@ -88,10 +108,15 @@ Result<void> note_blocked(Tracee& tracee, const PlacedAgent& agent, pid_t tid, s
   const RemoteAddr used_at = agent.priv + offsetof(kevt_private, used_threads);
   auto used = read_value<std::uint64_t>(tracee, used_at);
   if (!used) return std::unexpected(std::move(used.error()));
-  if (*used >= KEVT_MAX_THREADS) return {};
-  const RemoteAddr at = thread_at(agent, *used);
+  if (*used >= agent.max_threads) return {};
+  const auto number = static_cast<std::uint32_t>(*used);
+  const RemoteAddr at = thread_at(agent, number);
   if (auto put = write_value(tracee, at + offsetof(kevt_thread, blocked), blocked); !put) return put;
   if (auto put = write_value(tracee, at + offsetof(kevt_thread, thread_pointer), *pointer); !put) return put;
+  const RemoteAddr owner = agent.selves + (sizeof(kevt_self) * number + offsetof(kevt_self, owner));
+  const std::uint64_t expected = KEVT_OWNER_EXPECTED;
+  if (auto put = write_value(tracee, owner, expected); !put) return put;
+  if (auto entered = enter_table(tracee, agent, at, number, *pointer); !entered) return entered;
   return write_value(tracee, used_at, *used + 1);
 }
 

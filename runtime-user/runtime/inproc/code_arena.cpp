@@ -3,7 +3,6 @@
 #include "runtime-user/runtime/inproc/code_arena.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -24,17 +23,18 @@ std::uint64_t aligned(std::uint64_t at) { return (at + model::kImageAlignment - 
 Result<CodeArena> CodeArena::create() {
   CodeArena arena;
   const std::uint64_t bytes = kWindowBytes * kMaxWindows;
-  arena.fd_ = UniqueFd(memfd_create("kevtrace-code", MFD_CLOEXEC));
-  if (!arena.fd_ || ftruncate(arena.fd_.get(), static_cast<off_t>(bytes)) < 0)
-    return std::unexpected(Error::from_errno("code arena"));
-  void* local = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena.fd_.get(), 0);
+  auto file = SharedFile::create("kevtrace-code", bytes, Contents::Code);
+  if (!file) return std::unexpected(std::move(file.error()).while_doing("making the code arena"));
+  arena.file_ = std::move(*file);
+  void* local = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena.file_.fd(), 0);
   if (local == MAP_FAILED) return std::unexpected(Error::from_errno("mapping the code arena"));
   arena.local_ = static_cast<std::uint8_t*>(local);
+  if (auto sealed = arena.file_.seal_against_writing(); !sealed) return std::unexpected(std::move(sealed.error()));
   return arena;
 }
 
 CodeArena::CodeArena(CodeArena&& other) noexcept
-    : fd_(std::move(other.fd_)), local_(std::exchange(other.local_, nullptr)), windows_(std::move(other.windows_)) {}
+    : file_(std::move(other.file_)), local_(std::exchange(other.local_, nullptr)), windows_(std::move(other.windows_)) {}
 
 CodeArena::~CodeArena() {
   if (local_) munmap(local_, kWindowBytes * kMaxWindows);

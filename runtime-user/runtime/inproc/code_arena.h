@@ -1,6 +1,6 @@
-// CodeArena: executable memory for targets. One memfd, writable here, read-execute in the target:
-// no page is ever writable and executable in one place. A target maps *windows* of it near the
-// objects it probes, since a jump reaches ±2 GiB.
+// CodeArena: executable memory for targets. One file, writable here alone, read-execute in the target:
+// no page is ever writable and executable in one place, and no process but this one can make it writable.
+// A target maps *windows* of it near the objects it probes, since a jump reaches ±2 GiB.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,24 @@
 #include <span>
 #include <vector>
 
+#include "common/abi/probe.h"
 #include "common/addresses.h"
 #include "common/error.h"
-#include "common/unique_fd.h"
+#include "runtime-user/runtime/inproc/shared_file.h"
 
 namespace kevt::inproc {
 
 class CodeArena {
  public:
   static constexpr std::uint64_t kWindowBytes = 4u << 20;
-  static constexpr std::uint32_t kMaxWindows = 64;
+  static constexpr std::uint32_t kMaxWindows = KEVT_MAX_WINDOWS;
 
   static Result<CodeArena> create();
   CodeArena(CodeArena&&) noexcept;
   CodeArena& operator=(CodeArena&&) = delete;
   ~CodeArena();
 
-  int fd() const { return fd_.get(); }
+  const SharedFile& file() const { return file_; }
 
   // Announces that bytes [index * kWindowBytes, …) of the memfd are mapped at `base`.
   struct Window {
@@ -48,7 +49,7 @@ class CodeArena {
 
  private:
   CodeArena() = default;
-  UniqueFd fd_;
+  SharedFile file_;
   std::uint8_t* local_ = nullptr;
   std::deque<Window> windows_;  // pointers to windows stay good
 };

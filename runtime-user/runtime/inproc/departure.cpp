@@ -59,11 +59,11 @@ Result<bool> Departure::wait_until_quiet() {
 
 // %gs of the threads that have hit points into memory of ours.
 Result<void> Departure::forget_selves() {
-  const std::uint64_t selves = placement_.agent().index.value + SessionMemory::kIndexBytes;
+  const PlacedAgent& agent = placement_.agent();
   for (pid_t tid : tracee_.threads()) {
     auto registers = tracee_.registers(tid);
     if (!registers) return std::unexpected(std::move(registers.error()));
-    if (registers->gs_base - selves >= KEVT_MAX_THREADS * sizeof(kevt_self)) continue;
+    if (registers->gs_base - agent.selves.value >= agent.max_threads * sizeof(kevt_self)) continue;
     registers->gs_base = 0;
     if (auto set = tracee_.set_registers(tid, *registers); !set) return set;
   }

@@ -79,19 +79,19 @@ void let_go(pid_t tid, int kinds) {
 
 void ExecFollower::begin() {
   begun_ = true;
-  __atomic_store_n(&memory_.shared().follower, static_cast<std::uint64_t>(getpid()), __ATOMIC_RELEASE);
+  __atomic_store_n(&memory_.tables().follower, own_pid_as_seen_by(own_), __ATOMIC_RELEASE);
 }
 
 void ExecFollower::set(std::uint32_t ask, std::uint32_t state) const {
-  std::uint32_t& word = memory_.shared().execs[ask].state;
+  std::uint32_t& word = memory_.session().execs[ask].state;
   __atomic_store_n(&word, state, __ATOMIC_RELEASE);
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 void ExecFollower::take_up(std::uint32_t ask) {
-  const auto tid = static_cast<pid_t>(__atomic_load_n(&memory_.shared().execs[ask].tid, __ATOMIC_ACQUIRE));
+  const auto tid = static_cast<pid_t>(__atomic_load_n(&memory_.session().execs[ask].tid, __ATOMIC_ACQUIRE));
   const auto process = tid > 1 ? process_of(tid) : std::nullopt;
-  if (!process || !shares_session(tid, memory_.fd()) || ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC) < 0)
+  if (!process || !shares_session(tid, memory_.file(MapPiece::From::Session)) || ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC) < 0)
     return set(ask, KEVT_EXEC_READY);  // not to be followed: it goes on by itself
   awaited_.push_back({tid, *process, ask});
   set(ask, KEVT_EXEC_READY);
@@ -118,7 +118,7 @@ std::vector<Tracee> ExecFollower::look() {
   std::vector<Tracee> became;
   if (!begun_) return became;
   for (std::uint32_t ask = 0; ask < KEVT_EXEC_ASKS; ++ask) {
-    const std::uint32_t state = __atomic_load_n(&memory_.shared().execs[ask].state, __ATOMIC_ACQUIRE);
+    const std::uint32_t state = __atomic_load_n(&memory_.session().execs[ask].state, __ATOMIC_ACQUIRE);
     const auto awaited = std::ranges::find(awaited_, ask, &Awaited::ask);
     if (state == KEVT_EXEC_ASKED) take_up(ask);
     if (state != KEVT_EXEC_FAILED) continue;
@@ -147,7 +147,7 @@ std::vector<Tracee> ExecFollower::look() {
 void ExecFollower::end() {
   if (!begun_) return;
   begun_ = false;
-  __atomic_store_n(&memory_.shared().follower, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&memory_.tables().follower, 0, __ATOMIC_RELEASE);
   for (const Awaited& awaited : awaited_) let_go(awaited.tid, kinds_for(awaited.tid));
   awaited_.clear();
   for (std::uint32_t ask = 0; ask < KEVT_EXEC_ASKS; ++ask) set(ask, KEVT_EXEC_READY);

@@ -8,7 +8,6 @@
 
 #include <dirent.h>
 #include <linux/kcmp.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -37,23 +36,21 @@ bool runs_in_its_parents_memory(pid_t pid) {
 
 }  // namespace
 
-bool shares_session(pid_t pid, int session_fd) {
-  struct stat session = {};
-  if (fstat(session_fd, &session) < 0) return false;
+bool shares_session(pid_t pid, const SharedFile& session) {
   auto maps = target::read_maps(pid);
   return maps && std::ranges::any_of(*maps, [&](const target::Mapping& m) {
-           return m.shared && m.inode == session.st_ino && m.path.starts_with("/memfd:kevtrace");
+           return m.shared && m.inode == session.inode() && m.path.starts_with("/memfd:kevtrace");
          });
 }
 
-std::vector<pid_t> processes_sharing(int session_fd) {
+std::vector<pid_t> processes_sharing(const SharedFile& session) {
   std::vector<pid_t> found;
   DIR* all = opendir("/proc");
   if (!all) return found;
   while (const dirent* entry = readdir(all)) {
     const auto pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
     if (pid <= 0 || pid == getpid()) continue;
-    if (shares_session(pid, session_fd) && !runs_in_its_parents_memory(pid)) found.push_back(pid);
+    if (shares_session(pid, session) && !runs_in_its_parents_memory(pid)) found.push_back(pid);
   }
   closedir(all);
   return found;

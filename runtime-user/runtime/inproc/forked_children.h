@@ -5,13 +5,13 @@
 
 #include <vector>
 
-#include "common/error.h"
+#include "runtime-user/runtime/inproc/shared_file.h"
 
 namespace kevt::inproc {
 
-// Whether it has the session's memory (our file `session_fd`) mapped.
-bool shares_session(pid_t pid, int session_fd);
+// Whether it has `session`, the file that its session's processes write, mapped.
+bool shares_session(pid_t pid, const SharedFile& session);
 // Every process but this one that has.
-std::vector<pid_t> processes_sharing(int session_fd);
+std::vector<pid_t> processes_sharing(const SharedFile& session);
 
 }  // namespace kevt::inproc

@@ -15,7 +15,8 @@ Departure::Missed InprocRuntime::count_missed_in(const Tracee& tracee) const {
   return [this, &tracee](const ThreadNote& thread, RemoteAddr event) {
     const auto it = std::ranges::find(installed_, event, [](const Installed& one) { return one.block.target; });
     if (it == installed_.end()) return;
-    const RemoteAddr at{thread.counts + it->block.row_offset + offsetof(kevt_counts, missed)};
+    const RemoteAddr at = memory_.missed_counter(it->block.row, RemoteAddr{thread.counts});
+    if (!at.value) return;
     std::uint64_t missed = 0;
     const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(&missed), sizeof missed);
     if (!tracee.read(at, bytes)) return;
@@ -43,7 +44,7 @@ Result<Leftover> InprocRuntime::detach() {
   for (auto& [site, point] : points_.all())
     if (!point.patch.empty()) last.push_back(ProbePoints::disarm_patch(point));
   auto left = Departure(tracee_, placement_, signals_, arena_)
-                  .leave(last, memory_.shared().check_offset, count_missed_in(tracee_));
+                  .leave(last, memory_.tables().check_offset, count_missed_in(tracee_));
   if (left) left_ = *left;
   return left;
 }
@@ -53,7 +54,7 @@ Result<Leftover> InprocRuntime::leave_child(pid_t pid) {
   auto child = Tracee::attach(pid);
   if (!child) return Leftover::Unseen;  // it ended meanwhile, or somebody else traces it
   std::uint64_t self = 0;
-  const RemoteAddr at = memory_.target() + offsetof(kevt_shared, self);
+  const RemoteAddr at = memory_.target() + offsetof(kevt_tables, self);
   if (!child->read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}) || self != memory_.target().value)
     return Leftover::Unseen;
   Placement placement(*child, memory_, arena_);
@@ -70,13 +71,13 @@ Result<Leftover> InprocRuntime::leave_child(pid_t pid) {
   if (auto disarmed = apply_patches(*child, signals, first); !disarmed)
     return std::unexpected(std::move(disarmed.error()));
   return Departure(*child, placement, signals, arena_)
-      .leave(last, memory_.shared().check_offset, count_missed_in(*child));
+      .leave(last, memory_.tables().check_offset, count_missed_in(*child));
 }
 
 Result<Leftover> InprocRuntime::leave_children() {
   Leftover worst = Leftover::Nothing;
   for (const Installed& one : installed_) set_gates(*one.block.local, 0u);
-  for (pid_t pid : processes_sharing(memory_.fd())) {
+  for (pid_t pid : processes_sharing(memory_.file(MapPiece::From::Session))) {
     if (pid == tracee_.pid()) continue;
     auto left = leave_child(pid);
     if (!left && left.error().errno_value() == ESRCH) continue;  // it ended meanwhile
@@ -90,7 +91,7 @@ Result<Leftover> InprocRuntime::leave_children() {
 bool InprocRuntime::was_replaced() {
   if (replaced_ || left_ || tracee_.is_stopped()) return replaced_;
   std::uint64_t self = 0;
-  const RemoteAddr at = memory_.target() + offsetof(kevt_shared, self);
+  const RemoteAddr at = memory_.target() + offsetof(kevt_tables, self);
   if (tracee_.read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}) && self == memory_.target().value)
     return false;
   replaced_ = !poll_exit();

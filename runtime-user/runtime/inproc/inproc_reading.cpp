@@ -1,10 +1,6 @@
 // Counters and records of a session: what the rings hold, with the time and the name that belong to each record.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
 
@@ -22,21 +18,10 @@ std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
   return value;
 }
 
-// Empty when the thread is gone, or when its numbers are those of another namespace than ours.
-std::string name_of_task(pid_t target, std::uint32_t pid, std::uint32_t tid) {
-  std::error_code failed;
-  const auto theirs = std::filesystem::read_symlink(fmt::format("/proc/{}/ns/pid", target), failed);
-  if (failed || theirs != std::filesystem::read_symlink("/proc/self/ns/pid", failed)) return {};
-  std::ifstream file(fmt::format("/proc/{}/task/{}/comm", pid, tid));
-  std::string name;
-  std::getline(file, name);
-  return name;
-}
-
 }  // namespace
 
 runtime::EventCounts InprocRuntime::counts(ProbeHandle probe) const {
-  const kevt_counts sum = memory_.counts(installed_[probe].block.row_offset);
+  const kevt_counts sum = memory_.counts(installed_[probe].block.row);
   runtime::EventCounts counts{sum.hits, sum.recorded, sum.filtered, sum.lost, sum.missed, sum.faults};
   // Hits that died with their process between the first counter and the last one.
   if (settled_) counts.lost += counts.attempts - (sum.recorded + sum.filtered + sum.lost + sum.missed);
@@ -56,28 +41,8 @@ runtime::ArmStatus InprocRuntime::arm_status(ProbeHandle probe) const {
   return {runtime::ArmState::Breakpoint, (*point)->plan.reason};
 }
 
-// A thread's note is written before its first record.
-void InprocRuntime::read_names() {
-  const auto owners = memory_.owners();
-  owner_generations_.resize(owners.size(), 0);
-  for (std::size_t i = 0; i < owners.size(); ++i) {
-    const std::uint64_t generation = __atomic_load_n(&owners[i].generation, __ATOMIC_ACQUIRE);
-    if (generation == owner_generations_[i]) continue;
-    owner_generations_[i] = generation;
-    std::string comm(owners[i].comm, strnlen(owners[i].comm, KEVT_COMM_BYTES));
-    if (comm.empty())
-      comm = name_of_task(tracee_.pid(), owners[i].pid, owners[i].tid);  // it could not ask for its name
-    if (!comm.empty()) comms_[owners[i].tid] = std::move(comm);
-  }
-}
-
-std::string_view InprocRuntime::comm_of(std::uint32_t tid) const {
-  auto it = comms_.find(tid);
-  return it == comms_.end() ? std::string_view("<...>") : std::string_view(it->second);
-}
-
 void InprocRuntime::deliver(const runtime::RecordSink& sink, std::uint64_t until) {
-  read_names();
+  names_.read();
   std::ranges::stable_sort(pending_, {}, &Pending::tsc);
   while (!pending_.empty() && pending_.front().tsc <= until) {
     const Pending& p = pending_.front();
@@ -87,7 +52,7 @@ void InprocRuntime::deliver(const runtime::RecordSink& sink, std::uint64_t until
       record.event = it->second;
       record.timestamp_ns = clock_.to_ns(p.tsc);
       record.cpu = p.cpu;
-      record.comm = comm_of(common_u32(p.bytes, 4));
+      record.comm = names_.name_of(common_u32(p.bytes, 4));
       record.bytes = p.bytes;
       sink(record);
     }
@@ -104,15 +69,15 @@ std::size_t InprocRuntime::drain(const runtime::RecordSink& sink) {
     // A stamp from the future, which only a broken target writes, would never be delivered.
     pending_.push_back({std::min(raw.tsc, clock_.now_tsc()), raw.cpu, {raw.bytes.begin(), raw.bytes.end()}});
   };
-  std::size_t count = memory_.drain(keep);
-  if (settled_) memory_.drain_abandoned(keep);
+  std::size_t count = rings_.drain(keep);
+  if (settled_) rings_.drain_abandoned(keep);
   deliver(sink, until);
   return count;
 }
 
 std::size_t InprocRuntime::drain_by_cpu(const runtime::RecordSink& sink) {
   clock_.sample();
-  read_names();
+  names_.read();
   std::uint32_t last_tid = 0;
   std::string_view last_comm;
   const std::uint64_t newest = clock_.now_tsc() + kAheadTsc;
@@ -121,14 +86,14 @@ std::size_t InprocRuntime::drain_by_cpu(const runtime::RecordSink& sink) {
     if (it == by_id_.end()) return;
     const std::uint32_t tid = common_u32(raw.bytes, 4);
     if (tid != last_tid || last_comm.empty()) {
-      if (!comms_.contains(tid)) read_names();  // its note was written after ours were read, before this record
+      if (!names_.knows(tid)) names_.read();  // its note was written after ours were read, before this record
       last_tid = tid;
-      last_comm = comm_of(tid);
+      last_comm = names_.name_of(tid);
     }
     sink({it->second, clock_.to_ns(std::min(raw.tsc, newest)), raw.cpu, last_comm, raw.bytes});
   };
-  std::size_t count = memory_.drain(give);
-  if (settled_) memory_.drain_abandoned(give);
+  std::size_t count = rings_.drain(give);
+  if (settled_) rings_.drain_abandoned(give);
   return count;
 }
 

@@ -52,7 +52,7 @@ Result<InprocRuntime::Hold> InprocRuntime::hold() {
   Hold held(tracee_, was_stopped);
   if (!memory_.target().value) return held;
   std::uint64_t self = 0;
-  const RemoteAddr at = memory_.target() + offsetof(kevt_shared, self);
+  const RemoteAddr at = memory_.target() + offsetof(kevt_tables, self);
   auto got = tracee_.read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self});
   if (!got && poll_exit()) return std::unexpected(Error("the process is gone", ESRCH));
   if (!got || self != memory_.target().value) replaced_ = true;
@@ -68,7 +68,9 @@ InprocRuntime::InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena aren
       placement_(tracee_, memory_, arena_),
       signals_(tracee_, placement_),
       points_(tracee_, placement_, arena_),
-      watch_(memory_),
+      rings_(memory_),
+      names_(memory_, tracee_.pid()),
+      watch_(memory_, tracee_.pid()),
       follower_(memory_, tracee_.pid()) {}
 
 InprocRuntime::~InprocRuntime() {

@@ -17,9 +17,11 @@
 #include "runtime-user/runtime/inproc/library_watch.h"
 #include "runtime-user/runtime/inproc/placement.h"
 #include "runtime-user/runtime/inproc/probe_points.h"
+#include "runtime-user/runtime/inproc/ring_reader.h"
 #include "runtime-user/runtime/inproc/session_memory.h"
 #include "runtime-user/runtime/inproc/signal_handover.h"
 #include "runtime-user/runtime/inproc/signal_hooks.h"
+#include "runtime-user/runtime/inproc/thread_names.h"
 #include "runtime-user/runtime/inproc/tracee.h"
 #include "runtime-user/runtime/inproc/tsc_clock.h"
 #include "runtime-user/runtime/probe_runtime.h"
@@ -141,8 +143,6 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> change_sites(std::span<const runtime::ProbeHandle> probes);
   Result<void> narrow_crowded();
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
-  void read_names();
-  std::string_view comm_of(std::uint32_t tid) const;
   void deliver(const runtime::RecordSink& sink, std::uint64_t until);
 
   Tracee tracee_;
@@ -151,6 +151,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Placement placement_;
   SignalHandover signals_;
   ProbePoints points_;
+  RingReader rings_;
+  ThreadNames names_;
   TscClock clock_;
   HookedCalls hooked_ = HookedCalls::Signals;
   std::vector<TextPatch> hook_undo_;
@@ -162,8 +164,6 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   ExecFollower follower_;
   std::unordered_map<std::uint32_t, runtime::ProbeHandle> by_id_;
   std::deque<Pending> pending_;  // drained from the rings, newer than what was delivered
-  std::unordered_map<std::uint32_t, std::string> comms_;
-  std::vector<std::uint64_t> owner_generations_;
   bool settled_ = false;
   bool replaced_ = false;  // by exec
   std::optional<Leftover> left_;

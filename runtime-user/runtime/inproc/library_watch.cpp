@@ -1,4 +1,4 @@
-// The other side of runtime-user/agent/libraries.c: two counters in shared memory, the second one a futex.
+// The other side of runtime-user/agent/libraries.c: reports are counted by whoever has one, answers, a futex, by us alone.
 #include "runtime-user/runtime/inproc/library_watch.h"
 
 #include <linux/futex.h>
@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <climits>
+
+#include "runtime-user/runtime/inproc/proc_status.h"
 
 namespace kevt::inproc {
 
@@ -24,22 +26,22 @@ Result<std::optional<LibraryReport>> find_library_report(ProbePoints& points) {
 }
 
 void LibraryWatch::begin(const LibraryReport& report) {
-  kevt_shared& shared = memory_.shared();
-  shared.r_debug = report.r_debug.value;
+  kevt_tables& tables = memory_.tables();
+  tables.r_debug = report.r_debug.value;
   begun_ = true;
-  __atomic_store_n(&shared.controller, static_cast<std::uint64_t>(getpid()), __ATOMIC_RELEASE);
+  __atomic_store_n(&tables.answerer, own_pid_as_seen_by(target_), __ATOMIC_RELEASE);
 }
 
 std::uint64_t LibraryWatch::reports() const {
-  return __atomic_load_n(&memory_.shared().library_reports, __ATOMIC_ACQUIRE);
+  return __atomic_load_n(&memory_.session().library_reports, __ATOMIC_ACQUIRE);
 }
 
 bool LibraryWatch::is_asked() const {
-  return begun_ && reports() != __atomic_load_n(&memory_.shared().library_answers, __ATOMIC_RELAXED);
+  return begun_ && reports() != __atomic_load_n(&memory_.tables().library_answers, __ATOMIC_RELAXED);
 }
 
 void LibraryWatch::wake(std::uint64_t answers) {
-  std::uint64_t& word = memory_.shared().library_answers;
+  std::uint64_t& word = memory_.tables().library_answers;
   __atomic_store_n(&word, answers, __ATOMIC_RELEASE);
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
@@ -49,7 +51,7 @@ void LibraryWatch::answer(std::uint64_t seen) { wake(seen); }
 void LibraryWatch::end() {
   if (!begun_) return;
   begun_ = false;
-  __atomic_store_n(&memory_.shared().controller, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&memory_.tables().answerer, 0, __ATOMIC_RELEASE);
   wake(~0ull);
 }
 

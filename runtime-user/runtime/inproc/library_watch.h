@@ -20,7 +20,8 @@ Result<std::optional<LibraryReport>> find_library_report(ProbePoints& points);
 
 class LibraryWatch {
  public:
-  explicit LibraryWatch(SessionMemory& memory) : memory_(memory) {}
+  // `target`: the session's process. `memory` must outlive the watch.
+  LibraryWatch(SessionMemory& memory, pid_t target) : memory_(memory), target_(target) {}
 
   // From now on reports wait for answers; the probe in front of the function is the caller's.
   void begin(const LibraryReport& report);
@@ -37,6 +38,7 @@ class LibraryWatch {
   void wake(std::uint64_t answers);
 
   SessionMemory& memory_;
+  pid_t target_;
   bool begun_ = false;
 };
 

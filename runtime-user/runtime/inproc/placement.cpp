@@ -1,11 +1,12 @@
-// Everything here is system calls made by the target itself while it stands still. Our memfds are
-// opened in the target through /proc/OUR-PID/fd/N and closed again at once; where the target may not do
-// that (another user, another mount namespace), they are sent to it over a socket (fd_passing.h).
+// Everything here is system calls made by the target itself while it stands still. Our files are sent to it over a
+// socket and closed again at once (fd_passing.h). A descriptor is a number that another process may share: somebody
+// could put another file behind it between two calls. So what has been mapped is looked at in /proc/PID/maps, device,
+// inode, offset and rights, before anything uses it.
 #include "runtime-user/runtime/inproc/placement.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,70 +52,102 @@ Result<RemoteAddr> Placement::scratch_page() {
   return page;
 }
 
-Result<RemoteAddr> Placement::scratch_text(const std::string& text) {
-  if (auto page = scratch_page(); !page) return page;
-  auto put = tracee_.write(scratch_, {reinterpret_cast<const std::uint8_t*>(text.c_str()), text.size() + 1});
-  if (!put) return std::unexpected(std::move(put.error()));
-  return scratch_;
-}
+namespace {
 
-Result<std::int64_t> Placement::open_ours(int our_fd, int flags) {
-  auto path = scratch_text("/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(our_fd));
-  if (!path) return std::unexpected(std::move(path.error()));
-  auto opened = tracee_.syscall(SYS_openat, {static_cast<std::uint64_t>(AT_FDCWD), path->value,
-                                             static_cast<std::uint64_t>(flags | O_CLOEXEC), 0, 0, 0});
-  if (!opened || *opened >= 0) return opened;
-  return send_fd(*this, tracee_.pid(), our_fd);
-}
-
-Result<RemoteAddr> Placement::map_file(int our_fd, RemoteAddr at, std::uint64_t bytes, std::uint64_t offset,
-                                       int protection) {
-  auto fd = open_ours(our_fd, O_RDWR);
-  if (!fd) return std::unexpected(std::move(fd.error()));
-  const int flags = MAP_SHARED | (at.value ? MAP_FIXED_NOREPLACE : 0);
-  auto mapped = call("mmap", SYS_mmap,
-                     {at.value, bytes, static_cast<std::uint64_t>(protection), static_cast<std::uint64_t>(flags),
-                      static_cast<std::uint64_t>(*fd), offset});
-  auto closed = call("close", SYS_close, {static_cast<std::uint64_t>(*fd), 0, 0, 0, 0, 0});
-  if (!mapped) return std::unexpected(std::move(mapped.error()));
-  mapped_.push_back({RemoteAddr{static_cast<std::uint64_t>(*mapped)}, bytes, true});
+// `fd` of the target, closed whatever has become of it.
+Result<void> close_in(Placement& placement, std::int64_t fd) {
+  auto closed = placement.call("close", SYS_close, {static_cast<std::uint64_t>(fd), 0, 0, 0, 0, 0});
   if (!closed) return std::unexpected(std::move(closed.error()));
-  return mapped_.back().at;
+  return {};
 }
 
-// The whole plan with one open: ring mappings come in pairs per CPU.
+// Whether [at, at + bytes) shows the file from `offset` on, with these rights and shared, and nothing else.
+bool shows(const std::vector<target::Mapping>& maps, const SharedFile& file, RemoteAddr at, std::uint64_t bytes,
+           std::uint64_t offset, int protection) {
+  const RemoteAddr end = at + bytes;
+  for (const target::Mapping& m : maps) {
+    if (m.end <= at || m.start >= end) continue;
+    const bool is_file = m.shared && m.inode == file.inode() &&
+                         makedev(m.device_major, m.device_minor) == static_cast<dev_t>(file.device()) &&
+                         m.offset.value - m.start.value == offset - at.value;
+    const bool has_rights = m.readable && m.writable == ((protection & PROT_WRITE) != 0) &&
+                            m.executable == ((protection & PROT_EXEC) != 0);
+    if (!is_file || !has_rights || m.start > at) return false;
+    const std::uint64_t seen = std::min(m.end, end) - at;
+    at = at + seen;
+    offset += seen;
+  }
+  return at == end;
+}
+
+Error exchanged() {
+  return Error(
+      "what the target has mapped is not the tracer's memory: another process, which shares its descriptors, has put "
+      "something else in its place");
+}
+
+}  // namespace
+
+// Ring by ring in one piece each, so that a hit never pays for a page.
+Result<void> Placement::map_session_files(RemoteAddr base) {
+  for (const MapPiece::From from : {MapPiece::From::Tables, MapPiece::From::Session}) {
+    auto fd = send_fd(*this, tracee_.pid(), memory_.file(from).fd());
+    if (!fd) return std::unexpected(std::move(fd.error()));
+    for (const MapPiece& piece : memory_.plan()) {
+      if (piece.from != from) continue;
+      const std::uint64_t populate = piece.is_ring && piece.length <= kPopulateLimit ? MAP_POPULATE : 0;
+      const int protection = piece.is_writable() ? PROT_READ | PROT_WRITE : PROT_READ;
+      auto mapped = call("mapping the rings", SYS_mmap,
+                         {base.value + piece.at, piece.length, static_cast<std::uint64_t>(protection),
+                          MAP_SHARED | MAP_FIXED | populate, static_cast<std::uint64_t>(*fd), piece.file_offset});
+      if (!mapped) return std::unexpected(std::move(mapped.error()));
+    }
+    if (auto closed = close_in(*this, *fd); !closed) return closed;
+  }
+  return {};
+}
+
+Result<void> Placement::check_session(RemoteAddr base) const {
+  auto maps = target::read_maps(tracee_.pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  for (const MapPiece& piece : memory_.plan())
+    if (!shows(*maps, memory_.file(piece.from), base + piece.at, piece.length, piece.file_offset,
+               piece.is_writable() ? PROT_READ | PROT_WRITE : PROT_READ))
+      return std::unexpected(exchanged());
+  return {};
+}
+
+// Address space for many threads; a target that is short of it (`ulimit -v`) gets room for fewer.
+Result<void> Placement::map_private() {
+  std::uint64_t threads = memory_.options().max_threads;
+  auto priv = map_anonymous(SessionMemory::private_bytes(threads), PROT_READ | PROT_WRITE);
+  for (; !priv && priv.error().errno_value() == ENOMEM && threads > 256; threads /= 2)
+    priv = map_anonymous(SessionMemory::private_bytes(threads / 2), PROT_READ | PROT_WRITE);
+  if (!priv) return std::unexpected(std::move(priv.error()));
+  const std::uint64_t wiped_bytes = SessionMemory::wiped_bytes(threads);
+  auto selves = map_anonymous(wiped_bytes, PROT_READ | PROT_WRITE);
+  if (!selves) return std::unexpected(std::move(selves.error()));
+  if (auto wiped = call("madvise", SYS_madvise, {selves->value, wiped_bytes, MADV_WIPEONFORK, 0, 0, 0}); !wiped)
+    return std::unexpected(std::move(wiped.error()));
+  constexpr std::uint8_t kNotWiped = 1;
+  if (auto marked = tracee_.write(*selves + sizeof(kevt_self) * threads, {&kNotWiped, 1}); !marked)
+    return std::unexpected(std::move(marked.error()));
+  agent_.priv = *priv;
+  agent_.selves = *selves;
+  agent_.max_threads = threads;
+  return {};
+}
+
 Result<void> Placement::map_session() {
   auto base = map_anonymous(memory_.span(), PROT_NONE);
   if (!base) return std::unexpected(std::move(base.error()));
-  auto fd = open_ours(memory_.fd(), O_RDWR);
-  if (!fd) return std::unexpected(std::move(fd.error()));
-  for (const MapPiece& piece : memory_.plan()) {
-    // Rings are there before the first hit; a hit never pays for a page.
-    const std::uint64_t populate = piece.at && piece.length <= kPopulateLimit ? MAP_POPULATE : 0;
-    auto mapped = call("mapping the rings", SYS_mmap,
-                       {base->value + piece.at, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | populate,
-                        static_cast<std::uint64_t>(*fd), piece.file_offset});
-    if (!mapped) return std::unexpected(std::move(mapped.error()));
-  }
-  if (auto closed = call("close", SYS_close, {static_cast<std::uint64_t>(*fd), 0, 0, 0, 0, 0}); !closed)
-    return std::unexpected(std::move(closed.error()));
+  if (auto mapped = map_session_files(*base); !mapped) return mapped;
+  if (auto checked = check_session(*base); !checked) return checked;
   // A core file is the program's; our rings would make it hundreds of times larger.
   if (auto kept = call("madvise", SYS_madvise, {base->value, memory_.span(), MADV_DONTDUMP, 0, 0, 0}); !kept)
     return std::unexpected(std::move(kept.error()));
-
-  auto priv = map_anonymous(sizeof(kevt_private), PROT_READ | PROT_WRITE);
-  if (!priv) return std::unexpected(std::move(priv.error()));
-  auto index = map_anonymous(SessionMemory::kWipedBytes, PROT_READ | PROT_WRITE);
-  if (!index) return std::unexpected(std::move(index.error()));
-  if (auto wiped = call("madvise", SYS_madvise, {index->value, SessionMemory::kWipedBytes, MADV_WIPEONFORK, 0, 0, 0});
-      !wiped)
-    return std::unexpected(std::move(wiped.error()));
-  constexpr std::uint8_t kNotWiped = 1;
-  if (auto marked = tracee_.write(*index + (8ull << KEVT_INDEX_BITS), {&kNotWiped, 1}); !marked)
-    return std::unexpected(std::move(marked.error()));
-  agent_.priv = *priv;
-  agent_.index = *index;
-  memory_.set_target(*base, *priv, *index);
+  if (auto mapped = map_private(); !mapped) return mapped;
+  memory_.set_target(*base, agent_.priv, agent_.selves, agent_.max_threads);
   return {};
 }
 
@@ -133,16 +166,15 @@ Result<RemoteAddr> Placement::agent_neighbour() {
 
 Result<void> Placement::place_agent() {
   if (auto mapped = map_session(); !mapped) return mapped;
-  // 0 (the block's own address): a new thread at an old thread's address goes unnoticed until its index entry is
-  // replaced.
-  kevt_shared& shared = memory_.shared();
-  shared.marks_threads = is_go_alone(tracee_.pid());
-  if (shared.marks_threads) {
+  // 0 (the block's own address): a new thread at an old thread's address goes unnoticed until it is enrolled again.
+  kevt_tables& tables = memory_.tables();
+  tables.marks_threads = is_go_alone(tracee_.pid());
+  if (tables.marks_threads) {
     if (auto marked = mark_threads(tracee_); !marked) return marked;
   } else {
     auto check = thread_id_offset(tracee_);
     if (!check) return std::unexpected(std::move(check.error()));
-    shared.check_offset = *check;
+    tables.check_offset = *check;
   }
 
   auto near = agent_neighbour();
@@ -151,9 +183,9 @@ Result<void> Placement::place_agent() {
   if (!base) return std::unexpected(std::move(base.error()));
   agent_.base = *base;
   arena_.write(*base, agent_image_for(memory_.target()));
-  shared.code_begin = base->value;
-  shared.code_end = base->value + agent_table().size;
-  shared.services = agent_services(*base);
+  tables.code_begin = base->value;
+  tables.code_end = base->value + agent_table().size;
+  tables.services = agent_services(*base);
   for (const AgentFault& fault : agent_faults())
     if (auto noted = memory_.map_address(*base + fault.fault, *base + fault.fixup); !noted) return noted;
 
@@ -169,6 +201,23 @@ Result<RemoteAddr> Placement::allocate(RemoteAddr begin, RemoteAddr end, std::ui
   return arena_.allocate(**window, bytes);
 }
 
+Result<RemoteAddr> Placement::map_window(RemoteAddr at, std::uint64_t offset) {
+  auto fd = send_fd(*this, tracee_.pid(), arena_.file().fd());
+  if (!fd) return std::unexpected(std::move(fd.error()));
+  auto mapped =
+      call("mmap", SYS_mmap,
+           {at.value, CodeArena::kWindowBytes, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE,
+            static_cast<std::uint64_t>(*fd), offset});
+  if (auto closed = close_in(*this, *fd); !closed) return std::unexpected(std::move(closed.error()));
+  if (!mapped) return std::unexpected(std::move(mapped.error()));
+  mapped_.push_back({at, CodeArena::kWindowBytes, true});
+  auto maps = target::read_maps(tracee_.pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  if (!shows(*maps, arena_.file(), at, CodeArena::kWindowBytes, offset, PROT_READ | PROT_EXEC))
+    return std::unexpected(exchanged());
+  return at;
+}
+
 Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
   if (CodeArena::Window* known = arena_.window_near(begin, end, bytes)) return known;
   auto index = arena_.next_window();
@@ -177,11 +226,10 @@ Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr en
   if (!maps) return std::unexpected(std::move(maps.error()));
   auto gap = target::find_gap(*maps, begin, CodeArena::kWindowBytes, kReach - static_cast<std::uint64_t>(end - begin));
   if (!gap) return std::unexpected(Error("no free address space within 2 GiB of the probed code"));
-  auto mapped =
-      map_file(arena_.fd(), *gap, CodeArena::kWindowBytes, *index * CodeArena::kWindowBytes, PROT_READ | PROT_EXEC);
+  auto mapped = map_window(*gap, *index * CodeArena::kWindowBytes);
   if (!mapped) return std::unexpected(std::move(mapped.error()));
   CodeArena::Window* window = arena_.add_window(*index, *mapped);
-  auto& entry = memory_.shared().windows[*index];
+  auto& entry = memory_.tables().windows[*index];
   entry[0] = mapped->value;
   entry[1] = mapped->value + CodeArena::kWindowBytes;
   return window;

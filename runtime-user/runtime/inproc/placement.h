@@ -17,8 +17,9 @@ namespace kevt::inproc {
 // Where the agent's parts are in the target.
 struct PlacedAgent {
   RemoteAddr base;
-  RemoteAddr priv;  // kevt_private
-  RemoteAddr index;
+  RemoteAddr priv;    // kevt_private
+  RemoteAddr selves;  // what fork wipes
+  std::uint64_t max_threads = 0;
 };
 
 class Placement {
@@ -45,9 +46,8 @@ class Placement {
   // A system call of the target; its failure is an error that says `what`.
   Result<std::int64_t> call(const char* what, std::int64_t number, std::array<std::uint64_t, 6> arguments);
 
-  // mmap in the target; `fd_path` is opened there and closed again. at 0: anywhere.
+  // mmap in the target, anywhere.
   Result<RemoteAddr> map_anonymous(std::uint64_t bytes, int protection);
-  Result<RemoteAddr> map_file(int our_fd, RemoteAddr at, std::uint64_t bytes, std::uint64_t offset, int protection);
 
  private:
   Result<CodeArena::Window*> window_for(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes);
@@ -58,9 +58,11 @@ class Placement {
   };
 
   Result<RemoteAddr> agent_neighbour();
-  Result<std::int64_t> open_ours(int our_fd, int flags);
   Result<void> map_session();
-  Result<RemoteAddr> scratch_text(const std::string& text);
+  Result<void> map_session_files(RemoteAddr base);
+  Result<void> map_private();
+  Result<void> check_session(RemoteAddr base) const;
+  Result<RemoteAddr> map_window(RemoteAddr at, std::uint64_t offset);
 
   Tracee& tracee_;
   SessionMemory& memory_;

@@ -1,7 +1,12 @@
 #include "runtime-user/runtime/inproc/proc_status.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+
+#include "common/abi/probe.h"
 
 namespace kevt::inproc {
 
@@ -13,6 +18,13 @@ std::string status_of(pid_t tid, const std::string& name) {
     return at == std::string::npos ? std::string() : line.substr(at);
   }
   return {};
+}
+
+std::uint64_t own_pid_as_seen_by(pid_t pid) {
+  std::error_code failed;
+  const auto theirs = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/ns/pid", failed);
+  const bool is_same = !failed && theirs == std::filesystem::read_symlink("/proc/self/ns/pid", failed) && !failed;
+  return is_same ? static_cast<std::uint64_t>(getpid()) : KEVT_NOT_SEEN;
 }
 
 std::uint64_t status_number(pid_t tid, const std::string& name) {

@@ -16,4 +16,7 @@ std::string status_of(pid_t tid, const std::string& name);
 std::uint64_t status_number(pid_t tid, const std::string& name);
 std::uint64_t status_signals(pid_t tid, const std::string& name);
 
+// Our pid as the agent in process `pid` may ask for it; KEVT_NOT_SEEN where its PID namespace is not ours.
+std::uint64_t own_pid_as_seen_by(pid_t pid);
+
 }  // namespace kevt::inproc

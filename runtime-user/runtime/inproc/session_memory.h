@@ -1,6 +1,10 @@
-// SessionMemory: the memory a session shares with its targets (common/abi/probe.h): events,
-// counters, the address map and the per-CPU rings. One memfd, mapped here and in the target by the
-// same plan; a ring's data is mapped twice in a row there and here, so that records never wrap.
+// SessionMemory: the memory that a session shares with its targets (common/abi/probe.h), as two files:
+//
+//   tables    what decides where a target goes: addresses, the address map, notes of patches. Read-only in targets.
+//   session   what targets write: counters, rings, notes of threads, shared words. Nothing of it is believed.
+//
+// Both are mapped here and in a target by one plan. A ring's data is mapped twice in a row there and here, so that
+// records never wrap.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +16,27 @@
 #include "common/abi/probe.h"
 #include "common/addresses.h"
 #include "common/error.h"
-#include "common/unique_fd.h"
+#include "runtime-user/runtime/inproc/shared_file.h"
 
 namespace kevt::inproc {
 
 struct SessionOptions {
   std::uint64_t ring_bytes = 4u << 20;  // per CPU; a power of two, at least 64 KiB
   std::uint32_t rows = 1024;            // counter rows: events times instances
+  std::uint64_t max_threads = KEVT_MAX_THREADS;  // that live at a time, and about as many dead ones, in one process
   bool follows_exec = false;            // programs that the target, or what it forks, becomes by exec are held, too
 };
 
-// Map `length` bytes of the memfd from `file_offset` at `at` bytes from the mapping's base.
+// Map `length` bytes of a file from `file_offset` at `at` bytes from the mapping's base.
 struct MapPiece {
+  enum class From : std::uint8_t { Tables, Session };
+  From from = From::Session;
   std::uint64_t at = 0;
   std::uint64_t file_offset = 0;
   std::uint64_t length = 0;
-};
+  bool is_ring = false;  // written by every hit
 
-// One committed record: the ftrace bytes, and when (raw TSC).
-struct RawRecord {
-  std::uint64_t tsc = 0;
-  std::uint32_t cpu = 0;
-  std::span<const std::uint8_t> bytes;
+  bool is_writable() const { return from == From::Session; }  // in a target
 };
 
 class SessionMemory {
@@ -43,25 +46,28 @@ class SessionMemory {
   SessionMemory& operator=(SessionMemory&&) = delete;
   ~SessionMemory();
 
-  int fd() const { return fd_.get(); }
+  const SharedFile& file(MapPiece::From from) const { return from == MapPiece::From::Tables ? tables_ : session_; }
   std::uint64_t span() const { return span_; }  // bytes of address space the plan needs
   const std::vector<MapPiece>& plan() const { return plan_; }
 
-  // Fills the head for a target that maps the plan at `base`, with its private memory elsewhere. `index` is what fork
-  // wipes, kWipedBytes.
-  static constexpr std::uint64_t kIndexBytes = (8ull << KEVT_INDEX_BITS) + 8;  // and a word that says "enrolled before"
-  static constexpr std::uint64_t kWipedBytes = kIndexBytes + sizeof(kevt_self) * KEVT_MAX_THREADS;
-  void set_target(RemoteAddr base, RemoteAddr priv, RemoteAddr index);
-  RemoteAddr target() const { return target_; }
-  kevt_shared& shared() const { return *reinterpret_cast<kevt_shared*>(local_); }
+  // Memory of a target's own: kevt_private, and what fork wipes, for so many threads.
+  static std::uint64_t private_bytes(std::uint64_t max_threads);
+  static std::uint64_t wiped_bytes(std::uint64_t max_threads);
+  // Fills the head for a target that maps the plan at `base`, with its private memory elsewhere.
+  void set_target(RemoteAddr base, RemoteAddr priv, RemoteAddr selves, std::uint64_t max_threads);
+  RemoteAddr target() const { return target_; }  // of kevt_tables
+  // Ours to write, and only ours.
+  kevt_tables& tables() const { return *reinterpret_cast<kevt_tables*>(local_); }
+  // Anybody's to write.
+  kevt_session& session() const { return *reinterpret_cast<kevt_session*>(local_ + session_at_); }
 
   // A kevt_event: where it is here and in the target.
   struct EventBlock {
     kevt_event* local = nullptr;
     RemoteAddr target;
-    std::uint32_t row_offset = 0;  // ours: what stands in the shared block may be anything by now
+    std::uint32_t row = 0;
   };
-  // Fills a block in the code arena, all gates shut, and gives it counters.
+  // Fills a block in the code arena, all gates shut, and gives it counters. `sinks`: KEVT_TILE_ROWS at most.
   Result<EventBlock> add_event(kevt_event* local, RemoteAddr target, std::uint32_t sinks);
 
   // int3 sites and fault fix-ups: `value` 0 means "resume at the original instruction".
@@ -71,36 +77,41 @@ class SessionMemory {
   std::span<std::uint64_t> words() const;
   RemoteAddr word(std::uint64_t index) const { return target_ + words_at_ + 8 * index; }
 
-  // Sum of one counter row over all shards.
-  kevt_counts counts(std::uint32_t row_offset) const;
-  // The latest notes of who hit, for names of threads that are gone.
-  std::span<const kevt_shard_owner> owners() const;
+  // Sum of one counter row over all shards. Costs what shards are there, and makes none.
+  kevt_counts counts(std::uint32_t row) const;
+  // Where the missed counter of a row lies in the target, for a thread whose kevt_thread.counts says `shard`; 0 where
+  // that is no shard.
+  RemoteAddr missed_counter(std::uint32_t row, RemoteAddr shard) const;
 
-  // Hands out what is committed, oldest first per CPU, and gives the room back. Returns the number of records.
-  std::size_t drain(const std::function<void(const RawRecord&)>& use);
-  // Once no thread of the target is left: steps over reservations that were never committed.
-  // Returns how many were skipped.
-  std::size_t drain_abandoned(const std::function<void(const RawRecord&)>& use);
-  // Whether a ring holds anything, committed or only reserved: after a drain, a hit is under way.
-  bool has_records() const;
+  // Notes of who hit: kevt_session.next_note says how many were begun.
+  std::span<const kevt_shard_owner> notes() const;
+
+  const SessionOptions& options() const { return options_; }
+  std::uint32_t ring_count() const { return ring_count_; }
+  std::uint64_t ring_bytes() const { return options_.ring_bytes; }
+  kevt_ring& ring(std::uint32_t cpu) const;
 
  private:
   SessionMemory() = default;
-  kevt_ring& ring(std::uint32_t cpu) const;
-  std::uint8_t* ring_data(std::uint32_t cpu) const;
-  void give_back(kevt_ring& ring, std::uint64_t position) const;
-  std::size_t drain_ring(std::uint32_t cpu, const std::function<void(const RawRecord&)>& use);
-  std::uint64_t find_resume(std::uint32_t cpu, std::uint64_t from, std::uint64_t head) const;
+  void plan_files();
+  Result<void> map();
+  void fill();
+  template <class T>
+  T* at(std::uint64_t offset) const {
+    return reinterpret_cast<T*>(local_ + offset);
+  }
 
-  UniqueFd fd_;
+  SharedFile tables_, session_;
   std::uint8_t* local_ = nullptr;
   std::uint64_t span_ = 0;
+  std::uint64_t tables_bytes_ = 0, session_bytes_ = 0;  // of the files
   std::vector<MapPiece> plan_;
   RemoteAddr target_;
   SessionOptions options_;
   std::uint32_t ring_count_ = 0;
-  std::uint64_t ring_stride_ = 0, shard_bytes_ = 0;  // never read back from the target's memory
-  std::uint64_t owners_at_ = 0, words_at_ = 0, map_at_ = 0, counts_at_ = 0, rings_at_ = 0;
+  std::uint64_t ring_stride_ = 0, max_shards_ = 0, group_bytes_ = 0;
+  std::uint64_t patches_at_ = 0, map_at_ = 0;  // of the tables, from their start
+  std::uint64_t session_at_ = 0, owners_at_ = 0, words_at_ = 0, counts_at_ = 0, rings_at_ = 0;  // from the base
   std::uint32_t rows_used_ = 0;
 };
 

@@ -1,0 +1,51 @@
+/*
+ * Waiting for the controller: a thread that asks (exec.c, libraries.c) sleeps on a futex word until it changes.
+ *
+ * The answer may never come: the controller died, is stopped, or another process of the session, which may be hostile,
+ * has overwritten the question.  The first ask that stays without an answer is waited for 10 s; from then on the whole
+ * process waits 100 ms in all.
+ */
+#include "runtime-user/agent/agent.h"
+
+enum { NR_KILL = 62, NR_FUTEX = 202, NR_CLOCK_GETTIME = 228 };
+enum { CLOCK_MONOTONIC_ = 1, FUTEX_WAIT_ = 0, ESRCH_ = -3 };
+enum { LOOK_NS = 50 * 1000 * 1000 };
+#define FIRST_PATIENCE_NS (10ll * 1000 * 1000 * 1000)
+#define LATER_PATIENCE_NS (100ll * 1000 * 1000)
+
+typedef struct time { int64_t seconds, nanoseconds; } time;
+
+/* 0: nobody may be asked, as under a seccomp filter. */
+static int64_t now_ns(void) {
+  time now = {0, 0};
+  if (kevt_own_syscall(NR_CLOCK_GETTIME, CLOCK_MONOTONIC_, (uint64_t)&now, 0, 0) < 0) return 0;
+  return now.seconds * 1000000000ll + now.nanoseconds;
+}
+
+/* Sleeps until the word has changed, or `left_ns` or a moment is over; 0: there is nobody to wait for. */
+static int sleep_on(const uint32_t* word, uint32_t value, int64_t left_ns, uint64_t asked) {
+  const time pause = {0, left_ns < LOOK_NS ? left_ns : LOOK_NS};
+  if (kevt_own_syscall(NR_FUTEX, (uint64_t)word, FUTEX_WAIT_, value, (uint64_t)&pause) == KEVT_NOT_CALLED) return 0;
+  return asked == KEVT_NOT_SEEN || kevt_own_syscall(NR_KILL, asked, 0, 0, 0) != ESRCH_;
+}
+
+int kevt_await_answer(const uint32_t* word, uint32_t value, uint64_t asked) {
+  kevt_private* priv = (kevt_private*)kevt_state()->priv;
+  const int is_impatient = __atomic_load_n(&priv->unanswered, __ATOMIC_ACQUIRE) != 0;
+  const int64_t patience =
+      is_impatient ? __atomic_load_n(&priv->patience_ns, __ATOMIC_RELAXED) : FIRST_PATIENCE_NS;
+  const int64_t began = now_ns();
+  int64_t waited = 0;
+  while (began && waited < patience && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value) {
+    if (!sleep_on(word, value, patience - waited, asked)) break;
+    waited = now_ns() - began;
+  }
+  const int is_answered = __atomic_load_n(word, __ATOMIC_ACQUIRE) != value;
+  if (is_impatient) {
+    __atomic_fetch_sub(&priv->patience_ns, waited, __ATOMIC_RELAXED);
+  } else if (!is_answered && waited >= patience) {
+    __atomic_store_n(&priv->patience_ns, LATER_PATIENCE_NS, __ATOMIC_RELAXED);
+    __atomic_store_n(&priv->unanswered, 1, __ATOMIC_RELEASE);
+  }
+  return is_answered;
+}
