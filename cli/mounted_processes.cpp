@@ -12,8 +12,8 @@ namespace kevt::cli {
 
 namespace {
 
-constexpr std::uint64_t kRingBytes = 4u << 20;  // per CPU and process: what waits between two rounds
-constexpr std::uint32_t kRows = 16384;          // probes and filters, over the whole life of the mount
+constexpr std::uint64_t kMountRingBytes = 4u << 20;  // per CPU and process: what waits between two rounds
+constexpr std::uint32_t kRows = 16384;               // probes and filters, over the whole life of the mount
 
 class MountedProcesses final : public MountedTargets {
  public:
@@ -47,7 +47,7 @@ class MountedProcesses final : public MountedTargets {
 };
 
 std::optional<int> MountedProcesses::take() {
-  const inproc::SessionOptions session{.ring_bytes = kRingBytes, .rows = kRows};
+  const inproc::SessionOptions session{.ring_bytes = kMountRingBytes, .rows = kRows};
   int status = kOurFailure;
   if (options_.pids.empty()) {
     auto held = launch_held(options_.command, session, report_, status);

@@ -1,7 +1,7 @@
-# kevt_antlr(OUT Grammar.g4 …): generates lexer and parser of each combined grammar into the build
-# folder and names the sources in OUT. Debian's tool is 4.7.2 and its runtime 4.9; the pair works
-# when the generated code is compiled without char8_t (docs/adr/0002).
-function(kevt_antlr out)
+# kevt_antlr(NAME Grammar.g4 …): a library of the lexers and parsers of combined grammars, generated into the build folder.
+# Debian's tool is 4.7.2 and its runtime 4.9; the pair works when the generated code is compiled without char8_t
+# (docs/adr/0002).
+function(kevt_antlr name)
   set(sources)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/antlr)
   foreach(grammar IN LISTS ARGN)
@@ -12,8 +12,11 @@ function(kevt_antlr out)
               -Xexact-output-dir -o ${folder} ${CMAKE_CURRENT_SOURCE_DIR}/${grammar}
       DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${grammar}
       COMMENT "ANTLR ${grammar}")
-    set_source_files_properties(${generated} PROPERTIES COMPILE_OPTIONS "-fno-char8_t;-w")
     list(APPEND sources ${generated})
   endforeach()
-  set(${out} ${sources} PARENT_SCOPE)
+  add_library(${name} STATIC ${sources})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # each parser has an anonymous namespace of the same names
+  target_compile_options(${name} PRIVATE -fno-char8_t -w)
+  target_include_directories(${name} SYSTEM PUBLIC ${folder} ${ANTLR4_INCLUDE})
+  target_link_libraries(${name} PUBLIC kevt_flags)
 endfunction()

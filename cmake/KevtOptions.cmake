@@ -3,6 +3,12 @@ option(KEVT_FUZZ "build the libFuzzer targets (needs clang)" OFF)
 option(KEVT_COVERAGE "instrument for gcov" OFF)
 set(KEVT_SANITIZE "" CACHE STRING "value for -fsanitize=, e.g. address,undefined")
 
+# Sources of one target are compiled a few at a time, in one translation unit: most of what a compiler does for a file of
+# ours is reading the standard library. `./kev check` compiles sources one by one, so that none lives by another's includes.
+option(KEVT_UNITY "compile sources in batches" ON)
+set(CMAKE_UNITY_BUILD ${KEVT_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})

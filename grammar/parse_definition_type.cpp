@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/model/record_layout.h"
 #include "grammar/parse_definition_limits.h"
 #include "grammar/parse_definition_parts.h"
 
@@ -24,12 +25,10 @@ struct NamedType {
   std::uint8_t bytes;
 };
 
-constexpr std::uint8_t kDataLocBytes = 4;
-
 constexpr NamedType kTypes[] = {
-    {"string", model::TypeKind::String, kDataLocBytes},
-    {"ustring", model::TypeKind::UserString, kDataLocBytes},
-    {"symstr", model::TypeKind::SymbolString, kDataLocBytes},
+    {"string", model::TypeKind::String, model::kDataLocBytes},
+    {"ustring", model::TypeKind::UserString, model::kDataLocBytes},
+    {"symstr", model::TypeKind::SymbolString, model::kDataLocBytes},
     {"u8", model::TypeKind::Unsigned, 1},
     {"u16", model::TypeKind::Unsigned, 2},
     {"u32", model::TypeKind::Unsigned, 4},
@@ -161,7 +160,7 @@ std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeReq
       return std::nullopt;
     }
     type.kind = model::TypeKind::String;
-    type.bytes = kDataLocBytes;
+    type.bytes = model::kDataLocBytes;
     return type;
   }
   if (!body.type) return type;

@@ -108,9 +108,9 @@ std::size_t comment_start(std::string_view text, Escapes escapes) {
   return text.size();
 }
 
-class Reader {
+class ScriptReader {
  public:
-  explicit Reader(std::vector<ScriptMistake>& mistakes) : mistakes_(mistakes) {}
+  explicit ScriptReader(std::vector<ScriptMistake>& mistakes) : mistakes_(mistakes) {}
 
   Script read(std::string_view text) {
     for (const Line& line : split_lines(text)) {
@@ -142,7 +142,7 @@ class Reader {
   bool in_event_ = false;
 };
 
-void Reader::read_line(std::string_view whole, const Line& cut) {
+void ScriptReader::read_line(std::string_view whole, const Line& cut) {
   const std::size_t index = script_.lines.size();
   script_.lines.push_back({.number = cut.number, .text = std::string(whole)});
   ScriptLine& made = line(index);
@@ -179,12 +179,12 @@ void Reader::read_line(std::string_view whole, const Line& cut) {
   take(index);
 }
 
-void Reader::set_comment(std::size_t begin) {
+void ScriptReader::set_comment(std::size_t begin) {
   ScriptLine& last = script_.lines.back();
   last.comment = trimmed(last.text, begin, last.text.size());
 }
 
-void Reader::take(std::size_t index) {
+void ScriptReader::take(std::size_t index) {
   switch (line(index).word) {
     case ScriptWord::Nothing:
       return;
@@ -205,7 +205,7 @@ void Reader::take(std::size_t index) {
   }
 }
 
-void Reader::take_target(std::size_t index) {
+void ScriptReader::take_target(std::size_t index) {
   const ScriptLine& made = line(index);
   auto target = parse_target(made.body_text());
   if (!target)
@@ -218,14 +218,14 @@ void Reader::take_target(std::size_t index) {
   script_.target_line = index;
 }
 
-void Reader::take_option(std::size_t index) {
+void ScriptReader::take_option(std::size_t index) {
   const ScriptLine& made = line(index);
   const auto set = parse_option(made.body_text(), script_.options);
   if (!set) return mistake(index, set.error().kind, made.body.begin + set.error().column, set.error().detail);
   script_.option_lines.push_back(index);
 }
 
-void Reader::take_event(std::size_t index) {
+void ScriptReader::take_event(std::size_t index) {
   const ScriptLine& made = line(index);
   const std::string_view name = made.body_text();
   const std::size_t separator = name.find_first_of("/:.");
@@ -237,7 +237,7 @@ void Reader::take_event(std::size_t index) {
   script_.events.push_back({.line = index});
 }
 
-void Reader::take_attached(std::size_t index) {
+void ScriptReader::take_attached(std::size_t index) {
   if (!in_event_) return mistake(index, Kind::ScriptNoEvent, 0, "a definition or `event GROUP/EVENT` comes first");
   model::ScriptEvent& event = script_.events.back();
   if (line(index).word == ScriptWord::Trigger) {
@@ -249,7 +249,7 @@ void Reader::take_attached(std::size_t index) {
   }
 }
 
-void Reader::take_filter(std::size_t index, model::ScriptEvent& event) {
+void ScriptReader::take_filter(std::size_t index, model::ScriptEvent& event) {
   if (event.filter) {
     return mistake(
         index, Kind::ScriptTwice, line(index).body.begin,
@@ -258,7 +258,7 @@ void Reader::take_filter(std::size_t index, model::ScriptEvent& event) {
   event.filter = index;
 }
 
-void Reader::take_enable(std::size_t index, model::ScriptEvent& event) {
+void ScriptReader::take_enable(std::size_t index, model::ScriptEvent& event) {
   const std::string_view value = line(index).body_text();
   if (value != "0" && value != "1") return mistake(index, Kind::ScriptBadEnable, line(index).body.begin, "");
   if (event.enable) {
@@ -283,7 +283,9 @@ diag::Diagnostic script_mistake(diag::Kind kind, std::string_view line, std::siz
           .fixits = {}};
 }
 
-Script parse_script(std::string_view text, std::vector<ScriptMistake>& mistakes) { return Reader(mistakes).read(text); }
+Script parse_script(std::string_view text, std::vector<ScriptMistake>& mistakes) {
+  return ScriptReader(mistakes).read(text);
+}
 
 QuotedWords split_quoted(std::string_view text) {
   QuotedWords out;

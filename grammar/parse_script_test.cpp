@@ -23,7 +23,7 @@ Read read(std::string_view text) {
 }
 
 // The only mistake, or none.
-std::optional<Kind> mistake_of(std::string_view text) {
+std::optional<Kind> script_mistake_of(std::string_view text) {
   const Read out = read(text);
   if (out.mistakes.size() != 1) return std::nullopt;
   return out.mistakes.front().diagnostic.kind;
@@ -73,23 +73,23 @@ TEST(ScriptParser, MisspeltWordIsSaidWithTheRightOne) {
 }
 
 TEST(ScriptParser, MistakesAreSaidOnceEach) {
-  EXPECT_EQ(mistake_of("target"), Kind::ScriptNothingFollows);
-  EXPECT_EQ(mistake_of("target moon"), Kind::ScriptBadTarget);
-  EXPECT_EQ(mistake_of("target kernel 6.1"), Kind::ScriptBadTarget);
-  EXPECT_EQ(mistake_of("target pid 1,x"), Kind::ScriptBadTarget);
-  EXPECT_EQ(mistake_of("target pid 1,"), Kind::ScriptBadTarget);
-  EXPECT_EQ(mistake_of("target file libc.so"), Kind::ScriptBadTarget);
-  EXPECT_EQ(mistake_of("target program 'ls"), Kind::ScriptOpenQuote);
-  EXPECT_EQ(mistake_of("target kernel\ntarget kernel"), Kind::ScriptTwice);
-  EXPECT_EQ(mistake_of("option colour red"), Kind::ScriptBadOption);
-  EXPECT_EQ(mistake_of("option count 1\noption count 2"), Kind::ScriptTwice);
-  EXPECT_EQ(mistake_of("filter x"), Kind::ScriptNoEvent);
-  EXPECT_EQ(mistake_of("-:a\nfilter x"), Kind::ScriptNoEvent);
-  EXPECT_EQ(mistake_of("event 1x"), Kind::ScriptBadEvent);
-  EXPECT_EQ(mistake_of("p f\nenable yes"), Kind::ScriptBadEnable);
-  EXPECT_EQ(mistake_of("p f\nenable 0\nenable 1"), Kind::ScriptTwice);
-  EXPECT_EQ(mistake_of("p f\nfilter a\nfilter b"), Kind::ScriptTwice);
-  EXPECT_EQ(mistake_of("p f\ntrigger# stacktrace"), Kind::ScriptNothingFollows);
+  EXPECT_EQ(script_mistake_of("target"), Kind::ScriptNothingFollows);
+  EXPECT_EQ(script_mistake_of("target moon"), Kind::ScriptBadTarget);
+  EXPECT_EQ(script_mistake_of("target kernel 6.1"), Kind::ScriptBadTarget);
+  EXPECT_EQ(script_mistake_of("target pid 1,x"), Kind::ScriptBadTarget);
+  EXPECT_EQ(script_mistake_of("target pid 1,"), Kind::ScriptBadTarget);
+  EXPECT_EQ(script_mistake_of("target file libc.so"), Kind::ScriptBadTarget);
+  EXPECT_EQ(script_mistake_of("target program 'ls"), Kind::ScriptOpenQuote);
+  EXPECT_EQ(script_mistake_of("target kernel\ntarget kernel"), Kind::ScriptTwice);
+  EXPECT_EQ(script_mistake_of("option colour red"), Kind::ScriptBadOption);
+  EXPECT_EQ(script_mistake_of("option count 1\noption count 2"), Kind::ScriptTwice);
+  EXPECT_EQ(script_mistake_of("filter x"), Kind::ScriptNoEvent);
+  EXPECT_EQ(script_mistake_of("-:a\nfilter x"), Kind::ScriptNoEvent);
+  EXPECT_EQ(script_mistake_of("event 1x"), Kind::ScriptBadEvent);
+  EXPECT_EQ(script_mistake_of("p f\nenable yes"), Kind::ScriptBadEnable);
+  EXPECT_EQ(script_mistake_of("p f\nenable 0\nenable 1"), Kind::ScriptTwice);
+  EXPECT_EQ(script_mistake_of("p f\nfilter a\nfilter b"), Kind::ScriptTwice);
+  EXPECT_EQ(script_mistake_of("p f\ntrigger# stacktrace"), Kind::ScriptNothingFollows);
 }
 
 TEST(ScriptParser, ValuesOfOptions) {
@@ -100,7 +100,7 @@ TEST(ScriptParser, ValuesOfOptions) {
   EXPECT_EQ(out.script.options.output, "a b");
   for (const char* wrong : {"buffer 1", "buffer 0x100", "buffer 99999999999999999999", "duration -1", "duration 1h",
                             "duration nan", "duration 0", "count 0", "count 1.5", "clock sun", "output a b", "count"}) {
-    EXPECT_EQ(mistake_of(std::string("option ") + wrong), Kind::ScriptBadValue) << wrong;
+    EXPECT_EQ(script_mistake_of(std::string("option ") + wrong), Kind::ScriptBadValue) << wrong;
   }
 }
 

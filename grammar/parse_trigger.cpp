@@ -151,9 +151,10 @@ bool ends_with_if(std::string_view command) {
 }
 
 // Fills one spec from the tree; the tree is whole.
-class Reader {
+class TriggerReader {
  public:
-  Reader(TriggerSpec& spec, dialect::Dialect dialect, diag::Sink& sink) : spec_(spec), dialect_(dialect), sink_(sink) {}
+  TriggerReader(TriggerSpec& spec, dialect::Dialect dialect, diag::Sink& sink)
+      : spec_(spec), dialect_(dialect), sink_(sink) {}
 
   bool read(TriggerParser::TriggerContext* trigger) {
     spec_.remove = trigger->BANG() != nullptr;
@@ -297,7 +298,7 @@ std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sin
     return std::nullopt;
   }
 
-  if (!Reader(spec, dialect, sink).read(trigger)) return std::nullopt;
+  if (!TriggerReader(spec, dialect, sink).read(trigger)) return std::nullopt;
   return spec;
 }
 

@@ -23,23 +23,23 @@
 #define KEVT_ABI_VERSION 5u
 
 enum {
-  KEVT_MAX_THREADS = 40960,  /* kevt_thread structs per process at most: those of dead threads are used again */
-  KEVT_PLACE_BITS = 17,      /* slots of the thread table: 1 << 17, three times as many as structs */
-  KEVT_PLACE_REACH = 64,     /* slots that a look-up goes through at most */
-  KEVT_MAX_SHARDS = 65536,   /* counter shards per session at most, all processes together */
-  KEVT_MAX_ROWS = 65536,     /* counter rows at most: one per event and sink */
-  KEVT_TILE_ROWS = 8,        /* a page of counters: so many rows of so many shards */
+  KEVT_MAX_THREADS = 40960, /* kevt_thread structs per process at most: those of dead threads are used again */
+  KEVT_PLACE_BITS = 17,     /* slots of the thread table: 1 << 17, three times as many as structs */
+  KEVT_PLACE_REACH = 64,    /* slots that a look-up goes through at most */
+  KEVT_MAX_SHARDS = 65536,  /* counter shards per session at most, all processes together */
+  KEVT_MAX_ROWS = 65536,    /* counter rows at most: one per event and sink */
+  KEVT_TILE_ROWS = 8,       /* a page of counters: so many rows of so many shards */
   KEVT_TILE_SHARDS = 8,
-  KEVT_OWNER_NOTES = 65536,  /* of who hits, for names of threads */
-  KEVT_MAX_WINDOWS = 64,     /* windows of the code arena in one target */
-  KEVT_MAX_MAPPINGS = 96,    /* what a session maps in one target */
+  KEVT_OWNER_NOTES = 65536, /* of who hits, for names of threads */
+  KEVT_MAX_WINDOWS = 64,    /* windows of the code arena in one target */
+  KEVT_MAX_MAPPINGS = 96,   /* what a session maps in one target */
   KEVT_MAX_PATCHES = 1 << 17,
-  KEVT_RETURN_DEPTH = 256,   /* return instances per thread */
-  KEVT_SCRATCH_TEXTS = 8,    /* strings a filter may read */
-  KEVT_TEXT_BYTES = 4096,    /* one fetched string with its NUL */
-  KEVT_MAP_SLOTS = 1 << 19,  /* address map: int3 sites and fault fix-ups */
-  KEVT_RING_HEADER = 4096,   /* bytes before a ring's data */
-  KEVT_RING_MARK = -8,       /* from a ring's start: its number << KEVT_RECORD_RING_SHIFT, in a page of the tables */
+  KEVT_RETURN_DEPTH = 256,  /* return instances per thread */
+  KEVT_SCRATCH_TEXTS = 8,   /* strings a filter may read */
+  KEVT_TEXT_BYTES = 4096,   /* one fetched string with its NUL */
+  KEVT_MAP_SLOTS = 1 << 19, /* address map: int3 sites and fault fix-ups */
+  KEVT_RING_HEADER = 4096,  /* bytes before a ring's data */
+  KEVT_RING_MARK = -8,      /* from a ring's start: its number << KEVT_RECORD_RING_SHIFT, in a page of the tables */
   KEVT_COMM_BYTES = 16,
   KEVT_SHARED_WORDS =
       512, /* of a session: what triggers switch and count; all its processes and the controller write */
@@ -53,7 +53,7 @@ struct kevt_thread;
 #define KEVT_HASH_MULTIPLIER 0x9E3779B97F4A7C15ull
 /* Where a look-up in the thread table begins. */
 #define KEVT_PLACE_OF(thread_pointer) \
-  ((uint32_t)(((uint64_t)(thread_pointer) * KEVT_HASH_MULTIPLIER) >> (64 - KEVT_PLACE_BITS)))
+  ((uint32_t)(((uint64_t)(thread_pointer)*KEVT_HASH_MULTIPLIER) >> (64 - KEVT_PLACE_BITS)))
 #define KEVT_NEXT_PLACE(place) (((uint32_t)(place) + 1) & ((1u << KEVT_PLACE_BITS) - 1))
 
 /*
@@ -72,8 +72,8 @@ typedef struct kevt_counts {
  * once somebody counts in them.
  */
 #define KEVT_TILE_BYTES ((uint64_t)KEVT_TILE_ROWS * KEVT_TILE_SHARDS * sizeof(kevt_counts))
-#define KEVT_SHARD_OFFSET(shard)                             \
-  ((uint64_t)(shard) / KEVT_TILE_SHARDS * KEVT_TILE_BYTES +  \
+#define KEVT_SHARD_OFFSET(shard)                            \
+  ((uint64_t)(shard) / KEVT_TILE_SHARDS * KEVT_TILE_BYTES + \
    (uint64_t)(shard) % KEVT_TILE_SHARDS * KEVT_TILE_ROWS * sizeof(kevt_counts))
 /* `group_bytes`: of KEVT_TILE_ROWS rows in all shards. */
 #define KEVT_ROW_OFFSET(row, group_bytes) \
@@ -166,7 +166,8 @@ typedef struct kevt_thread {
   kevt_return_instance instances[KEVT_RETURN_DEPTH];
   uint64_t arguments[KEVT_RETURN_DEPTH][KEVT_ENTRY_ARGUMENTS]; /* of each instance, in the order of its event's list */
   uint8_t texts[KEVT_SCRATCH_TEXTS][KEVT_TEXT_BYTES];
-} __attribute__((aligned(4096))) kevt_thread; /* a thread touches one page, until it returns deeply or filters strings */
+} __attribute__((aligned(4096)))
+kevt_thread; /* a thread touches one page, until it returns deeply or filters strings */
 
 /* Who a thread is: noted by the agent at its first hit, one after the other in a ring of KEVT_OWNER_NOTES. */
 typedef struct kevt_shard_owner {
@@ -223,20 +224,21 @@ typedef struct kevt_injections {
 
 /* Per process, in private memory that fork copies. */
 typedef struct kevt_private {
-  uint64_t used_threads;             /* structs that were ever used; may grow past kevt_tables.max_threads */
-  uint64_t next_swept;               /* the struct that is looked at next, in search of dead threads */
-  uint64_t signals_owned;            /* 1: the agent's handlers are installed */
-  uint64_t filtered;                 /* 1: a seccomp filter may end the process for a system call of the agent's */
-  uint64_t pid;                      /* as the last thread that was enrolled has seen it; 0: none yet */
-  uint64_t strict;                   /* thread pointer of one in seccomp's strict mode, which forbids rdtsc; 0: none */
-  uint64_t has_own_numbers;          /* 1: it, or who forked it, is the first of a PID namespace: see KEVT_USER_ELSEWHERE */
-  uint64_t unanswered;               /* 1: an ask was not answered in time */
-  int64_t patience_ns;               /* since then: how long it still waits for answers, all together */
+  uint64_t used_threads;    /* structs that were ever used; may grow past kevt_tables.max_threads */
+  uint64_t next_swept;      /* the struct that is looked at next, in search of dead threads */
+  uint64_t signals_owned;   /* 1: the agent's handlers are installed */
+  uint64_t filtered;        /* 1: a seccomp filter may end the process for a system call of the agent's */
+  uint64_t pid;             /* as the last thread that was enrolled has seen it; 0: none yet */
+  uint64_t strict;          /* thread pointer of one in seccomp's strict mode, which forbids rdtsc; 0: none */
+  uint64_t has_own_numbers; /* 1: it, or who forked it, is the first of a PID namespace: see KEVT_USER_ELSEWHERE */
+  uint64_t unanswered;      /* 1: an ask was not answered in time */
+  int64_t patience_ns;      /* since then: how long it still waits for answers, all together */
   kevt_disposition dispositions[32]; /* the program's own for SIGTRAP (5), SIGBUS (7), SIGSEGV (11), by number */
   uint64_t masks[65];                /* the bits of these three in each signal's own sa_mask, by number */
   uint32_t active[KEVT_MAX_ROWS];    /* return instances in use, of events with a maxactive */
   kevt_injections injections[KEVT_MAX_ROWS];
-  uint32_t places[1 << KEVT_PLACE_BITS]; /* thread table: thread pointer, hashed -> number of its struct + 1; 0: never used */
+  uint32_t places[1 << KEVT_PLACE_BITS]; /* thread table: thread pointer, hashed -> number of its struct + 1; 0: never
+                                            used */
   kevt_thread threads[];                 /* kevt_tables.max_threads of them */
 } kevt_private;
 
@@ -312,9 +314,9 @@ typedef struct kevt_tables {
   uint64_t marks_threads;                /* 1: threads have 0 at %fs:0 (Go's); the agent puts its own address there */
   uint64_t windows[KEVT_MAX_WINDOWS][2]; /* code arena windows [begin, end) */
   uint64_t r_debug;                      /* the dynamic linker's, in the target; 0: not known */
-  uint64_t library_answers;              /* of library_reports, those that were dealt with; a futex word (its lower half) */
-  uint64_t answerer; /* pid of who answers library reports; 0: nobody; KEVT_NOT_SEEN */
-  uint64_t follower; /* of who follows through exec, likewise */
+  uint64_t library_answers; /* of library_reports, those that were dealt with; a futex word (its lower half) */
+  uint64_t answerer;        /* pid of who answers library reports; 0: nobody; KEVT_NOT_SEEN */
+  uint64_t follower;        /* of who follows through exec, likewise */
   kevt_services services;
   /* For whoever cleans up behind a controller that has died. */
   uint64_t controller; /* its pid, in its own namespace */

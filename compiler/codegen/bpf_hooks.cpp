@@ -20,6 +20,7 @@
 #include "common/abi/bpf.h"
 #include "common/abi/registers.h"
 #include "common/assert.h"
+#include "compiler/codegen/bpf_helpers.h"
 
 namespace kevt::codegen {
 
@@ -27,10 +28,6 @@ using llvm::BasicBlock;
 using llvm::Value;
 
 namespace {
-
-// Numbers of enum bpf_func_id (include/uapi/linux/bpf.h).
-constexpr std::uint64_t kMapLookup = 1, kMapDelete = 3, kProcessorId = 8, kPidTgid = 14, kProbeReadKernel = 113,
-                        kAttachCookie = 174;
 
 std::uint32_t texts_kept(const ir::Program& program) {
   bool compared = program.sinks.size() > 1;

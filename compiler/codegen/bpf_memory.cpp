@@ -11,6 +11,7 @@
 #include <cstddef>
 
 #include "common/abi/bpf.h"
+#include "compiler/codegen/bpf_helpers.h"
 #include "compiler/codegen/bpf_hooks.h"
 
 namespace kevt::codegen {
@@ -20,9 +21,6 @@ using llvm::Value;
 
 namespace {
 
-constexpr std::uint64_t kMapLookup = 1, kProbeRead = 4, kKtimeNs = 5, kCurrentComm = 16, kProbeReadStr = 45,
-                        kProbeReadUser = 112, kProbeReadUserStr = 114, kProbeReadKernelStr = 115, kRingOutput = 130,
-                        kRingReserve = 131, kRingSubmit = 132;
 constexpr std::uint64_t kNoWakeup = 1;  // BPF_RB_NO_WAKEUP: the reader comes by itself
 constexpr std::uint32_t kCommBytes = 16;
 

@@ -54,7 +54,7 @@ ordered_json physical_location(const Located& located) {
   return {{"artifactLocation", artifact(located.origin)}, {"region", region}};
 }
 
-ordered_json fix_json(const FixIt& fix, const Located& located) {
+ordered_json sarif_fix(const FixIt& fix, const Located& located) {
   const ordered_json deleted = {{"startLine", located.line},
                                 {"startColumn", code_points(located.source, fix.begin)},
                                 {"endLine", located.line},
@@ -102,7 +102,7 @@ ordered_json result_json(const Located& located, Rules& rules) {
                       {"message", {{"text", message_of(diagnostic)}}}};
   out["locations"] = ordered_json::array({{{"physicalLocation", physical_location(located)}}});
   if (!located.fixits.empty()) out["fixes"] = ordered_json::array();
-  for (const FixIt& fix : located.fixits) out["fixes"].push_back(fix_json(fix, located));
+  for (const FixIt& fix : located.fixits) out["fixes"].push_back(sarif_fix(fix, located));
   return out;
 }
 

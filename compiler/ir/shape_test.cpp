@@ -7,12 +7,12 @@
 namespace kevt::ir {
 namespace {
 
-Program program(const std::string& body) {
+Program loading(const std::string& body) {
   auto parsed = parse("program entry fixed 24\n" + body + "\nstore int8 v1 @16\nsink 0\n");
   EXPECT_TRUE(parsed.has_value()) << body;
   return parsed.value_or(Program{});
 }
-Program load_at(const std::string& offset) { return program("v0 = reg di\nv1 = load u8 v0" + offset); }
+Program load_at(const std::string& offset) { return loading("v0 = reg di\nv1 = load u8 v0" + offset); }
 
 TEST(Shape, IsTheSameForOtherOffsetsOfOneSign) {
   EXPECT_EQ(shape_of(load_at("+8")), shape_of(load_at("+24")));
@@ -22,8 +22,8 @@ TEST(Shape, IsTheSameForOtherOffsetsOfOneSign) {
 }
 
 TEST(Shape, HoldsWhatIsNoConstant) {
-  EXPECT_NE(shape_of(load_at("+8")), shape_of(program("v0 = reg si\nv1 = load u8 v0+8")));
-  EXPECT_NE(shape_of(load_at("+8")), shape_of(program("v0 = reg di\nv1 = load u4 v0+8")));
+  EXPECT_NE(shape_of(load_at("+8")), shape_of(loading("v0 = reg si\nv1 = load u8 v0+8")));
+  EXPECT_NE(shape_of(load_at("+8")), shape_of(loading("v0 = reg di\nv1 = load u4 v0+8")));
 }
 
 TEST(Shape, LargeOffsetsBelongToIt) {

@@ -22,7 +22,6 @@ namespace kevt::layout {
 namespace {
 
 constexpr std::string_view kFault = "(fault)";
-constexpr std::uint32_t kDataLocBytes = 4;
 
 // Bounds-checked reading of one record.
 class RecordView {
@@ -47,7 +46,7 @@ class RecordView {
 
   // What the data_loc word at `offset` points to.
   std::optional<std::string_view> located_text(std::uint32_t offset) const {
-    const auto word = static_cast<std::uint32_t>(number(offset, kDataLocBytes));
+    const auto word = static_cast<std::uint32_t>(number(offset, model::kDataLocBytes));
     if (word >> 16 == 0) return std::nullopt;
     return text(word & 0xffff, word >> 16);
   }
@@ -173,7 +172,7 @@ std::string synthetic_number(const model::SyntheticField& field, std::uint64_t v
 }
 
 std::string stack_text(const RecordView& record, std::uint32_t offset, const target::TargetEnv& env) {
-  const auto word = static_cast<std::uint32_t>(record.number(offset, kDataLocBytes));
+  const auto word = static_cast<std::uint32_t>(record.number(offset, model::kDataLocBytes));
   std::string text = "STACK:\n";
   for (std::uint32_t at = 0; at + 8 <= word >> 16; at += 8) {
     const std::uint64_t address = record.number((word & 0xffff) + at, 8);

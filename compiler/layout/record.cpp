@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::uint32_t kMaxArgumentBytes = 3072;  // MAX_PROBE_EVENT_SIZE
 constexpr std::uint32_t kAddressBytes = 8;
-constexpr std::uint32_t kDataLocBytes = 4;
 
 void add_field(model::RecordLayout& layout, model::RecordField field) {
   field.offset = layout.fixed_size;
@@ -46,7 +45,7 @@ model::TypeSpec synthetic_type(const model::SyntheticField& field) {
   model::TypeSpec type{.written = true, .text = field.type};
   if (is_synthetic_text(field)) {
     type.kind = model::TypeKind::String;
-    type.bytes = kDataLocBytes;
+    type.bytes = model::kDataLocBytes;
   } else {
     type.kind = is_synthetic_signed(field) ? model::TypeKind::Signed : model::TypeKind::Unsigned;
     type.bytes = static_cast<std::uint8_t>(synthetic_size(field));

@@ -25,8 +25,6 @@ namespace kevt::lower {
 
 namespace {
 
-constexpr std::uint8_t kWordBytes = 8, kDataLocBytes = 4;
-
 ir::ValueId named_register(std::string_view name, ValueTable& values) {
   const std::optional<std::uint32_t> offset = target::register_offset(name);
   KEVT_ASSERT(offset.has_value());
@@ -74,7 +72,7 @@ struct BaseLowering {
     const ir::ValueId record = values.plain(ir::Op::ProbeAddress);
     if (base.form == model::EventFieldForm::Text) return {record, base.offset};
     if (base.form == model::EventFieldForm::Located)
-      return {values.located(values.load(record, base.offset, kDataLocBytes)), base.located_from};
+      return {values.located(values.load(record, base.offset, model::kDataLocBytes)), base.located_from};
     const ir::ValueId value = values.load(record, base.offset, base.bytes);
     return {base.is_signed ? values.narrow(value, base.bytes, true) : value, {}};
   }

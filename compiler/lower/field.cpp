@@ -22,9 +22,6 @@ using model::TypeKind;
 
 namespace {
 
-constexpr std::uint8_t kWordBytes = 8;
-constexpr std::uint8_t kDataLocBytes = 4;
-
 bool is_string(TypeKind kind) {
   return kind == TypeKind::String || kind == TypeKind::UserString || kind == TypeKind::SymbolString;
 }
@@ -73,7 +70,7 @@ LoweredField array_field(const Fetched& datum, const model::RecordField& field, 
   Store store{.kind = is_text ? StoreKind::TextArray : StoreKind::IntegerArray,
               .value = datum.value,
               .offset = field.offset,
-              .bytes = is_text ? kDataLocBytes : field.type.bytes,
+              .bytes = is_text ? model::kDataLocBytes : field.type.bytes,
               .count = field.type.array_count,
               .imm = *datum.offset,
               .from_user = datum.space == model::AddressSpace::User,
@@ -90,7 +87,7 @@ LoweredField argument_field(const model::FetchArg& arg, const Fetched& datum, co
   if (field.type.array_count > 0) return array_field(datum, field, values);
   if (is_string(field.type.kind)) {
     const ValueId text = text_value(arg, datum, values);
-    const Store store{.kind = StoreKind::Text, .value = text, .offset = field.offset, .bytes = kDataLocBytes};
+    const Store store{.kind = StoreKind::Text, .value = text, .offset = field.offset, .bytes = model::kDataLocBytes};
     return {TextField{text}, {store}};
   }
   const ValueId value = integer_value(datum, field.type, values);

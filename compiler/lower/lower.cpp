@@ -18,8 +18,6 @@ namespace kevt::lower {
 
 namespace {
 
-constexpr std::uint8_t kDataLocBytes = 4;
-
 // Characters of an attached event's record, or of the thread's name, asked for as a number: their address there, which
 // nobody has a use for.
 bool is_address(const model::FetchArg& arg) {
@@ -92,7 +90,7 @@ FieldValue attached_field(const model::RecordField& field, ValueTable& values) {
   if (field.type.kind == model::TypeKind::Char && field.type.array_count > 0)
     return TextField{values.string(record, field.offset, model::AddressSpace::Default)};
   if (model::RecordLayout::is_located_text(field)) {
-    const ir::ValueId at = values.located(values.load(record, field.offset, kDataLocBytes));
+    const ir::ValueId at = values.located(values.load(record, field.offset, model::kDataLocBytes));
     return TextField{values.string(at, field.located_from, model::AddressSpace::Default)};
   }
   if (!number || model::RecordLayout::is_string(field)) return OpaqueField{};

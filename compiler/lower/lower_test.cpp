@@ -39,7 +39,7 @@ model::TypeSpec bitfield(std::uint8_t width, std::uint8_t offset, std::uint8_t b
 }
 
 const model::RegisterBase kDi{"di"};
-const model::TypeSpec kString = type(TypeKind::String, 4);
+const model::TypeSpec kStringType = type(TypeKind::String, 4);
 
 // Lays the arguments out back to back, as layout does, and lowers them with one open sink.
 std::string lowered(const std::vector<Arg>& args, model::ProbePoint point = model::ProbePoint::Entry) {
@@ -126,7 +126,7 @@ TEST(Lower, EprobesReadTheRecordTheyStandOn) {
             "v2 = narrow s4 v1\n"
             "store int8 v2 @8\n");
   const auto pointer = field_of(model::EventFieldForm::Integer, 16, 8, false);
-  EXPECT_EQ(lowered({{"$f", expr(pointer, {0}), kString}}, model::ProbePoint::Record),
+  EXPECT_EQ(lowered({{"$f", expr(pointer, {0}), kStringType}}, model::ProbePoint::Record),
             "program record fixed 12\n"
             "v0 = probe_address\n"
             "v1 = load u8 v0+16\n"
@@ -138,8 +138,8 @@ TEST(Lower, EprobesReadTheRecordTheyStandOn) {
       "v0 = probe_address\n"
       "v1 = string v0+8\n"
       "store string v1 @8\n";
-  EXPECT_EQ(lowered({{"$f", expr(text), kString}}, model::ProbePoint::Record), read);
-  EXPECT_EQ(lowered({{"$f", expr(text, {0}), kString}}, model::ProbePoint::Record), read);
+  EXPECT_EQ(lowered({{"$f", expr(text), kStringType}}, model::ProbePoint::Record), read);
+  EXPECT_EQ(lowered({{"$f", expr(text, {0}), kStringType}}, model::ProbePoint::Record), read);
 }
 
 // Text behind the record's fields is read where its word says; `+2()` is two characters further.
@@ -150,14 +150,14 @@ TEST(Lower, EprobesReadStringsBehindTheFields) {
       "v0 = probe_address\n"
       "v1 = load u4 v0+8\n"
       "v2 = located v1\n";
-  EXPECT_EQ(lowered({{"$f", expr(field), kString}}, model::ProbePoint::Record),
+  EXPECT_EQ(lowered({{"$f", expr(field), kStringType}}, model::ProbePoint::Record),
             located + "v3 = string v2+0\nstore string v3 @8\n");
-  EXPECT_EQ(lowered({{"$f", expr(field, {2}), kString}}, model::ProbePoint::Record),
+  EXPECT_EQ(lowered({{"$f", expr(field, {2}), kStringType}}, model::ProbePoint::Record),
             located + "v3 = string v2+2\nstore string v3 @8\n");
   EXPECT_EQ(lowered({{"$f", expr(field, {2}), type(TypeKind::Unsigned, 4)}}, model::ProbePoint::Record),
             located + "v3 = load u4 v2+2\nstore int4 v3 @8\n");
   field.located_from = 12;  // __rel_loc
-  EXPECT_EQ(lowered({{"$f", expr(field), kString}}, model::ProbePoint::Record),
+  EXPECT_EQ(lowered({{"$f", expr(field), kStringType}}, model::ProbePoint::Record),
             located + "v3 = string v2+12\nstore string v3 @8\n");
 }
 
@@ -252,7 +252,7 @@ TEST(Lower, MemoryBasesAreDereferencesOfTheirOwn) {
   EXPECT_EQ(lowered({{"@4096:u8", expr(model::MemoryBase{4096}), type(TypeKind::Unsigned, 1)},
                      {"@jiffies-4:u32", expr(model::SymbolBase{"jiffies", -4}), type(TypeKind::Unsigned, 4)},
                      {"+8(@jiffies-4):u32", expr(model::SymbolBase{"jiffies", -4}, {8}), type(TypeKind::Unsigned, 4)},
-                     {"@+512:string", expr(model::FileOffsetBase{512}), kString}}),
+                     {"@+512:string", expr(model::FileOffsetBase{512}), kStringType}}),
             R"(program entry fixed 29
 slot 0 = symbol "jiffies"-4
 slot 1 = file "/bin/a"+512
@@ -272,11 +272,11 @@ store string v7 @25
 }
 
 TEST(Lower, Texts) {
-  EXPECT_EQ(lowered({{"+8(+0(%di)):string", expr(kDi, {0, 8}), kString},
-                     {"\\4096:string", expr(model::ImmediateBase{4096}), kString},
+  EXPECT_EQ(lowered({{"+8(+0(%di)):string", expr(kDi, {0, 8}), kStringType},
+                     {"\\4096:string", expr(model::ImmediateBase{4096}), kStringType},
                      {"+8(%di):ustring", expr(kDi, {8}), type(TypeKind::UserString, 4)},
-                     {"$comm", expr(model::CommBase{}), kString},
-                     {"\\\"hi\"", expr(model::ImmediateStringBase{"hi"}), kString},
+                     {"$comm", expr(model::CommBase{}), kStringType},
+                     {"\\\"hi\"", expr(model::ImmediateStringBase{"hi"}), kStringType},
                      {"%di:symstr", expr(kDi), type(TypeKind::SymbolString, 4)},
                      {"+0(%di):symstr", expr(kDi, {0}), type(TypeKind::SymbolString, 4)}}),
             R"(program entry fixed 44
@@ -362,7 +362,7 @@ model::FetchExpr user(model::FetchExpr expr) {
 }
 
 TEST(Lower, UserMemoryIsReadAsSuch) {
-  EXPECT_EQ(lowered({{"+u8(+0(%di)):string", user(expr(kDi, {0, 8})), kString},
+  EXPECT_EQ(lowered({{"+u8(+0(%di)):string", user(expr(kDi, {0, 8})), kStringType},
                      {"+u8(%di):u32", user(expr(kDi, {8})), type(TypeKind::Unsigned, 4)},
                      {"+u8(%di):u8[16]", user(expr(kDi, {8})), type(TypeKind::Unsigned, 1, 16)},
                      {"+u8(%di):string[2]", user(expr(kDi, {8})), type(TypeKind::String, 4, 2)},
@@ -381,7 +381,7 @@ store ustring[2] v0+8 @48
 }
 
 TEST(Lower, EqualArgumentsShareTheirValues) {
-  EXPECT_EQ(lowered({{"+0(%di):string", expr(kDi, {0}), kString}, {"+0(%di):string", expr(kDi, {0}), kString}}),
+  EXPECT_EQ(lowered({{"+0(%di):string", expr(kDi, {0}), kStringType}, {"+0(%di):string", expr(kDi, {0}), kStringType}}),
             R"(program entry fixed 24
 v0 = reg di
 v1 = string v0+0

@@ -8,6 +8,8 @@
 
 namespace kevt::lower {
 
+inline constexpr std::uint8_t kWordBytes = 8;  // of a register
+
 class ValueTable {
  public:
   explicit ValueTable(ir::Program& program) : program_(program) {}  // `program` must outlive the table

@@ -10,7 +10,7 @@ namespace kevt::lower {
 namespace {
 
 constexpr std::uint8_t kSizes[] = {1, 2, 4, 8};
-constexpr std::uint32_t kDi = 112;
+constexpr std::uint32_t kDiOffset = 112;
 
 // Reads of any address give the bytes of `di`.
 class EchoMachine final : public ir::Machine {
@@ -39,7 +39,7 @@ std::uint64_t value_of(ir::Program program, ir::ValueId value, std::uint64_t wor
 }
 
 std::vector<ir::ValueId> sources(ValueTable& values) {
-  const ir::ValueId di = values.reg(kDi);
+  const ir::ValueId di = values.reg(kDiOffset);
   std::vector<ir::ValueId> out = {di, values.plain(ir::Op::Pid), values.plain(ir::Op::EventId),
                                   values.immediate(0x8182838485868788)};
   for (const std::uint8_t bytes : kSizes) {
@@ -69,7 +69,7 @@ TEST(ValueTable, NarrowingMeansTheSameWhateverIsLeftOut) {
 TEST(ValueTable, NarrowingWithoutEffectIsLeftOut) {
   ir::Program program;
   ValueTable values(program);
-  const ir::ValueId di = values.reg(kDi);
+  const ir::ValueId di = values.reg(kDiOffset);
   EXPECT_EQ(values.narrow(di, 8, true), di);
   const ir::ValueId load = values.load(di, 0, 2);
   EXPECT_EQ(values.narrow(load, 2, false), load);

@@ -15,6 +15,8 @@
 
 namespace kevt::model {
 
+inline constexpr std::uint8_t kDataLocBytes = 4;  // of a string's word
+
 enum class FieldRole : std::uint8_t { ProbeIp, ProbeFunc, ProbeRetIp, Argument };
 
 struct RecordField {

@@ -33,7 +33,7 @@ std::uint64_t checksum(std::string_view bytes) {
   return sum;
 }
 
-class Writer {
+class CompiledWriter {
  public:
   template <class T>
   requires std::is_integral_v<T>
@@ -87,9 +87,9 @@ class Writer {
 };
 
 // After the first thing that is not there, everything reads as empty.
-class Reader {
+class CompiledReader {
  public:
-  explicit Reader(std::string_view bytes) : left_(bytes) {}
+  explicit CompiledReader(std::string_view bytes) : left_(bytes) {}
 
   bool good() const { return good_; }
   bool at_end() const { return left_.empty(); }
@@ -230,7 +230,7 @@ std::unexpected<Error> refuse(std::string why) { return std::unexpected(Error(st
 bool is_compiled_script(std::string_view bytes) { return bytes.starts_with(kMagic); }
 
 std::string write_compiled_script(const CompiledScript& script) {
-  Writer payload;
+  CompiledWriter payload;
   payload.put(std::string_view(script.made_by));
   payload.put(std::string_view(script.text));
   payload.put(static_cast<std::uint32_t>(script.events.size()));
@@ -240,7 +240,7 @@ std::string write_compiled_script(const CompiledScript& script) {
   payload.put(static_cast<std::uint32_t>(script.bpf.size()));
   for (const model::BpfCode& code : script.bpf) payload.put(code);
   const std::string bytes = payload.take();
-  Writer header;
+  CompiledWriter header;
   header.put(kVersion);
   header.put(std::uint32_t{KEVT_ABI_VERSION});
   header.put(static_cast<std::uint64_t>(bytes.size()));
@@ -251,7 +251,7 @@ std::string write_compiled_script(const CompiledScript& script) {
 Result<CompiledScript> read_compiled_script(std::string_view bytes) {
   if (!is_compiled_script(bytes)) return refuse("this is not a compiled script");
   if (bytes.size() < kHeaderBytes) return refuse("this compiled script is cut off");
-  Reader header(bytes.substr(kMagic.size()));
+  CompiledReader header(bytes.substr(kMagic.size()));
   const auto version = header.number<std::uint32_t>();
   const auto abi = header.number<std::uint32_t>();
   const auto size = header.number<std::uint64_t>();
@@ -262,7 +262,7 @@ Result<CompiledScript> read_compiled_script(std::string_view bytes) {
   const std::string_view payload = bytes.substr(kHeaderBytes);
   if (payload.size() != size) return refuse("this compiled script is cut off, or something follows it");
   if (checksum(payload) != sum) return refuse("this compiled script is damaged: its checksum is wrong");
-  Reader reader(payload);
+  CompiledReader reader(payload);
   CompiledScript script{.made_by = reader.text(), .text = reader.text(), .events = {}, .images = {}, .bpf = {}};
   for (auto count = reader.number<std::uint32_t>(); count > 0 && reader.good(); --count)
     script.events.push_back(reader.event());

@@ -29,9 +29,9 @@ struct PendingHereDocument {
   bool is_quoted;
 };
 
-class Reader {
+class CommandReader {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit CommandReader(std::string_view text) : text_(text) {}
 
   std::vector<ShellCommand> read() {
     while (at_ < text_.size()) step();
@@ -76,13 +76,13 @@ class Reader {
   std::map<std::string, std::string, std::less<>> variables_;
 };
 
-void Reader::begin_command() {
+void CommandReader::begin_command() {
   if (inside_) return;
   commands_.push_back({.line = line_});
   inside_ = true;
 }
 
-void Reader::finish(AfterCommand after) {
+void CommandReader::finish(AfterCommand after) {
   if (!inside_) return;
   commands_.back().after = after;
   inside_ = false;
@@ -90,7 +90,7 @@ void Reader::finish(AfterCommand after) {
 }
 
 // NAME=TEXT words in front of nothing, or behind `export` and its like.
-void Reader::remember_assignments() {
+void CommandReader::remember_assignments() {
   const std::vector<ShellWord>& words = commands_.back().words;
   const auto is_assignment = [](const ShellWord& word) {
     const std::size_t equals = word.text.find('=');
@@ -112,7 +112,7 @@ void Reader::remember_assignments() {
   }
 }
 
-void Reader::step() {
+void CommandReader::step() {
   const char c = here();
   if (c == '\n') return newline();
   if (c == '\\' && next() == '\n') {
@@ -130,13 +130,13 @@ void Reader::step() {
   }
 }
 
-void Reader::newline() {
+void CommandReader::newline() {
   finish();
   take();
   read_here_documents();
 }
 
-void Reader::read_comment() {
+void CommandReader::read_comment() {
   const std::size_t end = std::min(text_.find('\n', at_), text_.size());
   std::string comment(text_.substr(at_, end - at_));
   while (comment.ends_with('\r') || comment.ends_with(' ')) comment.pop_back();
@@ -144,7 +144,7 @@ void Reader::read_comment() {
   if (!inside_) commands_.push_back({.line = line_, .comment = std::move(comment)});
 }
 
-void Reader::read_operator() {
+void CommandReader::read_operator() {
   const char c = take();
   if (c == '(' || c == ')') {
     finish();
@@ -159,7 +159,7 @@ void Reader::read_operator() {
 }
 
 // [N]>FILE, [N]>>FILE, >|FILE, &>FILE, <FILE, <<END, N>&M.
-bool Reader::read_redirect() {
+bool CommandReader::read_redirect() {
   std::size_t at = at_;
   while (at < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at]))) ++at;
   const bool both = at == at_ && here() == '&' && next() == '>';
@@ -190,7 +190,7 @@ bool Reader::read_redirect() {
   return true;
 }
 
-void Reader::read_redirect_target(ShellRedirect redirect) {
+void CommandReader::read_redirect_target(ShellRedirect redirect) {
   const bool strips = redirect.kind == RedirectKind::HereDocument && here() == '-';
   if (strips) take();
   while (here() == ' ' || here() == '\t') take();
@@ -203,7 +203,7 @@ void Reader::read_redirect_target(ShellRedirect redirect) {
       {commands_.size() - 1, command.redirects.size() - 1, made.target.text, strips, made.target.is_quoted});
 }
 
-void Reader::read_here_documents() {
+void CommandReader::read_here_documents() {
   for (const PendingHereDocument& document : std::exchange(here_, {})) {
     std::string body;
     bool found = false;
@@ -226,8 +226,8 @@ void Reader::read_here_documents() {
 }
 
 // Variables in the text of a here-document.
-std::string Reader::expanded(std::string_view text, std::optional<std::string>& unknown) const {
-  Reader inner(text);
+std::string CommandReader::expanded(std::string_view text, std::optional<std::string>& unknown) const {
+  CommandReader inner(text);
   inner.variables_ = variables_;
   ShellWord word;
   while (!inner.at_end()) {
@@ -247,7 +247,7 @@ std::string Reader::expanded(std::string_view text, std::optional<std::string>& 
   return std::move(word.text);
 }
 
-ShellWord Reader::read_word() {
+ShellWord CommandReader::read_word() {
   ShellWord word;
   while (!at_end()) {
     const char c = here();
@@ -269,7 +269,7 @@ ShellWord Reader::read_word() {
   return word;
 }
 
-void Reader::read_escape(ShellWord& word) {
+void CommandReader::read_escape(ShellWord& word) {
   take();
   if (at_end()) return;
   const char c = take();
@@ -277,7 +277,7 @@ void Reader::read_escape(ShellWord& word) {
   if (c != '\n') word.text += c;
 }
 
-void Reader::read_single_quoted(ShellWord& word) {
+void CommandReader::read_single_quoted(ShellWord& word) {
   take();
   word.is_quoted = true;
   while (!at_end() && here() != '\'') word.text += take();
@@ -287,7 +287,7 @@ void Reader::read_single_quoted(ShellWord& word) {
     take();
 }
 
-void Reader::read_double_quoted(ShellWord& word) {
+void CommandReader::read_double_quoted(ShellWord& word) {
   take();
   word.is_quoted = true;
   while (!at_end() && here() != '"') {
@@ -309,7 +309,7 @@ void Reader::read_double_quoted(ShellWord& word) {
     take();
 }
 
-void Reader::put_variable(ShellWord& word, const std::string& name, std::string_view written) {
+void CommandReader::put_variable(ShellWord& word, const std::string& name, std::string_view written) {
   constexpr std::size_t kLongest = 64 * 1024;  // more than any line of a tracing file
   const auto known = variables_.find(name);
   if (known != variables_.end() && word.text.size() + known->second.size() <= kLongest) {
@@ -320,7 +320,7 @@ void Reader::put_variable(ShellWord& word, const std::string& name, std::string_
   if (!word.unknown) word.unknown = std::string(written);
 }
 
-void Reader::read_dollar(ShellWord& word) {
+void CommandReader::read_dollar(ShellWord& word) {
   const std::size_t begin = at_;
   take();
   if (here() == '(') return read_substitution(word, '(', ')');
@@ -344,7 +344,7 @@ void Reader::read_dollar(ShellWord& word) {
 }
 
 // $( … ) and ${ … }, as written; at the opening bracket.
-void Reader::read_substitution(ShellWord& word, char open, char close) {
+void CommandReader::read_substitution(ShellWord& word, char open, char close) {
   const std::size_t begin = at_;
   int depth = 0;
   do {
@@ -357,7 +357,7 @@ void Reader::read_substitution(ShellWord& word, char open, char close) {
   if (!word.unknown) word.unknown = written;
 }
 
-void Reader::read_backquoted(ShellWord& word) {
+void CommandReader::read_backquoted(ShellWord& word) {
   const std::size_t begin = at_;
   take();
   while (!at_end() && here() != '`') take();
@@ -369,6 +369,6 @@ void Reader::read_backquoted(ShellWord& word) {
 
 }  // namespace
 
-std::vector<ShellCommand> read_shell(std::string_view text) { return Reader(text).read(); }
+std::vector<ShellCommand> read_shell(std::string_view text) { return CommandReader(text).read(); }
 
 }  // namespace kevt::script

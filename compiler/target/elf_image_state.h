@@ -50,6 +50,11 @@ struct ElfImage::State {
   std::string_view interpreter;
   std::optional<Elf64_Phdr> frame_header;  // PT_GNU_EH_FRAME
 
+  // Of the dynamic section.
+  std::optional<std::uint64_t> tag(std::int64_t wanted) const {
+    const auto found = dynamic.find(wanted);
+    return found == dynamic.end() ? std::nullopt : std::optional(found->second);
+  }
   // Bytes mapped at `address`, to the end of its segment's file-backed part.
   CheckedBytes mapped(ImageAddr address) const;
   std::string_view name_of(const Elf64_Shdr& section) const { return section_names.text(section.sh_name); }

@@ -13,12 +13,6 @@
 namespace kevt::target {
 namespace {
 
-std::optional<std::uint64_t> tag(const ElfImage::State& state, std::int64_t wanted) {
-  const auto found = state.dynamic.find(wanted);
-  if (found == state.dynamic.end()) return std::nullopt;
-  return found->second;
-}
-
 class PointerCollector {
  public:
   explicit PointerCollector(ElfImage::State& state) : state_(state) {}
@@ -30,11 +24,11 @@ class PointerCollector {
     }
   }
   void add_rela() {
-    const auto table = tag(state_, DT_RELA);
-    const auto size = tag(state_, DT_RELASZ);
+    const auto table = state_.tag(DT_RELA);
+    const auto size = state_.tag(DT_RELASZ);
     if (!table || !size) return;
     const CheckedBytes bytes = state_.mapped({*table});
-    const CheckedBytes symbols = state_.mapped({tag(state_, DT_SYMTAB).value_or(0)});
+    const CheckedBytes symbols = state_.mapped({state_.tag(DT_SYMTAB).value_or(0)});
     for (std::uint64_t at = 0; at + sizeof(Elf64_Rela) <= *size; at += sizeof(Elf64_Rela)) {
       const auto entry = bytes.read<Elf64_Rela>(at);
       if (!entry) return;
@@ -47,8 +41,8 @@ class PointerCollector {
     }
   }
   void add_relr() {
-    const auto table = tag(state_, kRelr);
-    const auto size = tag(state_, kRelrSize);
+    const auto table = state_.tag(kRelr);
+    const auto size = state_.tag(kRelrSize);
     if (!table || !size) return;
     const CheckedBytes bytes = state_.mapped({*table});
     std::uint64_t slot = 0;

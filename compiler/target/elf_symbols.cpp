@@ -36,17 +36,11 @@ std::vector<std::string_view> read_version_names(CheckedBytes table, CheckedByte
   return result;
 }
 
-std::optional<std::uint64_t> tag(const ElfImage::State& state, std::int64_t wanted) {
-  const auto found = state.dynamic.find(wanted);
-  if (found == state.dynamic.end()) return std::nullopt;
-  return found->second;
-}
-
 // Number of dynamic symbols when there are no section headers: the highest chain of DT_GNU_HASH, or
 // the second word of DT_HASH.
 std::uint64_t dynamic_symbol_count(const ElfImage::State& state) {
-  if (const auto hash = tag(state, DT_HASH)) return state.mapped({*hash + 4}).read<std::uint32_t>(0).value_or(0);
-  const auto gnu = tag(state, DT_GNU_HASH);
+  if (const auto hash = state.tag(DT_HASH)) return state.mapped({*hash + 4}).read<std::uint32_t>(0).value_or(0);
+  const auto gnu = state.tag(DT_GNU_HASH);
   if (!gnu) return 0;
   const CheckedBytes table = state.mapped({*gnu});
   const std::uint64_t buckets = table.read<std::uint32_t>(0).value_or(0);
@@ -69,8 +63,8 @@ std::uint64_t dynamic_symbol_count(const ElfImage::State& state) {
 }
 
 std::optional<SymbolTable> dynamic_table(const ElfImage::State& state) {
-  const auto entries = tag(state, DT_SYMTAB);
-  const auto names = tag(state, DT_STRTAB);
+  const auto entries = state.tag(DT_SYMTAB);
+  const auto names = state.tag(DT_STRTAB);
   if (!entries || !names) return std::nullopt;
   SymbolTable table;
   std::uint64_t bytes = dynamic_symbol_count(state) * sizeof(Elf64_Sym);
@@ -80,10 +74,10 @@ std::optional<SymbolTable> dynamic_table(const ElfImage::State& state) {
   const CheckedBytes rest = state.mapped({*entries});
   table.entries = rest.part(0, std::min(bytes, rest.size())).value_or(CheckedBytes{});
   table.names = state.mapped({*names});
-  if (const auto versions = tag(state, DT_VERSYM)) table.versions = state.mapped({*versions});
-  if (const auto definitions = tag(state, DT_VERDEF)) {
+  if (const auto versions = state.tag(DT_VERSYM)) table.versions = state.mapped({*versions});
+  if (const auto definitions = state.tag(DT_VERDEF)) {
     table.definitions =
-        read_version_names(state.mapped({*definitions}), table.names, tag(state, DT_VERDEFNUM).value_or(0));
+        read_version_names(state.mapped({*definitions}), table.names, state.tag(DT_VERDEFNUM).value_or(0));
   }
   return table;
 }

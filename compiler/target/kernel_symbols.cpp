@@ -16,11 +16,11 @@
 #include <charconv>
 #include <set>
 
+#include "common/page.h"
+
 namespace kevt::target {
 
 namespace {
-
-constexpr std::uint64_t kPage = 4096;
 
 // One line without its '\n'.
 std::optional<KernelSymbol> parse_symbol(std::string_view line) {
@@ -109,7 +109,7 @@ std::uint64_t KernelSymbols::end_of(std::size_t index) const {
   const KernelSymbol& symbol = by_address_[index];
   std::size_t next = index + 1;
   while (next < by_address_.size() && by_address_[next].address == symbol.address) ++next;
-  const std::uint64_t page_end = (symbol.address & ~(kPage - 1)) + kPage;
+  const std::uint64_t page_end = page_down(symbol.address) + kPage;
   const bool is_last = next == by_address_.size() || by_address_[next].module != symbol.module;
   if (!symbol.module.empty() && (is_last || (symbol.is_text() && !by_address_[next].is_text()))) return page_end;
   return is_last ? page_end : by_address_[next].address;

@@ -18,10 +18,11 @@
 #include <iterator>
 #include <sstream>
 
+#include "common/page.h"
+
 namespace kevt::target {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kLowest = 0x10000;            // default vm.mmap_min_addr
 constexpr std::uint64_t kHighest = 0x7fff'ffff'f000;  // user addresses end there (47 bits)
 constexpr std::uint64_t kStackRoom = 64 << 20;        // below [stack]
@@ -201,13 +202,13 @@ std::optional<std::uint64_t> load_bias(const LoadedObject& object, const ElfImag
 
 std::optional<RemoteAddr> find_gap(const std::vector<Mapping>& maps, RemoteAddr near, std::uint64_t size,
                                    std::uint64_t max_distance) {
-  const std::uint64_t bytes = (size + kPage - 1) & ~(kPage - 1);
+  const std::uint64_t bytes = page_up(size);
   if (bytes == 0 || bytes < size) return std::nullopt;
   std::optional<RemoteAddr> best;
   std::uint64_t best_distance = max_distance;
   for (const Gap& gap : free_gaps(maps)) {
     if (gap.end < bytes || gap.end - bytes < gap.begin) continue;
-    const std::uint64_t wanted = near.value & ~(kPage - 1);
+    const std::uint64_t wanted = page_down(near.value);
     const std::uint64_t start = std::clamp(wanted, gap.begin, gap.end - bytes);
     const std::uint64_t distance = farthest(start, bytes, near.value);
     if (distance > best_distance || (best && distance == best_distance)) continue;

@@ -15,11 +15,12 @@
 #include <unordered_set>
 #include <utility>
 
+#include "common/page.h"
+
 namespace kevt::target {
 namespace {
 
 constexpr std::size_t kMaxUnknownPages = 256;
-constexpr std::uint64_t kPage = 4096;
 
 // CFI is in the file itself; files with debug information are not looked for.
 int no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word, char**) {

@@ -20,6 +20,7 @@
 #include "grammar/parse.h"
 #include "grammar/parse_script.h"
 #include "gui/model/prototypes.h"
+#include "gui/model/utf8.h"
 
 namespace kevt::gui {
 
@@ -43,10 +44,8 @@ const ParsedLines::Entry& ParsedLines::of(const std::string& line) {
 
 namespace {
 
-QString from_utf8(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
-
 int column_of(std::string_view line, std::size_t byte) {
-  return static_cast<int>(from_utf8(line.substr(0, std::min(byte, line.size()))).size());
+  return static_cast<int>(fromUtf8(line.substr(0, std::min(byte, line.size()))).size());
 }
 
 // Where the word that begins at `begin` ends: what a squiggle stands under.
@@ -100,14 +99,14 @@ class Checker {
     auto layout = layout::layout_record(checked.definition, sink);
     if (!layout) return;
     RightLine right{.line = static_cast<int>(index)};
-    right.group = from_utf8(checked.definition.group);
-    right.event = from_utf8(checked.definition.event);
+    right.group = fromUtf8(checked.definition.group);
+    right.event = fromUtf8(checked.definition.event);
     const bool needs_types = std::ranges::any_of(checked.definition.args, &model::FetchArg::needs_types);
-    right.listing = needs_types ? from_utf8(script_.lines[index].body_text())
-                                : from_utf8(layout::listing(checked.definition, env_.possible_cpus()));
-    right.format = from_utf8(layout::format_text(checked.definition, *layout, 0));
-    if (asks_types && !needs_types) right.written_out = from_utf8(layout::written_out(checked.definition));
-    right.inlay = inlay_of(checked.definition, from_utf8(script_.lines[index].body_text()));
+    right.listing = needs_types ? fromUtf8(script_.lines[index].body_text())
+                                : fromUtf8(layout::listing(checked.definition, env_.possible_cpus()));
+    right.format = fromUtf8(layout::format_text(checked.definition, *layout, 0));
+    if (asks_types && !needs_types) right.written_out = fromUtf8(layout::written_out(checked.definition));
+    right.inlay = inlay_of(checked.definition, fromUtf8(script_.lines[index].body_text()));
     result_.right.push_back(std::move(right));
     layouts_[index] = *layout;
     if (target::CatalogEntry* entry = catalog_.find(checked.definition.group, checked.definition.event)) {
@@ -134,7 +133,7 @@ class Checker {
     for (const model::FetchArg& arg : definition.args) {
       QString where, name;
       if (const auto* base = std::get_if<model::RegisterBase>(&arg.expr.base))
-        where = QLatin1Char('%') + from_utf8(base->name);
+        where = QLatin1Char('%') + fromUtf8(base->name);
       if (const auto* base = std::get_if<model::ArgumentBase>(&arg.expr.base)) {
         const auto at = base->number - 1;
         if (at < known->second->parameters.size()) where = known->second->parameters[at].where;
@@ -142,7 +141,7 @@ class Checker {
       if (where.isEmpty()) continue;
       for (const Parameter& parameter : known->second->parameters)
         if (parameter.where == where)
-          out.append(QStringLiteral("%1: %2 %3").arg(from_utf8(arg.name), parameter.type, parameter.name));
+          out.append(QStringLiteral("%1: %2 %3").arg(fromUtf8(arg.name), parameter.type, parameter.name));
     }
     return out.join(QStringLiteral(", "));
   }
@@ -155,7 +154,7 @@ class Checker {
       const model::ScriptLine& line = script_.lines[*event.filter];
       diag::Sink sink;
       if (sema::compile_filter(line.body_text(), layouts_[event.line], sink))
-        right->filter = from_utf8(line.body_text());
+        right->filter = fromUtf8(line.body_text());
       for (diag::Diagnostic& mistake : sink.take())
         report(*event.filter, line.body_text(), line.body.begin, std::move(mistake));
     }
@@ -164,7 +163,7 @@ class Checker {
       const script::TriggerText text{{right->group.toStdString(), right->event.toStdString()},
                                      std::string(line.body_text())};
       auto triggers = script::check_triggers(std::span(&text, 1), catalog_, sema::CatalogScope::Partial);
-      if (triggers.mistakes.empty()) right->triggers.push_back(from_utf8(line.body_text()));
+      if (triggers.mistakes.empty()) right->triggers.push_back(fromUtf8(line.body_text()));
       for (script::TriggerMistake& mistake : triggers.mistakes)
         report(index, line.body_text(), line.body.begin, std::move(mistake.diagnostic));
     }
@@ -174,24 +173,24 @@ class Checker {
   void report(std::size_t index, std::string_view part, std::size_t shift, diag::Diagnostic diagnostic) {
     sema::advise(diagnostic);
     const std::string_view whole = script_line(static_cast<int>(index) + 1);
-    const QString line = from_utf8(whole);
+    const QString line = fromUtf8(whole);
     const auto place = [&](std::uint32_t at) {
       return column_of(whole, shift + grammar::source_column(part, diagnostic.command, at));
     };
     Mistake mistake{.line = static_cast<int>(index)};
     mistake.begin = diagnostic.column ? place(*diagnostic.column) : column_of(whole, shift);
     mistake.end = diagnostic.column ? word_end(line, mistake.begin) : static_cast<int>(line.size());
-    mistake.text = from_utf8(diag::kernel_text(diagnostic.kind));
-    mistake.id = from_utf8(diag::kernel_id(diagnostic.kind));
-    if (!diagnostic.detail.empty()) mistake.text += QStringLiteral(": ") + from_utf8(diagnostic.detail);
+    mistake.text = fromUtf8(diag::kernel_text(diagnostic.kind));
+    mistake.id = fromUtf8(diag::kernel_id(diagnostic.kind));
+    if (!diagnostic.detail.empty()) mistake.text += QStringLiteral(": ") + fromUtf8(diagnostic.detail);
     QStringList help;
-    for (const diag::Note& note : diagnostic.notes) help.append(from_utf8(note.text));
+    for (const diag::Note& note : diagnostic.notes) help.append(fromUtf8(note.text));
     if (const auto general = diag::help_text(diagnostic.kind); !general.empty() && help.isEmpty())
-      help.append(from_utf8(general));
+      help.append(fromUtf8(general));
     mistake.help = help.join(QLatin1Char('\n'));
     for (const diag::FixIt& fix : diagnostic.fixits)
-      mistake.fixes.push_back({place(fix.begin), place(fix.end), from_utf8(fix.replacement),
-                               from_utf8(diag::fix_text(fix, diagnostic.command))});
+      mistake.fixes.push_back({place(fix.begin), place(fix.end), fromUtf8(fix.replacement),
+                               fromUtf8(diag::fix_text(fix, diagnostic.command))});
     result_.mistakes.push_back(std::move(mistake));
   }
 

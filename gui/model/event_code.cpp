@@ -13,19 +13,18 @@
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/fixed_target.h"
 #include "gui/model/place_facts.h"
+#include "gui/model/utf8.h"
 #include "runtime-user/runtime/inproc/hit_cost.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 
 namespace kevt::gui {
 namespace {
 
-QString text(std::string_view part) { return QString::fromUtf8(part.data(), static_cast<qsizetype>(part.size())); }
-
 QString first_of(const diag::Sink& sink) {
   if (sink.empty()) return QObject::tr("this form has no code");
   const diag::Diagnostic& first = sink.diagnostics().front();
-  QString out = text(diag::kernel_text(first.kind));
-  if (!first.detail.empty()) out += QStringLiteral(": ") + text(first.detail);
+  QString out = fromUtf8(diag::kernel_text(first.kind));
+  if (!first.detail.empty()) out += QStringLiteral(": ") + fromUtf8(first.detail);
   return out;
 }
 
@@ -97,11 +96,11 @@ EventCode eventCode(TracedWorld& world, const QString& definition, const QString
   const auto compiled = pipeline::compile_events({*event}, {{bound}}, env, pipeline::Artifacts::KeepAll,
                                                  is_kernel ? model::CodeKind::Bpf : model::CodeKind::Native);
   if (!compiled) {
-    out.mistake = gui::text(compiled.error().message());
+    out.mistake = fromUtf8(compiled.error().message());
     return out;
   }
   const model::CompiledEvent& made = compiled->batch.events[0];
-  out.fetch_ir = gui::text(ir::print(compiled->programs[0]));
+  out.fetch_ir = fromUtf8(ir::print(compiled->programs[0]));
   if (const auto facts = placeFacts(world, definition)) {
     out.arming = facts->arming.isEmpty() ? facts->why_not : facts->arming;
     out.source = facts->source;
@@ -109,12 +108,12 @@ EventCode eventCode(TracedWorld& world, const QString& definition, const QString
   if (is_kernel) {
     const std::vector<std::uint64_t>& words = compiled->batch.bpf[made.bpf].instructions;
     const std::span code(reinterpret_cast<const std::uint8_t*>(words.data()), words.size() * sizeof(words[0]));
-    out.machine_code = gui::text(codegen::disassemble(code, 0, codegen::Machine::Bpf));
+    out.machine_code = fromUtf8(codegen::disassemble(code, 0, codegen::Machine::Bpf));
     out.cost = QObject::tr("BPF, as `kevtrace run --runtime bpf` loads it: %1 instructions").arg(words.size());
     return out;
   }
   const auto code = std::span(compiled->batch.images[made.image].bytes).subspan(made.entry, made.code_size);
-  out.machine_code = gui::text(codegen::disassemble(code));
+  out.machine_code = fromUtf8(codegen::disassemble(code));
   const x86::PathLengths lengths = inproc::hit_instructions(made, code, longest_array(compiled->programs[0]));
   const double trap = is_int3(world.process(), made.place_address) ? machine().breakpoint : 0;
   out.cost =

@@ -5,12 +5,11 @@
 #include <QObject>
 
 #include "compiler/target/source_lines.h"
+#include "gui/model/utf8.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 
 namespace kevt::gui {
 namespace {
-
-QString text(std::string_view part) { return QString::fromUtf8(part.data(), static_cast<qsizetype>(part.size())); }
 
 QString arming_of(const target::ProcessEnv& process, std::uint64_t address, bool returns) {
   const auto place = process.place(RemoteAddr{address});
@@ -22,15 +21,15 @@ QString arming_of(const target::ProcessEnv& process, std::uint64_t address, bool
       out = QObject::tr("by a jump of %1 bytes").arg(x86::kJumpLength);
       break;
     case x86::ArmKind::Breakpoint:
-      out = QObject::tr("by int3, not by a jump: %1").arg(text(plan.reason));
+      out = QObject::tr("by int3, not by a jump: %1").arg(fromUtf8(plan.reason));
       break;
     case x86::ArmKind::Refused:
-      return QObject::tr("not at all: %1").arg(text(plan.reason));
+      return QObject::tr("not at all: %1").arg(fromUtf8(plan.reason));
   }
   if (!returns) return out;
   const auto symbol = place->image->symbol_covering(place->address);
   if (const auto refusal = x86::return_probe_refusal(*place->image, symbol ? symbol->name : std::string_view()))
-    return QObject::tr("not at all: %1").arg(text(*refusal));
+    return QObject::tr("not at all: %1").arg(fromUtf8(*refusal));
   return out + QObject::tr("; the return address is taken at the entry");
 }
 
@@ -57,7 +56,8 @@ QString why_not(const target::LookupError& error) {
       return QObject::tr("no target is known: start one or attach");
   }
   for (const std::string& candidate : error.candidates)
-    out += (&candidate == &error.candidates.front() ? QStringLiteral(": ") : QStringLiteral(", ")) + text(candidate);
+    out +=
+        (&candidate == &error.candidates.front() ? QStringLiteral(": ") : QStringLiteral(", ")) + fromUtf8(candidate);
   return out;
 }
 
@@ -81,8 +81,8 @@ std::optional<PlaceFacts> placeFacts(TracedWorld& world, const QString& line) {
     facts.why_not = why_not(found.error());
     return facts;
   }
-  facts.symbol = text(found->name);
-  facts.module = text(found->module);
+  facts.symbol = fromUtf8(found->name);
+  facts.module = fromUtf8(found->module);
   facts.address = found->address;
   facts.size = found->size;
   const QString begin = line.trimmed();
@@ -93,7 +93,7 @@ std::optional<PlaceFacts> placeFacts(TracedWorld& world, const QString& line) {
     facts.arming = arming_of(*process, address, returns);
     if (const auto at = process->place(RemoteAddr{address}))
       if (const auto source = target::source_line(at->image->path(), at->address))
-        facts.source = QStringLiteral("%1:%2").arg(text(source->file)).arg(source->line);
+        facts.source = QStringLiteral("%1:%2").arg(fromUtf8(source->file)).arg(source->line);
   } else {
     facts.arming = kernel_arming(place, returns);
   }

@@ -9,13 +9,12 @@
 #include <QStringList>
 
 #include "compiler/target/type_table.h"
+#include "gui/model/utf8.h"
 
 namespace kevt::gui {
 namespace {
 
 constexpr std::uint32_t kMaxDepth = 8;  // of anonymous structures in each other
-
-QString text(std::string_view part) { return QString::fromUtf8(part.data(), static_cast<qsizetype>(part.size())); }
 
 std::optional<target::FunctionTypes> types_of(const target::TargetEnv& env, const PlaceWord& place) {
   if (place.symbol.isEmpty()) return std::nullopt;
@@ -30,7 +29,7 @@ QString register_of(std::uint32_t number) {
   const target::ArgumentLocation at = target::argument_location(number);
   if (!at.in_register) return QStringLiteral("+%1(%sp)").arg(at.offset);
   for (const std::string_view name : target::register_names())
-    if (target::register_offset(name) == at.offset) return QLatin1Char('%') + text(name);
+    if (target::register_offset(name) == at.offset) return QLatin1Char('%') + fromUtf8(name);
   return {};
 }
 
@@ -47,7 +46,7 @@ void add_members(const target::TypeTable& table, target::TypeId id, std::uint32_
   for (const target::Member& member : table.members(type)) {
     const std::uint32_t at = bits + member.bit_offset;
     if (const std::string_view name = table.name(member.name); !name.empty())
-      out.push_back({text(name), text(table.type_text(member.type)), at / 8});
+      out.push_back({fromUtf8(name), fromUtf8(table.type_text(member.type)), at / 8});
     else if (depth < kMaxDepth)
       add_members(table, member.type, at, depth + 1, out);
   }
@@ -77,13 +76,13 @@ std::optional<Prototype> prototypeOf(const target::TargetEnv& env, const PlaceWo
   const target::TypeTable& table = *types->table;
   const target::Type& prototype = table.type(types->prototype);
   Prototype out;
-  out.text = text(table.prototype_text(types->prototype, place.symbol.toStdString()));
-  out.returns = text(table.type_text(prototype.target));
+  out.text = fromUtf8(table.prototype_text(types->prototype, place.symbol.toStdString()));
+  out.returns = fromUtf8(table.type_text(prototype.target));
   const bool is_kernel = env.type_source() == target::TypeSource::Kernel;
   const auto members = table.members(prototype);
   for (std::uint32_t i = 0; i < types->parameters && types->first_parameter + i < members.size(); ++i) {
     const target::Member& parameter = members[types->first_parameter + i];
-    out.parameters.push_back({text(table.name(parameter.name)), text(table.type_text(parameter.type)),
+    out.parameters.push_back({fromUtf8(table.name(parameter.name)), fromUtf8(table.type_text(parameter.type)),
                               register_of(is_kernel ? i + 1 : parameter.bit_offset)});
   }
   return out;
@@ -101,14 +100,14 @@ std::vector<StructMember> membersBehind(const target::TargetEnv& env, const Plac
   std::optional<target::TypeId> at;
   if (steps[0] == QLatin1String("$retval")) at = prototype.target;
   for (const target::Member& parameter : table.members(prototype))
-    if (text(table.name(parameter.name)) == steps[0]) at = parameter.type;
+    if (fromUtf8(table.name(parameter.name)) == steps[0]) at = parameter.type;
   if (!at) return {};
   for (qsizetype i = 1; i < steps.size(); ++i) {
     const auto member = table.find_member(pointed_to(table, *at), steps[i].toStdString());
     if (!member) return {};
     at = member->type;
   }
-  if (what) *what = text(table.type_text(*at));
+  if (what) *what = fromUtf8(table.type_text(*at));
   std::vector<StructMember> out;
   add_members(table, pointed_to(table, *at), 0, 0, out);
   return out;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "gui/model/utf8.h"
 #include "tracefs-compat/record/columns.h"
 
 namespace kevt::gui {
@@ -70,7 +71,7 @@ QString fieldText(const record::EventFormat& event, const record::Field& field, 
   } else {
     record::append_value(field, bytes, text);
   }
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+  return fromUtf8(text);
 }
 
 std::optional<double> fieldNumber(const record::Field& field, std::span<const std::uint8_t> bytes) {
@@ -83,7 +84,7 @@ std::optional<double> fieldNumber(const record::Field& field, std::span<const st
 QString RowText::details(const record::TypedRecord& record) {
   text_.clear();
   lines_.append_event(record, text_);
-  QString text = QString::fromUtf8(text_.data(), static_cast<qsizetype>(text_.size())).trimmed();
+  QString text = fromUtf8(text_).trimmed();
   const QString name = QString::fromStdString(record.event->name) + QStringLiteral(": ");
   return text.startsWith(name) ? text.mid(name.size()) : text;
 }
@@ -92,7 +93,7 @@ QString RowText::line(const record::TypedRecord& record) {
   text_.clear();
   lines_.append(record, text_);
   while (!text_.empty() && text_.back() == '\n') text_.pop_back();
-  return QString::fromUtf8(text_.data(), static_cast<qsizetype>(text_.size()));
+  return fromUtf8(text_);
 }
 
 }  // namespace kevt::gui

@@ -13,7 +13,9 @@ enum { LOOK_NS = 50 * 1000 * 1000 };
 #define FIRST_PATIENCE_NS (10ll * 1000 * 1000 * 1000)
 #define LATER_PATIENCE_NS (100ll * 1000 * 1000)
 
-typedef struct time { int64_t seconds, nanoseconds; } time;
+typedef struct time {
+  int64_t seconds, nanoseconds;
+} time;
 
 /* 0: nobody may be asked, as under a seccomp filter. */
 static int64_t now_ns(void) {
@@ -32,8 +34,7 @@ static int sleep_on(const uint32_t* word, uint32_t value, int64_t left_ns, uint6
 int kevt_await_answer(const uint32_t* word, uint32_t value, uint64_t asked) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
   const int is_impatient = __atomic_load_n(&priv->unanswered, __ATOMIC_ACQUIRE) != 0;
-  const int64_t patience =
-      is_impatient ? __atomic_load_n(&priv->patience_ns, __ATOMIC_RELAXED) : FIRST_PATIENCE_NS;
+  const int64_t patience = is_impatient ? __atomic_load_n(&priv->patience_ns, __ATOMIC_RELAXED) : FIRST_PATIENCE_NS;
   const int64_t began = now_ns();
   int64_t waited = 0;
   while (began && waited < patience && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value) {

@@ -20,7 +20,8 @@ KEVT_SERVICE void kevt_libraries_changed(void) {
   const kevt_tables* tables = kevt_state();
   const uint64_t controller = __atomic_load_n(&tables->answerer, __ATOMIC_ACQUIRE);
   if (!controller || !is_consistent(tables->r_debug)) return;
-  const uint64_t report = 1 + __atomic_fetch_add(&((kevt_session*)tables->session)->library_reports, 1, __ATOMIC_ACQ_REL);
+  const uint64_t report =
+      1 + __atomic_fetch_add(&((kevt_session*)tables->session)->library_reports, 1, __ATOMIC_ACQ_REL);
   for (;;) {
     const uint64_t answered = __atomic_load_n(&tables->library_answers, __ATOMIC_ACQUIRE);
     if (answered >= report) return;

@@ -14,7 +14,9 @@ KEVT_SERVICE kevt_record* kevt_service_reserve(kevt_thread* thread, kevt_ring* r
       return 0;
     }
     uint64_t at = (uint64_t)ring + KEVT_RING_HEADER + (head & (limit - 1));
-    __atomic_store_n(&thread->open_word, payload | *(const uint64_t*)((const uint8_t*)ring + KEVT_RING_MARK) | KEVT_RECORD_TAG(head), __ATOMIC_RELEASE);
+    __atomic_store_n(&thread->open_word,
+                     payload | *(const uint64_t*)((const uint8_t*)ring + KEVT_RING_MARK) | KEVT_RECORD_TAG(head),
+                     __ATOMIC_RELEASE);
     if (__atomic_compare_exchange_n(&ring->head, &head, head + room, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
       return (kevt_record*)at;
   }

@@ -11,15 +11,11 @@
 
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/fixed_target.h"
+#include "runtime-user/engine/event_table.h"
 
 namespace kevt::engine {
 
-namespace {
-
-constexpr std::uint32_t kFirstId = 20000;  // above the kernel's own ids
-constexpr std::uint32_t kLastId = 65535;
-
-}  // namespace
+namespace {}  // namespace
 
 const target::CatalogEntry* Engine::find(std::string_view group, std::string_view event) const {
   return catalog_.find(group, event);

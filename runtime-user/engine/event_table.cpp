@@ -19,9 +19,6 @@ namespace kevt::engine {
 
 namespace {
 
-constexpr std::uint32_t kFirstId = 20000;  // above the kernel's own ids
-constexpr std::uint32_t kLastId = 65535;
-
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream stream(text);
   return {std::istream_iterator<std::string>(stream), {}};

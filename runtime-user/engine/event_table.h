@@ -20,6 +20,9 @@
 
 namespace kevt::engine {
 
+inline constexpr std::uint32_t kFirstId = 20000;  // of events: above the kernel's own
+inline constexpr std::uint32_t kLastId = 65535;   // common_type has 16 bits
+
 // One probe of an event: one line of dynamic_events.
 struct EventProbe {
   std::uint64_t serial = 0;  // grows with each definition

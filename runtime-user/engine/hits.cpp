@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "compiler/model/record_view.h"
 #include "runtime-user/engine/proc_status.h"
 #include "runtime-user/engine/record_filter.h"
 #include "runtime-user/engine/tracing.h"
@@ -24,16 +25,6 @@ namespace kevt::engine {
 namespace {
 
 constexpr std::size_t kFlagsAt = 2;  // common_flags
-
-std::uint32_t type_of(std::span<const std::uint8_t> record) {
-  return record.size() < model::kCommonBytes ? 0 : record[0] | record[1] << 8;
-}
-
-std::int32_t pid_of(std::span<const std::uint8_t> record) {
-  std::int32_t pid = 0;
-  if (record.size() >= model::kCommonBytes) std::memcpy(&pid, record.data() + 4, sizeof pid);
-  return pid;
-}
 
 std::vector<std::uint8_t> record_of(std::uint32_t type, std::int32_t pid, std::span<const std::uint8_t> payload) {
   std::vector<std::uint8_t> record(model::kCommonBytes);
@@ -75,7 +66,7 @@ void Tracing::note_task(std::size_t target, std::int32_t tid, std::string_view c
 }
 
 void Tracing::deliver(std::size_t target, const runtime::Record& record) {
-  const std::uint32_t type = type_of(record.bytes);
+  const std::uint32_t type = model::type_of(record.bytes);
   const TracedEvent* event = events_.find(type);
   const bool is_ours = code_.sampled(type) || (event && !event->is_static());
   if (!is_ours || !(record.bytes[kFlagsAt] & model::kGatesWereAsked)) return deliver(target, record, nullptr);
@@ -87,11 +78,11 @@ void Tracing::deliver(std::size_t target, const runtime::Record& record) {
 }
 
 void Tracing::deliver(std::size_t target, const runtime::Record& record, const Instance* decided) {
-  if (const SampledType* sampled = code_.sampled(type_of(record.bytes)))
+  if (const SampledType* sampled = code_.sampled(model::type_of(record.bytes)))
     return deliver_sampled(target, *sampled, record, decided);
-  const TracedEvent* event = events_.find(type_of(record.bytes));
+  const TracedEvent* event = events_.find(model::type_of(record.bytes));
   if (!event) return;
-  note_task(target, pid_of(record.bytes), record.comm);
+  note_task(target, model::pid_of(record.bytes), record.comm);
   for (const auto& instance : instances_)
     if (deliver_to(*instance, *event, record, {event->is_static() ? Stack::Comes : Stack::None, decided}))
       store_stack(*instance, record);
@@ -104,7 +95,7 @@ void Tracing::hide_own_threads() {
 }
 
 bool Tracing::is_hidden(std::span<const std::uint8_t> record) const {
-  return !hidden_.empty() && std::ranges::find(hidden_, pid_of(record)) != hidden_.end();
+  return !hidden_.empty() && std::ranges::find(hidden_, model::pid_of(record)) != hidden_.end();
 }
 
 bool Tracing::deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Origin origin) {
@@ -115,7 +106,7 @@ bool Tracing::deliver_to(Instance& instance, const TracedEvent& event, const run
   const bool is_open = is_decided ? one.registered : one.records() && instance.tracing_on;
   const RecordContext context{.record = record.bytes, .cpu = record.cpu, .comm = record.comm};
   const bool wanted = is_open && !is_hidden(record.bytes) && instance.pauses == 0 &&
-                      instance.lets_through(record.cpu, pid_of(record.bytes)) &&
+                      instance.lets_through(record.cpu, model::pid_of(record.bytes)) &&
                       (!one.filter || holds(*one.filter, event.layout, context));
   if (!wanted) {
     ++one.filtered;
@@ -135,7 +126,7 @@ void Tracing::store_stack(Instance& instance, const runtime::Record& record) {
   const auto count = static_cast<std::uint32_t>(record.stack.size());
   std::memcpy(payload.data(), &count, sizeof count);
   if (count) std::memcpy(payload.data() + 8, record.stack.data(), 8 * record.stack.size());
-  auto bytes = record_of(kStackId, pid_of(record.bytes), payload);
+  auto bytes = record_of(kStackId, model::pid_of(record.bytes), payload);
   std::ranges::copy(record.bytes.subspan(2, 2), bytes.begin() + 2);  // flags, preempt count
   store(instance, record.timestamp_ns, record.cpu, bytes);
 }

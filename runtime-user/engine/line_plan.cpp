@@ -6,18 +6,13 @@
 #include <charconv>
 #include <cstring>
 
+#include "compiler/model/record_view.h"
+
 namespace kevt::engine {
 
 namespace {
 
 constexpr std::string_view kFault = "(fault)";
-
-std::uint64_t number_at(std::span<const std::uint8_t> record, std::uint32_t offset, std::uint32_t bytes) {
-  std::uint64_t value = 0;
-  if (bytes <= sizeof value && offset <= record.size() && bytes <= record.size() - offset)
-    std::memcpy(&value, record.data() + offset, bytes);
-  return value;
-}
 
 void append_text(std::span<const std::uint8_t> record, std::uint32_t word, std::string& out) {
   const std::uint32_t offset = word & 0xffff, length = word >> 16;
@@ -76,7 +71,7 @@ void LinePlan::append_arguments(std::span<const std::uint8_t> record, std::strin
   char digits[24];
   for (const Piece& piece : pieces_) {
     out += piece.before;
-    const std::uint64_t value = number_at(record, piece.offset, piece.form == Form::Text ? 4 : piece.bytes);
+    const std::uint64_t value = model::number_at(record, piece.offset, piece.form == Form::Text ? 4 : piece.bytes);
     char* end = digits;
     switch (piece.form) {
       case Form::Unsigned:

@@ -5,7 +5,7 @@
 namespace kevt::engine {
 namespace {
 
-constexpr std::uint64_t kAll = ~0ull;
+constexpr std::uint64_t kEverything = ~0ull;
 
 TEST(MergedLines, OrdersByTimeAcrossSessions) {
   MergedLines lines;
@@ -13,7 +13,7 @@ TEST(MergedLines, OrdersByTimeAcrossSessions) {
   lines.add(30, "a30\n");
   lines.add(20, "b20\n");
   std::string out;
-  EXPECT_EQ(lines.take(kAll, kAll, out), 3u);
+  EXPECT_EQ(lines.take(kEverything, kEverything, out), 3u);
   EXPECT_EQ(out, "a10\nb20\na30\n");
 }
 
@@ -22,9 +22,9 @@ TEST(MergedLines, KeepsWhatAnotherSessionMayStillPrecede) {
   lines.add(98, "a98\n");
   lines.add(104, "b104\n");
   std::string out;
-  EXPECT_EQ(lines.take(100, kAll, out), 1u);
+  EXPECT_EQ(lines.take(100, kEverything, out), 1u);
   lines.add(101, "a101\n");
-  EXPECT_EQ(lines.take(200, kAll, out), 2u);
+  EXPECT_EQ(lines.take(200, kEverything, out), 2u);
   EXPECT_EQ(out, "a98\na101\nb104\n");
 }
 
@@ -34,7 +34,7 @@ TEST(MergedLines, StopsAtTheLimitAndKeepsTheOrderOfEqualTimes) {
   std::string out;
   EXPECT_EQ(lines.take(5, 2, out), 2u);
   EXPECT_EQ(out, "1\n2\n");
-  EXPECT_EQ(lines.take(kAll, 0, out), 0u);
+  EXPECT_EQ(lines.take(kEverything, 0, out), 0u);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "compiler/ir/interpreter.h"
+#include "compiler/model/record_view.h"
 
 namespace kevt::engine {
 
@@ -20,13 +21,6 @@ namespace {
 using model::CompareOp;
 using model::FilterOperand;
 using model::FilterPredicate;
-
-std::uint64_t number_at(std::span<const std::uint8_t> record, std::size_t offset, std::size_t bytes) {
-  std::uint64_t value = 0;
-  if (bytes <= sizeof value && offset <= record.size() && bytes <= record.size() - offset)
-    std::memcpy(&value, record.data() + offset, bytes);
-  return value;
-}
 
 std::uint64_t extended(std::uint64_t value, const FilterPredicate& predicate) {
   if (!predicate.is_signed || predicate.bytes == 0) return value;
@@ -65,7 +59,7 @@ bool compare_number(const FilterPredicate& predicate, std::uint64_t value) {
 }
 
 std::string text_of(const model::RecordField& field, const RecordContext& context) {
-  const auto word = static_cast<std::uint32_t>(number_at(context.record, field.offset, 4));
+  const auto word = static_cast<std::uint32_t>(model::number_at(context.record, field.offset, 4));
   const std::uint32_t offset = word & 0xffff, length = word >> 16;
   if (offset > context.record.size() || length > context.record.size() - offset) return "";
   const char* text = reinterpret_cast<const char*>(context.record.data()) + offset;
@@ -84,16 +78,16 @@ bool holds(const FilterPredicate& p, const model::RecordLayout& layout, const Re
       if (p.field >= layout.fields.size()) return false;
       const model::RecordField& field = layout.fields[p.field];
       if (p.is_string) return compare_text(p, text_of(field, context));
-      return p.bytes != 0 && compare_number(p, number_at(context.record, field.offset, p.bytes));
+      return p.bytes != 0 && compare_number(p, model::number_at(context.record, field.offset, p.bytes));
     }
     case FilterOperand::CommonType:
-      return compare_number(p, number_at(context.record, 0, 2));
+      return compare_number(p, model::number_at(context.record, 0, 2));
     case FilterOperand::CommonFlags:
-      return compare_number(p, number_at(context.record, 2, 1));
+      return compare_number(p, model::number_at(context.record, 2, 1));
     case FilterOperand::CommonPreemptCount:
-      return compare_number(p, number_at(context.record, 3, 1));
+      return compare_number(p, model::number_at(context.record, 3, 1));
     case FilterOperand::CommonPid:
-      return compare_number(p, number_at(context.record, 4, 4));
+      return compare_number(p, model::number_at(context.record, 4, 4));
     case FilterOperand::Cpu:
       return compare_number(p, context.cpu);
     case FilterOperand::Comm:

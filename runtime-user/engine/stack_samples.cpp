@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "compiler/layout/layout.h"
+#include "compiler/model/record_view.h"
 
 namespace kevt::engine {
 namespace {
@@ -20,12 +21,6 @@ namespace {
 constexpr std::array<std::string_view, 6> kRegisters = {"bx", "bp", "r12", "r13", "r14", "r15"};
 constexpr std::uint32_t kPieces = 5, kPieceWords = 64, kWord = 8;
 constexpr std::string_view kStackPointer = "kevt_sp";
-
-std::uint64_t word_at(std::span<const std::uint8_t> record, std::uint32_t offset) {
-  std::uint64_t word = 0;
-  if (offset + sizeof word <= record.size()) std::memcpy(&word, record.data() + offset, sizeof word);
-  return word;
-}
 
 }  // namespace
 
@@ -84,9 +79,9 @@ std::vector<std::uint8_t> StackSamples::public_record(std::span<const std::uint8
 }
 
 target::StackSample StackSamples::sample(std::span<const std::uint8_t> record) const {
-  const auto registers = [&](std::uint32_t i) { return word_at(record, registers_at_ + i * kWord); };
+  const auto registers = [&](std::uint32_t i) { return model::number_at(record, registers_at_ + i * kWord, kWord); };
   const std::size_t room = record.size() > stack_at_ ? record.size() - stack_at_ : 0;
-  return {.pc = word_at(record, pc_at_),
+  return {.pc = model::number_at(record, pc_at_, kWord),
           .sp = registers(0),
           .bx = registers(1),
           .bp = registers(2),

@@ -8,17 +8,13 @@
 #include <cstring>
 #include <string>
 
+#include "compiler/model/record_view.h"
+
 namespace kevt::engine {
 
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
-
-std::uint32_t word_at(std::span<const std::uint8_t> record, std::uint32_t offset) {
-  std::uint32_t word = 0;
-  if (offset + sizeof word <= record.size()) std::memcpy(&word, record.data() + offset, sizeof word);
-  return word;
-}
 
 std::span<const std::uint8_t> text_of(std::span<const std::uint8_t> record, std::uint32_t word) {
   const std::uint32_t offset = word & 0xffff, length = word >> 16;
@@ -54,7 +50,7 @@ std::vector<std::uint8_t> expand_symbol_texts(const model::RecordLayout& layout,
   for (const model::RecordField& field : layout.fields) {
     if (!model::RecordLayout::is_string(field)) continue;
     for (std::uint32_t at = field.offset; at < field.offset + field.size; at += 4) {
-      const auto text = text_of(record, word_at(record, at));
+      const auto text = text_of(record, static_cast<std::uint32_t>(model::number_at(record, at, 4)));
       if (field.type.kind != model::TypeKind::SymbolString || text.size() != sizeof(std::uint64_t)) {
         append_text(out, at, field.type.kind == model::TypeKind::SymbolString ? std::span<const std::uint8_t>{} : text);
         continue;

@@ -13,21 +13,12 @@
 #include <cstring>
 
 #include "compiler/layout/layout.h"
+#include "compiler/model/record_view.h"
 #include "runtime-user/engine/symbol_text.h"
 
 namespace kevt::engine {
 
 namespace {
-
-std::uint32_t type_of(std::span<const std::uint8_t> record) {
-  return record.size() < model::kCommonBytes ? 0 : record[0] | record[1] << 8;
-}
-
-std::int32_t pid_of(std::span<const std::uint8_t> record) {
-  std::int32_t pid = 0;
-  if (record.size() >= model::kCommonBytes) std::memcpy(&pid, record.data() + 4, sizeof pid);
-  return pid;
-}
 
 const target::TargetEnv& nothing_known() {
   static const target::UncheckedTargetEnv none;
@@ -99,7 +90,7 @@ const target::TargetEnv& TraceText::symbols(std::int32_t tid) {
 void TraceText::append_context(const Instance& instance, const MergedEntry& entry, std::string& out) const {
   const auto record = entry.entry.record;
   layout::LineContext context;
-  context.pid = pid_of(record);
+  context.pid = model::pid_of(record);
   const SavedTask* task = tracing_.tasks().find(context.pid);
   context.comm = task && !task->comm.empty() ? std::string_view(task->comm) : std::string_view("<...>");
   if (context.pid == 0) context.comm = "<idle>";
@@ -115,7 +106,7 @@ void TraceText::append_context(const Instance& instance, const MergedEntry& entr
 
 void TraceText::append_event(const Instance& instance, const MergedEntry& entry, std::string& out) {
   const auto record = entry.entry.record;
-  const std::uint32_t type = type_of(record);
+  const std::uint32_t type = model::type_of(record);
   if (type == kPrintId) {
     out += marker_text(record);
     return;
@@ -145,7 +136,7 @@ void TraceText::append_event(const Instance& instance, const MergedEntry& entry,
     out += '\n';
     return;
   }
-  const target::TargetEnv& env = symbols(pid_of(record));
+  const target::TargetEnv& env = symbols(model::pid_of(record));
   const layout::PlaceStyle style{.offsets = instance.options.has(TraceOption::SymOffset),
                                  .addresses = instance.options.has(TraceOption::SymAddr)};
   if (event->owner == target::EventOwner::Synthetic) {
@@ -179,7 +170,7 @@ const TraceText::Known* TraceText::find(std::uint32_t type) {
 
 void TraceText::append_stack(const Instance& instance, std::span<const std::uint8_t> record, std::string& out) {
   out += "<stack trace>\n";
-  const target::TargetEnv& env = symbols(pid_of(record));
+  const target::TargetEnv& env = symbols(model::pid_of(record));
   for (std::size_t at = model::kCommonBytes + 8; at + 8 <= record.size(); at += 8) {
     std::uint64_t address = 0;
     std::memcpy(&address, record.data() + at, sizeof address);
@@ -203,7 +194,7 @@ void TraceText::append_stack(const Instance& instance, std::span<const std::uint
 void TraceText::append_user_stack(const Instance& instance, std::span<const std::uint8_t> record, std::string& out) {
   constexpr std::size_t kCallersAt = 16;
   out += "<user stack trace>\n";
-  const std::int32_t tid = pid_of(record);
+  const std::int32_t tid = model::pid_of(record);
   const target::TargetEnv& env = symbols(tid);
   for (std::size_t at = kCallersAt; at + 8 <= record.size(); at += 8) {
     std::uint64_t address = 0;
@@ -246,8 +237,8 @@ const std::string& TraceText::place(const Known& known, std::span<const std::uin
 void TraceText::append_line(const Instance& instance, const MergedEntry& entry, std::string& out) {
   const TraceOptions& options = instance.options;
   const bool shows_context = options.has(TraceOption::ContextInfo);
-  const std::int32_t pid = pid_of(entry.entry.record);
-  const std::uint32_t type = type_of(entry.entry.record);
+  const std::int32_t pid = model::pid_of(entry.entry.record);
+  const std::uint32_t type = model::type_of(entry.entry.record);
   if (options.has(TraceOption::PrintkMsgOnly) && type == kPrintId) {
     out += marker_text(entry.entry.record).substr(kMarkerFunction.size() + 2);
     return;

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "compiler/model/record_view.h"
 #include "runtime-user/engine/proc_status.h"
 #include "runtime-user/engine/tracing.h"
 
@@ -27,12 +28,6 @@ constexpr std::size_t kMaxKnown = 4096;
 bool has_stacktrace(const Instance& instance, const TracedEvent& event) {
   const auto all = instance.triggers.of({event.group, event.name});
   return std::ranges::find(all, model::TriggerKind::Stacktrace, &model::Trigger::kind) != all.end();
-}
-
-std::int32_t pid_of(std::span<const std::uint8_t> record) {
-  std::int32_t pid = 0;
-  if (record.size() >= model::kCommonBytes) std::memcpy(&pid, record.data() + 4, sizeof pid);
-  return pid;
 }
 
 }  // namespace
@@ -89,7 +84,7 @@ void Tracing::deliver_sampled(std::size_t target, const SampledType& type, const
   std::memcpy(bytes.data(), &id, sizeof id);
   runtime::Record seen = record;
   seen.bytes = bytes;
-  note_task(target, pid_of(bytes), record.comm);
+  note_task(target, model::pid_of(bytes), record.comm);
   std::vector<std::uint8_t> stack;
   for (const auto& instance : instances_) {
     if (!deliver_to(*instance, *event, seen, {Stack::Comes, decided})) continue;
@@ -110,7 +105,7 @@ std::vector<std::uint8_t> Tracing::user_stack_record(std::size_t target, const t
     process = (*unwinder)->pid();
     look_for_new_files(traced, callers);
   }
-  const std::uint32_t tgid = process_of(pid_of(of), process);
+  const std::uint32_t tgid = process_of(model::pid_of(of), process);
   callers.resize(std::max(callers.size(), kFormatCallers));  // 0: no more
   std::vector<std::uint8_t> bytes(kCallersAt + callers.size() * sizeof callers[0]);
   bytes[0] = kUserStackId;

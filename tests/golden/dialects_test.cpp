@@ -28,7 +28,7 @@
 #include "tests/golden/small_btf.h"
 #include "tests/golden/trigger_world.h"
 
-namespace kevt::golden {
+namespace kevt::golden::dialects {
 namespace {
 
 using dialect::Dialect;
@@ -239,4 +239,4 @@ TEST(LanguageDocument, HasTheTableAsItIs) {
 }
 
 }  // namespace
-}  // namespace kevt::golden
+}  // namespace kevt::golden::dialects

@@ -104,7 +104,8 @@ Result<void> LocalSession::map_session() {
   selves_.at = *selves;
   if (madvise(selves_.at, selves_.bytes, MADV_WIPEONFORK) != 0)
     return std::unexpected(Error::from_errno("MADV_WIPEONFORK"));
-  memory_.set_target({number_of(target_.at)}, {number_of(priv_.at)}, {number_of(selves_.at)}, memory_.options().max_threads);
+  memory_.set_target({number_of(target_.at)}, {number_of(priv_.at)}, {number_of(selves_.at)},
+                     memory_.options().max_threads);
   return {};
 }
 
@@ -113,9 +114,9 @@ Result<void> LocalSession::map_window() {
   if (!gap) return std::unexpected(std::move(gap.error()));
   auto index = arena_.next_window();
   if (!index) return std::unexpected(std::move(index.error()));
-  void* at =
-      mmap(reinterpret_cast<void*>(gap->value), inproc::CodeArena::kWindowBytes, PROT_READ | PROT_EXEC,
-           MAP_SHARED | MAP_FIXED_NOREPLACE, arena_.file().fd(), static_cast<off_t>(*index * inproc::CodeArena::kWindowBytes));
+  void* at = mmap(reinterpret_cast<void*>(gap->value), inproc::CodeArena::kWindowBytes, PROT_READ | PROT_EXEC,
+                  MAP_SHARED | MAP_FIXED_NOREPLACE, arena_.file().fd(),
+                  static_cast<off_t>(*index * inproc::CodeArena::kWindowBytes));
   if (at == MAP_FAILED) return std::unexpected(Error::from_errno("mapping the code window"));
   window_.at = at;
   window_.bytes = inproc::CodeArena::kWindowBytes;

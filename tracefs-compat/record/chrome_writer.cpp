@@ -11,8 +11,6 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kEnough = 256 << 10;
-
 void append_microseconds(std::uint64_t ns, std::string& out) {
   fmt::format_to(std::back_inserter(out), "{}.{:03}", ns / 1000, ns % 1000);
 }
@@ -68,7 +66,7 @@ Result<void> ChromeWriter::add(const TypedRecord& record) {
     append_microseconds(call->end_ns - call->begin_ns, out);
     out += '}';
   }
-  return out.size() < kEnough ? Result<void>() : file_.flush();
+  return file_.flush_if_long();
 }
 
 Result<void> ChromeWriter::finish() {

@@ -13,7 +13,7 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kMaxOpen = 4096;
+constexpr std::size_t kMaxOpenCalls = 4096;
 
 struct Summary {
   std::map<std::string, std::uint64_t> events;
@@ -51,7 +51,7 @@ class Summing {
       made_.histograms[request_.values.size() + index].add(record.time_ns - std::min(record.time_ns, stack.back()));
       stack.pop_back();
     }
-    if (is_named(*record.event, wanted.start) && stack.size() < kMaxOpen) stack.push_back(record.time_ns);
+    if (is_named(*record.event, wanted.start) && stack.size() < kMaxOpenCalls) stack.push_back(record.time_ns);
   }
 
   const CompareRequest& request_;

@@ -15,7 +15,6 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kEnough = 256 << 10;
 constexpr std::size_t kMaxColumns = 256;
 constexpr std::string_view kHead = "time_ns,cpu,pid,comm,event";
 
@@ -109,7 +108,7 @@ Result<void> CsvWriter::add(const TypedRecord& record) {
   auto sheet = sheet_of(*record.event);
   if (!sheet) return std::unexpected(std::move(sheet.error()));
   append_row(**sheet, record);
-  return (*sheet)->file.buffer().size() < kEnough ? Result<void>() : (*sheet)->file.flush();
+  return (*sheet)->file.flush_if_long();
 }
 
 Result<void> CsvWriter::flush() {

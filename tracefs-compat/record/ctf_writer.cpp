@@ -19,8 +19,8 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kHead = 4 + 5 * 8 + 4;
-constexpr std::size_t kEnough = 256 << 10;
+constexpr std::size_t kStreamHead = 4 + 5 * 8 + 4;
+constexpr std::size_t kPacketBytes = 256 << 10;
 constexpr std::uint32_t kMagic = 0xC1FC1FC1;
 
 std::string quoted(std::string_view text) {
@@ -155,7 +155,7 @@ Result<void> CtfWriter::end_packet(Stream& stream, std::uint32_t cpu) {
   put64(head, stream.packet.size() * 8);
   put64(head, stream.lost);
   put32(head, cpu);
-  stream.packet.replace(0, kHead, head);
+  stream.packet.replace(0, kStreamHead, head);
   stream.file.append(stream.packet);
   stream.packet.clear();
   return stream.file.flush();
@@ -172,7 +172,7 @@ Result<void> CtfWriter::add(const TypedRecord& record) {
   std::string& out = stream.packet;
   const std::uint64_t time = std::max(record.time_ns, stream.end_ns);
   if (out.empty()) {
-    out.assign(kHead, '\0');
+    out.assign(kStreamHead, '\0');
     stream.begin_ns = time;
   }
   stream.end_ns = time;
@@ -182,7 +182,7 @@ Result<void> CtfWriter::add(const TypedRecord& record) {
   out += record.comm;
   out += '\0';
   for (const Field& field : record.event->fields) append_field(field, record.bytes, out);
-  return out.size() < kEnough ? Result<void>() : end_packet(stream, record.cpu);
+  return out.size() < kPacketBytes ? Result<void>() : end_packet(stream, record.cpu);
 }
 
 Result<void> CtfWriter::flush() {

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMaxLine = 1 << 20;
-constexpr std::size_t kWindow = 256 << 10;
+constexpr std::size_t kJsonWindow = 256 << 10;
 constexpr std::size_t kMaxProblems = 100;
 constexpr std::size_t kMaxDynamic = 0xffff;
 
@@ -56,8 +56,9 @@ class Lines {
     at_ = 0;
     if (window_.size() > kMaxLine) window_.clear();  // no line of ours
     const std::size_t before = window_.size();
-    window_.resize(before + kWindow);
-    const std::size_t got = file_.read_at(read_, {reinterpret_cast<std::uint8_t*>(window_.data()) + before, kWindow});
+    window_.resize(before + kJsonWindow);
+    const std::size_t got =
+        file_.read_at(read_, {reinterpret_cast<std::uint8_t*>(window_.data()) + before, kJsonWindow});
     window_.resize(before + got);
     read_ += got;
     return got > 0;

@@ -12,8 +12,6 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kEnough = 256 << 10;
-
 void append_member(std::string_view name, std::string_view text, std::string& out) {
   out += ',';
   append_json_string(name, out);
@@ -121,7 +119,7 @@ Result<void> JsonWriter::add(const TypedRecord& record) {
   append_json_record(record, metadata_, file_.buffer());
   file_.buffer() += '\n';
   ++events_;
-  return file_.buffer().size() < kEnough ? Result<void>() : file_.flush();
+  return file_.flush_if_long();
 }
 
 Result<void> JsonWriter::finish() {

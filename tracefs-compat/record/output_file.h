@@ -26,6 +26,8 @@ class OutputFile {
   void append(std::string_view bytes) { buffer_ += bytes; }
   std::string& buffer() { return buffer_; }
   Result<void> flush();
+  // Once a write is worth it.
+  Result<void> flush_if_long() { return buffer_.size() < (256 << 10) ? Result<void>() : flush(); }
   std::uint64_t written() const { return written_ + buffer_.size(); }
 
   // Not buffered.

@@ -14,7 +14,7 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kBundle = 512, kEnough = 256 << 10;
+constexpr std::size_t kBundle = 512;
 constexpr std::uint32_t kSequence = 1;
 constexpr std::uint32_t kRealtime = 1, kMonotonic = 3;  // BuiltinClock
 constexpr std::uint64_t kThreadTracks = 1ull << 40, kCounterTracks = 1ull << 41, kProcessTracks = 1ull << 42;
@@ -168,7 +168,7 @@ Result<void> PerfettoWriter::add(const TypedRecord& record) {
   if (++bundle.count == kBundle) end_bundle(record.cpu);
   if (const auto call = calls_.add(record)) add_slice(record, *call);
   add_counters(record);
-  return file_.buffer().size() < kEnough ? Result<void>() : file_.flush();
+  return file_.flush_if_long();
 }
 
 Result<void> PerfettoWriter::flush() {

@@ -3,11 +3,7 @@
 #include "tracefs-compat/record/text_writer.h"
 
 namespace kevt::record {
-namespace {
-
-constexpr std::size_t kEnough = 256 << 10;
-
-}  // namespace
+namespace {}  // namespace
 
 TextWriter::TextWriter(OutputFile file, const Metadata& metadata, TraceHeader header)
     : file_(std::move(file)), lines_(metadata) {
@@ -16,7 +12,7 @@ TextWriter::TextWriter(OutputFile file, const Metadata& metadata, TraceHeader he
 
 Result<void> TextWriter::add(const TypedRecord& record) {
   lines_.append(record, file_.buffer());
-  return file_.buffer().size() < kEnough ? Result<void>() : file_.flush();
+  return file_.flush_if_long();
 }
 
 }  // namespace kevt::record

@@ -9,11 +9,11 @@
 #include <cstring>
 #include <utility>
 
+#include "common/page.h"
+
 namespace kevt::bpf {
 
-namespace {
-constexpr std::size_t kPage = 4096;
-}
+namespace {}
 
 Error bpf_error(const std::string& what, int errno_value) {
   std::string text = what + ": " + std::strerror(errno_value);
@@ -30,7 +30,7 @@ Result<ArrayMap> ArrayMap::create(const std::string& name, std::uint32_t value_b
   map.fd_ = UniqueFd(
       bpf_map_create(BPF_MAP_TYPE_ARRAY, name.c_str(), 4, static_cast<std::uint32_t>(map.stride_), entries, &options));
   if (!map.fd_) return std::unexpected(bpf_error("making BPF map `" + name + "`", errno));
-  const std::size_t bytes = (map.stride_ * entries + kPage - 1) & ~(kPage - 1);
+  const std::size_t bytes = page_up(map.stride_ * entries);
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map.fd_.get(), 0);
   if (at == MAP_FAILED) return std::unexpected(Error::from_errno("mapping BPF map `" + name + "`"));
   map.bytes_ = static_cast<std::uint8_t*>(at);

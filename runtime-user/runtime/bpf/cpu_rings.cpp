@@ -16,13 +16,12 @@
 #include <string>
 #include <utility>
 
+#include "common/page.h"
 #include "runtime-user/runtime/bpf/array_map.h"
 
 namespace kevt::bpf {
 
 namespace {
-
-constexpr std::size_t kPage = 4096;
 
 std::uint64_t position(const std::uint8_t* page) {
   return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(const_cast<std::uint8_t*>(page))).load();

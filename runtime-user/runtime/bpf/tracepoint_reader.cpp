@@ -25,13 +25,13 @@
 #include <set>
 #include <utility>
 
+#include "common/page.h"
 #include "runtime-user/runtime/bpf/array_map.h"
 
 namespace kevt::bpf {
 
 namespace {
 
-constexpr std::size_t kPage = 4096;
 constexpr std::size_t kMaxComms = 65536;
 constexpr std::size_t kGroupEvents = 128;     // the kernel goes through a whole group for each event that joins it
 constexpr std::uint64_t kReadLost = 1u << 4;  // PERF_FORMAT_LOST, since 6.0: our headers may be older

@@ -34,7 +34,9 @@ Result<CodeArena> CodeArena::create() {
 }
 
 CodeArena::CodeArena(CodeArena&& other) noexcept
-    : file_(std::move(other.file_)), local_(std::exchange(other.local_, nullptr)), windows_(std::move(other.windows_)) {}
+    : file_(std::move(other.file_)),
+      local_(std::exchange(other.local_, nullptr)),
+      windows_(std::move(other.windows_)) {}
 
 CodeArena::~CodeArena() {
   if (local_) munmap(local_, kWindowBytes * kMaxWindows);

@@ -91,7 +91,8 @@ void ExecFollower::set(std::uint32_t ask, std::uint32_t state) const {
 void ExecFollower::take_up(std::uint32_t ask) {
   const auto tid = static_cast<pid_t>(__atomic_load_n(&memory_.session().execs[ask].tid, __ATOMIC_ACQUIRE));
   const auto process = tid > 1 ? process_of(tid) : std::nullopt;
-  if (!process || !shares_session(tid, memory_.file(MapPiece::From::Session)) || ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC) < 0)
+  if (!process || !shares_session(tid, memory_.file(MapPiece::From::Session)) ||
+      ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC) < 0)
     return set(ask, KEVT_EXEC_READY);  // not to be followed: it goes on by itself
   awaited_.push_back({tid, *process, ask});
   set(ask, KEVT_EXEC_READY);

@@ -1,4 +1,5 @@
-// The other side of runtime-user/agent/libraries.c: reports are counted by whoever has one, answers, a futex, by us alone.
+// The other side of runtime-user/agent/libraries.c: reports are counted by whoever has one, answers, a futex, by us
+// alone.
 #include "runtime-user/runtime/inproc/library_watch.h"
 
 #include <linux/futex.h>

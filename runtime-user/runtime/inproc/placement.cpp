@@ -70,8 +70,8 @@ bool shows(const std::vector<target::Mapping>& maps, const SharedFile& file, Rem
     const bool is_file = m.shared && m.inode == file.inode() &&
                          makedev(m.device_major, m.device_minor) == static_cast<dev_t>(file.device()) &&
                          m.offset.value - m.start.value == offset - at.value;
-    const bool has_rights = m.readable && m.writable == ((protection & PROT_WRITE) != 0) &&
-                            m.executable == ((protection & PROT_EXEC) != 0);
+    const bool has_rights =
+        m.readable && m.writable == ((protection & PROT_WRITE) != 0) && m.executable == ((protection & PROT_EXEC) != 0);
     if (!is_file || !has_rights || m.start > at) return false;
     const std::uint64_t seen = std::min(m.end, end) - at;
     at = at + seen;
@@ -204,10 +204,9 @@ Result<RemoteAddr> Placement::allocate(RemoteAddr begin, RemoteAddr end, std::ui
 Result<RemoteAddr> Placement::map_window(RemoteAddr at, std::uint64_t offset) {
   auto fd = send_fd(*this, tracee_.pid(), arena_.file().fd());
   if (!fd) return std::unexpected(std::move(fd.error()));
-  auto mapped =
-      call("mmap", SYS_mmap,
-           {at.value, CodeArena::kWindowBytes, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE,
-            static_cast<std::uint64_t>(*fd), offset});
+  auto mapped = call("mmap", SYS_mmap,
+                     {at.value, CodeArena::kWindowBytes, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE,
+                      static_cast<std::uint64_t>(*fd), offset});
   if (auto closed = close_in(*this, *fd); !closed) return std::unexpected(std::move(closed.error()));
   if (!mapped) return std::unexpected(std::move(mapped.error()));
   mapped_.push_back({at, CodeArena::kWindowBytes, true});

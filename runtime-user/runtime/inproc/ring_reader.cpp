@@ -8,11 +8,6 @@ namespace kevt::inproc {
 
 namespace {
 
-template <class T>
-T load_acquire(const T& word) {
-  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
-}
-
 // Bytes that a record at `position` takes; 0: there is none, or it reaches behind `head`.
 std::uint64_t room_of(std::uint64_t word, std::uint64_t position, std::uint64_t head) {
   if (word == 0 || !KEVT_RECORD_IS_AT(word, position)) return 0;

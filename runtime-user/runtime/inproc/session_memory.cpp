@@ -19,21 +19,15 @@
 #include <fstream>
 
 #include "common/assert.h"
+#include "common/page.h"
 
 namespace kevt::inproc {
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kMostCounters = 64ull << 30;  // bytes of address space
 constexpr unsigned long kHwcap2Fsgsbase = 1u << 1;    // HWCAP2_FSGSBASE, arch/x86/include/uapi/asm/hwcap2.h
-std::uint64_t page_up(std::uint64_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
 static_assert(KEVT_TILE_BYTES == kPage && sizeof(kevt_counts) == 64);
-
-template <class T>
-T load_acquire(const T& word) {
-  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
-}
 
 void add(kevt_counts& sum, const kevt_counts& row) {
   sum.recorded += load_acquire(row.recorded);

@@ -29,7 +29,7 @@ class ThreadNames {
 
   const SessionMemory& memory_;
   pid_t target_;
-  std::uint64_t next_ = 0;               // note
+  std::uint64_t next_ = 0;                // note
   std::vector<std::uint64_t> unwritten_;  // begun, of which there was nothing to read yet
   std::unordered_map<std::uint32_t, std::string> names_;
 };

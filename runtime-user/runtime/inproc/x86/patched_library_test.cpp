@@ -29,6 +29,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "common/page.h"
 #include "compiler/target/process_map.h"
 #include "runtime-user/runtime/inproc/x86/relocate.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
@@ -38,7 +39,6 @@ namespace {
 
 using target::ElfImage;
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kDetour = 192;  // bytes of room per site
 
 enum class Sites { Entries, Everything };
