@@ -59,7 +59,7 @@ std::string with_lines(const std::string& text, const std::map<int, std::string>
 
 constexpr const char* kTypesOfThisKernel = "/sys/kernel/btf";
 
-std::string name_of(const script::StoredEvent& event) { return event.listing.substr(0, event.listing.find(' ')); }
+std::string place_and_name_of(const script::StoredEvent& event) { return event.listing.substr(0, event.listing.find(' ')); }
 
 class Compile {
  public:
@@ -214,7 +214,7 @@ void Compile::keep_new() {
   std::map<std::uint32_t, std::uint32_t> places;
   for (script::StoredEvent& event : stored_) {
     const auto serves = [&](const script::StoredEvent& earlier) {
-      return name_of(earlier) == name_of(event) && earlier.program == event.program;
+      return place_and_name_of(earlier) == place_and_name_of(event) && earlier.program == event.program;
     };
     if (std::ranges::any_of(script_.events, serves)) continue;
     if (event.bpf != script::kNoCode) {

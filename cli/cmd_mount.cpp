@@ -16,6 +16,7 @@
 #include "cli/mounted_targets.h"
 #include "cli/print.h"
 #include "cli/report.h"
+#include "common/proc.h"
 #include "compiler/codegen/backend.h"
 #include "runtime-user/engine/trace_printer.h"
 #include "tracefs-compat/fuse/mount.h"
@@ -32,13 +33,6 @@ Result<std::optional<gid_t>> find_group(const std::string& name) {
   const group* found = getgrnam(name.c_str());
   if (!found) return std::unexpected(Error("there is no group `" + name + "`"));
   return found->gr_gid;
-}
-
-std::string comm_of(pid_t tid) {
-  std::ifstream file(fmt::format("/proc/{}/comm", tid));
-  std::string comm;
-  std::getline(file, comm);
-  return comm;
 }
 
 class MountRun {
@@ -96,7 +90,7 @@ bool MountRun::step() {
 
 void MountRun::leave() {
   for (const fuse::MountUser& user : mount_->users())
-    report_.status(fmt::format("{} was still open, by {} ({})", user.path, user.tid, comm_of(user.tid)));
+    report_.status(fmt::format("{} was still open, by {} ({})", user.path, user.tid, proc::comm(user.tid)));
   mount_.reset();
   stop_failed_ = !targets_->leave();
   tracing_->drain();

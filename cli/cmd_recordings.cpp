@@ -6,7 +6,7 @@
 namespace kevt::cli {
 namespace {
 
-struct Call {
+struct RecordingCall {
   const GlobalOptions& global;
   int operator()(std::monostate) const { return kUsage; }
   int operator()(const ReportOptions& options) const { return report_recording(options, global); }
@@ -22,6 +22,8 @@ struct Call {
 
 }  // namespace
 
-int recordings(const RecordingVerb& verb, const GlobalOptions& global) { return std::visit(Call{global}, verb.verb); }
+int recordings(const RecordingVerb& verb, const GlobalOptions& global) {
+  return std::visit(RecordingCall{global}, verb.verb);
+}
 
 }  // namespace kevt::cli

@@ -11,18 +11,12 @@
 #include <set>
 #include <sstream>
 
+#include "common/proc.h"
 #include "compiler/target/elf_image.h"
 
 namespace kevt::cli {
 
 namespace {
-
-std::string comm_of(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/comm", pid));
-  std::string comm;
-  std::getline(file, comm);
-  return comm;
-}
 
 std::string file_mappings(pid_t pid) {
   std::ifstream maps(fmt::format("/proc/{}/maps", pid));
@@ -35,7 +29,7 @@ std::string file_mappings(pid_t pid) {
 }  // namespace
 
 MountedProcess::MountedProcess(HeldProgram program)
-    : held_(std::move(program)), name_(fmt::format("process {} ({})", pid(), comm_of(pid()))) {
+    : held_(std::move(program)), name_(fmt::format("process {} ({})", pid(), proc::comm(pid()))) {
   mappings_ = file_mappings(pid());
 }
 

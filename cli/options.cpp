@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "cli/exit_status.h"
+#include "cli/option_parts.h"
 
 namespace kevt::cli {
 
@@ -79,10 +80,6 @@ CLI::Validator positive(std::string what) {
         return good ? std::string() : "`" + value + "` is not " + what;
       },
       "");
-}
-
-void add_footer(CLI::App& verb, std::string text) {
-  verb.footer(text + "\n\nEvery verb also takes --color, --diagnostics and -q: `kevtrace --help`");
 }
 
 void add_global(CLI::App& app, GlobalOptions& global) {

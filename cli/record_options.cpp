@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/option_parts.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::cli {
@@ -28,10 +29,6 @@ CLI::Validator one_of(std::vector<std::string> words) {
         return "`" + value + "` is none of " + all;
       },
       "");
-}
-
-void add_footer(CLI::App& verb, const std::string& text) {
-  verb.footer(text + "\n\nEvery verb also takes --color, --diagnostics and -q: `kevtrace --help`");
 }
 
 void add_input(CLI::App& verb, InputOptions& input) {

@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-bool is_name(std::string_view text) {
+bool is_event_name(std::string_view text) {
   if (text.empty()) return false;
   for (char c : text)
     if (!is_name_char(c)) return false;
@@ -41,11 +41,11 @@ bool take_moment(const std::string& text, const char* option, std::optional<reco
 record::FilterRequest split_filter(const std::string& word) {
   const std::string_view text = trimmed(word);
   const auto first = text.find(':');
-  if (first == std::string_view::npos || !is_name(trimmed(text.substr(0, first)))) return {std::string(text), ""};
+  if (first == std::string_view::npos || !is_event_name(trimmed(text.substr(0, first)))) return {std::string(text), ""};
   const std::string_view rest = trimmed(text.substr(first + 1));
-  if (is_name(rest)) return {std::string(text), ""};  // SYSTEM:EVENT
+  if (is_event_name(rest)) return {std::string(text), ""};  // SYSTEM:EVENT
   const auto second = rest.find(':');
-  if (second != std::string_view::npos && is_name(trimmed(rest.substr(0, second))))
+  if (second != std::string_view::npos && is_event_name(trimmed(rest.substr(0, second))))
     return {fmt::format("{}:{}", trimmed(text.substr(0, first)), trimmed(rest.substr(0, second))),
             std::string(trimmed(rest.substr(second + 1)))};
   return {std::string(trimmed(text.substr(0, first))), std::string(rest)};

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "common/proc.h"
 #include "compiler/layout/layout.h"
 #include "runtime-user/engine/symbol_text.h"
 
@@ -39,13 +40,6 @@ constexpr std::string_view kStackFormat =
     "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
     "\tfield:unsigned long caller[127];\toffset:16;\tsize:1016;\tsigned:0;\n\n"
     "print fmt: \"\\t=> %ps\", (void *)REC->caller[0]\n";
-
-std::string name_of(std::int32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/comm", pid));
-  std::string name;
-  std::getline(file, name);
-  return name;
-}
 
 // Files that are mapped executable.
 std::vector<record::Process::Mapping> code_of(std::int32_t pid) {
@@ -104,7 +98,7 @@ Result<void> RunRecorder::describe() {
 void RunRecorder::describe_process(const RecordSource& source) {
   if (!source.pid) return;
   record::Process& process = metadata_.processes[source.pid];
-  process.name = name_of(source.pid);
+  process.name = proc::comm(source.pid);
   process.mappings = code_of(source.pid);
 }
 

@@ -17,6 +17,7 @@
 #include <map>
 
 #include "cli/exit_status.h"
+#include "common/proc.h"
 
 namespace kevt::cli {
 
@@ -28,18 +29,11 @@ std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-std::string name_of(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/comm", pid));
-  std::string name;
-  std::getline(file, name);
-  return name;
-}
-
 }  // namespace
 
 void TracedProcesses::add(HeldProgram program) {
   all_.push_back(std::make_unique<TracedProcess>(std::move(program)));
-  all_.back()->name = name_of(all_.back()->pid());
+  all_.back()->name = proc::comm(all_.back()->pid());
 }
 
 std::string TracedProcesses::where(const TracedProcess& process) const {
@@ -227,11 +221,11 @@ void TracedProcesses::take_over(inproc::Tracee program, const inproc::SessionOpt
   auto held = adopt_followed(std::move(program), origin, session);
   if (!held) {
     report_.status(
-        fmt::format("process {} ({}) is not followed through exec: {}", pid, name_of(pid), held.error().message()));
+        fmt::format("process {} ({}) is not followed through exec: {}", pid, proc::comm(pid), held.error().message()));
     return;
   }
   auto process = std::make_unique<TracedProcess>(std::move(*held));
-  process->name = name_of(pid);
+  process->name = proc::comm(pid);
   if (auto armed = arm_followed(*process); !armed)
     report_.status(std::move(armed.error()).while_doing("arming probes in " + where(*process)).message());
   ++followed_;

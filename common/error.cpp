@@ -12,6 +12,8 @@ namespace kevt {
 
 Error::Error(std::string text, int errno_value) : text_(std::move(text)), errno_value_(errno_value) {}
 
+Error Error::of_errno(int value) { return Error(std::strerror(value), value); }
+
 Error Error::from_errno(std::string what) {
   const int saved = errno;
   return Error(what + ": " + std::strerror(saved), saved);

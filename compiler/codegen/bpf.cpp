@@ -29,10 +29,10 @@ namespace kevt::codegen {
 
 namespace {
 
-constexpr const char* kTriple = "bpfel";
+constexpr const char* kBpfTriple = "bpfel";
 constexpr unsigned kMostCpus = 1024;
 
-Result<std::unique_ptr<llvm::TargetMachine>> make_machine() {
+Result<std::unique_ptr<llvm::TargetMachine>> make_bpf_machine() {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeBPFTargetInfo();
@@ -42,10 +42,10 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_machine() {
     LLVMInitializeBPFAsmParser();
   });
   std::string error;
-  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kBpfTriple, error);
   if (!target) return std::unexpected(Error("llvm: " + error));
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      kTriple, "v3", "", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+      kBpfTriple, "v3", "", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
   if (!machine) return std::unexpected(Error("llvm: no target machine for BPF"));
   return machine;
 }
@@ -66,7 +66,7 @@ class Complaints final : public llvm::DiagnosticHandler {
   std::string& text_;
 };
 
-Result<llvm::SmallVector<char, 0>> emit_object(llvm::Module& module, llvm::TargetMachine& machine) {
+Result<llvm::SmallVector<char, 0>> emit_bpf_object(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
@@ -171,14 +171,14 @@ Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possibl
   for (const BpfInput& input : inputs)
     if (std::string why = bpf_refusal(*input.program); !why.empty())
       return std::unexpected(Error(input.name + ": " + why));
-  auto machine = make_machine();
+  auto machine = make_bpf_machine();
   if (!machine) return std::unexpected(std::move(machine.error()));
 
   std::string complaint;
   llvm::LLVMContext context;
   context.setDiagnosticHandler(std::make_unique<Complaints>(complaint));
   llvm::Module module("kevtrace", context);
-  module.setTargetTriple(kTriple);
+  module.setTargetTriple(kBpfTriple);
   module.setDataLayout((*machine)->createDataLayout());
   BpfOutput out;
   for (const BpfInput& input : inputs) {
@@ -196,7 +196,7 @@ Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possibl
     llvm::raw_string_ostream text(out.llvm_ir);
     module.print(text, nullptr);
   }
-  auto object = emit_object(module, **machine);
+  auto object = emit_bpf_object(module, **machine);
   if (!object) return std::unexpected(std::move(object.error()));
   if (!complaint.empty()) return std::unexpected(Error("llvm: " + complaint));
   auto elf = taken(llvm::object::ObjectFile::createELFObjectFile(

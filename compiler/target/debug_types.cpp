@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "compiler/target/debug_file.h"
+#include "compiler/target/open_dwarf.h"
 
 namespace kevt::target {
 
@@ -25,10 +26,6 @@ namespace {
 
 constexpr std::size_t kMaxTypes = 1u << 20;
 constexpr unsigned kMaxScopes = 16;
-
-struct EndDwarf {
-  void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
-};
 
 std::optional<Dwarf_Die> reference(Dwarf_Die& die, unsigned name) {
   Dwarf_Attribute attribute;
@@ -92,7 +89,7 @@ bool find_function(Dwarf_Die& scope, Dwarf_Addr address, unsigned depth, Dwarf_D
 
 struct DebugTypes::State {
   DebugFile file;
-  std::unique_ptr<Dwarf, EndDwarf> dwarf;
+  OpenDwarf dwarf;
   TypeTable table;
   std::unordered_map<const void*, TypeId> known;  // by the address of the DIE
   std::deque<std::pair<Dwarf_Die, TypeId>> open;  // place-holders to be filled

@@ -8,13 +8,10 @@
 #include <memory>
 
 #include "compiler/target/debug_file.h"
+#include "compiler/target/open_dwarf.h"
 
 namespace kevt::target {
 namespace {
-
-struct EndDwarf {
-  void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
-};
 
 // Units without .debug_aranges are searched one after the other.
 std::optional<Dwarf_Die> unit_of(Dwarf* dwarf, Dwarf_Addr address) {
@@ -34,7 +31,7 @@ std::optional<Dwarf_Die> unit_of(Dwarf* dwarf, Dwarf_Addr address) {
 std::optional<SourceLine> source_line(const std::string& path, ImageAddr address) {
   const DebugFile file = find_debug_file(path);
   if (!file.fd) return std::nullopt;
-  const std::unique_ptr<Dwarf, EndDwarf> dwarf(dwarf_begin(file.fd.get(), DWARF_C_READ));
+  const OpenDwarf dwarf(dwarf_begin(file.fd.get(), DWARF_C_READ));
   if (!dwarf) return std::nullopt;
   auto unit = unit_of(dwarf.get(), address.value);
   Dwarf_Line* line = unit ? dwarf_getsrc_die(&*unit, address.value) : nullptr;

@@ -20,7 +20,7 @@
 #include "grammar/parse.h"
 #include "grammar/parse_script.h"
 #include "gui/model/prototypes.h"
-#include "gui/model/utf8.h"
+#include "gui/model/text_forms.h"
 
 namespace kevt::gui {
 

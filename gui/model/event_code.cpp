@@ -13,7 +13,7 @@
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/fixed_target.h"
 #include "gui/model/place_facts.h"
-#include "gui/model/utf8.h"
+#include "gui/model/text_forms.h"
 #include "runtime-user/runtime/inproc/hit_cost.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 

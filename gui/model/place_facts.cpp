@@ -5,7 +5,7 @@
 #include <QObject>
 
 #include "compiler/target/source_lines.h"
-#include "gui/model/utf8.h"
+#include "gui/model/text_forms.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 
 namespace kevt::gui {

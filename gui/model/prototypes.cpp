@@ -9,7 +9,7 @@
 #include <QStringList>
 
 #include "compiler/target/type_table.h"
-#include "gui/model/utf8.h"
+#include "gui/model/text_forms.h"
 
 namespace kevt::gui {
 namespace {

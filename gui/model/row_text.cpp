@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "gui/model/utf8.h"
+#include "gui/model/text_forms.h"
 #include "tracefs-compat/record/columns.h"
 
 namespace kevt::gui {

@@ -7,6 +7,8 @@
 #include <QObject>
 #include <QRegularExpression>
 
+#include "gui/model/text_forms.h"
+
 namespace kevt::gui {
 
 QString shellWord(const QString& text) {
@@ -24,11 +26,6 @@ QString shellWords(const QStringList& words) {
   return out.join(QLatin1Char(' '));
 }
 
-QString quoted(const QString& text) {
-  QString out = text;
-  return QLatin1Char('\'') + out.replace(QLatin1String("'"), QLatin1String("'\\''")) + QLatin1Char('\'');
-}
-
 }  // namespace
 
 QString asShellScript(const std::vector<WrittenEvent>& events, const WrittenTarget& target) {
@@ -37,10 +34,11 @@ QString asShellScript(const std::vector<WrittenEvent>& events, const WrittenTarg
   for (const WrittenEvent& event : events) {
     const QString folder = QStringLiteral("events/%1/%2").arg(event.group, event.event);
     if (!event.definition.isEmpty())
-      lines.append(QStringLiteral("echo %1 >> dynamic_events").arg(quoted(event.definition)));
-    if (!event.filter.isEmpty()) lines.append(QStringLiteral("echo %1 > %2/filter").arg(quoted(event.filter), folder));
+      lines.append(QStringLiteral("echo %1 >> dynamic_events").arg(shellQuoted(event.definition)));
+    if (!event.filter.isEmpty())
+      lines.append(QStringLiteral("echo %1 > %2/filter").arg(shellQuoted(event.filter), folder));
     for (const QString& trigger : event.triggers)
-      lines.append(QStringLiteral("echo %1 >> %2/trigger").arg(quoted(trigger), folder));
+      lines.append(QStringLiteral("echo %1 >> %2/trigger").arg(shellQuoted(trigger), folder));
     if (event.is_on) lines.append(QStringLiteral("echo 1 > %1/enable").arg(folder));
   }
   lines.append(QStringLiteral("cat trace_pipe"));
@@ -53,9 +51,9 @@ QString asCommand(const std::vector<WrittenEvent>& events, const WrittenTarget& 
   bool has_triggers = false;
   for (const WrittenEvent& event : events) {
     if (event.definition.isEmpty() || !event.is_on) continue;
-    parts.append(QStringLiteral("-e ") + quoted(event.definition));
+    parts.append(QStringLiteral("-e ") + shellQuoted(event.definition));
     if (!event.filter.isEmpty())
-      parts.append(QStringLiteral("--filter ") + quoted(event.event + QStringLiteral(": ") + event.filter));
+      parts.append(QStringLiteral("--filter ") + shellQuoted(event.event + QStringLiteral(": ") + event.filter));
     has_triggers |= !event.triggers.isEmpty();
   }
   if (!target.command.isEmpty())

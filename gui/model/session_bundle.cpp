@@ -15,7 +15,7 @@ namespace {
 constexpr char kMagic[] = "kevtrace-bundle 1 ";
 constexpr qint64 kMaxSession = 16 << 20;
 constexpr qint64 kMaxHead = 80;
-constexpr qint64 kPiece = 1 << 20;
+constexpr qint64 kCopied = 1 << 20;
 
 std::unexpected<Error> fails(const QString& path, const QString& why) {
   return std::unexpected(Error((path + QStringLiteral(": ") + why).toStdString()));
@@ -24,7 +24,7 @@ std::unexpected<Error> fails(const QString& path, const QString& why) {
 // All that is left of `from`.
 bool copyRest(QFile& from, QSaveFile& to) {
   while (!from.atEnd()) {
-    const QByteArray piece = from.read(kPiece);
+    const QByteArray piece = from.read(kCopied);
     if (piece.isEmpty() || to.write(piece) != piece.size()) return false;
   }
   return true;

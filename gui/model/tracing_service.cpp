@@ -10,20 +10,18 @@
 #include <chrono>
 
 #include "gui/model/live_reader.h"
+#include "gui/model/text_forms.h"
 
 namespace kevt::gui {
 namespace {
 constexpr auto kRound = std::chrono::milliseconds(60);
 constexpr qint64 kStateEveryMs = 500;
 
-QString quoted(const QString& text) {
-  QString out = text;
-  return QLatin1Char('\'') + out.replace(QLatin1String("'"), QLatin1String("'\\''")) + QLatin1Char('\'');
-}
 }  // namespace
 
 QString FileWrite::asCommand() const {
-  return QStringLiteral("echo %1 %2 %3").arg(quoted(text), adds ? QStringLiteral(">>") : QStringLiteral(">"), path);
+  return QStringLiteral("echo %1 %2 %3")
+      .arg(shellQuoted(text), adds ? QStringLiteral(">>") : QStringLiteral(">"), path);
 }
 
 TracingService::TracingService(QObject* parent) : QObject(parent) {}

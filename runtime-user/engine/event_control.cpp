@@ -27,8 +27,6 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 
-Error errno_error(int value) { return Error(strerrordesc_np(value), value); }
-
 std::string_view stripped(std::string_view text) {
   const auto is_blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
@@ -209,7 +207,7 @@ bool Tracing::bind_filter(Instance& instance, const TracedEvent& event, std::str
 }
 
 Result<void> Tracing::write_filter(Instance& instance, const TracedEvent& event, std::string_view text) {
-  if (text.size() >= kPageBytes) return std::unexpected(errno_error(EINVAL));
+  if (text.size() >= kPageBytes) return std::unexpected(Error::of_errno(EINVAL));
   drain();
   diag::Sink sink;
   const bool bound = bind_filter(instance, event, text, sink);
@@ -228,7 +226,7 @@ Result<void> Tracing::write_filter(Instance& instance, const TracedEvent& event,
 
 // Events that lack a field of it have no filter then.
 Result<void> Tracing::write_group_filter(Instance& instance, std::string_view group, std::string_view text) {
-  if (text.size() >= kPageBytes) return std::unexpected(errno_error(EINVAL));
+  if (text.size() >= kPageBytes) return std::unexpected(Error::of_errno(EINVAL));
   drain();
   std::vector<const TracedEvent*> on;
   std::optional<diag::Diagnostic> mistake;
@@ -337,7 +335,7 @@ Result<void> Tracing::can_run(const model::Trigger& trigger, const TracedEvent& 
 
 Result<void> Tracing::write_trigger(Instance& instance, const TracedEvent& event, std::string_view text) {
   if (text.empty()) return {};
-  if (text.size() >= kPageBytes) return std::unexpected(errno_error(EINVAL));
+  if (text.size() >= kPageBytes) return std::unexpected(Error::of_errno(EINVAL));
   diag::Sink sink;
   // Listings and errors as those of the kernel that the tree is compared with.
   const auto dialect = dialect::Dialect::of(dialect::Kernel::Linux6_1);
@@ -346,10 +344,10 @@ Result<void> Tracing::write_trigger(Instance& instance, const TracedEvent& event
   auto change = spec ? sema::check_trigger(*spec, name_of(event), world, sink) : std::nullopt;
   if (!change) {
     auto mistakes = sink.take();
-    if (mistakes.empty()) return std::unexpected(errno_error(EINVAL));
+    if (mistakes.empty()) return std::unexpected(Error::of_errno(EINVAL));
     const int value = mistakes.front().errno_value;
     for (auto it = mistakes.rbegin(); it != mistakes.rend(); ++it) instance.errors.add(*it, now_ns());
-    return std::unexpected(errno_error(value));
+    return std::unexpected(Error::of_errno(value));
   }
   for (const sema::TriggerStep& step : change->steps)
     if (const auto* added = std::get_if<sema::AddTrigger>(&step); added && options_.runs_triggers_only)

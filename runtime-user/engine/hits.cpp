@@ -15,8 +15,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "common/proc.h"
 #include "compiler/model/record_view.h"
-#include "runtime-user/engine/proc_status.h"
 #include "runtime-user/engine/record_filter.h"
 #include "runtime-user/engine/tracing.h"
 
@@ -62,7 +62,7 @@ void Tracing::note_task(std::size_t target, std::int32_t tid, std::string_view c
   if (top().options.has(TraceOption::RecordCmd)) tasks_.note_comm(tid, comm);
   if (!top().options.has(TraceOption::RecordTgid)) return;
   const SavedTask* known = tasks_.find(tid);
-  if (!known || known->tgid == 0) tasks_.note_tgid(tid, tgid_of(tid));
+  if (!known || known->tgid == 0) tasks_.note_tgid(tid, proc::process_of(tid));
 }
 
 void Tracing::deliver(std::size_t target, const runtime::Record& record) {

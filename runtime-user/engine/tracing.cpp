@@ -24,8 +24,6 @@ std::uint32_t pages_for(std::uint64_t kb) {
   return static_cast<std::uint32_t>((kb * 1024 + layout::kRingPageData - 1) / layout::kRingPageData);
 }
 
-Error errno_error(int value) { return Error(strerrordesc_np(value), value); }
-
 model::RecordField marker_field(std::string name, std::uint32_t offset, std::uint32_t size) {
   model::RecordField field;
   field.name = std::move(name);
@@ -93,14 +91,14 @@ const target::TargetEnv& Tracing::env() {
 // ---- definitions ----------------------------------------------------------------------------
 
 Result<void> Tracing::refuse(ErrorLog& log, std::vector<diag::Diagnostic> mistakes) {
-  if (mistakes.empty()) return std::unexpected(errno_error(EINVAL));
+  if (mistakes.empty()) return std::unexpected(Error::of_errno(EINVAL));
   const diag::Diagnostic& first = mistakes.front();
   if (first.kind == diag::Kind::UnsupportedForm) {  // nothing is wrong with it, so no kernel would say anything
     log.add(std::string(diag::kernel_text(first.kind)) + ": " + first.detail, first.command, now_ns());
-    return std::unexpected(errno_error(EOPNOTSUPP));
+    return std::unexpected(Error::of_errno(EOPNOTSUPP));
   }
   log.add(first, now_ns());
-  return std::unexpected(errno_error(mistakes.front().errno_value));
+  return std::unexpected(Error::of_errno(mistakes.front().errno_value));
 }
 
 Result<void> Tracing::write_definitions(grammar::EventsFile file, std::string_view text) {
@@ -135,7 +133,7 @@ Result<void> Tracing::write_line(grammar::EventsFile file, std::string_view line
   if (!statement && sink.empty()) return {};
   if (const auto* deletion = statement ? std::get_if<model::Deletion>(&*statement) : nullptr) {
     const auto matches = events_.matches(*deletion, file);
-    if (matches.empty()) return std::unexpected(errno_error(ENOENT));
+    if (matches.empty()) return std::unexpected(Error::of_errno(ENOENT));
     return remove(matches);
   }
   const TracedEvent* event = nullptr;
@@ -153,7 +151,7 @@ Result<void> Tracing::write_line(grammar::EventsFile file, std::string_view line
 Result<void> Tracing::remove_definitions(grammar::EventsFile file) {
   const auto all = events_.all(file);
   for (const EventTable::Match& match : all)
-    if (is_armed(match.event)) return std::unexpected(errno_error(EBUSY));
+    if (is_armed(match.event)) return std::unexpected(Error::of_errno(EBUSY));
   for (const EventTable::Match& match : all)
     if (events_.remove(match)) forget(match.event);
   clear_buffers();
@@ -167,7 +165,7 @@ Result<void> Tracing::remove(std::span<const EventTable::Match> matches) {
     const TracedEvent* event = events_.find(match.event);
     const bool is_last = event->probes.size() == 1;
     if (is_last && is_armed(match.event)) {
-      done = std::unexpected(errno_error(EBUSY));
+      done = std::unexpected(Error::of_errno(EBUSY));
       break;
     }
     if (events_.remove(match)) {
@@ -208,16 +206,16 @@ Instance* Tracing::find_instance(std::string_view name) {
 }
 
 Result<void> Tracing::make_instance(std::string_view name) {
-  if (name.empty() || name.size() > 255) return std::unexpected(errno_error(EINVAL));
-  if (find_instance(name)) return std::unexpected(errno_error(EEXIST));
+  if (name.empty() || name.size() > 255) return std::unexpected(Error::of_errno(EINVAL));
+  if (find_instance(name)) return std::unexpected(Error::of_errno(EEXIST));
   instances_.push_back(std::make_unique<Instance>(std::string(name), options_.cpus, pages_for(options_.buffer_kb)));
   return {};
 }
 
 Result<void> Tracing::remove_instance(std::string_view name) {
   Instance* instance = find_instance(name);
-  if (!instance) return std::unexpected(errno_error(ENOENT));
-  if (instance->users > 0) return std::unexpected(errno_error(EBUSY));
+  if (!instance) return std::unexpected(Error::of_errno(ENOENT));
+  if (instance->users > 0) return std::unexpected(Error::of_errno(EBUSY));
   // It has neither events nor triggers any more; where code cannot be taken out, it stays as it was.
   const auto triggers = std::exchange(instance->triggers, {});
   std::vector<const TracedEvent*> on;

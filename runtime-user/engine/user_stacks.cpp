@@ -14,8 +14,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/proc.h"
 #include "compiler/model/record_view.h"
-#include "runtime-user/engine/proc_status.h"
 #include "runtime-user/engine/tracing.h"
 
 namespace kevt::engine {
@@ -120,7 +120,7 @@ std::uint32_t Tracing::process_of(std::int32_t tid, pid_t otherwise) {
   if (process_of_.size() >= kMaxKnown) process_of_.clear();
   const auto [it, is_new] = process_of_.try_emplace(tid, 0);
   if (is_new) {
-    const std::int32_t tgid = tgid_of(tid);
+    const std::int32_t tgid = proc::process_of(tid);
     it->second = static_cast<std::uint32_t>(tgid ? tgid : otherwise);
   }
   return it->second;

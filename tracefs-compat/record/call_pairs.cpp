@@ -12,7 +12,7 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kMaxDepth = 512;
+constexpr std::size_t kMaxOpenDepth = 512;
 constexpr std::size_t kMaxThreads = 1 << 16;
 
 }  // namespace
@@ -36,7 +36,7 @@ std::optional<Call> CallPairs::add(const TypedRecord& record) {
   if (threads_.size() >= kMaxThreads && !threads_.contains(record.pid)) return std::nullopt;
   std::vector<Open>& open = threads_[record.pid];
   if (roles.entry) {
-    if (open.size() >= kMaxDepth) open.erase(open.begin()), ++unmatched_;
+    if (open.size() >= kMaxOpenDepth) open.erase(open.begin()), ++unmatched_;
     open.push_back({record.event, value_of(*roles.entry, record.bytes).number, record.time_ns, 0});
     return std::nullopt;
   }

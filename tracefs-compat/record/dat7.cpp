@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "common/page.h"
 #include "compiler/layout/ring_page.h"
 #include "tracefs-compat/record/dat_ids.h"
 #include "tracefs-compat/record/metadata_text.h"
@@ -13,7 +14,6 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::uint64_t kPage = layout::kRingPageBytes;
 constexpr std::uint64_t kChunk = 32 * kPage;
 constexpr std::string_view kNoVersion = "1.5";
 

@@ -13,7 +13,6 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kMaxProblems = 100;
 
 }  // namespace
 

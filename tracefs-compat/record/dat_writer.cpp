@@ -24,18 +24,19 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/page.h"
 #include "tracefs-compat/record/dat7.h"
 #include "tracefs-compat/record/metadata_text.h"
 
 namespace kevt::record {
 namespace {
 
-constexpr std::uint64_t kPage = layout::kRingPageBytes;
+static_assert(kPage == layout::kRingPageBytes);
 constexpr std::uint64_t kLargestArea = 1ull << 40, kSmallestArea = 64ull << 20;
 constexpr std::uint64_t kWindowsPerArea = 16;
 constexpr DatRoom kRoom{.kallsyms = 256 << 10, .comms = 64 << 10, .metadata = 320 << 10};
 
-std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+std::uint64_t whole_pages(std::uint64_t bytes) { return page_up(bytes); }
 
 // What fits into the room, in whole lines.
 std::string_view fitting(std::string_view text, std::uint64_t room) {

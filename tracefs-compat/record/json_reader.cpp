@@ -19,7 +19,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMaxLine = 1 << 20;
 constexpr std::size_t kJsonWindow = 256 << 10;
-constexpr std::size_t kMaxProblems = 100;
 constexpr std::size_t kMaxDynamic = 0xffff;
 
 class Lines {

@@ -11,7 +11,7 @@
 namespace kevt::record {
 namespace {
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxNesting = 100;
 constexpr std::size_t kMaxNodes = 4096;
 
 struct Operator {
@@ -215,7 +215,7 @@ void PrintParser::join_quotes() {
 }
 
 PrintParser::Node PrintParser::choose() {
-  if (++depth_ > kMaxDepth) return 0;
+  if (++depth_ > kMaxNesting) return 0;
   Node condition = binary(0);
   if (condition && take("?")) {
     const Node yes = choose();
@@ -246,7 +246,7 @@ PrintParser::Node PrintParser::binary(int level) {
 }
 
 PrintParser::Node PrintParser::unary() {
-  if (++depth_ > kMaxDepth) return 0;
+  if (++depth_ > kMaxNesting) return 0;
   Node made = 0;
   blanks();
   const auto one = [&](NodeKind kind) {

@@ -18,6 +18,8 @@
 
 namespace kevt::record {
 
+inline constexpr std::size_t kMaxProblems = 100;  // of one recording; a damaged file would have one a record
+
 // hits = recorded + filtered + lost + missed, of one event, as the engine counted them.
 struct EventTotals {
   std::string event;  // SYSTEM/NAME

@@ -125,10 +125,6 @@ class FreeBufferHandle final : public Handle {
   Place place_;
 };
 
-Opened read_only(std::function<Result<std::string>()> read) {
-  return open_text({.read = std::move(read), .write = {}, .write_some = {}});
-}
-
 }  // namespace
 
 Opened open_buffer_size(const Place& place, const OpenRequest&) {

@@ -46,7 +46,9 @@ class TextHandle final : public Handle {
 
 std::unique_ptr<Handle> open_text(TextFile file) { return std::make_unique<TextHandle>(std::move(file)); }
 
-Error errno_error(int value) { return Error(strerrordesc_np(value), value); }
+std::unique_ptr<Handle> read_only(std::function<Result<std::string>()> read) {
+  return open_text({.read = std::move(read), .write = {}, .write_some = {}});
+}
 
 std::string_view stripped(std::string_view text) {
   const auto is_blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };

@@ -48,9 +48,10 @@ struct TextFile {
   std::function<Result<std::size_t>(std::string_view)> write_some;     // instead of `write`
 };
 std::unique_ptr<Handle> open_text(TextFile file);
+// One that can only be read.
+std::unique_ptr<Handle> read_only(std::function<Result<std::string>()> read);
 
-Error errno_error(int value);
-inline std::unexpected<Error> fails(int value) { return std::unexpected(errno_error(value)); }
+inline std::unexpected<Error> fails(int value) { return std::unexpected(Error::of_errno(value)); }
 
 // As kstrtoul() reads it: a number and at most one '\n'; base 0: 0x, 0 or decimal. EINVAL, ERANGE.
 Result<std::uint64_t> parse_number(std::string_view text, int base);

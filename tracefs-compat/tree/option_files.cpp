@@ -34,8 +34,8 @@ std::string options_text(const Place& place) {
   return text;
 }
 
-Opened read_only(std::string text) {
-  return open_text({.read = [text]() -> Result<std::string> { return text; }, .write = {}, .write_some = {}});
+Opened fixed_text(std::string text) {
+  return read_only([text]() -> Result<std::string> { return text; });
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ Opened open_current_tracer(const Place&, const OpenRequest&) {
                     .write_some = {}});
 }
 
-Opened open_available_tracers(const Place&, const OpenRequest&) { return read_only("nop\n"); }
+Opened open_available_tracers(const Place&, const OpenRequest&) { return fixed_text("nop\n"); }
 
 Opened open_tracing_thresh(const Place&, const OpenRequest&) {
   return open_text({.read = []() -> Result<std::string> { return std::string("0\n"); },

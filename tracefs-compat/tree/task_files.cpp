@@ -17,10 +17,6 @@ constexpr std::size_t kMaxRawMarker = 3072;
 constexpr std::size_t kTagBytes = 4;
 constexpr std::uint64_t kMaxSavedTasks = 1 << 20;
 
-Opened read_only(std::function<Result<std::string>()> read) {
-  return open_text({.read = std::move(read), .write = {}, .write_some = {}});
-}
-
 enum class Form : std::uint8_t { Text, Raw };
 
 class MarkerHandle final : public Handle {

@@ -17,20 +17,15 @@
 #include <fstream>
 #include <string>
 
+#include "common/proc.h"
+
 namespace kevt::inproc {
 
 namespace {
 
-std::string status_field(pid_t pid, const std::string& name) {
-  std::ifstream file(fmt::format("/proc/{}/status", pid));
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with(name + ":\t")) return line.substr(name.size() + 2);
-  return "";
-}
-
 pid_t number(const std::string& text) { return static_cast<pid_t>(std::strtol(text.c_str(), nullptr, 10)); }
 
-std::string named(pid_t pid) { return fmt::format("process {} ({})", pid, status_field(pid, "Name")); }
+std::string named(pid_t pid) { return fmt::format("process {} ({})", pid, proc::comm(pid)); }
 
 // Bit 21 of the flags in stat: PF_KTHREAD.
 bool is_kernel_thread(pid_t pid) {
@@ -65,12 +60,12 @@ std::string yama_words(const std::string& scope) {
 }  // namespace
 
 Result<void> check_attachable(pid_t pid) {
-  const std::string group = status_field(pid, "Tgid");
+  const std::string group = proc::status(pid, "Tgid");
   if (pid <= 0 || group.empty()) return std::unexpected(Error(fmt::format("there is no process {}", pid), ESRCH));
   if (number(group) != pid)
     return std::unexpected(Error(fmt::format("{} is a thread of process {}; give --pid {}", pid, group, group), ESRCH));
   if (pid == getpid() || pid == getppid()) return std::unexpected(Error("kevtrace cannot trace itself", EINVAL));
-  if (status_field(pid, "State").starts_with('Z'))
+  if (proc::status(pid, "State").starts_with('Z'))
     return std::unexpected(Error(named(pid) + " has ended: it is a zombie that its parent has not waited for", ESRCH));
   if (is_kernel_thread(pid))
     return std::unexpected(Error(named(pid) + " is a thread of the kernel: it has no program to probe", EINVAL));
@@ -86,11 +81,11 @@ Error attach_refusal(pid_t pid, int errno_value) {
     if (auto gone = check_attachable(pid); !gone) return gone.error();
     return Error(fmt::format("{} cannot be traced: it ended", named(pid)), errno_value);
   }
-  if (const pid_t tracer = number(status_field(pid, "TracerPid")))
+  if (const pid_t tracer = number(proc::status(pid, "TracerPid")))
     return Error(fmt::format("{} is already traced by {} ({}); a process has one tracer at a time", named(pid), tracer,
-                             status_field(tracer, "Name")),
+                             proc::comm(tracer)),
                  EPERM);
-  const std::string uids = status_field(pid, "Uid");
+  const std::string uids = proc::status(pid, "Uid");
   if (geteuid() != 0 && static_cast<uid_t>(number(uids)) != geteuid())
     return Error(fmt::format("{} belongs to user {}, you are user {}: run as that user or as root (CAP_SYS_PTRACE)",
                              named(pid), number(uids), geteuid()),

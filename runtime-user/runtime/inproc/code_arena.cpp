@@ -15,7 +15,7 @@
 namespace kevt::inproc {
 
 namespace {
-constexpr std::int64_t kReach = (std::int64_t{1} << 31) - (16 << 20);
+constexpr std::int64_t kJumpReach = (std::int64_t{1} << 31) - (16 << 20);
 
 std::uint64_t aligned(std::uint64_t at) { return (at + model::kImageAlignment - 1) & ~(model::kImageAlignment - 1); }
 }  // namespace
@@ -56,7 +56,7 @@ CodeArena::Window* CodeArena::add_window(std::uint32_t index, RemoteAddr base) {
 CodeArena::Window* CodeArena::window_near(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
   for (Window& window : windows_ | std::views::reverse) {
     const std::int64_t down = end - window.base, up = (window.base + kWindowBytes) - begin;
-    if (down < kReach && up < kReach && aligned(window.used) + bytes <= kWindowBytes) return &window;
+    if (down < kJumpReach && up < kJumpReach && aligned(window.used) + bytes <= kWindowBytes) return &window;
   }
   return nullptr;
 }

@@ -14,7 +14,7 @@
 
 #include <algorithm>
 
-#include "runtime-user/runtime/inproc/proc_status.h"
+#include "common/proc.h"
 
 namespace kevt::inproc {
 
@@ -23,7 +23,7 @@ bool Departure::is_in_hit(pid_t tid) const {
   auto registers = tracee_.registers(tid);
   if (registers && arena_.has(RemoteAddr{registers->rip})) return true;
   constexpr std::uint64_t kOwned = 1ull << (SIGTRAP - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1);
-  return status_signals(tid, "SigPnd") & kOwned;
+  return proc::status_signals(tid, "SigPnd") & kOwned;
 }
 
 // Also a thread counts that a signal handler took out of a hit, or that runs a handler the agent called.

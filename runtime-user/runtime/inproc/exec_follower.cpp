@@ -22,20 +22,14 @@
 #include <optional>
 #include <string>
 
+#include "common/proc.h"
 #include "runtime-user/runtime/inproc/forked_children.h"
-#include "runtime-user/runtime/inproc/proc_status.h"
 
 namespace kevt::inproc {
 
 namespace {
 
 constexpr int kExecStop = SIGTRAP | PTRACE_EVENT_EXEC << 8;
-constexpr int kEventStop = PTRACE_EVENT_STOP;
-
-std::optional<pid_t> process_of(pid_t tid) {
-  const auto process = static_cast<pid_t>(status_number(tid, "Tgid"));
-  return process ? std::optional(process) : std::nullopt;
-}
 
 struct Report {
   bool ended = false;
@@ -56,7 +50,7 @@ std::optional<Report> report_of(pid_t tid, int kinds) {
 
 void go_on(pid_t tid, int stop) {
   const int signal = stop & 0xff, event = stop >> 8;
-  if (event == kEventStop && signal != SIGTRAP)
+  if (event == PTRACE_EVENT_STOP && signal != SIGTRAP)
     ptrace(PTRACE_LISTEN, tid, 0, 0);  // the whole process was stopped
   else
     ptrace(PTRACE_CONT, tid, 0, event ? 0 : signal);
@@ -79,7 +73,7 @@ void let_go(pid_t tid, int kinds) {
 
 void ExecFollower::begin() {
   begun_ = true;
-  __atomic_store_n(&memory_.tables().follower, own_pid_as_seen_by(own_), __ATOMIC_RELEASE);
+  __atomic_store_n(&memory_.tables().follower, answerer_of(own_), __ATOMIC_RELEASE);
 }
 
 void ExecFollower::set(std::uint32_t ask, std::uint32_t state) const {
@@ -90,11 +84,11 @@ void ExecFollower::set(std::uint32_t ask, std::uint32_t state) const {
 
 void ExecFollower::take_up(std::uint32_t ask) {
   const auto tid = static_cast<pid_t>(__atomic_load_n(&memory_.session().execs[ask].tid, __ATOMIC_ACQUIRE));
-  const auto process = tid > 1 ? process_of(tid) : std::nullopt;
+  const pid_t process = tid > 1 ? proc::process_of(tid) : 0;
   if (!process || !shares_session(tid, memory_.file(MapPiece::From::Session)) ||
       ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC) < 0)
     return set(ask, KEVT_EXEC_READY);  // not to be followed: it goes on by itself
-  awaited_.push_back({tid, *process, ask});
+  awaited_.push_back({tid, process, ask});
   set(ask, KEVT_EXEC_READY);
 }
 

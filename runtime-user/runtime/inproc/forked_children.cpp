@@ -16,21 +16,15 @@
 #include <fstream>
 #include <string>
 
+#include "common/proc.h"
 #include "compiler/target/process_map.h"
 
 namespace kevt::inproc {
 
 namespace {
 
-pid_t parent_of(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("PPid:")) return static_cast<pid_t>(std::strtol(line.c_str() + 5, nullptr, 10));
-  return 0;
-}
-
 bool runs_in_its_parents_memory(pid_t pid) {
-  const pid_t parent = parent_of(pid);
+  const pid_t parent = proc::parent_of(pid);
   return parent > 0 && syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0;
 }
 

@@ -8,7 +8,7 @@
 
 #include <climits>
 
-#include "runtime-user/runtime/inproc/proc_status.h"
+#include "common/proc.h"
 
 namespace kevt::inproc {
 
@@ -30,7 +30,7 @@ void LibraryWatch::begin(const LibraryReport& report) {
   kevt_tables& tables = memory_.tables();
   tables.r_debug = report.r_debug.value;
   begun_ = true;
-  __atomic_store_n(&tables.answerer, own_pid_as_seen_by(target_), __ATOMIC_RELEASE);
+  __atomic_store_n(&tables.answerer, answerer_of(target_), __ATOMIC_RELEASE);
 }
 
 std::uint64_t LibraryWatch::reports() const {

@@ -20,6 +20,7 @@
 
 #include "common/assert.h"
 #include "common/page.h"
+#include "common/proc.h"
 
 namespace kevt::inproc {
 
@@ -50,6 +51,10 @@ std::uint32_t possible_cpus() {
   const unsigned long highest = std::strtoul(number.c_str(), &end, 10);
   if (end != number.c_str() && highest < 4096) return static_cast<std::uint32_t>(highest + 1);
   return static_cast<std::uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
+}
+
+std::uint64_t answerer_of(pid_t target) {
+  return proc::shares_pid_namespace(target) ? static_cast<std::uint64_t>(getpid()) : KEVT_NOT_SEEN;
 }
 
 std::uint64_t SessionMemory::private_bytes(std::uint64_t max_threads) {

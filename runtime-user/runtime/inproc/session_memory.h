@@ -124,6 +124,9 @@ class SessionMemory {
 // Bit i: instance i records. The extractor's `enter` goes to the agent while all are shut.
 void set_gates(kevt_event& event, std::uint32_t gates);
 
+// Our pid, for the agent in process `target` to ask whether we are still there; KEVT_NOT_SEEN: it could not.
+std::uint64_t answerer_of(pid_t target);
+
 // CPUs that may ever come online (/sys/devices/system/cpu/possible).
 std::uint32_t possible_cpus();
 

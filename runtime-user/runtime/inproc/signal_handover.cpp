@@ -20,9 +20,9 @@
 #include <cstddef>
 #include <string>
 
+#include "common/proc.h"
 #include "runtime-user/runtime/inproc/agent_image.h"
 #include "runtime-user/runtime/inproc/agent_threads.h"
-#include "runtime-user/runtime/inproc/proc_status.h"
 
 namespace kevt::inproc {
 
@@ -79,7 +79,7 @@ Result<void> SignalHandover::set_disposition(int signal, const kevt_disposition&
 
 Result<void> SignalHandover::look() {
   restorers_.clear();
-  const std::uint64_t caught = status_signals(tracee_.pid(), "SigCgt");
+  const std::uint64_t caught = proc::status_signals(tracee_.pid(), "SigCgt");
   for (int signal = 1; signal <= kSignals; ++signal) {
     if (!(caught & bit(signal))) continue;
     auto found = disposition(signal);
@@ -99,7 +99,7 @@ Result<std::vector<SignalFrame>> SignalHandover::frames_of(pid_t tid) const {
 // ---- taking ---------------------------------------------------------------------------------
 
 Result<void> SignalHandover::take_masks_of_handlers() {
-  const std::uint64_t caught = status_signals(tracee_.pid(), "SigCgt");
+  const std::uint64_t caught = proc::status_signals(tracee_.pid(), "SigCgt");
   for (int signal = 1; signal <= kSignals; ++signal) {
     if (!(caught & bit(signal))) continue;
     auto own = disposition(signal);

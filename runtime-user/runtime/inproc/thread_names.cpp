@@ -2,12 +2,10 @@
 // is; of one that is not written yet, because its thread was preempted or has died, nothing is taken until it is.
 #include "runtime-user/runtime/inproc/thread_names.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
+
+#include "common/proc.h"
 
 namespace kevt::inproc {
 
@@ -16,17 +14,6 @@ namespace {
 constexpr std::size_t kMostUnwritten = 1024;
 constexpr std::uint32_t kHighestTid = 1u << 22;  // PID_MAX_LIMIT, include/linux/threads.h
 constexpr std::size_t kMostNames = 1u << 18;     // more than that a program makes up
-
-// Empty when the thread is gone, or when its numbers are those of another namespace than ours.
-std::string name_of_task(pid_t target, std::uint32_t pid, std::uint32_t tid) {
-  std::error_code failed;
-  const auto theirs = std::filesystem::read_symlink(fmt::format("/proc/{}/ns/pid", target), failed);
-  if (failed || theirs != std::filesystem::read_symlink("/proc/self/ns/pid", failed)) return {};
-  std::ifstream file(fmt::format("/proc/{}/task/{}/comm", pid, tid));
-  std::string name;
-  std::getline(file, name);
-  return name;
-}
 
 }  // namespace
 
@@ -40,7 +27,8 @@ bool ThreadNames::take(std::uint64_t note) {
   if (owner.tid > kHighestTid) return true;
   if (names_.size() >= kMostNames) names_.clear();
   std::string name(owner.comm, strnlen(owner.comm, KEVT_COMM_BYTES));
-  if (name.empty()) name = name_of_task(target_, owner.pid, owner.tid);  // it could not ask for its name
+  if (name.empty() && proc::shares_pid_namespace(target_) && proc::process_of(static_cast<pid_t>(owner.tid)))
+    name = proc::comm(static_cast<pid_t>(owner.tid));  // it could not ask for its name
   if (!name.empty()) names_[owner.tid] = std::move(name);
   return true;
 }

@@ -24,8 +24,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "common/proc.h"
 #include "runtime-user/runtime/inproc/attach_refusal.h"
-#include "runtime-user/runtime/inproc/proc_status.h"
 
 namespace kevt::inproc {
 
@@ -125,7 +125,7 @@ Result<Tracee> Tracee::spawn(const std::vector<std::string>& argv) {
     return std::unexpected(Error(argv[0] + ": ended before it started"));
   }
   tracee.threads_ = {pid};
-  tracee.ignored_at_start_ = status_signals(pid, "SigIgn");
+  tracee.ignored_at_start_ = proc::status_signals(pid, "SigIgn");
   tracee.memory_ = UniqueFd(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
   if (!tracee.memory_) return std::unexpected(Error::from_errno("memory of " + argv[0]));
   return tracee;
@@ -144,7 +144,7 @@ Result<Tracee> Tracee::attach(pid_t pid) {
   }
   tracee.memory_ = UniqueFd(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
   if (!tracee.memory_) return std::unexpected(Error::from_errno("memory of process " + std::to_string(pid)));
-  tracee.ignored_at_start_ = status_signals(pid, "SigIgn");
+  tracee.ignored_at_start_ = proc::status_signals(pid, "SigIgn");
   return tracee;
 }
 
@@ -156,7 +156,7 @@ Result<Tracee> Tracee::adopt(pid_t pid) {
   tracee.memory_ = UniqueFd(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
   if (!tracee.pidfd_ || !tracee.memory_)
     return std::unexpected(Error::from_errno("memory of process " + std::to_string(pid)));
-  tracee.ignored_at_start_ = status_signals(pid, "SigIgn");
+  tracee.ignored_at_start_ = proc::status_signals(pid, "SigIgn");
   return tracee;
 }
 
@@ -170,16 +170,17 @@ bool Tracee::note_end(pid_t tid, int status) {
 
 // A container's filter is ours, too, and lets us do our work.
 bool Tracee::has_own_filter(pid_t tid) const {
-  return is_strict(tid) || status_number(tid, "Seccomp_filters") > status_number(getpid(), "Seccomp_filters");
+  return is_strict(tid) ||
+         proc::status_number(tid, "Seccomp_filters") > proc::status_number(getpid(), "Seccomp_filters");
 }
 
 // The last of its numbers, one for each namespace.
 std::uint64_t Tracee::pid_in_its_namespace() const {
-  const std::string numbers = status_of(pid_, "NSpid");
+  const std::string numbers = proc::status(pid_, "NSpid");
   return std::strtoull(numbers.c_str() + numbers.find_last_of(" \t") + 1, nullptr, 10);
 }
 
-bool Tracee::is_strict(pid_t tid) const { return status_number(tid, "Seccomp") == SECCOMP_MODE_STRICT; }
+bool Tracee::is_strict(pid_t tid) const { return proc::status_number(tid, "Seccomp") == SECCOMP_MODE_STRICT; }
 
 // A seccomp filter is suspended while we hold the thread, where we may do that (CAP_SYS_ADMIN, no filter of our own).
 bool Tracee::seize(pid_t tid) {

@@ -12,8 +12,9 @@
 #include <fstream>
 #include <utility>
 
-#include "runtime-user/runtime/inproc/proc_status.h"
 #include "runtime-user/runtime/inproc/tracee.h"
+
+#include "common/proc.h"
 
 namespace kevt::inproc {
 
@@ -38,7 +39,7 @@ Result<void> Tracee::take_back_own_signals() {
   for (;;) {
     auto mask = signal_mask(tid);
     if (!mask) return std::unexpected(std::move(mask.error()));
-    if (!(status_signals(tid, "SigPnd") & ~*mask & kSynchronous)) return {};
+    if (!(proc::status_signals(tid, "SigPnd") & ~*mask & kSynchronous)) return {};
     if (ptrace(PTRACE_CONT, tid, 0, 0) < 0) return std::unexpected(Error::from_errno("resuming the target"));
     auto status = wait_for(tid);
     if (!status) return std::unexpected(std::move(status.error()));

@@ -1,0 +1,26 @@
+// What /proc tells of processes and threads (proc(5)). Reading it never fails: what cannot be read is empty or 0, since
+// whoever is asked about may have ended.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace kevt::proc {
+
+// A thread's name, 15 characters at most.
+std::string comm(pid_t tid);
+
+// What stands behind "NAME:" in the status of a process or of any thread, without the blanks before it.
+std::string status(pid_t tid, const std::string& name);
+// The same as a number: decimal, or a set of signals (bit signo - 1).
+std::uint64_t status_number(pid_t tid, const std::string& name);
+std::uint64_t status_signals(pid_t tid, const std::string& name);
+
+pid_t process_of(pid_t tid);
+pid_t parent_of(pid_t pid);
+// Whether this process and `pid` see the same numbers.
+bool shares_pid_namespace(pid_t pid);
+
+}  // namespace kevt::proc
