@@ -59,7 +59,9 @@ std::string with_lines(const std::string& text, const std::map<int, std::string>
 
 constexpr const char* kTypesOfThisKernel = "/sys/kernel/btf";
 
-std::string place_and_name_of(const script::StoredEvent& event) { return event.listing.substr(0, event.listing.find(' ')); }
+std::string place_and_name_of(const script::StoredEvent& event) {
+  return event.listing.substr(0, event.listing.find(' '));
+}
 
 class Compile {
  public:

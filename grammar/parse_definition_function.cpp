@@ -13,11 +13,8 @@
 namespace kevt::grammar {
 namespace {
 
-constexpr std::size_t kPlaceWord = 1;
 constexpr std::size_t kFirstArgumentWord = 2;
 constexpr std::string_view kRetval = "$retval";
-
-bool is_name_part(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
 // False: reported.
 bool take_suffix(const LineContext& line, std::size_t percent, model::ProbePoint& point) {

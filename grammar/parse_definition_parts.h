@@ -25,7 +25,8 @@ std::optional<NameMistake> take_event_name(std::string_view name, EventName& tak
 void parse_event_name(const LineContext& line, std::string_view name, std::uint32_t column, std::uint32_t order,
                       model::Definition& definition);
 
-// Places are word 1. nullopt: reported.
+inline constexpr std::size_t kPlaceWord = 1;
+// nullopt: reported.
 std::optional<model::Place> parse_symbol_place(const LineContext& line, model::ProbePoint& point);
 std::optional<model::Place> parse_file_place(const LineContext& line, model::ProbePoint& point);
 std::optional<model::Place> parse_event_place(const LineContext& line);

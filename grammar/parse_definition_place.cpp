@@ -16,14 +16,12 @@
 namespace kevt::grammar {
 namespace {
 
-constexpr std::size_t kSecondWord = 1;
-
 // False: reported. An absent suffix is fine.
 bool take_return_suffix(const LineContext& line, const std::optional<Piece>& suffix, model::ProbePoint& point) {
   if (!suffix) return true;
   if (suffix->text != "%return") {
     line.report(
-        {.kind = diag::Kind::BadAddrSuffix, .word = kSecondWord, .column = suffix->begin, .order = diag::kStepPlace});
+        {.kind = diag::Kind::BadAddrSuffix, .word = kPlaceWord, .column = suffix->begin, .order = diag::kStepPlace});
     return false;
   }
   point = model::ProbePoint::Return;
@@ -46,7 +44,7 @@ model::SymbolPlace split_module(std::string_view text, std::uint64_t offset) {
 bool take_reference(const LineContext& line, const FilePlacePieces& pieces, model::FilePlace& place) {
   const auto report = [&](diag::Kind kind, std::uint32_t column, int errno_value) {
     line.report(
-        {.kind = kind, .word = kSecondWord, .column = column, .order = diag::kStepPlace, .errno_value = errno_value});
+        {.kind = kind, .word = kPlaceWord, .column = column, .order = diag::kStepPlace, .errno_value = errno_value});
     return false;
   };
   if (!pieces.reference) return true;
@@ -62,7 +60,7 @@ bool take_reference(const LineContext& line, const FilePlacePieces& pieces, mode
 }  // namespace
 
 std::optional<model::Place> parse_symbol_place(const LineContext& line, model::ProbePoint& point) {
-  const std::string_view word = line.words[kSecondWord];
+  const std::string_view word = line.words[kPlaceWord];
   const Number address = parse_unsigned(word, kAutoBase);
   if (address.error == 0) return model::AddressPlace{.address = address.value};
 
@@ -71,21 +69,21 @@ std::optional<model::Place> parse_symbol_place(const LineContext& line, model::P
   Number offset;
   if (pieces.displacement) offset = parse_signed(pieces.displacement->text, kAutoBase);
   if (offset.error != 0 || offset.value > std::numeric_limits<std::uint32_t>::max()) {
-    line.report({.kind = diag::Kind::BadProbeAddr, .word = kSecondWord, .order = diag::kStepPlace});
+    line.report({.kind = diag::Kind::BadProbeAddr, .word = kPlaceWord, .order = diag::kStepPlace});
     return std::nullopt;
   }
   return split_module(pieces.symbol.text, offset.value);
 }
 
 std::optional<model::Place> parse_file_place(const LineContext& line, model::ProbePoint& point) {
-  const FilePlacePieces pieces = cut_file_place(line.words[kSecondWord]);
+  const FilePlacePieces pieces = cut_file_place(line.words[kPlaceWord]);
   model::FilePlace place{.path = std::string(pieces.path.text)};
   if (!take_reference(line, pieces, place)) return place;
   if (!take_return_suffix(line, pieces.suffix, point)) return place;
   const Number offset = parse_unsigned(pieces.offset.text, kAutoBase);
   if (offset.error != 0) {
     line.report({.kind = diag::Kind::BadUprobeOffs,
-                 .word = kSecondWord,
+                 .word = kPlaceWord,
                  .column = pieces.offset.begin,
                  .order = diag::kStepPlace,
                  .errno_value = offset.error});
@@ -96,12 +94,12 @@ std::optional<model::Place> parse_file_place(const LineContext& line, model::Pro
 
 std::optional<model::Place> parse_event_place(const LineContext& line) {
   EventName name;
-  const auto mistake = take_event_name(line.words[kSecondWord], name);
+  const auto mistake = take_event_name(line.words[kPlaceWord], name);
   if (mistake || name.group.empty() || name.event.empty()) {
     // The kernel logs what is wrong with the name, then that it needs one.
     std::optional<diag::Prelude> prelude;
     if (mistake) prelude = diag::Prelude{mistake->kind, mistake->column};
-    line.report({.kind = diag::Kind::NoEventInfo, .word = kSecondWord, .order = diag::kStepPlace, .prelude = prelude});
+    line.report({.kind = diag::Kind::NoEventInfo, .word = kPlaceWord, .order = diag::kStepPlace, .prelude = prelude});
     return std::nullopt;
   }
   return model::EventPlace{.system = std::move(name.group), .event = std::move(name.event)};

@@ -66,8 +66,6 @@ Number parse_magnitude(std::string_view text, unsigned base) {
   return {.value = digits.value};
 }
 
-bool is_name_part(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
-
 }  // namespace
 
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || byte_of(c) == 0xa0; }
@@ -76,6 +74,8 @@ bool is_letter(char c) {
   const unsigned char b = byte_of(c);
   return (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || (b >= 0xc0 && b != 0xd7 && b != 0xf7);
 }
+
+bool is_name_part(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
 Number parse_unsigned(std::string_view text, unsigned base) {
   if (text.starts_with('+')) text.remove_prefix(1);

@@ -12,6 +12,7 @@ namespace kevt::grammar {
 bool is_blank(char c);
 bool is_digit(char c);
 bool is_letter(char c);
+bool is_name_part(char c);  // letter, digit or _
 
 // ---- numbers as kstrtoul, kstrtol and simple_strtoul read them ---------------------------------
 struct Number {

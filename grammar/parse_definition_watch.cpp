@@ -13,7 +13,6 @@
 namespace kevt::grammar {
 namespace {
 
-constexpr std::size_t kPlaceWord = 1;
 constexpr std::array<std::string_view, 3> kAccesses = {"r", "w", "rw"};
 constexpr std::array<std::uint64_t, 4> kLengths = {1, 2, 4, 8};
 

@@ -11,10 +11,7 @@
 #include <cstring>
 
 namespace kevt::record {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 DatReader::DatReader(DatFile file) : file_(std::make_unique<DatFile>(std::move(file))) { rewind(); }
 
