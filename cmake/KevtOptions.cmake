@@ -1,4 +1,5 @@
 # Options, and the flags every kevtrace target is compiled with.
+option(KEVT_WITH_GUI "the graphical program, which needs Qt" ON)
 option(KEVT_FUZZ "build the libFuzzer targets (needs clang)" OFF)
 option(KEVT_COVERAGE "instrument for gcov" OFF)
 set(KEVT_SANITIZE "" CACHE STRING "value for -fsanitize=, e.g. address,undefined")
