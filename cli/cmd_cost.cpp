@@ -38,7 +38,7 @@ Armed armed(const Compilation& compilation, const model::CompiledEvent& event) {
   return Armed::Refused;
 }
 
-std::string_view armed_text(Armed armed) {
+std::string_view assumed_text(Armed armed) {
   switch (armed) {
     case Armed::Assumed:
       return "(jump)";
@@ -82,7 +82,7 @@ int cost(const CostOptions& options, const GlobalOptions& global) {
     const std::uint32_t turns = longest_array(compilation.compiled().programs[i]);
     const x86::PathLengths lengths = inproc::hit_instructions(event, compilation.code(i), turns);
     const double extra = how == Armed::Breakpoint ? machine.breakpoint : 0;
-    print("{:<24} {:<8} {:<32} {}\n", event.definition.group + "/" + event.definition.event, armed_text(how),
+    print("{:<24} {:<8} {:<32} {}\n", event.definition.group + "/" + event.definition.event, assumed_text(how),
           cost_text(lengths.recorded, machine, machine.record + extra),
           compilation.filters()[i] ? cost_text(lengths.rejected, machine, extra) : "-");
   }

@@ -74,6 +74,7 @@ std::optional<int> MountRun::open_mount() {
     return mount.error().errno_value() == ENODEV ? kMissing : kFailed;
   }
   mount_ = std::move(*mount);
+  note_mounted(std::filesystem::absolute(options_.directory).string());
   for (const engine::TracedTarget* target : targets_->targets())
     report_.status("mounted on " + options_.directory + ": " + target->name());
   if (const auto compiler = codegen::find_backend(); !compiler)

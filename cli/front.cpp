@@ -1,26 +1,37 @@
-// Whoever holds a process by ptrace must not die in the middle of a change: the process would go on with
-// half of it. And the probes must leave when kevtrace is killed. SIGKILL cannot be caught, so it hits a
-// process that holds nothing:
+// Whoever holds a process by ptrace may die at any moment: by its own id, by the OOM killer, by a defect of ours. The
+// target is safe to run at every instant (docs/adr/0026), but our probes would stay in it. And the probes must leave
+// when kevtrace is killed. SIGKILL cannot be caught, so two processes watch each other:
 //
 //   kevtrace ──fork── tracer ──ptrace── target
 //      │ waits, passes Ctrl-C on    │ sees that its parent has gone: detaches, ends
+//      │ sees that the tracer died: takes the probes out of what it has left (left_session.h)
 //
-// With OwnSession also a SIGKILL for the whole process group or terminal passes it by. What kills the
-// tracer itself (by its own id, the OOM killer) between two changes leaves the probes in the target, where
-// their records are lost once the rings are full; the target goes on.
+// With OwnSession also a SIGKILL for the whole process group or terminal passes the tracer by. Killed both at once,
+// they leave the probes in the target, where their records are lost once the rings are full; the target goes on.
 #include "cli/front.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
 
 #include "cli/exit_status.h"
 #include "cli/print.h"
+#include "common/proc.h"
+#include "common/unique_fd.h"
+#include "runtime-user/runtime/inproc/left_session.h"
 
 namespace kevt::cli {
 
@@ -30,6 +41,13 @@ pid_t front = 0;            // in the tracer
 volatile pid_t tracer = 0;  // in front of it
 volatile Behind place = Behind::OwnSession;
 volatile std::int64_t asked_at_ms = 0;
+
+// What the tracer lets the process in front know; shared memory.
+struct Notes {
+  pid_t command = 0;
+  char directory[PATH_MAX] = {};
+};
+Notes* notes = nullptr;
 
 std::int64_t now_ms() {
   timespec now;
@@ -44,7 +62,7 @@ constexpr std::int64_t kSameWishMs = 100;
 void on_signal(int signal, siginfo_t* info, void*) {
   if (asked_at_ms && now_ms() - asked_at_ms > kSameWishMs) _exit(kSignalBase + signal);
   if (!asked_at_ms) asked_at_ms = now_ms();
-  if (place == Behind::OwnSession || info->si_code <= 0) kill(tracer, signal);
+  if (tracer && (place == Behind::OwnSession || info->si_code <= 0)) kill(tracer, signal);
 }
 
 void catch_signals() {
@@ -57,25 +75,85 @@ void catch_signals() {
   if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
 
+void clean_up_behind(pid_t dead) {
+  for (const pid_t pid : inproc::processes_left_by(dead)) {
+    const std::string name = proc::comm(pid);
+    const auto left = inproc::clean_up(pid);
+    if (!left)
+      print_to(stderr, "kevtrace: error: process {} ({}) still holds probes: {}\n", pid, name, left.error().message());
+    else if (*left != inproc::Leftover::Nothing)
+      print_to(stderr, "kevtrace: process {} ({}) runs on without probes; some of kevtrace's code stays in it\n", pid,
+               name);
+    else
+      print_to(stderr, "kevtrace: process {} ({}) runs on without probes\n", pid, name);
+  }
+}
+
+// A mount whose server is gone answers ENOTCONN to everybody.
+void unmount(const char* directory) {
+  if (!*directory || umount2(directory, MNT_DETACH) == 0) return;
+  const pid_t child = fork();
+  if (child == 0) {
+    execlp("fusermount3", "fusermount3", "-u", "-z", "-q", directory, nullptr);
+    _exit(kNotFound);
+  }
+  while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+// It is not our child.
+void wait_for_end(pid_t pid) {
+  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  pollfd ended = {process.get(), POLLIN, 0};
+  while (process && poll(&ended, 1, -1) < 0 && errno == EINTR) {
+  }
+}
+
 int wait_for_tracer() {
   int status = 0;
   while (waitpid(tracer, &status, 0) < 0)
     if (errno != EINTR) return kOurFailure;
   if (WIFEXITED(status)) return WEXITSTATUS(status);
-  print_to(stderr,
-           "kevtrace: error: the tracing process was ended by signal {}; what it traced may still hold probes\n",
-           WTERMSIG(status));
+  print_to(stderr, "kevtrace: error: the tracing process was ended by signal {} ({})\n", WTERMSIG(status),
+           sigdescr_np(WTERMSIG(status)));
+  const pid_t dead = tracer;
+  tracer = notes ? notes->command : 0;  // who is to end when we are asked to
+  clean_up_behind(dead);
+  if (notes) unmount(notes->directory);
+  if (tracer) wait_for_end(tracer);
   return kSignalBase + WTERMSIG(status);
+}
+
+// What is thrown, which is a lack of memory, ends the work as an error does: everything is undone on the way out.
+int guarded(const std::function<int()>& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    print_to(stderr, "kevtrace: error: out of memory\n");
+  } catch (const std::exception& thrown) {
+    print_to(stderr, "kevtrace: error: {}\n", thrown.what());
+  }
+  return kOurFailure;
 }
 
 }  // namespace
 
 bool is_abandoned() { return front != 0 && getppid() != front; }
 
+void note_started(pid_t command) {
+  if (notes) notes->command = command;
+}
+
+void note_mounted(const std::string& directory) {
+  if (notes) std::strncpy(notes->directory, directory.c_str(), sizeof notes->directory - 1);
+}
+
 int run_behind(Behind where, const std::function<int()>& work) {
   const pid_t self = getpid();
   place = where;
   signal(SIGCHLD, SIG_DFL);
+  void* shared = mmap(nullptr, sizeof(Notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared != MAP_FAILED) notes = new (shared) Notes;
   sigset_t all, before;  // no signal is lost between the fork and the handlers
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);
@@ -86,14 +164,14 @@ int run_behind(Behind where, const std::function<int()>& work) {
     prctl(PR_SET_NAME, "kevtrace-tracer");
     if (where == Behind::OwnSession) setsid();
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    std::exit(work());
+    std::exit(guarded(work));
   }
   if (child > 0) {
     tracer = child;
     catch_signals();
   }
   sigprocmask(SIG_SETMASK, &before, nullptr);
-  return child < 0 ? work() : wait_for_tracer();
+  return child < 0 ? guarded(work) : wait_for_tracer();
 }
 
 }  // namespace kevt::cli

@@ -8,12 +8,13 @@
 #include <cerrno>
 
 #include "cli/exit_status.h"
+#include "cli/front.h"
 
 namespace kevt::cli {
 
 namespace {
 
-int status_of(const Error& error) {
+int status_of_launch(const Error& error) {
   switch (error.errno_value()) {
     case ENOENT:
       return kNotFound;
@@ -60,9 +61,10 @@ std::optional<HeldProgram> launch_held(const std::vector<std::string>& command, 
   auto runtime = inproc::InprocRuntime::launch(command, session);
   if (!runtime) {
     report.error(runtime.error());
-    status = status_of(runtime.error());
+    status = status_of_launch(runtime.error());
     return std::nullopt;
   }
+  note_started((*runtime)->pid());
   return with_environment({Origin::Started, std::move(*runtime), nullptr}, session, report, status);
 }
 

@@ -27,7 +27,7 @@ constexpr std::string_view kScalarTypes[] = {
 
 enum SyntheticStep : std::uint32_t { kCommandStep = 0, kNameStep = 10, kFieldStep = 1000 };
 
-std::string_view skip_blanks(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && is_blank(text[0])) text.remove_prefix(1);
   return text;
 }
@@ -178,7 +178,7 @@ bool has_first_field(std::string_view command) { return Words(command.substr(0, 
 }  // namespace
 
 std::optional<model::Statement> parse_synthetic_file_line(std::string_view line, diag::Sink& sink) {
-  line = skip_blanks(line);
+  line = without_blanks(line);
   if (line.empty()) return std::nullopt;
   SyntheticParser parser(line, sink);
   const std::size_t blank = line.find_first_of(kBlanks);
@@ -190,11 +190,11 @@ std::optional<model::Statement> parse_synthetic_file_line(std::string_view line,
   if (!has_first_field(line) || blank == std::string_view::npos) {
     return parser.report(diag::Kind::SynthInvalidCmd, "", kCommandStep);
   }
-  return parser.define(line.substr(0, blank), skip_blanks(line.substr(blank)));
+  return parser.define(line.substr(0, blank), without_blanks(line.substr(blank)));
 }
 
 std::optional<model::Statement> parse_synthetic_definition(std::string_view line, diag::Sink& sink) {
-  line = skip_blanks(line);
+  line = without_blanks(line);
   SyntheticParser parser(line, sink);
   const std::size_t blank = line.find_first_of(kBlanks);
   if (blank == std::string_view::npos) return parser.report(diag::Kind::SynthInvalidCmd, "", kCommandStep);
@@ -206,7 +206,7 @@ std::optional<model::Statement> parse_synthetic_definition(std::string_view line
   if (!has_first_field(name)) return parser.report(diag::Kind::SynthInvalidCmd, "", kCommandStep);
   const std::size_t name_begin = line.size() - name.size();
   if (name_begin > blank) return parser.report(diag::Kind::SynthInvalidCmd, "", kCommandStep);
-  return parser.define(line.substr(name_begin, blank - name_begin), skip_blanks(line.substr(blank)));
+  return parser.define(line.substr(name_begin, blank - name_begin), without_blanks(line.substr(blank)));
 }
 
 }  // namespace kevt::grammar

@@ -20,7 +20,7 @@ struct Vector {
   int errno_value = EINVAL;
 };
 
-void expect_mistake(const Vector& vector) {
+void expect_mistake_of(const Vector& vector) {
   std::string text = vector.text;
   const std::size_t caret = text.find('^');
   ASSERT_NE(caret, std::string::npos) << text;
@@ -90,7 +90,7 @@ TEST(Dialects, PutTheCaretWhereTheirKernelDoes) {
       {k73, "p vfs_read this_cpu_read(@x^", Kind::DerefOpenBrace},
       {k72, "^x  vfs_read", Kind::NoMatch},
   };
-  for (const Vector& vector : vectors) expect_mistake(vector);
+  for (const Vector& vector : vectors) expect_mistake_of(vector);
 }
 
 TEST(Dialects, TakeWhatTheirKernelTakes) {

@@ -42,7 +42,7 @@ using model::CompareOp;
 using model::FilterPredicate;
 using model::Span;
 
-diag::Diagnostic mistake_at(std::string_view text, Kind kind, std::size_t column, int errno_value) {
+diag::Diagnostic filter_mistake(std::string_view text, Kind kind, std::size_t column, int errno_value) {
   return {.kind = kind,
           .location = diag::Location::Filter,
           .command = std::string(text),
@@ -54,7 +54,7 @@ diag::Diagnostic mistake_at(std::string_view text, Kind kind, std::size_t column
 }
 
 diag::Diagnostic too_long(std::string_view text) {
-  diag::Diagnostic diagnostic = mistake_at(text, Kind::FilterTooLong, 0, EINVAL);
+  diag::Diagnostic diagnostic = filter_mistake(text, Kind::FilterTooLong, 0, EINVAL);
   diagnostic.column.reset();
   diagnostic.logged = false;
   return diagnostic;
@@ -66,13 +66,13 @@ std::optional<diag::Diagnostic> balance_mistake(std::string_view text) {
     case Balance::Even:
       return std::nullopt;
     case Balance::MissingQuote:
-      return mistake_at(text, Kind::FilterMissingQuote, balance.column, ESRCH);
+      return filter_mistake(text, Kind::FilterMissingQuote, balance.column, ESRCH);
     case Balance::TooManyOpen:
-      return mistake_at(text, Kind::FilterTooManyOpen, balance.column, ENOENT);
+      return filter_mistake(text, Kind::FilterTooManyOpen, balance.column, ENOENT);
     case Balance::TooManyClose:
-      return mistake_at(text, Kind::FilterTooManyClose, balance.column, EPERM);
+      return filter_mistake(text, Kind::FilterTooManyClose, balance.column, EPERM);
     case Balance::NoPredicate: {
-      diag::Diagnostic none = mistake_at(text, Kind::FilterErrno, 0, EINVAL);
+      diag::Diagnostic none = filter_mistake(text, Kind::FilterErrno, 0, EINVAL);
       none.notes.push_back({"there is nothing to compare; write `0` to clear a filter"});
       return none;
     }
@@ -83,7 +83,7 @@ std::optional<diag::Diagnostic> balance_mistake(std::string_view text) {
 void add_help(diag::Diagnostic& diagnostic, std::string text) { diagnostic.notes.push_back({std::move(text)}); }
 
 diag::Diagnostic connective_mistake(std::string_view text, std::size_t at) {
-  diag::Diagnostic diagnostic = mistake_at(text, Kind::FilterTooManyPreds, at, EPERM);
+  diag::Diagnostic diagnostic = filter_mistake(text, Kind::FilterTooManyPreds, at, EPERM);
   const bool doubled = at < text.size() && (text[at] == '&' || text[at] == '|');
   add_help(diagnostic,
            doubled ? "`&&` and `||` join terms; a single one does not" : "terms are joined by `&&` or `||`");
@@ -97,18 +97,18 @@ std::optional<diag::Diagnostic> syntax_mistake(std::string_view text, FilterLexe
   switch (wanted) {
     case Want::Term: {
       if (at_end) return std::nullopt;
-      diag::Diagnostic diagnostic = mistake_at(text, Kind::FilterErrno, 0, EPERM);
+      diag::Diagnostic diagnostic = filter_mistake(text, Kind::FilterErrno, 0, EPERM);
       diagnostic.detail = "a field was expected at column " + std::to_string(at);
       return diagnostic;
     }
     case Want::Modifier:
     case Want::Operator: {
-      diag::Diagnostic diagnostic = mistake_at(text, Kind::FilterInvalidOp, at + 1, EINVAL);
+      diag::Diagnostic diagnostic = filter_mistake(text, Kind::FilterInvalidOp, at + 1, EINVAL);
       add_help(diagnostic, "operators are ~ != == <= < >= > &");
       return diagnostic;
     }
     case Want::Value: {
-      diag::Diagnostic diagnostic = mistake_at(text, Kind::FilterInvalidValue, at + 1, EINVAL);
+      diag::Diagnostic diagnostic = filter_mistake(text, Kind::FilterInvalidValue, at + 1, EINVAL);
       add_help(diagnostic, "a value is a number, or text in \" or '");
       return diagnostic;
     }
@@ -132,7 +132,7 @@ CompareOp compare_op(std::string_view text) {
   return CompareOp::BitAnd;
 }
 
-Span span_of(antlr4::tree::TerminalNode* node) {
+Span span_of_token(antlr4::tree::TerminalNode* node) {
   return {static_cast<std::uint32_t>(node->getSymbol()->getStartIndex()),
           static_cast<std::uint32_t>(node->getSymbol()->getStopIndex() + 1)};
 }
@@ -141,12 +141,12 @@ std::string_view piece(std::string_view text, Span span) { return text.substr(sp
 
 FilterPredicate read_predicate(std::string_view text, FilterParser::PredicateContext* context) {
   FilterPredicate predicate;
-  predicate.field_span = span_of(context->NAME());
+  predicate.field_span = span_of_token(context->NAME());
   predicate.field_name = piece(text, predicate.field_span);
   if (context->USTRING() != nullptr) predicate.modifier = model::FieldModifier::UserString;
   if (context->FUNCTION() != nullptr) predicate.modifier = model::FieldModifier::Function;
   if (context->operation() == nullptr) return predicate;
-  predicate.op_span = span_of(context->operation()->OPERATOR());
+  predicate.op_span = span_of_token(context->operation()->OPERATOR());
   predicate.op = compare_op(piece(text, predicate.op_span));
   if (context->value() == nullptr) return predicate;
   FilterParser::ValueContext* value = context->value();
@@ -154,7 +154,7 @@ FilterPredicate read_predicate(std::string_view text, FilterParser::PredicateCon
   predicate.operand_cpus = value->CPUS() != nullptr;
   antlr4::tree::TerminalNode* tokens[] = {value->QUOTED(), value->NUMBER(), value->SYMBOL(), value->CPUS()};
   for (antlr4::tree::TerminalNode* token : tokens)
-    if (token != nullptr) predicate.operand_span = span_of(token);
+    if (token != nullptr) predicate.operand_span = span_of_token(token);
   predicate.operand = piece(text, predicate.operand_span);
   if (predicate.operand_quoted) predicate.operand = predicate.operand.substr(1, predicate.operand.size() - 2);
   return predicate;
@@ -217,16 +217,16 @@ bool ends_in_and_after_or(std::string_view text) {
 // A connective, or '!'s, without a term behind them.
 std::optional<diag::Diagnostic> ending_mistake(std::string_view text, const Walk& walk, FilterLexer::Want wanted,
                                                dialect::Dialect dialect) {
-  if (walk.whole.empty()) return mistake_at(text, Kind::FilterNoFilter, text.size(), EINVAL);
+  if (walk.whole.empty()) return filter_mistake(text, Kind::FilterNoFilter, text.size(), EINVAL);
   if (wanted != FilterLexer::Want::Term) return std::nullopt;
   if (dialect.has(dialect::Feature::LooseFilterEnd)) {
     // A jump of the program would have no target then.
     if (!ends_in_and_after_or(text)) return std::nullopt;
-    diag::Diagnostic diagnostic = mistake_at(text, Kind::FilterErrno, 0, EINVAL);
+    diag::Diagnostic diagnostic = filter_mistake(text, Kind::FilterErrno, 0, EINVAL);
     diagnostic.detail = "`&&` at the end has no second term";
     return diagnostic;
   }
-  diag::Diagnostic diagnostic = mistake_at(text, Kind::FilterInvalidFilter, text.size(), EINVAL);
+  diag::Diagnostic diagnostic = filter_mistake(text, Kind::FilterInvalidFilter, text.size(), EINVAL);
   add_help(diagnostic, "a term is missing at the end");
   return diagnostic;
 }

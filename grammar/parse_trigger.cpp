@@ -38,7 +38,7 @@ using model::Span;
 using model::TriggerKind;
 using model::TriggerSpec;
 
-diag::Diagnostic mistake_at(std::string_view command, Kind kind, std::size_t column, std::string detail) {
+diag::Diagnostic trigger_mistake(std::string_view command, Kind kind, std::size_t column, std::string detail) {
   return {.kind = kind,
           .location = diag::Location::Kevtrace,
           .command = std::string(command),
@@ -100,16 +100,16 @@ class FirstMistake : public antlr4::BaseErrorListener {
     if (found_) return;
     auto* parser = dynamic_cast<TriggerParser*>(recognizer);
     if (parser == nullptr || offending == nullptr) {
-      found_ = mistake_at(command_, Kind::TriggerSyntax, column, {});
+      found_ = trigger_mistake(command_, Kind::TriggerSyntax, column, {});
       return;
     }
     const std::size_t at = std::min(offending->getStartIndex(), command_.size());
     if (at <= (command_.starts_with('!') ? 1U : 0U)) {
-      found_ = mistake_at(command_, Kind::TriggerUnknown, at, unknown_name(command_, at));
+      found_ = trigger_mistake(command_, Kind::TriggerUnknown, at, unknown_name(command_, at));
       return;
     }
     const Expectation wanted = expectation(parser->getContext());
-    found_ = mistake_at(command_, wanted.kind, at, std::string(wanted.wanted));
+    found_ = trigger_mistake(command_, wanted.kind, at, std::string(wanted.wanted));
   }
 
   std::optional<diag::Diagnostic> take() { return std::move(found_); }
@@ -208,8 +208,9 @@ class TriggerReader {
       spec_.count_errno = ERANGE;  // the target is looked for first
       return true;
     }
-    diag::Diagnostic mistake = mistake_at(spec_.command, Kind::TriggerBadCount, span.begin,
-                                          "`" + std::string(piece(span)) + "` is not a number of 64 bits without sign");
+    diag::Diagnostic mistake =
+        trigger_mistake(spec_.command, Kind::TriggerBadCount, span.begin,
+                        "`" + std::string(piece(span)) + "` is not a number of 64 bits without sign");
     mistake.errno_value = count.error;
     sink_.report(std::move(mistake));
     return false;
@@ -226,7 +227,7 @@ class TriggerReader {
   bool read_histogram(TriggerParser::HistogramContext* histogram) {
     const bool has_condition = histogram->condition() != nullptr;
     if (begins_with_if(spec_.command) || (!has_condition && ends_with_if(spec_.command))) {
-      sink_.report(mistake_at(spec_.command, Kind::TriggerBadFilter, 0, "`if` stands where a part does"));
+      sink_.report(trigger_mistake(spec_.command, Kind::TriggerBadFilter, 0, "`if` stands where a part does"));
       return false;
     }
     bool has_keys = false;
@@ -237,7 +238,7 @@ class TriggerReader {
       spec_.hist.push_back(*std::move(part));
     }
     if (!has_keys) {
-      sink_.report(mistake_at(spec_.command, Kind::HistKeysMissing, span_of(histogram).begin, {}));
+      sink_.report(trigger_mistake(spec_.command, Kind::HistKeysMissing, span_of(histogram).begin, {}));
       return false;
     }
     return read_condition(histogram->condition());
@@ -267,7 +268,7 @@ bool has_huge_count(std::string_view command) {
   return colon != kNone && parse_unsigned(parameters.substr(colon + 1), kAutoBase).error == ERANGE;
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view filter_text(std::string_view text) {
   text = filter_command(text);
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   return text;
@@ -277,9 +278,9 @@ std::string_view trimmed(std::string_view text) {
 
 std::optional<model::TriggerSpec> parse_trigger(std::string_view text, diag::Sink& sink, dialect::Dialect dialect) {
   TriggerSpec spec;
-  spec.command = trimmed(text);
+  spec.command = filter_text(text);
   if (text.size() > kMaxFilterBytes) {
-    sink.report(mistake_at(spec.command, Kind::TriggerSyntax, 0, "at most 4095 bytes"));
+    sink.report(trigger_mistake(spec.command, Kind::TriggerSyntax, 0, "at most 4095 bytes"));
     return std::nullopt;
   }
 

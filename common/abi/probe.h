@@ -118,6 +118,8 @@ typedef struct kevt_map_entry {
 } kevt_map_entry;
 /* In a `value`: what is there is called by the signal handler, on its stack (see "Hits in the handler"). */
 #define KEVT_MAP_CALLED (1ull << 63)
+/* In a `value`: the key is the site of an int3, not a load that may fault. */
+#define KEVT_MAP_SITE (1ull << 61)
 /* In a `value`: the key is a copy of the program's instruction there, a fault of which is the program's own. */
 #define KEVT_MAP_COPY_OF (1ull << 62)
 

@@ -127,7 +127,7 @@ bool add_histogram(HistCheck& check, Trigger made, const HistParts& parts) {
   return true;
 }
 
-bool bind_filter(HistCheck& check, const model::TriggerSpec& spec, Trigger& made) {
+bool bind_hist_filter(HistCheck& check, const model::TriggerSpec& spec, Trigger& made) {
   if (!spec.filter) return true;
   diag::Sink mistakes;
   made.filter = spec.filter;
@@ -180,7 +180,7 @@ bool write_histogram(HistCheck& check, const model::TriggerSpec& spec) {
 
   Trigger made{.id = check.hist.id, .kind = TriggerKind::Hist};
   made.state = parts.update == HistUpdate::Pause ? HistState::Paused : HistState::Active;
-  if (!bind_filter(check, spec, made)) return false;
+  if (!bind_hist_filter(check, spec, made)) return false;
   made.histogram = check.hist;
   if (check.purpose == HistPurpose::Remove) return remove_match(check, made);
   if (update_existing(check, made, parts.update)) return true;

@@ -15,7 +15,7 @@ using diag::Kind;
 using model::EventName;
 using testing::ElementsAre;
 
-model::RecordField number(std::string name, model::TypeKind kind, std::uint8_t bytes) {
+model::RecordField number_field(std::string name, model::TypeKind kind, std::uint8_t bytes) {
   model::RecordField field{.name = std::move(name)};
   field.type.kind = kind;
   field.type.bytes = bytes;
@@ -26,15 +26,16 @@ model::RecordField number(std::string name, model::TypeKind kind, std::uint8_t b
 
 target::CatalogEntry probe(std::string event) {
   target::CatalogEntry entry{.group = "g", .event = std::move(event), .owner = target::EventOwner::Uprobe};
-  entry.layout.fields = {number("id", model::TypeKind::Signed, 4), number("val", model::TypeKind::Unsigned, 8)};
-  model::RecordField text = number("name", model::TypeKind::String, 4);
+  entry.layout.fields = {number_field("id", model::TypeKind::Signed, 4),
+                         number_field("val", model::TypeKind::Unsigned, 8)};
+  model::RecordField text = number_field("name", model::TypeKind::String, 4);
   entry.layout.fields.push_back(text);
   return entry;
 }
 
 target::CatalogEntry synthetic() {
   target::CatalogEntry entry{.group = "synthetic", .event = "syn", .owner = target::EventOwner::Synthetic};
-  entry.layout.fields = {number("lat", model::TypeKind::Unsigned, 8)};
+  entry.layout.fields = {number_field("lat", model::TypeKind::Unsigned, 8)};
   entry.layout.fields[0].type.text = "u64";
   return entry;
 }

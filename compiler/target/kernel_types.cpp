@@ -31,7 +31,7 @@ Result<std::string> read_symbols(const std::string& path) {
   return text;
 }
 
-std::unexpected<TypesError> missing() { return std::unexpected(TypesError{TypesFailure::Missing, ""}); }
+std::unexpected<TypesError> no_types() { return std::unexpected(TypesError{TypesFailure::Missing, ""}); }
 
 }  // namespace
 
@@ -79,7 +79,7 @@ std::optional<Symbol> TypedKernel::symbolize(std::uint64_t address) const {
 std::expected<FunctionTypes, TypesError> TypedKernel::function_types(std::optional<std::string_view> module,
                                                                      std::string_view name) const {
   if (!types_) return std::unexpected(TypesError{});
-  if (module) return missing();
+  if (module) return no_types();
   auto found = kernel_prototype(*types_, name, 0);
   if (found || !symbols_) return found;
   const auto symbol = symbols_->find_function({}, name);

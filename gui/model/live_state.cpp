@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxEvents = 20'000;
 
-QString text_of(tree::TracingDir& directory, const std::string& path) {
+QString state_text(tree::TracingDir& directory, const std::string& path) {
   auto text = directory.read(path);
   return text ? QString::fromStdString(*text) : QString();
 }
@@ -39,7 +39,7 @@ void read_lost(tree::TracingDir& directory, LiveState& state) {
   if (!cpus) return;
   QStringList where;
   for (const tree::DirectoryEntry& cpu : *cpus) {
-    const QString stats = text_of(directory, "per_cpu/" + cpu.name + "/stats");
+    const QString stats = state_text(directory, "per_cpu/" + cpu.name + "/stats");
     std::uint64_t lost = 0;
     for (const QString& line : stats.split(QLatin1Char('\n')))
       if (line.startsWith(QLatin1String("overrun:")) || line.startsWith(QLatin1String("dropped events:")))
@@ -59,13 +59,13 @@ std::map<QString, QString> definitions_of(const QString& text) {
 }
 
 QString filter_of(tree::TracingDir& directory, const std::string& event) {
-  const QString text = text_of(directory, event + "/filter").trimmed();
+  const QString text = state_text(directory, event + "/filter").trimmed();
   return text == QLatin1String("none") ? QString() : text;
 }
 
 QString triggers_of(tree::TracingDir& directory, const std::string& event) {
   QStringList lines;
-  for (const QString& line : text_of(directory, event + "/trigger").split(QLatin1Char('\n'), Qt::SkipEmptyParts))
+  for (const QString& line : state_text(directory, event + "/trigger").split(QLatin1Char('\n'), Qt::SkipEmptyParts))
     if (!line.startsWith(QLatin1Char('#'))) lines.append(line);
   return lines.join(QLatin1Char('\n'));
 }
@@ -80,19 +80,19 @@ Result<LiveState> readLiveState(tree::TracingDir& directory) {
   LiveState state;
   auto systems = directory.list("events");
   if (!systems) return std::unexpected(systems.error());
-  state.definitions = text_of(directory, definitionsFile(directory));
-  state.error_log = text_of(directory, "error_log");
-  state.is_tracing = text_of(directory, "tracing_on").trimmed() == QLatin1String("1");
-  state.clock = text_of(directory, "trace_clock").section(QLatin1Char('['), 1).section(QLatin1Char(']'), 0, 0);
+  state.definitions = state_text(directory, definitionsFile(directory));
+  state.error_log = state_text(directory, "error_log");
+  state.is_tracing = state_text(directory, "tracing_on").trimmed() == QLatin1String("1");
+  state.clock = state_text(directory, "trace_clock").section(QLatin1Char('['), 1).section(QLatin1Char(']'), 0, 0);
   read_lost(directory, state);
-  state.buffer_kb = text_of(directory, "buffer_size_kb").trimmed().section(QLatin1Char(' '), 0, 0).toULongLong();
-  state.overwrites = text_of(directory, "options/overwrite").trimmed() == QLatin1String("1");
+  state.buffer_kb = state_text(directory, "buffer_size_kb").trimmed().section(QLatin1Char(' '), 0, 0).toULongLong();
+  state.overwrites = state_text(directory, "options/overwrite").trimmed() == QLatin1String("1");
   const std::map<QString, QString> definitions = definitions_of(state.definitions);
   std::map<QString, Profile> profiles;
-  read_profile(text_of(directory, "kprobe_profile"), profiles, false);
-  read_profile(text_of(directory, "uprobe_profile"), profiles, true);
+  read_profile(state_text(directory, "kprobe_profile"), profiles, false);
+  read_profile(state_text(directory, "uprobe_profile"), profiles, true);
   std::set<QString> enabled;
-  for (const QString& line : text_of(directory, "set_event").split(QLatin1Char('\n'), Qt::SkipEmptyParts))
+  for (const QString& line : state_text(directory, "set_event").split(QLatin1Char('\n'), Qt::SkipEmptyParts))
     enabled.insert(line.trimmed());
   for (const tree::DirectoryEntry& system : *systems) {
     if (!system.is_directory) continue;

@@ -39,8 +39,8 @@ target::TypeId pointed_to(const target::TypeTable& table, target::TypeId id) {
   return table.strip(table.type(id).target);
 }
 
-void add_members(const target::TypeTable& table, target::TypeId id, std::uint32_t bits, std::uint32_t depth,
-                 std::vector<StructMember>& out) {
+void collect_members(const target::TypeTable& table, target::TypeId id, std::uint32_t bits, std::uint32_t depth,
+                     std::vector<StructMember>& out) {
   const target::Type& type = table.type(table.strip(id));
   if (type.kind != target::TypeClass::Struct && type.kind != target::TypeClass::Union) return;
   for (const target::Member& member : table.members(type)) {
@@ -48,7 +48,7 @@ void add_members(const target::TypeTable& table, target::TypeId id, std::uint32_
     if (const std::string_view name = table.name(member.name); !name.empty())
       out.push_back({fromUtf8(name), fromUtf8(table.type_text(member.type)), at / 8});
     else if (depth < kMaxDepth)
-      add_members(table, member.type, at, depth + 1, out);
+      collect_members(table, member.type, at, depth + 1, out);
   }
 }
 
@@ -109,7 +109,7 @@ std::vector<StructMember> membersBehind(const target::TargetEnv& env, const Plac
   }
   if (what) *what = fromUtf8(table.type_text(*at));
   std::vector<StructMember> out;
-  add_members(table, pointed_to(table, *at), 0, 0, out);
+  collect_members(table, pointed_to(table, *at), 0, 0, out);
   return out;
 }
 

@@ -45,7 +45,7 @@ typedef struct context {
   uint64_t mask;
 } context;
 #define RIP 16
-#define FLAG_BITS (KEVT_MAP_CALLED | KEVT_MAP_COPY_OF)
+#define FLAG_BITS (KEVT_MAP_CALLED | KEVT_MAP_COPY_OF | KEVT_MAP_SITE)
 
 static uint64_t map_lookup(const kevt_tables* tables, uint64_t key, int* found) {
   const kevt_map_entry* map = (const kevt_map_entry*)tables->map;
@@ -106,7 +106,8 @@ void kevt_on_signal(int signal, siginfo_head* info, context* uc) {
   int found;
   uint64_t at = uc->gregs[RIP] - (signal == SIGTRAP_ ? 1 : 0);
   uint64_t to = SI_USER_OR_QUEUE(info->code) ? (found = 0) : map_lookup(tables, at, &found);
-  if (found && !to && signal != SIGTRAP_) found = 0; /* a fault of the program's own, at a site that is disarmed */
+  const int is_site = !to || (to & KEVT_MAP_SITE) != 0;
+  if (found && is_site != (signal == SIGTRAP_)) found = 0; /* the program's own, at a site or in place of one */
   if (found && to & KEVT_MAP_COPY_OF) {
     forward_as_at(to & ~FLAG_BITS, signal, info, uc);
     return;
@@ -116,7 +117,7 @@ void kevt_on_signal(int signal, siginfo_head* info, context* uc) {
     return;
   }
   if (found) {
-    uc->gregs[RIP] = to ? to : at; /* 0: the probe point is gone, its instruction is back */
+    uc->gregs[RIP] = to ? to & ~FLAG_BITS : at; /* 0: the probe point is gone, its instruction is back */
     return;
   }
   forward(signal, info, uc);

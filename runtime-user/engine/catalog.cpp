@@ -6,7 +6,7 @@ namespace kevt::engine {
 
 namespace {
 
-std::string key_of(std::string_view group, std::string_view event) {
+std::string event_key(std::string_view group, std::string_view event) {
   std::string key(group);
   key += '/';
   key += event;
@@ -16,7 +16,7 @@ std::string key_of(std::string_view group, std::string_view event) {
 }  // namespace
 
 std::size_t Catalog::position(std::string_view group, std::string_view event) const {
-  const auto it = by_name_.find(key_of(group, event));
+  const auto it = by_name_.find(event_key(group, event));
   return it == by_name_.end() ? entries_.size() : it->second;
 }
 
@@ -26,7 +26,7 @@ const target::CatalogEntry* Catalog::find(std::string_view group, std::string_vi
 }
 
 void Catalog::add(const model::Definition& definition, const model::RecordLayout& layout) {
-  const auto [it, is_new] = by_name_.try_emplace(key_of(definition.group, definition.event), entries_.size());
+  const auto [it, is_new] = by_name_.try_emplace(event_key(definition.group, definition.event), entries_.size());
   if (is_new)
     entries_.push_back({definition.group, definition.event, target::owner_of(definition.kind), {definition}, layout});
   else

@@ -16,7 +16,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-std::span<const std::uint8_t> text_of(std::span<const std::uint8_t> record, std::uint32_t word) {
+std::span<const std::uint8_t> string_at(std::span<const std::uint8_t> record, std::uint32_t word) {
   const std::uint32_t offset = word & 0xffff, length = word >> 16;
   if (offset > record.size() || length > record.size() - offset) return {};
   return record.subspan(offset, length);
@@ -30,7 +30,7 @@ std::string symbol_text(std::uint64_t address, const target::TargetEnv& env) {
   return text;
 }
 
-void append_text(Bytes& out, std::uint32_t word_offset, std::span<const std::uint8_t> text) {
+void append_symbol(Bytes& out, std::uint32_t word_offset, std::span<const std::uint8_t> text) {
   const auto word = static_cast<std::uint32_t>(text.size() << 16 | (out.size() & 0xffff));
   std::memcpy(out.data() + word_offset, &word, sizeof word);
   out.insert(out.end(), text.begin(), text.end());
@@ -50,15 +50,16 @@ std::vector<std::uint8_t> expand_symbol_texts(const model::RecordLayout& layout,
   for (const model::RecordField& field : layout.fields) {
     if (!model::RecordLayout::is_string(field)) continue;
     for (std::uint32_t at = field.offset; at < field.offset + field.size; at += 4) {
-      const auto text = text_of(record, static_cast<std::uint32_t>(model::number_at(record, at, 4)));
+      const auto text = string_at(record, static_cast<std::uint32_t>(model::number_at(record, at, 4)));
       if (field.type.kind != model::TypeKind::SymbolString || text.size() != sizeof(std::uint64_t)) {
-        append_text(out, at, field.type.kind == model::TypeKind::SymbolString ? std::span<const std::uint8_t>{} : text);
+        append_symbol(out, at,
+                      field.type.kind == model::TypeKind::SymbolString ? std::span<const std::uint8_t>{} : text);
         continue;
       }
       std::uint64_t address;
       std::memcpy(&address, text.data(), sizeof address);
       const std::string symbol = symbol_text(address, env);
-      append_text(out, at, {reinterpret_cast<const std::uint8_t*>(symbol.c_str()), symbol.size() + 1});
+      append_symbol(out, at, {reinterpret_cast<const std::uint8_t*>(symbol.c_str()), symbol.size() + 1});
     }
   }
   return out;

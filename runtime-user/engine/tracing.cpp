@@ -45,7 +45,7 @@ std::uint64_t Tracing::now_ns() {
 
 namespace {
 
-std::span<std::uint64_t> words_of(const std::vector<TracedTarget*>& targets) {
+std::span<std::uint64_t> command_words(const std::vector<TracedTarget*>& targets) {
   return targets.size() == 1 ? targets.front()->runtime().shared_words() : std::span<std::uint64_t>{};
 }
 
@@ -55,7 +55,7 @@ Tracing::Tracing(std::vector<TracedTarget*> targets, TracingOptions options)
     : options_(std::move(options)),
       events_(options_.check),
       code_(std::move(targets)),
-      words_(words_of(code_.targets())) {
+      words_(command_words(code_.targets())) {
   for (const target::CatalogEntry& event : options_.static_events) events_.add_static(event);
   marker_ = {.id = kPrintId,
              .group = "ftrace",

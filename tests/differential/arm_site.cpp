@@ -46,7 +46,7 @@ Result<void> arm_site(LocalSession& session, RemoteAddr site, Arming arming, Sit
   session.arena().write(*at, detour->code);
   for (const model::FaultEntry& fault : detour->faults)
     if (auto noted = session.memory().map_address(*at + fault.fault, *at + fault.fixup); !noted) return noted;
-  if (auto noted = session.memory().map_address(site, *at); !noted) return noted;
+  if (auto noted = session.memory().map_address(site, RemoteAddr{at->value | KEVT_MAP_SITE}); !noted) return noted;
   const std::vector<std::uint8_t> patch =
       arming == Arming::Jump ? inproc::jump_bytes(site, *at) : std::vector<std::uint8_t>{0xcc};
   std::ranges::copy(patch, text);

@@ -50,14 +50,14 @@ struct Case {
   std::map<std::string, std::string> answers;  // of the golden file
 };
 
-std::string read_file(const char* path) {
+std::string whole_file(const char* path) {
   std::ifstream stream(path);
   std::ostringstream text;
   text << stream.rdbuf();
   return text.str();
 }
 
-std::vector<Case> read_cases(const std::string& text) {
+std::vector<Case> read_dialect_cases(const std::string& text) {
   std::vector<Case> cases;
   std::istringstream stream(text);
   Case current;
@@ -160,7 +160,7 @@ std::map<std::string, std::string> answers(const std::string& text) {
   return all;
 }
 
-std::string written(const std::vector<Case>& cases) {
+std::string golden_text(const std::vector<Case>& cases) {
   std::string text;
   for (const Case& one : cases) {
     if (!text.empty()) text += "\n";
@@ -176,7 +176,7 @@ std::string written(const std::vector<Case>& cases) {
 }
 
 TEST(GoldenDialects, AreAnsweredAsWritten) {
-  std::vector<Case> cases = read_cases(read_file(kPath));
+  std::vector<Case> cases = read_dialect_cases(whole_file(kPath));
   ASSERT_GT(cases.size(), 30u) << kPath;
   const bool update = std::getenv("KEVT_UPDATE_GOLDENS") != nullptr;
   for (Case& one : cases) {
@@ -187,11 +187,11 @@ TEST(GoldenDialects, AreAnsweredAsWritten) {
     }
     one.answers = now;
   }
-  if (update) std::ofstream(kPath) << written(cases);
+  if (update) std::ofstream(kPath) << golden_text(cases);
 }
 
 TEST(GoldenDialects, ShowEveryRowOfTheTable) {
-  const std::vector<Case> cases = read_cases(read_file(kPath));
+  const std::vector<Case> cases = read_dialect_cases(whole_file(kPath));
   for (std::size_t i = 0; i < dialect::feature_count(); ++i) {
     const auto feature = static_cast<Feature>(i);
     const std::string name(dialect::feature_row(feature).name);
@@ -219,13 +219,13 @@ TEST(GoldenDialects, NameRowsThatExist) {
   for (std::size_t i = 0; i < dialect::feature_count(); ++i) {
     names.insert(std::string(dialect::feature_row(static_cast<Feature>(i)).name));
   }
-  for (const Case& one : read_cases(read_file(kPath))) {
+  for (const Case& one : read_dialect_cases(whole_file(kPath))) {
     for (const std::string& name : one.shows) EXPECT_TRUE(names.contains(name)) << name;
   }
 }
 
 TEST(LanguageDocument, HasTheTableAsItIs) {
-  std::string text = read_file(kLanguage);
+  std::string text = whole_file(kLanguage);
   const std::size_t begin = text.find(kTableBegin);
   const std::size_t end = text.find(kTableEnd);
   ASSERT_NE(begin, std::string::npos) << kLanguage;

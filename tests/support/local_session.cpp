@@ -104,8 +104,8 @@ Result<void> LocalSession::map_session() {
   selves_.at = *selves;
   if (madvise(selves_.at, selves_.bytes, MADV_WIPEONFORK) != 0)
     return std::unexpected(Error::from_errno("MADV_WIPEONFORK"));
-  memory_.set_target({number_of(target_.at)}, {number_of(priv_.at)}, {number_of(selves_.at)},
-                     memory_.options().max_threads);
+  memory_.set_target({number_of(target_.at)});
+  memory_.set_private({number_of(priv_.at)}, {number_of(selves_.at)}, memory_.options().max_threads);
   return {};
 }
 

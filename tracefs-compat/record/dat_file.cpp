@@ -60,7 +60,7 @@ class DatHead {
   std::string kallsyms_;
 };
 
-std::string_view until_nul(std::string_view text) { return text.substr(0, text.find('\0')); }
+std::string_view text_until_nul(std::string_view text) { return text.substr(0, text.find('\0')); }
 
 Error broken(const Cursor& at, std::string_view what) {
   return Error(fmt::format("byte {}: {} cannot be read, the file ends or a length makes no sense", at.at(), what));
@@ -279,7 +279,7 @@ void DatHead::take_buffer(const std::string& data) {
 
 void DatHead::take_option(std::uint16_t id, const std::string& data) {
   Cursor at(std::span(reinterpret_cast<const std::uint8_t*>(data.data()), data.size()));
-  const std::string_view text = until_nul(data);
+  const std::string_view text = text_until_nul(data);
   switch (id) {
     case dat::kDate:
     case dat::kOffset: {

@@ -50,7 +50,7 @@ void append_header(const Metadata& metadata, std::string& out) {
 }
 
 // The frames of a stack, innermost first.
-void append_stack(const TypedRecord& record, const Symbols& symbols, std::string& out) {
+void append_json_stack(const TypedRecord& record, const Symbols& symbols, std::string& out) {
   const Field* caller = is_stack(*record.event) ? record.event->find("caller") : nullptr;
   if (!caller) return;
   std::vector<std::string> frames;
@@ -86,7 +86,7 @@ void append_json_record(const TypedRecord& record, const Metadata& metadata, std
   if (record.lost_before && record.lost_before != ~0ull)
     fmt::format_to(std::back_inserter(out), ",\"lost\":{}", record.lost_before);
   append_places(record, symbols, out);
-  append_stack(record, symbols, out);
+  append_json_stack(record, symbols, out);
   out += ",\"fields\":{";
   std::string exact;  // of texts that are no UTF-8
   bool first = true;

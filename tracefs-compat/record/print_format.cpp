@@ -224,7 +224,7 @@ class Printing {
   const Symbols& symbols_;
 };
 
-void append_padded(const PrintPiece& piece, std::string_view text, std::string& out) {
+void append_padded_text(const PrintPiece& piece, std::string_view text, std::string& out) {
   const std::size_t missing = piece.width > text.size() ? piece.width - text.size() : 0;
   if (!piece.left) out.append(missing, ' ');
   out += text;
@@ -235,7 +235,7 @@ std::uint64_t cut(std::uint64_t value, std::uint8_t bytes) {
   return bytes >= 8 ? value : value & ~(~0ull << 8 * bytes);
 }
 
-void append_number(const PrintPiece& piece, std::uint64_t value, std::string& out) {
+void append_converted(const PrintPiece& piece, std::uint64_t value, std::string& out) {
   char digits[32];
   char* const end = digits + sizeof digits;
   char* at = digits;
@@ -266,10 +266,10 @@ void append_number(const PrintPiece& piece, std::uint64_t value, std::string& ou
   whole += text;
   if (piece.conversion == 'X')
     std::ranges::transform(whole, whole.begin(), [](char c) { return c >= 'a' && c <= 'z' ? c - 32 : c; });
-  append_padded(piece, whole, out);
+  append_padded_text(piece, whole, out);
 }
 
-void append_text(const PrintPiece& piece, const Printing& printing, std::string& out) {
+void append_string(const PrintPiece& piece, const Printing& printing, std::string& out) {
   if (const auto plain = printing.plain_text(piece.node)) {
     if (plain->kind != Value::Kind::Text) {
       out += "(fault)";
@@ -278,7 +278,7 @@ void append_text(const PrintPiece& piece, const Printing& printing, std::string&
     std::string_view text = plain->text;
     if (piece.precision >= 0) text = text.substr(0, static_cast<std::size_t>(piece.precision));
     if (piece.quoted) out += '"';
-    append_padded(piece, text, out);
+    append_padded_text(piece, text, out);
     if (piece.quoted) out += '"';
     return;
   }
@@ -286,7 +286,7 @@ void append_text(const PrintPiece& piece, const Printing& printing, std::string&
   std::string text;
   printing.text(piece.node, text);
   if (piece.precision >= 0) text.resize(std::min<std::size_t>(text.size(), static_cast<std::size_t>(piece.precision)));
-  append_padded(piece, text, out);
+  append_padded_text(piece, text, out);
 }
 
 }  // namespace
@@ -317,7 +317,7 @@ void PrintFormat::print(std::span<const std::uint8_t> record, const Symbols& sym
     }
     switch (piece.conversion) {
       case 's':
-        append_text(piece, printing, out);
+        append_string(piece, printing, out);
         break;
       case 'c':
         out += static_cast<char>(printing.number(piece.node));
@@ -331,7 +331,7 @@ void PrintFormat::print(std::span<const std::uint8_t> record, const Symbols& sym
         fmt::format_to(std::back_inserter(out), "0x{:x}", printing.number(piece.node));
         break;
       default:
-        append_number(piece, printing.number(piece.node), out);
+        append_converted(piece, printing.number(piece.node), out);
     }
   }
 }

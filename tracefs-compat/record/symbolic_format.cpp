@@ -53,7 +53,7 @@ std::vector<std::string> split_arguments(std::string_view text) {
   return out;
 }
 
-std::string escaped(std::string_view text) {
+std::string c_escaped(std::string_view text) {
   std::string out;
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -115,7 +115,7 @@ std::string SymbolicFormats::text(const EventFormat& event, const Metadata& meta
         append_place(metadata.symbols, address, seen->field->role, style, name);
       else
         append_symbol(metadata.symbols, address, SymbolOffset::Shown, name);
-      names += fmt::format(", {{ 0x{:x}, \"{}\" }}", address, escaped(name));
+      names += fmt::format(", {{ 0x{:x}, \"{}\" }}", address, c_escaped(name));
     }
     format.replace(found[i].at, found[i].length, "%s");
     arguments[i] = names + ")";

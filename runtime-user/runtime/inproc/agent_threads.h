@@ -8,7 +8,7 @@
 
 #include "common/abi/probe.h"
 #include "common/error.h"
-#include "runtime-user/runtime/inproc/placement.h"
+#include "runtime-user/runtime/inproc/remote_mapper.h"
 #include "runtime-user/runtime/inproc/tracee.h"
 
 namespace kevt::inproc {

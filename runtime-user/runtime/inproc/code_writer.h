@@ -85,6 +85,7 @@ class CodeWriter {
     bytes(opcode);
     word32(static_cast<std::int32_t>(tail));
   }
+  void word64(std::uint64_t value) { raw(&value, 8); }
   // One whose operand is memory at `target`(%rip); `immediate`, where there is one, is a byte behind it.
   void relative(std::initializer_list<std::uint8_t> opcode, RemoteAddr target,
                 std::initializer_list<std::uint8_t> immediate = {}) {
@@ -129,7 +130,6 @@ class CodeWriter {
     return code_.size();
   }
   void word32(std::int32_t value) { raw(&value, 4); }
-  void word64(std::uint64_t value) { raw(&value, 8); }
   void raw(const void* value, std::size_t size) {
     const auto* first = static_cast<const std::uint8_t*>(value);
     code_.insert(code_.end(), first, first + size);

@@ -1,6 +1,6 @@
 // The order is what makes it safe:
 //
-//   probes disarmed            nobody new comes in (by the caller)
+//   probes' own bytes back     nobody new comes in
 //   wait until quiet           no thread stands in our code, nor will a signal handler return there
 //   return addresses           back in their slots: nobody comes back to a detour
 //   guards, hooks, signals, gs the program's own again
@@ -13,15 +13,38 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 
 #include "common/proc.h"
 
 namespace kevt::inproc {
 
+namespace {
+
+// What of ours stands there now: nothing, a breakpoint, or a jump into our code.
+std::optional<TextPatch> undoing(const Tracee& tracee, const RemoteMapper& mapper, const kevt_patch& noted) {
+  constexpr std::uint8_t kBreakpoint = 0xcc, kJump = 0xe9;
+  const std::span<const std::uint8_t> own(noted.own, std::min<std::size_t>(noted.length, sizeof noted.own));
+  std::vector<std::uint8_t> now(own.size());
+  const RemoteAddr site{noted.site};
+  if (own.empty() || !tracee.read(site, now)) return std::nullopt;
+  std::int32_t distance = 0;
+  if (now.size() == x86::kJumpLength) std::memcpy(&distance, now.data() + 1, sizeof distance);
+  const bool is_jump = now.front() == kJump && distance && mapper.is_code(site + x86::kJumpLength + distance);
+  if (!is_jump && now.front() != kBreakpoint) return std::nullopt;
+  TextPatch patch{
+      .site = site, .bytes = {own.begin(), own.end()}, .detour = {}, .moved = {}, .covered = 0, .expected = {}};
+  if (!is_jump) patch.bytes.resize(1);
+  return patch;
+}
+
+}  // namespace
+
 // Inside a hit, or about to be: it stands in our code, or its int3 or fault has not reached the agent's handler yet.
 bool Departure::is_in_hit(pid_t tid) const {
   auto registers = tracee_.registers(tid);
-  if (registers && arena_.has(RemoteAddr{registers->rip})) return true;
+  if (registers && mapper_.is_code(RemoteAddr{registers->rip})) return true;
   constexpr std::uint64_t kOwned = 1ull << (SIGTRAP - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1);
   return proc::status_signals(tid, "SigPnd") & kOwned;
 }
@@ -35,7 +58,7 @@ Result<bool> Departure::is_anyone_inside() {
     auto frames = signals_.frames_of(tid);
     if (!frames) return std::unexpected(std::move(frames.error()));
     if (std::ranges::any_of(*frames, [this](const SignalFrame& frame) {
-          return arena_.has(frame.ip) || arena_.has(RemoteAddr{frame.restorer});
+          return mapper_.is_code(frame.ip) || mapper_.is_code(RemoteAddr{frame.restorer});
         }))
       return true;
   }
@@ -59,7 +82,7 @@ Result<bool> Departure::wait_until_quiet() {
 
 // %gs of the threads that have hit points into memory of ours.
 Result<void> Departure::forget_selves() {
-  const PlacedAgent& agent = placement_.agent();
+  const PlacedAgent& agent = mapper_.agent();
   for (pid_t tid : tracee_.threads()) {
     auto registers = tracee_.registers(tid);
     if (!registers) return std::unexpected(std::move(registers.error()));
@@ -70,33 +93,39 @@ Result<void> Departure::forget_selves() {
   return {};
 }
 
-Result<Leftover> Departure::take_away(std::span<const TextPatch> last, std::uint32_t check_offset,
+Result<void> Departure::undo(std::span<const kevt_patch> noted, std::uint8_t order) {
+  std::vector<TextPatch> patches;
+  for (const kevt_patch& note : noted)
+    if (note.order == order)
+      if (auto patch = undoing(tracee_, mapper_, note)) patches.push_back(std::move(*patch));
+  return apply_patches(tracee_, signals_, patches);
+}
+
+Result<Leftover> Departure::take_away(std::span<const kevt_patch> noted, std::uint32_t check_offset,
                                       const Missed& missed) {
-  auto notes = read_thread_notes(tracee_, placement_.agent());
+  auto notes = read_thread_notes(tracee_, mapper_.agent());
   if (!notes) return std::unexpected(std::move(notes.error()));
   auto returns = restore_return_slots(
-      tracee_, *notes, [this](RemoteAddr at) { return arena_.has(at); }, missed);
+      tracee_, *notes, [this](RemoteAddr at) { return mapper_.is_code(at); }, missed);
   if (!returns) return std::unexpected(std::move(returns.error()));
-  std::vector<TextPatch> still_there(last.begin(), last.end());
-  (void)take_out_gone(tracee_, still_there);
-  if (auto undone = apply_patches(tracee_, signals_, still_there); !undone)
-    return std::unexpected(std::move(undone.error()));
+  if (auto undone = undo(noted, KEVT_PATCH_LAST); !undone) return std::unexpected(std::move(undone.error()));
   if (auto given = signals_.give_back(check_offset); !given) return std::unexpected(std::move(given.error()));
   if (auto cleared = forget_selves(); !cleared) return std::unexpected(std::move(cleared.error()));
   if (*returns == Returns::Restored)
-    if (auto gone = placement_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
-  if (auto finished = signals_.finish(); !finished) return std::unexpected(std::move(finished.error()));
+    if (auto gone = mapper_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
+  signals_.finish();
   return *returns == Returns::Restored ? Leftover::Nothing : Leftover::Code;
 }
 
-Result<Leftover> Departure::leave(std::span<const TextPatch> last, std::uint32_t check_offset, const Missed& missed) {
+Result<Leftover> Departure::leave(std::span<const kevt_patch> noted, std::uint32_t check_offset, const Missed& missed) {
+  if (auto undone = undo(noted, KEVT_PATCH_PROBE); !undone) return std::unexpected(std::move(undone.error()));
   if (tracee_.refuses_calls()) {
     tracee_.release();
     return Leftover::Filtered;
   }
   auto quiet = wait_until_quiet();
   if (!quiet) return std::unexpected(std::move(quiet.error()));
-  auto left = *quiet ? take_away(last, check_offset, missed) : Leftover::Agent;
+  auto left = *quiet ? take_away(noted, check_offset, missed) : Leftover::Agent;
   tracee_.release();
   return left;
 }

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "common/error.h"
-#include "runtime-user/runtime/inproc/code_arena.h"
 #include "runtime-user/runtime/inproc/patcher.h"
-#include "runtime-user/runtime/inproc/placement.h"
+#include "runtime-user/runtime/inproc/remote_mapper.h"
 #include "runtime-user/runtime/inproc/return_slots.h"
 #include "runtime-user/runtime/inproc/signal_handover.h"
 
@@ -28,24 +27,23 @@ class Departure {
   // Told of each call whose return address was given back: the thread's note and its kevt_event.
   using Missed = std::function<void(const ThreadNote&, RemoteAddr event)>;
 
-  Departure(Tracee& tracee, Placement& placement, SignalHandover& signals, const CodeArena& arena)
-      : tracee_(tracee), placement_(placement), signals_(signals), arena_(arena) {}
+  Departure(RemoteMapper& mapper, SignalHandover& signals)
+      : tracee_(mapper.tracee()), mapper_(mapper), signals_(signals) {}
 
-  // The probes' own sites must be disarmed already. `last`: what is undone when no thread is in a hit: guards of
-  // unwinders and signal hooks. The process is released.
-  Result<Leftover> leave(std::span<const TextPatch> last, std::uint32_t check_offset, const Missed& missed);
+  // `noted`: every place in the text that may differ from its own bytes. The process is released.
+  Result<Leftover> leave(std::span<const kevt_patch> noted, std::uint32_t check_offset, const Missed& missed);
 
  private:
   bool is_in_hit(pid_t tid) const;
   Result<bool> is_anyone_inside();
   Result<bool> wait_until_quiet();
   Result<void> forget_selves();
-  Result<Leftover> take_away(std::span<const TextPatch> last, std::uint32_t check_offset, const Missed& missed);
+  Result<void> undo(std::span<const kevt_patch> noted, std::uint8_t order);
+  Result<Leftover> take_away(std::span<const kevt_patch> noted, std::uint32_t check_offset, const Missed& missed);
 
   Tracee& tracee_;
-  Placement& placement_;
+  RemoteMapper& mapper_;
   SignalHandover& signals_;
-  const CodeArena& arena_;
 };
 
 }  // namespace kevt::inproc

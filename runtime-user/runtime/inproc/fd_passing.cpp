@@ -1,5 +1,5 @@
-// A process of another user may not open /proc/OUR-PID/fd/N, and in a container that path is not there.
-// A socket needs no name:
+// /proc/OUR-PID/fd/N is another process's file, or nobody's, in another PID namespace, and a process of another user
+// may not open it. A socket needs no name:
 //
 //   target:  socketpair(AF_UNIX)  → a, b
 //   we:      pidfd_getfd(a), sendmsg(SCM_RIGHTS, our file)
@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "common/unique_fd.h"
-#include "runtime-user/runtime/inproc/placement.h"
+#include "runtime-user/runtime/inproc/remote_mapper.h"
 
 namespace kevt::inproc {
 
@@ -54,7 +54,7 @@ Result<UniqueFd> fd_of(pid_t pid, int theirs) {
   return ours;
 }
 
-Result<std::int64_t> receive(Placement& placement, const Tracee& tracee, RemoteAddr page, int socket) {
+Result<std::int64_t> receive(RemoteMapper& mapper, RemoteAddr page, int socket) {
   Message message = {};
   message.head.msg_iov = reinterpret_cast<iovec*>(page.value + offsetof(Message, part));
   message.head.msg_iovlen = 1;
@@ -62,11 +62,13 @@ Result<std::int64_t> receive(Placement& placement, const Tracee& tracee, RemoteA
   message.head.msg_controllen = sizeof message.control;
   message.part = {reinterpret_cast<void*>(page.value + offsetof(Message, byte)), 1};
   auto* bytes = reinterpret_cast<std::uint8_t*>(&message);
-  if (auto put = tracee.write(page, {bytes, sizeof message}); !put) return std::unexpected(std::move(put.error()));
-  auto got = placement.call("recvmsg", SYS_recvmsg,
-                            {static_cast<std::uint64_t>(socket), page.value, MSG_CMSG_CLOEXEC | MSG_DONTWAIT, 0, 0, 0});
+  if (auto put = mapper.tracee().write(page, {bytes, sizeof message}); !put)
+    return std::unexpected(std::move(put.error()));
+  auto got = mapper.call("recvmsg", SYS_recvmsg,
+                         {static_cast<std::uint64_t>(socket), page.value, MSG_CMSG_CLOEXEC | MSG_DONTWAIT, 0, 0, 0});
   if (!got) return got;
-  if (auto back = tracee.read(page, {bytes, sizeof message}); !back) return std::unexpected(std::move(back.error()));
+  if (auto back = mapper.tracee().read(page, {bytes, sizeof message}); !back)
+    return std::unexpected(std::move(back.error()));
   int fd = -1;
   std::memcpy(&fd, message.control + CMSG_LEN(0), sizeof fd);
   if (message.head.msg_controllen < CMSG_LEN(sizeof fd) || fd < 0)
@@ -76,25 +78,30 @@ Result<std::int64_t> receive(Placement& placement, const Tracee& tracee, RemoteA
 
 }  // namespace
 
-Result<std::int64_t> send_fd(Placement& placement, pid_t pid, int our_fd) {
-  const Tracee& tracee = placement.tracee();
-  auto page = placement.scratch_page();
+Result<void> close_in_target(RemoteMapper& mapper, std::int64_t fd) {
+  auto closed = mapper.call("close", SYS_close, {static_cast<std::uint64_t>(fd), 0, 0, 0, 0, 0});
+  if (!closed) return std::unexpected(std::move(closed.error()));
+  return {};
+}
+
+Result<std::int64_t> send_fd(RemoteMapper& mapper, int our_fd) {
+  const Tracee& tracee = mapper.tracee();
+  auto page = mapper.scratch_page();
   if (!page) return std::unexpected(std::move(page.error()));
-  auto made = placement.call("socketpair", SYS_socketpair, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, page->value, 0, 0});
+  auto made = mapper.call("socketpair", SYS_socketpair, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, page->value, 0, 0});
   if (!made) return made;
   int pair[2];
   if (auto got = tracee.read(*page, {reinterpret_cast<std::uint8_t*>(pair), sizeof pair}); !got)
     return std::unexpected(std::move(got.error()));
   Result<std::int64_t> received = std::unexpected(Error("nothing was sent"));
-  if (auto end = fd_of(pid, pair[0]); !end)
+  if (auto end = fd_of(tracee.pid(), pair[0]); !end)
     received = std::unexpected(std::move(end.error()));
   else if (auto sent = send_through(end->get(), our_fd); !sent)
     received = std::unexpected(std::move(sent.error()));
   else
-    received = receive(placement, tracee, *page, pair[1]);
+    received = receive(mapper, *page, pair[1]);
   for (int fd : pair)
-    if (auto closed = placement.call("close", SYS_close, {static_cast<std::uint64_t>(fd), 0, 0, 0, 0, 0}); !closed)
-      return closed;
+    if (auto closed = close_in_target(mapper, fd); !closed) return std::unexpected(std::move(closed.error()));
   if (!received)
     return std::unexpected(std::move(received.error()).while_doing("giving the target the tracer's memory"));
   return received;

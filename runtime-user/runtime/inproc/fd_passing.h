@@ -1,7 +1,5 @@
-// Handing one of our files to a held process that could not open it by a path.
+// Handing one of our files to a held process.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstdint>
 
@@ -9,9 +7,10 @@
 
 namespace kevt::inproc {
 
-class Placement;
+class RemoteMapper;
 
 // Returns the file's number in the target (close-on-exec). Its other descriptors are as before.
-Result<std::int64_t> send_fd(Placement& placement, pid_t pid, int our_fd);
+Result<std::int64_t> send_fd(RemoteMapper& mapper, int our_fd);
+Result<void> close_in_target(RemoteMapper& mapper, std::int64_t fd);
 
 }  // namespace kevt::inproc

@@ -21,14 +21,10 @@
 
 namespace kevt::inproc {
 
-namespace {
-
 bool runs_in_its_parents_memory(pid_t pid) {
   const pid_t parent = proc::parent_of(pid);
   return parent > 0 && syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0;
 }
-
-}  // namespace
 
 bool shares_session(pid_t pid, const SharedFile& session) {
   auto maps = target::read_maps(pid);

@@ -11,6 +11,8 @@ namespace kevt::inproc {
 
 // Whether it has `session`, the file that its session's processes write, mapped.
 bool shares_session(pid_t pid, const SharedFile& session);
+// Whether it is between vfork and exec.
+bool runs_in_its_parents_memory(pid_t pid);
 // Every process but this one that has.
 std::vector<pid_t> processes_sharing(const SharedFile& session);
 

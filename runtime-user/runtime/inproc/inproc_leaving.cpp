@@ -8,8 +8,6 @@
 
 namespace kevt::inproc {
 
-using runtime::ProbeHandle;
-
 // A call whose return address was given back counts as missed.
 Departure::Missed InprocRuntime::count_missed_in(const Tracee& tracee) const {
   return [this, &tracee](const ThreadNote& thread, RemoteAddr event) {
@@ -25,26 +23,37 @@ Departure::Missed InprocRuntime::count_missed_in(const Tracee& tracee) const {
   };
 }
 
+void InprocRuntime::shut_gates() {
+  for (Installed& one : installed_) {
+    set_gates(*one.block.local, 0u);
+    if (!one.is_guard) one.armed = false;
+  }
+}
+
+// Libraries that were unloaded under their probes.
+void InprocRuntime::note_all_gone() {
+  std::vector<TextPatch> patches;
+  for (auto& [site, point] : points_.all())
+    if (!point.patch.empty())
+      patches.push_back({.site = site, .bytes = {}, .detour = {}, .moved = {}, .covered = 0, .expected = point.patch});
+  note_gone(take_out_gone(tracee_, patches));
+}
+
 Result<Leftover> InprocRuntime::detach() {
   if (left_) return *left_;
   watch_.end();
   follower_.end();
-  std::vector<ProbeHandle> all;
-  for (std::size_t i = 0; i < installed_.size(); ++i)
-    if (installed_[i].armed && !installed_[i].is_guard) all.push_back(static_cast<ProbeHandle>(i));
   auto held = hold();
   if (replaced_) return *(left_ = Leftover::Unseen);  // nothing of ours is left to take away
   if (!held) return std::unexpected(std::move(held.error()));
+  note_all_gone();
+  shut_gates();
   if (!placement_.agent().base.value) {  // it never got that far
-    if (auto gone = placement_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
+    if (auto gone = mapper_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
     return *(left_ = Leftover::Nothing);
   }
-  if (auto disarmed = disarm(all); !disarmed) return std::unexpected(std::move(disarmed.error()));
-  std::vector<TextPatch> last = hook_undo_;
-  for (auto& [site, point] : points_.all())
-    if (!point.patch.empty()) last.push_back(ProbePoints::disarm_patch(point));
-  auto left = Departure(tracee_, placement_, signals_, arena_)
-                  .leave(last, memory_.tables().check_offset, count_missed_in(tracee_));
+  auto left =
+      Departure(mapper_, signals_).leave(memory_.patches(), memory_.tables().check_offset, count_missed_in(tracee_));
   if (left) left_ = *left;
   return left;
 }
@@ -57,26 +66,16 @@ Result<Leftover> InprocRuntime::leave_child(pid_t pid) {
   const RemoteAddr at = memory_.target() + offsetof(kevt_tables, self);
   if (!child->read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}) || self != memory_.target().value)
     return Leftover::Unseen;
-  Placement placement(*child, memory_, arena_);
-  placement.adopt(placement_);
-  SignalHandover signals(*child, placement);
+  auto mapper = RemoteMapper::of_session(*child, memory_.tables());
+  if (!mapper) return std::unexpected(std::move(mapper.error()));
+  SignalHandover signals(*mapper);
   signals.adopt();
-  std::vector<TextPatch> first, last = hook_undo_;
-  for (const auto& [site, point] : points_.all()) {
-    std::vector<std::uint8_t> now(point.live.size());
-    if (!child->read(site, now)) continue;
-    if (auto patch = ProbePoints::restoring(point, now))
-      (is_guard_site(site) ? last : first).push_back(*std::move(patch));
-  }
-  if (auto disarmed = apply_patches(*child, signals, first); !disarmed)
-    return std::unexpected(std::move(disarmed.error()));
-  return Departure(*child, placement, signals, arena_)
-      .leave(last, memory_.tables().check_offset, count_missed_in(*child));
+  return Departure(*mapper, signals).leave(memory_.patches(), memory_.tables().check_offset, count_missed_in(*child));
 }
 
 Result<Leftover> InprocRuntime::leave_children() {
   Leftover worst = Leftover::Nothing;
-  for (const Installed& one : installed_) set_gates(*one.block.local, 0u);
+  shut_gates();
   for (pid_t pid : processes_sharing(memory_.file(MapPiece::From::Session))) {
     if (pid == tracee_.pid()) continue;
     auto left = leave_child(pid);

@@ -65,8 +65,9 @@ InprocRuntime::InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena aren
     : tracee_(std::move(tracee)),
       memory_(std::move(memory)),
       arena_(std::move(arena)),
-      placement_(tracee_, memory_, arena_),
-      signals_(tracee_, placement_),
+      mapper_(tracee_),
+      placement_(mapper_, memory_, arena_),
+      signals_(mapper_),
       points_(tracee_, placement_, arena_),
       rings_(memory_),
       names_(memory_, tracee_.pid()),
@@ -153,7 +154,7 @@ Result<void> InprocRuntime::hook_calls() {
   auto objects = points_.objects();
   if (!objects) return std::unexpected(std::move(objects.error()));
   for (ProbedObject* object : *objects) {
-    auto planned = plan_signal_hooks(*object->image, object->bias, hooked_, placement_, arena_, hook_undo_);
+    auto planned = plan_signal_hooks(*object->image, object->bias, hooked_, placement_, arena_, memory_);
     if (!planned) return std::unexpected(std::move(planned.error()));
     std::ranges::move(*planned, std::back_inserter(patches));
   }
@@ -278,13 +279,14 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
   }
   if (key.empty()) {
     if (point.patch.empty()) return std::nullopt;
-    if (auto noted = memory_.map_address(point.site, RemoteAddr{}); !noted)
-      return std::unexpected(std::move(noted.error()));
     return ProbePoints::disarm_patch(point);
   }
   auto made = points_.detour_for(point, key, std::move(spec));
   if (!made) return std::unexpected(std::move(made.error()));
   if (auto noted = memory_.map_address(point.site, (*made)->way()); !noted)
+    return std::unexpected(std::move(noted.error()));
+  const std::uint8_t order = is_guard_site(point.site) ? KEVT_PATCH_LAST : KEVT_PATCH_PROBE;
+  if (auto noted = memory_.note_patch(point.site, point.live, order); !noted)
     return std::unexpected(std::move(noted.error()));
   return points_.arm_patch(point, **made);
 }
@@ -298,6 +300,13 @@ Result<void> InprocRuntime::rearm(std::span<const ProbeHandle> probes) {
   return done;
 }
 
+void InprocRuntime::note_gone(std::span<const RemoteAddr> sites) {
+  for (RemoteAddr site : sites) {
+    points_.mark_gone(site);
+    memory_.forget_patch(site);
+  }
+}
+
 // Before anything is put inside what their jumps displace.
 Result<void> InprocRuntime::narrow_crowded() {
   std::vector<TextPatch> patches;
@@ -306,7 +315,7 @@ Result<void> InprocRuntime::narrow_crowded() {
     if (!patch) return std::unexpected(std::move(patch.error()));
     if (*patch) patches.push_back(std::move(**patch));
   }
-  for (RemoteAddr site : take_out_gone(tracee_, patches)) points_.mark_gone(site);
+  note_gone(take_out_gone(tracee_, patches));
   return apply_patches(tracee_, signals_, patches);
 }
 
@@ -326,8 +335,17 @@ Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
     if (!patch) return std::unexpected(std::move(patch.error()));
     if (*patch) patches.push_back(std::move(**patch));
   }
-  for (RemoteAddr site : take_out_gone(tracee_, patches)) points_.mark_gone(site);
-  return apply_patches(tracee_, signals_, patches);
+  note_gone(take_out_gone(tracee_, patches));
+  if (auto applied = apply_patches(tracee_, signals_, patches); !applied) return applied;
+  return forget_disarmed(sites);
+}
+
+// Only now: until its text was given back a thread could run into the site.
+Result<void> InprocRuntime::forget_disarmed(const std::set<RemoteAddr>& sites) {
+  for (RemoteAddr site : sites)
+    if (auto point = points_.at(site); point && (*point)->patch.empty())
+      if (auto forgotten = memory_.map_address(site, RemoteAddr{}); !forgotten) return forgotten;
+  return {};
 }
 
 Result<void> InprocRuntime::arm(std::span<const ProbeHandle> probes) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "runtime-user/runtime/inproc/library_watch.h"
 #include "runtime-user/runtime/inproc/placement.h"
 #include "runtime-user/runtime/inproc/probe_points.h"
+#include "runtime-user/runtime/inproc/remote_mapper.h"
 #include "runtime-user/runtime/inproc/ring_reader.h"
 #include "runtime-user/runtime/inproc/session_memory.h"
 #include "runtime-user/runtime/inproc/signal_handover.h"
@@ -137,17 +139,22 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<Installed> install_guard(RemoteAddr place, std::uint32_t function);
   Result<void> install_guards();
   Result<void> guard_unwinders(std::vector<runtime::ProbeHandle>& changed);
+  void shut_gates();
   Result<Leftover> leave_child(pid_t pid);
   bool is_guard_site(RemoteAddr site) const;
   Result<void> rearm(std::span<const runtime::ProbeHandle> probes);
   Result<void> change_sites(std::span<const runtime::ProbeHandle> probes);
+  void note_gone(std::span<const RemoteAddr> sites);
+  void note_all_gone();
   Result<void> narrow_crowded();
+  Result<void> forget_disarmed(const std::set<RemoteAddr>& sites);
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
   void deliver(const runtime::RecordSink& sink, std::uint64_t until);
 
   Tracee tracee_;
   SessionMemory memory_;
   CodeArena arena_;
+  RemoteMapper mapper_;
   Placement placement_;
   SignalHandover signals_;
   ProbePoints points_;
@@ -155,7 +162,6 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   ThreadNames names_;
   TscClock clock_;
   HookedCalls hooked_ = HookedCalls::Signals;
-  std::vector<TextPatch> hook_undo_;
   std::vector<Installed> installed_;
   std::unordered_map<std::uint64_t, std::vector<runtime::ProbeHandle>> at_site_;  // in the order of installation
   std::optional<std::vector<runtime::ProbeHandle>> guards_;  // made when the first return probe is armed

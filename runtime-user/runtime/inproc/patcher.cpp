@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/page.h"
+
 namespace kevt::inproc {
 
 namespace {
@@ -49,6 +51,18 @@ Result<void> move_threads(Tracee& tracee, const SignalHandover& signals, std::sp
   return {};
 }
 
+// Bytes on two pages are written in two steps, and we may die between them: a breakpoint stands there meanwhile, which
+// the address map knows.
+Result<void> write_text(const Tracee& tracee, const TextPatch& patch) {
+  const std::span<const std::uint8_t> bytes = patch.bytes;
+  const bool is_on_one_page = page_down(patch.site.value) == page_down(patch.site.value + bytes.size() - 1);
+  if (is_on_one_page) return tracee.write(patch.site, bytes);
+  constexpr std::uint8_t kBreakpoint[] = {0xcc};
+  if (auto put = tracee.write(patch.site, kBreakpoint); !put) return put;
+  if (auto put = tracee.write(patch.site + 1, bytes.subspan(1)); !put) return put;
+  return tracee.write(patch.site, bytes.first(1));
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> jump_bytes(RemoteAddr site, RemoteAddr to) {
@@ -81,7 +95,7 @@ Result<void> apply_patches(Tracee& tracee, SignalHandover& signals, std::span<co
   std::ranges::sort(sorted, {}, [](const TextPatch* p) { return p->site.value; });
   if (auto moved = move_threads(tracee, signals, sorted); !moved) return moved;
   for (const TextPatch& patch : patches)
-    if (auto put = tracee.write(patch.site, patch.bytes); !put)
+    if (auto put = write_text(tracee, patch); !put)
       return std::unexpected(std::move(put.error()).while_doing("patching the target's text"));
   if (!calls) return {};
   constexpr std::uint64_t kSyncCore = 32;  // MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE

@@ -189,18 +189,6 @@ TextPatch ProbePoints::disarm_patch(ProbePoint& point) {
   return patch;
 }
 
-std::optional<TextPatch> ProbePoints::restoring(const ProbePoint& point, std::span<const std::uint8_t> bytes) {
-  TextPatch patch{.site = point.site, .bytes = point.live, .expected = {bytes.begin(), bytes.end()}};
-  const auto is_jump_to = [&](const auto& made) {
-    return std::ranges::equal(bytes, jump_bytes(point.site, made.second.at));
-  };
-  if (point.plan.kind == x86::ArmKind::Jump && std::ranges::any_of(point.made, is_jump_to)) return patch;
-  if (bytes.empty() || bytes.front() != kBreakpoint) return std::nullopt;
-  patch.bytes.resize(1);
-  patch.expected.resize(1);
-  return patch;
-}
-
 void ProbePoints::mark_gone(RemoteAddr site) {
   const auto it = points_.find(site);
   if (it == points_.end()) return;

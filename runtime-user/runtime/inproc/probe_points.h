@@ -41,7 +41,7 @@ struct ProbePoint {
     bool is_called = false;               // by the signal handler, instead of being gone on to
 
     // Where an int3 at the site leads, for the address map.
-    RemoteAddr way() const { return RemoteAddr{at.value | (is_called ? KEVT_MAP_CALLED : 0)}; }
+    RemoteAddr way() const { return RemoteAddr{at.value | KEVT_MAP_SITE | (is_called ? KEVT_MAP_CALLED : 0)}; }
   };
   std::map<std::vector<std::uint32_t>, Made> made;
 };
@@ -66,9 +66,6 @@ class ProbePoints {
   // What makes the point armed so, or not armed. Both note what will stand there.
   TextPatch arm_patch(ProbePoint& point, const ProbePoint::Made& made) const;
   static TextPatch disarm_patch(ProbePoint& point);
-  // What puts the target's own bytes back where `bytes` are what some set of events put there, in this process or in
-  // one that was forked from it.
-  static std::optional<TextPatch> restoring(const ProbePoint& point, std::span<const std::uint8_t> bytes);
   // Points that are patched over more than their first byte and have become crowded since.
   std::vector<ProbePoint*> to_narrow();
   // Whether points are armed by a jump where one fits; int3 everywhere otherwise. For points armed from now on.

@@ -9,7 +9,7 @@ namespace kevt::inproc {
 namespace {
 
 // Bytes that a record at `position` takes; 0: there is none, or it reaches behind `head`.
-std::uint64_t room_of(std::uint64_t word, std::uint64_t position, std::uint64_t head) {
+std::uint64_t record_room(std::uint64_t word, std::uint64_t position, std::uint64_t head) {
   if (word == 0 || !KEVT_RECORD_IS_AT(word, position)) return 0;
   const std::uint64_t length = KEVT_RECORD_PAYLOAD(word), room = KEVT_RECORD_ROOM(length);
   return room <= head - position ? room : 0;
@@ -46,7 +46,7 @@ std::size_t RingReader::drain_to(std::uint32_t cpu, std::uint64_t head, const Us
   while (tails_[cpu] != head) {
     kevt_record& record = record_at(cpu, tails_[cpu]);
     const std::uint64_t word = load_acquire(record.word);
-    const std::uint64_t room = room_of(word, tails_[cpu], head);
+    const std::uint64_t room = record_room(word, tails_[cpu], head);
     if (room == 0) break;
     if (!(word & KEVT_RECORD_DISCARDED)) {
       const auto* payload = reinterpret_cast<const std::uint8_t*>(&record + 1);
@@ -69,7 +69,7 @@ std::size_t RingReader::drain(const Use& use) {
 // First position behind `from` where a committed record starts; `head`: there is none.
 std::uint64_t RingReader::find_resume(std::uint32_t cpu, std::uint64_t from, std::uint64_t head) const {
   for (std::uint64_t at = from + 8; at < head; at += 8)
-    if (room_of(load_acquire(record_at(cpu, at).word), at, head) > sizeof(kevt_record)) return at;
+    if (record_room(load_acquire(record_at(cpu, at).word), at, head) > sizeof(kevt_record)) return at;
   return head;
 }
 

@@ -164,25 +164,69 @@ SessionMemory::SessionMemory(SessionMemory&& other) noexcept
       words_at_(other.words_at_),
       counts_at_(other.counts_at_),
       rings_at_(other.rings_at_),
-      rows_used_(other.rows_used_) {}
+      rows_used_(other.rows_used_),
+      patch_at_(std::move(other.patch_at_)) {}
 
 SessionMemory::~SessionMemory() {
   if (local_) munmap(local_, span_);
 }
 
-void SessionMemory::set_target(RemoteAddr base, RemoteAddr priv, RemoteAddr selves, std::uint64_t max_threads) {
+void SessionMemory::set_target(RemoteAddr base) {
   target_ = base;
   kevt_tables& head = tables();
   head.self = base.value;
   head.session = base.value + session_at_;
-  head.priv = priv.value;
-  head.selves = selves.value;
-  head.max_threads = max_threads;
   head.owners = base.value + owners_at_;
   head.map = base.value + map_at_;
   head.patches = base.value + patches_at_;
   head.counts = base.value + counts_at_;
   head.rings = base.value + rings_at_;
+}
+
+void SessionMemory::set_private(RemoteAddr priv, RemoteAddr selves, std::uint64_t max_threads) {
+  tables().priv = priv.value;
+  tables().selves = selves.value;
+  tables().max_threads = max_threads;
+}
+
+void SessionMemory::set_agent(RemoteAddr code, std::uint64_t bytes, const kevt_services& services) {
+  tables().code_begin = code.value;
+  tables().code_end = code.value + bytes;
+  tables().services = services;
+}
+
+void SessionMemory::note_window(std::uint32_t index, RemoteAddr at, std::uint64_t bytes) {
+  tables().windows[index][0] = at.value;
+  tables().windows[index][1] = at.value + bytes;
+}
+
+void SessionMemory::note_mapped(std::span<const kevt_mapping> anonymous) {
+  KEVT_ASSERT(anonymous.size() <= KEVT_MAX_MAPPINGS);
+  std::ranges::copy(anonymous, tables().mapped);
+  __atomic_store_n(&tables().mapped_count, anonymous.size(), __ATOMIC_RELEASE);
+}
+
+Result<void> SessionMemory::note_patch(RemoteAddr site, std::span<const std::uint8_t> own, std::uint8_t order) {
+  kevt_patch note{
+      .site = site.value, .own = {}, .length = static_cast<std::uint8_t>(own.size()), .order = order, .pad = {}};
+  KEVT_ASSERT(own.size() <= sizeof note.own);
+  std::ranges::copy(own, note.own);
+  const auto [known, is_new] = patch_at_.try_emplace(site.value, static_cast<std::uint32_t>(patch_at_.size()));
+  if (known->second >= KEVT_MAX_PATCHES) return std::unexpected(Error("more places are probed than one session holds"));
+  kevt_patch& there = at<kevt_patch>(patches_at_)[known->second];
+  if (is_new) there = note;
+  there.order = std::max(there.order, order);
+  __atomic_store_n(&tables().used_patches, patch_at_.size(), __ATOMIC_RELEASE);
+  return {};
+}
+
+void SessionMemory::forget_patch(RemoteAddr site) {
+  if (const auto known = patch_at_.find(site.value); known != patch_at_.end())
+    at<kevt_patch>(patches_at_)[known->second].length = 0;
+}
+
+std::span<const kevt_patch> SessionMemory::patches() const {
+  return {at<const kevt_patch>(patches_at_), patch_at_.size()};
 }
 
 // The sinks of an event lie side by side: in one tile.

@@ -11,6 +11,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/abi/probe.h"
@@ -59,8 +60,17 @@ class SessionMemory {
   // Memory of a target's own: kevt_private, and what fork wipes, for so many threads.
   static std::uint64_t private_bytes(std::uint64_t max_threads);
   static std::uint64_t wiped_bytes(std::uint64_t max_threads);
-  // Fills the head for a target that maps the plan at `base`, with its private memory elsewhere.
-  void set_target(RemoteAddr base, RemoteAddr priv, RemoteAddr selves, std::uint64_t max_threads);
+  // Fills in the tables: for a target that is about to map the plan at `base`; its own memory; the agent's code.
+  void set_target(RemoteAddr base);
+  void set_private(RemoteAddr priv, RemoteAddr selves, std::uint64_t max_threads);
+  void set_agent(RemoteAddr code, std::uint64_t bytes, const kevt_services& services);
+  void note_window(std::uint32_t index, RemoteAddr at, std::uint64_t bytes);
+  void note_mapped(std::span<const kevt_mapping> anonymous);
+  // Before the target's text differs from `own` at `site`, for whoever has to undo it. `order`: KEVT_PATCH_…
+  Result<void> note_patch(RemoteAddr site, std::span<const std::uint8_t> own, std::uint8_t order);
+  // What stands there now is not ours.
+  void forget_patch(RemoteAddr site);
+  std::span<const kevt_patch> patches() const;
   RemoteAddr target() const { return target_; }  // of kevt_tables
   // Ours to write, and only ours.
   kevt_tables& tables() const { return *reinterpret_cast<kevt_tables*>(local_); }
@@ -119,6 +129,7 @@ class SessionMemory {
   std::uint64_t patches_at_ = 0, map_at_ = 0;  // of the tables, from their start
   std::uint64_t session_at_ = 0, owners_at_ = 0, words_at_ = 0, counts_at_ = 0, rings_at_ = 0;  // from the base
   std::uint32_t rows_used_ = 0;
+  std::unordered_map<std::uint64_t, std::uint32_t> patch_at_;  // site -> its note
 };
 
 // Bit i: instance i records. The extractor's `enter` goes to the agent while all are shut.

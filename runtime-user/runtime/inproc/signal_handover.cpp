@@ -47,18 +47,18 @@ std::span<std::uint8_t> room_of(T& value) {
 }  // namespace
 
 RemoteAddr SignalHandover::note_at(int signal) const {
-  return placement_.agent().priv +
+  return mapper_.agent().priv +
          (offsetof(kevt_private, dispositions) + sizeof(kevt_disposition) * static_cast<unsigned>(signal));
 }
 RemoteAddr SignalHandover::mask_note_at(int signal) const {
-  return placement_.agent().priv + (offsetof(kevt_private, masks) + 8 * static_cast<unsigned>(signal));
+  return mapper_.agent().priv + (offsetof(kevt_private, masks) + 8 * static_cast<unsigned>(signal));
 }
 
 Result<kevt_disposition> SignalHandover::disposition(int signal) {
-  auto page = placement_.scratch_page();
+  auto page = mapper_.scratch_page();
   if (!page) return std::unexpected(std::move(page.error()));
   auto done =
-      placement_.call("rt_sigaction", SYS_rt_sigaction, {static_cast<std::uint64_t>(signal), 0, page->value, 8, 0, 0});
+      mapper_.call("rt_sigaction", SYS_rt_sigaction, {static_cast<std::uint64_t>(signal), 0, page->value, 8, 0, 0});
   if (!done) return std::unexpected(std::move(done.error()));
   kevt_disposition found{};
   if (auto got = tracee_.read(*page, room_of(found)); !got) return std::unexpected(std::move(got.error()));
@@ -66,11 +66,11 @@ Result<kevt_disposition> SignalHandover::disposition(int signal) {
 }
 
 Result<void> SignalHandover::set_disposition(int signal, const kevt_disposition& wanted) {
-  auto page = placement_.scratch_page();
+  auto page = mapper_.scratch_page();
   if (!page) return std::unexpected(std::move(page.error()));
   if (auto put = tracee_.write(*page, bytes_of(wanted)); !put) return put;
   auto done =
-      placement_.call("rt_sigaction", SYS_rt_sigaction, {static_cast<std::uint64_t>(signal), page->value, 0, 8, 0, 0});
+      mapper_.call("rt_sigaction", SYS_rt_sigaction, {static_cast<std::uint64_t>(signal), page->value, 0, 8, 0, 0});
   if (!done) return std::unexpected(std::move(done.error()));
   return {};
 }
@@ -116,9 +116,9 @@ Result<void> SignalHandover::take_masks_of_handlers() {
 
 // Our first step in the target has made an ignored SIGTRAP a default one: `ignored` is from before.
 Result<void> SignalHandover::take_three() {
-  const kevt_disposition ours = {placement_.agent().base.value + agent_table().on_signal,
+  const kevt_disposition ours = {mapper_.agent().base.value + agent_table().on_signal,
                                  SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART | kRestorerFlag,
-                                 placement_.agent().base.value + agent_table().restorer, 0};
+                                 mapper_.agent().base.value + agent_table().restorer, 0};
   const std::uint64_t ignored = tracee_.ignored_at_start();
   for (int signal : kOwned) {
     auto own = disposition(signal);
@@ -128,7 +128,7 @@ Result<void> SignalHandover::take_three() {
     if (auto set = set_disposition(signal, ours); !set) return set;
   }
   const std::uint64_t one = 1;
-  return tracee_.write(placement_.agent().priv + offsetof(kevt_private, signals_owned), bytes_of(one));
+  return tracee_.write(mapper_.agent().priv + offsetof(kevt_private, signals_owned), bytes_of(one));
 }
 
 Result<void> SignalHandover::take_masks_of_threads() {
@@ -147,7 +147,7 @@ Result<void> SignalHandover::take_masks_of_threads() {
     if (*mask & kThree)
       if (auto set = tracee_.set_signal_mask(tid, *mask & ~kThree); !set) return set;
     if (believed)
-      if (auto noted = note_blocked(tracee_, placement_.agent(), tid, believed); !noted) return noted;
+      if (auto noted = note_blocked(tracee_, mapper_.agent(), tid, believed); !noted) return noted;
   }
   return {};
 }
@@ -162,14 +162,17 @@ Result<void> SignalHandover::take() {
 
 // ---- giving back ----------------------------------------------------------------------------
 
+// Of a signal that the agent does not have, nothing was noted.
 Result<void> SignalHandover::give_three_back() {
-  const std::uint64_t none = 0;
-  const RemoteAddr owned = placement_.agent().priv + offsetof(kevt_private, signals_owned);
+  const std::uint64_t none = 0, agents = mapper_.agent().base.value + agent_table().on_signal;
+  const RemoteAddr owned = mapper_.agent().priv + offsetof(kevt_private, signals_owned);
   if (auto put = tracee_.write(owned, bytes_of(none)); !put) return put;
   for (int signal : kOwned) {
+    auto now = disposition(signal);
+    if (!now) return std::unexpected(std::move(now.error()));
+    if (now->handler != agents) continue;
     kevt_disposition own{};
     if (auto got = tracee_.read(note_at(signal), room_of(own)); !got) return got;
-    if (signal == SIGTRAP) trap_ = own;
     if (auto set = set_disposition(signal, own); !set) return set;
   }
   return {};
@@ -189,7 +192,7 @@ Result<void> SignalHandover::give_masks_of_handlers_back() {
 }
 
 Result<void> SignalHandover::give_masks_of_threads_back(std::uint32_t check_offset) {
-  auto notes = read_thread_notes(tracee_, placement_.agent());
+  auto notes = read_thread_notes(tracee_, mapper_.agent());
   if (!notes) return std::unexpected(std::move(notes.error()));
   for (pid_t tid : std::vector<pid_t>(tracee_.threads())) {
     const ThreadNote* note = note_of(tracee_, tid, check_offset, *notes);
@@ -218,21 +221,10 @@ Result<void> SignalHandover::give_back(std::uint32_t check_offset) {
   return give_three_back();
 }
 
-// Nothing of ours is mapped any more: the disposition is handed over below the stack's red zone.
-Result<void> SignalHandover::finish() {
-  constexpr std::uint64_t kIgnore = 1, kBelow = 512;
-  if (trap_.handler == kIgnore) {
-    auto registers = tracee_.registers(tracee_.threads().front());
-    if (!registers) return std::unexpected(std::move(registers.error()));
-    const RemoteAddr at{(registers->rsp & ~15ull) - kBelow};
-    if (auto put = tracee_.write(at, bytes_of(trap_)); !put) return put;
-    if (auto set = tracee_.last_syscall(SYS_rt_sigaction, {SIGTRAP, at.value, 0, 8, 0, 0}); !set)
-      return std::unexpected(std::move(set.error()));
-  }
+void SignalHandover::finish() {
   tracee_.end_work();
   for (const Sent& sent : pending_) syscall(SYS_tgkill, tracee_.pid(), sent.tid, sent.signal);
   pending_.clear();
-  return {};
 }
 
 }  // namespace kevt::inproc

@@ -6,25 +6,25 @@
 #include <vector>
 
 #include "common/error.h"
-#include "runtime-user/runtime/inproc/placement.h"
+#include "runtime-user/runtime/inproc/remote_mapper.h"
 #include "runtime-user/runtime/inproc/signal_frames.h"
 
 namespace kevt::inproc {
 
 class SignalHandover {
  public:
-  SignalHandover(Tracee& tracee, Placement& placement) : tracee_(tracee), placement_(placement) {}
+  explicit SignalHandover(RemoteMapper& mapper) : tracee_(mapper.tracee()), mapper_(mapper) {}
 
   // All need the target stopped. The agent takes the three signals: no thread blocks them any more, no handler's mask
   // has them; what the program had is noted where the agent looks it up.
   Result<void> take();
-  // In a forked child of a process whose signals were taken they are taken too.
+  // Some or all may have been taken before: in a forked child, or by a tracer that is dead.
   void adopt() { taken_ = true; }
   // Handlers and masks are the program's again.
   Result<void> give_back(std::uint32_t check_offset);
-  // After give_back(), when the target makes no other system call for us: an ignored SIGTRAP is ignored again, and what
-  // was sent meanwhile to threads that block it is sent.
-  Result<void> finish();
+  // After give_back(), when the target makes no other system call for us: what was sent meanwhile to threads that block
+  // it is sent.
+  void finish();
 
   // Frames of handlers that have not returned yet; found with the handlers that are installed now.
   Result<std::vector<SignalFrame>> frames_of(pid_t tid) const;
@@ -45,7 +45,7 @@ class SignalHandover {
   RemoteAddr mask_note_at(int signal) const;
 
   Tracee& tracee_;
-  Placement& placement_;
+  RemoteMapper& mapper_;
   std::vector<std::uint64_t> restorers_;
   std::vector<target::Mapping> maps_;
   struct Sent {
@@ -53,7 +53,6 @@ class SignalHandover {
     int signal = 0;
   };
   std::vector<Sent> pending_;
-  kevt_disposition trap_{};  // the program's own, from give_back() on
   bool taken_ = false;
 };
 

@@ -104,7 +104,7 @@ std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, Hoo
 }
 
 Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias, HookedCalls which,
-                                                 Placement& placement, CodeArena& arena, std::vector<TextPatch>& undo) {
+                                                 Placement& placement, CodeArena& arena, SessionMemory& memory) {
   std::vector<TextPatch> patches;
   const RemoteAddr made_by_agent = placement.agent().base + agent_table().virtual_syscall;
   const RemoteAddr noted_by_agent = placement.agent().base + agent_table().note_syscall;
@@ -121,9 +121,9 @@ Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, 
     arena.write(*at, *code);
     auto moved = x86::relocate(displaced, site, *at);  // as the hook has it, for threads between mov and syscall
     if (!moved) return std::unexpected(std::move(moved.error()));
+    if (auto noted = memory.note_patch(site, displaced.first(kMovBytes), KEVT_PATCH_LAST); !noted)
+      return std::unexpected(std::move(noted.error()));
     patches.push_back({site, jump_bytes(site, *at), *at, std::move(moved->offsets), displaced.size() + 1});
-    undo.push_back(
-        {.site = site, .bytes = {displaced.begin(), displaced.begin() + kMovBytes}, .expected = jump_bytes(site, *at)});
   }
   return patches;
 }

@@ -26,8 +26,8 @@ enum class HookedCalls : std::uint8_t { Signals, SignalsAndExec };
 // prctl() and syscall(3).
 std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, HookedCalls which);
 
-// What to write at the sites of one mapped object, and the hooks' code in the arena. `undo` gets the original bytes.
+// What to write at the sites of one mapped object, noted in `memory`, and the hooks' code in the arena.
 Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias, HookedCalls which,
-                                                 Placement& placement, CodeArena& arena, std::vector<TextPatch>& undo);
+                                                 Placement& placement, CodeArena& arena, SessionMemory& memory);
 
 }  // namespace kevt::inproc

@@ -32,6 +32,8 @@ namespace kevt::inproc {
 namespace {
 
 constexpr int kEventStop = 128;  // PTRACE_EVENT_STOP
+// Entries and exits of system calls stop with SIGTRAP and this bit: what PTRACE_GET_SYSCALL_INFO needs, too.
+constexpr int kAlways = PTRACE_O_TRACESYSGOOD;
 
 // Calls that fail with EINTR whenever something woke them, signal or not (signal(7)).
 constexpr int kNotRestarted[] = {SYS_epoll_wait,      SYS_epoll_pwait, 441 /* epoll_pwait2 */,
@@ -82,9 +84,9 @@ Tracee::Tracee(Tracee&& other) noexcept
       pidfd_(std::move(other.pidfd_)),
       asked_(std::move(other.asked_)),
       ignored_at_start_(other.ignored_at_start_),
-      syscall_at_(other.syscall_at_),
+      work_place_(other.work_place_),
       deferred_signals_(std::move(other.deferred_signals_)),
-      worker_mask_(std::exchange(other.worker_mask_, std::nullopt)) {}
+      work_(std::exchange(other.work_, std::nullopt)) {}
 
 Tracee::~Tracee() { release(); }
 
@@ -102,7 +104,7 @@ Result<Tracee> Tracee::spawn(const std::vector<std::string>& argv) {
   Tracee tracee;
   tracee.pid_ = pid;
   failed_write.reset();
-  if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) < 0) {
+  if (ptrace(PTRACE_SEIZE, pid, 0, kAlways | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) < 0) {
     Error error = Error::from_errno("ptrace " + argv[0]);
     kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
@@ -152,6 +154,7 @@ Result<Tracee> Tracee::adopt(pid_t pid) {
   Tracee tracee;
   tracee.pid_ = pid;
   tracee.threads_ = {pid};
+  ptrace(PTRACE_SETOPTIONS, pid, 0, kAlways | PTRACE_O_TRACEEXEC);
   tracee.pidfd_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   tracee.memory_ = UniqueFd(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
   if (!tracee.pidfd_ || !tracee.memory_)
@@ -185,8 +188,8 @@ bool Tracee::is_strict(pid_t tid) const { return proc::status_number(tid, "Secco
 // A seccomp filter is suspended while we hold the thread, where we may do that (CAP_SYS_ADMIN, no filter of our own).
 bool Tracee::seize(pid_t tid) {
   const bool has_filter = has_own_filter(tid);
-  if (ptrace(PTRACE_SEIZE, tid, 0, has_filter ? PTRACE_O_SUSPEND_SECCOMP : 0) == 0) return true;
-  if (!has_filter || (errno != EPERM && errno != EINVAL) || ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) return false;
+  if (ptrace(PTRACE_SEIZE, tid, 0, kAlways | (has_filter ? PTRACE_O_SUSPEND_SECCOMP : 0)) == 0) return true;
+  if (!has_filter || (errno != EPERM && errno != EINVAL) || ptrace(PTRACE_SEIZE, tid, 0, kAlways) < 0) return false;
   refuses_calls_ = true;
   return true;
 }
@@ -205,13 +208,13 @@ Result<bool> Tracee::interrupt_thread(pid_t tid) {
 // At -EINTR with the call's number still there, the thread is on its way out of the call and no handler has run: the
 // interruption was ours.
 void Tracee::restart_interrupted_call(pid_t tid) const {
-  auto r = registers(tid);
+  auto r = kernel_registers(tid);
   if (!r || static_cast<std::int64_t>(r->rax) != -EINTR) return;
   if (std::ranges::find(kNotRestarted, static_cast<int>(r->orig_rax)) == std::end(kNotRestarted)) return;
   r->rax = r->orig_rax;
   r->rip -= 2;
   r->orig_rax = ~0ull;
-  (void)set_registers(tid, *r);
+  (void)set_kernel_registers(tid, *r);
 }
 
 Result<void> Tracee::await_stop(pid_t tid) {
@@ -326,35 +329,52 @@ Result<void> Tracee::write(RemoteAddr at, std::span<const std::uint8_t> bytes) c
   return std::unexpected(Error::from_errno("writing the target's memory"));
 }
 
-Result<user_regs_struct> Tracee::registers(pid_t tid) const {
+Result<user_regs_struct> Tracee::kernel_registers(pid_t tid) const {
   user_regs_struct registers;
   if (ptrace(PTRACE_GETREGS, tid, 0, &registers) < 0) return std::unexpected(Error::from_errno("reading registers"));
   return registers;
 }
 
-Result<void> Tracee::set_registers(pid_t tid, const user_regs_struct& registers) const {
+Result<void> Tracee::set_kernel_registers(pid_t tid, const user_regs_struct& registers) const {
   if (ptrace(PTRACE_SETREGS, tid, 0, &registers) < 0) return std::unexpected(Error::from_errno("setting registers"));
   return {};
 }
 
-// A thread in sigsuspend() or ppoll() has two masks: this is the one that it goes back to, and that
-// setting leaves it with; the call, started again, installs the other one itself.
-Result<std::uint64_t> Tracee::signal_mask(pid_t tid) const {
-  if (worker_mask_ && tid == threads_.front()) return *worker_mask_;
+Result<std::uint64_t> Tracee::kernel_mask(pid_t tid) const {
   std::uint64_t mask = 0;
   if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) < 0)
     return std::unexpected(Error::from_errno("reading a thread's signal mask"));
   return mask;
 }
 
-Result<void> Tracee::set_signal_mask(pid_t tid, std::uint64_t mask) {
-  if (worker_mask_ && tid == threads_.front()) {
-    worker_mask_ = mask;
-    return {};
-  }
+Result<void> Tracee::set_kernel_mask(pid_t tid, std::uint64_t mask) const {
   if (ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask) < 0)
     return std::unexpected(Error::from_errno("setting a thread's signal mask"));
   return {};
+}
+
+Result<user_regs_struct> Tracee::registers(pid_t tid) const {
+  if (is_working(tid)) return work_->registers;
+  return kernel_registers(tid);
+}
+
+Result<void> Tracee::set_registers(pid_t tid, const user_regs_struct& registers) {
+  if (!is_working(tid)) return set_kernel_registers(tid, registers);
+  work_->registers = registers;
+  return write_way_back(*work_);
+}
+
+// A thread in sigsuspend() or ppoll() has two masks: this is the one that it goes back to, and that
+// setting leaves it with; the call, started again, installs the other one itself.
+Result<std::uint64_t> Tracee::signal_mask(pid_t tid) const {
+  if (is_working(tid)) return work_->mask;
+  return kernel_mask(tid);
+}
+
+Result<void> Tracee::set_signal_mask(pid_t tid, std::uint64_t mask) {
+  if (!is_working(tid)) return set_kernel_mask(tid, mask);
+  work_->mask = mask;
+  return write_way_back(*work_);
 }
 
 }  // namespace kevt::inproc

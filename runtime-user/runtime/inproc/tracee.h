@@ -52,9 +52,6 @@ class Tracee {
 
   // The following need a stopped process.
   Result<std::int64_t> syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments);
-  // The same without a step behind it, whose SIGTRAP would make an ignored one a default one. The thread's own call is
-  // started again; no other system call may follow before release().
-  Result<std::int64_t> last_syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments);
   // Calls a function without arguments (an ifunc resolver) and returns rax.
   Result<std::uint64_t> call(RemoteAddr function);
   // Executes one instruction of the thread that works for us.
@@ -66,7 +63,7 @@ class Tracee {
 
   const std::vector<pid_t>& threads() const { return threads_; }
   Result<user_regs_struct> registers(pid_t tid) const;
-  Result<void> set_registers(pid_t tid, const user_regs_struct& registers) const;
+  Result<void> set_registers(pid_t tid, const user_regs_struct& registers);
   // The signals a thread blocks: bit signo - 1.
   Result<std::uint64_t> signal_mask(pid_t tid) const;
   Result<void> set_signal_mask(pid_t tid, std::uint64_t mask);
@@ -76,9 +73,9 @@ class Tracee {
   bool is_strict(pid_t tid) const;  // SECCOMP_MODE_STRICT
   // The process has such a filter that stays in force while we hold it: no system call can be made for it.
   bool refuses_calls() const { return refuses_calls_; }
-  // Signals the process ignored when we came; a system call made for us resets an ignored SIGTRAP.
+  // Signals the process ignored when we came; a step resets an ignored SIGTRAP.
   std::uint64_t ignored_at_start() const { return ignored_at_start_; }
-  // The thread that works for us has its own signal mask again.
+  // The thread that works for us stands where it was, with its own signal mask.
   void end_work();
 
  private:
@@ -89,13 +86,24 @@ class Tracee {
   bool seize(pid_t tid);
   Result<void> await_stop(pid_t tid);
   void restart_interrupted_call(pid_t tid) const;
-  Result<void> take_back_own_signals();
+  // While the first thread works for us: what it goes back to.
+  struct Work {
+    user_regs_struct registers;
+    std::uint64_t mask = 0;
+  };
+  bool is_working(pid_t tid) const { return work_ && tid == threads_.front(); }
   Result<void> begin_work();
-  Result<user_regs_struct> prepare_syscall(std::int64_t number, const std::array<std::uint64_t, 6>& arguments);
+  Result<void> write_way_back(const Work& work);
+  Result<void> put_on_way_back(user_regs_struct registers);
+  // What the kernel has of a thread, also of the one that works for us.
+  Result<user_regs_struct> kernel_registers(pid_t tid) const;
+  Result<void> set_kernel_registers(pid_t tid, const user_regs_struct& registers) const;
+  Result<std::uint64_t> kernel_mask(pid_t tid) const;
+  Result<void> set_kernel_mask(pid_t tid, std::uint64_t mask) const;
+  Result<void> resume_until_call(pid_t tid, int wanted);
   // Continues one thread by `request` until it stops with SIGTRAP; other signals go through.
   Result<void> resume_until_trap(pid_t tid, int request);
   Result<int> wait_for(pid_t tid);
-  Result<RemoteAddr> syscall_instruction();
   bool note_end(pid_t tid, int status);
   std::optional<int> ended_child() const;  // wait(2) status
 
@@ -107,9 +115,9 @@ class Tracee {
   UniqueFd pidfd_;            // of a process that is not our child
   std::vector<pid_t> asked_;  // seized and interrupted, not stopped yet
   std::uint64_t ignored_at_start_ = 0;
-  RemoteAddr syscall_at_;
+  RemoteAddr work_place_;  // in the target
   std::vector<int> deferred_signals_;
-  std::optional<std::uint64_t> worker_mask_;  // while the first thread works for us: the mask it had
+  std::optional<Work> work_;
 };
 
 }  // namespace kevt::inproc

@@ -1,0 +1,105 @@
+// The tables are a file that only the tracer could write, mapped read-only:
+//
+//   7f12… r--s 00000000 00:01 2051   /memfd:kevtrace-tables (deleted)
+//
+// A hostile process may map a file of that name with anything in it. What follows from it is done to that process
+// alone, by system calls that it could make itself, and every number is bounded.
+#include "runtime-user/runtime/inproc/left_session.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "common/unique_fd.h"
+#include "compiler/target/process_map.h"
+#include "runtime-user/runtime/inproc/forked_children.h"
+
+namespace kevt::inproc {
+
+namespace {
+
+std::vector<RemoteAddr> find_tables(pid_t pid) {
+  std::vector<RemoteAddr> found;
+  const auto maps = target::read_maps(pid);
+  if (!maps) return found;
+  for (const target::Mapping& m : *maps)
+    if (m.shared && !m.writable && m.offset.value == 0 && m.path == "/memfd:kevtrace-tables") found.push_back(m.start);
+  return found;
+}
+
+// Large, so not on a stack.
+std::unique_ptr<kevt_tables> read_tables(int memory, RemoteAddr at) {
+  auto tables = std::make_unique<kevt_tables>();
+  const auto got = pread(memory, tables.get(), sizeof *tables, static_cast<off_t>(at.value));
+  const bool is_whole = got == static_cast<ssize_t>(sizeof *tables);
+  if (!is_whole || tables->version != KEVT_ABI_VERSION || tables->self != at.value) return nullptr;
+  return tables;
+}
+
+UniqueFd open_memory(pid_t pid) {
+  return UniqueFd(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+bool is_left_by(pid_t pid, pid_t tracer) {
+  const auto found = find_tables(pid);
+  if (found.empty() || runs_in_its_parents_memory(pid)) return false;
+  const UniqueFd memory = open_memory(pid);
+  return memory && std::ranges::any_of(found, [&](RemoteAddr at) {
+           const auto tables = read_tables(memory.get(), at);
+           return tables && tables->controller == static_cast<std::uint64_t>(tracer);
+         });
+}
+
+Result<std::vector<kevt_patch>> read_patches(const Tracee& tracee, const kevt_tables& tables) {
+  std::vector<kevt_patch> patches(std::min<std::uint64_t>(tables.used_patches, KEVT_MAX_PATCHES));
+  const std::span bytes(reinterpret_cast<std::uint8_t*>(patches.data()), patches.size() * sizeof(kevt_patch));
+  if (patches.empty()) return patches;
+  if (auto got = tracee.read(RemoteAddr{tables.patches}, bytes); !got) return std::unexpected(std::move(got.error()));
+  return patches;
+}
+
+Result<Leftover> clean_up_session(Tracee& tracee, RemoteAddr at) {
+  const UniqueFd memory = open_memory(tracee.pid());
+  const auto tables = read_tables(memory.get(), at);
+  if (!tables) return Leftover::Unseen;
+  auto patches = read_patches(tracee, *tables);
+  if (!patches) return std::unexpected(std::move(patches.error()));
+  auto mapper = RemoteMapper::of_session(tracee, *tables);
+  if (!mapper) return std::unexpected(std::move(mapper.error()));
+  SignalHandover signals(*mapper);
+  if (tables->code_begin) signals.adopt();
+  return Departure(*mapper, signals).leave(*patches, tables->check_offset, [](const ThreadNote&, RemoteAddr) {});
+}
+
+}  // namespace
+
+std::vector<pid_t> processes_left_by(pid_t tracer) {
+  std::vector<pid_t> left;
+  DIR* all = opendir("/proc");
+  if (!all) return left;
+  while (const dirent* entry = readdir(all)) {
+    const auto pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+    if (pid > 0 && pid != getpid() && is_left_by(pid, tracer)) left.push_back(pid);
+  }
+  closedir(all);
+  return left;
+}
+
+Result<Leftover> clean_up(pid_t pid) {
+  Leftover worst = Leftover::Nothing;
+  for (RemoteAddr at : find_tables(pid)) {
+    auto tracee = Tracee::attach(pid);
+    if (!tracee) return std::unexpected(std::move(tracee.error()));
+    auto left = clean_up_session(*tracee, at);
+    if (!left) return left;
+    if (*left != Leftover::Nothing) worst = *left;
+  }
+  return worst;
+}
+
+}  // namespace kevt::inproc

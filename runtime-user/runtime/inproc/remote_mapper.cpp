@@ -1,0 +1,123 @@
+// Our files are sent to the target over a socket and closed again at once (fd_passing.h). A descriptor is a number that
+// another process may share: somebody could put another file behind it between two calls. So what has been mapped is
+// looked at in /proc/PID/maps, device, inode, offset and rights, before anything uses it.
+#include "runtime-user/runtime/inproc/remote_mapper.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "runtime-user/runtime/inproc/fd_passing.h"
+
+namespace kevt::inproc {
+
+// Its own files are those that show at the addresses its tables name; a window that came after the fork is not there.
+Result<RemoteMapper> RemoteMapper::of_session(Tracee& tracee, const kevt_tables& tables) {
+  auto maps = target::read_maps(tracee.pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  RemoteMapper mapper(tracee);
+  mapper.agent_ = {{tables.code_begin}, {tables.priv}, {tables.selves}, tables.max_threads};
+  const auto bounded = std::min<std::uint64_t>(tables.mapped_count, KEVT_MAX_MAPPINGS);
+  mapper.anonymous_.assign(tables.mapped, tables.mapped + bounded);
+  for (const auto& window : tables.windows)
+    if (window[1] > window[0]) mapper.windows_.push_back({window[0], window[1] - window[0]});
+  std::set<std::uint64_t> named = {tables.self, tables.session};
+  for (const kevt_mapping& window : mapper.windows_) named.insert(window.at);
+  std::set<std::uint64_t> inodes;
+  for (const target::Mapping& m : *maps)
+    if (m.shared && m.path.starts_with("/memfd:kevtrace") && named.contains(m.start.value)) inodes.insert(m.inode);
+  for (const target::Mapping& m : *maps)
+    if (m.shared && m.path.starts_with("/memfd:kevtrace") && inodes.contains(m.inode))
+      mapper.files_.push_back({m.start.value, static_cast<std::uint64_t>(m.end - m.start)});
+  return mapper;
+}
+
+Result<std::int64_t> RemoteMapper::call(const char* what, std::int64_t number,
+                                        std::array<std::uint64_t, 6> arguments) const {
+  auto result = tracee_.syscall(number, arguments);
+  if (!result) return std::unexpected(std::move(result.error()).while_doing(what));
+  if (*result < 0 && *result > -4096)
+    return std::unexpected(Error(std::string(what) + " in the target: " + std::strerror(static_cast<int>(-*result)),
+                                 static_cast<int>(-*result)));
+  return *result;
+}
+
+Result<RemoteAddr> RemoteMapper::map_anonymous(std::uint64_t bytes, int protection) {
+  auto at =
+      call("mmap", SYS_mmap,
+           {0, bytes, static_cast<std::uint64_t>(protection), MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull, 0});
+  if (!at) return std::unexpected(std::move(at.error()));
+  anonymous_.push_back({static_cast<std::uint64_t>(*at), bytes});
+  return RemoteAddr{static_cast<std::uint64_t>(*at)};
+}
+
+Result<RemoteAddr> RemoteMapper::scratch_page() {
+  if (scratch_.value) return scratch_;
+  auto page = map_anonymous(4096, PROT_READ | PROT_WRITE);
+  if (page) scratch_ = *page;
+  return page;
+}
+
+Result<void> RemoteMapper::map_window(const SharedFile& file, RemoteAddr at, std::uint64_t bytes,
+                                      std::uint64_t offset) {
+  auto fd = send_fd(*this, file.fd());
+  if (!fd) return std::unexpected(std::move(fd.error()));
+  constexpr int kRights = PROT_READ | PROT_EXEC;
+  auto mapped = call("mmap", SYS_mmap,
+                     {at.value, bytes, static_cast<std::uint64_t>(kRights), MAP_SHARED | MAP_FIXED_NOREPLACE,
+                      static_cast<std::uint64_t>(*fd), offset});
+  if (mapped) files_.push_back({at.value, bytes});
+  if (auto closed = close_in_target(*this, *fd); !closed) return closed;
+  if (!mapped) return std::unexpected(std::move(mapped.error()));
+  auto maps = target::read_maps(tracee_.pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  if (!shows_file(*maps, file, at, bytes, offset, kRights)) return std::unexpected(exchanged_file());
+  windows_.push_back({at.value, bytes});
+  return {};
+}
+
+// Newest first: what was mapped into a larger piece goes with it.
+Result<void> RemoteMapper::take_away() {
+  if (is_taken_away_) return {};
+  is_taken_away_ = true;
+  for (const std::vector<kevt_mapping>& mapped : {files_, anonymous_})
+    for (std::size_t i = mapped.size(); i-- > 0;)
+      if (auto gone = call("munmap", SYS_munmap, {mapped[i].at, mapped[i].bytes, 0, 0, 0, 0}); !gone)
+        return std::unexpected(std::move(gone.error()));
+  return {};
+}
+
+bool RemoteMapper::is_code(RemoteAddr at) const {
+  return std::ranges::any_of(windows_, [&](const kevt_mapping& w) { return at.value - w.at < w.bytes; });
+}
+
+bool shows_file(const std::vector<target::Mapping>& maps, const SharedFile& file, RemoteAddr at, std::uint64_t bytes,
+                std::uint64_t offset, int protection) {
+  const RemoteAddr end = at + bytes;
+  for (const target::Mapping& m : maps) {
+    if (m.end <= at || m.start >= end) continue;
+    const bool is_file = m.shared && m.inode == file.inode() &&
+                         makedev(m.device_major, m.device_minor) == static_cast<dev_t>(file.device()) &&
+                         m.offset.value - m.start.value == offset - at.value;
+    const bool has_rights =
+        m.readable && m.writable == ((protection & PROT_WRITE) != 0) && m.executable == ((protection & PROT_EXEC) != 0);
+    if (!is_file || !has_rights || m.start > at) return false;
+    const auto seen = static_cast<std::uint64_t>(std::min(m.end, end) - at);
+    at = at + seen;
+    offset += seen;
+  }
+  return at == end;
+}
+
+Error exchanged_file() {
+  return Error(
+      "what the target has mapped is not the tracer's memory: another process, which shares its descriptors, has put "
+      "something else in its place");
+}
+
+}  // namespace kevt::inproc

@@ -1,0 +1,66 @@
+// RemoteMapper: what a session has mapped into one target, and the system calls by which it is mapped, used and taken
+// away. All need the target stopped.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "common/abi/probe.h"
+#include "common/addresses.h"
+#include "common/error.h"
+#include "compiler/target/process_map.h"
+#include "runtime-user/runtime/inproc/shared_file.h"
+#include "runtime-user/runtime/inproc/tracee.h"
+
+namespace kevt::inproc {
+
+// Where the agent's parts are in the target.
+struct PlacedAgent {
+  RemoteAddr base;
+  RemoteAddr priv;    // kevt_private
+  RemoteAddr selves;  // what fork wipes
+  std::uint64_t max_threads = 0;
+};
+
+class RemoteMapper {
+ public:
+  explicit RemoteMapper(Tracee& tracee) : tracee_(tracee) {}
+  // Of a process that has a session of which it tells by its tables alone: a forked child, or one whose tracer is dead.
+  static Result<RemoteMapper> of_session(Tracee& tracee, const kevt_tables& tables);
+
+  Tracee& tracee() const { return tracee_; }
+  const PlacedAgent& agent() const { return agent_; }
+  void set_agent(const PlacedAgent& agent) { agent_ = agent; }
+
+  // A system call of the target; its failure is an error that says `what`.
+  Result<std::int64_t> call(const char* what, std::int64_t number, std::array<std::uint64_t, 6> arguments) const;
+  // Anywhere.
+  Result<RemoteAddr> map_anonymous(std::uint64_t bytes, int protection);
+  // A page for what system calls read and write; kept until take_away().
+  Result<RemoteAddr> scratch_page();
+  // A piece of the code arena at a free place, read and executable; what is there then is compared with `file`.
+  Result<void> map_window(const SharedFile& file, RemoteAddr at, std::uint64_t bytes, std::uint64_t offset);
+  // Unmaps everything: only when no thread can ever come back to it.
+  Result<void> take_away();
+
+  // Whether an address lies in a window of the code arena.
+  bool is_code(RemoteAddr at) const;
+  // What has been mapped anonymously, for kevt_tables.mapped.
+  const std::vector<kevt_mapping>& anonymous() const { return anonymous_; }
+
+ private:
+  Tracee& tracee_;
+  PlacedAgent agent_;
+  RemoteAddr scratch_;
+  std::vector<kevt_mapping> anonymous_, files_, windows_;
+  bool is_taken_away_ = false;
+};
+
+// Whether [at, at + bytes) shows the file from `offset` on, shared, with these rights, and nothing else.
+bool shows_file(const std::vector<target::Mapping>& maps, const SharedFile& file, RemoteAddr at, std::uint64_t bytes,
+                std::uint64_t offset, int protection);
+// What is mapped is not what was asked for.
+Error exchanged_file();
+
+}  // namespace kevt::inproc
