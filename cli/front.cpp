@@ -46,6 +46,7 @@ volatile std::int64_t asked_at_ms = 0;
 struct Notes {
   pid_t command = 0;
   char directory[PATH_MAX] = {};
+  inproc::PreparationNote preparation;
 };
 Notes* notes = nullptr;
 
@@ -76,6 +77,9 @@ void catch_signals() {
 }
 
 void clean_up_behind(pid_t dead) {
+  if (notes)
+    if (auto cleaned = inproc::clean_up(notes->preparation); !cleaned)
+      print_to(stderr, "kevtrace: error: {}\n", cleaned.error().message());
   for (const pid_t pid : inproc::processes_left_by(dead)) {
     const std::string name = proc::comm(pid);
     const auto left = inproc::clean_up(pid);
@@ -162,6 +166,7 @@ int run_behind(Behind where, const std::function<int()>& work) {
     front = self;
     prctl(PR_SET_PDEATHSIG, SIGTERM);  // wakes it from a write that nobody reads
     prctl(PR_SET_NAME, "kevtrace-tracer");
+    if (notes) inproc::note_preparations_in(&notes->preparation);
     if (where == Behind::OwnSession) setsid();
     sigprocmask(SIG_SETMASK, &before, nullptr);
     std::exit(guarded(work));

@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "common/proc.h"
+#include "runtime-user/runtime/inproc/work_code.h"
 
 namespace kevt::inproc {
 
@@ -41,10 +42,17 @@ std::optional<TextPatch> undoing(const Tracee& tracee, const RemoteMapper& mappe
 
 }  // namespace
 
+// Code of the arena, or what a thread goes back by that worked for a tracer.
+bool Departure::is_ours(RemoteAddr at) const {
+  return mapper_.is_code(at) || std::ranges::any_of(left_work_, [at](RemoteAddr place) {
+           return at >= place && at < place + WorkCode::kRoom;
+         });
+}
+
 // Inside a hit, or about to be: it stands in our code, or its int3 or fault has not reached the agent's handler yet.
 bool Departure::is_in_hit(pid_t tid) const {
   auto registers = tracee_.registers(tid);
-  if (registers && mapper_.is_code(RemoteAddr{registers->rip})) return true;
+  if (registers && is_ours(RemoteAddr{registers->rip})) return true;
   constexpr std::uint64_t kOwned = 1ull << (SIGTRAP - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1);
   return proc::status_signals(tid, "SigPnd") & kOwned;
 }
@@ -58,7 +66,7 @@ Result<bool> Departure::is_anyone_inside() {
     auto frames = signals_.frames_of(tid);
     if (!frames) return std::unexpected(std::move(frames.error()));
     if (std::ranges::any_of(*frames, [this](const SignalFrame& frame) {
-          return mapper_.is_code(frame.ip) || mapper_.is_code(RemoteAddr{frame.restorer});
+          return is_ours(frame.ip) || is_ours(RemoteAddr{frame.restorer});
         }))
       return true;
   }
@@ -103,6 +111,10 @@ Result<void> Departure::undo(std::span<const kevt_patch> noted, std::uint8_t ord
 
 Result<Leftover> Departure::take_away(std::span<const kevt_patch> noted, std::uint32_t check_offset,
                                       const Missed& missed) {
+  if (!mapper_.agent().base.value) {  // nothing has run here yet
+    if (auto gone = mapper_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
+    return Leftover::Nothing;
+  }
   auto notes = read_thread_notes(tracee_, mapper_.agent());
   if (!notes) return std::unexpected(std::move(notes.error()));
   auto returns = restore_return_slots(
@@ -118,6 +130,7 @@ Result<Leftover> Departure::take_away(std::span<const kevt_patch> noted, std::ui
 }
 
 Result<Leftover> Departure::leave(std::span<const kevt_patch> noted, std::uint32_t check_offset, const Missed& missed) {
+  left_work_ = left_work_places(tracee_);
   if (auto undone = undo(noted, KEVT_PATCH_PROBE); !undone) return std::unexpected(std::move(undone.error()));
   if (tracee_.refuses_calls()) {
     tracee_.release();
@@ -126,6 +139,9 @@ Result<Leftover> Departure::leave(std::span<const kevt_patch> noted, std::uint32
   auto quiet = wait_until_quiet();
   if (!quiet) return std::unexpected(std::move(quiet.error()));
   auto left = *quiet ? take_away(noted, check_offset, missed) : Leftover::Agent;
+  for (RemoteAddr place : left_work_)
+    if (*quiet)
+      if (auto erased = erase_work_place(tracee_, place); !erased) return std::unexpected(std::move(erased.error()));
   tracee_.release();
   return left;
 }

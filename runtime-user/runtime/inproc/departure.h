@@ -34,6 +34,7 @@ class Departure {
   Result<Leftover> leave(std::span<const kevt_patch> noted, std::uint32_t check_offset, const Missed& missed);
 
  private:
+  bool is_ours(RemoteAddr at) const;
   bool is_in_hit(pid_t tid) const;
   Result<bool> is_anyone_inside();
   Result<bool> wait_until_quiet();
@@ -44,6 +45,7 @@ class Departure {
   Tracee& tracee_;
   RemoteMapper& mapper_;
   SignalHandover& signals_;
+  std::vector<RemoteAddr> left_work_;  // by a tracer that died
 };
 
 }  // namespace kevt::inproc

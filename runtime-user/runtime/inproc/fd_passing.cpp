@@ -8,11 +8,17 @@
 // pidfd_getfd needs Linux 5.6, and no more permission than ptrace did.
 #include "runtime-user/runtime/inproc/fd_passing.h"
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
+#include <array>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <vector>
 
 #include "common/unique_fd.h"
 #include "runtime-user/runtime/inproc/remote_mapper.h"
@@ -54,7 +60,29 @@ Result<UniqueFd> fd_of(pid_t pid, int theirs) {
   return ours;
 }
 
+using Pair = std::array<int, 2>;
+
+Result<Pair> read_pair(const RemoteMapper& mapper, RemoteAddr page) {
+  Pair pair{};
+  if (auto got = mapper.tracee().read(page, {reinterpret_cast<std::uint8_t*>(&pair), sizeof pair}); !got)
+    return std::unexpected(std::move(got.error()));
+  return pair;
+}
+
+Result<void> forget_pair(const RemoteMapper& mapper, RemoteAddr page) {
+  return mapper.tracee().write(page, std::array<std::uint8_t, sizeof(Pair)>{});
+}
+
+// What is written to one comes out of the other.
+bool are_connected(pid_t pid, const Pair& pair) {
+  const auto first = fd_of(pid, pair[0]), second = fd_of(pid, pair[1]);
+  std::uint64_t said = __rdtsc(), heard = 0;
+  return first && second && send(first->get(), &said, sizeof said, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof said &&
+         recv(second->get(), &heard, sizeof heard, MSG_DONTWAIT) == sizeof heard && heard == said;
+}
+
 Result<std::int64_t> receive(RemoteMapper& mapper, RemoteAddr page, int socket) {
+  page = page + RemoteMapper::kScratchAt;
   Message message = {};
   message.head.msg_iov = reinterpret_cast<iovec*>(page.value + offsetof(Message, part));
   message.head.msg_iovlen = 1;
@@ -90,21 +118,40 @@ Result<std::int64_t> send_fd(RemoteMapper& mapper, int our_fd) {
   if (!page) return std::unexpected(std::move(page.error()));
   auto made = mapper.call("socketpair", SYS_socketpair, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, page->value, 0, 0});
   if (!made) return made;
-  int pair[2];
-  if (auto got = tracee.read(*page, {reinterpret_cast<std::uint8_t*>(pair), sizeof pair}); !got)
-    return std::unexpected(std::move(got.error()));
+  auto pair = read_pair(mapper, *page);
+  if (!pair) return std::unexpected(std::move(pair.error()));
   Result<std::int64_t> received = std::unexpected(Error("nothing was sent"));
-  if (auto end = fd_of(tracee.pid(), pair[0]); !end)
+  if (auto end = fd_of(tracee.pid(), (*pair)[0]); !end)
     received = std::unexpected(std::move(end.error()));
   else if (auto sent = send_through(end->get(), our_fd); !sent)
     received = std::unexpected(std::move(sent.error()));
   else
-    received = receive(mapper, *page, pair[1]);
-  for (int fd : pair)
+    received = receive(mapper, *page, (*pair)[1]);
+  for (int fd : *pair)
     if (auto closed = close_in_target(mapper, fd); !closed) return std::unexpected(std::move(closed.error()));
+  if (auto forgotten = forget_pair(mapper, *page); !forgotten) return std::unexpected(std::move(forgotten.error()));
   if (!received)
     return std::unexpected(std::move(received.error()).while_doing("giving the target the tracer's memory"));
   return received;
+}
+
+// A number may be the program's own by now: a file of ours is known by its name, a pair of sockets by being one.
+Result<void> close_left_descriptors(RemoteMapper& mapper) {
+  const pid_t pid = mapper.tracee().pid();
+  std::vector<int> left;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid), failed)) {
+    const auto shown = std::filesystem::read_symlink(entry.path(), failed).string();
+    if (shown.starts_with("/memfd:kevtrace")) left.push_back(std::atoi(entry.path().filename().c_str()));
+  }
+  auto page = mapper.scratch_page();
+  if (!page) return std::unexpected(std::move(page.error()));
+  auto pair = read_pair(mapper, *page);
+  if (!pair) return std::unexpected(std::move(pair.error()));
+  if (*pair != Pair{} && are_connected(pid, *pair)) left.insert(left.end(), pair->begin(), pair->end());
+  for (int fd : left)
+    if (auto closed = close_in_target(mapper, fd); !closed) return closed;
+  return forget_pair(mapper, *page);
 }
 
 }  // namespace kevt::inproc

@@ -17,6 +17,7 @@
 
 #include "common/unique_fd.h"
 #include "compiler/target/process_map.h"
+#include "runtime-user/runtime/inproc/fd_passing.h"
 #include "runtime-user/runtime/inproc/forked_children.h"
 
 namespace kevt::inproc {
@@ -71,8 +72,9 @@ Result<Leftover> clean_up_session(Tracee& tracee, RemoteAddr at) {
   if (!patches) return std::unexpected(std::move(patches.error()));
   auto mapper = RemoteMapper::of_session(tracee, *tables);
   if (!mapper) return std::unexpected(std::move(mapper.error()));
+  if (auto closed = close_left_descriptors(*mapper); !closed) return std::unexpected(std::move(closed.error()));
   SignalHandover signals(*mapper);
-  if (tables->code_begin) signals.adopt();
+  if (tables->code_begin) signals.adopt();  // before, there was no agent
   return Departure(*mapper, signals).leave(*patches, tables->check_offset, [](const ThreadNote&, RemoteAddr) {});
 }
 
@@ -88,6 +90,28 @@ std::vector<pid_t> processes_left_by(pid_t tracer) {
   }
   closedir(all);
   return left;
+}
+
+Result<void> clean_up(const PreparationNote& preparation) {
+  if (!preparation.pid || !find_tables(preparation.pid).empty()) return {};
+  auto tracee = Tracee::attach(preparation.pid);
+  if (!tracee) return {};  // it has ended
+  RemoteMapper mapper(*tracee);
+  SignalHandover signals(mapper);
+  auto maps = target::read_maps(preparation.pid);
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  const auto is_it = [&](const target::Mapping& m) {
+    return m.start.value == preparation.at && m.end.value == preparation.at + preparation.bytes && !m.shared &&
+           !m.inode;
+  };
+  if (std::ranges::any_of(*maps, is_it)) {
+    mapper.note_anonymous({preparation.at, preparation.bytes});
+    mapper.set_scratch_page(RemoteAddr{preparation.at});
+    if (auto closed = close_left_descriptors(mapper); !closed) return closed;
+  }
+  auto left = Departure(mapper, signals).leave({}, 0, [](const ThreadNote&, RemoteAddr) {});
+  if (!left) return std::unexpected(std::move(left.error()));
+  return {};
 }
 
 Result<Leftover> clean_up(pid_t pid) {

@@ -14,6 +14,9 @@ namespace kevt::inproc {
 // Processes that hold a session of `tracer`, a process of this PID namespace that is dead.
 std::vector<pid_t> processes_left_by(pid_t tracer);
 
+// One that died while it prepared a process: what it had noted is unmapped, where it is there and nobody else's.
+Result<void> clean_up(const PreparationNote& preparation);
+
 // Gives a process its text, signals and return addresses back and unmaps what is there of a session. Nobody may trace
 // it.
 Result<Leftover> clean_up(pid_t pid);

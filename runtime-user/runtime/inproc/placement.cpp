@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "common/page.h"
 #include "compiler/target/process_map.h"
 #include "runtime-user/runtime/inproc/agent_image.h"
 #include "runtime-user/runtime/inproc/agent_threads.h"
@@ -20,6 +21,8 @@ namespace {
 
 constexpr std::uint64_t kPopulateLimit = 16u << 20;  // per ring
 constexpr std::uint64_t kReach = (1ull << 31) - (64ull << 20);
+// Far from where the kernel puts what programs map, which begins at the top, and from the heap.
+constexpr RemoteAddr kSessionsLieNear{0x6f00'0000'0000};
 
 int rights_of(const MapPiece& piece) { return piece.is_writable() ? PROT_READ | PROT_WRITE : PROT_READ; }
 
@@ -80,8 +83,24 @@ Result<PlacedAgent> Placement::map_private() {
   return agent;
 }
 
+// One piece for all that is to be mapped, with the scratch page in front, at a place that is known before it is there:
+// until the tables are in it nothing tells that it is ours.
+Result<RemoteAddr> Placement::reserve_session() {
+  const std::uint64_t bytes = kPage + memory_.span();
+  auto maps = target::read_maps(tracee().pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  constexpr std::uint64_t kAnywhere = ~0ull;
+  const auto gap = target::find_gap(*maps, kSessionsLieNear, bytes, kAnywhere);
+  if (!gap) return std::unexpected(Error("no free address space for the tracer's memory"));
+  note_preparation({.pid = tracee().pid(), .at = gap->value, .bytes = bytes});
+  auto at = mapper_.map_anonymous(bytes, PROT_READ | PROT_WRITE, *gap);
+  if (!at) return at;
+  mapper_.set_scratch_page(*at);
+  return *at + kPage;
+}
+
 Result<void> Placement::map_session() {
-  auto base = mapper_.map_anonymous(memory_.span(), PROT_NONE);
+  auto base = reserve_session();
   if (!base) return std::unexpected(std::move(base.error()));
   memory_.set_target(*base);
   memory_.note_mapped(mapper_.anonymous());

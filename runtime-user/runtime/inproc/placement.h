@@ -28,6 +28,7 @@ class Placement {
  private:
   Result<CodeArena::Window*> window_for(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes);
   Result<RemoteAddr> agent_neighbour();
+  Result<RemoteAddr> reserve_session();
   Result<void> map_session();
   Result<void> map_session_files(RemoteAddr base);
   Result<PlacedAgent> map_private();

@@ -16,6 +16,15 @@
 
 namespace kevt::inproc {
 
+namespace {
+PreparationNote* preparation = nullptr;
+}
+
+void note_preparations_in(PreparationNote* note) { preparation = note; }
+void note_preparation(const PreparationNote& note) {
+  if (preparation) *preparation = note;
+}
+
 // Its own files are those that show at the addresses its tables name; a window that came after the fork is not there.
 Result<RemoteMapper> RemoteMapper::of_session(Tracee& tracee, const kevt_tables& tables) {
   auto maps = target::read_maps(tracee.pid());
@@ -24,6 +33,7 @@ Result<RemoteMapper> RemoteMapper::of_session(Tracee& tracee, const kevt_tables&
   mapper.agent_ = {{tables.code_begin}, {tables.priv}, {tables.selves}, tables.max_threads};
   const auto bounded = std::min<std::uint64_t>(tables.mapped_count, KEVT_MAX_MAPPINGS);
   mapper.anonymous_.assign(tables.mapped, tables.mapped + bounded);
+  if (bounded) mapper.scratch_ = RemoteAddr{tables.mapped[0].at};
   for (const auto& window : tables.windows)
     if (window[1] > window[0]) mapper.windows_.push_back({window[0], window[1] - window[0]});
   std::set<std::uint64_t> named = {tables.self, tables.session};
@@ -47,13 +57,12 @@ Result<std::int64_t> RemoteMapper::call(const char* what, std::int64_t number,
   return *result;
 }
 
-Result<RemoteAddr> RemoteMapper::map_anonymous(std::uint64_t bytes, int protection) {
-  auto at =
-      call("mmap", SYS_mmap,
-           {0, bytes, static_cast<std::uint64_t>(protection), MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull, 0});
-  if (!at) return std::unexpected(std::move(at.error()));
-  anonymous_.push_back({static_cast<std::uint64_t>(*at), bytes});
-  return RemoteAddr{static_cast<std::uint64_t>(*at)};
+Result<RemoteAddr> RemoteMapper::map_anonymous(std::uint64_t bytes, int protection, RemoteAddr at) {
+  const std::uint64_t flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at.value ? MAP_FIXED_NOREPLACE : 0);
+  auto mapped = call("mmap", SYS_mmap, {at.value, bytes, static_cast<std::uint64_t>(protection), flags, ~0ull, 0});
+  if (!mapped) return std::unexpected(std::move(mapped.error()));
+  anonymous_.push_back({static_cast<std::uint64_t>(*mapped), bytes});
+  return RemoteAddr{static_cast<std::uint64_t>(*mapped)};
 }
 
 Result<RemoteAddr> RemoteMapper::scratch_page() {

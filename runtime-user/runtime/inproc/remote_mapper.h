@@ -35,10 +35,13 @@ class RemoteMapper {
 
   // A system call of the target; its failure is an error that says `what`.
   Result<std::int64_t> call(const char* what, std::int64_t number, std::array<std::uint64_t, 6> arguments) const;
-  // Anywhere.
-  Result<RemoteAddr> map_anonymous(std::uint64_t bytes, int protection);
-  // A page for what system calls read and write; kept until take_away().
+  // Anywhere; or at a place that is free.
+  Result<RemoteAddr> map_anonymous(std::uint64_t bytes, int protection, RemoteAddr at = {});
+  // A page for what system calls read and write, kept until take_away(). Its first bytes hold the descriptors of a pair
+  // of sockets while there is one (fd_passing.h); what lies at kScratchAt is anybody's.
+  static constexpr std::uint64_t kScratchAt = 64;
   Result<RemoteAddr> scratch_page();
+  void set_scratch_page(RemoteAddr page) { scratch_ = page; }
   // A piece of the code arena at a free place, read and executable; what is there then is compared with `file`.
   Result<void> map_window(const SharedFile& file, RemoteAddr at, std::uint64_t bytes, std::uint64_t offset);
   // Unmaps everything: only when no thread can ever come back to it.
@@ -46,6 +49,8 @@ class RemoteMapper {
 
   // Whether an address lies in a window of the code arena.
   bool is_code(RemoteAddr at) const;
+  // It has been mapped by somebody else.
+  void note_anonymous(const kevt_mapping& mapped) { anonymous_.push_back(mapped); }
   // What has been mapped anonymously, for kevt_tables.mapped.
   const std::vector<kevt_mapping>& anonymous() const { return anonymous_; }
 
@@ -56,6 +61,15 @@ class RemoteMapper {
   std::vector<kevt_mapping> anonymous_, files_, windows_;
   bool is_taken_away_ = false;
 };
+
+// What is about to be mapped into a process that has no tables yet: for whoever cleans up when we die just then.
+struct PreparationNote {
+  pid_t pid = 0;
+  std::uint64_t at = 0, bytes = 0;
+};
+// Where every preparation of this process is noted, from now on; memory that outlives it.
+void note_preparations_in(PreparationNote* note);
+void note_preparation(const PreparationNote& note);
 
 // Whether [at, at + bytes) shows the file from `offset` on, shared, with these rights, and nothing else.
 bool shows_file(const std::vector<target::Mapping>& maps, const SharedFile& file, RemoteAddr at, std::uint64_t bytes,

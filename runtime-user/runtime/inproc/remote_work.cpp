@@ -88,7 +88,7 @@ void Tracee::end_work() {
   if (!work || threads_.empty()) return;
   (void)set_kernel_mask(threads_.front(), work->mask);
   (void)set_kernel_registers(threads_.front(), work->registers);
-  (void)write(work_place_, std::vector<std::uint8_t>(WorkCode::kRoom));
+  (void)erase_work_place(*this, work_place_);
 }
 
 // The next stop of one thread. While it works for us, the others may be killed: they are collected, since the

@@ -57,20 +57,21 @@ RemoteAddr SignalHandover::mask_note_at(int signal) const {
 Result<kevt_disposition> SignalHandover::disposition(int signal) {
   auto page = mapper_.scratch_page();
   if (!page) return std::unexpected(std::move(page.error()));
-  auto done =
-      mapper_.call("rt_sigaction", SYS_rt_sigaction, {static_cast<std::uint64_t>(signal), 0, page->value, 8, 0, 0});
+  auto done = mapper_.call("rt_sigaction", SYS_rt_sigaction,
+                           {static_cast<std::uint64_t>(signal), 0, page->value + RemoteMapper::kScratchAt, 8, 0, 0});
   if (!done) return std::unexpected(std::move(done.error()));
   kevt_disposition found{};
-  if (auto got = tracee_.read(*page, room_of(found)); !got) return std::unexpected(std::move(got.error()));
+  if (auto got = tracee_.read(*page + RemoteMapper::kScratchAt, room_of(found)); !got)
+    return std::unexpected(std::move(got.error()));
   return found;
 }
 
 Result<void> SignalHandover::set_disposition(int signal, const kevt_disposition& wanted) {
   auto page = mapper_.scratch_page();
   if (!page) return std::unexpected(std::move(page.error()));
-  if (auto put = tracee_.write(*page, bytes_of(wanted)); !put) return put;
-  auto done =
-      mapper_.call("rt_sigaction", SYS_rt_sigaction, {static_cast<std::uint64_t>(signal), page->value, 0, 8, 0, 0});
+  if (auto put = tracee_.write(*page + RemoteMapper::kScratchAt, bytes_of(wanted)); !put) return put;
+  auto done = mapper_.call("rt_sigaction", SYS_rt_sigaction,
+                           {static_cast<std::uint64_t>(signal), page->value + RemoteMapper::kScratchAt, 0, 8, 0, 0});
   if (!done) return std::unexpected(std::move(done.error()));
   return {};
 }

@@ -75,6 +75,8 @@ class Tracee {
   bool refuses_calls() const { return refuses_calls_; }
   // Signals the process ignored when we came; a step resets an ignored SIGTRAP.
   std::uint64_t ignored_at_start() const { return ignored_at_start_; }
+  // Where its code is; 0: nobody has worked yet.
+  RemoteAddr work_place() const { return work_place_; }
   // The thread that works for us stands where it was, with its own signal mask.
   void end_work();
 

@@ -18,6 +18,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <optional>
 
 #include "common/assert.h"
 #include "common/page.h"
@@ -92,17 +94,40 @@ bool is_left_over(std::span<const std::uint8_t> place) {
   return std::ranges::equal(place.first(sizeof kBegin), kBegin);
 }
 
-// The last place in the mapping's last page that is free, behind those that are left over.
-std::optional<RemoteAddr> place_behind(const Tracee& tracee, const target::Mapping& mapping) {
+// The mapping's last page from its end: places that a tracer has left, and the first free one behind them.
+struct Places {
+  std::vector<RemoteAddr> left_over;
+  std::optional<RemoteAddr> free;
+};
+Places places_behind(const Tracee& tracee, const target::Mapping& mapping) {
+  Places places;
   std::vector<std::uint8_t> page(kPage);
   const RemoteAddr at{mapping.end.value - kPage};
-  if (!tracee.read(at, page)) return std::nullopt;
-  for (std::uint64_t from = kPage; from >= WorkCode::kRoom; from -= WorkCode::kRoom) {
-    const auto place = std::span(page).subspan(from - WorkCode::kRoom, WorkCode::kRoom);
-    if (is_free(place)) return at + (from - WorkCode::kRoom);
-    if (!is_left_over(place)) return std::nullopt;
+  if (!tracee.read(at, page)) return places;
+  for (std::uint64_t from = kPage; from >= WorkCode::kRoom && !places.free; from -= WorkCode::kRoom) {
+    const RemoteAddr place = at + (from - WorkCode::kRoom);
+    const auto bytes = std::span(page).subspan(from - WorkCode::kRoom, WorkCode::kRoom);
+    if (is_free(bytes)) {
+      places.free = place;
+    } else if (is_left_over(bytes)) {
+      places.left_over.push_back(place);
+    } else {
+      break;
+    }
   }
-  return std::nullopt;
+  return places;
+}
+
+// The vDSO first: every process has one.
+std::vector<target::Mapping> candidates(const std::vector<target::Mapping>& maps) {
+  std::vector<target::Mapping> all;
+  const auto vdso = std::ranges::find(maps, "[vdso]", &target::Mapping::path);
+  if (vdso == maps.end()) return all;
+  all.push_back(*vdso);
+  std::ranges::copy_if(maps, std::back_inserter(all), [](const target::Mapping& mapping) {
+    return mapping.is_file() && mapping.executable && !mapping.shared;
+  });
+  return all;
 }
 
 }  // namespace
@@ -110,16 +135,28 @@ std::optional<RemoteAddr> place_behind(const Tracee& tracee, const target::Mappi
 Result<RemoteAddr> find_work_place(const Tracee& tracee) {
   auto maps = target::read_maps(tracee.pid());
   if (!maps) return std::unexpected(std::move(maps.error()));
-  const auto vdso = std::ranges::find(*maps, "[vdso]", &target::Mapping::path);
-  if (vdso == maps->end())
+  const auto mappings = candidates(*maps);
+  if (mappings.empty())
     return std::unexpected(
         Error("the target has no vDSO to make system calls from (valgrind's tools hide it: they translate a "
               "program's code, and what lies in its text is never run)"));
-  if (const auto place = place_behind(tracee, *vdso)) return *place;
-  for (const target::Mapping& mapping : *maps)
-    if (mapping.is_file() && mapping.executable && !mapping.shared)
-      if (const auto place = place_behind(tracee, mapping)) return *place;
+  for (const target::Mapping& mapping : mappings)
+    if (const auto place = places_behind(tracee, mapping).free) return *place;
   return std::unexpected(Error("the target has no room behind its code for a system call of ours"));
+}
+
+std::vector<RemoteAddr> left_work_places(const Tracee& tracee) {
+  std::vector<RemoteAddr> all;
+  const auto maps = target::read_maps(tracee.pid());
+  if (!maps) return all;
+  for (const target::Mapping& mapping : candidates(*maps))
+    for (RemoteAddr place : places_behind(tracee, mapping).left_over)
+      if (place != tracee.work_place()) all.push_back(place);
+  return all;
+}
+
+Result<void> erase_work_place(const Tracee& tracee, RemoteAddr place) {
+  return tracee.write(place, std::vector<std::uint8_t>(WorkCode::kRoom));
 }
 
 }  // namespace kevt::inproc

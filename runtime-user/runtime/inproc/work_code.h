@@ -35,4 +35,8 @@ user_regs_struct with_call_restarted(user_regs_struct registers);
 // The same place again while `tracee` is held. What a dead tracer has left there stays, and another place is taken.
 Result<RemoteAddr> find_work_place(const Tracee& tracee);
 
+// Places that a dead tracer has left so. Where no thread stands in one, nor will come back to it, it may be erased.
+std::vector<RemoteAddr> left_work_places(const Tracee& tracee);
+Result<void> erase_work_place(const Tracee& tracee, RemoteAddr place);
+
 }  // namespace kevt::inproc

@@ -1,0 +1,88 @@
+"""The target is safe to run at every instant: whatever ends the tracer, the target goes on, unprobed, as if never traced.
+
+KEVT_ROUNDS kills (20 by itself, 1,000 in ./kev soak) at moments that KEVT_SEED chooses.
+"""
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+
+from attached import Attached, BACK, TOUCH, Target, read, state_of, text_of, wait_until
+from kevtest import KEVTRACE, PROGRAMS, TIMEOUT_S, _prepared, main
+
+ROUNDS = int(os.environ.get("KEVT_ROUNDS", "20"))
+SEED = int(os.environ.get("KEVT_SEED", time.time_ns() % 2**32))
+STORM = ("p:touch storms:touch n=%di:s64 s=+0(%si):string", "r:back storms:touch v=$retval:s64",
+         "p:short storms:touch_short n=%di:s64", "r:deep storms:deep v=$retval:s64", "p:malloc libc:malloc size=%di:u64")
+
+
+def tracer_of(front):
+    """The process behind the one that was started; None: it has not been made yet, or has ended."""
+    children = read(f"/proc/{front}/task/{front}/children").split()
+    return int(children[0]) if children else None
+
+
+class KilledTracer(Attached):
+    def kill_tracer(self, front, after_s):
+        """SIGKILL for the process that holds the target, that long after it is there."""
+        tracer = None
+        while tracer is None and front.poll() is None:
+            tracer = tracer_of(front.pid)
+        end = time.monotonic() + after_s
+        while time.monotonic() < end:
+            pass
+        if tracer is not None:
+            try:
+                os.kill(tracer, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    def start_front(self, pid, definitions):
+        events = self.path("events", "\n".join(definitions).encode() + b"\n")
+        return subprocess.Popen([KEVTRACE, "run", "-p", events, "-o", "/dev/null", "--pid", str(pid)],
+                                stderr=subprocess.PIPE, **_prepared({}))
+
+    def rounds(self, target, definitions, longest_s):
+        text = text_of(target.pid, "/")
+        random.seed(SEED)
+        print(f"KEVT_SEED={SEED} rounds={ROUNDS}", flush=True)
+        for number in range(ROUNDS):
+            after_s = random.random() * longest_s
+            with self.subTest(round=number, after_ms=after_s * 1e3):
+                front = self.start_front(target.pid, definitions)
+                self.kill_tracer(front, after_s)
+                err = front.communicate(timeout=TIMEOUT_S)[1]
+                self.assertIsNone(target.process.poll(), err)
+                self.assertIn(front.returncode, (0, 128 + signal.SIGKILL), err)
+                self.assertNotIn(b"still holds probes", err)
+                self.assertEqual(re.findall(rb".*memfd:kevtrace.*", read(f"/proc/{target.pid}/maps")), [], err)
+                self.assertTrue(text_of(target.pid, "/") == text, err)
+            if target.process.poll() is not None:
+                return
+
+    def test_while_it_attaches_and_traces(self):
+        target = self.stays()
+        before, vdso = state_of(target.pid), text_of(target.pid, "[vdso]")
+        self.rounds(target, (TOUCH, BACK), 0.12)
+        try:
+            wait_until(lambda: state_of(target.pid) == before, "it is as it was", seconds=5)
+        except AssertionError:
+            self.assertEqual(state_of(target.pid), before)
+        self.assertTrue(text_of(target.pid, "[vdso]") == vdso)
+        target.wait_for_ticks()
+        self.assertEqual(target.end(), 0)
+
+    def test_in_a_storm(self):
+        """Exceptions, timers, jumps, forks, short threads and changing masks meanwhile; all results stay right."""
+        target = Target(self, [os.path.join(PROGRAMS, "storms")])
+        self.rounds(target, STORM, 0.25)
+        target.tell(b"end")
+        said = target.process.stdout.readline()
+        self.assertTrue(said.endswith(b" errors 0\n"), said)
+        self.assertEqual(target.process.wait(TIMEOUT_S), 0)
+
+
+if __name__ == "__main__":
+    main()
