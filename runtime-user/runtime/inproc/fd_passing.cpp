@@ -10,14 +10,17 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <vector>
 
 #include "common/unique_fd.h"
@@ -60,25 +63,46 @@ Result<UniqueFd> fd_of(pid_t pid, int theirs) {
   return ours;
 }
 
-using Pair = std::array<int, 2>;
+// What the scratch page says of the pair of sockets that is open in the target. socketpair(2) writes the numbers; what
+// stands behind them is added then.
+struct PairNote {
+  std::array<int, 2> fds;
+  std::array<std::uint64_t, 2> inodes;  // 0: not known yet
+};
+static_assert(sizeof(PairNote) <= RemoteMapper::kScratchAt);
 
-Result<Pair> read_pair(const RemoteMapper& mapper, RemoteAddr page) {
-  Pair pair{};
-  if (auto got = mapper.tracee().read(page, {reinterpret_cast<std::uint8_t*>(&pair), sizeof pair}); !got)
+Result<PairNote> read_note(const RemoteMapper& mapper, RemoteAddr page) {
+  PairNote note{};
+  if (auto got = mapper.tracee().read(page, {reinterpret_cast<std::uint8_t*>(&note), sizeof note}); !got)
     return std::unexpected(std::move(got.error()));
-  return pair;
+  return note;
 }
 
-Result<void> forget_pair(const RemoteMapper& mapper, RemoteAddr page) {
-  return mapper.tracee().write(page, std::array<std::uint8_t, sizeof(Pair)>{});
+Result<void> write_note(const RemoteMapper& mapper, RemoteAddr page, const PairNote& note) {
+  return mapper.tracee().write(page, {reinterpret_cast<const std::uint8_t*>(&note), sizeof note});
+}
+
+std::uint64_t inode_of(int fd) {
+  struct stat file = {};
+  return fd >= 0 && fstat(fd, &file) == 0 ? file.st_ino : 0;
 }
 
 // What is written to one comes out of the other.
-bool are_connected(pid_t pid, const Pair& pair) {
-  const auto first = fd_of(pid, pair[0]), second = fd_of(pid, pair[1]);
+bool are_connected(int first, int second) {
   std::uint64_t said = __rdtsc(), heard = 0;
-  return first && second && send(first->get(), &said, sizeof said, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof said &&
-         recv(second->get(), &heard, sizeof heard, MSG_DONTWAIT) == sizeof heard && heard == said;
+  return send(first, &said, sizeof said, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof said &&
+         recv(second, &heard, sizeof heard, MSG_DONTWAIT) == sizeof heard && heard == said;
+}
+
+// Those of the noted pair that are still open. A number may be the program's own by now.
+std::vector<int> left_sockets(pid_t pid, const PairNote& note) {
+  std::vector<int> left;
+  const std::array<UniqueFd, 2> ours = {fd_of(pid, note.fds[0]).value_or(UniqueFd()),
+                                        fd_of(pid, note.fds[1]).value_or(UniqueFd())};
+  const bool is_pair = !note.inodes[0] && ours[0] && ours[1] && are_connected(ours[0].get(), ours[1].get());
+  for (std::size_t i = 0; i < ours.size(); ++i)
+    if (is_pair || (note.inodes[i] && inode_of(ours[i].get()) == note.inodes[i])) left.push_back(note.fds[i]);
+  return left;
 }
 
 Result<std::int64_t> receive(RemoteMapper& mapper, RemoteAddr page, int socket) {
@@ -118,24 +142,30 @@ Result<std::int64_t> send_fd(RemoteMapper& mapper, int our_fd) {
   if (!page) return std::unexpected(std::move(page.error()));
   auto made = mapper.call("socketpair", SYS_socketpair, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, page->value, 0, 0});
   if (!made) return made;
-  auto pair = read_pair(mapper, *page);
+  auto pair = read_note(mapper, *page);
   if (!pair) return std::unexpected(std::move(pair.error()));
+  auto end = fd_of(tracee.pid(), pair->fds[0]), other_end = fd_of(tracee.pid(), pair->fds[1]);
   Result<std::int64_t> received = std::unexpected(Error("nothing was sent"));
-  if (auto end = fd_of(tracee.pid(), (*pair)[0]); !end)
-    received = std::unexpected(std::move(end.error()));
-  else if (auto sent = send_through(end->get(), our_fd); !sent)
-    received = std::unexpected(std::move(sent.error()));
-  else
-    received = receive(mapper, *page, (*pair)[1]);
-  for (int fd : *pair)
+  if (!end || !other_end) {
+    received = std::unexpected(std::move(end ? other_end.error() : end.error()));
+  } else {
+    pair->inodes = {inode_of(end->get()), inode_of(other_end->get())};
+    if (auto noted = write_note(mapper, *page, *pair); !noted)
+      received = std::unexpected(std::move(noted.error()));
+    else if (auto sent = send_through(end->get(), our_fd); !sent)
+      received = std::unexpected(std::move(sent.error()));
+    else
+      received = receive(mapper, *page, pair->fds[1]);
+  }
+  for (int fd : pair->fds)
     if (auto closed = close_in_target(mapper, fd); !closed) return std::unexpected(std::move(closed.error()));
-  if (auto forgotten = forget_pair(mapper, *page); !forgotten) return std::unexpected(std::move(forgotten.error()));
+  if (auto forgotten = write_note(mapper, *page, {}); !forgotten) return std::unexpected(std::move(forgotten.error()));
   if (!received)
     return std::unexpected(std::move(received.error()).while_doing("giving the target the tracer's memory"));
   return received;
 }
 
-// A number may be the program's own by now: a file of ours is known by its name, a pair of sockets by being one.
+// A file of ours is known by its name, a socket by its inode, or by being one of a pair.
 Result<void> close_left_descriptors(RemoteMapper& mapper) {
   const pid_t pid = mapper.tracee().pid();
   std::vector<int> left;
@@ -146,12 +176,12 @@ Result<void> close_left_descriptors(RemoteMapper& mapper) {
   }
   auto page = mapper.scratch_page();
   if (!page) return std::unexpected(std::move(page.error()));
-  auto pair = read_pair(mapper, *page);
+  auto pair = read_note(mapper, *page);
   if (!pair) return std::unexpected(std::move(pair.error()));
-  if (*pair != Pair{} && are_connected(pid, *pair)) left.insert(left.end(), pair->begin(), pair->end());
+  std::ranges::copy(left_sockets(pid, *pair), std::back_inserter(left));
   for (int fd : left)
     if (auto closed = close_in_target(mapper, fd); !closed) return closed;
-  return forget_pair(mapper, *page);
+  return write_note(mapper, *page, {});
 }
 
 }  // namespace kevt::inproc

@@ -74,7 +74,7 @@ Result<Leftover> clean_up_session(Tracee& tracee, RemoteAddr at) {
   if (!mapper) return std::unexpected(std::move(mapper.error()));
   if (auto closed = close_left_descriptors(*mapper); !closed) return std::unexpected(std::move(closed.error()));
   SignalHandover signals(*mapper);
-  if (tables->code_begin) signals.adopt();  // before, there was no agent
+  if (mapper->agent().base.value) signals.adopt();
   return Departure(*mapper, signals).leave(*patches, tables->check_offset, [](const ThreadNote&, RemoteAddr) {});
 }
 
@@ -100,12 +100,9 @@ Result<void> clean_up(const PreparationNote& preparation) {
   SignalHandover signals(mapper);
   auto maps = target::read_maps(preparation.pid);
   if (!maps) return std::unexpected(std::move(maps.error()));
-  const auto is_it = [&](const target::Mapping& m) {
-    return m.start.value == preparation.at && m.end.value == preparation.at + preparation.bytes && !m.shared &&
-           !m.inode;
-  };
-  if (std::ranges::any_of(*maps, is_it)) {
-    mapper.note_anonymous({preparation.at, preparation.bytes});
+  const kevt_mapping piece = {preparation.at, preparation.bytes};
+  if (is_there(*maps, piece)) {
+    mapper.note_anonymous(piece);
     mapper.set_scratch_page(RemoteAddr{preparation.at});
     if (auto closed = close_left_descriptors(mapper); !closed) return closed;
   }

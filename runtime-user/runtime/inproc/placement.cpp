@@ -21,8 +21,6 @@ namespace {
 
 constexpr std::uint64_t kPopulateLimit = 16u << 20;  // per ring
 constexpr std::uint64_t kReach = (1ull << 31) - (64ull << 20);
-// Far from where the kernel puts what programs map, which begins at the top, and from the heap.
-constexpr RemoteAddr kSessionsLieNear{0x6f00'0000'0000};
 
 int rights_of(const MapPiece& piece) { return piece.is_writable() ? PROT_READ | PROT_WRITE : PROT_READ; }
 
@@ -83,34 +81,30 @@ Result<PlacedAgent> Placement::map_private() {
   return agent;
 }
 
-// One piece for all that is to be mapped, with the scratch page in front, at a place that is known before it is there:
-// until the tables are in it nothing tells that it is ours.
+// One piece for all that is to be mapped, with the scratch page in front. Until the tables are in it nothing tells that
+// it is ours.
 Result<RemoteAddr> Placement::reserve_session() {
-  const std::uint64_t bytes = kPage + memory_.span();
-  auto maps = target::read_maps(tracee().pid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
-  constexpr std::uint64_t kAnywhere = ~0ull;
-  const auto gap = target::find_gap(*maps, kSessionsLieNear, bytes, kAnywhere);
-  if (!gap) return std::unexpected(Error("no free address space for the tracer's memory"));
-  note_preparation({.pid = tracee().pid(), .at = gap->value, .bytes = bytes});
-  auto at = mapper_.map_anonymous(bytes, PROT_READ | PROT_WRITE, *gap);
+  mapper_.note_in([pid = tracee().pid()](const std::vector<kevt_mapping>& mapped) {
+    if (!mapped.empty()) note_preparation({.pid = pid, .at = mapped.back().at, .bytes = mapped.back().bytes});
+  });
+  auto at = mapper_.map_anonymous(kPage + memory_.span(), PROT_READ | PROT_WRITE);
   if (!at) return at;
   mapper_.set_scratch_page(*at);
+  memory_.set_target(*at + kPage);
+  memory_.note_mapped({{{at->value, kPage + memory_.span()}}});
+  mapper_.note_in([this](const std::vector<kevt_mapping>& mapped) { memory_.note_mapped(mapped); });
   return *at + kPage;
 }
 
 Result<void> Placement::map_session() {
   auto base = reserve_session();
   if (!base) return std::unexpected(std::move(base.error()));
-  memory_.set_target(*base);
-  memory_.note_mapped(mapper_.anonymous());
   if (auto mapped = map_session_files(*base); !mapped) return mapped;
   if (auto checked = check_session(*base); !checked) return checked;
   // A core file is the program's; our rings would make it hundreds of times larger.
   if (auto kept = mapper_.call("madvise", SYS_madvise, {base->value, memory_.span(), MADV_DONTDUMP, 0, 0, 0}); !kept)
     return std::unexpected(std::move(kept.error()));
   auto agent = map_private();
-  memory_.note_mapped(mapper_.anonymous());
   if (!agent) return std::unexpected(std::move(agent.error()));
   mapper_.set_agent(*agent);
   memory_.set_private(agent->priv, agent->selves, agent->max_threads);
@@ -178,9 +172,11 @@ Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr en
   if (!maps) return std::unexpected(std::move(maps.error()));
   auto gap = target::find_gap(*maps, begin, kBytes, kReach - static_cast<std::uint64_t>(end - begin));
   if (!gap) return std::unexpected(Error("no free address space within 2 GiB of the probed code"));
-  if (auto mapped = mapper_.map_window(arena_.file(), *gap, kBytes, *index * kBytes); !mapped)
+  memory_.note_window(*index, *gap, kBytes);  // before it is there: see RemoteMapper::map_anonymous
+  if (auto mapped = mapper_.map_window(arena_.file(), *gap, kBytes, *index * kBytes); !mapped) {
+    memory_.note_window(*index, {}, 0);
     return std::unexpected(std::move(mapped.error()));
-  memory_.note_window(*index, *gap, kBytes);
+  }
   return arena_.add_window(*index, *gap);
 }
 

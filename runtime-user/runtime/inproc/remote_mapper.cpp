@@ -18,7 +18,10 @@ namespace kevt::inproc {
 
 namespace {
 PreparationNote* preparation = nullptr;
-}
+
+// Far from where the kernel puts what programs map, which begins at the top, and from the heap.
+constexpr RemoteAddr kPiecesLieNear{0x6f00'0000'0000};
+}  // namespace
 
 void note_preparations_in(PreparationNote* note) { preparation = note; }
 void note_preparation(const PreparationNote& note) {
@@ -32,8 +35,9 @@ Result<RemoteMapper> RemoteMapper::of_session(Tracee& tracee, const kevt_tables&
   RemoteMapper mapper(tracee);
   mapper.agent_ = {{tables.code_begin}, {tables.priv}, {tables.selves}, tables.max_threads};
   const auto bounded = std::min<std::uint64_t>(tables.mapped_count, KEVT_MAX_MAPPINGS);
-  mapper.anonymous_.assign(tables.mapped, tables.mapped + bounded);
-  if (bounded) mapper.scratch_ = RemoteAddr{tables.mapped[0].at};
+  for (const kevt_mapping& piece : std::span(tables.mapped).first(bounded))
+    if (is_there(*maps, piece)) mapper.anonymous_.push_back(piece);
+  if (!mapper.anonymous_.empty()) mapper.scratch_ = RemoteAddr{mapper.anonymous_.front().at};
   for (const auto& window : tables.windows)
     if (window[1] > window[0]) mapper.windows_.push_back({window[0], window[1] - window[0]});
   std::set<std::uint64_t> named = {tables.self, tables.session};
@@ -44,6 +48,8 @@ Result<RemoteMapper> RemoteMapper::of_session(Tracee& tracee, const kevt_tables&
   for (const target::Mapping& m : *maps)
     if (m.shared && m.path.starts_with("/memfd:kevtrace") && inodes.contains(m.inode))
       mapper.files_.push_back({m.start.value, static_cast<std::uint64_t>(m.end - m.start)});
+  const auto agent_is_there = [&](const kevt_mapping& file) { return tables.code_begin - file.at < file.bytes; };
+  if (std::ranges::none_of(mapper.files_, agent_is_there)) mapper.agent_.base = {};  // noted, or taken away again
   return mapper;
 }
 
@@ -57,12 +63,21 @@ Result<std::int64_t> RemoteMapper::call(const char* what, std::int64_t number,
   return *result;
 }
 
-Result<RemoteAddr> RemoteMapper::map_anonymous(std::uint64_t bytes, int protection, RemoteAddr at) {
-  const std::uint64_t flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at.value ? MAP_FIXED_NOREPLACE : 0);
-  auto mapped = call("mmap", SYS_mmap, {at.value, bytes, static_cast<std::uint64_t>(protection), flags, ~0ull, 0});
-  if (!mapped) return std::unexpected(std::move(mapped.error()));
-  anonymous_.push_back({static_cast<std::uint64_t>(*mapped), bytes});
-  return RemoteAddr{static_cast<std::uint64_t>(*mapped)};
+// At a place that is known, and noted, before anything is there: who cleans up behind us unmaps what we have come to.
+Result<RemoteAddr> RemoteMapper::map_anonymous(std::uint64_t bytes, int protection) {
+  auto maps = target::read_maps(tracee_.pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  constexpr std::uint64_t kAnywhere = ~0ull;
+  const auto gap = target::find_gap(*maps, kPiecesLieNear, bytes, kAnywhere);
+  if (!gap) return std::unexpected(Error("no free address space for the tracer's memory", ENOMEM));
+  anonymous_.push_back({gap->value, bytes});
+  note_(anonymous_);
+  constexpr std::uint64_t kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  auto mapped = call("mmap", SYS_mmap, {gap->value, bytes, static_cast<std::uint64_t>(protection), kFlags, ~0ull, 0});
+  if (mapped) return *gap;
+  anonymous_.pop_back();
+  note_(anonymous_);
+  return std::unexpected(std::move(mapped.error()));
 }
 
 Result<RemoteAddr> RemoteMapper::scratch_page() {
@@ -103,6 +118,18 @@ Result<void> RemoteMapper::take_away() {
 
 bool RemoteMapper::is_code(RemoteAddr at) const {
   return std::ranges::any_of(windows_, [&](const kevt_mapping& w) { return at.value - w.at < w.bytes; });
+}
+
+bool is_there(const std::vector<target::Mapping>& maps, const kevt_mapping& piece) {
+  std::uint64_t seen = 0;
+  for (const target::Mapping& m : maps) {
+    const std::uint64_t from = std::max(m.start.value, piece.at), to = std::min(m.end.value, piece.at + piece.bytes);
+    if (from >= to) continue;
+    const bool is_ours = m.path.starts_with("/memfd:kevtrace");  // mapped into the piece
+    if (!is_ours && (m.shared || m.inode || !m.path.empty())) return false;
+    seen += to - from;
+  }
+  return seen == piece.bytes;
 }
 
 bool shows_file(const std::vector<target::Mapping>& maps, const SharedFile& file, RemoteAddr at, std::uint64_t bytes,

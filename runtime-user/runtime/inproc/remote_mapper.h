@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "common/abi/probe.h"
@@ -35,8 +36,7 @@ class RemoteMapper {
 
   // A system call of the target; its failure is an error that says `what`.
   Result<std::int64_t> call(const char* what, std::int64_t number, std::array<std::uint64_t, 6> arguments) const;
-  // Anywhere; or at a place that is free.
-  Result<RemoteAddr> map_anonymous(std::uint64_t bytes, int protection, RemoteAddr at = {});
+  Result<RemoteAddr> map_anonymous(std::uint64_t bytes, int protection);
   // A page for what system calls read and write, kept until take_away(). Its first bytes hold the descriptors of a pair
   // of sockets while there is one (fd_passing.h); what lies at kScratchAt is anybody's.
   static constexpr std::uint64_t kScratchAt = 64;
@@ -51,13 +51,15 @@ class RemoteMapper {
   bool is_code(RemoteAddr at) const;
   // It has been mapped by somebody else.
   void note_anonymous(const kevt_mapping& mapped) { anonymous_.push_back(mapped); }
-  // What has been mapped anonymously, for kevt_tables.mapped.
-  const std::vector<kevt_mapping>& anonymous() const { return anonymous_; }
+  // `note` is told of every anonymous piece before it is mapped.
+  using Note = std::function<void(const std::vector<kevt_mapping>&)>;
+  void note_in(Note note) { note_ = std::move(note); }
 
  private:
   Tracee& tracee_;
   PlacedAgent agent_;
   RemoteAddr scratch_;
+  Note note_ = [](const std::vector<kevt_mapping>&) {};
   std::vector<kevt_mapping> anonymous_, files_, windows_;
   bool is_taken_away_ = false;
 };
@@ -70,6 +72,9 @@ struct PreparationNote {
 // Where every preparation of this process is noted, from now on; memory that outlives it.
 void note_preparations_in(PreparationNote* note);
 void note_preparation(const PreparationNote& note);
+
+// Whether a noted piece is there: private and anonymous from end to end, but for our files mapped into it.
+bool is_there(const std::vector<target::Mapping>& maps, const kevt_mapping& piece);
 
 // Whether [at, at + bytes) shows the file from `offset` on, shared, with these rights, and nothing else.
 bool shows_file(const std::vector<target::Mapping>& maps, const SharedFile& file, RemoteAddr at, std::uint64_t bytes,
