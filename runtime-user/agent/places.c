@@ -25,6 +25,7 @@ kevt_self* kevt_self_of(const kevt_tables* tables, const kevt_thread* thread) {
 
 kevt_thread* kevt_thread_at(uint64_t tp) {
   kevt_private* priv = private_memory();
+  if (!tp) return 0;
   uint32_t place = KEVT_PLACE_OF(tp);
   for (int n = 0; n < KEVT_PLACE_REACH; n++, place = KEVT_NEXT_PLACE(place)) {
     const uint32_t number = __atomic_load_n(&priv->places[place], __ATOMIC_ACQUIRE);
@@ -94,7 +95,10 @@ static kevt_thread* take_struct(const kevt_tables* tables, uint64_t user) {
   return 0;
 }
 
-/* The struct that has this thread pointer, unless somebody is just making it his own. */
+/*
+ * The struct that has this thread pointer.  One of a dead thread that another thread is just making its own is taken
+ * out of the way: that thread writes its own thread pointer there when it gets to it.
+ */
 static kevt_thread* claim_known(const kevt_tables* tables, uint64_t tp, uint64_t user) {
   for (;;) {
     kevt_thread* known = kevt_thread_at(tp);
@@ -102,7 +106,11 @@ static kevt_thread* claim_known(const kevt_tables* tables, uint64_t tp, uint64_t
     kevt_self* self = kevt_self_of(tables, known);
     const uint64_t owner = __atomic_load_n(&self->owner, __ATOMIC_ACQUIRE);
     if ((owner & ~KEVT_OWNER_CLAIMS) == user) return known;
-    if (owner & KEVT_OWNER_CLAIMS && !is_dead(owner)) return 0;
+    if (owner & KEVT_OWNER_CLAIMS && !is_dead(owner)) {
+      uint64_t expected = tp;
+      __atomic_compare_exchange_n(&known->thread_pointer, &expected, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+      continue;
+    }
     if (__atomic_load_n(&known->thread_pointer, __ATOMIC_ACQUIRE) == tp && change_owner(self, owner, user))
       return known;
   }
@@ -113,22 +121,36 @@ void kevt_forget_thread(kevt_thread* thread) {
   thread->depth = thread->guard = thread->open_word = thread->blocked = thread->pending = 0;
 }
 
+static void give_struct_back(const kevt_tables* tables, kevt_thread* thread) {
+  __atomic_store_n(&thread->thread_pointer, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&kevt_self_of(tables, thread)->owner, 0, __ATOMIC_RELEASE);
+}
+
+/*
+ * One that did not have this thread pointer; 0: none.  A signal handler that hits in the middle of this makes another
+ * one the thread's: what a look-up finds then is what both go on with.
+ */
+static kevt_thread* claim_new(const kevt_tables* tables, uint64_t tp, uint64_t user) {
+  kevt_thread* thread = take_struct(tables, user);
+  if (!thread) return 0;
+  __atomic_store_n(&kevt_self_of(tables, thread)->thread_pointer, 0, __ATOMIC_RELEASE);
+  kevt_forget_thread(thread);
+  __atomic_store_n(&thread->thread_pointer, tp, __ATOMIC_RELEASE);
+  if (!enter_table(thread, tp)) {
+    give_struct_back(tables, thread);
+    return 0;
+  }
+  kevt_thread* found = kevt_thread_at(tp);
+  if (!found || found == thread) return thread;
+  give_struct_back(tables, thread);
+  return found;
+}
+
 kevt_thread* kevt_claim(uint64_t tp, uint64_t user) {
   const kevt_tables* tables = kevt_state();
   kevt_thread* thread = claim_known(tables, tp, user);
-  if (!thread) {
-    thread = take_struct(tables, user);
-    if (!thread) return 0;
-    __atomic_store_n(&kevt_self_of(tables, thread)->thread_pointer, 0, __ATOMIC_RELEASE);
-    kevt_forget_thread(thread);
-    __atomic_store_n(&thread->thread_pointer, tp, __ATOMIC_RELEASE);
-    if (!enter_table(thread, tp)) {
-      __atomic_store_n(&thread->thread_pointer, 0, __ATOMIC_RELEASE);
-      __atomic_store_n(&kevt_self_of(tables, thread)->owner, 0, __ATOMIC_RELEASE);
-      return 0;
-    }
-  }
-  __atomic_store_n(&kevt_self_of(tables, thread)->owner, user, __ATOMIC_RELEASE);
+  if (!thread) thread = claim_new(tables, tp, user);
+  if (thread) __atomic_store_n(&kevt_self_of(tables, thread)->owner, user, __ATOMIC_RELEASE);
   return thread;
 }
 
