@@ -212,7 +212,13 @@ typedef struct kevt_services {
   uint64_t comm;        /* uint32 (to): the thread's name, bytes with NUL */
   uint64_t match;       /* int (kind, pattern, pattern length, text, text length without NUL) */
   uint64_t inject;      /* int (event, frame): 1: this hit makes the function return, noted in the frame */
+  uint64_t time;        /* uint64 (): rdtsc for a thread that may not (PR_SET_TSC) */
 } kevt_services;
+
+/* Of a signal whose handler the agent runs (agent/signals.c, kevt_on_masked): the program's own. */
+typedef struct kevt_handler {
+  uint64_t handler, restorer;
+} kevt_handler;
 
 /* What rt_sigaction takes: the kernel's struct sigaction on x86-64. */
 typedef struct kevt_disposition {
@@ -237,6 +243,7 @@ typedef struct kevt_private {
   int64_t patience_ns;      /* since then: how long it still waits for answers, all together */
   kevt_disposition dispositions[32]; /* the program's own for SIGTRAP (5), SIGBUS (7), SIGSEGV (11), by number */
   uint64_t masks[65];                /* the bits of these three in each signal's own sa_mask, by number */
+  kevt_handler handlers[65];         /* the program's own, of signals whose sa_mask has such bits, by number */
   uint32_t active[KEVT_MAX_ROWS];    /* return instances in use, of events with a maxactive */
   kevt_injections injections[KEVT_MAX_ROWS];
   uint32_t places[1 << KEVT_PLACE_BITS]; /* thread table: thread pointer, hashed -> number of its struct + 1; 0: never

@@ -70,6 +70,7 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* return_slot(llvm::IRBuilder<>& b);
 
   // Who hits.
+  llvm::Value* read_time(llvm::IRBuilder<>& b);
   llvm::Value* own_thread(llvm::IRBuilder<>& b, llvm::BasicBlock* unknown);
   void find_thread(llvm::IRBuilder<>& b);
   void take_return_address(llvm::IRBuilder<>& b);

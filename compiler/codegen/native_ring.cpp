@@ -3,7 +3,6 @@
 // The place is noted in the thread before it is taken: whoever jumps out of this hit right behind the cmpxchg leaves a
 // reservation that the agent can still find (agent/thread.c).
 #include <llvm/IR/Intrinsics.h>
-#include <llvm/IR/IntrinsicsX86.h>
 
 #include <cstddef>
 
@@ -54,12 +53,35 @@ Value* NativeHooks::reserve(llvm::IRBuilder<>& b, Value* size, BasicBlock* full)
   record->addIncoming(first, tried);
   record->addIncoming(later, again);
   record_ = record;
-  Value* tsc = b.CreateIntrinsic(llvm::Intrinsic::x86_rdtsc, {}, {});
+  Value* tsc = read_time(b);
   // The reader has had these lines; taking them back early keeps the next reservation's lock short.
   Value* ahead = field(b, record_, kPrefetchDistance);
   b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()}, {ahead, b.getInt32(1), b.getInt32(3), b.getInt32(1)});
   b.CreateStore(tsc, field(b, record_, offsetof(kevt_record, tsc)));
   return field(b, record_, sizeof(kevt_record));
+}
+
+// Where rdtsc is forbidden (prctl(PR_SET_TSC)) the agent reads the time.
+Value* NativeHooks::read_time(llvm::IRBuilder<>& b) {
+  BasicBlock* forbidden = block("forbidden");
+  BasicBlock* timed = block("timed");
+  const char* text =
+      "1: rdtsc\n"
+      "shlq $$32, %rdx\n"
+      "orq %rdx, %rax\n"
+      ".pushsection kevt_faults,\"a\",@progbits\n"
+      ".long 1b - .\n.long ${1:l} - .\n.popsection";
+  Value* own = branching_asm(b, b.getInt64Ty(), text, "=&{ax},!i,~{dx},~{flags}", {}, forbidden);
+  BasicBlock* from = b.GetInsertBlock();
+  b.CreateBr(timed);
+  b.SetInsertPoint(forbidden);
+  Value* asked = service(b, offsetof(kevt_services, time), b.getInt64Ty(), {});
+  b.CreateBr(timed);
+  b.SetInsertPoint(timed);
+  llvm::PHINode* tsc = b.CreatePHI(b.getInt64Ty(), 2);
+  tsc->addIncoming(own, from);
+  tsc->addIncoming(asked, forbidden);
+  return tsc;
 }
 
 // The word is read back: a load costs less than a register does.

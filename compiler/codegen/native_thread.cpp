@@ -3,7 +3,7 @@
 // A thread's %gs points to its kevt_self once it has hit. Threads inherit %gs and fork wipes kevt_self, so one compare
 // with the thread pointer decides:
 //
-//   movq %fs:0, %r; cmpq %gs:0, %r; jne unknown; movq %gs:8, %r       faults (to `unknown`) where %gs is 0
+//   movq %fs:0, %r; cmpq %gs:0, %r; jne unknown; movq %gs:8, %r       faults (to `unknown`) where %fs or %gs is 0
 //
 // Return events take the return address of their frame's slot out of the newest instance and put it back there, before
 // anything else: also a hit that is missed must return.
@@ -24,12 +24,13 @@ using llvm::Value;
 Value* NativeHooks::own_thread(llvm::IRBuilder<>& b, BasicBlock* unknown) {
   static_assert(offsetof(kevt_self, thread_pointer) == 0 && offsetof(kevt_self, thread) == 8);
   const char* text =
-      "movq %fs:0, $0\n"
-      "1: cmpq %gs:0, $0\n"
+      "1: movq %fs:0, $0\n"
+      "2: cmpq %gs:0, $0\n"
       "jne ${1:l}\n"
       "movq %gs:8, $0\n"
       ".pushsection kevt_faults,\"a\",@progbits\n"
-      ".long 1b - .\n.long ${1:l} - .\n.popsection";
+      ".long 1b - .\n.long ${1:l} - .\n"
+      ".long 2b - .\n.long ${1:l} - .\n.popsection";
   return branching_asm(b, b.getPtrTy(), text, "=&r,!i,~{flags}", {}, unknown);
 }
 

@@ -27,18 +27,6 @@ static inline __attribute__((always_inline)) const kevt_tables* kevt_state(void)
   return (const kevt_tables*)kevt_tables_address;
 }
 
-static inline __attribute__((always_inline)) uint64_t kevt_thread_pointer(void) {
-  uint64_t tp;
-  __asm__("movq %%fs:0, %0" : "=r"(tp));
-  return tp;
-}
-
-static inline __attribute__((always_inline)) uint32_t kevt_check_word(uint32_t offset) {
-  uint32_t word;
-  __asm__ volatile("movl %%fs:(%1), %0" : "=r"(word) : "r"((uint64_t)offset));
-  return word;
-}
-
 /* Calls a hit's code (common/abi/probe.h, "Hits in the handler") with the registers of a ucontext; where to go on. */
 KEVT_INTERNAL uint64_t kevt_call_hit(const uint64_t* gregs, uint64_t code);
 
@@ -82,6 +70,23 @@ static inline __attribute__((always_inline)) void kevt_increment_shared(uint64_t
   __asm__ goto("1: movzbl (%1), %0\n" KEVT_FAULT_ENTRY(label) : "=r"(value) : "r"(address) : "memory" : label)
 #define KEVT_STORE8(value, address, label) \
   __asm__ goto("1: movq %0, (%1)\n" KEVT_FAULT_ENTRY(label) : : "r"(value), "r"(address) : "memory" : label)
+
+/* 0: the thread has no thread control block. */
+static inline __attribute__((always_inline)) uint64_t kevt_thread_pointer(void) {
+  uint64_t tp;
+  __asm__ goto("1: movq %%fs:0, %0\n" KEVT_FAULT_ENTRY(none) : "=r"(tp) : : : none);
+  return tp;
+none:
+  return 0;
+}
+
+static inline __attribute__((always_inline)) uint32_t kevt_check_word(uint32_t offset) {
+  uint32_t word;
+  __asm__ goto("1: movl %%fs:(%1), %0\n" KEVT_FAULT_ENTRY(none) : "=r"(word) : "r"((uint64_t)offset) : : none);
+  return word;
+none:
+  return 0;
+}
 
 /* First hit of a thread, or of a new thread at an old one's address; 0: no struct or no counter shard left. */
 KEVT_RARE kevt_thread* kevt_enrol(uint64_t thread_pointer);

@@ -7,6 +7,8 @@
  *   int3 at a probe point      go on in its detour, or call it here, where the program's stack is too small
  *   fault at a known load      go on at its fix-up
  *   anything else              the program's own disposition, as the kernel would have run it
+ *
+ * Another signal's handler whose sa_mask has one of the three runs under kevt_on_masked, which notes them as blocked.
  */
 #include "runtime-user/agent/agent.h"
 
@@ -16,6 +18,7 @@ enum {
   NR_GETPID = 39,
   NR_EXECVE = 59,
   NR_PRCTL = 157,
+  NR_GETTID = 186,
   NR_TGKILL = 234,
   NR_SECCOMP = 317
 };
@@ -32,6 +35,8 @@ enum { SIG_BLOCK_ = 0, SIG_UNBLOCK_ = 1, SIG_SETMASK_ = 2 };
 #define BIT(signal) (1ull << ((signal)-1))
 #define OURS (BIT(SIGTRAP_) | BIT(SIGBUS_) | BIT(SIGSEGV_))
 #define SI_USER_OR_QUEUE(code) ((code) <= 0)
+enum { SI_KERNEL_ = 0x80, TRAP_BRKPT_ = 1 };
+enum { LAST_OF_LONG_INT3 = 3 };
 
 typedef struct siginfo_head {
   int signo, error, code;
@@ -46,6 +51,8 @@ typedef struct context {
 } context;
 #define RIP 16
 #define FLAG_BITS (KEVT_MAP_CALLED | KEVT_MAP_COPY_OF | KEVT_MAP_SITE)
+
+KEVT_INTERNAL extern const char kevt_restorer[]; /* table.S: rt_sigreturn */
 
 static uint64_t map_lookup(const kevt_tables* tables, uint64_t key, int* found) {
   const kevt_map_entry* map = (const kevt_map_entry*)tables->map;
@@ -62,6 +69,58 @@ static uint64_t map_lookup(const kevt_tables* tables, uint64_t key, int* found) 
   return 0;
 }
 
+static void deliver_pending(kevt_thread* thread) {
+  uint64_t ready = thread->pending & ~thread->blocked;
+  for (int signal = 1; ready && signal < 32; signal++) {
+    if (!(ready & BIT(signal))) continue;
+    if (kevt_own_syscall(NR_TGKILL, thread->pid, thread->tid, (uint64_t)signal, 0) == KEVT_NOT_CALLED) return;
+    thread->pending &= ~BIT(signal);
+  }
+}
+
+/*
+ * The program's handler.  In its context, and to who asks, stands what the kernel would have blocked; what it leaves in
+ * the context is what it goes back to.
+ */
+static void run_handler(uint64_t handler, uint64_t blocks, int signal, siginfo_head* info, context* uc) {
+  kevt_thread* thread = kevt_find_thread(kevt_state());
+  if (thread) {
+    uc->mask |= thread->blocked;
+    thread->blocked |= blocks;
+  }
+  ((void (*)(int, siginfo_head*, context*))handler)(signal, info, uc);
+  if (thread) {
+    thread->blocked = uc->mask & OURS;
+    if (thread->pending) deliver_pending(thread);
+  }
+  uc->mask &= ~OURS;
+}
+
+/*
+ * A trap is reported behind its instruction: int3 and icebp are run again.  What comes from the flags or the debug
+ * registers would come later, behind another instruction: 0.
+ */
+static int run_trap_again(const siginfo_head* info, context* uc) {
+  const uint64_t ip = uc->gregs[RIP];
+  uint32_t last;
+  if (info->code != SI_KERNEL_ && info->code != TRAP_BRKPT_) return 0;
+  KEVT_LOAD1(last, ip - 1, unreadable);
+  uc->gregs[RIP] = ip - (last == LAST_OF_LONG_INT3 ? 2 : 1);
+  return 1;
+unreadable:
+  return 0;
+}
+
+/* The kernel's own end of the process, with the original cause: a fault happens again at the same instruction. */
+static void end_process(int signal, siginfo_head* info, context* uc) {
+  kevt_disposition none = {0, SA_RESTORER_, kevt_state()->code_begin, 0};
+  if (kevt_syscall(NR_RT_SIGACTION, (uint64_t)signal, (uint64_t)&none, 0, 8) < 0)
+    __builtin_trap(); /* a seccomp filter is against it: the process ends all the same */
+  if (SI_USER_OR_QUEUE(info->code) || (signal == SIGTRAP_ && !run_trap_again(info, uc)))
+    kevt_syscall(NR_TGKILL, (uint64_t)kevt_syscall(NR_GETPID, 0, 0, 0, 0),
+                 (uint64_t)kevt_syscall(NR_GETTID, 0, 0, 0, 0), (uint64_t)signal, 0);
+}
+
 /* Runs the program's own disposition on the context of the signal. */
 static void forward(int signal, siginfo_head* info, context* uc) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
@@ -74,22 +133,22 @@ static void forward(int signal, siginfo_head* info, context* uc) {
     return;
   }
   if (own->handler == 1 /* SIG_IGN */ && sent) return;
-  if (own->handler <= 1 || blocked) { /* the kernel's own end of the process, with the original cause */
-    kevt_disposition none = {0, SA_RESTORER_, kevt_state()->code_begin, 0};
-    if (kevt_syscall(NR_RT_SIGACTION, (uint64_t)signal, (uint64_t)&none, 0, 8) < 0)
-      __builtin_trap(); /* a seccomp filter is against it: the process ends all the same */
-    if (sent)
-      kevt_syscall(NR_TGKILL, (uint64_t)kevt_syscall(NR_GETPID, 0, 0, 0, 0), thread ? thread->tid : 0, (uint64_t)signal,
-                   0);
-    return; /* a fault happens again at the same instruction */
+  if (own->handler <= 1 || blocked) {
+    end_process(signal, info, uc);
+    return;
   }
-  uint64_t handler = own->handler, before = thread ? thread->blocked : 0;
-  uint64_t mask = own->mask & ~OURS;
+  const uint64_t handler = own->handler, mask = own->mask & ~OURS;
+  const uint64_t blocks = priv->masks[signal] | (own->flags & SA_NODEFER_ ? 0 : BIT(signal));
   if (mask) kevt_own_syscall(NR_RT_SIGPROCMASK, SIG_BLOCK_, (uint64_t)&mask, 0, 8);
-  if (thread) thread->blocked |= priv->masks[signal] | (own->flags & SA_NODEFER_ ? 0 : BIT(signal));
   if (own->flags & SA_RESETHAND_) own->handler = 0;
-  ((void (*)(int, siginfo_head*, context*))handler)(signal, info, uc);
-  if (thread) thread->blocked = before;
+  run_handler(handler, blocks, signal, info, uc);
+}
+
+/* Stands in for the handlers of other signals whose sa_mask has one of the three. */
+void kevt_on_masked(int signal, siginfo_head* info, context* uc) {
+  kevt_private* priv = (kevt_private*)kevt_state()->priv;
+  kevt_mark_thread();
+  run_handler(priv->handlers[signal].handler, priv->masks[signal], signal, info, uc);
 }
 
 /* The program's own fault, in a copy of its instruction: it is told the instruction's place. */
@@ -159,6 +218,15 @@ static int is_borrowed(int makes_default) {
   return thread->pid != (uint32_t)pid;
 }
 
+/* The kernel calls us; the program's handler is noted before. */
+static void stand_in(kevt_handler* own, kevt_disposition* wanted) {
+  own->handler = wanted->handler;
+  own->restorer = wanted->restorer;
+  wanted->handler = (uint64_t)&kevt_on_masked;
+  wanted->restorer = (uint64_t)&kevt_restorer;
+  wanted->flags |= SA_RESTORER_;
+}
+
 static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, uint64_t size) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
   kevt_disposition wanted = {0, 0, 0, 0}, previous;
@@ -170,9 +238,18 @@ static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, ui
     previous = priv->dispositions[signal];
     if (noted) priv->dispositions[signal] = wanted;
   } else {
+    const kevt_handler former = priv->handlers[signal];
     wanted.mask &= ~OURS;
+    if (noted && own_bits && wanted.handler > 1) stand_in(&priv->handlers[signal], &wanted);
     int64_t result = kevt_syscall(NR_RT_SIGACTION, signal, act ? (uint64_t)&wanted : 0, (uint64_t)&previous, size);
-    if (result < 0) return result;
+    if (result < 0) {
+      priv->handlers[signal] = former;
+      return result;
+    }
+    if (previous.handler == (uint64_t)&kevt_on_masked) {
+      previous.handler = former.handler;
+      previous.restorer = former.restorer;
+    }
     previous.mask |= old_bits;
   }
   if (noted) priv->masks[signal] = own_bits;
@@ -180,35 +257,26 @@ static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, ui
   return 0;
 }
 
-static void deliver_pending(kevt_thread* thread) {
-  uint64_t ready = thread->pending & ~thread->blocked;
-  for (int signal = 1; ready && signal < 32; signal++) {
-    if (!(ready & BIT(signal))) continue;
-    if (kevt_own_syscall(NR_TGKILL, thread->pid, thread->tid, (uint64_t)signal, 0) == KEVT_NOT_CALLED) return;
-    thread->pending &= ~BIT(signal);
-  }
-}
-
 static int64_t virtual_sigprocmask(uint64_t how, uint64_t set, uint64_t old, uint64_t size) {
   uint64_t wanted = 0, previous = 0;
-  kevt_thread* thread = kevt_find_thread(kevt_state());
-  if (!thread || size != 8) return kevt_syscall(NR_RT_SIGPROCMASK, how, set, old, size);
+  kevt_thread* thread = kevt_find_thread(kevt_state()); /* 0: what it blocks of the three is known to nobody */
+  if (size != 8) return kevt_syscall(NR_RT_SIGPROCMASK, how, set, old, size);
   if (set) {
     KEVT_LOAD8(wanted, set, bad);
   }
-  uint64_t real = wanted & ~OURS, bits = wanted & OURS, before = thread->blocked;
+  uint64_t real = wanted & ~OURS, bits = wanted & OURS, before = thread ? thread->blocked : 0;
   int64_t result = kevt_syscall(NR_RT_SIGPROCMASK, how, set ? (uint64_t)&real : 0, (uint64_t)&previous, size);
   if (result < 0) return result;
   uint64_t after = before;
   if (set && how == SIG_BLOCK_) after |= bits;
   if (set && how == SIG_UNBLOCK_) after &= ~bits;
   if (set && how == SIG_SETMASK_) after = bits;
-  if (after != before && !is_borrowed(0)) thread->blocked = after;
+  if (thread && after != before && !is_borrowed(0)) thread->blocked = after;
   if (old) {
     uint64_t shown = previous | before;
     KEVT_STORE8(shown, old, bad);
   }
-  if (thread->pending) deliver_pending(thread);
+  if (thread && thread->pending) deliver_pending(thread);
   return 0;
 bad:
   return -EFAULT_;

@@ -18,7 +18,9 @@ kevt_image:
   .long kevt_service_comm - kevt_image
   .long kevt_service_match - kevt_image
   .long kevt_service_inject - kevt_image
+  .long kevt_service_time - kevt_image
   .long kevt_on_signal - kevt_image
+  .long kevt_on_masked - kevt_image
   .long kevt_restorer - kevt_image
   .long kevt_virtual_syscall - kevt_image
   .long kevt_note_syscall - kevt_image

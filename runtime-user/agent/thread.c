@@ -19,6 +19,9 @@ enum {
   NR_TGKILL = 234,
   NR_SIGALTSTACK = 131,
   PR_GET_NAME = 16,
+  PR_SET_TSC = 26,
+  PR_TSC_ENABLE = 1,
+  PR_TSC_SIGSEGV = 2,
   ARCH_SET_GS = 0x1001,
   ARCH_GET_FS = 0x1003,
   ARCH_GET_GS = 0x1004
@@ -48,9 +51,11 @@ void kevt_mark_thread(void) {
     __asm__ volatile("rdfsbase %0" : "=r"(base));
   else
     kevt_own_syscall(NR_ARCH_PRCTL, ARCH_GET_FS, (uint64_t)&base, 0, 0);
+  KEVT_STORE8(base, base, none);
   kevt_thread* former = kevt_thread_at(base);
   if (former && former->pid) former->check = ~(uint32_t)base;
-  __asm__ volatile("movq %0, %%fs:0" : : "r"(base) : "memory");
+none:
+  return;
 }
 
 /* Under a seccomp filter nobody is asked: the control block has the tid, and a forked child's first thread is its pid.
@@ -136,7 +141,7 @@ static int is_enrolled(const kevt_tables* tables, const kevt_thread* thread, uin
 
 kevt_thread* kevt_enrol(uint64_t tp) {
   const kevt_tables* tables = kevt_state();
-  if (tp == ((kevt_private*)tables->priv)->strict) return 0;
+  if (!tp || tp == ((kevt_private*)tables->priv)->strict) return 0;
   uint32_t pid, tid, check = kevt_check_word(tables->check_offset);
   if (!identify(tables, check, &pid, &tid)) return 0;
   kevt_thread* thread = kevt_claim(tp, user_of(pid, tid));
@@ -177,6 +182,18 @@ KEVT_SERVICE kevt_thread* kevt_service_thread(kevt_event* event) {
   kevt_thread* thread = kevt_find_thread(kevt_state());
   if (!thread) kevt_count_missed(0, event);
   return thread;
+}
+
+/* Where a filter is against asking, this record has no time, and the thread's next hits are missed. */
+KEVT_SERVICE uint64_t kevt_service_time(void) {
+  uint32_t low, high;
+  if (kevt_own_syscall(NR_PRCTL, PR_SET_TSC, PR_TSC_ENABLE, 0, 0) < 0) {
+    kevt_forget_self();
+    return 0;
+  }
+  __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+  kevt_own_syscall(NR_PRCTL, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0);
+  return (uint64_t)high << 32 | low;
 }
 
 struct stack_info {

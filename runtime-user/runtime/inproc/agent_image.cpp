@@ -34,7 +34,8 @@ kevt_services agent_services(RemoteAddr base) {
           .text_fetch = base.value + t.text_fetch,
           .comm = base.value + t.comm,
           .match = base.value + t.match,
-          .inject = base.value + t.inject};
+          .inject = base.value + t.inject,
+          .time = base.value + t.time};
 }
 
 std::vector<std::uint8_t> agent_image_for(RemoteAddr tables) {

@@ -164,7 +164,7 @@ void emit_return(CodeWriter& w, const DetourSpec& spec, const DetourEvent& event
   restore(w, 0, kDown, spec.flags);
   w.bytes({0xc3});  // ret
 
-  detour.faults.push_back(emit_slow_return_entry(w, entry, event.event));
+  for (const model::FaultEntry& fault : emit_slow_return_entry(w, entry, event.event)) detour.faults.push_back(fault);
   restore(w, kEntryUses, kDown, spec.flags);
   const std::size_t plain = w.jump_forward();
   w.land(call_next);

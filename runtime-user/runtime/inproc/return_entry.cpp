@@ -28,8 +28,9 @@ ReturnEntry emit_return_entry(CodeWriter& w, RemoteAddr event) {
   ReturnEntry entry;
   w.relative({0x83, 0x3d}, event + offsetof(kevt_event, enters_slowly), {0});  // cmpl $0, enters_slowly(%rip)
   entry.slow.push_back(w.jump_if_not_zero_forward());
+  entry.faulting[0] = w.size();
   w.instruction({0x64, 0x48, 0x8b, 0x04, 0x25}, 0);  // movq %fs:0, %rax
-  entry.fault = w.size();
+  entry.faulting[1] = w.size();
   w.instruction({0x65, 0x48, 0x3b, 0x04, 0x25}, offsetof(kevt_self, thread_pointer));  // cmpq %gs:0, %rax
   entry.slow.push_back(w.jump_if_not_zero_forward());
   w.instruction({0x65, 0x48, 0x8b, 0x04, 0x25}, offsetof(kevt_self, thread));  // movq %gs:8, %rax
@@ -55,8 +56,10 @@ ReturnEntry emit_return_entry(CodeWriter& w, RemoteAddr event) {
   return entry;
 }
 
-model::FaultEntry emit_slow_return_entry(CodeWriter& w, const ReturnEntry& entry, RemoteAddr event) {
-  const model::FaultEntry fault{static_cast<std::uint32_t>(entry.fault), static_cast<std::uint32_t>(w.size())};
+std::array<model::FaultEntry, 2> emit_slow_return_entry(CodeWriter& w, const ReturnEntry& entry, RemoteAddr event) {
+  std::array<model::FaultEntry, 2> faults;
+  for (std::size_t i = 0; i < faults.size(); ++i)
+    faults[i] = {static_cast<std::uint32_t>(entry.faulting[i]), static_cast<std::uint32_t>(w.size())};
   for (const std::size_t branch : entry.slow) w.land(branch);
   for (const Word argument : {kDi, kSi, kR8, kR9}) w.store(argument, argument * 8);  // the others are there
   w.relative({0x48, 0x8d, 0x3d}, event);                                             // leaq event(%rip), %rdi
@@ -67,7 +70,7 @@ model::FaultEntry emit_slow_return_entry(CodeWriter& w, const ReturnEntry& entry
   w.load(kSi, kSi * 8);
   w.bytes({0x85, 0xc0});  // testl %eax, %eax
   w.jump_back_if_not_zero(entry.kept);
-  return fault;
+  return faults;
 }
 
 }  // namespace kevt::inproc

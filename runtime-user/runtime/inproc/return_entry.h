@@ -2,6 +2,7 @@
 // the thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -15,14 +16,14 @@ constexpr std::uint32_t kEntryUses = bit(kAx) | bit(kCx) | bit(kDx);
 
 // Offsets in the writer's code.
 struct ReturnEntry {
-  std::vector<std::size_t> slow;  // forward branches
-  std::size_t fault = 0;          // the instruction that may fault, to the same place
-  std::size_t kept = 0;           // what is run once the return address is kept
+  std::vector<std::size_t> slow;          // forward branches
+  std::array<std::size_t, 2> faulting{};  // instructions that may fault, to the same place
+  std::size_t kept = 0;                   // what is run once the return address is kept
 };
 
 // Code that runs with the stack pointer at a frame (common/abi/probe.h). What follows it in the stream is `kept`.
 ReturnEntry emit_return_entry(CodeWriter& w, RemoteAddr event);
 // Its rare half, to be put elsewhere. What follows in the stream runs the function unprobed.
-model::FaultEntry emit_slow_return_entry(CodeWriter& w, const ReturnEntry& entry, RemoteAddr event);
+std::array<model::FaultEntry, 2> emit_slow_return_entry(CodeWriter& w, const ReturnEntry& entry, RemoteAddr event);
 
 }  // namespace kevt::inproc

@@ -5,8 +5,8 @@
 //
 //   thread blocks SIGSEGV      the kernel's mask without it, kevt_thread.blocked with it
 //   thread is in a handler     the mask it returns to stands in the signal frame: the same there
-//   handler's sa_mask has it   kevt_private.masks, and the kernel's without it
-//   its own SIGSEGV handler    kevt_private.dispositions
+//   handler's sa_mask has it   kevt_private.masks and handlers; the kernel's mask without it, the agent's handler for
+//   it its own SIGSEGV handler    kevt_private.dispositions
 //
 // give_back() is the reverse, from what the program has set since. Not covered: masks that sigsuspend(),
 // ppoll() and the like put in place for their own duration, and ucontexts that a program keeps itself.
@@ -52,6 +52,11 @@ RemoteAddr SignalHandover::note_at(int signal) const {
 }
 RemoteAddr SignalHandover::mask_note_at(int signal) const {
   return mapper_.agent().priv + (offsetof(kevt_private, masks) + 8 * static_cast<unsigned>(signal));
+}
+
+RemoteAddr SignalHandover::handler_note_at(int signal) const {
+  return mapper_.agent().priv +
+         (offsetof(kevt_private, handlers) + sizeof(kevt_handler) * static_cast<unsigned>(signal));
 }
 
 Result<kevt_disposition> SignalHandover::disposition(int signal) {
@@ -110,6 +115,11 @@ Result<void> SignalHandover::take_masks_of_handlers() {
     if (auto put = tracee_.write(mask_note_at(signal), bytes_of(bits)); !put) return put;
     own->mask &= ~kThree;
     if (bit(signal) & kThree) continue;  // the agent's own handler takes its place
+    const kevt_handler noted = {own->handler, own->restorer};
+    if (auto put = tracee_.write(handler_note_at(signal), bytes_of(noted)); !put) return put;
+    own->handler = mapper_.agent().base.value + agent_table().on_masked;
+    own->restorer = mapper_.agent().base.value + agent_table().restorer;
+    own->flags |= kRestorerFlag;
     if (auto set = set_disposition(signal, *own); !set) return set;
   }
   return {};
@@ -187,6 +197,12 @@ Result<void> SignalHandover::give_masks_of_handlers_back() {
     auto own = disposition(signal);
     if (!own) return std::unexpected(std::move(own.error()));
     own->mask |= bits;
+    if (own->handler == mapper_.agent().base.value + agent_table().on_masked) {
+      kevt_handler noted{};
+      if (auto got = tracee_.read(handler_note_at(signal), room_of(noted)); !got) return got;
+      own->handler = noted.handler;
+      own->restorer = noted.restorer;
+    }
     if (auto set = set_disposition(signal, *own); !set) return set;
   }
   return {};

@@ -43,6 +43,7 @@ class SignalHandover {
   Result<void> set_disposition(int signal, const kevt_disposition& wanted);
   RemoteAddr note_at(int signal) const;  // kevt_private.dispositions[signal]
   RemoteAddr mask_note_at(int signal) const;
+  RemoteAddr handler_note_at(int signal) const;
 
   Tracee& tracee_;
   RemoteMapper& mapper_;

@@ -1,0 +1,66 @@
+"""Corners of signals and threads: a traced program ends, and sees its masks, as the kernel says."""
+import os
+import signal
+
+from attached import Attached, Target
+from kevtest import PROGRAMS, TIMEOUT_S, main
+
+CORNERS = os.path.join(PROGRAMS, "corners")
+TOUCH = "p:touch corners:touch n=%di:s64 s=+0(%si):string"
+BACK = "r:back corners:touch v=$retval:s64"
+SHORT = "p:short corners:touch_short n=%di:s64"
+
+
+class Corners(Attached):
+    def corner(self, *words, **options):
+        traced = self.run_both([CORNERS, *words], TOUCH, BACK, SHORT, **options)
+        self.assertNotEqual(traced.how_armed()["short"], "jump")
+        return traced
+
+    def test_own_traps(self):
+        """int3, its long form, icebp and a single step: handled, fatal, ignored (fatal), blocked (fatal)."""
+        for trap in ("int3", "long_int3", "icebp", "single_step"):
+            for how in ("default", "ignored", "blocked", "handled"):
+                with self.subTest(trap=trap, how=how):
+                    traced = self.corner(trap, how)
+                    self.assertEqual(traced.status, 0 if how == "handled" else 128 + signal.SIGTRAP)
+
+    def test_fault_that_the_handler_blocks(self):
+        """A fault while sa_mask blocks it ends the program; its own handler does not run."""
+        self.assertEqual(self.corner("fault_while_masked").status, 128 + signal.SIGSEGV)
+
+    def test_masks_of_handlers(self):
+        """What a handler sees blocked, what it returns to, what it jumps out with; its action as it was set."""
+        self.assert_none_lost(self.corner("masks_of_handlers"))
+
+    def test_masks_in_the_handlers_of_faults(self):
+        self.assert_none_lost(self.corner("masks_of_faults"))
+
+    def test_program_that_forbids_rdtsc(self):
+        """Its own rdtsc faults, as untraced; its hits are recorded."""
+        traced = self.corner("without_tsc")
+        self.assertEqual([r["n"] for r in traced.records("touch")], list(range(1, 13)))
+        self.assert_none_lost(traced)
+
+    def test_child_without_thread_control_block(self):
+        """Nobody can tell who hits: the child goes on, its hits are missed."""
+        traced = self.corner("null_tls")
+        self.assertEqual([r["n"] for r in traced.records("touch")], [1, 2])
+        for event in ("touch", "back", "short"):
+            account = traced.accounts[event]
+            self.assertEqual((account.recorded, account.missed), (2, 10), event)
+
+    def test_more_threads_than_are_known(self):
+        """Address space for 1,280 of them; the others block all signals, hit and raise signals as untraced."""
+        for mode, said, status in (("crowd_that_blocks", b"signal 11\nall came back\n", 0),
+                                   ("crowd_that_raises", b"", -signal.SIGSEGV)):
+            with self.subTest(mode=mode):
+                target = Target(self, [CORNERS, mode, "1500", "700"])
+                tracer = self.start([target.pid], SHORT, words=["--buffer", "64"])
+                target.tell(b"go")
+                self.assertEqual((target.process.stdout.read(), target.process.wait(TIMEOUT_S)), (said, status))
+                self.assertGreater(self.finish(tracer, [SHORT]).accounts["short"].missed, 0)
+
+
+if __name__ == "__main__":
+    main()
