@@ -1,9 +1,10 @@
 """Corners of signals and threads: a traced program ends, and sees its masks, as the kernel says."""
 import os
 import signal
+import subprocess
 
 from attached import Attached, Target
-from kevtest import PROGRAMS, TIMEOUT_S, main
+from kevtest import KEVTRACE, PROGRAMS, TIMEOUT_S, _prepared, main
 
 CORNERS = os.path.join(PROGRAMS, "corners")
 TOUCH = "p:touch corners:touch n=%di:s64 s=+0(%si):string"
@@ -60,6 +61,19 @@ class Corners(Attached):
                 target.tell(b"go")
                 self.assertEqual((target.process.stdout.read(), target.process.wait(TIMEOUT_S)), (said, status))
                 self.assertGreater(self.finish(tracer, [SHORT]).accounts["short"].missed, 0)
+
+    def test_signal_to_tracer_and_target_together(self):
+        """As Ctrl-C and timeout(1) send it: the tracer ends with the program, whichever of 300 threads goes first."""
+        for _ in range(30):
+            command = [KEVTRACE, "run", "-e", TOUCH, "-e", SHORT, "-o", "/dev/null", "--", CORNERS, "crowd_that_stays",
+                       "300"]
+            tracer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      start_new_session=True, **_prepared({}))
+            self.addCleanup(tracer.kill)
+            self.assertEqual(tracer.stdout.readline(), b"ready\n")
+            os.killpg(tracer.pid, signal.SIGTERM)
+            out, err = tracer.communicate(timeout=TIMEOUT_S)
+            self.assertEqual((tracer.returncode, out), (128 + signal.SIGTERM, b""), err)
 
 
 if __name__ == "__main__":

@@ -217,29 +217,56 @@ void Tracee::restart_interrupted_call(pid_t tid) const {
   (void)set_kernel_registers(tid, *r);
 }
 
-Result<void> Tracee::await_stop(pid_t tid) {
-  constexpr unsigned kQuickTries = 100, kAllTries = 20'000;  // 10 s
-  for (unsigned tries = 0; tries < kAllTries;) {
+// What one that was asked has to say: true when it is held, or has ended. Other stops are not what was asked for.
+bool Tracee::has_come(pid_t tid) {
+  for (;;) {
     int status = 0;
     const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
     if (got < 0 && errno == EINTR) continue;
-    if (got == 0) {
-      const timespec pause = {0, tries++ < kQuickTries ? 2'000 : 500'000};
-      nanosleep(&pause, nullptr);
-      continue;
-    }
+    if (got == 0) return false;
     if (got == tid && WIFSTOPPED(status) && status >> 16 != kEventStop) {
       ptrace(PTRACE_CONT, tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
       continue;
     }
     std::erase(asked_, tid);
-    if (got < 0 || note_end(tid, status)) return {};
+    if (got < 0 || note_end(tid, status)) return true;
     restart_interrupted_call(tid);
     threads_.push_back(tid);
-    return {};
+    return true;
   }
-  return std::unexpected(Error("thread " + std::to_string(tid) +
+}
+
+// Threads that were killed while held stay until they are waited for, and the leader's end is not told before.
+void Tracee::collect_ended() {
+  std::erase_if(threads_, [&](pid_t tid) {
+    int status = 0;
+    return waitpid(tid, &status, __WALL | WNOHANG) == tid && note_end(tid, status);
+  });
+}
+
+// All in turn: the end of the process reaches them in any order.
+Result<void> Tracee::await_stops(std::vector<pid_t> asked) {
+  constexpr unsigned kQuickTries = 100, kAllTries = 20'000;  // 10 s
+  for (unsigned tries = 0; tries < kAllTries; ++tries) {
+    std::erase_if(asked, [this](pid_t tid) { return has_come(tid); });
+    if (asked.empty()) return {};
+    collect_ended();
+    const timespec pause = {0, tries < kQuickTries ? 2'000 : 500'000};
+    nanosleep(&pause, nullptr);
+  }
+  return std::unexpected(Error("thread " + std::to_string(asked.front()) +
                                " does not stop: it sleeps uninterruptibly, or waits for a vfork child to exec"));
+}
+
+// Threads that were asked to stop in vain: they go on as soon as they do, and are collected when they have ended.
+void Tracee::let_late_ones_go() {
+  std::erase_if(asked_, [&](pid_t tid) {
+    int status = 0;
+    const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+    if (got != tid) return got < 0 && errno != EINTR;
+    if (note_end(tid, status)) return true;
+    return ptrace(PTRACE_DETACH, tid, 0, status >> 16 ? 0 : WSTOPSIG(status)) == 0;
+  });
 }
 
 Result<void> Tracee::stop() {
@@ -252,18 +279,17 @@ Result<void> Tracee::stop() {
       if (std::ranges::find(threads_, tid) != threads_.end()) continue;
       auto coming = interrupt_thread(tid);
       if (!coming) {
-        for (pid_t other : asked) (void)await_stop(other);
+        (void)await_stops(asked);
         release();
         return std::unexpected(std::move(coming.error()));
       }
       if (*coming) asked.push_back(tid);
     }
     const std::size_t before = threads_.size();
-    for (pid_t tid : asked)
-      if (auto held = await_stop(tid); !held) {
-        release();
-        return held;
-      }
+    if (auto held = await_stops(asked); !held) {
+      release();
+      return held;
+    }
     is_new = threads_.size() > before;
   }
   if (threads_.empty()) return std::unexpected(gone());
@@ -306,6 +332,8 @@ std::optional<int> Tracee::ended_child() const {
 // may end between the two questions: its status is there once its pidfd says so.
 std::optional<int> Tracee::poll_exit() {
   if (exit_status_ || pid_ <= 0) return exit_status_;
+  if (!asked_.empty() && !is_stopped()) let_late_ones_go();
+  if (exit_status_) return exit_status_;
   exit_status_ = ended_child();
   if (exit_status_ || !pidfd_) return exit_status_;
   pollfd ended = {pidfd_.get(), POLLIN, 0};

@@ -86,7 +86,10 @@ class Tracee {
   // Asks one thread to stop; false: it has ended.
   Result<bool> interrupt_thread(pid_t tid);
   bool seize(pid_t tid);
-  Result<void> await_stop(pid_t tid);
+  bool has_come(pid_t tid);
+  Result<void> await_stops(std::vector<pid_t> asked);
+  void collect_ended();
+  void let_late_ones_go();
   void restart_interrupted_call(pid_t tid) const;
   // While the first thread works for us: what it goes back to.
   struct Work {

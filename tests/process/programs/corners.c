@@ -263,6 +263,19 @@ static int crowd_that_blocks(int count) {
   return 0;
 }
 
+static void* hit_forever(void* number) {
+  while (!usleep(10000)) hit((long)number);
+  return number;
+}
+
+static int crowd_that_stays(int count) {
+  pthread_t one;
+  for (long n = 0; n < count; n++)
+    if (pthread_create(&one, 0, hit_forever, (void*)n)) return 8;
+  puts("ready");
+  return pause();
+}
+
 static void* raise_one(void* unused) {
   pthread_barrier_wait(&all_there);
   hit(5);
@@ -295,6 +308,7 @@ int main(int argc, char** argv) {
   if (!strcmp(mode, "masks_of_faults")) return masks_of_faults();
   if (!strcmp(mode, "without_tsc")) return without_tsc();
   if (!strcmp(mode, "null_tls")) return null_tls();
+  if (!strcmp(mode, "crowd_that_stays")) return crowd_that_stays(atoi(how));
   if (!strncmp(mode, "crowd", 5) && wait_with_room_for(atol(argv[3]))) return 8;
   if (!strcmp(mode, "crowd_that_blocks")) return crowd_that_blocks(atoi(how));
   if (!strcmp(mode, "crowd_that_raises")) return crowd_that_raises(atoi(how));
