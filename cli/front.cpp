@@ -45,6 +45,7 @@ volatile std::int64_t asked_at_ms = 0;
 // What the tracer lets the process in front know; shared memory.
 struct Notes {
   pid_t command = 0;
+  std::uint64_t command_began = 0;
   char directory[PATH_MAX] = {};
   inproc::PreparationNote preparation;
 };
@@ -121,7 +122,8 @@ int wait_for_tracer() {
   print_to(stderr, "kevtrace: error: the tracing process was ended by signal {} ({})\n", WTERMSIG(status),
            sigdescr_np(WTERMSIG(status)));
   const pid_t dead = tracer;
-  tracer = notes ? notes->command : 0;  // who is to end when we are asked to
+  const bool command_is_there = notes && notes->command && proc::start_time(notes->command) == notes->command_began;
+  tracer = command_is_there ? notes->command : 0;  // who is to end when we are asked to
   clean_up_behind(dead);
   if (notes) unmount(notes->directory);
   if (tracer) wait_for_end(tracer);
@@ -145,7 +147,9 @@ int guarded(const std::function<int()>& work) {
 bool is_abandoned() { return front != 0 && getppid() != front; }
 
 void note_started(pid_t command) {
-  if (notes) notes->command = command;
+  if (!notes) return;
+  notes->command_began = proc::start_time(command);
+  notes->command = command;
 }
 
 void note_mounted(const std::string& directory) {

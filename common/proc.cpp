@@ -1,8 +1,11 @@
 #include "common/proc.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace kevt::proc {
 
@@ -31,13 +34,31 @@ std::uint64_t status_signals(pid_t tid, const std::string& name) {
   return std::strtoull(status(tid, name).c_str(), nullptr, 16);
 }
 
+// Field 22 of /proc/PID/stat; the name, field 2, may hold blanks and parentheses.
+std::uint64_t start_time(pid_t pid) {
+  constexpr int kFieldsBehindTheName = 20;
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_ends = line.rfind(')');
+  if (name_ends == std::string::npos) return 0;
+  std::istringstream fields(line.substr(name_ends + 1));
+  std::string field;
+  for (int n = 0; n < kFieldsBehindTheName; ++n) fields >> field;
+  return std::strtoull(field.c_str(), nullptr, 10);
+}
+
+std::uint64_t pid_namespace(pid_t pid) {
+  struct stat file = {};
+  return stat(("/proc/" + std::to_string(pid) + "/ns/pid").c_str(), &file) == 0 ? file.st_ino : 0;
+}
+
 pid_t process_of(pid_t tid) { return static_cast<pid_t>(status_number(tid, "Tgid")); }
 pid_t parent_of(pid_t pid) { return static_cast<pid_t>(status_number(pid, "PPid")); }
 
 bool shares_pid_namespace(pid_t pid) {
-  std::error_code failed;
-  const auto theirs = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/ns/pid", failed);
-  return !failed && theirs == std::filesystem::read_symlink("/proc/self/ns/pid", failed) && !failed;
+  const std::uint64_t theirs = pid_namespace(pid);
+  return theirs && theirs == pid_namespace(getpid());
 }
 
 }  // namespace kevt::proc

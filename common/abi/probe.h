@@ -328,7 +328,9 @@ typedef struct kevt_tables {
   uint64_t follower;        /* of who follows through exec, likewise */
   kevt_services services;
   /* For whoever cleans up behind a controller that has died. */
-  uint64_t controller; /* its pid, in its own namespace */
+  uint64_t controller; /* its pid, when it began (clock ticks since boot), the inode of its PID namespace */
+  uint64_t controller_began;
+  uint64_t controller_namespace;
   uint64_t mapped_count;
   kevt_mapping mapped[KEVT_MAX_MAPPINGS]; /* in the order in which they were mapped */
   uint64_t patches;                       /* kevt_patch[KEVT_MAX_PATCHES] */

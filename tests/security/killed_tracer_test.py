@@ -82,6 +82,24 @@ class KilledTracer(Attached):
         target.wait_for_ticks()
         self.assertEqual(target.end(), 0)
 
+    def test_front_and_tracer_together(self):
+        """Nobody is left to clean up: the next tracer does, and traces."""
+        target = self.stays()
+        text = text_of(target.pid, "/")
+        for _ in range(3):
+            front = self.start([target.pid], TOUCH, BACK)
+            tracer = tracer_of(front.pid)
+            front.kill()
+            os.kill(tracer, signal.SIGKILL)
+            front.wait()
+        target.wait_for_ticks()
+        traced = self.stop(self.start([target.pid], TOUCH, BACK), [TOUCH, BACK])
+        self.assertIsNotNone(traced.accounts)
+        self.assertEqual(re.findall(rb".*memfd:kevtrace.*", read(f"/proc/{target.pid}/maps")), [])
+        self.assertTrue(text_of(target.pid, "/") == text)
+        target.wait_for_ticks()
+        self.assertEqual(target.end(), 0)
+
     def test_in_a_storm(self):
         """Exceptions, timers, jumps, forks, short threads and changing masks meanwhile; all results stay right."""
         target = Target(self, [os.path.join(PROGRAMS, "storms")])

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <set>
 
+#include "runtime-user/runtime/inproc/left_session.h"
 #include "runtime-user/runtime/inproc/signal_hooks.h"
 #include "runtime-user/runtime/inproc/startup.h"
 
@@ -120,6 +121,8 @@ Result<void> InprocRuntime::check_clock() {
 
 Result<std::unique_ptr<InprocRuntime>> InprocRuntime::attach(pid_t pid, const SessionOptions& options) {
   if (auto usable = check_clock(); !usable) return std::unexpected(std::move(usable.error()));
+  if (auto cleaned = clean_up_behind_the_dead(pid); !cleaned)
+    return std::unexpected(std::move(cleaned.error()).while_doing("taking away what a tracer that died has left"));
   auto made = make(Tracee::attach(pid), options);
   if (!made) return made;
   if (auto ready = (*made)->prepare(); !ready)

@@ -13,8 +13,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <string>
 
+#include "common/proc.h"
 #include "common/unique_fd.h"
 #include "compiler/target/process_map.h"
 #include "runtime-user/runtime/inproc/fd_passing.h"
@@ -111,9 +113,17 @@ Result<void> clean_up(const PreparationNote& preparation) {
   return {};
 }
 
-Result<Leftover> clean_up(pid_t pid) {
+namespace {
+
+// In another PID namespace nobody can tell.
+bool is_left_by_the_dead(const kevt_tables& tables) {
+  return tables.controller_namespace == proc::pid_namespace(getpid()) &&
+         proc::start_time(static_cast<pid_t>(tables.controller)) != tables.controller_began;
+}
+
+Result<Leftover> clean_up_sessions(pid_t pid, std::span<const RemoteAddr> tables) {
   Leftover worst = Leftover::Nothing;
-  for (RemoteAddr at : find_tables(pid)) {
+  for (RemoteAddr at : tables) {
     auto tracee = Tracee::attach(pid);
     if (!tracee) return std::unexpected(std::move(tracee.error()));
     auto left = clean_up_session(*tracee, at);
@@ -121,6 +131,21 @@ Result<Leftover> clean_up(pid_t pid) {
     if (*left != Leftover::Nothing) worst = *left;
   }
   return worst;
+}
+
+}  // namespace
+
+Result<Leftover> clean_up(pid_t pid) { return clean_up_sessions(pid, find_tables(pid)); }
+
+Result<Leftover> clean_up_behind_the_dead(pid_t pid) {
+  std::vector<RemoteAddr> left = find_tables(pid);
+  if (left.empty()) return Leftover::Nothing;
+  const UniqueFd memory = open_memory(pid);
+  std::erase_if(left, [&](RemoteAddr at) {
+    const auto tables = memory ? read_tables(memory.get(), at) : nullptr;
+    return !tables || !is_left_by_the_dead(*tables);
+  });
+  return clean_up_sessions(pid, left);
 }
 
 }  // namespace kevt::inproc

@@ -121,6 +121,8 @@ void SessionMemory::fill() {
   head.max_shards = max_shards_;
   head.has_fsgsbase = getauxval(AT_HWCAP2) & kHwcap2Fsgsbase ? 1 : 0;
   head.controller = static_cast<std::uint64_t>(getpid());
+  head.controller_began = proc::start_time(getpid());
+  head.controller_namespace = proc::pid_namespace(getpid());
 }
 
 Result<SessionMemory> SessionMemory::create(const SessionOptions& options) {
