@@ -36,7 +36,7 @@ std::uint64_t status_signals(pid_t tid, const std::string& name) {
 
 // Field 22 of /proc/PID/stat; the name, field 2, may hold blanks and parentheses.
 std::uint64_t start_time(pid_t pid) {
-  constexpr int kFieldsBehindTheName = 20;
+  constexpr int kFieldsBehindTheState = 19;
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   std::getline(file, line);
@@ -44,7 +44,9 @@ std::uint64_t start_time(pid_t pid) {
   if (name_ends == std::string::npos) return 0;
   std::istringstream fields(line.substr(name_ends + 1));
   std::string field;
-  for (int n = 0; n < kFieldsBehindTheName; ++n) fields >> field;
+  fields >> field;
+  if (field == "Z" || field == "X") return 0;
+  for (int n = 0; n < kFieldsBehindTheState; ++n) fields >> field;
   return std::strtoull(field.c_str(), nullptr, 10);
 }
 

@@ -18,7 +18,8 @@ std::string status(pid_t tid, const std::string& name);
 std::uint64_t status_number(pid_t tid, const std::string& name);
 std::uint64_t status_signals(pid_t tid, const std::string& name);
 
-// When a process began, in clock ticks since boot: with its number, who it is. 0: it has ended.
+// When a process began, in clock ticks since boot: with its number, who it is. 0: it has ended, also where
+// nobody has waited for it yet.
 std::uint64_t start_time(pid_t pid);
 // The inode of its PID namespace; 0: unknown.
 std::uint64_t pid_namespace(pid_t pid);

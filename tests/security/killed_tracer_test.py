@@ -24,6 +24,13 @@ def tracer_of(front):
     return int(children[0]) if children else None
 
 
+def has_ended(pid):
+    try:
+        return read(f"/proc/{pid}/stat").rpartition(b") ")[2][:1] in b"ZX"
+    except FileNotFoundError:
+        return True
+
+
 def lasting_state_of(pid):
     """Without what threads leave behind that wait in epoll_wait and sigwaitinfo: the kernel ends these calls with EINTR
     when a tracer stops them (signal(7)), and nobody may be left to start them again."""
@@ -92,9 +99,14 @@ class KilledTracer(Attached):
             front.kill()
             os.kill(tracer, signal.SIGKILL)
             front.wait()
+            wait_until(lambda: has_ended(tracer), "the tracer is dead")
         target.wait_for_ticks()
-        traced = self.stop(self.start([target.pid], TOUCH, BACK), [TOUCH, BACK])
-        self.assertIsNotNone(traced.accounts)
+        tracer = self.start([target.pid], TOUCH, BACK)
+        second = self.start_front(target.pid, (TOUCH,))
+        err = second.communicate(timeout=TIMEOUT_S)[1]
+        self.assertRegex(err, rb"^kevtrace: error: process \d+ is traced by kevtrace already \(process \d+\)\n$")
+        self.assertNotEqual(second.returncode, 0)
+        self.stop(tracer, [TOUCH, BACK])
         self.assertEqual(re.findall(rb".*memfd:kevtrace.*", read(f"/proc/{target.pid}/maps")), [])
         self.assertTrue(text_of(target.pid, "/") == text)
         target.wait_for_ticks()

@@ -121,8 +121,7 @@ Result<void> InprocRuntime::check_clock() {
 
 Result<std::unique_ptr<InprocRuntime>> InprocRuntime::attach(pid_t pid, const SessionOptions& options) {
   if (auto usable = check_clock(); !usable) return std::unexpected(std::move(usable.error()));
-  if (auto cleaned = clean_up_behind_the_dead(pid); !cleaned)
-    return std::unexpected(std::move(cleaned.error()).while_doing("taking away what a tracer that died has left"));
+  if (auto is_free = make_free(pid); !is_free) return std::unexpected(std::move(is_free.error()));
   auto made = make(Tracee::attach(pid), options);
   if (!made) return made;
   if (auto ready = (*made)->prepare(); !ready)

@@ -8,9 +8,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <memory>
 #include <span>
@@ -115,9 +117,13 @@ Result<void> clean_up(const PreparationNote& preparation) {
 
 namespace {
 
+bool is_of_our_namespace(const kevt_tables& tables) {
+  return tables.controller_namespace == proc::pid_namespace(getpid());
+}
+
 // In another PID namespace nobody can tell.
 bool is_left_by_the_dead(const kevt_tables& tables) {
-  return tables.controller_namespace == proc::pid_namespace(getpid()) &&
+  return is_of_our_namespace(tables) &&
          proc::start_time(static_cast<pid_t>(tables.controller)) != tables.controller_began;
 }
 
@@ -137,15 +143,22 @@ Result<Leftover> clean_up_sessions(pid_t pid, std::span<const RemoteAddr> tables
 
 Result<Leftover> clean_up(pid_t pid) { return clean_up_sessions(pid, find_tables(pid)); }
 
-Result<Leftover> clean_up_behind_the_dead(pid_t pid) {
-  std::vector<RemoteAddr> left = find_tables(pid);
-  if (left.empty()) return Leftover::Nothing;
+Result<void> make_free(pid_t pid) {
+  const std::vector<RemoteAddr> left = find_tables(pid);
+  if (left.empty()) return {};
   const UniqueFd memory = open_memory(pid);
-  std::erase_if(left, [&](RemoteAddr at) {
+  for (RemoteAddr at : left) {
     const auto tables = memory ? read_tables(memory.get(), at) : nullptr;
-    return !tables || !is_left_by_the_dead(*tables);
-  });
-  return clean_up_sessions(pid, left);
+    if (tables && !is_left_by_the_dead(*tables))
+      return std::unexpected(
+          Error(fmt::format("process {} is traced by kevtrace already (process {}{})", pid, tables->controller,
+                            is_of_our_namespace(*tables) ? "" : " of another PID namespace"),
+                EBUSY));
+  }
+  auto cleaned = clean_up_sessions(pid, left);
+  if (!cleaned)
+    return std::unexpected(std::move(cleaned.error()).while_doing("taking away what a tracer that died has left"));
+  return {};
 }
 
 }  // namespace kevt::inproc

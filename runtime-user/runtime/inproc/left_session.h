@@ -20,7 +20,7 @@ Result<void> clean_up(const PreparationNote& preparation);
 // Gives a process its text, signals and return addresses back and unmaps what is there of a session. Nobody may trace
 // it.
 Result<Leftover> clean_up(pid_t pid);
-// The same for sessions whose tracer has died, and the process in front of it too.
-Result<Leftover> clean_up_behind_the_dead(pid_t pid);
+// Before it is attached: the same for sessions whose tracer is dead; an error (EBUSY) where one is alive.
+Result<void> make_free(pid_t pid);
 
 }  // namespace kevt::inproc
