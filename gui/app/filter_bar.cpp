@@ -1,5 +1,5 @@
-// The filter of the table. It is compiled on every keystroke; a mistake is named at once and the last right filter
-// stays.
+// The filter of what is shown. It is compiled on every keystroke; a mistake is named at once and the last right filter
+// stays. It stands for the next trace, too, as soon as that has records.
 #include "gui/app/filter_bar.h"
 
 #include <QHBoxLayout>
@@ -16,17 +16,30 @@ FilterBar::FilterBar(EventRows& rows, QWidget* parent)
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(6, 4, 6, 4);
   edit_->setPlaceholderText(
-      tr("filter, as the kernel writes it:  count > 4096 && comm ~ \"py*\"   or   event: expression"));
+      tr("filter of what is shown, as the kernel writes it:  count > 4096 && comm ~ \"py*\"   or   event: expression"));
   edit_->setAccessibleName(tr("Filter of the records"));
   edit_->setClearButtonEnabled(true);
   verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   layout->addWidget(edit_, 1);
   layout->addWidget(verdict_);
   connect(edit_, &QLineEdit::textChanged, this, &FilterBar::apply);
-  connect(&rows_, &EventRows::rowsChanged, this, &FilterBar::showCounts);
-  connect(&rows_, &QAbstractItemModel::modelReset, this, [this] {
-    if (rows_.filterText().isEmpty() && rows_.rowCount() == 0) showCounts();
+  edit_->setToolTip(scope());
+  connect(&rows_, &EventRows::rowsChanged, this, [this] {
+    if (!is_forgotten_ || rows_.rowCount() == 0) return showCounts();
+    is_forgotten_ = false;
+    apply();
   });
+  connect(&rows_, &QAbstractItemModel::modelReset, this, [this] {
+    if (!rows_.filterText().isEmpty() || rows_.rowCount() != 0) return;
+    is_forgotten_ = !edit_->text().trimmed().isEmpty();
+    showCounts();
+  });
+}
+
+QString FilterBar::scope() {
+  return tr(
+      "holds for the table, the timeline with its counts, plots and heat maps, and Measure; not for what is "
+      "recorded, nor for the counters in Events");
 }
 
 QString FilterBar::text() const { return edit_->text(); }
@@ -36,7 +49,7 @@ void FilterBar::setText(const QString& text) { edit_->setText(text); }
 void FilterBar::apply() {
   FilterMistake mistake;
   if (rows_.setFilter(edit_->text(), mistake)) {
-    edit_->setToolTip({});
+    edit_->setToolTip(scope());
     return showCounts();
   }
   QString text = mistake.text;
@@ -48,8 +61,11 @@ void FilterBar::apply() {
 
 void FilterBar::showCounts() {
   verdict_->setToolTip({});
-  const auto shown = static_cast<std::uint64_t>(rows_.rowCount());
-  verdict_->setText(rows_.isBusy() ? tr("filtering …") : tr("%1 records").arg(grouped(shown)));
+  if (rows_.isBusy()) return verdict_->setText(tr("filtering …"));
+  const auto all = static_cast<std::uint64_t>(rows_.allRows());
+  if (!rows_.kept()) return verdict_->setText(tr("%1 records").arg(grouped(all)));
+  verdict_->setText(tr("%1 of %2 records, in table, timeline and Measure")
+                        .arg(grouped(static_cast<std::uint64_t>(rows_.kept()->all().size())), grouped(all)));
 }
 
 }  // namespace kevt::gui

@@ -1,4 +1,5 @@
-// FilterBar: one line in the kernel's filter language above the table, with its mistake and what it kept.
+// FilterBar: one line in the kernel's filter language for table, timeline and measurements, with its mistake and what
+// it leaves.
 #pragma once
 
 #include <QWidget>
@@ -23,10 +24,12 @@ class FilterBar : public QWidget {
  private:
   void apply();
   void showCounts();
+  static QString scope();
 
   EventRows& rows_;
   QLineEdit* edit_;
   QLabel* verdict_;
+  bool is_forgotten_ = false;  // another trace came: what stands here is not applied to it yet
 };
 
 }  // namespace kevt::gui

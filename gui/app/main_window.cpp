@@ -11,7 +11,6 @@
 #include <QMimeData>
 #include <QSplitter>
 #include <QTemporaryDir>
-#include <QTextBlock>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -55,6 +54,11 @@ MainWindow::MainWindow()
   connect(document_.get(), &TraceDocument::viewChanged, this, &MainWindow::showState);
   connect(document_.get(), &TraceDocument::problemFound, this,
           [this](const QString& text) { problems_->add(tr("recording"), text, tr("what could be read is shown")); });
+  connect(rows_, &EventRows::keptChanged, this, [this] {
+    timeline_->setKept(rows_->kept());
+    measure_->setKept(rows_->kept());
+    showState();
+  });
   connect(timeline_, &TimelineView::rowSelected, table_, &EventTable::showRow);
   connect(timeline_, &TimelineView::rowSelected, search_, &SearchBar::setCurrent);
   connect(table_, &EventTable::rowSelected, search_, &SearchBar::setCurrent);
@@ -76,6 +80,7 @@ MainWindow::MainWindow()
   connect(table_, &EventTable::rowSelected, timeline_, &TimelineView::selectRow);
   connect(document_.get(), &TraceDocument::stateChanged, this, [this] {
     if (document_->state() == TraceDocument::State::Loaded) events_->takeRecording();
+    takeDocument();
   });
   connect(events_, &EventsPanel::plotWanted, this, &MainWindow::plot);
   connect(compiler_.get(), &CompilerService::troubleFound, this, [this](const QString& text) {
@@ -151,9 +156,7 @@ void MainWindow::makeDocks() {
   connect(probes_, &ProbesPanel::mistakesChanged, this,
           [this] { problems_->showMistakes(probes_->editor().checked()); });
   connect(problems_, &ProblemsPanel::lineWanted, this, [this](int line, int column) {
-    QTextCursor cursor(probes_->editor().document()->findBlockByNumber(line));
-    cursor.movePosition(QTextCursor::Right, QTextCursor::MoveAnchor, column);
-    probes_->editor().setTextCursor(cursor);
+    probes_->editor().goTo(line, column);
     probes_->editor().setFocus();
   });
 }
@@ -177,6 +180,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
   const QList<QUrl> urls = event->mimeData()->urls();
   if (urls.isEmpty()) return;
   const QString path = urls.front().toLocalFile();
+  if (!mayLeaveTarget()) return;
   if (path.endsWith(QLatin1String(".kevs")) || path.endsWith(QLatin1String(".kevb")))
     report(openSession(path));
   else

@@ -6,6 +6,7 @@
 #include <QMap>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "common/error.h"
 #include "gui/model/lanes.h"
@@ -109,6 +110,14 @@ class MainWindow : public QMainWindow {
   void tellTarget(const QString& directory, int pid);
   QAction* add(QMenu* menu, const QString& text, const QKeySequence& key, const std::function<void()>& run);
   void showState();
+  // What an action needs; without it, it is disabled, and its tip says why.
+  enum class Needs { Directory, Growth, Target };
+  QAction* liveOnly(Needs needs, QAction* action, const QString& tip = {});
+  void showLiveOnly();
+  void takeDocument();
+  void endTarget();
+  bool mayLeaveTarget();
+  void askAttach();
   void plot(const QString& system, const QString& name);
   void laneMenu(const Lane& lane, const QPoint& global);
   void cellMenu(const QModelIndex& index, const QPoint& global);
@@ -151,7 +160,14 @@ class MainWindow : public QMainWindow {
   QLabel* state_ = nullptr;
   QLabel* rate_ = nullptr;
   QToolButton* buffer_ = nullptr;
-  QList<QAction*> live_actions_;  // what needs a tracing directory
+  struct LiveOnly {
+    Needs needs;
+    QAction* action;
+    QString tip;
+  };
+  std::vector<LiveOnly> live_only_;
+  QAction* buffer_place_ = nullptr;
+  QString opened_file_;  // the recording that is shown; empty: none
   QToolButton* lost_ = nullptr;
   QAction* tracing_ = nullptr;
   QAction* patterns_ = nullptr;

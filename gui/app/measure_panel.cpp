@@ -18,8 +18,8 @@
 namespace kevt::gui {
 
 struct MeasurePanel::Result {
-  std::uint64_t count = 0, from_ns = 0, to_ns = 0;
-  bool is_whole = true, is_in_sight = false;
+  std::uint64_t count = 0, all = 0, from_ns = 0, to_ns = 0;
+  bool is_whole = true, is_in_sight = false, is_filtered = false;
   struct Line {
     QString name;
     std::uint64_t count = 0;
@@ -36,6 +36,16 @@ constexpr std::size_t kMaxValues = 2'000'000;  // of one field; more are not kep
 
 using Values = std::map<std::pair<std::uint32_t, QString>, std::vector<double>>;
 
+// The durations of slices that end in the range; of a slice with one end that the filter leaves, too, once.
+std::optional<std::pair<record::Row, record::Row>> slice_to_take(const record::StoreView& view, record::Row row,
+                                                                 record::Row last, const KeptRows* kept) {
+  const record::Row other = view.match(row);
+  if (other == record::kNoRow) return std::nullopt;
+  if (other < row) return std::pair(other, row);
+  if (kept && other < last && !kept->all().contains(other)) return std::pair(row, other);
+  return std::nullopt;
+}
+
 void take_values(const record::StoreView& view, record::Row row, Values& values) {
   const record::EventFormat& format = view.format(row);
   const std::uint32_t event = view.event(row);
@@ -46,10 +56,12 @@ void take_values(const record::StoreView& view, record::Row row, Values& values)
     auto& all = values[{event, QString::fromStdString(field.name)}];
     if (all.size() < kMaxValues) all.push_back(*number);
   }
-  const record::Row begin = view.match(row);
-  if (begin == record::kNoRow || begin > row) return;
-  auto& all = values[{view.event(begin), QString()}];
-  if (all.size() < kMaxValues) all.push_back(static_cast<double>(view.time_ns(row) - view.time_ns(begin)));
+}
+
+void take_duration(const record::StoreView& view, std::pair<record::Row, record::Row> slice, Values& values) {
+  auto& all = values[{view.event(slice.first), QString()}];
+  if (all.size() < kMaxValues)
+    all.push_back(static_cast<double>(view.time_ns(slice.second) - view.time_ns(slice.first)));
 }
 
 }  // namespace
@@ -112,6 +124,16 @@ bool MeasurePanel::eventFilter(QObject* watched, QEvent* event) {
   return true;
 }
 
+QString MeasurePanel::head() const { return head_->text(); }
+
+void MeasurePanel::setKept(std::shared_ptr<const KeptRows> kept) {
+  if (kept_ == kept) return;
+  const bool grows = kept_ && kept && kept->isContinued(*kept_);
+  kept_ = std::move(kept);
+  // Of a live trace more comes all the time; it is measured again every second.
+  if (!grows || document_.state() != TraceDocument::State::Live) delay_->start();
+}
+
 bool MeasurePanel::isBusy() const { return busy_ != nullptr || delay_->isActive(); }
 
 void MeasurePanel::start() {
@@ -129,7 +151,7 @@ void MeasurePanel::start() {
       range->first = view.time_ns(last - kMostLive);
   }
   busy_ = jobs_.start(
-      [view, range, is_in_sight](const std::atomic<bool>& cancelled) {
+      [view, range, is_in_sight, kept = kept_](const std::atomic<bool>& cancelled) {
         Result result;
         if (view.empty()) return result;
         result.is_whole = !range;
@@ -138,19 +160,26 @@ void MeasurePanel::start() {
         result.to_ns = range ? range->second : view.last_ns();
         std::vector<std::uint64_t> events(view.names().events.size()), tasks(view.names().tasks.size());
         Values values;
-        const record::Row last = view.lower_bound(result.to_ns + 1);
-        for (record::Row row = view.lower_bound(result.from_ns); row < last; ++row) {
-          if (row % 8192 == 0 && cancelled) return Result();
+        const record::Row first = view.lower_bound(result.from_ns), last = view.lower_bound(result.to_ns + 1);
+        result.all = last - first;
+        result.is_filtered = kept != nullptr;
+        const std::size_t begin = kept ? kept->all().lower_bound(first) : first;
+        const std::size_t end = kept ? kept->all().lower_bound(last) : last;
+        for (std::size_t i = begin; i < end; ++i) {
+          if (i % 8192 == 0 && cancelled) return Result();
+          const record::Row row = kept ? kept->all()[i] : static_cast<record::Row>(i);
           ++result.count;
           ++events[view.event(row)];
           ++tasks[view.task(row)];
           take_values(view, row, values);
+          if (const auto slice = slice_to_take(view, row, last, kept.get())) take_duration(view, *slice, values);
         }
         for (std::uint32_t i = 0; i < events.size(); ++i) {
-          if (!events[i]) continue;
           Result::Line line{QString::fromStdString(view.names().events[i]->name), events[i], {}};
           for (auto& [key, all] : values)
             if (key.first == i) line.values.emplace_back(key.second, record::measure(std::move(all)));
+          // Of an event whose calls are known by their returns alone the durations are all there is.
+          if (!events[i] && line.values.empty()) continue;
           result.events.push_back(std::move(line));
         }
         for (std::uint32_t i = 0; i < tasks.size(); ++i)
@@ -171,10 +200,13 @@ void MeasurePanel::start() {
 
 void MeasurePanel::show(const Result& result) {
   const double seconds = static_cast<double>(result.to_ns - result.from_ns) / 1e9;
-  head_->setText(
-      result.is_in_sight ? tr("<b>in sight</b>: %1 records in %2").arg(grouped(result.count), duration(seconds * 1e9))
-      : result.is_whole ? tr("<b>whole trace</b>: %1 records in %2").arg(grouped(result.count), duration(seconds * 1e9))
-                        : tr("<b>range</b>: %1 records in %2").arg(grouped(result.count), duration(seconds * 1e9)));
+  const QString what = result.is_in_sight ? tr("<b>in sight</b>")
+                       : result.is_whole  ? tr("<b>whole trace</b>")
+                                          : tr("<b>range</b>");
+  const QString records = result.is_filtered
+                              ? tr("%1 of %2 records, filtered,").arg(grouped(result.count), grouped(result.all))
+                              : tr("%1 records").arg(grouped(result.count));
+  head_->setText(tr("%1: %2 in %3").arg(what, records, duration(seconds * 1e9)));
   table_->clear();
   const auto rate = [&](std::uint64_t count) {
     return seconds > 0 ? compactNumber(static_cast<double>(count) / seconds) + QStringLiteral("/s") : QString();

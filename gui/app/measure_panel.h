@@ -4,6 +4,7 @@
 #include <QWidget>
 
 #include "gui/model/job.h"
+#include "gui/model/kept_rows.h"
 
 class QTreeWidget;
 class QTreeWidgetItem;
@@ -24,6 +25,9 @@ class MeasurePanel : public QWidget {
   QTreeWidget& table() { return *table_; }
   QTreeWidget& markers() { return *markers_; }
   bool isBusy() const;
+  // What the filter leaves is measured; nullptr: everything is.
+  void setKept(std::shared_ptr<const KeptRows> kept);
+  QString head() const;
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -42,6 +46,7 @@ class MeasurePanel : public QWidget {
   QTreeWidget* markers_;
   QTimer* delay_;
   QTimer* live_;  // until what is in sight is measured again
+  std::shared_ptr<const KeptRows> kept_;
   Cancelled busy_;
   JobQueue jobs_;
 };

@@ -2,6 +2,9 @@
 // the same.
 //
 // An event is removed only when this window made it. Its switch, filter and triggers are written again after a change.
+//
+// A recording's definitions take the editor's place, and what was written there waits behind them: it is what a session
+// keeps and what the next target gets.
 #include "gui/app/probes_panel.h"
 
 #include <QHBoxLayout>
@@ -19,6 +22,10 @@
 #include "gui/view/definition_editor.h"
 
 namespace kevt::gui {
+
+namespace {
+constexpr char kExample[] = "p:opening libc:open64 path=+0(%di):string";
+}
 
 // One Apply: redo carries the plan out, undo the opposite one.
 class ApplyCommand : public QUndoCommand {
@@ -48,6 +55,7 @@ ProbesPanel::ProbesPanel(TracingService& service, CompilerService& compiler, Eve
       verdict_(new QLabel(this)),
       apply_(new QPushButton(tr("Apply"), this)),
       fix_(new QPushButton(tr("Fix"), this)),
+      recorded_(new QPushButton(tr("Recorded"), this)),
       tabs_(new QTabWidget(this)) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(4, 4, 4, 4);
@@ -55,6 +63,7 @@ ProbesPanel::ProbesPanel(TracingService& service, CompilerService& compiler, Eve
   auto* bar = new QHBoxLayout;
   verdict_->setWordWrap(true);
   bar->addWidget(verdict_, 1);
+  bar->addWidget(recorded_);
   bar->addWidget(fix_);
   bar->addWidget(apply_);
   difference_ = readOnlyText(tr("What Apply would change"), tabs_);
@@ -67,18 +76,25 @@ ProbesPanel::ProbesPanel(TracingService& service, CompilerService& compiler, Eve
   splitter->setStretchFactor(1, 2);
   layout->addWidget(splitter, 1);
   layout->addLayout(bar);
-  apply_->setToolTip(tr("write the difference to the tracing directory (Ctrl+Return)"));
+  recorded_->setCheckable(true);
+  recorded_->setToolTip(tr("the definitions that made the recording, which cannot be changed; off: what you write"));
+  recorded_->hide();
+  connect(recorded_, &QPushButton::toggled, this, &ProbesPanel::showRecorded);
   connect(editor_, &DefinitionEditor::checkedChanged, this, &ProbesPanel::showPlan);
   connect(editor_, &QPlainTextEdit::cursorPositionChanged, this, &ProbesPanel::showPlan);
   connect(apply_, &QPushButton::clicked, this, &ProbesPanel::apply);
-  connect(fix_, &QPushButton::clicked, this, [this] { editor_->applyFix(); });
+  connect(fix_, &QPushButton::clicked, this, [this] {
+    if (editor_->mistakesAtCursor().empty() && !editor_->checked().mistakes.empty())
+      editor_->goTo(editor_->checked().mistakes.front().line, editor_->checked().mistakes.front().begin);
+    editor_->applyFix();
+  });
   showPlan();
 }
 
 QString ProbesPanel::differenceText() const { return difference_->toPlainText(); }
 
 bool ProbesPanel::canApply() const {
-  return service_.isRunning() && has_state_ && !is_writing_ && editor_->isChecked() &&
+  return service_.isRunning() && has_state_ && !is_writing_ && editor_->isChecked() && !editor_->isReadOnly() &&
          editor_->checked().mistakes.empty() && changesAnything(plan_) && !hasConflict(plan_);
 }
 
@@ -98,26 +114,85 @@ void ProbesPanel::takeState(const LiveState& state) {
 void ProbesPanel::showPlan() {
   const CheckedText& checked = editor_->checked();
   plan_ = planApply(editor_->toPlainText(), checked, present_, owned_, writes_out_);
-  const QString text = planText(plan_);
+  const QString text = editor_->isReadOnly() ? tr("nothing: these definitions made the recording") : planText(plan_);
   if (difference_->toPlainText() != text) difference_->setPlainText(text);
   showSameAs();
-  const Mistake* mistake = editor_->mistakeAtCursor();
-  if (!mistake && !checked.mistakes.empty()) mistake = &checked.mistakes.front();
-  fix_->setVisible(mistake && !mistake->fixes.empty());
-  if (mistake) {
-    verdict_->setText(tr("⚠ line %1, column %2: %3").arg(mistake->line + 1).arg(mistake->begin + 1).arg(mistake->text));
-    verdict_->setToolTip(mistake->help);
-    if (!mistake->fixes.empty()) fix_->setText(tr("Fix: %1").arg(mistake->fixes.front().label));
-  } else if (hasConflict(plan_)) {
+  showVerdict();
+  apply_->setEnabled(canApply());
+  apply_->setToolTip(service_.isRunning() ? tr("write the difference to the tracing directory (Ctrl+Return)")
+                     : is_recording_      ? tr("a recording is open: start a target or open a directory to apply")
+                                          : tr("nothing is traced yet: start a target or open a directory to apply"));
+  Q_EMIT mistakesChanged();
+}
+
+// All mistakes of the cursor's line, or of the first line that has any.
+void ProbesPanel::showVerdict() {
+  const CheckedText& checked = editor_->checked();
+  std::vector<const Mistake*> mistakes = editor_->mistakesAtCursor();
+  if (mistakes.empty())
+    for (const Mistake& mistake : checked.mistakes)
+      if (mistake.line == checked.mistakes.front().line) mistakes.push_back(&mistake);
+  QStringList lines, help;
+  const TextFix* fix = nullptr;
+  std::size_t fixes = 0;
+  for (const Mistake* mistake : mistakes) {
+    lines.append(tr("⚠ line %1, column %2: %3").arg(mistake->line + 1).arg(mistake->begin + 1).arg(mistake->text));
+    if (!mistake->help.isEmpty()) help.append(mistake->help);
+    fixes += mistake->fixes.size();
+    if (!fix && !mistake->fixes.empty()) fix = &mistake->fixes.front();
+  }
+  fix_->setVisible(fix && !editor_->isReadOnly());
+  if (fix) fix_->setText(fixes == 1 ? tr("Fix: %1").arg(fix->label) : tr("Fix … (%1)").arg(fixes));
+  verdict_->setToolTip(help.join(u'\n'));
+  if (editor_->isReadOnly())
+    verdict_->setText(tr("the definitions that made the recording; they cannot be changed"));
+  else if (!lines.isEmpty())
+    verdict_->setText(lines.join(u'\n'));
+  else if (hasConflict(plan_))
     verdict_->setText(tr("⚠ an event of that name was made by another tool"));
-  } else {
+  else
     verdict_->setText(checked.right.empty() ? tr("one definition a line; Ctrl+Space completes")
                                             : tr("✓ %1 definitions, checked in %2")
                                                   .arg(checked.right.size())
                                                   .arg(duration(static_cast<double>(checked.took_us) * 1000)));
-  }
-  apply_->setEnabled(canApply());
-  Q_EMIT mistakesChanged();
+}
+
+QString ProbesPanel::verdictText() const { return verdict_->text(); }
+
+QString ProbesPanel::ownText() const { return recorded_->isChecked() ? own_ : editor_->toPlainText(); }
+
+void ProbesPanel::setOwnText(const QString& text) {
+  if (recorded_->isChecked())
+    own_ = text;
+  else
+    editor_->replaceText(text);
+}
+
+void ProbesPanel::showRecording(const QStringList& definitions) {
+  recorded_->setChecked(false);
+  is_recording_ = true;
+  definitions_ = definitions;
+  recorded_->setVisible(!definitions.isEmpty());
+  editor_->setPlaceholderText(definitions.isEmpty() ? tr("the recording does not say\nwhich definitions made it")
+                                                    : QString::fromLatin1(kExample));
+  recorded_->setChecked(!definitions.isEmpty() && editor_->toPlainText().trimmed().isEmpty());
+  showPlan();
+}
+
+void ProbesPanel::endRecording() {
+  recorded_->setChecked(false);
+  recorded_->hide();
+  is_recording_ = false;
+  definitions_.clear();
+  editor_->setPlaceholderText(QString::fromLatin1(kExample));
+  showPlan();
+}
+
+void ProbesPanel::showRecorded(bool recorded) {
+  if (recorded) own_ = editor_->toPlainText();
+  editor_->setPlainText(recorded ? definitions_.join(u'\n') : own_);
+  editor_->setReadOnly(recorded);
+  showPlan();
 }
 
 void ProbesPanel::showSameAs() {

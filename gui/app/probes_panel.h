@@ -1,6 +1,8 @@
-// ProbesPanel: the editor, and Apply with its difference in front.
+// ProbesPanel: the editor, and Apply with its difference in front. Of a recording it shows the definitions that made
+// it.
 #pragma once
 
+#include <QStringList>
 #include <QUndoCommand>
 #include <QUndoStack>
 #include <QWidget>
@@ -34,6 +36,15 @@ class ProbesPanel : public QWidget {
   std::set<QString>& owned() { return owned_; }
   const std::vector<PlanStep>& plan() const { return plan_; }
   QString differenceText() const;
+  QString verdictText() const;
+  // What somebody wrote here; of a recording whose definitions are shown, what they stand before.
+  QString ownText() const;
+  void setOwnText(const QString& text);
+  // A recording is open, with these definitions (none: it does not tell); they are shown unless something was written
+  // here, and cannot be changed.
+  void showRecording(const QStringList& definitions);
+  void endRecording();  // something that can be traced, or nothing, is open
+  QPushButton& recordedButton() { return *recorded_; }
   bool canApply() const;
   // Writes the difference; it can be undone.
   void apply();
@@ -50,7 +61,9 @@ class ProbesPanel : public QWidget {
  private:
   friend class ApplyCommand;
   void showPlan();
+  void showVerdict();
   void showSameAs();
+  void showRecorded(bool recorded);
   std::vector<FileWrite> writesOf(const std::vector<PlanStep>& plan) const;
   void carryOut(const std::vector<PlanStep>& plan);
 
@@ -60,6 +73,10 @@ class ProbesPanel : public QWidget {
   QLabel* verdict_;
   QPushButton* apply_;
   QPushButton* fix_;
+  QPushButton* recorded_;    // on: the recording's definitions are in the editor
+  QStringList definitions_;  // of the recording
+  QString own_;              // while the recording's are shown
+  bool is_recording_ = false;
   QTabWidget* tabs_;
   QPlainTextEdit* difference_;
   SameAsPage* same_;

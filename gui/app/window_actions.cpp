@@ -52,7 +52,7 @@ void MainWindow::makeActions() {
   add(file, tr("&Open recording …"), QKeySequence::Open, [this] {
     const QString path =
         QFileDialog::getOpenFileName(this, tr("Open a recording"), {}, tr("Recordings (*.dat);;All files (*)"));
-    if (!path.isEmpty()) openTrace(path);
+    if (!path.isEmpty() && mayLeaveTarget()) openTrace(path);
   });
   add(file, tr("&Save the trace …"), QKeySequence::Save, [this] {
     const QString path =
@@ -67,11 +67,7 @@ void MainWindow::makeActions() {
                                                QLineEdit::Normal, command_.join(QLatin1Char(' ')), &ok);
     if (ok && !text.trimmed().isEmpty()) startTarget(QProcess::splitCommand(text));
   });
-  add(file, tr("&Attach to a process …"), {}, [this] {
-    bool ok = false;
-    const int pid = QInputDialog::getInt(this, tr("Attach"), tr("Process"), 1, 1, 1 << 22, 1, &ok);
-    if (ok) attachTo({pid});
-  });
+  add(file, tr("&Attach to a process …"), QKeySequence(tr("Ctrl+Shift+A")), [this] { askAttach(); });
   add(file, tr("Trace the kernel through BPF"), {}, [this] { traceKernel(QStringLiteral("bpf")); });
   add(file, tr("Trace the kernel through kevtrace.ko"), {}, [this] { traceKernel(QStringLiteral("kmod")); });
   add(file, tr("Open a tracing &directory …"), {}, [this] {
@@ -79,11 +75,11 @@ void MainWindow::makeActions() {
         QFileDialog::getExistingDirectory(this, tr("Open a tracing directory"), QStringLiteral("/sys/kernel/tracing"));
     if (!path.isEmpty()) openDirectory(path, 0);
   });
-  add(file, tr("Stop the target"), {}, [this] { target_->stop(); });
+  liveOnly(Needs::Target, add(file, tr("Stop the target"), {}, [this] { target_->stop(); }));
   file->addSeparator();
   add(file, tr("Open session …"), {}, [this] {
     const QString path = QFileDialog::getOpenFileName(this, tr("Open a session"), {}, tr("Sessions (*.kevs *.kevb)"));
-    if (!path.isEmpty()) report(openSession(path));
+    if (!path.isEmpty() && mayLeaveTarget()) report(openSession(path));
   });
   add(file, tr("Save session …"), QKeySequence(tr("Ctrl+Shift+S")), [this] {
     const QString path = QFileDialog::getSaveFileName(this, tr("Save the session"), {},
@@ -93,7 +89,8 @@ void MainWindow::makeActions() {
   add(file, tr("&Quit"), QKeySequence::Quit, [this] { close(); });
 
   QMenu* probes = menuBar()->addMenu(tr("&Probes"));
-  add(probes, tr("Apply the definitions"), QKeySequence(tr("Ctrl+Return")), [this] { probes_->apply(); });
+  liveOnly(Needs::Directory,
+           add(probes, tr("Apply the definitions"), QKeySequence(tr("Ctrl+Return")), [this] { probes_->apply(); }));
   add(probes, tr("Fix the mistake at the cursor"), {}, [this] { probes_->editor().applyFix(); });
   QAction* undo = probes_->undoStack().createUndoAction(this, tr("Undo:"));
   QAction* redo = probes_->undoStack().createRedoAction(this, tr("Redo:"));
@@ -105,15 +102,15 @@ void MainWindow::makeActions() {
   }
   add(probes, tr("Write the line without names of types"), {}, [this] { probes_->editor().writeOut(); });
   probes->addSeparator();
-  live_actions_.append(add(probes, tr("Take a snapshot"), {}, [this] {
-    service_->write({{QStringLiteral("snapshot"), QStringLiteral("1"), false, {}}}, {});
-  }));
-  live_actions_.append(add(probes, tr("Size of the buffer …"), {}, [this] { askBuffer(); }));
-  add(probes, tr("Take the definitions of the directory into the editor"), {}, [this] {
-    service_->read(QStringLiteral("dynamic_events"), [this](bool is_there, const QString& text) {
-      if (is_there) probes_->editor().replaceText(text);
-    });
-  });
+  liveOnly(Needs::Directory, add(probes, tr("Take a snapshot"), {}, [this] {
+             service_->write({{QStringLiteral("snapshot"), QStringLiteral("1"), false, {}}}, {});
+           }));
+  liveOnly(Needs::Directory, add(probes, tr("Size of the buffer …"), {}, [this] { askBuffer(); }));
+  liveOnly(Needs::Directory, add(probes, tr("Take the definitions of the directory into the editor"), {}, [this] {
+             service_->read(QStringLiteral("dynamic_events"), [this](bool is_there, const QString& text) {
+               if (is_there) probes_->editor().replaceText(text);
+             });
+           }));
 
   makeTimelineActions(menuBar()->addMenu(tr("&Timeline")));
 
@@ -149,6 +146,7 @@ void MainWindow::makeActions() {
   add(show, tr("Dark colours"), {}, [this] { applyTheme(ThemeChoice::Dark), theme_ = QStringLiteral("dark"); });
   show->addSeparator();
   for (QDockWidget* dock : findChildren<QDockWidget*>()) show->addAction(dock->toggleViewAction());
+  for (QMenu* menu : menuBar()->findChildren<QMenu*>()) menu->setToolTipsVisible(true);
 }
 
 void MainWindow::makeTimelineActions(QMenu* go) {
@@ -179,9 +177,30 @@ void MainWindow::makeTimelineActions(QMenu* go) {
   });
   add(go, tr("Remove all markers"), {}, [this] { timeline_->setMarkers({}); });
   makeLookActions(go);
-  add(go, tr("Freeze the picture"), QKeySequence(tr("Ctrl+Space")),
-      [this] { timeline_->setFrozen(!timeline_->isFrozen()); });
-  add(go, tr("Follow the end"), QKeySequence(tr("Ctrl+End")), [this] { timeline_->setFollowing(true); });
+  // Space in the timeline; Ctrl+Space is the editor's.
+  liveOnly(Needs::Growth, add(go, tr("Freeze the picture"), QKeySequence(tr("Ctrl+Shift+Space")),
+                              [this] { timeline_->setFrozen(!timeline_->isFrozen()); }));
+  liveOnly(Needs::Growth,
+           add(go, tr("Follow the end"), QKeySequence(tr("Ctrl+End")), [this] { timeline_->setFollowing(true); }));
+}
+
+QAction* MainWindow::liveOnly(Needs needs, QAction* action, const QString& tip) {
+  live_only_.push_back({needs, action, tip});
+  return action;
+}
+
+void MainWindow::showLiveOnly() {
+  const QString why = !opened_file_.isEmpty() ? tr("a recording is shown, and it does not change")
+                      : document_->view().empty()
+                          ? tr("nothing is traced: start a target or open a tracing directory")
+                          : tr("what was traced has ended: start a target or open a tracing directory");
+  for (const LiveOnly& one : live_only_) {
+    bool is_there = service_->isRunning();
+    if (one.needs == Needs::Growth) is_there = document_->state() == TraceDocument::State::Live;
+    if (one.needs == Needs::Target) is_there |= target_->isRunning();
+    one.action->setEnabled(is_there);
+    one.action->setToolTip(is_there ? one.tip : why);
+  }
 }
 
 void MainWindow::makeStateBar() {
@@ -204,30 +223,31 @@ void MainWindow::makeStateBar() {
   bar->addSeparator();
   bar->addWidget(lost_);
   bar->addSeparator();
-  live_actions_.append(bar->addWidget(buffer_));
+  buffer_place_ = bar->addWidget(buffer_);
   auto* room = new QWidget(bar);
   room->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   bar->addWidget(room);
   tracing_ = bar->addAction(tr("Tracing"));
   tracing_->setCheckable(true);
-  tracing_->setToolTip(tr("the file tracing_on"));
+  liveOnly(Needs::Directory, tracing_, tr("the file tracing_on"));
   connect(tracing_, &QAction::triggered, this, [this](bool on) {
     service_->write({{QStringLiteral("tracing_on"), on ? QStringLiteral("1") : QStringLiteral("0"), false, {}}}, {});
   });
   QAction* snapshot = bar->addAction(tr("Snapshot"));
-  snapshot->setToolTip(tr("keep what the buffer holds now: the file snapshot"));
+  liveOnly(Needs::Directory, snapshot, tr("keep what the buffer holds now: the file snapshot"));
   connect(snapshot, &QAction::triggered, this, [this] {
     service_->write({{QStringLiteral("snapshot"), QStringLiteral("1"), false, {}}}, {});
   });
   QAction* stop = bar->addAction(tr("Stop"));
-  stop->setToolTip(tr("take every probe out of the target and end the recording"));
+  liveOnly(Needs::Target, stop, tr("take every probe out of the target and end the recording"));
   connect(stop, &QAction::triggered, this, [this] { target_->stop(); });
-  live_actions_ += {snapshot, stop};
   QAction* freeze = bar->addAction(tr("Freeze"));
   freeze->setCheckable(true);
+  liveOnly(Needs::Growth, freeze, tr("the picture stays as it is while records go on arriving (Space)"));
   connect(freeze, &QAction::triggered, timeline_, &TimelineView::setFrozen);
   QAction* follow = bar->addAction(tr("Follow"));
   follow->setCheckable(true);
+  liveOnly(Needs::Growth, follow, tr("the timeline stays at the end (End)"));
   connect(follow, &QAction::triggered, timeline_, &TimelineView::setFollowing);
   connect(timeline_, &TimelineView::modeChanged, this, [this, freeze, follow] {
     freeze->setChecked(timeline_->isFrozen());
@@ -257,8 +277,11 @@ void MainWindow::showState() {
       break;
   }
   const double seconds = view.empty() ? 0 : static_cast<double>(view.last_ns() - view.first_ns()) / 1e9;
+  const QString rate = compactNumber(seconds > 0 ? view.rows() / seconds : 0);
   rate_->setText(
-      tr("%1 records, %2/s").arg(grouped(view.rows()), compactNumber(seconds > 0 ? view.rows() / seconds : 0)));
+      rows_->kept()
+          ? tr("%1 of %2 records shown, %3/s").arg(grouped(rows_->kept()->all().size()), grouped(view.rows()), rate)
+          : tr("%1 records, %2/s").arg(grouped(view.rows()), rate));
   const bool is_live = service_->isRunning();
   std::uint64_t lost = is_live ? live_lost_ : 0;
   std::uint64_t missed = is_live ? tree_->missed() : 0;
@@ -266,8 +289,8 @@ void MainWindow::showState() {
     for (const record::StoreGap& gap : view.names().gaps) lost += gap.count == ~0ull ? 1 : gap.count;
     for (const record::EventTotals& totals : document_->metadata()->totals) missed += totals.missed;
   }
-  tracing_->setEnabled(is_live);
-  for (QAction* action : live_actions_) action->setVisible(is_live);
+  buffer_place_->setVisible(is_live);
+  showLiveOnly();
   tracing_->setChecked(is_live && was_tracing_);
   lost_->setText(tr("%1 lost %2   missed %3")
                      .arg(lost + missed ? QStringLiteral("⚠") : QStringLiteral("✓"), grouped(lost), grouped(missed)));

@@ -11,6 +11,7 @@
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
+#include "gui/model/apply_plan.h"
 #include "gui/model/event_rows.h"
 #include "gui/model/row_text.h"
 #include "gui/model/session.h"
@@ -26,9 +27,27 @@
 namespace kevt::gui {
 
 void MainWindow::openTrace(const QString& path) {
+  endTarget();
   command_.clear();
+  opened_file_ = path;
   setWindowTitle(tr("%1 — kevtrace").arg(QFileInfo(path).fileName()));
   document_->openFile(path);
+}
+
+// What the editor shows is of the trace that is open.
+void MainWindow::takeDocument() {
+  if (document_->state() == TraceDocument::State::Loading) return probes_->endRecording();
+  if (document_->state() != TraceDocument::State::Loaded || opened_file_.isEmpty()) return;
+  const record::Metadata& metadata = *document_->metadata();
+  QStringList definitions;
+  for (const std::string& line : metadata.definitions) {
+    definitions.append(QString::fromStdString(line));
+    const std::string event = nameOfListing(definitions.back()).toStdString() + ": ";
+    for (const std::string& filter : metadata.filters)
+      if (filter.starts_with(event))
+        definitions.append(QStringLiteral("  filter ") + QString::fromStdString(filter.substr(event.size())));
+  }
+  probes_->showRecording(definitions);
 }
 
 Session MainWindow::session() const {
@@ -41,7 +60,7 @@ Session MainWindow::session() const {
     s.directory = service_->directory();
     s.pid = pid_;
   }
-  s.probes = probes_->editor().toPlainText();
+  s.probes = probes_->ownText();
   for (const QString& name : probes_->owned()) s.owned.append(name);
   s.table_filter = filter_->text();
   const LaneWishes& wishes = timeline_->wishes();
@@ -68,7 +87,7 @@ void MainWindow::applySession(const Session& s) {
   if (theme_ == QLatin1String("dark")) applyTheme(ThemeChoice::Dark);
   if (theme_ == QLatin1String("light")) applyTheme(ThemeChoice::Light);
   if (!s.layout.isEmpty()) restoreState(s.layout);
-  probes_->editor().replaceText(s.probes);
+  probes_->setOwnText(s.probes);
   probes_->owned() = std::set<QString>(s.owned.begin(), s.owned.end());
   LaneWishes& wishes = timeline_->wishes();
   wishes = {};

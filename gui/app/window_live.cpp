@@ -4,10 +4,12 @@
 #include <QDir>
 #include <QDockWidget>
 #include <QFileInfo>
+#include <QMessageBox>
 #include <QStandardPaths>
 #include <QToolButton>
 #include <cstdio>
 
+#include "gui/app/attach_dialog.h"
 #include "gui/app/events_panel.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
@@ -35,9 +37,9 @@ void MainWindow::connectLive() {
     if (line.contains(QLatin1String("has ended"))) document_->endLive();
   });
   connect(target_.get(), &TargetProcess::ended, this, [this](const QString& text) {
+    if (opened_file_.isEmpty()) tree_->clear();
     service_->stop();
     document_->endLive();
-    tree_->clear();
     problems_->set(tr("target"), text, tr("what was recorded stays; start it again from the File menu"));
     showState();
   });
@@ -61,6 +63,7 @@ void MainWindow::startTarget(const QStringList& command, Start start) {
   applies_ = start == Start::Applies;
   service_->stop();
   target_->startCommand(command);
+  showState();
 }
 
 void MainWindow::traceKernel(const QString& runtime, Start start) {
@@ -68,6 +71,12 @@ void MainWindow::traceKernel(const QString& runtime, Start start) {
   applies_ = start == Start::Applies;
   service_->stop();
   target_->startKernel(runtime);
+  showState();
+}
+
+void MainWindow::askAttach() {
+  AttachDialog dialog(this);
+  if (dialog.exec() == QDialog::Accepted && !dialog.chosen().isEmpty()) attachTo(dialog.chosen());
 }
 
 void MainWindow::attachTo(const QList<int>& pids, Start start) {
@@ -75,9 +84,28 @@ void MainWindow::attachTo(const QList<int>& pids, Start start) {
   applies_ = start == Start::Applies;
   service_->stop();
   target_->attach(pids);
+  showState();
+}
+
+// Another trace takes the place of a live one. A program that was started here ends, one that was attached to goes on.
+void MainWindow::endTarget() {
+  if (!service_->isRunning() && !target_->isRunning()) return;
+  service_->stop();
+  target_->stop();
+  tree_->clear();
+  showState();
+}
+
+bool MainWindow::mayLeaveTarget() {
+  if (!target_->isRunning()) return true;
+  return QMessageBox::question(this, tr("A target is traced"),
+                               tr("The recording of it ends, and so does a program that was started here.")) ==
+         QMessageBox::Yes;
 }
 
 void MainWindow::openDirectory(const QString& directory, int pid) {
+  opened_file_.clear();
+  probes_->endRecording();
   const QString what = command_.isEmpty() ? directory : QFileInfo(command_.front()).fileName();
   setWindowTitle(tr("%1 — kevtrace").arg(what));
   document_->beginLive(pid ? QStringLiteral("%1 (%2)").arg(what).arg(pid) : what);

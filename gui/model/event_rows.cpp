@@ -2,6 +2,7 @@
 //
 // Unfiltered, row i of the table is row i of the store and nothing is kept per row. A filter or an order is a list of
 // rows that a worker makes; while it works the old list stays. Of a trace that grows only the new rows are looked at.
+// What the filter leaves is kept by lane, too: the timeline and the measurements show the same records.
 #include "gui/model/event_rows.h"
 
 #include <algorithm>
@@ -43,7 +44,9 @@ void EventRows::takeReset() {
   field_names_.clear();
   learned_events_ = 0;
   order_ = {SortColumn{}};
+  kept_.reset();
   endResetModel();
+  Q_EMIT keptChanged();
   Q_EMIT rowsChanged();
 }
 
@@ -75,10 +78,8 @@ void EventRows::takeView() {
     FilterMistake ignored;
     if (auto again = TraceFilter::compile(filter_->text(), view_.names(), ignored)) filter_ = std::move(again);
   }
-  if (!is_identity_) {
-    if (filter_ && isInTime() && !busy_) filterFrom(scanned_);
-    return;
-  }
+  if (filter_ && !busy_) filterFrom(scanned_);
+  if (!is_identity_) return;
   const int rows = static_cast<int>(std::min<std::uint64_t>(view_.rows(), std::numeric_limits<int>::max()));
   if (rows <= row_count_) return;
   beginInsertRows({}, row_count_, rows - 1);
@@ -196,13 +197,23 @@ bool EventRows::setFilter(const QString& text, FilterMistake& mistake) {
     filterFrom(0);
     return true;
   }
+  kept_.reset();
+  showInTime();
+  Q_EMIT keptChanged();
+  return true;
+}
+
+// All records, or all that the filter leaves.
+void EventRows::showInTime() {
   beginResetModel();
-  is_identity_ = true;
+  is_identity_ = kept_ == nullptr;
   shown_.clear();
-  row_count_ = static_cast<int>(std::min<std::uint64_t>(view_.rows(), std::numeric_limits<int>::max()));
+  if (kept_)
+    for (std::size_t i = 0; i < kept_->all().size(); ++i) shown_.push_back(kept_->all()[i]);
+  const std::uint64_t rows = is_identity_ ? view_.rows() : shown_.size();
+  row_count_ = static_cast<int>(std::min<std::uint64_t>(rows, std::numeric_limits<int>::max()));
   endResetModel();
   Q_EMIT rowsChanged();
-  return true;
 }
 
 void EventRows::setTimeFormat(TimeFormat format) {
@@ -212,27 +223,47 @@ void EventRows::setTimeFormat(TimeFormat format) {
 }
 
 void EventRows::filterFrom(record::Row from) {
+  struct Found {
+    std::vector<record::Row> rows;
+    std::shared_ptr<const KeptRows> kept;
+  };
   const record::Row to = view_.rows();
-  busy_ = jobs_.start([view = view_, filter = filter_, from,
-                       to](const std::atomic<bool>& cancelled) { return filter->rows(view, from, to, cancelled); },
-                      [this, from, to](std::vector<record::Row> rows) {
-                        busy_.reset();
-                        scanned_ = to;
-                        if (from == 0) {
-                          beginResetModel();
-                          is_identity_ = false;
-                          shown_ = std::move(rows);
-                          row_count_ = static_cast<int>(shown_.size());
-                          endResetModel();
-                        } else if (!rows.empty()) {
-                          beginInsertRows({}, row_count_, row_count_ + static_cast<int>(rows.size()) - 1);
-                          shown_.insert(shown_.end(), rows.begin(), rows.end());
-                          row_count_ = static_cast<int>(shown_.size());
-                          endInsertRows();
-                        }
-                        Q_EMIT rowsChanged();
-                        if (filter_ && view_.rows() > scanned_) filterFrom(scanned_);
-                      });
+  busy_ = jobs_.start(
+      [view = view_, filter = filter_, before = from == 0 ? nullptr : kept_, from,
+       to](const std::atomic<bool>& cancelled) {
+        Found found{filter->rows(view, from, to, cancelled), before};
+        if (before && found.rows.empty()) return found;
+        auto kept = before ? std::make_shared<KeptRows>(*before) : std::make_shared<KeptRows>();
+        for (const record::Row row : found.rows) kept->add(view, row);
+        found.kept = std::move(kept);
+        return found;
+      },
+      [this, from, to](const Found& found) {
+        const bool is_new = kept_ != found.kept;
+        kept_ = found.kept;
+        takeFiltered(from, to, found.rows);
+        if (is_new) Q_EMIT keptChanged();
+        Q_EMIT rowsChanged();
+        if (filter_ && !busy_ && view_.rows() > scanned_) filterFrom(scanned_);
+      });
+}
+
+// A table in another order than time's stays as it was ordered.
+void EventRows::takeFiltered(record::Row from, record::Row to, const std::vector<record::Row>& rows) {
+  busy_.reset();
+  scanned_ = to;
+  if (from == 0) {
+    beginResetModel();
+    is_identity_ = false;
+    shown_ = rows;
+    row_count_ = static_cast<int>(shown_.size());
+    endResetModel();
+  } else if (!rows.empty() && isInTime()) {
+    beginInsertRows({}, row_count_, row_count_ + static_cast<int>(rows.size()) - 1);
+    shown_.insert(shown_.end(), rows.begin(), rows.end());
+    row_count_ = static_cast<int>(shown_.size());
+    endInsertRows();
+  }
 }
 
 }  // namespace kevt::gui

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gui/model/job.h"
+#include "gui/model/kept_rows.h"
 #include "gui/model/row_text.h"
 #include "gui/model/time_text.h"
 #include "gui/model/trace_filter.h"
@@ -51,16 +52,22 @@ class EventRows : public QAbstractTableModel {
   // In the kernel's filter language; empty: all. False, and nothing changes, at a mistake.
   bool setFilter(const QString& text, FilterMistake& mistake);
   QString filterText() const { return filter_ ? filter_->text() : QString(); }
+  // What the filter leaves, of the rows it has seen by now; nullptr: there is no filter.
+  const std::shared_ptr<const KeptRows>& kept() const { return kept_; }
+  record::Row allRows() const { return view_.rows(); }
   bool isBusy() const { return busy_ != nullptr; }
   const std::vector<std::string>& fieldNames() const { return field_names_; }
 
  Q_SIGNALS:
+  void keptChanged();  // another filter, or more rows that it leaves
   void rowsChanged();  // after a filter, a sort or more rows: what counts of rows say is new
 
  private:
   void takeReset();
   void takeView();
   void filterFrom(record::Row from);
+  void takeFiltered(record::Row from, record::Row to, const std::vector<record::Row>& rows);
+  void showInTime();
   void learnFields();
   QVariant fixedData(record::Row row, int column) const;
   const record::Field* fieldOf(record::Row row, int column) const;
@@ -70,6 +77,7 @@ class EventRows : public QAbstractTableModel {
   record::StoreView view_;
   mutable std::unique_ptr<RowText> text_;
   std::shared_ptr<const TraceFilter> filter_;
+  std::shared_ptr<const KeptRows> kept_;
   std::vector<record::Row> shown_;  // with a filter or an order
   bool is_identity_ = true;
   record::Row scanned_ = 0;  // rows the filter has seen

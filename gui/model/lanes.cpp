@@ -19,9 +19,28 @@ constexpr int kFieldHeight = 46;
 constexpr int kHeatHeight = 74;
 constexpr int kGroupHeight = 22;
 constexpr int kSchedHeight = 7;  // below a task's slices
+constexpr int kBusyHeight = 9;   // below an event's records
 
-std::vector<std::uint64_t> counts_of(const record::StoreView& view, record::Axis axis, std::size_t lanes) {
+// Whether any record of the event begins a slice. A place that is never left is given up after a few records, so the
+// first ones of each chunk tell.
+bool begins_slices(const record::StoreView& view, std::uint32_t event) {
+  constexpr std::size_t kLooks = 64;
+  for (const auto& chunk : view.chunks()) {
+    const auto lane = chunk->lane(record::Axis::Event, event);
+    for (const std::uint16_t local : lane.first(std::min(lane.size(), kLooks)))
+      if (const record::Row row = chunk->first_row + local; view.match(row) != record::kNoRow && view.match(row) > row)
+        return true;
+  }
+  return false;
+}
+
+std::vector<std::uint64_t> counts_of(const record::StoreView& view, record::Axis axis, std::size_t lanes,
+                                     const KeptRows* kept) {
   std::vector<std::uint64_t> counts(lanes);
+  if (kept) {
+    for (std::size_t i = 0; i < lanes; ++i) counts[i] = kept->of({axis, static_cast<std::uint32_t>(i)}).size();
+    return counts;
+  }
   for (const auto& chunk : view.chunks())
     for (const auto& group : chunk->groups[static_cast<std::size_t>(axis)])
       if (group.id < lanes) counts[group.id] += group.end - group.begin;
@@ -34,17 +53,19 @@ QString event_name(const record::EventFormat& event) { return QString::fromStdSt
 
 class Maker {
  public:
-  Maker(const record::StoreView& view, const LaneWishes& wishes) : view_(view), wishes_(wishes) {}
+  Maker(const record::StoreView& view, const LaneWishes& wishes, const std::shared_ptr<const KeptRows>& kept)
+      : view_(view), wishes_(wishes), kept_(kept) {}
 
   std::vector<Lane> make() {
     std::vector<Lane> pinned;
     std::vector<Lane> groups[] = {cpus(), tasks(), events(), fields(), durations(), found()};
     for (std::vector<Lane>& group : groups) {
       arrange(group);
+      for (Lane& lane : group) restrict(lane);
       std::erase_if(group, [&](const Lane& lane) {
         const bool is_pinned = std::ranges::find(wishes_.pinned, lane.name(view_.names())) != wishes_.pinned.end();
         if (is_pinned) pinned.push_back(lane);
-        return is_pinned;
+        return is_pinned || isEmptied(lane);
       });
     }
     arrange(pinned);
@@ -59,6 +80,17 @@ class Maker {
   }
 
  private:
+  void restrict(Lane& lane) const {
+    if (!kept_ || lane.rows) return;
+    lane.kept = kept_;
+    lane.rows = std::shared_ptr<const RowList>(kept_, &kept_->of(lane.key()));
+  }
+
+  bool isEmptied(const Lane& lane) const {
+    const bool is_of_some = lane.kind == Lane::Kind::Task || lane.kind == Lane::Kind::Event;
+    return kept_ && is_of_some && lane.rows->size() == 0;
+  }
+
   void arrange(std::vector<Lane>& lanes) const {
     if (wishes_.order.empty()) return;
     std::ranges::stable_sort(lanes, {}, [&](const Lane& lane) {
@@ -82,7 +114,7 @@ class Maker {
   std::vector<Lane> cpus() {
     std::vector<Lane> lanes;
     const auto& cpus = view_.names().cpus;
-    const auto counts = counts_of(view_, record::Axis::Cpu, cpus.empty() ? 0 : cpus.back() + 1);
+    const auto counts = counts_of(view_, record::Axis::Cpu, cpus.empty() ? 0 : cpus.back() + 1, kept_.get());
     for (const std::uint32_t cpu : cpus)
       lanes.push_back({.kind = Lane::Kind::Cpu,
                        .id = cpu,
@@ -95,7 +127,7 @@ class Maker {
   std::vector<Lane> tasks() {
     std::vector<Lane> lanes;
     const auto& tasks = view_.names().tasks;
-    const auto counts = counts_of(view_, record::Axis::Task, tasks.size());
+    const auto counts = counts_of(view_, record::Axis::Task, tasks.size(), kept_.get());
     std::vector<std::uint32_t> order(tasks.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
     std::ranges::stable_sort(order, std::greater<>(), [&](std::uint32_t i) { return counts[i]; });
@@ -120,13 +152,16 @@ class Maker {
   std::vector<Lane> events() {
     std::vector<Lane> lanes;
     const auto& events = view_.names().events;
-    const auto counts = counts_of(view_, record::Axis::Event, events.size());
-    for (std::uint32_t i = 0; i < events.size(); ++i)
+    const auto counts = counts_of(view_, record::Axis::Event, events.size(), kept_.get());
+    for (std::uint32_t i = 0; i < events.size(); ++i) {
+      const bool has_slices = begins_slices(view_, i);
       lanes.push_back({.kind = Lane::Kind::Event,
                        .id = i,
                        .title = QString::fromStdString(events[i]->name),
                        .note = records(counts[i]),
-                       .height = kDensityHeight});
+                       .height = kDensityHeight + (has_slices ? kBusyHeight : 0),
+                       .levels = has_slices ? 1u : 0u});
+    }
     return lanes;
   }
 
@@ -176,15 +211,15 @@ class Maker {
 
   const record::StoreView& view_;
   const LaneWishes& wishes_;
+  const std::shared_ptr<const KeptRows>& kept_;
   std::vector<Lane> lanes_;
 };
 
-// Rows of a list that lie in [from_ns, to_ns).
-std::span<const record::Row> between(const record::StoreView& view, const std::vector<record::Row>& rows,
-                                     std::uint64_t from_ns, std::uint64_t to_ns) {
-  const auto first = std::ranges::lower_bound(rows, view.lower_bound(from_ns));
-  const auto last = std::ranges::lower_bound(rows, std::max(view.lower_bound(from_ns), view.lower_bound(to_ns)));
-  return {first, last};
+// Positions of a list's rows that lie in [from_ns, to_ns).
+std::pair<std::size_t, std::size_t> between(const record::StoreView& view, const RowList& rows, std::uint64_t from_ns,
+                                            std::uint64_t to_ns) {
+  const std::size_t first = rows.lower_bound(view.lower_bound(from_ns));
+  return {first, std::max(first, rows.lower_bound(view.lower_bound(to_ns)))};
 }
 
 }  // namespace
@@ -236,7 +271,7 @@ std::optional<record::Row> nearestInLane(const record::StoreView& view, const La
   if (!lane.rows) return record::nearest_in_lane(view, lane.key(), ns, within_ns);
   std::optional<record::Row> best;
   std::uint64_t best_ns = within_ns;
-  const auto behind = std::ranges::lower_bound(*lane.rows, view.lower_bound(ns));
+  const std::size_t behind = lane.rows->lower_bound(view.lower_bound(ns));
   const auto consider = [&](record::Row row) {
     if (row >= view.rows()) return;
     const std::uint64_t time = view.time_ns(row);
@@ -245,8 +280,8 @@ std::optional<record::Row> nearestInLane(const record::StoreView& view, const La
     best = row;
     best_ns = away;
   };
-  if (behind != lane.rows->end()) consider(*behind);
-  if (behind != lane.rows->begin()) consider(*(behind - 1));
+  if (behind < lane.rows->size()) consider((*lane.rows)[behind]);
+  if (behind > 0) consider((*lane.rows)[behind - 1]);
   return best;
 }
 
@@ -255,39 +290,54 @@ std::optional<record::Row> stepInLane(const record::StoreView& view, const Lane&
   if (!lane.rows)
     return direction > 0 ? record::next_in_lane(view, lane.key(), from)
                          : record::previous_in_lane(view, lane.key(), from);
-  if (direction > 0) {
-    const auto next = std::ranges::upper_bound(*lane.rows, from);
-    return next == lane.rows->end() || *next >= view.rows() ? std::nullopt : std::optional(*next);
-  }
-  const auto at = std::ranges::lower_bound(*lane.rows, from);
-  return at == lane.rows->begin() ? std::nullopt : std::optional(*(at - 1));
+  const RowList& rows = *lane.rows;
+  const std::size_t at = rows.lower_bound(direction > 0 ? from + 1 : from);
+  if (direction > 0) return at >= rows.size() || rows[at] >= view.rows() ? std::nullopt : std::optional(rows[at]);
+  return at == 0 ? std::nullopt : std::optional(rows[at - 1]);
 }
 
 std::uint64_t countInLane(const record::StoreView& view, const Lane& lane, std::uint64_t from_ns, std::uint64_t to_ns) {
   if (!lane.rows) return record::count_lane(view, lane.key(), from_ns, to_ns);
-  return between(view, *lane.rows, from_ns, to_ns).size();
+  const auto [first, last] = between(view, *lane.rows, from_ns, to_ns);
+  return last - first;
 }
 
 void visitInLane(const record::StoreView& view, const Lane& lane, std::uint64_t from_ns, std::uint64_t to_ns,
                  const std::function<bool(record::Row, std::uint64_t)>& visit) {
   if (!lane.rows) return record::visit_lane(view, lane.key(), from_ns, to_ns, visit);
-  for (const record::Row row : between(view, *lane.rows, from_ns, to_ns))
-    if (!visit(row, view.time_ns(row))) return;
+  const auto [first, last] = between(view, *lane.rows, from_ns, to_ns);
+  for (std::size_t i = first; i < last; ++i)
+    if (const record::Row row = (*lane.rows)[i]; !visit(row, view.time_ns(row))) return;
 }
 
 void countByPixel(const record::StoreView& view, const Lane& lane, const record::PixelRow& row,
                   std::span<std::uint32_t> counts) {
   if (!lane.rows) return record::count_by_pixel(view, lane.key(), row, counts);
-  auto at = std::ranges::lower_bound(*lane.rows, view.lower_bound(row.border(0)));
-  for (std::uint32_t pixel = 0; pixel < row.pixels && at != lane.rows->end(); ++pixel) {
-    const auto next = std::lower_bound(at, lane.rows->end(), view.lower_bound(row.border(pixel + 1.0)));
+  std::size_t at = lane.rows->lower_bound(view.lower_bound(row.border(0)));
+  for (std::uint32_t pixel = 0; pixel < row.pixels && at < lane.rows->size(); ++pixel) {
+    const std::size_t next = std::max(at, lane.rows->lower_bound(view.lower_bound(row.border(pixel + 1.0))));
     counts[pixel] += static_cast<std::uint32_t>(next - at);
     at = next;
   }
 }
 
-std::vector<Lane> lanesOf(const record::StoreView& view, const LaneWishes& wishes) {
-  return Maker(view, wishes).make();
+std::vector<Lane> lanesOf(const record::StoreView& view, const LaneWishes& wishes,
+                          const std::shared_ptr<const KeptRows>& kept) {
+  return Maker(view, wishes, kept).make();
+}
+
+Lane everything(const std::shared_ptr<const KeptRows>& kept) {
+  Lane lane{.kind = Lane::Kind::Group};
+  lane.kept = kept;
+  if (kept) lane.rows = std::shared_ptr<const RowList>(kept, &kept->all());
+  return lane;
+}
+
+record::FieldPyramid::Only plottedRows(const Lane& lane) {
+  if (!lane.kept) return {};
+  return [kept = lane.kept](record::Row row, record::Row end) {
+    return end == record::kNoRow ? kept->all().contains(row) : kept->keepsSlice(row, end);
+  };
 }
 
 }  // namespace kevt::gui

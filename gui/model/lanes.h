@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "gui/model/kept_rows.h"
+#include "tracefs-compat/record/store_field.h"
 #include "tracefs-compat/record/store_query.h"
 
 namespace kevt::gui {
@@ -20,11 +22,12 @@ struct Lane {
   Kind kind = Kind::Cpu;
   std::uint32_t id = 0;  // CPU number, or index into the store's tasks or events; of a group: its kind; Found: a number
   QString title;
-  QString note;                                          // beside it, smaller
-  QString field;                                         // Field: its name; Found: what was looked for
-  int height = 22;                                       // logical pixels
-  std::uint32_t levels = 0;                              // of slices above each other
-  std::shared_ptr<const std::vector<record::Row>> rows;  // Found only, in the order of time
+  QString note;                          // beside it, smaller
+  QString field;                         // Field: its name; Found: what was looked for
+  int height = 22;                       // logical pixels
+  std::uint32_t levels = 0;              // of slices above each other; of an event 1 when it begins any
+  std::shared_ptr<const RowList> rows;   // Found, and of others those that the filter leaves; nullptr: all there are
+  std::shared_ptr<const KeptRows> kept;  // by the filter; nullptr: there is none
 
   record::LaneKey key() const;
   // Names it in sessions: "cpu:3", "task:4711", "event:kprobes/open", "field:kprobes/open:fd".
@@ -59,7 +62,7 @@ inline constexpr std::uint32_t kSucceeded = 2, kFailed = 1, kNoOutcome = 7;
 struct FoundRows {
   std::uint32_t number = 0;  // no two lanes of a window have the same
   QString text;
-  std::shared_ptr<const std::vector<record::Row>> rows;
+  std::shared_ptr<const RowList> rows;
 };
 
 struct LaneWishes {
@@ -74,7 +77,13 @@ struct LaneWishes {
 };
 
 // In their order: pinned ones, hits, CPUs, tasks by how much they did, events, plotted fields and durations. Groups
-// without lanes are left out.
-std::vector<Lane> lanesOf(const record::StoreView& view, const LaneWishes& wishes);
+// without lanes are left out. With a filter lanes show and count what it keeps; tasks and events of which it keeps
+// nothing are left out unless they are pinned.
+std::vector<Lane> lanesOf(const record::StoreView& view, const LaneWishes& wishes,
+                          const std::shared_ptr<const KeptRows>& kept = nullptr);
+// All records, or all that the filter leaves, as a lane that nobody sees.
+Lane everything(const std::shared_ptr<const KeptRows>& kept);
+// What of an event's plotted values counts; empty without a filter.
+record::FieldPyramid::Only plottedRows(const Lane& lane);
 
 }  // namespace kevt::gui

@@ -64,11 +64,9 @@ void EventRows::sort(int column, Qt::SortOrder order) { sortBy({{column, order}}
 void EventRows::sortBy(std::vector<SortColumn> columns) {
   if (busy_ || row_count_ == 0 || columns.empty()) return;
   order_ = std::move(columns);
-  std::vector<record::Row> rows = shown_;
-  if (is_identity_) {
-    rows.resize(static_cast<std::size_t>(row_count_));
-    std::iota(rows.begin(), rows.end(), record::Row{0});
-  }
+  if (isInTime()) return showInTime();
+  std::vector<record::Row> rows(kept_ ? kept_->all().size() : view_.rows());
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = kept_ ? kept_->all()[i] : static_cast<record::Row>(i);
   std::vector<std::string> fields;
   for (const SortColumn& one : order_)
     fields.push_back(one.column >= FixedColumns ? field_names_[static_cast<std::size_t>(one.column - FixedColumns)]

@@ -60,7 +60,7 @@ TEST_F(GuiTimelineModel, HitsOfASearchAreALane) {
   const record::StoreView view = trace(30, *format);
   LaneWishes wishes;
   wishes.found.push_back(
-      {1, QStringLiteral("50"), std::make_shared<const std::vector<record::Row>>(std::vector<record::Row>{5, 15, 25})});
+      {1, QStringLiteral("50"), std::make_shared<const RowList>(std::vector<record::Row>{5, 15, 25})});
   const std::vector<Lane> lanes = lanesOf(view, wishes);
   ASSERT_EQ(lanes[0].title, QStringLiteral("Found"));
   const Lane& lane = lanes[1];

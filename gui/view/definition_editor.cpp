@@ -1,7 +1,8 @@
 // The editor of definitions.
 //
 // A keystroke starts a check in a worker once nothing was typed for a moment; of several only the last one's result is
-// shown. Completion and what a pointer hovers over are asked for the same way: the UI thread waits for nobody.
+// shown. Completion and what a pointer hovers over are asked for the same way: the UI thread waits for nobody. The keys
+// of the editor are its own while it has the focus: no action of a window takes them away.
 #include "gui/view/definition_editor.h"
 
 #include <QAbstractItemView>
@@ -11,7 +12,6 @@
 #include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMap>
-#include <QMenu>
 #include <QPainter>
 #include <QScrollBar>
 #include <QStandardItemModel>
@@ -19,11 +19,27 @@
 #include <QTimer>
 #include <QToolTip>
 #include <QTreeView>
+#include <algorithm>
+#include <utility>
 
 #include "gui/view/definition_highlighter.h"
 #include "gui/view/theme.h"
 
 namespace kevt::gui {
+
+namespace {
+
+constexpr int kPatienceMs = 200;
+
+bool is_fix_key(const QKeyEvent& event) {
+  return event.modifiers() & Qt::AltModifier && (event.key() == Qt::Key_Return || event.key() == Qt::Key_Enter);
+}
+
+bool is_completion_key(const QKeyEvent& event) {
+  return event.modifiers() & Qt::ControlModifier && event.key() == Qt::Key_Space;
+}
+
+}  // namespace
 
 class EditorMargin : public QWidget {
  public:
@@ -54,6 +70,7 @@ DefinitionEditor::DefinitionEditor(CompilerService& compiler, QWidget* parent)
   popup->setUniformRowHeights(true);
   popup->setAccessibleName(tr("Completion"));
   completer_->setPopup(popup);
+  popup->installEventFilter(this);  // behind the completer's, so it is asked before
   completer_->setCompletionMode(QCompleter::UnfilteredPopupCompletion);
   connect(completer_, qOverload<const QString&>(&QCompleter::activated), this, &DefinitionEditor::insertCompletion);
   delay_->setSingleShot(true);
@@ -88,6 +105,7 @@ void DefinitionEditor::startCheck() {
     margin_->update();
     viewport()->update();
     Q_EMIT checkedChanged();
+    if (std::exchange(wants_fix_, false)) applyFix();
   });
 }
 
@@ -115,31 +133,60 @@ void DefinitionEditor::showMistakes() {
   setExtraSelections(selections);
 }
 
-const Mistake* DefinitionEditor::mistakeAt(int line, int column) const {
-  const Mistake* first = nullptr;
-  for (const Mistake& mistake : checked_.mistakes) {
-    if (mistake.line != line) continue;
-    if (column >= mistake.begin && column <= mistake.end) return &mistake;
-    if (!first) first = &mistake;
-  }
-  return first;
+std::vector<const Mistake*> DefinitionEditor::mistakesAtCursor() const {
+  const int line = textCursor().blockNumber(), column = textCursor().positionInBlock();
+  std::vector<const Mistake*> out;
+  for (const Mistake& mistake : checked_.mistakes)
+    if (mistake.line == line) out.push_back(&mistake);
+  std::ranges::stable_partition(
+      out, [&](const Mistake* mistake) { return column >= mistake->begin && column <= mistake->end; });
+  return out;
 }
 
-const Mistake* DefinitionEditor::mistakeAtCursor() const {
-  return mistakeAt(textCursor().blockNumber(), textCursor().positionInBlock());
+void DefinitionEditor::applyFix() {
+  if (isReadOnly()) return say(tr("this text cannot be changed"));
+  wants_fix_ = !isChecked();
+  if (wants_fix_) return;
+  const int line = textCursor().blockNumber(), column = textCursor().positionInBlock();
+  std::vector<const TextFix*> all, here;
+  for (const Mistake* mistake : mistakesAtCursor())
+    for (const TextFix& fix : mistake->fixes) {
+      all.push_back(&fix);
+      if (column >= mistake->begin && column <= mistake->end) here.push_back(&fix);
+    }
+  if (all.empty())
+    return say(mistakesAtCursor().empty() ? tr("nothing is wrong in this line")
+                                          : tr("no fix is known: %1").arg(mistakesAtCursor().front()->text));
+  if (here.size() == 1) return carryOut(line, *here.front());
+  if (all.size() == 1) return carryOut(line, *all.front());
+  fix_menu_ = new QMenu(this);
+  fix_menu_->setAttribute(Qt::WA_DeleteOnClose);
+  for (const TextFix* fix : here.empty() ? all : here)
+    fix_menu_->addAction(
+        tr("column %1: %2").arg(fix->begin + 1).arg(QString(fix->label).replace(u'&', QStringLiteral("&&"))), this,
+        [this, line, fix = *fix] { carryOut(line, fix); });
+  fix_menu_->setActiveAction(fix_menu_->actions().constFirst());
+  fix_menu_->popup(viewport()->mapToGlobal(cursorRect().bottomLeft()));
 }
 
-bool DefinitionEditor::applyFix() {
-  const Mistake* mistake = mistakeAtCursor();
-  if (!mistake || mistake->fixes.empty()) return false;
-  const TextFix& fix = mistake->fixes.front();
-  const QTextBlock block = document()->findBlockByNumber(mistake->line);
-  if (!block.isValid() || fix.end > block.length() - 1) return false;
+void DefinitionEditor::carryOut(int line, const TextFix& fix) {
+  const QTextBlock block = document()->findBlockByNumber(line);
+  if (!block.isValid() || fix.end > block.length() - 1) return;
   QTextCursor cursor(block);
   cursor.setPosition(block.position() + fix.begin);
   cursor.setPosition(block.position() + fix.end, QTextCursor::KeepAnchor);
   cursor.insertText(fix.replacement);
-  return true;
+}
+
+void DefinitionEditor::say(const QString& text) {
+  QToolTip::showText(viewport()->mapToGlobal(cursorRect().bottomLeft()),
+                     QStringLiteral("<p>%1</p>").arg(text.toHtmlEscaped()), this);
+}
+
+void DefinitionEditor::goTo(int line, int column) {
+  QTextCursor cursor(document()->findBlockByNumber(line));
+  cursor.movePosition(QTextCursor::Right, QTextCursor::MoveAnchor, column);
+  setTextCursor(cursor);
 }
 
 void DefinitionEditor::replaceText(const QString& text) {
@@ -170,13 +217,25 @@ void DefinitionEditor::ask(bool asked) {
                        if (textCursor().position() != at || textCursor().block().text() != line) return;
                        showCompletion(found, asked);
                      });
+  // The first question about a target waits until its symbols were read.
+  if (asked)
+    QTimer::singleShot(kPatienceMs, this, [this, at = cursor.position()] {
+      if (is_completing_ && textCursor().position() == at) say(tr("reading the names of the target …"));
+    });
 }
+
+bool DefinitionEditor::showsCompletion() const { return completer_->popup()->isVisible(); }
 
 void DefinitionEditor::showCompletion(const Completion& found, bool asked) {
   const int typed = textCursor().positionInBlock() - found.begin;
   const QString before = textCursor().block().text().left(found.begin);
   const bool is_member = before.endsWith(QLatin1String("->")) || before.endsWith(QLatin1Char('.'));
-  if (found.suggestions.empty() || (!asked && typed < 1 && !is_member)) return completer_->popup()->hide();
+  if (asked) QToolTip::hideText();
+  if (found.suggestions.empty() || (!asked && typed < 1 && !is_member)) {
+    completer_->popup()->hide();
+    if (asked) say(tr("nothing is known that could stand here"));
+    return;
+  }
   if (found.suggestions.size() == 1 && found.suggestions.front().text.size() == typed)
     return completer_->popup()->hide();
   completion_begin_ = found.begin;
@@ -216,16 +275,12 @@ void DefinitionEditor::insertCompletion(const QString& text) {
 }
 
 void DefinitionEditor::keyPressEvent(QKeyEvent* event) {
+  if (is_fix_key(*event)) return applyFix();
   const bool shows = completer_->popup()->isVisible();
   if (shows && (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter || event->key() == Qt::Key_Tab ||
                 event->key() == Qt::Key_Escape))
     return event->ignore();
-  const bool alt = event->modifiers() & Qt::AltModifier;
-  if (alt && (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter)) {
-    applyFix();
-    return;
-  }
-  if (event->modifiers() & Qt::ControlModifier && event->key() == Qt::Key_Space) return ask(true);
+  if (is_completion_key(*event)) return ask(true);
   QPlainTextEdit::keyPressEvent(event);
   if (!event->text().isEmpty() && event->text().at(0).isPrint()) ask(false);
 }
@@ -242,7 +297,24 @@ QString DefinitionEditor::mistakesTip(int line) const {
   return tip;
 }
 
+// While suggestions are shown their list has the keyboard.
+bool DefinitionEditor::eventFilter(QObject* watched, QEvent* event) {
+  if (watched != completer_->popup() || event->type() != QEvent::KeyPress ||
+      !is_fix_key(*static_cast<QKeyEvent*>(event)))
+    return QPlainTextEdit::eventFilter(watched, event);
+  completer_->popup()->hide();
+  applyFix();
+  return true;
+}
+
 bool DefinitionEditor::event(QEvent* event) {
+  if (event->type() == QEvent::ShortcutOverride) {
+    const auto& key = *static_cast<QKeyEvent*>(event);
+    if (is_fix_key(key) || is_completion_key(key)) {
+      event->accept();
+      return true;
+    }
+  }
   if (event->type() != QEvent::ToolTip) return QPlainTextEdit::event(event);
   const auto* help = static_cast<QHelpEvent*>(event);
   const QTextCursor cursor = cursorForPosition(viewport()->mapFrom(this, help->pos()));
@@ -286,12 +358,14 @@ void DefinitionEditor::paintEvent(QPaintEvent* event) {
 void DefinitionEditor::contextMenuEvent(QContextMenuEvent* event) {
   std::unique_ptr<QMenu> menu(createStandardContextMenu());
   setTextCursor(cursorForPosition(event->pos()));
-  if (const Mistake* mistake = mistakeAtCursor(); mistake && !mistake->fixes.empty()) {
-    auto* fix = new QAction(tr("Fix: %1").arg(mistake->fixes.front().label), menu.get());
-    connect(fix, &QAction::triggered, this, &DefinitionEditor::applyFix);
-    menu->insertAction(menu->actions().value(0), fix);
-  }
   const int line = textCursor().blockNumber();
+  QAction* first = menu->actions().value(0);
+  for (const Mistake* mistake : mistakesAtCursor())
+    for (const TextFix& one : isReadOnly() ? std::vector<TextFix>() : mistake->fixes) {
+      auto* fix = new QAction(tr("Fix: %1").arg(one.label), menu.get());
+      connect(fix, &QAction::triggered, this, [this, line, one] { carryOut(line, one); });
+      menu->insertAction(first, fix);
+    }
   for (const RightLine& right : checked_.right)
     if (right.line == line && !right.written_out.isEmpty())
       menu->addAction(tr("Write the line without names of types"), this, &DefinitionEditor::writeOut);
@@ -299,6 +373,17 @@ void DefinitionEditor::contextMenuEvent(QContextMenuEvent* event) {
 }
 
 // ---- margin
+
+// The line's number, its event's hits, or its mistakes: how many, if it has several.
+QString DefinitionEditor::marginText(int line) const {
+  const auto mistakes = std::ranges::count(checked_.mistakes, line, &Mistake::line);
+  if (mistakes == 1) return QStringLiteral("⚠");
+  if (mistakes > 1) return QStringLiteral("⚠%1").arg(mistakes);
+  for (const RightLine& right : checked_.right)
+    if (right.line == line)
+      if (const QString hits = hits_.value(right.group + QLatin1Char('/') + right.event); !hits.isEmpty()) return hits;
+  return QString::number(line + 1);
+}
 
 int DefinitionEditor::marginWidth() const {
   return fontMetrics().horizontalAdvance(QLatin1Char('0')) * (hits_.isEmpty() ? 4 : 11) + 12;
@@ -323,19 +408,10 @@ void DefinitionEditor::paintMargin(QPaintEvent* event) {
   for (QTextBlock block = firstVisibleBlock(); block.isValid(); block = block.next()) {
     const QRectF rect = blockBoundingGeometry(block).translated(contentOffset());
     if (rect.top() > event->rect().bottom()) break;
-    QString text = QString::number(block.blockNumber() + 1);
-    painter.setPen(colors.faint);
-    for (const RightLine& right : checked_.right)
-      if (right.line == block.blockNumber())
-        if (const QString hits = hits_.value(right.group + QLatin1Char('/') + right.event); !hits.isEmpty())
-          text = hits;
-    const Mistake* mistake = nullptr;
-    for (const Mistake& one : checked_.mistakes)
-      if (one.line == block.blockNumber()) mistake = &one;
-    if (mistake) {
-      painter.setPen(colors.gap);
-      text = QStringLiteral("⚠");
-    }
+    const int line = block.blockNumber();
+    const bool is_wrong = std::ranges::any_of(checked_.mistakes, [&](const Mistake& one) { return one.line == line; });
+    painter.setPen(is_wrong ? colors.gap : colors.faint);
+    const QString text = marginText(line);
     painter.drawText(QRectF(0, rect.top(), margin_->width() - 6, rect.height()), Qt::AlignRight | Qt::AlignVCenter,
                      text);
   }

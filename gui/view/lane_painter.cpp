@@ -1,19 +1,25 @@
 // Tiles.
 //
 // A pixel with one record is a tick in its event's colour; with more it is density: the lane's neutral colour, as high
-// and as dense as their number, never the colour of one of them. Slices as long as a pixel are drawn as boxes, shorter
-// ones are seen in the density above them. Lost records are hatched over the time they are missing in.
+// and as dense as their number, never the colour of one of them. Slices of a few pixels are drawn as boxes. What is
+// shorter is summed up: a column as high as the part of the pixel's time that slices take, each colour by its part.
+// Lost records are hatched over the time they are missing in.
 #include "gui/view/lane_painter.h"
 
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
 
+#include "gui/model/busy_pixels.h"
+
 namespace kevt::gui {
 namespace {
 
 constexpr int kSlicesTop = 13;
 constexpr int kSliceHeight = 17;
+constexpr int kBoxPixels = 3;   // shorter slices are columns
+constexpr int kLeastPart = 7;   // of a column's height, that anything has
+constexpr int kBusyHeight = 8;  // below an event's records
 constexpr int kHeatPixels = 3;
 constexpr int kSchedHeight = 6;  // below a task's slices
 
@@ -44,6 +50,9 @@ class LanePainter {
         if (job_.sched) scheduling();
         break;
       case Lane::Kind::Event:
+        density(scaled(3), scaled(job_.lane.height - 5 - (job_.lane.levels ? kBusyHeight + 1 : 0)));
+        if (job_.lane.levels) busyEvent();
+        break;
       case Lane::Kind::Found:
         density(scaled(3), scaled(job_.lane.height - 5));
         break;
@@ -97,36 +106,65 @@ class LanePainter {
     painter_->fillRect(x, top + height - high, wide, high, colors_.event(colour));
   }
 
-  void slices() {
-    const double ns_per_pixel = job_.pixels.ns_per_pixel;
-    auto slices =
-        record::slices_of(job_.view, job_.lane.id, job_.pixels.border(0), job_.pixels.border(job_.pixels.pixels),
-                          static_cast<std::uint64_t>(std::max(0.0, ns_per_pixel)));
-    std::ranges::sort(slices, {}, [](const record::Slice& s) { return std::pair(s.depth, s.from_ns); });
-    const std::uint32_t levels = std::min(job_.lane.levels, 8u);
-    const double ratio = job_.device_ratio;
-    for (const record::Slice& slice : slices) {
-      const std::uint32_t depth = std::min(slice.depth, levels - 1);
-      const int top = kSlicesTop + static_cast<int>(depth) * kSliceHeight;
-      const double left = job_.pixels.pixel_of(slice.from_ns);
-      const double right = job_.pixels.pixel_of(slice.to_ns);
-      const std::uint32_t event = job_.view.event(slice.begin);
-      const double x = std::max(left, -2.0);
-      const QRectF box(x, top * ratio, std::max(1.0, std::min(right, job_.pixels.pixels + 2.0) - x),
-                       (kSliceHeight - 2) * ratio);
-      const std::uint32_t colour = colourNumber(job_.view, job_.colouring, slice.begin, slice.end);
-      painter_->fillRect(box, colors_.event(colour));
-      if (box.width() > 3 * ratio) painter_->fillRect(box, colors_.overlay(colour));
-      if (box.width() > 3 * ratio) {
-        painter_->setPen(QPen(colors_.background, 1));
-        painter_->drawLine(box.topRight(), box.bottomRight());
-      }
-      if (right - left > 26 * ratio) {
-        const double origin = static_cast<double>(slice.from_ns - job_.pixels.origin_ns);
-        tile_.labels.push_back({origin, origin + static_cast<double>(slice.to_ns - slice.from_ns), top,
-                                kSliceHeight - 2, slice.begin, event, colour});
-      }
+  // As high as the part of its time that is taken; whatever is there is seen.
+  void column(std::uint32_t x, const BusyPixels& busy, int top, int height) {
+    const double share = busy.share(x);
+    if (share <= 0) return;
+    const int high = std::max(std::max(1, height / kLeastPart), static_cast<int>(std::lround(height * share)));
+    double below = 0;
+    int bottom = top + height;
+    for (std::uint32_t colour = 0; colour < BusyPixels::kColours; ++colour) {
+      const double part = busy.share(x, colour);
+      if (part <= 0) continue;
+      below += part;
+      const int to = top + height - static_cast<int>(std::lround(high * std::min(1.0, below / share)));
+      painter_->fillRect(static_cast<int>(x), to, 1, bottom - to, colors_.event(colour));
+      bottom = to;
     }
+  }
+
+  void slices() {
+    const std::uint32_t levels = std::min(job_.lane.levels, kMostLevels);
+    const auto rows = busyRows(job_.view, job_.lane, job_.pixels, job_.colouring);
+    for (std::uint32_t level = 0; level < rows.size(); ++level)
+      for (std::uint32_t x = 0; x < job_.pixels.pixels; ++x)
+        column(x, rows[level], scaled(kSlicesTop + static_cast<int>(level) * kSliceHeight), scaled(kSliceHeight - 2));
+    const double shortest = kBoxPixels * job_.device_ratio * job_.pixels.ns_per_pixel;
+    auto slices = record::slices_of(job_.view, job_.lane.id, job_.pixels.border(0),
+                                    job_.pixels.border(job_.pixels.pixels), static_cast<std::uint64_t>(shortest));
+    std::erase_if(slices, [&](const record::Slice& slice) {
+      return static_cast<double>(slice.to_ns - slice.from_ns) < shortest ||
+             (job_.lane.kept && !job_.lane.kept->keepsSlice(slice.begin, slice.end));
+    });
+    std::ranges::sort(slices, {}, [](const record::Slice& s) { return std::pair(s.depth, s.from_ns); });
+    for (const record::Slice& slice : slices) box(slice, std::min(slice.depth, levels - 1));
+  }
+
+  void box(const record::Slice& slice, std::uint32_t depth) {
+    const double ratio = job_.device_ratio;
+    const int top = kSlicesTop + static_cast<int>(depth) * kSliceHeight;
+    const double left = job_.pixels.pixel_of(slice.from_ns);
+    const double right = job_.pixels.pixel_of(slice.to_ns);
+    const double x = std::max(left, -2.0);
+    const QRectF box(x, top * ratio, std::max(1.0, std::min(right, job_.pixels.pixels + 2.0) - x),
+                     (kSliceHeight - 2) * ratio);
+    const std::uint32_t colour = colourNumber(job_.view, job_.colouring, slice.begin, slice.end);
+    painter_->fillRect(box, colors_.event(colour));
+    painter_->fillRect(box, colors_.overlay(colour));
+    painter_->setPen(QPen(colors_.background, 1));
+    painter_->drawLine(box.topRight(), box.bottomRight());
+    if (right - left <= 26 * ratio) return;
+    const double origin = static_cast<double>(slice.from_ns - job_.pixels.origin_ns);
+    tile_.labels.push_back({origin, origin + static_cast<double>(slice.to_ns - slice.from_ns), top, kSliceHeight - 2,
+                            slice.begin, slice.event, colour});
+  }
+
+  // How much of the time any call of the event takes, in a strip of its own.
+  void busyEvent() {
+    const int top = scaled(job_.lane.height - kBusyHeight - 1), height = scaled(kBusyHeight - 1);
+    painter_->fillRect(0, top, tile_.image.width(), height, colors_.track);
+    const auto rows = busyRows(job_.view, job_.lane, job_.pixels, job_.colouring);
+    for (std::uint32_t x = 0; x < job_.pixels.pixels; ++x) column(x, rows[0], top, height);
   }
 
   // Running: a thin line; woken and waiting: hatched, framed; preempted: crossed, framed. Of spans within a pixel the

@@ -82,6 +82,7 @@ LaneColors::LaneColors(const QPalette& palette) {
   band = palette.color(QPalette::AlternateBase);
   text = palette.color(QPalette::Text);
   line = mixed(background, text, 0.12);
+  track = mixed(background, text, 0.07);
   faint = mixed(background, text, 0.55);
   density = mixed(background, text, dark ? 0.62 : 0.55);
   accent = palette.color(QPalette::Highlight);

@@ -24,6 +24,7 @@ struct LaneColors {
   std::array<QColor, 8> events;
   bool has_patterns = false;
   QColor background, band, line, text, faint, density, accent, gap, marker, selection;
+  QColor track;  // behind what fills it by its share
 };
 
 }  // namespace kevt::gui

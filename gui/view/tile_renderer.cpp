@@ -35,23 +35,42 @@ void TileRenderer::reset(const record::StoreView& view, const Look& look) {
 
 void TileRenderer::grow(const record::StoreView& view) {
   std::uint64_t fresh_ns = view.empty() ? 0 : view.last_ns();
+  record::Row fresh = 0;
   {
     const std::lock_guard lock(mutex_);
     if (!view_.empty()) fresh_ns = std::min(fresh_ns, view_.last_ns());
-    for (auto chunk = view.chunks().rbegin(); chunk != view.chunks().rend(); ++chunk) {
-      if ((*chunk)->first_row + (*chunk)->rows() <= view_.rows()) break;
-      for (const auto& group : (*chunk)->slice_groups) fresh_ns = std::min(fresh_ns, group.first_start_ns);
-    }
+    fresh = view_.rows();
     ++generation_;
     view_ = view;
     wishes_.clear();
     done_.clear();
   }
-  const double fresh = view.empty() ? 0 : static_cast<double>(fresh_ns - std::min(fresh_ns, view.first_ns()));
+  markStale(view, fresh, fresh_ns);
+}
+
+void TileRenderer::refreshFrom(record::Row row) {
+  record::StoreView view;
+  {
+    const std::lock_guard lock(mutex_);
+    view = view_;
+    ++generation_;
+    wishes_.clear();
+    done_.clear();
+  }
+  markStale(view, row, row < view.rows() ? view.time_ns(row) : view.last_ns());
+}
+
+// Tiles that show records from `fresh` on, or slices that end there.
+void TileRenderer::markStale(const record::StoreView& view, record::Row fresh, std::uint64_t fresh_ns) {
+  for (auto chunk = view.chunks().rbegin(); chunk != view.chunks().rend(); ++chunk) {
+    if ((*chunk)->first_row + (*chunk)->rows() <= fresh) break;
+    for (const auto& group : (*chunk)->slice_groups) fresh_ns = std::min(fresh_ns, group.first_start_ns);
+  }
+  const double begin = view.empty() ? 0 : static_cast<double>(fresh_ns - std::min(fresh_ns, view.first_ns()));
   // A plot's scale may be another one now.
   for (auto& [key, entry] : tiles_)
     if (Lane{.kind = static_cast<Lane::Kind>(key.kind)}.isPlot() ||
-        static_cast<double>(key.index + 1) * kTilePixels * key.ns_per_pixel >= fresh)
+        static_cast<double>(key.index + 1) * kTilePixels * key.ns_per_pixel >= begin)
       entry.is_stale = true;
 }
 

@@ -47,6 +47,8 @@ class TileRenderer : public QObject {
   void grow(const record::StoreView& view);
   // What lanes of this kind show is known better now.
   void refresh(Lane::Kind kind);
+  // The same of all lanes, from this row on: it and those behind it are judged by the filter now.
+  void refreshFrom(record::Row row);
 
   // nullptr: not painted yet. Good until the next call of any function.
   const Tile* find(const TileKey& key);
@@ -75,12 +77,12 @@ class TileRenderer : public QObject {
   void work();
   void store(quint64 generation, const TileKey& key, Tile tile);
   void evict();
+  void markStale(const record::StoreView& view, record::Row fresh, std::uint64_t fresh_ns);
 
   static constexpr std::size_t kMaxTiles = 1200;
   std::map<TileKey, Entry> tiles_;  // UI thread
   quint64 clock_ = 0;
   std::size_t painted_ = 0;
-  double tile_ends_before_ns_ = 0;
 
   std::mutex mutex_;  // below
   std::condition_variable ready_, idle_;

@@ -43,7 +43,7 @@ std::uint64_t TimelineView::snapped(double x, int y, bool snaps) const {
   const auto lane = laneAt(y);
   const auto within = static_cast<std::uint64_t>(kSnapPixels * window_.ns_per_pixel) + 1;
   const auto row =
-      lane ? nearestInLane(view_, lanes_[*lane], ns, within) : record::nearest_in_lane(view_, {}, ns, within);
+      lane ? nearestInLane(view_, lanes_[*lane], ns, within) : nearestInLane(view_, everything(kept_), ns, within);
   return row ? view_.time_ns(*row) : ns;
 }
 

@@ -3,7 +3,9 @@
 // Each is made in a worker from the view of the moment, and shown when it is there.
 #include <QDropEvent>
 #include <QMimeData>
+#include <algorithm>
 
+#include "gui/model/busy_pixels.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/row_text.h"
 #include "gui/model/trace_document.h"
@@ -16,11 +18,11 @@ std::shared_ptr<const record::FieldPyramid> TimelineView::fieldOf(const Lane& la
   if (const auto found = fields_.find(name); found != fields_.end()) return found->second;
   if (loading_fields_.contains(name)) return nullptr;
   loading_fields_[name] = jobs_.start(
-      [view = view_, id = lane.id, field = lane.field.toStdString(),
-       is_field = lane.kind == Lane::Kind::Field](const std::atomic<bool>& cancelled) {
-        return std::make_shared<const record::FieldPyramid>(is_field
-                                                                ? record::FieldPyramid(view, id, field, cancelled)
-                                                                : record::FieldPyramid::durations(view, id, cancelled));
+      [view = view_, id = lane.id, field = lane.field.toStdString(), is_field = lane.kind == Lane::Kind::Field,
+       only = plottedRows(lane)](const std::atomic<bool>& cancelled) {
+        return std::make_shared<const record::FieldPyramid>(
+            is_field ? record::FieldPyramid(view, id, field, cancelled, only)
+                     : record::FieldPyramid::durations(view, id, cancelled, only));
       },
       [this, name](std::shared_ptr<const record::FieldPyramid> pyramid) {
         loading_fields_.erase(name);
@@ -75,12 +77,53 @@ void TimelineView::setFlags(std::vector<Flag> flags) {
   viewport()->update();
 }
 
-void TimelineView::addFound(const QString& text, std::vector<record::Row> rows) {
-  wishes_.found.push_back({++found_lanes_, text, std::make_shared<const std::vector<record::Row>>(std::move(rows))});
+void TimelineView::addFound(const QString& text, const std::vector<record::Row>& rows) {
+  wishes_.found.push_back({++found_lanes_, text, std::make_shared<const RowList>(rows)});
   wishesChanged();
 }
 
-QString TimelineView::schedulingAt(const Lane& lane, std::uint64_t ns) const {
+// Of a trace that grows the filter leaves more and more of the same: tiles before what is new stay.
+void TimelineView::setKept(std::shared_ptr<const KeptRows> kept) {
+  if (kept_ == kept) return;
+  const bool grows = kept_ && kept && kept->isContinued(*kept_);
+  const std::size_t before = grows ? kept_->all().size() : 0;
+  kept_ = std::move(kept);
+  overview_ = {};
+  forgetFields();
+  rebuildLanes();
+  if (grows)
+    tiles_.refreshFrom(before < kept_->all().size() ? kept_->all()[before] : view_.rows());
+  else
+    repaintTiles();
+  viewport()->update();
+}
+
+QString TimelineView::emptyText() const {
+  if (!view_.empty()) return {};
+  if (frozen_ && newWhileFrozen() > 0)
+    return tr("Frozen before the first record; %1 have come since. Space goes on.").arg(grouped(newWhileFrozen()));
+  switch (document_.state()) {
+    case TraceDocument::State::Loading:
+      return tr("Loading …");
+    case TraceDocument::State::Live:
+      return tr("Waiting for the first record …");
+    case TraceDocument::State::Loaded:
+      return tr("There are no records in this trace.");
+    case TraceDocument::State::Empty:
+      break;
+  }
+  return tr("No records yet.\nOpen a recording (Ctrl+O), or define an event and start a target.");
+}
+
+// What of the pixel's time the lane's slices take.
+QString TimelineView::busyAt(const Lane& lane, std::uint64_t ns) const {
+  if (lane.levels == 0) return {};
+  const auto half = static_cast<std::uint64_t>(std::max(1.0, window_.ns_per_pixel / 2));
+  const double share = busyShare(view_, lane, ns - std::min(ns, half), ns + half);
+  return share <= 0 ? QString() : tr("busy for %1 % of this pixel's time").arg(share * 100, 0, 'g', 3);
+}
+
+QString TimelineView::scheduledAt(const Lane& lane, std::uint64_t ns) const {
   if (!sched_ || lane.kind != Lane::Kind::Task) return {};
   for (const SchedSpan& span : sched_->between(view_.names().tasks[lane.id].pid, ns, ns + 1)) {
     const QString took = duration(static_cast<double>(span.to_ns - span.from_ns));
@@ -94,6 +137,12 @@ QString TimelineView::schedulingAt(const Lane& lane, std::uint64_t ns) const {
     }
   }
   return {};
+}
+
+QString TimelineView::schedulingAt(const Lane& lane, std::uint64_t ns) const {
+  QStringList parts = {busyAt(lane, ns), scheduledAt(lane, ns)};
+  parts.removeAll(QString());
+  return parts.join(QStringLiteral(" · "));
 }
 
 void TimelineView::dragEnterEvent(QDragEnterEvent* event) {

@@ -47,10 +47,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
 
 void TimelineView::paintEmpty(QPainter& painter) {
   painter.setPen(colors_.faint);
-  QString text = tr("No records yet.\nOpen a recording (Ctrl+O), or define an event and start a target.");
-  if (document_.state() == TraceDocument::State::Loading) text = tr("Loading …");
-  if (document_.state() == TraceDocument::State::Live) text = tr("Waiting for the first record …");
-  painter.drawText(viewport()->rect(), Qt::AlignCenter, text);
+  painter.drawText(viewport()->rect(), Qt::AlignCenter, emptyText());
 }
 
 void TimelineView::paintLanes(QPainter& painter) {
@@ -256,9 +253,8 @@ void TimelineView::paintOverviewImage(QSize size) {
   overview_.fill(Qt::transparent);
   QPainter painter(&overview_);
   std::vector<std::uint32_t> counts(static_cast<std::size_t>(size.width()));
-  record::count_by_pixel(view_, {},
-                         {view_.first_ns(), 0, (spanNs() + 1) / size.width(), static_cast<std::uint32_t>(size.width())},
-                         counts);
+  countByPixel(view_, everything(kept_),
+               {view_.first_ns(), 0, (spanNs() + 1) / size.width(), static_cast<std::uint32_t>(size.width())}, counts);
   const double most = *std::ranges::max_element(counts);
   for (int x = 0; x < size.width(); ++x) {
     const std::uint32_t count = counts[static_cast<std::size_t>(x)];
@@ -301,7 +297,10 @@ void TimelineView::paintOverview(QPainter& painter) {
   painter.drawRect(QRectF(left, rect.top() + 0.5, std::max(2.0, right - left - 1), rect.height() - 2));
   painter.setPen(colors_.faint);
   painter.drawText(QRect(8, 0, kGutter - 12, kOverview), Qt::AlignLeft | Qt::AlignVCenter,
-                   tr("%1 records\n%2").arg(compactNumber(view_.rows()), duration(spanNs())));
+                   (kept_ ? tr("%1 of %2 records\n%3")
+                                .arg(compactNumber(static_cast<double>(kept_->all().size())),
+                                     compactNumber(view_.rows()), duration(spanNs()))
+                          : tr("%1 records\n%2").arg(compactNumber(view_.rows()), duration(spanNs()))));
 }
 
 void TimelineView::paintMarker(QPainter& painter, const Marker& marker) {
@@ -394,6 +393,17 @@ int TimelineView::paintSchedLegend(QPainter& painter, int x, const QRect& rect) 
   return x;
 }
 
+// A column of slices that are too short to be drawn. Returns where it ends.
+int TimelineView::paintBusyLegend(QPainter& painter, int x, const QRect& rect) {
+  const QRect track(x, rect.top() + 4, 7, rect.height() - 7);
+  painter.fillRect(track, colors_.track);
+  painter.fillRect(track.adjusted(0, track.height() / 3, 0, 0), colors_.event(0));
+  const QString text = tr("part of the time busy");
+  painter.setPen(colors_.faint);
+  painter.drawText(QRect(x + 12, rect.top(), 200, rect.height()), Qt::AlignLeft | Qt::AlignVCenter, text);
+  return x + 24 + painter.fontMetrics().horizontalAdvance(text);
+}
+
 void TimelineView::paintLegend(QPainter& painter) {
   const QRect rect(0, viewport()->height() - kLegend, viewport()->width(), kLegend);
   painter.fillRect(rect, colors_.band);
@@ -414,6 +424,8 @@ void TimelineView::paintLegend(QPainter& painter) {
     painter.drawText(QRect(x + 11, rect.top(), 100, rect.height()), Qt::AlignLeft | Qt::AlignVCenter, text);
     x += 22 + painter.fontMetrics().horizontalAdvance(text);
   }
+  if (std::ranges::any_of(lanes_, [](const Lane& lane) { return lane.levels > 0; }))
+    x = paintBusyLegend(painter, x + 6, rect);
   if (sched_ && !sched_->empty()) x = paintSchedLegend(painter, x + 6, rect);
   if (view_.names().gaps.empty()) return;
   std::uint64_t lost = 0;

@@ -37,7 +37,7 @@ TimelineView::TimelineView(TraceDocument& document, QWidget* parent)
   setMinimumHeight(160);
   connect(&document_, &TraceDocument::reset, this, &TimelineView::takeReset);
   connect(&document_, &TraceDocument::viewChanged, this, &TimelineView::takeView);
-  connect(&document_, &TraceDocument::stateChanged, this, &TimelineView::wishesChanged);
+  connect(&document_, &TraceDocument::stateChanged, this, &TimelineView::takeState);
   connect(&tiles_, &TileRenderer::tilesReady, viewport(), qOverload<>(&QWidget::update));
   takeReset();
   takeView();
@@ -48,11 +48,25 @@ TimelineView::~TimelineView() {
   if (loading_sched_) *loading_sched_ = true;
 }
 
-void TimelineView::takeReset() {
-  view_ = {};
+// A trace that has ended grows no more: there is nothing to follow, and what came while it was frozen is shown.
+void TimelineView::takeState() {
+  if (document_.state() != TraceDocument::State::Live) {
+    if (frozen_) setFrozen(false);
+    if (follows_) setFollowing(false);
+  }
+  wishesChanged();
+}
+
+void TimelineView::forgetFields() {
   fields_.clear();
   for (auto& [name, cancelled] : loading_fields_) *cancelled = true;
   loading_fields_.clear();
+}
+
+void TimelineView::takeReset() {
+  view_ = {};
+  kept_.reset();
+  forgetFields();
   if (loading_sched_) *loading_sched_ = true;
   loading_sched_.reset();
   sched_.reset();
@@ -113,7 +127,7 @@ void TimelineView::takeView() {
 
 void TimelineView::rebuildLanes() {
   since_lanes_.start();
-  lanes_ = lanesOf(view_, wishes_);
+  lanes_ = lanesOf(view_, wishes_, kept_);
   tops_.assign(1, 0);
   for (const Lane& lane : lanes_) tops_.push_back(tops_.back() + lane.height);
   if (selected_lane_ && *selected_lane_ >= lanes_.size()) selected_lane_.reset();
@@ -310,8 +324,8 @@ void TimelineView::selectRow(record::Row row) {
 
 void TimelineView::stepInLane(int direction) {
   if (view_.empty()) return;
-  static const Lane kAll{.kind = Lane::Kind::Group};
-  const Lane& lane = selected_lane_ ? lanes_[*selected_lane_] : kAll;
+  const Lane all = everything(kept_);
+  const Lane& lane = selected_lane_ ? lanes_[*selected_lane_] : all;
   const record::Row from = selected_.value_or(view_.lower_bound(absoluteAt(kGutter + laneWidth() / 2.0)));
   const auto next = gui::stepInLane(view_, lane, from, direction);
   if (!next) return;
@@ -356,7 +370,7 @@ void TimelineView::setMarker(const QString& name, std::uint64_t ns) {
 }
 
 void TimelineView::setFollowing(bool follows) {
-  if (follows_ == follows) return;
+  if (follows_ == follows || (follows && document_.state() != TraceDocument::State::Live)) return;
   follows_ = follows;
   if (follows_) setFrozen(false);
   if (follows_) takeView();
@@ -364,7 +378,7 @@ void TimelineView::setFollowing(bool follows) {
 }
 
 void TimelineView::setFrozen(bool freezes) {
-  if (frozen_ == freezes) return;
+  if (frozen_ == freezes || (freezes && document_.state() != TraceDocument::State::Live)) return;
   frozen_ = freezes;
   if (frozen_)
     rebuildLanes();

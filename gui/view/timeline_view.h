@@ -82,8 +82,11 @@ class TimelineView : public QAbstractScrollArea {
   // The marker of that name, made or moved.
   void setMarker(const QString& name, std::uint64_t ns);
 
+  // What the filter leaves is shown, nothing else; nullptr: everything is.
+  void setKept(std::shared_ptr<const KeptRows> kept);
+  bool isFiltered() const { return kept_ != nullptr; }
   // A lane of rows that a search found; they are in the order of time.
-  void addFound(const QString& text, std::vector<record::Row> rows);
+  void addFound(const QString& text, const std::vector<record::Row>& rows);
   const Colouring& colouring() const { return wishes_.colouring; }
   void setColouring(const Colouring& colouring);
   void setPatterns(bool patterns);
@@ -99,12 +102,15 @@ class TimelineView : public QAbstractScrollArea {
   // What the scheduler did, where the trace tells; nullptr: nothing known (yet).
   const SchedSpans* scheduling() const { return sched_.get(); }
 
-  // Live: the window stays at the end; frozen: the picture stays as it is while records go on arriving.
+  // Live: the window stays at the end; frozen: the picture stays as it is while records go on arriving. A trace that
+  // does not grow can do neither.
   void setFollowing(bool follows);
   bool isFollowing() const { return follows_; }
   void setFrozen(bool freezes);
   bool isFrozen() const { return frozen_; }
   std::uint64_t newWhileFrozen() const;
+  // What stands where the lanes would be, when there are none; empty: there are.
+  QString emptyText() const;
 
   // All that is wanted is painted; for screenshots and tests.
   void settle();
@@ -148,7 +154,9 @@ class TimelineView : public QAbstractScrollArea {
 
   void takeReset();
   void takeView();
+  void takeState();
   void rebuildLanes();
+  void forgetFields();
   void layoutScrollBars();
   void clampWindow();
   void applyWindow(Window window, bool remembers);
@@ -183,10 +191,15 @@ class TimelineView : public QAbstractScrollArea {
   std::shared_ptr<const record::FieldPyramid> fieldOf(const Lane& lane);
   void learnScheduling();
   void repaintTiles();  // their look is another one
+  // What the lane's task does at that time, for a pixel's tip.
   QString schedulingAt(const Lane& lane, std::uint64_t ns) const;
+  QString scheduledAt(const Lane& lane, std::uint64_t ns) const;
+  QString busyAt(const Lane& lane, std::uint64_t ns) const;
+  int paintBusyLegend(QPainter& painter, int x, const QRect& rect);
 
   TraceDocument& document_;
   record::StoreView view_;
+  std::shared_ptr<const KeptRows> kept_;
   LaneWishes wishes_;
   std::vector<Lane> lanes_;
   std::vector<int> tops_;  // of each lane, and where the last one ends

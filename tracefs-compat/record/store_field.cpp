@@ -17,7 +17,7 @@ void FieldRange::add(double least_value, double greatest_value) {
 }
 
 FieldPyramid::FieldPyramid(const StoreView& view, std::uint32_t event, std::string_view name,
-                           const std::atomic<bool>& cancelled) {
+                           const std::atomic<bool>& cancelled, const Only& only) {
   levels_.emplace_back();
   if (event >= view.names().events.size()) return;
   const Field* field = view.names().events[event]->find(name);
@@ -29,6 +29,7 @@ FieldPyramid::FieldPyramid(const StoreView& view, std::uint32_t event, std::stri
       return;
     }
     for (const std::uint16_t local : chunk->lane(Axis::Event, event)) {
+      if (only && !only(chunk->first_row + local, kNoRow)) continue;
       const Value value = value_of(*field, chunk->bytes(local));
       if (!value.is_number()) continue;
       const double number = value.kind == Value::Kind::Signed
@@ -41,14 +42,15 @@ FieldPyramid::FieldPyramid(const StoreView& view, std::uint32_t event, std::stri
   build_levels();
 }
 
-FieldPyramid FieldPyramid::durations(const StoreView& view, std::uint32_t event, const std::atomic<bool>& cancelled) {
+FieldPyramid FieldPyramid::durations(const StoreView& view, std::uint32_t event, const std::atomic<bool>& cancelled,
+                                     const Only& only) {
   FieldPyramid out;
   for (const auto& chunk : view.chunks()) {
     if (cancelled.load(std::memory_order_relaxed)) return {};
     for (const std::uint16_t local : chunk->lane(Axis::Event, event)) {
       const Row row = chunk->first_row + local;
       const Row end = chunk->match_of(local);
-      if (end == kNoRow || end < row || end >= view.rows()) continue;
+      if (end == kNoRow || end < row || end >= view.rows() || (only && !only(row, end))) continue;
       const std::uint64_t begin_ns = chunk->time_ns(local);
       const auto duration = static_cast<double>(view.time_ns(end) - begin_ns);
       out.times_.push_back(begin_ns);

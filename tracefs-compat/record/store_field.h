@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,12 +21,17 @@ struct FieldRange {
 
 class FieldPyramid {
  public:
+  // Which records count; of durations `end` is the slice's other one, else kNoRow. Empty: all of them.
+  using Only = std::function<bool(Row row, Row end)>;
+
   // `event` is an index into the names' events. A field that is not there, or no number, gives an empty pyramid.
   // Ends early, and empty, when `cancelled` becomes true.
-  FieldPyramid(const StoreView& view, std::uint32_t event, std::string_view field, const std::atomic<bool>& cancelled);
+  FieldPyramid(const StoreView& view, std::uint32_t event, std::string_view field, const std::atomic<bool>& cancelled,
+               const Only& only = {});
 
   // How long the event's slices took, in nanoseconds, each at the time it began. Slices that never ended are left out.
-  static FieldPyramid durations(const StoreView& view, std::uint32_t event, const std::atomic<bool>& cancelled);
+  static FieldPyramid durations(const StoreView& view, std::uint32_t event, const std::atomic<bool>& cancelled,
+                                const Only& only = {});
 
   std::size_t size() const { return times_.size(); }
   double value(std::size_t i) const { return levels_[0][i].first; }

@@ -175,21 +175,41 @@ std::optional<Row> nearest_in_lane(const StoreView& view, LaneKey lane, std::uin
 
 namespace {
 
-void slices_in_chunk(const StoreView& view, const StoreChunk& chunk, const StoreChunk::SliceGroup& group,
-                     std::pair<std::uint64_t, std::uint64_t> window, std::vector<Slice>& out) {
+using SliceGroup = StoreChunk::SliceGroup;
+
+Slice slice_of(const StoreView& view, const StoreChunk& chunk, std::uint32_t end) {
+  const Row begin = chunk.match_of(end);
+  Slice slice{.begin = begin, .end = chunk.first_row + end, .to_ns = chunk.time_ns(end), .depth = chunk.depth(end)};
+  // Most slices begin in the chunk they end in.
+  const bool is_here = begin >= chunk.first_row;
+  slice.from_ns = is_here ? chunk.time_ns(begin - chunk.first_row) : view.time_ns(begin);
+  slice.event = is_here ? chunk.event[begin - chunk.first_row] : view.event(begin);
+  return slice;
+}
+
+template <typename Visit>
+void visit_group(const StoreView& view, const StoreChunk& chunk, const SliceGroup& group,
+                 std::pair<std::uint64_t, std::uint64_t> window, const Visit& visit) {
   const auto ends = std::span(chunk.ends).subspan(group.begin, group.end - group.begin);
   const auto first =
       std::ranges::partition_point(ends, [&](std::uint16_t local) { return chunk.time_ns(local) < window.first; });
   // A slice of this bucket that ends later than this began behind the window.
   const std::uint64_t longest = group.bucket >= 64 ? ~0ull : (1ull << group.bucket);
   const std::uint64_t latest = window.second > ~0ull - longest ? ~0ull : window.second + longest;
-  for (auto end = first; end != ends.end(); ++end) {
-    const std::uint64_t to_ns = chunk.time_ns(*end);
-    if (to_ns > latest) break;
-    const Row begin = chunk.match_of(*end);
-    const std::uint64_t from_ns = view.time_ns(begin);
-    if (from_ns >= window.second) continue;
-    out.push_back({begin, chunk.first_row + *end, from_ns, to_ns, chunk.depth(*end)});
+  for (auto end = first; end != ends.end() && chunk.time_ns(*end) <= latest; ++end)
+    if (const Slice slice = slice_of(view, chunk, *end); slice.from_ns < window.second) visit(slice);
+}
+
+template <typename Visit>
+void visit_task(const StoreView& view, std::uint32_t task, std::pair<std::uint64_t, std::uint64_t> window,
+                std::uint32_t lowest_bucket, const Visit& visit) {
+  for (std::size_t i = chunks_between(view, window.first, window.second).first; i < view.chunks().size(); ++i) {
+    const StoreChunk& chunk = *view.chunks()[i];
+    auto group =
+        std::ranges::lower_bound(chunk.slice_groups, std::pair(task, lowest_bucket), {},
+                                 [](const SliceGroup& g) { return std::pair(g.task, std::uint32_t{g.bucket}); });
+    for (; group != chunk.slice_groups.end() && group->task == task; ++group)
+      if (group->first_start_ns < window.second) visit_group(view, chunk, *group, window, visit);
   }
 }
 
@@ -198,17 +218,22 @@ void slices_in_chunk(const StoreView& view, const StoreChunk& chunk, const Store
 std::vector<Slice> slices_of(const StoreView& view, std::uint32_t task, std::uint64_t from_ns, std::uint64_t to_ns,
                              std::uint64_t min_ns) {
   std::vector<Slice> out;
-  const auto lowest = static_cast<std::uint32_t>(std::bit_width(min_ns));
-  const std::size_t first = chunks_between(view, from_ns, to_ns).first;
-  for (std::size_t i = first; i < view.chunks().size(); ++i) {
-    const StoreChunk& chunk = *view.chunks()[i];
-    auto group = std::ranges::lower_bound(
-        chunk.slice_groups, std::pair(task, lowest), {},
-        [](const StoreChunk::SliceGroup& g) { return std::pair(g.task, std::uint32_t{g.bucket}); });
-    for (; group != chunk.slice_groups.end() && group->task == task; ++group)
-      if (group->first_start_ns < to_ns) slices_in_chunk(view, chunk, *group, {from_ns, to_ns}, out);
-  }
+  visit_task(view, task, {from_ns, to_ns}, static_cast<std::uint32_t>(std::bit_width(min_ns)),
+             [&](const Slice& slice) { out.push_back(slice); });
   return out;
+}
+
+void visit_slices(const StoreView& view, std::uint32_t task, std::uint64_t from_ns, std::uint64_t to_ns,
+                  const std::function<void(const Slice&)>& visit) {
+  visit_task(view, task, {from_ns, to_ns}, 0, visit);
+}
+
+void visit_open_slices(const StoreView& view, std::uint64_t ns, const std::function<void(const Slice&)>& visit) {
+  for (std::size_t i = chunks_between(view, ns, ns).first; i < view.chunks().size(); ++i) {
+    const StoreChunk& chunk = *view.chunks()[i];
+    for (const SliceGroup& group : chunk.slice_groups)
+      if (group.first_start_ns < ns) visit_group(view, chunk, group, {ns, ns}, visit);
+  }
 }
 
 }  // namespace kevt::record

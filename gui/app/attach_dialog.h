@@ -1,0 +1,48 @@
+// AttachDialog: which processes are to be traced: found by a few letters, or by their number.
+#pragma once
+
+#include <QDialog>
+#include <QList>
+
+#include "gui/model/process_list.h"
+
+class QLabel;
+class QLineEdit;
+class QPushButton;
+class QTreeView;
+
+namespace kevt::gui {
+
+class AttachDialog : public QDialog {
+  Q_OBJECT
+
+ public:
+  explicit AttachDialog(QWidget* parent = nullptr);
+  // The selected processes, or the number that was typed; empty while one of them cannot be attached to.
+  QList<int> chosen() const;
+  QLineEdit& edit() { return *edit_; }
+  QTreeView& view() { return *view_; }
+  ProcessList& processes() { return list_; }
+  QPushButton& attachButton() { return *attach_; }
+  QString verdict() const;
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  void find();
+  void judge();
+  void takeList();
+  QList<int> selected(QString& refusal) const;
+  int typed() const;  // 0: no number
+
+  ProcessList list_;
+  FoundProcesses found_;
+  QLineEdit* edit_;
+  QTreeView* view_;
+  QLabel* verdict_;
+  QPushButton* attach_;
+  QList<int> kept_;  // selected before the list was read again
+};
+
+}  // namespace kevt::gui
