@@ -432,7 +432,12 @@ TEST_F(GuiFirstHour, AttachIsAListOfProcessesThatIsSearched) {
   ASSERT_EQ(dialog.view().model()->rowCount(), 1);
   EXPECT_EQ(dialog.chosen(), QList<int>{static_cast<int>(target.processId())});
   const ProcessEntry& found = dialog.processes().at(0);
-  EXPECT_FALSE(found.user.isEmpty() || found.name.isEmpty());
+  EXPECT_FALSE(found.user.isEmpty());
+  for (int row = 0; row < dialog.processes().rowCount(); ++row)
+    if (const ProcessEntry& one = dialog.processes().at(row); one.pid == target.processId()) {
+      EXPECT_EQ(one.name, "python3");
+      EXPECT_TRUE(one.command.endsWith(mark)) << qPrintable(one.command);
+    }
 
   // One that was started since is there after a refresh.
   ASSERT_TRUE(start(later));
