@@ -51,8 +51,8 @@ struct Slice {
 // The task's slices that touch [from_ns, to_ns) and take at least `min_ns` (more may come: down to half of it).
 std::vector<Slice> slices_of(const StoreView& view, std::uint32_t task, std::uint64_t from_ns, std::uint64_t to_ns,
                              std::uint64_t min_ns);
-// Calls `visit` for each slice of the task that touches [from_ns, to_ns), however short, in no order. It costs a few
-// nanoseconds for each.
+// Calls `visit` for each slice of the task that touches [from_ns, to_ns), however short, in no order. Unlike the
+// others it looks at every one.
 void visit_slices(const StoreView& view, std::uint32_t task, std::uint64_t from_ns, std::uint64_t to_ns,
                   const std::function<void(const Slice&)>& visit);
 // The same for the slices of all tasks that began before the time and end at it or behind.
