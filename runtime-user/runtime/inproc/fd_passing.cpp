@@ -38,6 +38,8 @@ struct Message {
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
 };
 
+// A process that shares the target's descriptors may have put another socket there: one that is full, or closed at its
+// other end.
 Result<void> send_through(int socket, int our_fd) {
   char byte = 0, control[CMSG_SPACE(sizeof(int))] = {};
   iovec part = {&byte, 1};
@@ -51,7 +53,8 @@ Result<void> send_through(int socket, int our_fd) {
   rights->cmsg_type = SCM_RIGHTS;
   rights->cmsg_len = CMSG_LEN(sizeof our_fd);
   std::memcpy(CMSG_DATA(rights), &our_fd, sizeof our_fd);
-  if (sendmsg(socket, &head, 0) != 1) return std::unexpected(Error::from_errno("sending a file to the target"));
+  if (sendmsg(socket, &head, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
+    return std::unexpected(Error::from_errno("sending a file to the target"));
   return {};
 }
 

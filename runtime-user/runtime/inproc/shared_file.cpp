@@ -35,12 +35,14 @@ Result<SharedFile> SharedFile::create(const std::string& name, std::uint64_t byt
   file.fd_ = UniqueFd(make(name, contents));
   if (!file.fd_ || ftruncate(file.fd(), static_cast<off_t>(bytes)) < 0)
     return std::unexpected(Error::from_errno("shared memory"));
-  struct stat status = {};
-  if (fstat(file.fd(), &status) < 0) return std::unexpected(Error::from_errno("shared memory"));
-  file.inode_ = status.st_ino;
-  file.device_ = status.st_dev;
   if (auto sealed = add_seals(file.fd(), F_SEAL_SHRINK | F_SEAL_GROW); !sealed)
     return std::unexpected(std::move(sealed.error()));
+  struct stat status = {};
+  if (fstat(file.fd(), &status) < 0) return std::unexpected(Error::from_errno("shared memory"));
+  if (static_cast<std::uint64_t>(status.st_size) != bytes)  // before it was sealed
+    return std::unexpected(Error("somebody has cut off the tracer's memory"));
+  file.inode_ = status.st_ino;
+  file.device_ = status.st_dev;
   return file;
 }
 
