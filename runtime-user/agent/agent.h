@@ -119,8 +119,16 @@ static inline __attribute__((always_inline)) kevt_thread* kevt_known_thread(void
 
 /* The hitting thread; 0 when there are too many. */
 KEVT_RARE kevt_thread* kevt_find_thread(const kevt_tables* tables);
-/* Waits for the controller (process `asked`) to change `*word`, which is `value`. 1: it has; 0: nobody answers. */
-KEVT_RARE int kevt_await_answer(const uint32_t* word, uint32_t value, uint64_t asked);
+/* Answered when `*word` is no longer `value`; a report: when the count of answers, whose lower half is the word, has
+   come so far. */
+typedef struct kevt_question {
+  const uint32_t* word;
+  uint32_t value;
+  const uint64_t* answers;
+  uint64_t report; /* 0: it is none */
+} kevt_question;
+/* Waits for the controller (process `asked`). 1: it has answered; 0: nobody does. */
+KEVT_RARE int kevt_await_answer(const kevt_question* question, uint64_t asked);
 /* execve, of which the controller may want to know first. */
 KEVT_RARE int64_t kevt_execve(uint64_t path, uint64_t arguments, uint64_t environment);
 KEVT_RARE int kevt_in_code(const kevt_tables* tables, uint64_t address);

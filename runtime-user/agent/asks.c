@@ -1,5 +1,5 @@
 /*
- * Waiting for the controller: a thread that asks (exec.c, libraries.c) sleeps on a futex word until it changes.
+ * Waiting for the controller: a thread that asks (exec.c, libraries.c) sleeps on a futex word until it is answered.
  *
  * The answer may never come: the controller died, is stopped, or another process of the session, which may be hostile,
  * has overwritten the question.  The first ask that stays without an answer is waited for 10 s; from then on the whole
@@ -31,22 +31,29 @@ static int sleep_on(const uint32_t* word, uint32_t value, int64_t left_ns, uint6
   return asked == KEVT_NOT_SEEN || kevt_own_syscall(NR_KILL, asked, 0, 0, 0) != ESRCH_;
 }
 
-int kevt_await_answer(const uint32_t* word, uint32_t value, uint64_t asked) {
+/* What changes without being the answer may be somebody's who wants us to wait for ever. */
+static int is_answered(const kevt_question* question) {
+  if (question->report) return __atomic_load_n(question->answers, __ATOMIC_ACQUIRE) >= question->report;
+  return __atomic_load_n(question->word, __ATOMIC_ACQUIRE) != question->value;
+}
+
+int kevt_await_answer(const kevt_question* question, uint64_t asked) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
   const int is_impatient = __atomic_load_n(&priv->unanswered, __ATOMIC_ACQUIRE) != 0;
   const int64_t patience = is_impatient ? __atomic_load_n(&priv->patience_ns, __ATOMIC_RELAXED) : FIRST_PATIENCE_NS;
   const int64_t began = now_ns();
   int64_t waited = 0;
-  while (began && waited < patience && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value) {
-    if (!sleep_on(word, value, patience - waited, asked)) break;
+  while (began && waited < patience) {
+    const uint32_t value = question->report ? __atomic_load_n(question->word, __ATOMIC_ACQUIRE) : question->value;
+    if (is_answered(question) || !sleep_on(question->word, value, patience - waited, asked)) break;
     waited = now_ns() - began;
   }
-  const int is_answered = __atomic_load_n(word, __ATOMIC_ACQUIRE) != value;
+  const int has_come = is_answered(question);
   if (is_impatient) {
     __atomic_fetch_sub(&priv->patience_ns, waited, __ATOMIC_RELAXED);
-  } else if (!is_answered && waited >= patience) {
+  } else if (!has_come && waited >= patience) {
     __atomic_store_n(&priv->patience_ns, LATER_PATIENCE_NS, __ATOMIC_RELAXED);
     __atomic_store_n(&priv->unanswered, 1, __ATOMIC_RELEASE);
   }
-  return is_answered;
+  return has_come;
 }

@@ -21,7 +21,8 @@ static kevt_exec_ask* claim(kevt_session* session) {
 /* Sets `state` and waits for the controller to set another one. */
 static void set_and_wait(kevt_exec_ask* ask, uint32_t state, uint64_t controller) {
   __atomic_store_n(&ask->state, state, __ATOMIC_RELEASE);
-  kevt_await_answer(&ask->state, state, controller);
+  const kevt_question question = {&ask->state, state, 0, 0};
+  kevt_await_answer(&question, controller);
 }
 
 int64_t kevt_execve(uint64_t path, uint64_t arguments, uint64_t environment) {

@@ -22,9 +22,6 @@ KEVT_SERVICE void kevt_libraries_changed(void) {
   if (!controller || !is_consistent(tables->r_debug)) return;
   const uint64_t report =
       1 + __atomic_fetch_add(&((kevt_session*)tables->session)->library_reports, 1, __ATOMIC_ACQ_REL);
-  for (;;) {
-    const uint64_t answered = __atomic_load_n(&tables->library_answers, __ATOMIC_ACQUIRE);
-    if (answered >= report) return;
-    if (!kevt_await_answer((const uint32_t*)&tables->library_answers, (uint32_t)answered, controller)) return;
-  }
+  const kevt_question question = {(const uint32_t*)&tables->library_answers, 0, &tables->library_answers, report};
+  kevt_await_answer(&question, controller);
 }

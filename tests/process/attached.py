@@ -102,16 +102,17 @@ class Attached(ProcessTest):
     def stays(self):
         return Target(self, [STAYS])
 
-    def start(self, pids, *definitions, words=()):
-        """Starts a tracer and returns it once it traces."""
+    def start(self, pids, *definitions, words=(), lines_before=0):
+        """Starts a tracer and returns it once it traces; `lines_before`: that it says before that."""
         events = self.path("events", "\n".join(definitions).encode() + b"\n")
         command = [KEVTRACE, "run", "-p", events, "-o", self.path("trace"), "--pid", ",".join(map(str, pids)), *words]
         tracer = subprocess.Popen(command, stderr=subprocess.PIPE, **_prepared({}))
         self.addCleanup(tracer.stderr.close)
         self.addCleanup(tracer.kill)
+        before = [tracer.stderr.readline() for _ in range(lines_before)]
         head = [tracer.stderr.readline() for _ in pids]
         self.assertTrue(all(line.startswith(b"kevtrace: runtime=inproc pid=") for line in head), head)
-        tracer.head = b"".join(head)
+        tracer.head = b"".join(before + head)
         return tracer
 
     def stop(self, tracer, definitions, status=0):

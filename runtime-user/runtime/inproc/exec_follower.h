@@ -4,6 +4,8 @@
 
 #include <sys/types.h>
 
+#include <array>
+#include <chrono>
 #include <vector>
 
 #include "runtime-user/runtime/inproc/session_memory.h"
@@ -19,7 +21,7 @@ class ExecFollower {
 
   // From now on threads ask. Only what execve() of the C library starts is seen.
   void begin();
-  // Takes up what is asked now. Never blocks for long; programs are held until their Tracee is destroyed.
+  // Takes up what is asked now. Never waits for a thread; programs are held until their Tracee is destroyed.
   std::vector<Tracee> look();
   // Programs that could not be held (no descriptor was left) and run untraced.
   std::size_t let_pass() const { return let_pass_; }
@@ -27,20 +29,33 @@ class ExecFollower {
   void end();
 
  private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::uint32_t kNoAsk = KEVT_EXEC_ASKS;
   struct Awaited {
-    pid_t tid = 0;      // who asked
-    pid_t process = 0;  // whose thread it is, and which it is the first thread of after exec
-    std::uint32_t ask = 0;
+    pid_t tid = 0;           // who asked
+    pid_t process = 0;       // whose thread it is, and which it is the first thread of after exec
+    std::uint32_t ask = 0;   // or kNoAsk, when it is somebody else's by now
+    bool is_let_go = false;  // as soon as it stops
   };
   enum class Step : std::uint8_t { Waits, Done, Became };
+  enum class Asker : std::uint8_t { Real, Forged, Unclear };
+  // An ask as it was found, and since when it has been so.
+  struct Found {
+    kevt_exec_ask ask = {};
+    Clock::time_point since;
+  };
 
-  void take_up(std::uint32_t ask);
+  void look_at(std::uint32_t ask, Clock::time_point now);
+  void take_up(std::uint32_t ask, pid_t tid, Clock::duration age);
+  Asker asker_of(std::uint32_t ask, pid_t tid) const;
+  void let_go_of(std::uint32_t ask);
   Step advance(const Awaited& awaited) const;
   int kinds_for(pid_t tid) const;
   void set(std::uint32_t ask, std::uint32_t state) const;
 
   SessionMemory& memory_;
   pid_t own_;
+  std::array<Found, KEVT_EXEC_ASKS> found_;
   std::vector<Awaited> awaited_;
   std::size_t let_pass_ = 0;
   bool begun_ = false;

@@ -11,6 +11,7 @@ using runtime::ProbeHandle;
 namespace {
 
 constexpr std::uint64_t kAheadTsc = 1ull << 36;  // half a minute: a stamp from further in the future is nonsense
+constexpr unsigned kMostReadings = 64;           // of the names, in one drain: records may name threads that never were
 
 std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
   std::uint32_t value = 0;
@@ -79,6 +80,7 @@ std::size_t InprocRuntime::drain_by_cpu(const runtime::RecordSink& sink) {
   clock_.sample();
   names_.read();
   std::uint32_t last_tid = 0;
+  unsigned readings = 0;
   std::string_view last_comm;
   const std::uint64_t newest = clock_.now_tsc() + kAheadTsc;
   const auto give = [&](const RawRecord& raw) {
@@ -86,7 +88,8 @@ std::size_t InprocRuntime::drain_by_cpu(const runtime::RecordSink& sink) {
     if (it == by_id_.end()) return;
     const std::uint32_t tid = common_u32(raw.bytes, 4);
     if (tid != last_tid || last_comm.empty()) {
-      if (!names_.knows(tid)) names_.read();  // its note was written after ours were read, before this record
+      // Its note was written after ours were read, before this record.
+      if (!names_.knows(tid) && readings++ < kMostReadings) names_.read();
       last_tid = tid;
       last_comm = names_.name_of(tid);
     }

@@ -57,8 +57,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   // Makes the target ask before code of a library that it loads later runs: while one asks, is_asked_for_libraries() is
   // true and it waits for answer_for_libraries(). False: it has no dynamic linker that reports.
   Result<bool> watch_libraries();
-  bool is_asked_for_libraries() const { return watch_.is_asked(); }
-  void answer_for_libraries() { watch_.answer(watch_.reports()); }
+  bool is_asked_for_libraries() { return watch_.is_asked(); }
+  void answer_for_libraries() { watch_.answer(); }
   // Programs that the target, or what it has forked, has become (SessionOptions::follows_exec): held right after exec,
   // until adopt() or the end of their Tracee. The first of them may be the target's own successor.
   std::vector<Tracee> followed() { return follower_.look(); }
@@ -140,6 +140,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> install_guards();
   Result<void> guard_unwinders(std::vector<runtime::ProbeHandle>& changed);
   void shut_gates();
+  Result<Leftover> leave();
   Result<Leftover> leave_child(pid_t pid);
   bool is_guard_site(RemoteAddr site) const;
   Result<void> rearm(std::span<const runtime::ProbeHandle> probes);

@@ -33,12 +33,11 @@ void LibraryWatch::begin(const LibraryReport& report) {
   __atomic_store_n(&tables.answerer, answerer_of(target_), __ATOMIC_RELEASE);
 }
 
-std::uint64_t LibraryWatch::reports() const {
-  return __atomic_load_n(&memory_.session().library_reports, __ATOMIC_ACQUIRE);
-}
-
-bool LibraryWatch::is_asked() const {
-  return begun_ && reports() != __atomic_load_n(&memory_.tables().library_answers, __ATOMIC_RELAXED);
+bool LibraryWatch::is_asked() {
+  seen_ = __atomic_load_n(&memory_.session().library_reports, __ATOMIC_ACQUIRE);
+  if (!begun_ || seen_ == __atomic_load_n(&memory_.tables().library_answers, __ATOMIC_RELAXED)) return false;
+  began_ = Clock::now();
+  return began_ >= not_yet_;
 }
 
 void LibraryWatch::wake(std::uint64_t answers) {
@@ -47,7 +46,11 @@ void LibraryWatch::wake(std::uint64_t answers) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-void LibraryWatch::answer(std::uint64_t seen) { wake(seen); }
+void LibraryWatch::answer() {
+  const Clock::time_point now = Clock::now();
+  not_yet_ = now + (now - began_);
+  wake(seen_);
+}
 
 void LibraryWatch::end() {
   if (!begun_) return;

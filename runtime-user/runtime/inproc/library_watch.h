@@ -1,6 +1,7 @@
 // LibraryWatch: the target asks us to look when a library has come or gone, and waits for the answer.
 #pragma once
 
+#include <chrono>
 #include <optional>
 
 #include "common/addresses.h"
@@ -26,20 +27,22 @@ class LibraryWatch {
   // From now on reports wait for answers; the probe in front of the function is the caller's.
   void begin(const LibraryReport& report);
   bool has_begun() const { return begun_; }
-  // Whether a report waits.
-  bool is_asked() const;
-  // Lets everybody go on who asked before `seen`, which is reports() before the libraries were looked at.
-  std::uint64_t reports() const;
-  void answer(std::uint64_t seen);
+  // Whether a report waits, and it is time to look. Looking takes half of the time at most, whoever reports how often.
+  bool is_asked();
+  // The libraries have been looked at: lets everybody go on who had asked before.
+  void answer();
   // Nobody waits any more.
   void end();
 
  private:
+  using Clock = std::chrono::steady_clock;
   void wake(std::uint64_t answers);
 
   SessionMemory& memory_;
   pid_t target_;
   bool begun_ = false;
+  std::uint64_t seen_ = 0;             // reports, before the look
+  Clock::time_point began_, not_yet_;  // when the look began; before which there is none
 };
 
 }  // namespace kevt::inproc

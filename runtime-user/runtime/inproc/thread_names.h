@@ -30,7 +30,8 @@ class ThreadNames {
   const SessionMemory& memory_;
   pid_t target_;
   std::uint64_t next_ = 0;                // note
-  std::vector<std::uint64_t> unwritten_;  // begun, of which there was nothing to read yet
+  unsigned asked_ = 0;                    // names of the system, in this read()
+  std::vector<std::uint64_t> unwritten_;  // begun, of which there was nothing to take yet
   std::unordered_map<std::uint32_t, std::string> names_;
 };
 
