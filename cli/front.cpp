@@ -4,7 +4,7 @@
 //
 //   kevtrace ──fork── tracer ──ptrace── target
 //      │ waits, passes Ctrl-C on    │ sees that its parent has gone: detaches, ends
-//      │ sees that the tracer died: takes the probes out of what it has left (left_session.h)
+//      │ sees that the tracer died, or failed to leave: takes the probes out of what it has left (left_session.h)
 //
 // With OwnSession also a SIGKILL for the whole process group or terminal passes the tracer by. Killed both at once,
 // they leave the probes in the target, where their records are lost once the rings are full; the target goes on.
@@ -118,7 +118,10 @@ int wait_for_tracer() {
   int status = 0;
   while (waitpid(tracer, &status, 0) < 0)
     if (errno != EINTR) return kOurFailure;
-  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  if (WIFEXITED(status)) {
+    if (notes && notes->preparation.has_failed_to_leave) clean_up_behind(tracer);
+    return WEXITSTATUS(status);
+  }
   print_to(stderr, "kevtrace: error: the tracing process was ended by signal {} ({})\n", WTERMSIG(status),
            sigdescr_np(WTERMSIG(status)));
   const pid_t dead = tracer;
@@ -130,7 +133,8 @@ int wait_for_tracer() {
   return kSignalBase + WTERMSIG(status);
 }
 
-// What is thrown, which is a lack of memory, ends the work as an error does: everything is undone on the way out.
+// What is thrown, which is a lack of memory, ends the work as an error does: everything is undone on the way out, as
+// far as that goes without memory.
 int guarded(const std::function<int()>& work) {
   try {
     return work();
@@ -139,6 +143,7 @@ int guarded(const std::function<int()>& work) {
   } catch (const std::exception& thrown) {
     print_to(stderr, "kevtrace: error: {}\n", thrown.what());
   }
+  inproc::note_failed_departure();
   return kOurFailure;
 }
 

@@ -40,6 +40,12 @@ void InprocRuntime::note_all_gone() {
 }
 
 Result<Leftover> InprocRuntime::detach() {
+  auto left = leave();
+  if (!left && !poll_exit()) note_failed_departure();
+  return left;
+}
+
+Result<Leftover> InprocRuntime::leave() {
   if (left_) return *left_;
   watch_.end();
   follower_.end();
@@ -80,7 +86,10 @@ Result<Leftover> InprocRuntime::leave_children() {
     if (pid == tracee_.pid()) continue;
     auto left = leave_child(pid);
     if (!left && left.error().errno_value() == ESRCH) continue;  // it ended meanwhile
-    if (!left) return left;
+    if (!left) {
+      note_failed_departure();
+      return left;
+    }
     if (*left != Leftover::Nothing && *left != Leftover::Unseen) worst = *left;
   }
   return worst;

@@ -85,7 +85,7 @@ Result<PlacedAgent> Placement::map_private() {
 // it is ours.
 Result<RemoteAddr> Placement::reserve_session() {
   mapper_.note_in([pid = tracee().pid()](const std::vector<kevt_mapping>& mapped) {
-    if (!mapped.empty()) note_preparation({.pid = pid, .at = mapped.back().at, .bytes = mapped.back().bytes});
+    if (!mapped.empty()) note_preparation(pid, RemoteAddr{mapped.back().at}, mapped.back().bytes);
   });
   auto at = mapper_.map_anonymous(kPage + memory_.span(), PROT_READ | PROT_WRITE);
   if (!at) return at;

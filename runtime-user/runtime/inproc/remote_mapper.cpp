@@ -24,8 +24,13 @@ constexpr RemoteAddr kPiecesLieNear{0x6f00'0000'0000};
 }  // namespace
 
 void note_preparations_in(PreparationNote* note) { preparation = note; }
-void note_preparation(const PreparationNote& note) {
-  if (preparation) *preparation = note;
+void note_preparation(pid_t pid, RemoteAddr at, std::uint64_t bytes) {
+  if (preparation)
+    *preparation = {
+        .pid = pid, .at = at.value, .bytes = bytes, .has_failed_to_leave = preparation->has_failed_to_leave};
+}
+void note_failed_departure() {
+  if (preparation) preparation->has_failed_to_leave = true;
 }
 
 // Its own files are those that show at the addresses its tables name; a window that came after the fork is not there.

@@ -68,10 +68,12 @@ class RemoteMapper {
 struct PreparationNote {
   pid_t pid = 0;
   std::uint64_t at = 0, bytes = 0;
+  bool has_failed_to_leave = false;  // some process: nobody has taken out what is there
 };
 // Where every preparation of this process is noted, from now on; memory that outlives it.
 void note_preparations_in(PreparationNote* note);
-void note_preparation(const PreparationNote& note);
+void note_preparation(pid_t pid, RemoteAddr at, std::uint64_t bytes);
+void note_failed_departure();
 
 // Whether a noted piece is there: private and anonymous from end to end, but for our files mapped into it.
 bool is_there(const std::vector<target::Mapping>& maps, const kevt_mapping& piece);

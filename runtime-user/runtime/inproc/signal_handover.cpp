@@ -142,23 +142,24 @@ Result<void> SignalHandover::take_three() {
   return tracee_.write(mapper_.agent().priv + offsetof(kevt_private, signals_owned), bytes_of(one));
 }
 
+// Noted before it is taken away: we may die in between.
 Result<void> SignalHandover::take_masks_of_threads() {
   for (pid_t tid : tracee_.threads()) {
     auto mask = tracee_.signal_mask(tid);
     if (!mask) return std::unexpected(std::move(mask.error()));
     auto frames = frames_of(tid);
     if (!frames) return std::unexpected(std::move(frames.error()));
-    std::uint64_t believed = *mask & kThree;
+    // The outermost frame's: what the thread has when no handler runs.
+    const std::uint64_t believed = (frames->empty() ? *mask : frames->back().mask) & kThree;
+    if (believed)
+      if (auto noted = note_blocked(tracee_, mapper_.agent(), tid, believed); !noted) return noted;
     for (const SignalFrame& frame : *frames) {
-      believed = frame.mask & kThree;  // the outermost one's stays: what the thread has when no handler runs
       const std::uint64_t clear = frame.mask & ~kThree;
       if (clear != frame.mask)
         if (auto put = tracee_.write(frame.mask_at, bytes_of(clear)); !put) return put;
     }
     if (*mask & kThree)
       if (auto set = tracee_.set_signal_mask(tid, *mask & ~kThree); !set) return set;
-    if (believed)
-      if (auto noted = note_blocked(tracee_, mapper_.agent(), tid, believed); !noted) return noted;
   }
   return {};
 }
