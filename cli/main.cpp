@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/options.h"
+#include "common/standard_descriptors.h"
 
 namespace kevt::cli {
 namespace {
@@ -31,6 +32,7 @@ struct Call {
 }  // namespace kevt::cli
 
 int main(int argc, char** argv) {
+  kevt::reserve_standard_descriptors();
   const kevt::cli::CommandLine line = kevt::cli::parse_command_line(argc, argv);
   const int status = std::visit(kevt::cli::Call{line.global}, line.verb);
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;

@@ -12,6 +12,7 @@
 #include <QStandardPaths>
 #include <cstdio>
 
+#include "common/standard_descriptors.h"
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
 #include "gui/app/screenshot.h"
@@ -167,4 +168,7 @@ int run(int argc, char** argv) {
 
 }  // namespace kevt::gui
 
-int main(int argc, char** argv) { return kevt::gui::run(argc, argv); }
+int main(int argc, char** argv) {
+  kevt::reserve_standard_descriptors();
+  return kevt::gui::run(argc, argv);
+}
