@@ -1,5 +1,6 @@
 // kevtrace diff: two recordings, one table.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/cmd_recordings.h"
 #include "cli/exit_status.h"
@@ -28,12 +29,12 @@ int diff_recordings(const DiffOptions& options, const GlobalOptions& global) {
   auto b = RecordingInput::open({.file = options.b, .filters = options.filters, .from = "", .to = "", .limit = {}},
                                 report, status);
   if (!b) return status;
-  auto table = record::compare_recordings(a->reader(), b->reader(), request);
+  auto table = record::compare_recordings(a->reader(), b->reader(), request, controls_for(STDOUT_FILENO));
   if (!table) {
     report.error(table.error());
     return kNotCompiled;
   }
-  print("{}", *table);
+  print("{}", Lines{*table});
   const int first = a->finish(report), second = b->finish(report);
   return first ? first : second;
 }

@@ -35,7 +35,7 @@ void heading(std::string_view text) { print("== {} ==\n", text); }
 void indented(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    print("  {}\n", text.substr(0, end));
+    print("  {}\n", Lines{text.substr(0, end)});
     text.remove_prefix(std::min(end + 1, text.size()));
   }
 }
@@ -158,7 +158,7 @@ void Explain::print_arming(const model::CompiledEvent& event) const {
 void Explain::print_event(std::size_t i) const {
   const pipeline::CheckedEvent& event = compilation_.events()[i];
   if (compilation_.events().size() > 1)
-    print("{}#### {}/{}\n", i ? "\n" : "", event.definition.group, event.definition.event);
+    print("{}#### {}/{}\n", Lines{i ? "\n" : ""}, event.definition.group, event.definition.event);
   if (wanted(Part::Listing)) {
     heading("listing");
     print("  {}\n", event.listing);

@@ -71,7 +71,7 @@ int Fmt::write(const std::string& name, const std::string& before, const std::st
     return kFailed;
   }
   if (name == "-") {
-    print("{}", after);
+    print("{}", Lines{after});
     return kOk;
   }
   if (before == after) return kOk;
@@ -97,7 +97,7 @@ int Fmt::format(const std::string& name) const {
   if (options_.to == FmtOptions::To::Script) return write(name, *text, script::format_script(script));
   const auto boot = script::write_boot(script);
   if (!boot) return mistakes(boot.error(), script, origin);
-  print("{}\n", *boot);
+  print("{}\n", Lines{*boot});
   return kOk;
 }
 

@@ -34,7 +34,7 @@ int import_events(const ImportOptions& options, const GlobalOptions& global) {
   }
   const bool boot = options.from == ImportOptions::From::Boot;
   script::ImportResult result = boot ? script::import_boot(*text) : script::import_shell(*text);
-  print("{}", result.script);
+  print("{}", Lines{result.script});
   const std::string origin = options.file == "-" ? "<stdin>" : options.file;
   int status = kOk;
   std::vector<diag::Located> located;

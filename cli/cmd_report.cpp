@@ -33,8 +33,8 @@ class TextOutput {
   TextOutput(RecordingInput& input, record::OutputFile file, const ReportOptions& options)
       : input_(input),
         file_(std::move(file)),
-        lines_(input.metadata(), style_of(options.times)),
-        columns_(options.columns, lines_) {}
+        lines_(input.metadata(), {.times = style_of(options.times), .controls = file_.controls()}),
+        columns_(options.columns, lines_, file_.controls()) {}
 
   Result<void> run() {
     record::TypedRecord record;

@@ -94,8 +94,8 @@ std::optional<int> Run::start() {
 }
 
 std::optional<int> Run::open_output() {
-  return trace_.open(processes_.sources(), [this](ReadRound round, std::uint64_t limit, std::string& out) {
-    return processes_.read(round, limit, out);
+  return trace_.open(processes_.sources(), [this](ReadRound round, std::uint64_t limit, const LineSink& sink) {
+    return processes_.read(round, limit, sink);
   });
 }
 
@@ -127,12 +127,12 @@ void Run::print_account(std::size_t event) const {
   const runtime::EventCounts sum = processes_.counts(event);
   if (report_.is_quiet() && !sum.lost && !sum.missed && !sum.faults) return;
   const engine::Event& shown = processes_.events()[event];
-  print_to(stderr, "{}", engine::accounting_line(shown, sum));
+  print_to(stderr, "{}", Lines{engine::accounting_line(shown, sum)});
   trace_.print_overwritten(event);
   if (processes_.all().size() > 1 && !options_.follow)
     for (const auto& process : processes_.all())
       print_to(stderr, "  pid {} {}", process->pid(),
-               engine::accounting_line(shown, process->engine.counts(process->engine.events()[event])));
+               Lines{engine::accounting_line(shown, process->engine.counts(process->engine.events()[event]))});
   if (sum.faults) print_to(stderr, "{}: {} numbers could not be read and are recorded as 0\n", shown.name, sum.faults);
 }
 
@@ -141,7 +141,7 @@ void Run::print_summary() const {
   for (std::size_t i = 0; i < processes_.events().size(); ++i) {
     const runtime::EventCounts c = processes_.counts(i);
     if (!report_.is_quiet() || c.lost || c.missed || c.faults)
-      print_to(stderr, "{}", layout::profile_line(processes_.events()[i].name, c.attempts - c.missed, c.missed));
+      print_to(stderr, "{}", Lines{layout::profile_line(processes_.events()[i].name, c.attempts - c.missed, c.missed)});
   }
   for (std::size_t i = 0; i < processes_.events().size(); ++i) print_account(i);
   if (options_.follow) report_.status(fmt::format("followed {} programs through exec", processes_.followed()));

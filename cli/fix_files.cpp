@@ -8,8 +8,6 @@
 #include "cli/fix_files.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include <cerrno>
 #include <iterator>
 
+#include "common/output_place.h"
 #include "common/unique_fd.h"
 
 namespace kevt::cli {
@@ -64,27 +63,38 @@ Result<void> write_all(int fd, const std::string& text, const std::string& name)
   return {};
 }
 
-// A file beside the one to be replaced, unlinked unless it took that name.
+// A file beside the one to be replaced, removed unless it took that name.
 class Successor {
  public:
-  explicit Successor(const std::string& name) : name_(name + ".XXXXXX"), fd_(mkostemp(name_.data(), O_CLOEXEC)) {}
+  explicit Successor(const OutputPlace& place) : made_(create_temporary_beside(place)) {}
   Successor(const Successor&) = delete;
   Successor& operator=(const Successor&) = delete;
   ~Successor() {
-    if (fd_ && !renamed_) unlink(name_.c_str());
+    if (made_ && !renamed_) unlinkat(made_->folder.get(), made_->name.c_str(), 0);
   }
-  explicit operator bool() const { return static_cast<bool>(fd_); }
-  int fd() const { return fd_.get(); }
+  explicit operator bool() const { return made_.has_value(); }
+  const Error& error() const { return made_.error(); }
+  int fd() const { return made_->file.get(); }
   bool take_name(const std::string& name) {
-    renamed_ = rename(name_.c_str(), name.c_str()) == 0;
+    renamed_ = renameat(made_->folder.get(), made_->name.c_str(), made_->folder.get(), name.c_str()) == 0;
     return renamed_;
   }
 
  private:
-  std::string name_;
-  UniqueFd fd_;
+  Result<OutputPlace> made_;
   bool renamed_ = false;
 };
+
+Result<void> make_file(const OutputPlace& place, const std::string& name, const std::string& text) {
+  Successor successor(place);
+  const mode_t mask = umask(0);
+  umask(mask);
+  if (!successor) return std::unexpected(successor.error());
+  if (auto written = write_all(successor.fd(), text, name); !written) return written;
+  if (fchmod(successor.fd(), 0666 & ~mask) != 0 || !successor.take_name(place.name))
+    return std::unexpected(Error::from_errno(name));
+  return {};
+}
 
 }  // namespace
 
@@ -102,33 +112,28 @@ FixedText apply_fixes(std::string text, const std::string& origin, std::span<con
 }
 
 Result<void> replace_file(const std::string& name, const std::string& text) {
-  char resolved[PATH_MAX];
-  if (!realpath(name.c_str(), resolved)) return std::unexpected(Error::from_errno(name));
-  struct stat status;
-  if (stat(resolved, &status) != 0) return std::unexpected(Error::from_errno(name));
-  if (!S_ISREG(status.st_mode)) return std::unexpected(Error(name + ": not a regular file"));
-  Successor successor(resolved);
-  if (!successor) return std::unexpected(Error::from_errno(name));
+  const auto place = find_output(name);
+  if (!place) return std::unexpected(place.error());
+  struct stat status = {};
+  errno = ENOENT;
+  if (!place->file || fstat(place->file.get(), &status) != 0) return std::unexpected(Error::from_errno(name));
+  if (!S_ISREG(status.st_mode) || !place->folder) return std::unexpected(Error(name + ": not a regular file"));
+  Successor successor(*place);
+  if (!successor) return std::unexpected(successor.error());
   if (auto written = write_all(successor.fd(), text, name); !written) return written;
   // Who may not give files away keeps the mode at least.
   [[maybe_unused]] const int owner = fchown(successor.fd(), status.st_uid, status.st_gid);
   if (fchmod(successor.fd(), status.st_mode & 07777) != 0 || fsync(successor.fd()) != 0 ||
-      !successor.take_name(resolved)) {
+      !successor.take_name(place->name)) {
     return std::unexpected(Error::from_errno(name));
   }
   return {};
 }
 
 Result<void> write_file(const std::string& name, const std::string& text) {
-  if (access(name.c_str(), F_OK) == 0) return replace_file(name, text);
-  Successor successor(name);
-  const mode_t mask = umask(0);
-  umask(mask);
-  if (!successor) return std::unexpected(Error::from_errno(name));
-  if (auto written = write_all(successor.fd(), text, name); !written) return written;
-  if (fchmod(successor.fd(), 0666 & ~mask) != 0 || !successor.take_name(name))
-    return std::unexpected(Error::from_errno(name));
-  return {};
+  const auto place = find_output(name);
+  if (!place) return std::unexpected(place.error());
+  return place->file ? replace_file(name, text) : make_file(*place, name, text);
 }
 
 Result<std::string> read_whole(const std::string& name) {

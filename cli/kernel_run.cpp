@@ -120,10 +120,15 @@ std::optional<int> KernelRun::open_output() {
                             .drain = [this](const runtime::RecordSink& sink) { return runtime_->drain(sink); },
                             .drain_by_cpu = {},
                             .sees_misses = runtime_->capabilities().sees_misses};
-  return trace_.open({source}, [this](ReadRound, std::uint64_t limit, std::string& out) {
+  return trace_.open({source}, [this](ReadRound, std::uint64_t limit, const LineSink& sink) {
     std::uint64_t printed = 0;
+    std::string line;
     runtime_->drain([&](const runtime::Record& record) {
-      if (printed < limit) ++printed, printer_->print(record, out);
+      if (printed >= limit) return;
+      ++printed;
+      line.clear();
+      printer_->print(record, line);
+      if (!line.empty()) sink(line);
     });
     return printed;
   });
@@ -177,7 +182,7 @@ void KernelRun::print_summary() const {
     const engine::Event& event = engine_->events()[i];
     const runtime::EventCounts c = engine_->counts(event);
     if (report_.is_quiet() && !c.lost && !c.missed && !c.faults) continue;
-    print_to(stderr, "{}", engine::accounting_line(event, c, misses));
+    print_to(stderr, "{}", Lines{engine::accounting_line(event, c, misses)});
     trace_.print_overwritten(i);
     if (c.faults) print_to(stderr, "{}: {} numbers could not be read and are recorded as 0\n", event.name, c.faults);
   }

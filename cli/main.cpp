@@ -34,6 +34,7 @@ struct Call {
 int main(int argc, char** argv) {
   kevt::reserve_standard_descriptors();
   const kevt::cli::CommandLine line = kevt::cli::parse_command_line(argc, argv);
+  kevt::choose_escaping(line.global.escape);
   const int status = std::visit(kevt::cli::Call{line.global}, line.verb);
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
   std::fprintf(stderr, "kevtrace: error: writing standard output: %s\n", std::strerror(errno));

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <iostream>
 
 #include "cli/exit_status.h"
 #include "cli/option_parts.h"
+#include "cli/print.h"
 
 namespace kevt::cli {
 
@@ -85,6 +85,11 @@ CLI::Validator positive(std::string what) {
 void add_global(CLI::App& app, GlobalOptions& global) {
   app.add_option("--color", global.color, "colour of messages: auto, always, never")
       ->transform(choice<When>({{"auto", When::Auto}, {"always", When::Always}, {"never", When::Never}}))
+      ->type_name("WHEN");
+  app.add_option("--escape", global.escape,
+                 "control characters of what is printed as \\ooo: auto (on a terminal), always, never")
+      ->transform(choice<EscapeWhen>(
+          {{"auto", EscapeWhen::Auto}, {"always", EscapeWhen::Always}, {"never", EscapeWhen::Never}}))
       ->type_name("WHEN");
   app.add_option("--diagnostics", global.diagnostics,
                  "how mistakes are shown: text, kernel (as error_log), json, sarif")
@@ -398,8 +403,8 @@ int finish(const CLI::App& app, const CLI::ParseError& error, const std::string&
   std::ranges::replace(text, '\n', ' ');
   while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();
   if (!text.empty() && !text.starts_with("CMD")) text[0] = static_cast<char>(std::tolower(text[0]));
-  std::cerr << "kevtrace: error: " << text << "; see `kevtrace"
-            << (verbs.empty() ? "" : " " + verbs.front()->get_name()) << " --help`\n";
+  print_to(stderr, "kevtrace: error: {}; see `kevtrace{} --help`\n", text,
+           verbs.empty() ? "" : " " + verbs.front()->get_name());
   return kUsage;
 }
 

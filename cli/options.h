@@ -10,6 +10,7 @@
 #include "cli/options_mount.h"
 #include "cli/record_options.h"
 #include "cli/run_options.h"
+#include "common/controls.h"
 #include "compiler/dialect/dialect.h"
 
 namespace kevt::cli {
@@ -19,6 +20,7 @@ enum class Format : std::uint8_t { Text, Kernel, Json, Sarif };
 
 struct GlobalOptions {
   When color = When::Auto;
+  EscapeWhen escape = EscapeWhen::Auto;
   Format diagnostics = Format::Text;
   int quiet = 0;
 };

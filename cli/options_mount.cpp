@@ -49,7 +49,7 @@ examples:
 exit status: CMD's own, 0 with --pid or when CMD goes on; 2 usage, 4 something is missing here, 126/127 CMD cannot be executed / is not
   there, 125 kevtrace failed
 
-Every verb also takes --color, --diagnostics and -q: `kevtrace --help`)");
+Every verb also takes --color, --escape, --diagnostics and -q: `kevtrace --help`)");
 }
 
 void add_exec(CLI::App& app, ExecOptions& exec) {
@@ -67,7 +67,7 @@ examples:
 
 exit status: CMD's own; 4 no namespace can be made, 126/127 CMD cannot be executed / is not there
 
-Every verb also takes --color, --diagnostics and -q: `kevtrace --help`)");
+Every verb also takes --color, --escape, --diagnostics and -q: `kevtrace --help`)");
 }
 
 }  // namespace kevt::cli

@@ -216,7 +216,7 @@ std::vector<std::string> take_command(int& argc, char** argv) {
   bool wanted = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (word == "--color" || word == "--diagnostics") {  // their values are no verbs
+    if (word == "--color" || word == "--escape" || word == "--diagnostics") {  // their values are no verbs
       ++i;
       continue;
     }

@@ -36,7 +36,8 @@ Reporter::Reporter(const GlobalOptions& options) : options_(options), color_(dec
 
 void Reporter::error(const std::string& message) const {
   const bool colored = color_ == diag::Color::On;
-  print_to(stderr, "kevtrace: {}error:{} {}\n", colored ? "\033[31;1m" : "", colored ? "\033[0m" : "", message);
+  print_to(stderr, "kevtrace: {}error:{} {}\n", Clean{colored ? "\033[31;1m" : ""}, Clean{colored ? "\033[0m" : ""},
+           message);
 }
 
 void Reporter::status(const std::string& message) const {
@@ -61,8 +62,9 @@ diag::Located locate(diag::Diagnostic diagnostic, const Source& source) {
 
 void Reporter::diagnostic(const diag::Located& mistake) const {
   if (options_.diagnostics != Format::Kernel) {
-    print_to(stderr, "{}", diag::render_text(mistake, color_));
-    return;
+    const std::string plain = diag::render_text(mistake, diag::Color::Off);
+    if (escaped_lines(plain) != plain) return print_to(stderr, "{}", Lines{plain});
+    return print_to(stderr, "{}", Clean{diag::render_text(mistake, color_)});
   }
   const diag::Diagnostic& diagnostic = mistake.diagnostic;
   if (!diagnostic.logged) {  // the kernel answers with a number only
@@ -71,14 +73,15 @@ void Reporter::diagnostic(const diag::Located& mistake) const {
   }
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  print_to(stderr, "{}",
-           diag::render_kernel(diagnostic, static_cast<std::uint64_t>(now.tv_sec),
-                               static_cast<std::uint32_t>(now.tv_nsec / 1000)));
+  const std::string text = diag::render_kernel(diagnostic, static_cast<std::uint64_t>(now.tv_sec),
+                                               static_cast<std::uint32_t>(now.tv_nsec / 1000));
+  print_to(stderr, "{}", Lines{text});
 }
 
 void Reporter::object(const diag::Report& report, std::FILE* stream) const {
   const bool json = options_.diagnostics == Format::Json;
-  print_to(stream, "{}", json ? diag::render_json(report) : diag::render_sarif(report));
+  const std::string text = json ? diag::render_json(report) : diag::render_sarif(report);
+  print_to(stream, "{}", Lines{text});
 }
 
 void Reporter::problems(std::span<const engine::Problem> problems, std::span<const Source> definitions,

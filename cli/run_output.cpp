@@ -1,7 +1,6 @@
 // write(2) until everything is out; short writes go on, EINTR is retried as long as somebody waits for us.
 #include "cli/run_output.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,14 +9,24 @@
 
 namespace kevt::cli {
 
+RunOutput::RunOutput(OutputPlace place, std::string name)
+    : place_(std::move(place)),
+      fd_(place_.file ? place_.file.get() : STDOUT_FILENO),
+      controls_(controls_for(fd_)),
+      name_(std::move(name)) {}
+
 Result<RunOutput> RunOutput::open(const std::string& name) {
-  RunOutput output;
-  output.name_ = name.empty() || name == "-" ? "standard output" : name;
-  if (name.empty() || name == "-") return output;
-  output.file_ = UniqueFd(::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!output.file_) return std::unexpected(Error::from_errno(name));
-  output.fd_ = output.file_.get();
-  return output;
+  if (name.empty() || name == "-") return RunOutput({}, "standard output");
+  auto place = open_output(name);
+  if (!place) return std::unexpected(std::move(place.error()));
+  return RunOutput(std::move(*place), name);
+}
+
+void RunOutput::add_line(std::string_view line) {
+  const std::size_t begin = buffer_.size();
+  buffer_ += line.substr(0, line.size() - 1);
+  escape_from(begin, controls_, buffer_);
+  buffer_ += '\n';
 }
 
 Result<void> RunOutput::flush() {

@@ -1,26 +1,35 @@
 // RunOutput: where trace lines go. Buffers, and remembers the first failed write.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
+#include "common/controls.h"
 #include "common/error.h"
-#include "common/unique_fd.h"
+#include "common/output_place.h"
 
 namespace kevt::cli {
+
+using LineSink = std::function<void(std::string_view line)>;
 
 class RunOutput {
  public:
   // "" or "-": standard output.
   static Result<RunOutput> open(const std::string& name);
 
-  std::string& buffer() { return buffer_; }  // append whole lines
+  // Of the trace, with its '\n'.
+  void add_line(std::string_view line);
+  std::size_t waiting() const { return buffer_.size(); }  // bytes
+  void drop() { buffer_.clear(); }
   // Writes the buffer; an error once, at the first write that fails. What was written before stays.
   Result<void> flush();
 
  private:
-  RunOutput() = default;
-  UniqueFd file_;
+  explicit RunOutput(OutputPlace place, std::string name);
+  OutputPlace place_;
   int fd_ = 1;
+  Controls controls_;
   std::string name_;
   std::string buffer_;
 };

@@ -40,12 +40,9 @@ std::optional<int> RunTrace::open(std::vector<RecordSource> sources, ReadLines r
 }
 
 void RunTrace::take_lines(ReadRound round, std::uint64_t limit) {
-  taken_ += read_lines_(round, limit, output_->buffer());
-  if (is_closed_) {
-    output_->buffer().clear();
-    return;
-  }
-  written_ += output_->buffer().size();
+  taken_ += read_lines_(round, limit, [this](std::string_view line) { output_->add_line(line); });
+  if (is_closed_) return output_->drop();
+  written_ += output_->waiting();
   note_written(output_->flush());
 }
 

@@ -22,8 +22,8 @@ namespace kevt::cli {
 
 class RunTrace {
  public:
-  // Appends at most `limit` trace lines; how many. What waits is handed out in the last round.
-  using ReadLines = std::function<std::uint64_t(ReadRound round, std::uint64_t limit, std::string& out)>;
+  // Hands out at most `limit` trace lines; how many. What waits is handed out in the last round.
+  using ReadLines = std::function<std::uint64_t(ReadRound round, std::uint64_t limit, const LineSink& sink)>;
 
   // `make`: who takes the records; empty: trace lines are printed.
   RunTrace(const RunOptions& options, const Reporter& report, MakeWriter make)

@@ -130,16 +130,21 @@ std::vector<std::string> TracedProcesses::how_armed() const {
   return texts;
 }
 
-std::uint64_t TracedProcesses::read_only_one(std::uint64_t limit, std::string& out) {
+std::uint64_t TracedProcesses::read_only_one(std::uint64_t limit, const LineSink& sink) {
   std::uint64_t printed = 0;
+  std::string line;
   all_.front()->runtime().drain([&](const runtime::Record& record) {
-    if (printed < limit) ++printed, all_.front()->printer.print(record, out);
+    if (printed >= limit) return;
+    ++printed;
+    line.clear();
+    all_.front()->printer.print(record, line);
+    if (!line.empty()) sink(line);
   });
   return printed;
 }
 
-std::uint64_t TracedProcesses::read(ReadRound round, std::uint64_t limit, std::string& out) {
-  if (all_.size() == 1) return read_only_one(limit, out);
+std::uint64_t TracedProcesses::read(ReadRound round, std::uint64_t limit, const LineSink& sink) {
+  if (all_.size() == 1) return read_only_one(limit, sink);
   const std::uint64_t until = round == ReadRound::Last ? ~0ull : monotonic_ns();
   std::string line;
   for (const auto& process : all_)
@@ -148,7 +153,7 @@ std::uint64_t TracedProcesses::read(ReadRound round, std::uint64_t limit, std::s
       process->printer.print(record, line);
       if (!line.empty()) lines_.add(record.timestamp_ns, line);
     });
-  return lines_.take(until, limit, out);
+  return lines_.take(until, limit, sink);
 }
 
 Result<void> TracedProcesses::unwind_stacks(TracedProcess& process) const {

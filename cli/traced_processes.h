@@ -13,6 +13,7 @@
 
 #include "cli/launch.h"
 #include "cli/report.h"
+#include "cli/run_output.h"
 #include "cli/run_recorder.h"
 #include "runtime-user/engine/engine.h"
 #include "runtime-user/engine/merged_lines.h"
@@ -54,7 +55,7 @@ class TracedProcesses {
   std::optional<int> define(std::span<const Source> definitions, const Filters& filters);
 
   // Appends trace lines to `out`, at most `limit`; returns how many. what waits is handed out in the last round.
-  std::uint64_t read(ReadRound round, std::uint64_t limit, std::string& out);
+  std::uint64_t read(ReadRound round, std::uint64_t limit, const LineSink& sink);
   // Records are to have stacks: before define(), which samples them in every definition.
   void sample_stacks() { samples_stacks_ = true; }
   // The same as records, one source a process.
@@ -89,7 +90,7 @@ class TracedProcesses {
   Result<void> arm_followed(TracedProcess& process);
   RecordSource source_of(TracedProcess& process) const;
   Result<void> unwind_stacks(TracedProcess& process) const;
-  std::uint64_t read_only_one(std::uint64_t limit, std::string& out);
+  std::uint64_t read_only_one(std::uint64_t limit, const LineSink& sink);
   std::string where(const TracedProcess& process) const;
   Result<void> arm_arrived(TracedProcess& process);
   void report_waiting() const;

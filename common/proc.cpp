@@ -5,14 +5,15 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 namespace kevt::proc {
 
 std::string comm(pid_t tid) {
   std::ifstream file("/proc/" + std::to_string(tid) + "/comm");
-  std::string name;
-  std::getline(file, name);
+  std::string name{std::istreambuf_iterator<char>(file), {}};  // line ends may be in it
+  if (name.ends_with('\n')) name.pop_back();
   return name;
 }
 

@@ -65,7 +65,7 @@ std::string render_json(const Report& report) {
   }
   out["not_checked"] = report.not_checked;
   out["listing"] = report.listing;
-  return out.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return out.dump(-1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace kevt::diag

@@ -129,7 +129,7 @@ std::string render_sarif(const Report& report) {
   const ordered_json log = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                             {"version", "2.1.0"},
                             {"runs", ordered_json::array({std::move(run)})}};
-  return log.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return log.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace kevt::diag

@@ -15,11 +15,12 @@ void MergedLines::add(std::uint64_t time_ns, std::string_view line) {
   waiting_.push_back({time_ns, std::string(line)});
 }
 
-std::uint64_t MergedLines::take(std::uint64_t until_ns, std::uint64_t limit, std::string& out) {
+std::uint64_t MergedLines::take(std::uint64_t until_ns, std::uint64_t limit,
+                                const std::function<void(std::string_view)>& give) {
   std::ranges::stable_sort(waiting_, {}, &Line::time_ns);
   std::size_t taken = 0;
   for (; taken < waiting_.size() && taken < limit && waiting_[taken].time_ns <= until_ns; ++taken)
-    out += waiting_[taken].text;
+    give(waiting_[taken].text);
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(taken));
   return taken;
 }

@@ -15,6 +15,7 @@ namespace kevt::record {
 namespace {
 
 constexpr std::size_t kMaxKeys = 100'000;
+constexpr std::size_t kMaxShown = 120;  // bytes of a text
 constexpr std::size_t kMaxOpen = 4096;  // starts without an end, per thread
 
 bool is_of_all(const std::string& field) {
@@ -46,14 +47,6 @@ class Counts {
   std::unordered_map<std::string, std::uint64_t> counts_;
 };
 
-// Control characters would change the table.
-std::string shown(std::string_view text) {
-  std::string out(text.substr(0, 120));
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < 0x20) c = '?';
-  return out;
-}
-
 class Table : public RecordWriter {
  public:
   Table(OutputFile out, const Metadata& metadata) : out_(std::move(out)), metadata_(metadata) {}
@@ -66,6 +59,12 @@ class Table : public RecordWriter {
 
  protected:
   virtual void print(std::string& out) = 0;
+  // As a table can have it: `table_text` of the text's begin.
+  std::string shown(std::string_view text) const { return table_text(text.substr(0, kMaxShown), out_.controls()); }
+  std::string shown_name(const EventFormat& event) const { return shown(event.system + ":" + event.name); }
+  std::string shown_task(const TypedRecord& record) const {
+    return fmt::format("{}-{}", shown(record.comm), record.pid);
+  }
   OutputFile out_;
   const Metadata& metadata_;
 };
@@ -86,7 +85,7 @@ class EventCounter final : public Table {
     std::ranges::stable_sort(by_id_, [](const auto& a, const auto& b) { return a.second > b.second; });
     fmt::format_to(std::back_inserter(out), "{:<44} {:>15}\n", "EVENT", "COUNT");
     for (const auto& [event, count] : by_id_)
-      fmt::format_to(std::back_inserter(out), "{:<44} {:>15}\n", event->system + ":" + event->name, count);
+      fmt::format_to(std::back_inserter(out), "{:<44} {:>15}\n", shown_name(*event), count);
   }
   std::vector<std::pair<const EventFormat*, std::uint64_t>> by_id_;
 };
@@ -105,8 +104,7 @@ class Statistics final : public Table {
     event.event = record.event;
     ++event.count;
     if (event.values.empty()) event.values.resize(record.event->fields.size());
-    if (record.pid != last_pid_ || task_.empty())
-      last_pid_ = record.pid, task_ = fmt::format("{}-{}", shown(record.comm), record.pid);
+    if (record.pid != last_pid_ || task_.empty()) last_pid_ = record.pid, task_ = shown_task(record);
     tasks_.add(task_);
     add_values(event, record);
     return {};
@@ -135,21 +133,20 @@ class Statistics final : public Table {
     const auto rate = [&](std::uint64_t n) { return seconds > 0 ? static_cast<double>(n) / seconds : 0.0; };
     const auto at = std::back_inserter(out);
     fmt::format_to(at, "records {}  time {:.6f} s  rate {:.1f}/s  clock {}\n", count_, seconds, rate(count_),
-                   metadata_.clock);
-    if (!metadata_.host.empty()) fmt::format_to(at, "host {}\n", metadata_.host);
-    if (!metadata_.maker.empty()) fmt::format_to(at, "made by {}\n", metadata_.maker);
+                   shown(metadata_.clock));
+    if (!metadata_.host.empty()) fmt::format_to(at, "host {}\n", line(metadata_.host));
+    if (!metadata_.maker.empty()) fmt::format_to(at, "made by {}\n", line(metadata_.maker));
     if (lost_ || lost_somewhere_) fmt::format_to(at, "lost {}{}\n", lost_, lost_somewhere_ ? " and more" : "");
-    for (const std::string& line : metadata_.definitions) fmt::format_to(at, "definition {}\n", line);
-    for (const std::string& line : metadata_.filters) fmt::format_to(at, "filter {}\n", line);
+    for (const std::string& text : metadata_.definitions) fmt::format_to(at, "definition {}\n", line(text));
+    for (const std::string& text : metadata_.filters) fmt::format_to(at, "filter {}\n", line(text));
     fmt::format_to(at, "\n{:<36} {:>12} {:>14}\n", "EVENT", "COUNT", "RATE/s");
     std::ranges::stable_sort(by_id_, [](const Event& a, const Event& b) { return a.count > b.count; });
     for (const Event& one : by_id_)
       if (one.count)
-        fmt::format_to(at, "{:<36} {:>12} {:>14.1f}\n", one.event->system + ":" + one.event->name, one.count,
-                       rate(one.count));
+        fmt::format_to(at, "{:<36} {:>12} {:>14.1f}\n", shown_name(*one.event), one.count, rate(one.count));
     for (const EventTotals& t : metadata_.totals)
-      fmt::format_to(at, "{}: hits {} = recorded {} + filtered {} + lost {} + missed {}{}\n", t.event, t.attempts,
-                     t.recorded, t.filtered, t.lost, t.sees_misses ? std::to_string(t.missed) : "?",
+      fmt::format_to(at, "{}: hits {} = recorded {} + filtered {} + lost {} + missed {}{}\n", shown(t.event),
+                     t.attempts, t.recorded, t.filtered, t.lost, t.sees_misses ? std::to_string(t.missed) : "?",
                      t.overwritten ? fmt::format(", {} of the recorded overwritten", t.overwritten) : "");
     fmt::format_to(at, "\n{:<36} {:>12}\n", "CPU", "COUNT");
     for (const auto& [cpu, count] : per_cpu_) fmt::format_to(at, "{:<36} {:>12}\n", cpu, count);
@@ -158,11 +155,14 @@ class Statistics final : public Table {
     print_values(out);
   }
 
+  // All of it, however long.
+  std::string line(std::string_view text) const { return table_text(text, out_.controls()); }
+
   void print_values(std::string& out) const {
     for (const Event& one : by_id_)
       for (std::size_t i = 0; i < one.values.size(); ++i) {
         if (one.values[i].size() == 0 || one.values[i].size() > kMaxValues) continue;
-        const std::string head = fmt::format("{}.{}", one.event->name, one.event->fields[i].name);
+        const std::string head = shown(fmt::format("{}.{}", one.event->name, one.event->fields[i].name));
         fmt::format_to(std::back_inserter(out), "\n{:<36} {:>12}\n", head, "COUNT");
         for (const auto& [value, count] : one.values[i].top(std::min<std::size_t>(top_, 5)))
           fmt::format_to(std::back_inserter(out), "{:<36} {:>12}\n", shown(value), count);
@@ -308,9 +308,9 @@ class LiveTable final : public Table {
   Result<void> add(const TypedRecord& record) override {
     if (count_++ == 0) first_ns_ = record.time_ns;
     last_ns_ = std::max(last_ns_, record.time_ns);
-    events_.add(record.event->system + ":" + record.event->name);
-    tasks_.add(fmt::format("{}-{}", shown(record.comm), record.pid));
-    all_events_.add(record.event->system + ":" + record.event->name);
+    events_.add(shown_name(*record.event));
+    tasks_.add(shown_task(record));
+    all_events_.add(shown_name(*record.event));
     return {};
   }
   Result<void> flush() override {

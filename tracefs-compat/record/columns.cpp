@@ -13,6 +13,14 @@ constexpr std::array<std::string_view, 6> kOfAll = {"time", "cpu", "pid", "comm"
 
 }  // namespace
 
+std::string table_text(std::string_view text, Controls controls) {
+  if (controls == Controls::Escaped) return escaped(text);
+  std::string out(text);
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20) c = '?';
+  return out;
+}
+
 void append_value(const Field& field, std::span<const std::uint8_t> record, std::string& out) {
   if (field.kind == FieldKind::DynamicBytes) {
     for (std::uint8_t byte : dynamic_bytes(field, record)) fmt::format_to(std::back_inserter(out), "{:02x}", byte);
@@ -43,29 +51,31 @@ std::optional<std::string> Columns::unknown(const std::vector<std::string>& name
   return std::nullopt;
 }
 
+void Columns::append_cell(const TypedRecord& record, const std::string& name, std::string& out) {
+  if (name == "time")
+    lines_.append_time(record, out);
+  else if (name == "cpu")
+    fmt::format_to(std::back_inserter(out), "{}", record.cpu);
+  else if (name == "pid")
+    fmt::format_to(std::back_inserter(out), "{}", record.pid);
+  else if (name == "comm")
+    out += record.comm;
+  else if (name == "event")
+    out += record.event->name;
+  else if (name == "text")
+    lines_.append_event(record, out);
+  else if (const Field* field = record.event->find(name))
+    append_value(*field, record.bytes, out);
+}
+
 void Columns::append(const TypedRecord& record, std::string& out) {
-  const std::size_t begin = out.size();
   for (std::size_t i = 0; i < names_.size(); ++i) {
-    if (i) out += '\1';  // becomes the tab when the texts are clean
-    const std::string& name = names_[i];
-    if (name == "time")
-      lines_.append_time(record, out);
-    else if (name == "cpu")
-      fmt::format_to(std::back_inserter(out), "{}", record.cpu);
-    else if (name == "pid")
-      fmt::format_to(std::back_inserter(out), "{}", record.pid);
-    else if (name == "comm")
-      out += record.comm;
-    else if (name == "event")
-      out += record.event->name;
-    else if (name == "text")
-      lines_.append_event(record, out);
-    else if (const Field* field = record.event->find(name))
-      append_value(*field, record.bytes, out);
-  }
-  for (std::size_t at = begin; at < out.size(); ++at) {
-    if (out[at] == '\t' || out[at] == '\n') out[at] = ' ';
-    if (out[at] == '\1') out[at] = '\t';
+    if (i) out += '\t';
+    const std::size_t begin = out.size();
+    append_cell(record, names_[i], out);
+    if (names_[i] != "text") escape_from(begin, controls_, out);  // that is
+    for (std::size_t at = begin; at < out.size(); ++at)
+      if (out[at] == '\t' || out[at] == '\n') out[at] = ' ';
   }
   out += '\n';
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tracefs-compat/record/trace_line.h"
@@ -12,7 +13,8 @@ namespace kevt::record {
 class Columns {
  public:
   // `lines` prints times and texts; it outlives the columns.
-  Columns(std::vector<std::string> names, TraceLines& lines) : names_(std::move(names)), lines_(lines) {}
+  Columns(std::vector<std::string> names, TraceLines& lines, Controls controls)
+      : names_(std::move(names)), lines_(lines), controls_(controls) {}
   // A name that is neither a column of all records nor a field of any event.
   static std::optional<std::string> unknown(const std::vector<std::string>& names, const Metadata& metadata);
 
@@ -21,9 +23,16 @@ class Columns {
   void append(const TypedRecord& record, std::string& out);
 
  private:
+  void append_cell(const TypedRecord& record, const std::string& name, std::string& out);
+
   std::vector<std::string> names_;
   TraceLines& lines_;
+  Controls controls_;
 };
+
+// Text for a table, whose lines and columns stay what they are: control characters as `\ooo` where they must be
+// escaped, else as '?'.
+std::string table_text(std::string_view text, Controls controls);
 
 // A field's value as text: numbers plain, texts as they are, several with commas, "(fault)" where it is absent.
 void append_value(const Field& field, std::span<const std::uint8_t> record, std::string& out);

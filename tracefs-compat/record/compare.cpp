@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "tracefs-compat/record/columns.h"
 #include "tracefs-compat/record/histogram.h"
 #include "tracefs-compat/record/record_filter.h"
 
@@ -80,7 +81,8 @@ void append_histograms(const std::string& head, const Histogram& a, const Histog
 
 }  // namespace
 
-Result<std::string> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request) {
+Result<std::string> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request,
+                                       Controls controls) {
   for (const ValueName& name : request.values)
     if (!is_known(name, a.metadata()) && !is_known(name, b.metadata()))
       return std::unexpected(Error("no event of either recording has a field `" + name.field + "`"));
@@ -95,8 +97,9 @@ Result<std::string> compare_recordings(RecordReader& a, RecordReader& b, const C
   };
   for (const auto& [name, n] : events) {
     const double x = rate(n.first, first.seconds), y = rate(n.second, second.seconds);
-    fmt::format_to(std::back_inserter(out), "{:<36} {:>12} {:>12} {:>10} {:>14.1f} {:>14.1f} {:>10}\n", name, n.first,
-                   n.second, change(static_cast<double>(n.first), static_cast<double>(n.second)), x, y, change(x, y));
+    fmt::format_to(std::back_inserter(out), "{:<36} {:>12} {:>12} {:>10} {:>14.1f} {:>14.1f} {:>10}\n",
+                   table_text(name, controls), n.first, n.second,
+                   change(static_cast<double>(n.first), static_cast<double>(n.second)), x, y, change(x, y));
   }
   for (std::size_t i = 0; i < request.values.size(); ++i) {
     const ValueName& name = request.values[i];

@@ -1,16 +1,16 @@
-// time_ns,cpu,pid,comm,event,FIELD…: numbers plain, texts quoted where they need it, what an event does not have empty.
+// time_ns,cpu,pid,comm,event,FIELD…: numbers plain, texts quoted where they need it (csv_text.h), what an event does
+// not have empty.
 //
 // Recordings of a whole kernel describe hundreds of events: their fields do not belong in one table, so beyond 256
 // columns a folder is asked for.
 #include "tracefs-compat/record/csv_writer.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "tracefs-compat/record/columns.h"
+#include "tracefs-compat/record/csv_text.h"
 
 namespace kevt::record {
 namespace {
@@ -18,18 +18,23 @@ namespace {
 constexpr std::size_t kMaxColumns = 256;
 constexpr std::string_view kHead = "time_ns,cpu,pid,comm,event";
 
-void append_cell(std::string_view text, std::string& out) {
-  out += ',';
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    out += text;
-    return;
+void append_cell(std::string_view text, CellKind kind, OutputFile& file) {
+  file.buffer() += ',';
+  append_csv_cell(text, kind, file.controls(), file.buffer());
+}
+
+CellKind kind_of(const Field& field) {
+  switch (field.kind) {
+    case FieldKind::Number:
+    case FieldKind::Numbers:
+      return CellKind::Number;
+    case FieldKind::Text:
+    case FieldKind::DynamicText:
+    case FieldKind::DynamicTexts:
+    case FieldKind::DynamicBytes:
+      return CellKind::Text;
   }
-  out += '"';
-  for (char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  out += '"';
+  return CellKind::Text;
 }
 
 std::vector<std::string> all_names(const Metadata& metadata) {
@@ -50,10 +55,13 @@ std::string file_name(const EventFormat& event) {
 }  // namespace
 
 Result<std::unique_ptr<CsvWriter>> CsvWriter::create(const std::string& path, const Metadata& metadata) {
-  const bool is_folder = path.ends_with('/');
-  if (is_folder && mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return std::unexpected(Error::from_errno(path));
-  std::unique_ptr<CsvWriter> made(new CsvWriter(is_folder ? path : "", metadata));
-  if (is_folder) return made;
+  std::unique_ptr<CsvWriter> made(new CsvWriter(metadata));
+  if (path.ends_with('/')) {
+    auto folder = open_output_folder(path);
+    if (!folder) return std::unexpected(std::move(folder.error()));
+    made->folder_ = std::move(*folder);
+    return made;
+  }
   auto names = all_names(metadata);
   if (names.size() > kMaxColumns)
     return std::unexpected(Error(
@@ -63,7 +71,7 @@ Result<std::unique_ptr<CsvWriter>> CsvWriter::create(const std::string& path, co
   if (!file) return std::unexpected(std::move(file.error()));
   made->all_ = std::make_unique<Sheet>(Sheet{std::move(*file), {}, std::move(names)});
   made->all_->file.append(kHead);
-  for (const std::string& name : made->all_->names) append_cell(name, made->all_->file.buffer());
+  for (const std::string& name : made->all_->names) append_cell(name, CellKind::Text, made->all_->file);
   made->all_->file.append("\n");
   return made;
 }
@@ -73,13 +81,13 @@ Result<CsvWriter::Sheet*> CsvWriter::sheet_of(const EventFormat& event) {
   if (by_id_.size() <= event.id) by_id_.resize(event.id + 1);
   std::unique_ptr<Sheet>& sheet = by_id_[event.id];
   if (sheet) return sheet.get();
-  auto file = OutputFile::create(folder_ + file_name(event));
+  auto file = OutputFile::create_in(folder_, file_name(event));
   if (!file) return std::unexpected(std::move(file.error()));
   sheet = std::make_unique<Sheet>(Sheet{std::move(*file), {}, {}});
   sheet->file.append(kHead);
   for (const Field& field : event.fields) {
     sheet->columns.push_back(&field);
-    append_cell(field.name, sheet->file.buffer());
+    append_cell(field.name, CellKind::Text, sheet->file);
   }
   sheet->file.append("\n");
   return sheet.get();
@@ -88,13 +96,13 @@ Result<CsvWriter::Sheet*> CsvWriter::sheet_of(const EventFormat& event) {
 void CsvWriter::append_row(Sheet& sheet, const TypedRecord& record) const {
   std::string& out = sheet.file.buffer();
   fmt::format_to(std::back_inserter(out), "{},{},{}", record.time_ns, record.cpu, record.pid);
-  append_cell(record.comm, out);
-  append_cell(record.event->name, out);
+  append_cell(record.comm, CellKind::Text, sheet.file);
+  append_cell(record.event->name, CellKind::Text, sheet.file);
   std::string cell;
   const auto append = [&](const Field* field) {
     cell.clear();
     if (field) append_value(*field, record.bytes, cell);
-    append_cell(cell, out);
+    append_cell(cell, field ? kind_of(*field) : CellKind::Text, sheet.file);
   };
   for (const Field* field : sheet.columns) append(field);
   for (const std::string& name : sheet.names) {

@@ -25,11 +25,11 @@ class CsvWriter final : public RecordWriter {
     std::vector<const Field*> columns;  // of its event
     std::vector<std::string> names;     // of all events
   };
-  CsvWriter(std::string folder, const Metadata& metadata) : folder_(std::move(folder)), metadata_(metadata) {}
+  explicit CsvWriter(const Metadata& metadata) : metadata_(metadata) {}
   Result<Sheet*> sheet_of(const EventFormat& event);
   void append_row(Sheet& sheet, const TypedRecord& record) const;
 
-  std::string folder_;  // empty: one sheet for all
+  UniqueFd folder_;  // none: one sheet for all
   const Metadata& metadata_;
   std::vector<std::unique_ptr<Sheet>> by_id_;
   std::unique_ptr<Sheet> all_;

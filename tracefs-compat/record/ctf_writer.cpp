@@ -8,11 +8,9 @@
 #include "tracefs-compat/record/ctf_writer.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "tracefs-compat/record/dat_head.h"
 
@@ -124,11 +122,12 @@ std::string ctf_metadata(const Metadata& metadata) {
 
 Result<std::unique_ptr<CtfWriter>> CtfWriter::create(const std::string& path, const Metadata& metadata) {
   if (path.empty() || path == "-") return std::unexpected(Error("a CTF trace is a folder; name it with -o"));
-  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return std::unexpected(Error::from_errno(path));
-  std::unique_ptr<CtfWriter> made(new CtfWriter(path + "/"));
+  auto folder = open_output_folder(path);
+  if (!folder) return std::unexpected(std::move(folder.error()));
+  std::unique_ptr<CtfWriter> made(new CtfWriter(std::move(*folder)));
   for (std::uint32_t cpu = 0; cpu < metadata.cpus; ++cpu)
-    unlink(fmt::format("{}stream_{}", made->folder_, cpu).c_str());
-  auto file = OutputFile::create(made->folder_ + "metadata");
+    unlinkat(made->folder_.get(), fmt::format("stream_{}", cpu).c_str(), 0);
+  auto file = OutputFile::create_in(made->folder_, "metadata");
   if (!file) return std::unexpected(std::move(file.error()));
   file->append(ctf_metadata(metadata));
   if (auto put = file->flush(); !put) return std::unexpected(std::move(put.error()));
@@ -139,7 +138,7 @@ Result<CtfWriter::Stream*> CtfWriter::stream_of(std::uint32_t cpu) {
   if (streams_.size() <= cpu) streams_.resize(cpu + 1);
   std::unique_ptr<Stream>& stream = streams_[cpu];
   if (stream) return stream.get();
-  auto file = OutputFile::create(fmt::format("{}stream_{}", folder_, cpu));
+  auto file = OutputFile::create_in(folder_, fmt::format("stream_{}", cpu));
   if (!file) return std::unexpected(std::move(file.error()));
   stream = std::make_unique<Stream>(Stream{.file = std::move(*file), .packet = {}});
   return stream.get();

@@ -26,11 +26,11 @@ class CtfWriter final : public RecordWriter {
     std::uint64_t begin_ns = 0, end_ns = 0;
     std::uint64_t lost = 0;  // on this CPU so far
   };
-  CtfWriter(std::string folder) : folder_(std::move(folder)) {}
+  explicit CtfWriter(UniqueFd folder) : folder_(std::move(folder)) {}
   Result<Stream*> stream_of(std::uint32_t cpu);
   Result<void> end_packet(Stream& stream, std::uint32_t cpu);
 
-  std::string folder_;
+  UniqueFd folder_;
   std::vector<std::unique_ptr<Stream>> streams_;
 };
 

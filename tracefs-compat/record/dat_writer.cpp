@@ -52,9 +52,14 @@ Result<std::unique_ptr<DatWriter>> DatWriter::create(const std::string& path, co
     return std::unexpected(Error("a trace.dat is written by position and needs a file; name it with -o"));
   auto file = OutputFile::create(path);
   if (!file) return std::unexpected(std::move(file.error()));
-  if (!file->is_regular())
-    return std::unexpected(Error(file->path() + ": a trace.dat is written by position and needs a regular file"));
-  std::unique_ptr<DatWriter> made(new DatWriter(std::move(*file), metadata, options));
+  return create(std::move(*file), metadata, options);
+}
+
+Result<std::unique_ptr<DatWriter>> DatWriter::create(OutputFile file, const Metadata& metadata,
+                                                     const DatOptions& options) {
+  if (!file.is_regular())
+    return std::unexpected(Error(file.path() + ": a trace.dat is written by position and needs a regular file"));
+  std::unique_ptr<DatWriter> made(new DatWriter(std::move(file), metadata, options));
   if (auto started = made->start(); !started) return std::unexpected(std::move(started.error()));
   return made;
 }
@@ -250,10 +255,10 @@ Result<void> DatWriter::finish() {
   if (auto flushed = flush(); !flushed) return flushed;
   if (auto put = file_.write_at(head_.metadata_at, fitting(metadata_text(metadata_), room_.metadata)); !put) return put;
   const auto format = [&](const EventFormat& event) { return names_.text(event, metadata_); };
-  auto whole = OutputFile::create_beside(file_.path());
+  auto whole = OutputFile::create_beside(file_);
   if (!whole) return {};  // the sparse file stays
   if (!join(*whole, format)) return {};
-  return whole->rename_to(file_.path());
+  return whole->take_place_of(file_);
 }
 
 Result<void> DatWriter::join(OutputFile& whole, const FormatText& format) {

@@ -29,6 +29,8 @@ class DatWriter final : public RecordWriter {
  public:
   static Result<std::unique_ptr<DatWriter>> create(const std::string& path, const Metadata& metadata,
                                                    const DatOptions& options);
+  static Result<std::unique_ptr<DatWriter>> create(OutputFile file, const Metadata& metadata,
+                                                   const DatOptions& options);
 
   Result<void> add(const TypedRecord& record) override;
   Result<void> flush() override;

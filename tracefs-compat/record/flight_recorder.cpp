@@ -1,7 +1,7 @@
 // What must go is known only when newer records come, and no text format can take back what it has written. So records
 // wait in a trace.dat, whose window moves (dat_writer.cpp), and become the format that was asked for at the end:
 //
-//   records ─► PATH.flight ─► (finish) ─► reader, by time ─► writer of the format ─► PATH
+//   records ─► PATH.RANDOM.flight ─► (finish) ─► reader, by time ─► writer of the format ─► PATH
 #include "tracefs-compat/record/flight_recorder.h"
 
 #include <unistd.h>
@@ -55,17 +55,11 @@ Result<void> FlightRecorder::finish() {
   return {};
 }
 
-// A name for records that wait; made where there is none.
-Result<std::string> waiting_name(const std::string& path) {
-  if (!path.empty() && path != "-") {
-    const bool is_folder = path.ends_with('/');
-    return (is_folder ? path.substr(0, path.size() - 1) : path) + ".flight";
-  }
+// Where records wait: beside what they become, which may be a folder.
+std::string waiting_beside(const std::string& path) {
+  if (!path.empty() && path != "-") return path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
   const char* folder = std::getenv("TMPDIR");
-  std::string name = std::string(folder && *folder ? folder : "/tmp") + "/kevtrace-XXXXXX";
-  const UniqueFd made(mkstemp(name.data()));
-  if (!made) return std::unexpected(Error::from_errno("a file for the newest records, " + name));
-  return name;
+  return std::string(folder && *folder ? folder : "/tmp") + "/kevtrace";
 }
 
 }  // namespace
@@ -75,11 +69,12 @@ Result<std::unique_ptr<RecordWriter>> create_flight_recording(FileFormat format,
   if (format == FileFormat::Dat) return DatWriter::create(path, metadata, {.window = window});
   if (format == FileFormat::Dat7)
     return DatWriter::create(path, metadata, {.version = DatVersion::Seven, .window = window});
-  auto waiting = waiting_name(path);
-  if (!waiting) return std::unexpected(std::move(waiting.error()));
-  auto dat = DatWriter::create(*waiting, metadata, {.window = window});
+  auto waiting = OutputFile::create_temporary(waiting_beside(path), ".flight");
+  if (!waiting) return std::unexpected(std::move(waiting.error()).while_doing("making a file for the newest records"));
+  std::string name = waiting->path();
+  auto dat = DatWriter::create(std::move(*waiting), metadata, {.window = window});
   if (!dat) return std::unexpected(std::move(dat.error()));
-  return std::make_unique<FlightRecorder>(format, path, *std::move(waiting), *std::move(dat));
+  return std::make_unique<FlightRecorder>(format, path, std::move(name), *std::move(dat));
 }
 
 }  // namespace kevt::record

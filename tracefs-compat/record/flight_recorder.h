@@ -10,8 +10,8 @@
 namespace kevt::record {
 
 // Keeps `window` bytes of each CPU, 256 KiB at least. A trace.dat is whole at any moment. Other formats are written
-// when the recording is finished; until then the records are in PATH.flight (standard output: a file in $TMPDIR), a
-// trace.dat, which stays there when the recording is not finished.
+// when the recording is finished; until then the records are in PATH.RANDOM.flight (standard output: a file in
+// $TMPDIR), a trace.dat, which stays there when the recording is not finished.
 Result<std::unique_ptr<RecordWriter>> create_flight_recording(FileFormat format, const std::string& path,
                                                               const Metadata& metadata, std::uint64_t window);
 

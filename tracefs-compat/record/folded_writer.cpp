@@ -64,10 +64,18 @@ Result<void> FoldedWriter::add(const TypedRecord& record) {
   return {};
 }
 
+void FoldedWriter::append_line(const std::string& path, std::uint64_t weight) {
+  std::string& out = file_.buffer();
+  const std::size_t begin = out.size();
+  out += path;
+  escape_from(begin, file_.controls(), out);
+  out += " " + std::to_string(weight) + "\n";
+}
+
 Result<void> FoldedWriter::finish() {
   const Weights& chosen = !stacks_.empty() ? stacks_ : !paths_.empty() ? paths_ : events_;
   for (const auto& [path, weight] : std::map<std::string, std::uint64_t>(chosen.begin(), chosen.end()))
-    file_.append(path + " " + std::to_string(weight) + "\n");
+    append_line(path, weight);
   return file_.flush();
 }
 

@@ -24,6 +24,7 @@ class FoldedWriter final : public RecordWriter {
   using Weights = std::unordered_map<std::string, std::uint64_t>;
   void add_stack(const TypedRecord& record);
   static void weigh(Weights& weights, std::string key, std::uint64_t weight);
+  void append_line(const std::string& path, std::uint64_t weight);
   const std::string& name_of(std::int32_t pid, std::uint64_t address);
 
   OutputFile file_;

@@ -186,11 +186,11 @@ TEST_F(FormatsTest, QuestionsAreAnswered) {
 TEST_F(FormatsTest, RecordingsAreCompared) {
   written(FileFormat::Json);
   auto a = open_recording(folder_.file("out")), b = open_recording(folder_.file("out"));
-  auto table = compare_recordings(**a, **b, {{{"opened", "fd"}}, {{"opened", "closed", {}}}});
+  auto table = compare_recordings(**a, **b, {{{"opened", "fd"}}, {{"opened", "closed", {}}}}, Controls::Raw);
   ASSERT_TRUE(table);
   EXPECT_THAT(*table, testing::ContainsRegex("kprobes:opened +3 +3 += "));
   EXPECT_THAT(*table, testing::ContainsRegex("max +2500 +2500 +="));
-  EXPECT_FALSE(compare_recordings(**a, **b, {{{"", "nope"}}, {}}));
+  EXPECT_FALSE(compare_recordings(**a, **b, {{{"", "nope"}}, {}}, Controls::Raw));
 }
 
 TEST(CallPairs, NestPerThread) {

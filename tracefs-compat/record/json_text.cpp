@@ -5,23 +5,10 @@
 
 #include <charconv>
 
+#include "common/controls.h"
+
 namespace kevt::record {
 namespace {
-
-// Length of the UTF-8 sequence at the front; 0: it is none.
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-  const bool surrogate = first == 0xed && byte(1) > 0x9f;
-  const bool too_large = first == 0xf4 && byte(1) > 0x8f;
-  return overlong || surrogate || too_large ? 0 : length;
-}
 
 void append_number(std::uint64_t number, bool is_signed, std::string& out) {
   char digits[24];
@@ -50,15 +37,16 @@ bool append_json_string(std::string_view text, std::string& out) {
   out += '"';
   while (!text.empty()) {
     const char c = text[0];
-    const std::size_t length = sequence_length(text);
+    char32_t code = 0;
+    const std::size_t length = decode_utf8(text, code);
     if (length == 0) {
       out += "\xef\xbf\xbd";
       is_exact = false;
     } else if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+    } else if (is_control(code)) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(code));
     } else {
       out += text.substr(0, length);
     }

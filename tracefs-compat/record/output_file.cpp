@@ -8,48 +8,58 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <vector>
 
 namespace kevt::record {
+
+OutputFile::OutputFile(OutputPlace place, std::string path) : place_(std::move(place)), path_(std::move(path)) {
+  controls_ = controls_for(fd());
+}
 
 OutputFile::OutputFile(OutputFile&& other) noexcept { *this = std::move(other); }
 
 OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
   if (this == &other) return *this;
-  std::swap(file_, other.file_);
+  std::swap(place_, other.place_);
   std::swap(path_, other.path_);
-  std::swap(temporary_, other.temporary_);
+  std::swap(controls_, other.controls_);
+  std::swap(goes_, other.goes_);
   std::swap(buffer_, other.buffer_);
   std::swap(written_, other.written_);
   return *this;
 }
 
 OutputFile::~OutputFile() {
-  if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (goes_) unlinkat(place_.folder.get(), place_.name.c_str(), 0);
 }
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
-  OutputFile made;
-  made.path_ = path.empty() || path == "-" ? "standard output" : path;
-  if (path.empty() || path == "-") return made;
-  made.file_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666));
-  if (!made.file_ && errno == EACCES)  // may be written, not read: a FIFO, a log
-    made.file_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666));
-  if (!made.file_) return std::unexpected(Error::from_errno(path));
+  if (path.empty() || path == "-") return OutputFile({}, "standard output");
+  auto place = open_output(path);
+  if (!place) return std::unexpected(std::move(place.error()));
+  return OutputFile(std::move(*place), path);
+}
+
+Result<OutputFile> OutputFile::create_in(const UniqueFd& folder, const std::string& name) {
+  auto place = open_output_in(folder, name);
+  if (!place) return std::unexpected(std::move(place.error()));
+  return OutputFile(std::move(*place), name);
+}
+
+Result<OutputFile> OutputFile::create_beside(const OutputFile& other) {
+  auto place = create_temporary_beside(other.place_);
+  if (!place) return std::unexpected(std::move(place.error()));
+  OutputFile made(std::move(*place), other.path_);
+  made.goes_ = true;
   return made;
 }
 
-Result<OutputFile> OutputFile::create_beside(const std::string& path) {
-  OutputFile made;
-  made.path_ = path;
-  std::string name = path + ".XXXXXX";
-  made.file_ = UniqueFd(mkostemp(name.data(), O_CLOEXEC));
-  if (!made.file_) return std::unexpected(Error::from_errno(path));
-  made.temporary_ = name;
-  struct stat status = {};
-  if (stat(path.c_str(), &status) == 0) (void)fchmod(made.file_.get(), status.st_mode & 07777);
-  return made;
+Result<OutputFile> OutputFile::create_temporary(const std::string& path, const std::string& suffix) {
+  auto place = kevt::create_temporary(path, suffix);
+  if (!place) return std::unexpected(std::move(place.error()));
+  const auto slash = path.rfind('/');
+  std::string name = path.substr(0, slash == std::string::npos ? 0 : slash + 1) + place->name;
+  return OutputFile(std::move(*place), std::move(name));
 }
 
 bool OutputFile::is_regular() const {
@@ -118,11 +128,11 @@ Result<void> OutputFile::copy_from(const OutputFile& other, std::uint64_t from, 
   return {};
 }
 
-Result<void> OutputFile::rename_to(const std::string& path) {
-  if (rename(temporary_.c_str(), path.c_str()) != 0)
-    return std::unexpected(Error::from_errno("putting " + temporary_ + " in the place of " + path));
-  temporary_.clear();
-  path_ = path;
+Result<void> OutputFile::take_place_of(const OutputFile& other) {
+  if (renameat(place_.folder.get(), place_.name.c_str(), other.place_.folder.get(), other.place_.name.c_str()) != 0)
+    return std::unexpected(Error::from_errno("putting " + place_.name + " in the place of " + other.path_));
+  goes_ = false;
+  place_.name = other.place_.name;
   return {};
 }
 

@@ -103,7 +103,7 @@ TEST(TraceLines, PrintTimesInFourStyles) {
   Metadata metadata;
   fill(metadata);
   const auto times = [&](TimeStyle style) {
-    TraceLines lines(metadata, style);
+    TraceLines lines(metadata, {.times = style});
     std::string out;
     for (std::uint64_t ns : {1'000'000'000ull, 1'500'000'000ull, 1'500'002'000ull}) {
       lines.append_time(typed(metadata, ns, 0, closed(7, 0)), out);

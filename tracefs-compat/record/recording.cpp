@@ -1,6 +1,8 @@
 // Which format a name, a file name or the first bytes of a file mean, and who reads and writes it.
 #include "tracefs-compat/record/recording.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 
@@ -84,6 +86,9 @@ Result<std::unique_ptr<RecordWriter>> create_recording(FileFormat format, const 
   if (format == FileFormat::Ctf) return CtfWriter::create(path, metadata);
   auto file = OutputFile::create(path);
   if (!file) return std::unexpected(std::move(file.error()));
+  if (format == FileFormat::Perfetto && isatty(file->fd()))
+    return std::unexpected(
+        Error(file->path() + " is a terminal, and perfetto's format is binary; name a file with -o"));
   switch (format) {
     case FileFormat::Json:
       return std::make_unique<JsonWriter>(std::move(*file), metadata);

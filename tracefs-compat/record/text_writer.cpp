@@ -6,7 +6,7 @@ namespace kevt::record {
 namespace {}  // namespace
 
 TextWriter::TextWriter(OutputFile file, const Metadata& metadata, TraceHeader header)
-    : file_(std::move(file)), lines_(metadata) {
+    : file_(std::move(file)), lines_(metadata, {.controls = file_.controls()}) {
   if (header == TraceHeader::Shown) file_.append(trace_header(0, 0, metadata.cpus));
 }
 

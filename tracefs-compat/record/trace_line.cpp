@@ -66,17 +66,6 @@ void append_wall(std::uint64_t ns, std::string& out) {
                  parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, ns % 1'000'000'000 / 1000);
 }
 
-// "<stack trace>" and one symbol a line.
-void append_stack(const Field& caller, const TypedRecord& record, const Symbols& symbols, std::string& out) {
-  out += record.event->name == "user_stack" ? "<user stack trace>\n" : "<stack trace>\n";
-  for (std::uint64_t address : stack_of(caller, record.bytes)) {
-    out += " => ";
-    append_symbol(symbols, address, SymbolOffset::Hidden, out);
-    out += '\n';
-  }
-  if (out.ends_with('\n')) out.pop_back();
-}
-
 }  // namespace
 
 bool is_stack(const EventFormat& event) {
@@ -123,15 +112,30 @@ const TraceLines::Printed& TraceLines::printed(const EventFormat& event) {
   return made;
 }
 
+// "<stack trace>" and one symbol a line.
+void TraceLines::append_stack(const Field& caller, const TypedRecord& record, std::string& out) const {
+  const Symbols& symbols = metadata_.symbols_of(record.pid);
+  out += record.event->name == "user_stack" ? "<user stack trace>" : "<stack trace>";
+  for (std::uint64_t address : stack_of(caller, record.bytes)) {
+    out += "\n => ";
+    const std::size_t begin = out.size();
+    append_symbol(symbols, address, SymbolOffset::Hidden, out);
+    escape_from(begin, style_.controls, out);
+  }
+}
+
 void TraceLines::append_event(const TypedRecord& record, std::string& out) {
   const Printed& how = printed(*record.event);
   const Field* stack = is_stack(*record.event) ? record.event->find("caller") : nullptr;
-  if (stack) return append_stack(*stack, record, metadata_.symbols_of(record.pid), out);
+  if (stack) return append_stack(*stack, record, out);
+  const std::size_t begin = out.size();
   out += record.event->name;
-  out += ':';
-  if (!how.print) return print_fields(*record.event, record.bytes, out);
-  out += ' ';
-  how.print->print(record.bytes, metadata_.symbols_of(record.pid), how.places, out);
+  out += how.print ? ": " : ":";
+  if (how.print)
+    how.print->print(record.bytes, metadata_.symbols_of(record.pid), how.places, out);
+  else
+    print_fields(*record.event, record.bytes, out);
+  escape_from(begin, style_.controls, out);
 }
 
 void TraceLines::append_time(const TypedRecord& record, std::string& out) {
@@ -139,7 +143,7 @@ void TraceLines::append_time(const TypedRecord& record, std::string& out) {
   if (!first_ns_) first_ns_ = record.time_ns;
   const std::uint64_t before = last_ns_.value_or(record.time_ns);
   last_ns_ = record.time_ns;
-  switch (style_) {
+  switch (style_.times) {
     case TimeStyle::Absolute:
       break;
     case TimeStyle::Relative:
@@ -162,7 +166,9 @@ void TraceLines::append_time(const TypedRecord& record, std::string& out) {
 void TraceLines::append(const TypedRecord& record, std::string& out) {
   append_lost(record, out);
   if (record.comm.size() < 16) out.append(16 - record.comm.size(), ' ');
+  const std::size_t begin = out.size();
   out += record.comm;
+  escape_from(begin, style_.controls, out);
   out += '-';
   append_pid(record.pid, out);
   out += " [";

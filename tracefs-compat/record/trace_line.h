@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/controls.h"
 #include "tracefs-compat/record/print_format.h"
 #include "tracefs-compat/record/recording.h"
 
@@ -24,12 +25,16 @@ std::vector<std::uint64_t> stack_of(const Field& caller, std::span<const std::ui
 
 class TraceLines {
  public:
-  explicit TraceLines(const Metadata& metadata, TimeStyle style = TimeStyle::Absolute)
-      : metadata_(metadata), style_(style) {}
+  struct Style {
+    TimeStyle times = TimeStyle::Absolute;
+    Controls controls = Controls::Raw;  // of each line
+  };
+  TraceLines(const Metadata& metadata, Style style) : metadata_(metadata), style_(style) {}
+  explicit TraceLines(const Metadata& metadata) : TraceLines(metadata, Style()) {}
 
   // Appends the line with its '\n', and before it one for what was lost on that CPU.
   void append(const TypedRecord& record, std::string& out);
-  // What follows the time stamp.
+  // What follows the time stamp, escaped where lines are.
   void append_event(const TypedRecord& record, std::string& out);
   void append_time(const TypedRecord& record, std::string& out);
 
@@ -40,9 +45,10 @@ class TraceLines {
     PlaceStyle places = PlaceStyle::Symbols;
   };
   const Printed& printed(const EventFormat& event);
+  void append_stack(const Field& caller, const TypedRecord& record, std::string& out) const;
 
   const Metadata& metadata_;
-  TimeStyle style_;
+  Style style_;
   std::vector<Printed> by_id_;
   std::optional<std::uint64_t> first_ns_, last_ns_;
   std::string text_;
