@@ -180,11 +180,31 @@ int Run::go() {
 
 }  // namespace
 
+namespace {
+
+// Scripts and compiled ones may be another's.
+bool allows(const RunRequest& request, const Reporter& report) {
+  if (const auto& source = request.output_source; source && !stays_here(request.options.output)) {
+    report.error(fmt::format("{0}:{1}: `{2}` is not in this folder; say -o {2}, if it shall be written", source->origin,
+                             source->line, request.options.output));
+    return false;
+  }
+  if (traces_kernel(request)) return true;  // whose verifier checks the code
+  for (std::size_t i = 0; i < request.texts.compiled.size(); ++i)
+    if (!request.texts.compiled[i].images.empty())
+      report.status(request.texts.compiled_names[i] +
+                    " holds machine code that nobody has checked; it runs in the traced program, with its rights");
+  return true;
+}
+
+}  // namespace
+
 int run(const RunOptions& options, const GlobalOptions& global, const MakeWriter& make) {
   const Reporter report(global);
   int status = kOk;
   auto request = read_run_request(options, report, status);
   if (!request) return status;
+  if (!allows(*request, report)) return kUsage;
   const MakeWriter file = make ? make : writer_of(request->options);
   if (traces_kernel(*request)) return run_in_kernel(*std::move(request), global, file);
   const Behind where = request->options.pids.empty() ? Behind::SameSession : Behind::OwnSession;

@@ -59,11 +59,15 @@ void drop_what_is_off(Texts& texts, const Reporter& report) {
   }
 }
 
-void take_options(RunOptions& run, const model::ScriptOptions& script) {
+void take_options(RunRequest& request) {
+  RunOptions& run = request.options;
+  const model::ScriptOptions& script = request.texts.options;
   if (!run.buffer_kb) run.buffer_kb = script.buffer_kb;
   if (!run.seconds) run.seconds = script.seconds;
   if (!run.events) run.events = script.count;
-  if (run.output.empty() && script.output) run.output = *script.output;
+  if (!run.output.empty() || !script.output) return;
+  run.output = *script.output;
+  request.output_source = request.texts.option_sources.at("output");
 }
 
 void take_target(RunRequest& request) {
@@ -96,7 +100,7 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
   if (!injections) return fail(kUsage, injections.error().message());
   if (!injections->empty() && !options.unsafe)
     return fail(kUsage, "--inject changes the way the program takes; say --unsafe if you mean it");
-  RunRequest request{options, *std::move(texts), std::nullopt, *std::move(injections)};
+  RunRequest request{options, *std::move(texts), std::nullopt, *std::move(injections), std::nullopt};
   if (!request.texts.mistakes.empty()) {
     show_mistakes(report, request.texts.mistakes, request.texts.definitions.size());
     status = kNotCompiled;
@@ -110,7 +114,7 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
   }
   drop_what_is_off(request.texts, report);
   if (request.texts.definitions.empty()) return fail(kUsage, "no event is defined; give -e DEF or -p FILE");
-  take_options(request.options, request.texts.options);
+  take_options(request);
   take_target(request);
   if (traces_kernel(request)) {
     if (!request.options.pids.empty()) return fail(kUsage, "--pid is for programs; the kernel is traced as a whole");
@@ -125,6 +129,17 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
   if (request.options.command.empty() && request.options.pids.empty())
     return fail(kUsage, "CMD is required; see `kevtrace run --help`");
   return request;
+}
+
+bool stays_here(const std::string& path) {
+  if (path == "-" || path == "/dev/null") return true;
+  std::filesystem::path at;
+  for (const std::filesystem::path& part : std::filesystem::path(path)) {
+    std::error_code none;
+    at /= part;
+    if (part.is_absolute() || part == ".." || std::filesystem::is_symlink(at, none)) return false;
+  }
+  return true;
 }
 
 bool has_mapped(int pid, const std::string& path) {

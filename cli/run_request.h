@@ -15,10 +15,14 @@ struct RunRequest {
   Texts texts;                             // without what is off
   std::optional<std::string> mapped_file;  // each process must have it mapped
   std::vector<engine::EventInjection> injections;
+  std::optional<Source> output_source;  // the line of the script that named the output
 };
 
 // Whether the kernel is traced, not a process: asked for by --runtime or by the script's target.
 bool traces_kernel(const RunRequest& request);
+
+// Whether a file that a script names lies in the working directory or below, whatever links are there.
+bool stays_here(const std::string& path);
 
 // nullopt: there is nothing to run, or it cannot be run here; said why, and `status` is what kevtrace ends with.
 std::optional<RunRequest> read_run_request(const RunOptions& options, const Reporter& report, int& status);

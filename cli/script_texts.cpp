@@ -46,6 +46,7 @@ class Collector {
         if (!compiled) return std::unexpected(std::move(compiled.error()).while_doing("reading `" + origin + "`"));
         *text = compiled->text;
         texts_.compiled.push_back(*std::move(compiled));
+        texts_.compiled_names.push_back(origin);
       }
       add_script(*text, origin);
       texts_.scripts.push_back(*std::move(text));

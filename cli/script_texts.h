@@ -37,6 +37,7 @@ struct Texts {
   std::vector<diag::Located> mistakes;           // of the scripts themselves
   std::vector<std::string> scripts;              // each file as it was read; of a compiled one its text
   std::vector<script::CompiledScript> compiled;  // those that bring their code
+  std::vector<std::string> compiled_names;       // as messages say them
 
   bool is_empty() const;
 };
