@@ -32,6 +32,7 @@ constexpr record::Row kCounted = 1'000'000;  // of the last records; counted in 
 QLabel* verdictLabel(QWidget* parent) {
   auto* label = new QLabel(parent);
   label->setWordWrap(true);
+  label->setTextFormat(Qt::PlainText);
   label->setTextInteractionFlags(Qt::TextSelectableByMouse);
   return label;
 }

@@ -8,6 +8,7 @@
 
 #include "gui/model/event_rows.h"
 #include "gui/model/row_text.h"
+#include "gui/model/text_forms.h"
 
 namespace kevt::gui {
 
@@ -20,6 +21,7 @@ FilterBar::FilterBar(EventRows& rows, QWidget* parent)
   edit_->setAccessibleName(tr("Filter of the records"));
   edit_->setClearButtonEnabled(true);
   verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  verdict_->setTextFormat(Qt::PlainText);
   layout->addWidget(edit_, 1);
   layout->addWidget(verdict_);
   connect(edit_, &QLineEdit::textChanged, this, &FilterBar::apply);
@@ -55,8 +57,8 @@ void FilterBar::apply() {
   QString text = mistake.text;
   if (mistake.column >= 0) text += tr(" (column %1)").arg(mistake.column + 1);
   verdict_->setText(QStringLiteral("⚠ ") + text);
-  verdict_->setToolTip(mistake.help);
-  edit_->setToolTip(mistake.help);
+  verdict_->setToolTip(plainTip(mistake.help));
+  edit_->setToolTip(plainTip(mistake.help));
 }
 
 void FilterBar::showCounts() {

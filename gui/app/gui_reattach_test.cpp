@@ -97,7 +97,7 @@ TEST_F(GuiProgram, KilledItLeavesTheRecordingThatAnotherWindowTakesUp) {
 
   MainWindow window;
   window.show();
-  const auto opened = window.openSession(last);
+  const auto opened = window.openSession(last, MainWindow::Following::Follows);
   ASSERT_TRUE(opened) << opened.error().message();
   WAIT_FOR(window.document().view().rows() > 50);
   EXPECT_EQ(window.probes().editor().toPlainText(), "p:opening libc:open64 path=+0(%di):string");

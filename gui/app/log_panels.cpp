@@ -5,6 +5,7 @@
 #include <QTime>
 
 #include "gui/model/definition_check.h"
+#include "gui/model/text_forms.h"
 #include "gui/model/tracing_service.h"
 
 namespace kevt::gui {
@@ -39,8 +40,8 @@ void ProblemsPanel::showMistakes(const CheckedText& checked) {
     item->setData(0, kFromEditorRole, true);
     item->setData(0, kLineRole, mistake.line);
     item->setData(0, kColumnRole, mistake.begin);
-    item->setToolTip(1, mistake.id);
-    item->setToolTip(2, help);
+    item->setToolTip(1, plainTip(mistake.id));
+    item->setToolTip(2, plainTip(help));
     insertTopLevelItem(at++, item);
   }
 }

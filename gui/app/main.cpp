@@ -4,6 +4,8 @@
 //   kevtrace-gui -p probes.kev -- python3 x.py  a program, traced from its start, with these definitions in the editor
 //   kevtrace-gui --tracefs /sys/kernel/tracing  the kernel's own directory, or one that `kevtrace mount` serves
 //   kevtrace-gui --session s.kevs --screenshot s.png --platform offscreen
+#include <unistd.h>
+
 #include <QApplication>
 #include <QCommandLineParser>
 #include <QDeadlineTimer>
@@ -12,6 +14,7 @@
 #include <QStandardPaths>
 #include <cstdio>
 
+#include "common/controls.h"
 #include "common/standard_descriptors.h"
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
@@ -23,7 +26,9 @@ namespace kevt::gui {
 namespace {
 
 int fail(const QString& text) {
-  std::fprintf(stderr, "kevtrace-gui: %s\n", qUtf8Printable(text));
+  std::string line = text.toStdString();
+  escape_from(0, controls_for(STDERR_FILENO), line);
+  std::fprintf(stderr, "kevtrace-gui: %s\n", line.c_str());
   return 1;
 }
 
@@ -78,12 +83,16 @@ int open(MainWindow& window, const QCommandLineParser& parser, const Options& op
   const QString text = definitions(parser, options, error);
   if (!error.isEmpty()) return fail(error);
   if (!text.isEmpty()) window.probes().editor().replaceText(text);
+  // Nobody answers a question for a picture; --tracefs says which directory is meant.
+  const bool is_said = parser.isSet(options.screenshot) || parser.isSet(options.tracefs);
+  const auto following = is_said ? MainWindow::Following::Leaves : MainWindow::Following::Asks;
   if (parser.isSet(options.session))
-    if (auto opened = window.openSession(parser.value(options.session)); !opened)
+    if (auto opened = window.openSession(parser.value(options.session), following); !opened)
       return fail(QString::fromStdString(opened.error().message()));
   if (parser.isSet(options.last))
-    if (auto opened = window.openSession(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) +
-                                         QStringLiteral("/last.kevs"));
+    if (auto opened = window.openSession(
+            QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/last.kevs"),
+            MainWindow::Following::Follows);  // our own
         !opened)
       return fail(QString::fromStdString(opened.error().message()));
   if (!parser.positionalArguments().isEmpty() && command.isEmpty())

@@ -75,10 +75,13 @@ class MainWindow : public QMainWindow {
   void openDirectory(const QString& directory, int pid);
   // A kernel that is not here: its kallsyms and BTF, for completion and checks. Either may be empty.
   void useKernelFiles(const QString& kallsyms, const QString& btf);
-  Result<void> openSession(const QString& path);
+  // A session may be another's. The directory that it followed is written to by Apply: the window asks before it
+  // follows it, unless it is told what to do.
+  enum class Following { Asks, Follows, Leaves };
+  Result<void> openSession(const QString& path, Following following = Following::Asks);
   Result<void> writeSession(const QString& path);
   Session session() const;
-  void applySession(const Session& session);
+  void applySession(const Session& session, Following following);
 
   // Writes records [first, last] of the table, as the file's ending says: .txt, .csv, .json.
   Result<void> exportRows(const QString& path, int first, int last);
@@ -132,6 +135,8 @@ class MainWindow : public QMainWindow {
   void takeLook(const Session& session);
   void showFlags();
   Result<void> writeBundle(const Session& session, const QString& path);
+  Result<void> exportCells(const QString& path, int first, int last);
+  bool mayFollow(const QString& directory, Following following);
   void checkTrace(const Session& session);
   void askExport();
   void askBuffer();

@@ -78,6 +78,7 @@ MeasurePanel::MeasurePanel(TraceDocument& document, TimelineView& timeline, QWid
       jobs_(this, 1) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(4, 4, 4, 4);
+  head_->setTextFormat(Qt::RichText);  // of ours
   layout->addWidget(head_);
   layout->addWidget(table_, 3);
   layout->addWidget(markers_, 1);

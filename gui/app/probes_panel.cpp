@@ -18,6 +18,7 @@
 #include "gui/model/event_tree.h"
 #include "gui/model/live_state.h"
 #include "gui/model/row_text.h"
+#include "gui/model/text_forms.h"
 #include "gui/model/tracing_service.h"
 #include "gui/view/definition_editor.h"
 
@@ -62,6 +63,7 @@ ProbesPanel::ProbesPanel(TracingService& service, CompilerService& compiler, Eve
   auto* splitter = new QSplitter(Qt::Vertical, this);
   auto* bar = new QHBoxLayout;
   verdict_->setWordWrap(true);
+  verdict_->setTextFormat(Qt::PlainText);
   bar->addWidget(verdict_, 1);
   bar->addWidget(recorded_);
   bar->addWidget(fix_);
@@ -143,7 +145,7 @@ void ProbesPanel::showVerdict() {
   }
   fix_->setVisible(fix && !editor_->isReadOnly());
   if (fix) fix_->setText(fixes == 1 ? tr("Fix: %1").arg(fix->label) : tr("Fix … (%1)").arg(fixes));
-  verdict_->setToolTip(help.join(u'\n'));
+  verdict_->setToolTip(plainTip(help.join(u'\n')));
   if (editor_->isReadOnly())
     verdict_->setText(tr("the definitions that made the recording; they cannot be changed"));
   else if (!lines.isEmpty())

@@ -1,16 +1,24 @@
 // Screenshots: the window as it is painted, without a screen when the platform is `offscreen`.
 #include "gui/app/screenshot.h"
 
+#include <QBuffer>
+#include <QFileInfo>
 #include <QPixmap>
 #include <QWidget>
+
+#include "tracefs-compat/record/output_file.h"
 
 namespace kevt::gui {
 
 Result<void> saveScreenshot(QWidget& window, const QString& path) {
   const QPixmap picture = window.grab();
-  if (picture.isNull() || !picture.save(path))
+  QBuffer bytes;
+  if (picture.isNull() || !picture.save(&bytes, QFileInfo(path).suffix().toLatin1().constData()))
     return std::unexpected(Error("screenshot: cannot write " + path.toStdString()));
-  return {};
+  auto file = record::OutputFile::create(path.toStdString());
+  if (!file) return std::unexpected(std::move(file.error()));
+  file->append(bytes.data().toStdString());
+  return file->flush();
 }
 
 }  // namespace kevt::gui

@@ -36,6 +36,7 @@ SearchBar::SearchBar(TraceDocument& document, EventRows& rows, QWidget* parent)
   layout->addWidget(regex_);
   button(QStringLiteral("▲"), tr("Previous hit (Shift+F3)"), [this] { step(-1); });
   button(QStringLiteral("▼"), tr("Next hit (F3)"), [this] { step(1); });
+  verdict_->setTextFormat(Qt::PlainText);
   layout->addWidget(verdict_);
   button(QStringLiteral("✕"), tr("Close the search (Escape)"), [this] {
     edit_->clear();

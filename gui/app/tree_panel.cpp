@@ -54,6 +54,7 @@ TreePanel::TreePanel(TracingService& service, QUndoStack& undo, QWidget* parent)
   auto* right = new QWidget(splitter);
   auto* column = new QVBoxLayout(right);
   column->setContentsMargins(0, 0, 0, 0);
+  name_->setTextFormat(Qt::PlainText);
   text_->setReadOnly(true);
   text_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
   text_->setLineWrapMode(QPlainTextEdit::NoWrap);

@@ -211,6 +211,7 @@ void MainWindow::makeStateBar() {
   rate_ = new QLabel(bar);
   lost_ = new QToolButton(bar);
   lost_->setAutoRaise(true);
+  for (QLabel* label : {state_, rate_}) label->setTextFormat(Qt::PlainText);
   state_->setMargin(6);
   rate_->setMargin(6);
   buffer_ = new QToolButton(bar);

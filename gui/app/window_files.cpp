@@ -4,9 +4,10 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLineEdit>
-#include <QSaveFile>
+#include <QMessageBox>
 #include <QTemporaryDir>
 
+#include "common/controls.h"
 #include "gui/app/filter_bar.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
@@ -16,12 +17,15 @@
 #include "gui/model/row_text.h"
 #include "gui/model/session.h"
 #include "gui/model/session_bundle.h"
+#include "gui/model/text_forms.h"
 #include "gui/model/trace_document.h"
 #include "gui/model/tracing_service.h"
 #include "gui/view/definition_editor.h"
 #include "gui/view/event_table.h"
 #include "gui/view/theme.h"
 #include "gui/view/timeline_view.h"
+#include "tracefs-compat/record/csv_text.h"
+#include "tracefs-compat/record/output_file.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::gui {
@@ -82,7 +86,7 @@ Session MainWindow::session() const {
   return s;
 }
 
-void MainWindow::applySession(const Session& s) {
+void MainWindow::applySession(const Session& s, Following following) {
   theme_ = s.theme;
   if (theme_ == QLatin1String("dark")) applyTheme(ThemeChoice::Dark);
   if (theme_ == QLatin1String("light")) applyTheme(ThemeChoice::Light);
@@ -105,7 +109,8 @@ void MainWindow::applySession(const Session& s) {
     checkTrace(s);
   }
   // The directory of a session that ended without closing may be there still, recording.
-  if (s.trace.isEmpty() && !s.directory.isEmpty() && QFileInfo::exists(s.directory + QStringLiteral("/events"))) {
+  if (s.trace.isEmpty() && !s.directory.isEmpty() && QFileInfo::exists(s.directory + QStringLiteral("/events")) &&
+      mayFollow(s.directory, following)) {
     command_ = s.command;
     openDirectory(s.directory, s.pid);
   }
@@ -129,12 +134,30 @@ void MainWindow::checkTrace(const Session& s) {
                  tr("markers, the range and the selected record may mean something else"));
 }
 
-Result<void> MainWindow::openSession(const QString& path) {
+bool MainWindow::mayFollow(const QString& directory, Following following) {
+  const QString name = fromUtf8(escaped(directory.toStdString()));
+  if (following == Following::Asks) {
+    QMessageBox box(
+        QMessageBox::Question, tr("Follow a tracing directory"),
+        tr("The session followed the tracing directory\n\n%1\n\nFollow it? What is applied is written there.")
+            .arg(name),
+        QMessageBox::Yes | QMessageBox::No, this);
+    box.setTextFormat(Qt::PlainText);
+    box.setDefaultButton(QMessageBox::No);
+    following = box.exec() == QMessageBox::Yes ? Following::Follows : Following::Leaves;
+  }
+  if (following == Following::Follows) return true;
+  problems_->add(tr("session"), tr("its directory %1 is not followed").arg(name),
+                 tr("the File menu and --tracefs DIR name a directory"));
+  return false;
+}
+
+Result<void> MainWindow::openSession(const QString& path, Following following) {
   const bool is_bundle = path.endsWith(QLatin1String(".kevb"));
   auto folder = is_bundle ? std::make_unique<QTemporaryDir>() : nullptr;
   auto session = is_bundle ? readBundle(path, folder->path()) : loadSession(path);
   if (!session) return std::unexpected(session.error());
-  applySession(*session);
+  applySession(*session, following);
   if (is_bundle) unpacked_ = std::move(folder);  // the one before is read by nobody any more
   return {};
 }
@@ -156,12 +179,6 @@ Result<void> MainWindow::writeSession(const QString& path) {
 
 namespace {
 
-QString csvCell(QString text) {
-  if (!text.contains(QLatin1Char(',')) && !text.contains(QLatin1Char('"')) && !text.contains(QLatin1Char('\n')))
-    return text;
-  return QLatin1Char('"') + text.replace(QLatin1String("\""), QLatin1String("\"\"")) + QLatin1Char('"');
-}
-
 Result<void> writeWith(record::FileFormat format, const QString& path, const record::Metadata& metadata,
                        const std::function<Result<void>(record::RecordWriter&)>& fill) {
   auto writer = record::create_recording(format, path.toStdString(), metadata);
@@ -172,22 +189,30 @@ Result<void> writeWith(record::FileFormat format, const QString& path, const rec
 
 }  // namespace
 
+// As the table shows them.
+Result<void> MainWindow::exportCells(const QString& path, int first, int last) {
+  auto file = record::OutputFile::create(path.toStdString());
+  if (!file) return std::unexpected(file.error());
+  for (int row = first - 1; row <= last; ++row) {
+    const bool is_head = row < first;
+    for (int column = 0; column < rows_->columnCount(); ++column) {
+      const QVariant text = is_head ? rows_->headerData(column, Qt::Horizontal, Qt::DisplayRole)
+                                    : rows_->data(rows_->index(row, column), Qt::DisplayRole);
+      const bool is_number = !is_head && rows_->isNumber(row, column);
+      if (column) file->append(",");
+      record::append_csv_cell(text.toString().toStdString(),
+                              is_number ? record::CellKind::Number : record::CellKind::Text, Controls::Raw,
+                              file->buffer());
+    }
+    file->append("\n");
+    if (auto put = file->flush_if_long(); !put) return put;
+  }
+  return file->flush();
+}
+
 Result<void> MainWindow::exportRows(const QString& path, int first, int last) {
   last = std::min(last, rows_->rowCount() - 1);
-  if (path.endsWith(QLatin1String(".csv"))) {
-    QSaveFile file(path);
-    if (!file.open(QIODevice::WriteOnly))
-      return std::unexpected(Error(path.toStdString() + ": " + file.errorString().toStdString()));
-    for (int row = first - 1; row <= last; ++row) {
-      QStringList cells;
-      for (int column = 0; column < rows_->columnCount(); ++column)
-        cells.append(csvCell(row < first ? rows_->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()
-                                         : rows_->data(rows_->index(row, column), Qt::DisplayRole).toString()));
-      file.write(cells.join(QLatin1Char(',')).toUtf8() + '\n');
-    }
-    if (!file.commit()) return std::unexpected(Error(path.toStdString() + ": " + file.errorString().toStdString()));
-    return {};
-  }
+  if (path.endsWith(QLatin1String(".csv"))) return exportCells(path, first, last);
   const auto format = record::format_by_file(path.toStdString()).value_or(record::FileFormat::Text);
   const record::StoreView view = document_->view();
   return writeWith(format, path, *document_->metadata(), [&](record::RecordWriter& writer) -> Result<void> {

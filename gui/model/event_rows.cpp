@@ -138,6 +138,13 @@ QVariant EventRows::fixedData(record::Row row, int column) const {
   return {};
 }
 
+bool EventRows::isNumber(int at, int column) const {
+  if (column < FixedColumns) return column == Number || column == Time || column == Cpu || column == Pid;
+  const record::Row row = rowAt(at);
+  const record::Field* field = row < view_.rows() ? fieldOf(row, column) : nullptr;
+  return field && field->kind == record::FieldKind::Number;
+}
+
 QVariant EventRows::data(const QModelIndex& index, int role) const {
   const record::Row row = rowAt(index.row());
   if (row == record::kNoRow || row >= view_.rows()) return {};
@@ -151,12 +158,8 @@ QVariant EventRows::data(const QModelIndex& index, int role) const {
       return field ? fieldText(view_.format(row), *field, view_.bytes(row), *document_.metadata()) : QVariant();
     }
     case Qt::TextAlignmentRole: {
-      bool is_number = column == Number || column == Time || column == Cpu || column == Pid;
-      if (column >= FixedColumns) {
-        const record::Field* field = fieldOf(row, column);
-        is_number = field && field->kind == record::FieldKind::Number;
-      }
-      return QVariant::fromValue(Qt::Alignment(Qt::AlignVCenter | (is_number ? Qt::AlignRight : Qt::AlignLeft)));
+      const auto side = isNumber(index.row(), column) ? Qt::AlignRight : Qt::AlignLeft;
+      return QVariant::fromValue(Qt::Alignment(Qt::AlignVCenter | side));
     }
     case RowRole:
       return row;

@@ -30,6 +30,7 @@ class EventRows : public QAbstractTableModel {
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
+  bool isNumber(int row, int column) const;  // what the cell shows
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
   // Sorts in a worker; by Number: the order of time.
   void sort(int column, Qt::SortOrder order) override;

@@ -8,6 +8,7 @@
 
 #include "gui/model/apply_plan.h"
 #include "gui/model/row_text.h"
+#include "gui/model/text_forms.h"
 
 namespace kevt::gui {
 namespace {
@@ -233,7 +234,9 @@ QVariant EventTree::eventData(std::size_t at, int column, int role) const {
     return tr("%1 hits were not recorded: no return instance was free, or the handler was entered again. Write r16: "
               "for more instances.")
         .arg(grouped(event.missed));
-  if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
+  if (role == Qt::ToolTipRole && column == Source && !event.definition.isEmpty()) return plainTip(event.definition);
+  if (role == Qt::ToolTipRole) return plainTip(eventData(at, column, Qt::DisplayRole).toString());
+  if (role != Qt::DisplayRole) return {};
   switch (column) {
     case Name:
       return event.name;
@@ -250,7 +253,7 @@ QVariant EventTree::eventData(std::size_t at, int column, int role) const {
       return last == last_ns_.end() ? QVariant() : absoluteTime(last->second).chopped(3);
     }
     case Source:
-      return role == Qt::ToolTipRole && !event.definition.isEmpty() ? event.definition : sourceOf(event);
+      return sourceOf(event);
     case Filter:
       return event.filter;
     case Trigger:

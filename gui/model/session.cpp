@@ -141,7 +141,9 @@ Result<Session> loadSession(const QString& path) {
 Result<void> saveSession(const Session& session, const QString& path) {
   QSaveFile file(path);
   const QByteArray json = toJson(session);
-  if (!file.open(QIODevice::WriteOnly) || file.write(json) != json.size() || !file.commit())
+  const bool is_open = file.open(QIODevice::WriteOnly);
+  file.setPermissions(QFileDevice::ReadOwner | QFileDevice::WriteOwner);  // it may hold a command with its arguments
+  if (!is_open || file.write(json) != json.size() || !file.commit())
     return std::unexpected(Error(path.toStdString() + ": " + file.errorString().toStdString()));
   return {};
 }

@@ -9,6 +9,8 @@
 #include <QFileInfo>
 #include <QSaveFile>
 
+#include "tracefs-compat/record/output_file.h"
+
 namespace kevt::gui {
 namespace {
 
@@ -22,6 +24,16 @@ std::unexpected<Error> fails(const QString& path, const QString& why) {
 }
 
 // All that is left of `from`.
+Result<void> copyRest(QFile& from, record::OutputFile& to) {
+  while (!from.atEnd()) {
+    const QByteArray piece = from.read(kCopied);
+    if (piece.isEmpty()) return fails(from.fileName(), from.errorString());
+    to.append(std::string_view(piece.constData(), static_cast<std::size_t>(piece.size())));
+    if (auto put = to.flush(); !put) return put;
+  }
+  return to.flush();
+}
+
 bool copyRest(QFile& from, QSaveFile& to) {
   while (!from.atEnd()) {
     const QByteArray piece = from.read(kCopied);
@@ -41,12 +53,11 @@ Result<void> writeBundle(const Session& session, const QString& recording, const
   s.directory.clear();  // nobody else has it
   s.pid = 0;
   const QByteArray json = toJson(s);
-  QSaveFile file(path);
+  auto file = record::OutputFile::create(path.toStdString());
+  if (!file) return std::unexpected(std::move(file.error()));
   const QByteArray head = kMagic + QByteArray::number(json.size()) + ' ' + QByteArray::number(from.size()) + '\n';
-  if (!file.open(QIODevice::WriteOnly) || file.write(head + json) != head.size() + json.size() ||
-      !copyRest(from, file) || !file.commit())
-    return fails(path, file.errorString());
-  return {};
+  file->append((head + json).toStdString());
+  return copyRest(from, *file);
 }
 
 Result<Session> readBundle(const QString& path, const QString& folder) {

@@ -290,7 +290,7 @@ QString DefinitionEditor::mistakesTip(int line) const {
   for (const Mistake& mistake : checked_.mistakes) {
     if (mistake.line != line) continue;
     tip += QStringLiteral("<p><b>⚠ %1</b> %2<br>%3</p>")
-               .arg(mistake.text.toHtmlEscaped(), mistake.id,
+               .arg(mistake.text.toHtmlEscaped(), mistake.id.toHtmlEscaped(),
                     mistake.help.toHtmlEscaped().replace(QLatin1Char('\n'), QLatin1String("<br>")));
     for (const TextFix& fix : mistake.fixes) tip += tr("<p>Alt+Enter: %1</p>").arg(fix.label.toHtmlEscaped());
   }

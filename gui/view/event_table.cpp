@@ -14,6 +14,7 @@
 #include <QToolTip>
 #include <algorithm>
 
+#include "gui/model/text_forms.h"
 #include "gui/view/theme.h"
 
 namespace kevt::gui {
@@ -320,9 +321,10 @@ bool EventTable::viewportEvent(QEvent* event) {
   if (event->type() == QEvent::ToolTip) {
     const auto* help = static_cast<QHelpEvent*>(event);
     const int position = positionAt(help->pos().y());
-    QToolTip::showText(help->globalPos(),
-                       position < 0 ? QString() : rows_.data(rows_.index(position, 0), Qt::ToolTipRole).toString(),
-                       viewport());
+    QToolTip::showText(
+        help->globalPos(),
+        position < 0 ? QString() : plainTip(rows_.data(rows_.index(position, 0), Qt::ToolTipRole).toString()),
+        viewport());
     return true;
   }
   return QAbstractScrollArea::viewportEvent(event);
