@@ -156,7 +156,7 @@ std::optional<int> MountedKernel::let_go() {
 void MountedKernel::step(engine::Tracing& tracing) {
   if (!hidden_) tracing.hide_own_threads();
   hidden_ = true;
-  if (is_held_ && tracing.is_active() && let_go()) command_.reset();
+  if (is_held_ && tracing.is_any_on() && let_go()) command_.reset();
   if (!command_ || told_end_ || !command_->poll_exit()) return;
   told_end_ = true;
   report_.status(options_.command.front() + " has ended; " + options_.directory + " stays until Ctrl-C or umount");

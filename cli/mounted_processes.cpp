@@ -76,7 +76,7 @@ std::vector<pid_t> MountedProcesses::refused() const {
 }
 
 void MountedProcesses::step(engine::Tracing& tracing) {
-  if (is_held_ && tracing.is_active()) let_go();
+  if (is_held_ && tracing.is_any_on()) let_go();
   for (const auto& process : processes_) {
     if (process->has_become_another())
       report_.status(process->name() + " has become another program (exec): nothing of it can be traced any more");

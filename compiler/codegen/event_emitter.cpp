@@ -1,6 +1,7 @@
 // One event's extractor. The shape, for two sinks:
 //
-//   begin ─► actions ─► gate 0 ─► condition 0 ─► record 0 ─► gate 1 ─► condition 1 ─► record 1 ─► finish
+//   begin ─► actions ─► gate 0 ─► condition 0 ─► record 0 ─► gate 1 ─► condition 1 ─► record 1 ─► late actions ─►
+//   finish
 //               └────────── filtered ──┘
 //
 // Laziness: a value that costs something (a load, a string, the thread's name) has a `done` flag,
@@ -132,12 +133,14 @@ void EventEmitter::emit(const std::string& name) {
   b_.SetInsertPoint(&function_->getEntryBlock());
   plan_memos();
   hooks_.begin(b_, static_cast<std::uint32_t>(program_.sinks.size()));
+  read_early_gates();
   emit_actions();
   for (std::uint32_t i = 0; i < program_.sinks.size(); ++i) {
     BasicBlock* next = block("next");
     emit_sink(i, next);
     start(next);
   }
+  emit_late_actions();
   hooks_.finish(b_);
 }
 

@@ -95,10 +95,13 @@ class EventEmitter {
   };
 
   void plan_memos();
+  void read_early_gates();
   void emit_actions();
+  void emit_late_actions();
   void emit_action(const ir::Action& action, llvm::BasicBlock* next);
-  llvm::Value* gates_are_open();  // i1
-  llvm::Value* common_word();     // i64: common_type, common_flags and common_preempt_count
+  llvm::Value* is_open(std::uint32_t word);  // i1
+  llvm::Value* gates_are_open();             // i1
+  llvm::Value* common_word();                // i64: common_type, common_flags and common_preempt_count
   void emit_sink(std::uint32_t index, llvm::BasicBlock* next);
   // Reserves, fills in and commits one record, counts it and goes to `next`. BPF builds its records otherwise.
   virtual void emit_record(std::uint32_t sink, llvm::BasicBlock* next);
@@ -152,7 +155,10 @@ class EventEmitter {
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
   std::map<ir::ValueId, Memo> memos_;
-  std::set<ir::ValueId> known_;  // fetched on every path to here
+  std::map<const ir::Gate*, llvm::Value*> early_;       // i1: whether that early gate was open before the actions
+  std::map<const ir::Gate*, llvm::Value*> is_early_;    // i1, of those that are early only while a word is on
+  std::map<const ir::Action*, llvm::AllocaInst*> due_;  // i1, of late actions: whether the condition was met
+  std::set<ir::ValueId> known_;                         // fetched on every path to here
   std::map<llvm::BasicBlock*, std::set<ir::ValueId>> known_at_;
 };
 

@@ -1,7 +1,11 @@
-// What a hit decides for others, before its sinks:
+// What a hit decides for others, before its sinks, and behind them:
 //
-//   for each action:  condition? ─► left > 0? ─► word is another? ─► exchange ─► it changed: left -= 1
-//   for each gate:    word != 0, else filtered
+//   for each early gate:  open = word != 0
+//   for each action:      condition? ─► left > 0? ─► word is another? ─► exchange ─► it changed: left -= 1
+//                                   └── late: due = 1
+//   for each gate:        open, or word != 0, else filtered
+//   …the sinks…
+//   for each late action: due? ─► left > 0? ─► …
 //
 // A word that already is what an action makes it is only read: hits of several CPUs then share its cache line.
 #include "compiler/codegen/event_emitter.h"
@@ -19,9 +23,26 @@ Value* read_word(llvm::IRBuilder<>& b, Value* word) {
 
 }  // namespace
 
+Value* EventEmitter::is_open(std::uint32_t word) {
+  return b_.CreateICmpNE(read_word(b_, hooks_.shared_word(b_, word)), b_.getInt64(0));
+}
+
+void EventEmitter::read_early_gates() {
+  for (const ir::Gate& gate : program_.gates) {
+    if (!gate.early) continue;
+    early_[&gate] = is_open(gate.word);
+    if (gate.early_while) is_early_[&gate] = is_open(*gate.early_while);
+  }
+}
+
 // Code that was taken out acts no longer, wherever it still runs: a call that is under way, a child that was forked.
 void EventEmitter::emit_actions() {
   if (program_.actions.empty()) return;
+  for (const ir::Action& action : program_.actions) {
+    if (!action.late) continue;
+    due_[&action] = local(b_.getInt1Ty(), "due");
+    b_.CreateStore(b_.getFalse(), due_[&action]);
+  }
   BasicBlock* in_use = block("in_use");
   BasicBlock* done = block("acted_all");
   branch(hooks_.gate(b_, 0), in_use, done);
@@ -33,11 +54,27 @@ void EventEmitter::emit_actions() {
       condition(*action.condition, met, next);
       start(met);
     }
-    emit_action(action, next);
+    if (action.late) {
+      b_.CreateStore(b_.getTrue(), due_[&action]);
+      go(next);
+    } else {
+      emit_action(action, next);
+    }
     start(next);
   }
   go(done);
   start(done);
+}
+
+void EventEmitter::emit_late_actions() {
+  for (const auto& [action, due] : due_) {
+    BasicBlock* act = block("late");
+    BasicBlock* next = block("acted");
+    branch(b_.CreateLoad(b_.getInt1Ty(), due), act, next);
+    start(act);
+    emit_action(*action, next);
+    start(next);
+  }
 }
 
 void EventEmitter::emit_action(const ir::Action& action, BasicBlock* next) {
@@ -68,9 +105,10 @@ void EventEmitter::emit_action(const ir::Action& action, BasicBlock* next) {
 // i1: all gates are open.
 Value* EventEmitter::gates_are_open() {
   Value* all = b_.getTrue();
-  for (const std::uint32_t slot : program_.gates) {
-    Value* word = read_word(b_, hooks_.shared_word(b_, slot));
-    all = b_.CreateAnd(all, b_.CreateICmpNE(word, b_.getInt64(0)));
+  for (const ir::Gate& gate : program_.gates) {
+    Value* open = gate.early && !gate.early_while ? early_.at(&gate) : is_open(gate.word);
+    if (gate.early_while) open = b_.CreateSelect(is_early_.at(&gate), early_.at(&gate), open);
+    all = b_.CreateAnd(all, open);
   }
   return all;
 }

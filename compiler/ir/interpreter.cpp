@@ -1,5 +1,5 @@
 // The reference meaning of fetch IR. One hit: actions change the words, each sink's condition is asked, the record is
-// built for those that accept, and a record that is too long is lost everywhere.
+// built for those that accept, a record that is too long is lost everywhere, and late actions are done.
 //
 // The idea: a table of fetched values, filled on demand. `fetch` walks from the wanted value down its
 // operands to the first that is there, then comes back up; so no input makes it recurse.
@@ -56,9 +56,12 @@ class Run {
   Fetched load(std::uint64_t address, unsigned bytes);
   Fetched string_at(std::uint64_t address) const;
 
-  std::uint64_t& word(std::uint32_t slot) { return words_[static_cast<std::size_t>(program_.slots[slot].addend)]; }
+  std::uint64_t& word(std::uint32_t slot) { return words_[index_of_word(slot)]; }
+  std::size_t index_of_word(std::uint32_t slot) const { return static_cast<std::size_t>(program_.slots[slot].addend); }
+  bool is_due(const Action& action) { return !action.condition || holds(*action.condition); }
   void act(const Action& action);
-  bool passes_gates();
+  bool passes(const Gate& gate, const std::vector<std::uint64_t>& before);
+  bool passes_gates(const std::vector<std::uint64_t>& before);
   bool holds(const Condition& condition);
   bool compare(const Condition& condition);
   bool match(const Condition& condition);
@@ -304,20 +307,33 @@ void Run::run_store(const Store& store) {
 }
 
 void Run::act(const Action& action) {
-  if (action.condition && !holds(*action.condition)) return;
   if (action.left && static_cast<std::int64_t>(word(*action.left)) <= 0) return;
   const std::uint64_t wanted = action.on ? 1 : 0;
   if (std::exchange(word(action.word), wanted) != wanted && action.left) --word(*action.left);
 }
 
-bool Run::passes_gates() {
-  return std::ranges::all_of(program_.gates, [this](std::uint32_t slot) { return word(slot) != 0; });
+bool Run::passes(const Gate& gate, const std::vector<std::uint64_t>& before) {
+  const bool early = gate.early && (!gate.early_while || before[index_of_word(*gate.early_while)] != 0);
+  return (early ? before : words_)[index_of_word(gate.word)] != 0;
+}
+
+bool Run::passes_gates(const std::vector<std::uint64_t>& before) {
+  return std::ranges::all_of(program_.gates, [&](const Gate& gate) { return passes(gate, before); });
 }
 
 RunResult Run::run() && {
   RunResult result;
-  for (const Action& action : program_.actions) act(action);
-  const bool is_open = passes_gates();
+  const std::vector<std::uint64_t> before = words_;
+  std::vector<const Action*> late;
+  for (const Action& action : program_.actions) {
+    if (!is_due(action)) continue;
+    if (action.late) {
+      late.push_back(&action);
+    } else {
+      act(action);
+    }
+  }
+  const bool is_open = passes_gates(before);
   for (const Sink& sink : program_.sinks) {
     const bool accepts =
         is_open && (!sink.condition || holds(*sink.condition)) && (!program_.injects || machine_.injects);
@@ -331,6 +347,7 @@ RunResult Run::run() && {
     std::ranges::replace(result.outcomes, Outcome::Recorded, Outcome::Lost);
     record_.clear();
   }
+  for (const Action* action : late) act(*action);
   result.record = std::move(record_);
   result.faults = faults_;
   result.words = std::move(words_);

@@ -315,6 +315,24 @@ TEST(Interpreter, ActionsChangeWordsWhileTheirCountLasts) {
   EXPECT_EQ(word(unmet, 2, 1), model::kGatesWereAsked);
 }
 
+TEST(Interpreter, LateActionsAreDoneBehindTheRecordAndEarlyGatesAskedBeforeAll) {
+  const std::string slots = "program entry fixed 16\nslot 0 = word \"\"+0\nslot 1 = word \"\"+1\n";
+  const auto outcome = [&](const std::string& rest, std::vector<std::uint64_t> words) {
+    TestMachine m = machine();
+    m.slots = {0, 0};
+    m.words = std::move(words);
+    const RunResult r = run(slots + rest + "sink 0\n", m);
+    return std::pair(r.outcomes.front(), r.words);
+  };
+  using Words = std::vector<std::uint64_t>;
+  EXPECT_EQ(outcome("action 0 := 0 late\ngate 0\n", {1, 1}), std::pair(Outcome::Recorded, Words({0, 1})));
+  EXPECT_EQ(outcome("action 0 := 0 late\ngate 1\n", {1, 0}), std::pair(Outcome::Filtered, Words({0, 0})));
+  EXPECT_EQ(outcome("action 0 := 1\ngate 0 early\n", {0, 1}), std::pair(Outcome::Filtered, Words({1, 1})));
+  EXPECT_EQ(outcome("action 0 := 0\ngate 0 early\n", {1, 1}), std::pair(Outcome::Recorded, Words({0, 1})));
+  EXPECT_EQ(outcome("action 0 := 1\ngate 0 early while 1\n", {0, 0}), std::pair(Outcome::Recorded, Words({1, 0})));
+  EXPECT_EQ(outcome("action 0 := 1\ngate 0 early while 1\n", {0, 1}), std::pair(Outcome::Filtered, Words({1, 1})));
+}
+
 TEST(Interpreter, AShutGateAsksNoFilter) {
   const RunResult r =
       run("program entry fixed 16\nslot 0 = word \"\"+0\nv0 = imm 64\nv1 = load u8 v0+0\ngate 0\n"

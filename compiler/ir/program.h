@@ -21,13 +21,16 @@
 // for the values its filter reads and nothing else. A string that a filter read is the string
 // that is recorded.
 //
-// *Actions* come before the sinks: what triggers do, in their order. They and *gates* use words that all hits and the
-// engine share, each by a slot of kind SharedWord:
+// *Actions* are what triggers do, in their order: before the sinks, or late, behind them. They and *gates* use words
+// that all hits and the engine share, each by a slot of kind SharedWord:
 //
 //   slot 0 = word ""+0     whether tracing is on
 //   slot 1 = word ""+7     how often the trigger may still act
-//   action 0 := 0 left 1 when v1 s> 2
-//   gate 0
+//   slot 2 = word ""+1     whether this event is on
+//   action 0 := 0 late left 1 when v1 s> 2
+//   gate 2                 asked when the actions have been done that are not late
+//   gate 0 early           asked before all actions
+//   gate 0 early while 2   the same where word 2 is on at that time; else as without `early`
 #pragma once
 
 #include <cstdint>
@@ -114,13 +117,22 @@ struct Condition {
 
 // The word of slot `word` becomes `on`: an exchange, atomic. With `left`: only while the word of that slot is over 0 as
 // a signed number, and it goes down by one where the exchange changed anything (as kernel/trace/trace_events_trigger.c
-// counts).
+// counts). Late: the condition is asked in its turn, the rest is done behind the sinks, whatever became of the record.
 struct Action {
   std::optional<Condition> condition;
   std::uint32_t word = 0;  // index into Program::slots
   bool on = false;
+  bool late = false;
   std::optional<std::uint32_t> left;
   friend bool operator==(const Action&, const Action&) = default;
+};
+
+// A hit is filtered when the word of any is 0. Each is an index into Program::slots.
+struct Gate {
+  std::uint32_t word = 0;
+  bool early = false;
+  std::optional<std::uint32_t> early_while;  // of one that is early
+  friend bool operator==(const Gate&, const Gate&) = default;
 };
 
 // One trace instance that has the event on: gate → condition → reserve and store.
@@ -137,9 +149,9 @@ struct Program {
   std::vector<Value> values;
   std::vector<std::string> texts;  // at most 4095 bytes, no NUL
   std::vector<model::SlotSource> slots;
-  std::vector<Store> stores;         // in record order
-  std::vector<Action> actions;       // with one sink, as gates
-  std::vector<std::uint32_t> gates;  // slots: a hit is filtered when the word of any is 0 after the actions
+  std::vector<Store> stores;    // in record order
+  std::vector<Action> actions;  // with one sink, as gates
+  std::vector<Gate> gates;
   std::vector<Sink> sinks;
   std::uint32_t fixed_size = model::kCommonBytes;  // bytes before the dynamic part
   // A hit that its one sink accepts asks whether to inject: it is recorded when it does, else filtered. Entry only.

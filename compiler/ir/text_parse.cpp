@@ -180,16 +180,26 @@ Condition read_condition(TextCursor& in, std::uint32_t depth) {
   return negation;
 }
 
-// `1 := 0 left 2 when v2 s> 2`
+// `1 := 0 late left 2 when v2 s> 2`
 Action read_action(TextCursor& in) {
   static constexpr std::string_view kStates[] = {"0", "1"};
   Action action;
   action.word = in.index();
   in.expect(":=");
   action.on = in.choice(kStates, "`0` or `1`") == 1;
+  action.late = in.take("late");
   if (in.take("left")) action.left = in.index();
   if (in.take("when")) action.condition = read_condition(in, 1);
   return action;
+}
+
+// `0 early while 2`
+Gate read_gate(TextCursor& in) {
+  Gate gate;
+  gate.word = in.index();
+  gate.early = in.take("early");
+  if (gate.early && in.take("while")) gate.early_while = in.index();
+  return gate;
 }
 
 Sink read_sink(TextCursor& in) {
@@ -226,7 +236,7 @@ void read_line(TextCursor& in, Program& program) {
   } else if (in.take("action")) {
     program.actions.push_back(read_action(in));
   } else if (in.take("gate")) {
-    program.gates.push_back(in.index());
+    program.gates.push_back(read_gate(in));
   } else if (in.take("sink")) {
     program.sinks.push_back(read_sink(in));
   } else {

@@ -141,6 +141,11 @@ void print_condition(const Condition& condition, std::string& out) {
   }
 }
 
+std::string gate_text(const Gate& gate) {
+  const std::string until = gate.early_while ? fmt::format(" while {}", *gate.early_while) : "";
+  return fmt::format("gate {}{}{}\n", gate.word, gate.early ? " early" : "", until);
+}
+
 // The end of a line.
 void print_when(const std::optional<Condition>& condition, std::string& out) {
   if (condition) {
@@ -166,10 +171,11 @@ std::string print(const Program& program) {
   for (const Store& store : program.stores) out += fmt::format("store {}\n", store_text(store));
   for (const Action& action : program.actions) {
     out += fmt::format("action {} := {}", action.word, action.on ? 1 : 0);
+    if (action.late) out += " late";
     if (action.left) out += fmt::format(" left {}", *action.left);
     print_when(action.condition, out);
   }
-  for (const std::uint32_t slot : program.gates) out += fmt::format("gate {}\n", slot);
+  for (const Gate& gate : program.gates) out += gate_text(gate);
   for (const Sink& sink : program.sinks) {
     out += fmt::format("sink {}", sink.instance);
     print_when(sink.condition, out);

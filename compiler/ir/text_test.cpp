@@ -62,15 +62,21 @@ slot 1 = word ""+7
 v0 = reg di
 action 0 := 0 left 1 when v0 u== 5
 action 1 := 1
+action 0 := 1 late
+action 0 := 1 late left 1 when v0 u== 6
 gate 0
-gate 1
+gate 1 early
+gate 1 early while 0
 sink 0
 )";
   const Result<Program> program = parse(kText);
   ASSERT_TRUE(program) << program.error().message();
   EXPECT_EQ(print(*program), kText);
   EXPECT_EQ(program->actions[0].left, 1u);
+  EXPECT_TRUE(program->actions[3].late);
+  EXPECT_EQ(program->gates[2], (Gate{.word = 1, .early = true, .early_while = 0}));
   EXPECT_FALSE(parse("program entry fixed 16\nslot 0 = word \"\"+0\naction 0 := 2\nsink 0\n"));
+  EXPECT_FALSE(parse("program entry fixed 16\nslot 0 = word \"\"+0\ngate 0 while 0\nsink 0\n"));
 }
 
 TEST(IrText, EveryOpIsInThatText) {

@@ -266,13 +266,20 @@ Problem check_action(const Program& program, const Action& action) {
   return action.condition ? check_condition(program, *action.condition, 1) : std::nullopt;
 }
 
+Problem check_gate(const Program& program, const Gate& gate) {
+  if (auto problem = check_word(program, gate.word)) return problem;
+  if (!gate.early_while) return std::nullopt;
+  if (!gate.early) return "`while` is for one that is early";
+  return check_word(program, *gate.early_while);
+}
+
 Problem check_switches(const Program& program) {
   if (program.actions.empty() && program.gates.empty()) return std::nullopt;
   if (program.sinks.size() != 1) return "actions and gates take one sink";
   for (std::size_t i = 0; i < program.actions.size(); ++i)
     if (auto problem = check_action(program, program.actions[i])) return fmt::format("action {}: {}", i, *problem);
-  for (const std::uint32_t slot : program.gates)
-    if (auto problem = check_word(program, slot)) return "gate: " + *problem;
+  for (const Gate& gate : program.gates)
+    if (auto problem = check_gate(program, gate)) return "gate: " + *problem;
   return std::nullopt;
 }
 

@@ -174,11 +174,15 @@ TEST(Verify, ActionsAndGates) {
   program.slots = {{.kind = model::SlotKind::SharedWord, .name = "", .addend = 511},
                    {.kind = model::SlotKind::SymbolAddress, .name = "x", .addend = 0}};
   program.actions = {{.condition = Condition{}, .word = 0, .on = true, .left = 0}};
-  program.gates = {0};
+  program.gates = {{.word = 0}, {.word = 0, .early = true, .early_while = 0}};
   EXPECT_EQ(verify(program), std::nullopt);
-  program.gates = {1};
+  program.gates = {{.word = 0, .early = true, .early_while = 1}};
   EXPECT_THAT(verify(program), Optional(HasSubstr("gate: slot 1 is no word")));
-  program.gates = {2};
+  program.gates = {{.word = 0, .early_while = 0}};
+  EXPECT_THAT(verify(program), Optional(HasSubstr("gate: `while` is for one that is early")));
+  program.gates = {{.word = 1}};
+  EXPECT_THAT(verify(program), Optional(HasSubstr("gate: slot 1 is no word")));
+  program.gates = {{.word = 2}};
   EXPECT_THAT(verify(program), Optional(HasSubstr("gate: slot 2 of 2")));
   program.gates.clear();
   program.actions[0].left = 1;

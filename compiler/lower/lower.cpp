@@ -39,12 +39,20 @@ std::uint32_t slot_of_word(std::uint32_t word, ir::Program& program) {
 void lower_switches(const model::HitSwitches& switches, const std::vector<FieldValue>& fields, ValueTable& values,
                     ir::Program& program) {
   for (const model::HitSwitches::Action& action : switches.actions) {
-    ir::Action lowered{.condition = std::nullopt, .word = slot_of_word(action.word, program), .on = action.on};
+    ir::Action lowered{.condition = std::nullopt,
+                       .word = slot_of_word(action.word, program),
+                       .on = action.on,
+                       .late = action.late,
+                       .left = std::nullopt};
     if (action.left) lowered.left = slot_of_word(*action.left, program);
     if (action.condition) lowered.condition = lower_condition(*action.condition, fields, values);
     program.actions.push_back(std::move(lowered));
   }
-  for (const std::uint32_t word : switches.gates) program.gates.push_back(slot_of_word(word, program));
+  for (const model::HitSwitches::Gate& gate : switches.gates) {
+    ir::Gate lowered{.word = slot_of_word(gate.word, program), .early = gate.early, .early_while = std::nullopt};
+    if (gate.early_while) lowered.early_while = slot_of_word(*gate.early_while, program);
+    program.gates.push_back(lowered);
+  }
 }
 
 }  // namespace

@@ -303,17 +303,21 @@ TEST(LowerFilter, SwitchesShareTheFiltersValues) {
   const Event event;
   model::HitSwitches switches;
   switches.actions = {{.condition = integer(kFd, CompareOp::Equal, 5, 4, true), .word = 7, .on = false, .left = 9},
-                      {.condition = std::nullopt, .word = 7, .on = true, .left = std::nullopt}};
-  switches.gates = {7, 3};
+                      {.condition = std::nullopt, .word = 7, .on = true, .late = true, .left = std::nullopt}};
+  switches.gates = {{.word = 7}, {.word = 3, .early = true, .early_while = 9}};
   const ir::Program program = lower_event(event.definition, event.layout, {std::nullopt}, switches);
   EXPECT_EQ(program.slots.size(), 3u);
   EXPECT_EQ(program.slots[program.actions[0].word].addend, 7);
   EXPECT_EQ(program.slots[*program.actions[0].left].addend, 9);
   EXPECT_EQ(program.actions[1].word, program.actions[0].word);
   EXPECT_FALSE(program.actions[1].left);
+  EXPECT_FALSE(program.actions[0].late);
+  EXPECT_TRUE(program.actions[1].late);
   ASSERT_EQ(program.gates.size(), 2u);
-  EXPECT_EQ(program.gates[0], program.actions[0].word);
-  EXPECT_EQ(program.slots[program.gates[1]].addend, 3);
+  EXPECT_EQ(program.gates[0], ir::Gate{.word = program.actions[0].word});
+  EXPECT_EQ(program.slots[program.gates[1].word].addend, 3);
+  EXPECT_TRUE(program.gates[1].early);
+  EXPECT_EQ(program.gates[1].early_while, program.actions[0].left);
   const ir::Program filtered =
       lower_event(event.definition, event.layout, {integer(kFd, CompareOp::Equal, 5, 4, true)});
   EXPECT_EQ(program.values, filtered.values);

@@ -51,16 +51,23 @@ struct Injection {
   std::uint64_t seed = 0;            // of these numbers
 };
 
-// What hits decide for the engine, and ask it, in words that they share. Words are by their index.
+// What hits decide for the engine, and ask it, in words that they share. Words are by their index; ir/program.h says
+// when each is asked and changed.
 struct HitSwitches {
   struct Action {
     std::optional<FilterExpr> condition;
     std::uint32_t word = 0;
     bool on = false;
+    bool late = false;                  // behind the record
     std::optional<std::uint32_t> left;  // word: how often it may still change anything
   };
-  std::vector<Action> actions;       // in order, before the gates are asked
-  std::vector<std::uint32_t> gates;  // a hit is filtered when one of these words is 0
+  struct Gate {  // a hit is filtered when its word is 0
+    std::uint32_t word = 0;
+    bool early = false;                        // before the actions
+    std::optional<std::uint32_t> early_while;  // word: early only where it is on then
+  };
+  std::vector<Action> actions;  // in order
+  std::vector<Gate> gates;
   bool empty() const { return actions.empty() && gates.empty(); }
 };
 

@@ -1,6 +1,7 @@
 // Triggers that hits carry out by themselves (docs/adr/0020).
 //
-//   traceoff:1 if x == 5      the event's code: x == 5 ─► tracing_on of the instance := 0, count -= 1
+//   traceoff:1 if x == 5      the event's code: x == 5 ─► behind the record: tracing_on of the instance := 0, count -=
+//   1
 //                             every event's code: tracing_on == 0 ─► filtered
 //
 // A hit can decide what is a word (shared_word.h): tracing_on, an event's soft switch, a trigger's count. So it does
@@ -14,6 +15,7 @@
 #include "common/assert.h"
 #include "compiler/sema/filter.h"
 #include "runtime-user/engine/tracing.h"
+#include "runtime-user/engine/trigger_moment.h"
 
 namespace kevt::engine {
 
@@ -101,15 +103,31 @@ model::HitSwitches Tracing::switches_for(Instance& instance, const TracedEvent& 
     model::HitSwitches::Action action{.condition = condition_at_the_hit(trigger, event),
                                       .word = changed.word().index(),
                                       .on = turns_on(trigger.kind),
+                                      .late = acts_late(trigger.kind),
                                       .left = std::nullopt};
     const auto count = instance.trigger_counts.find(trigger.id);
     if (count != instance.trigger_counts.end()) action.left = count->second.word().index();
     switches.actions.push_back(std::move(action));
   }
-  switches.gates.push_back(instance.tracing_on.word().index());
-  EventState& one = touch(instance, event);
-  if (one.soft_users > 0) switches.gates.push_back(one.softly_on.word().index());
+  switches.gates = gates_for(instance, event);
   return switches;
+}
+
+// Room in the ring asks tracing_on: before the triggers where these need the record, unless a filter, or that the event
+// is softly off, lets the record be made elsewhere and copied when all is known. Whether the event is softly off is
+// asked behind the triggers, and before them, too, where they need no record. Mirrors trace_trigger_soft_disabled() and
+// trace_event_buffer_lock_reserve() of the kernel.
+std::vector<model::HitSwitches::Gate> Tracing::gates_for(Instance& instance, const TracedEvent& event) {
+  using Gate = model::HitSwitches::Gate;
+  EventState& one = touch(instance, event);
+  const auto triggers = instance.triggers.of({event.group, event.name});
+  Gate tracing{.word = instance.tracing_on.word().index(), .early = false, .early_while = std::nullopt};
+  tracing.early = need_record(triggers) && !one.filter;
+  if (one.soft_users == 0) return {tracing};
+  const Gate softly{.word = one.softly_on.word().index(), .early = false, .early_while = std::nullopt};
+  if (tracing.early) tracing.early_while = softly.word;
+  if (triggers.empty() || need_record(triggers)) return {tracing, softly};
+  return {tracing, softly, {.word = softly.word, .early = true, .early_while = std::nullopt}};
 }
 
 // What tells them from others: a trigger's id is given once.
@@ -119,7 +137,8 @@ std::string Tracing::switches_text(const Instance& instance, const TracedEvent& 
   for (const model::Trigger& trigger : instance.triggers.of({event.group, event.name}))
     text += fmt::format(" {}", trigger.id);
   for (const model::HitSwitches::Action& action : switches.actions) text += fmt::format(" word {}", action.word);
-  for (const std::uint32_t gate : switches.gates) text += fmt::format(" gate {}", gate);
+  for (const model::HitSwitches::Gate& gate : switches.gates)
+    text += fmt::format(" gate {}{}{}", gate.word, gate.early ? " early" : "", gate.early_while ? " while" : "");
   return text;
 }
 

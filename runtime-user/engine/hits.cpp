@@ -1,9 +1,10 @@
 // From a runtime's record to the buffers of instances.
 //
 // Records come in the order of time: of one target from its runtime; of several, they wait here until no target can
-// still come with an older one. Each instance that has the event on runs its triggers first, then its gates. All of it
-// happens in the order of the hits, whenever it happens: `traceoff if x == 5` keeps exactly what was hit before that
-// one, and a count of 5 acts five times. What a hit costs its thread has been paid by then.
+// still come with an older one. Each instance that has the event on runs its triggers, its gates and its late triggers,
+// in the order that trigger_moment.h tells. All of it happens in the order of the hits, whenever it happens:
+// `traceoff if x == 5` keeps exactly what was hit up to that one, and a count of 5 acts five times. What a hit costs
+// its thread has been paid by then.
 //
 // A record whose hit carried out triggers and gates itself (hit_switches.cpp) says so, and its instance asks neither.
 //
@@ -19,6 +20,7 @@
 #include "compiler/model/record_view.h"
 #include "runtime-user/engine/record_filter.h"
 #include "runtime-user/engine/tracing.h"
+#include "runtime-user/engine/trigger_moment.h"
 
 namespace kevt::engine {
 
@@ -84,8 +86,9 @@ void Tracing::deliver(std::size_t target, const runtime::Record& record, const I
   if (!event) return;
   note_task(target, model::pid_of(record.bytes), record.comm);
   for (const auto& instance : instances_)
-    if (deliver_to(*instance, *event, record, {event->is_static() ? Stack::Comes : Stack::None, decided}))
-      store_stack(*instance, record);
+    if (TraceBuffer* buffer =
+            deliver_to(*instance, *event, record, {event->is_static() ? Stack::Comes : Stack::None, decided}))
+      store_stack(*instance, *buffer, record);
 }
 
 void Tracing::hide_own_threads() {
@@ -98,87 +101,130 @@ bool Tracing::is_hidden(std::span<const std::uint8_t> record) const {
   return !hidden_.empty() && std::ranges::find(hidden_, model::pid_of(record)) != hidden_.end();
 }
 
-bool Tracing::deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Origin origin) {
+// What gates_for() (hit_switches.cpp) asks at the hit.
+bool Tracing::is_open(const Instance& instance, const EventState& one, const Before& before) const {
+  if (!one.records()) return false;
+  const bool was_reserved = before.needs_record && before.softly_on && !one.filter;
+  if (was_reserved) return before.tracing_on;
+  return instance.tracing_on && (before.needs_record || !before.has_triggers || before.softly_on);
+}
+
+TraceBuffer* Tracing::deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record,
+                                 Origin origin) {
   EventState& one = instance.events[event.id];
   const bool is_decided = origin.decided == &instance;
-  bool with_stack = !is_decided && one.registered && one.soft_users > 0 && !is_hidden(record.bytes) &&
-                    run_triggers(instance, event, record, origin.stack);
-  const bool is_open = is_decided ? one.registered : one.records() && instance.tracing_on;
+  const bool has_triggers = !is_decided && one.registered && one.soft_users > 0 && !is_hidden(record.bytes);
+  const Before before = {
+      .tracing_on = bool(instance.tracing_on),
+      .softly_on = bool(one.softly_on),
+      .has_triggers = has_triggers,
+      .needs_record = has_triggers && need_record(instance.triggers.of({event.group, event.name})),
+  };
+  const Fired fired = has_triggers ? run_triggers(instance, event, record, origin.stack) : Fired{};
   const RecordContext context{.record = record.bytes, .cpu = record.cpu, .comm = record.comm};
-  const bool wanted = is_open && !is_hidden(record.bytes) && instance.pauses == 0 &&
-                      instance.lets_through(record.cpu, model::pid_of(record.bytes)) &&
+  const bool wanted = (is_decided ? one.registered : is_open(instance, one, before)) && !is_hidden(record.bytes) &&
+                      instance.pauses == 0 && instance.lets_through(record.cpu, model::pid_of(record.bytes)) &&
                       (!one.filter || holds(*one.filter, event.layout, context));
+  TraceBuffer& buffer = before.needs_record && fired.took_snapshot ? *instance.snapshot : instance.buffer;
+  TraceBuffer* of_stack = nullptr;
   if (!wanted) {
     ++one.filtered;
-  } else if (store(instance, record.timestamp_ns, record.cpu, record.bytes)) {
+  } else if (store(instance, buffer, record)) {
     ++one.recorded;
-    with_stack = with_stack || (origin.stack == Stack::Comes && has_stack_option(instance));
+    if (origin.stack == Stack::Comes && has_stack_option(instance)) of_stack = &buffer;
   } else {
     ++one.lost;
   }
-  return with_stack;
+  const bool triggered = run_late_triggers(instance, event, fired);
+  return triggered && !of_stack ? &instance.buffer : of_stack;
 }
 
 // What kernel_stack's format says: how many, and the addresses.
-void Tracing::store_stack(Instance& instance, const runtime::Record& record) {
-  if (!instance.tracing_on) return;
+void Tracing::store_stack(Instance& instance, TraceBuffer& buffer, const runtime::Record& record) {
   std::vector<std::uint8_t> payload(8 + 8 * record.stack.size());
   const auto count = static_cast<std::uint32_t>(record.stack.size());
   std::memcpy(payload.data(), &count, sizeof count);
   if (count) std::memcpy(payload.data() + 8, record.stack.data(), 8 * record.stack.size());
   auto bytes = record_of(kStackId, model::pid_of(record.bytes), payload);
   std::ranges::copy(record.bytes.subspan(2, 2), bytes.begin() + 2);  // flags, preempt count
-  store(instance, record.timestamp_ns, record.cpu, bytes);
+  store(instance, buffer, {.timestamp_ns = record.timestamp_ns, .cpu = record.cpu, .comm = {}, .bytes = bytes});
 }
 
-bool Tracing::store(Instance& instance, std::uint64_t mono_ns, std::uint32_t cpu, std::span<const std::uint8_t> bytes) {
-  if (cpu >= instance.buffer.cpus()) return false;
-  if (!instance.buffer.cpu(cpu).append(instance.stamp(mono_ns), bytes, instance.when_full())) return false;
+bool Tracing::store(Instance& instance, TraceBuffer& buffer, const runtime::Record& record) {
+  if (record.cpu >= buffer.cpus()) return false;
+  if (!buffer.cpu(record.cpu).append(instance.stamp(record.timestamp_ns), record.bytes, instance.when_full()))
+    return false;
   ++instance.arrivals;
   return true;
 }
 
 // ---- triggers -------------------------------------------------------------------------------
 
-// Whether it changed anything: only then its count goes down.
-bool Tracing::act(Instance& instance, const model::Trigger& trigger) {
+bool Tracing::may_act(const Instance& instance, const model::Trigger& trigger) const {
+  const auto left = instance.trigger_counts.find(trigger.id);
+  return left == instance.trigger_counts.end() || left->second.left() > 0;
+}
+
+// Only where it changes anything its count goes down.
+void Tracing::act(Instance& instance, const model::Trigger& trigger) {
+  if (!may_act(instance, trigger)) return;
+  bool changed = true;
   switch (trigger.kind) {
     case model::TriggerKind::TraceOn:
-      return !instance.tracing_on.exchange(true);
+      changed = !instance.tracing_on.exchange(true);
+      break;
     case model::TriggerKind::TraceOff:
-      return instance.tracing_on.exchange(false);
+      changed = instance.tracing_on.exchange(false);
+      break;
     case model::TriggerKind::Snapshot:
       take_snapshot(instance);
-      return true;
+      break;
     case model::TriggerKind::EnableEvent:
     case model::TriggerKind::DisableEvent: {
       const TracedEvent* target = soft_target(trigger);
-      if (!target) return false;
       const bool wanted = trigger.kind == model::TriggerKind::EnableEvent;
-      return touch(instance, *target).softly_on.exchange(wanted) != wanted;
+      changed = target && touch(instance, *target).softly_on.exchange(wanted) != wanted;
+      break;
     }
     case model::TriggerKind::Stacktrace:
-      return true;
+      break;  // the caller stores it
     case model::TriggerKind::EnableHist:
     case model::TriggerKind::DisableHist:
     case model::TriggerKind::Hist:
-      return false;  // refused when they were to be set
+      changed = false;  // refused when they were to be set
   }
-  return false;
+  const auto left = instance.trigger_counts.find(trigger.id);
+  if (changed && left != instance.trigger_counts.end()) left->second.take_one();
 }
 
-bool Tracing::run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record, Stack stack) {
+Tracing::Fired Tracing::run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record,
+                                     Stack stack) {
   const RecordContext context{.record = record.bytes, .cpu = record.cpu, .comm = record.comm};
-  bool wants_stack = false;
+  Fired fired;
   for (const model::Trigger& trigger : instance.triggers.of({event.group, event.name})) {
-    if (trigger.kind == model::TriggerKind::Stacktrace && stack == Stack::None) continue;  // made before it was set
     if (trigger.condition && !holds(*trigger.condition, event.layout, context)) continue;
-    const auto left = instance.trigger_counts.find(trigger.id);
-    if (left != instance.trigger_counts.end() && left->second.left() == 0) continue;
-    wants_stack = wants_stack || trigger.kind == model::TriggerKind::Stacktrace;
-    if (act(instance, trigger) && left != instance.trigger_counts.end()) left->second.take_one();
+    if (trigger.kind == model::TriggerKind::Stacktrace) {
+      fired.wants_stack = stack == Stack::Comes;  // else the record was made before it was set
+    } else if (trigger.kind == model::TriggerKind::TraceOff) {
+      fired.turns_off = true;
+    } else {
+      fired.took_snapshot |= trigger.kind == model::TriggerKind::Snapshot && may_act(instance, trigger);
+      act(instance, trigger);
+    }
   }
-  return wants_stack;
+  return fired;
+}
+
+bool Tracing::run_late_triggers(Instance& instance, const TracedEvent& event, Fired fired) {
+  if (!fired.turns_off && !fired.wants_stack) return false;
+  bool stores_stack = false;
+  for (const model::Trigger& trigger : instance.triggers.of({event.group, event.name})) {
+    const bool is_stack = trigger.kind == model::TriggerKind::Stacktrace;
+    if (!acts_late(trigger.kind) || !(is_stack ? fired.wants_stack : fired.turns_off)) continue;
+    stores_stack |= is_stack && instance.tracing_on && may_act(instance, trigger);
+    act(instance, trigger);
+  }
+  return stores_stack;
 }
 
 void Tracing::take_snapshot(Instance& instance) {
@@ -192,20 +238,25 @@ void Tracing::mark(Instance& instance, std::int32_t tid, std::string_view comm, 
   if (!instance.tracing_on) return;
   std::vector<std::uint8_t> payload(8);  // ip: ours has none
   payload.insert(payload.end(), text.begin(), text.end());
-  if (!text.ends_with('\n')) payload.push_back('\n');
   payload.push_back(0);
   if (instance.options.has(TraceOption::RecordCmd)) tasks_.note_comm(tid, comm);
+  const std::vector<std::uint8_t> written = record_of(kPrintId, tid, payload);
+  if (!text.ends_with('\n')) payload.insert(payload.end() - 1, '\n');
   const std::vector<std::uint8_t> bytes = record_of(kPrintId, tid, payload);
   const std::uint64_t now = now_ns();
-  store(instance, now, 0, bytes);
-  run_triggers(instance, marker_, {.timestamp_ns = now, .cpu = 0, .comm = comm, .bytes = bytes}, Stack::None);
+  store(instance, instance.buffer, {.timestamp_ns = now, .cpu = 0, .comm = comm, .bytes = bytes});
+  // They see the text as it was written.
+  const Fired fired =
+      run_triggers(instance, marker_, {.timestamp_ns = now, .cpu = 0, .comm = comm, .bytes = written}, Stack::None);
+  run_late_triggers(instance, marker_, fired);
 }
 
 void Tracing::mark_raw(Instance& instance, std::int32_t tid, std::string_view comm,
                        std::span<const std::uint8_t> data) {
   if (!instance.tracing_on) return;
   if (instance.options.has(TraceOption::RecordCmd)) tasks_.note_comm(tid, comm);
-  store(instance, now_ns(), 0, record_of(kRawDataId, tid, data));
+  const std::vector<std::uint8_t> bytes = record_of(kRawDataId, tid, data);
+  store(instance, instance.buffer, {.timestamp_ns = now_ns(), .cpu = 0, .comm = comm, .bytes = bytes});
 }
 
 // ---- who counts what ------------------------------------------------------------------------

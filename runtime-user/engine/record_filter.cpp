@@ -1,6 +1,7 @@
 // A predicate reads its operand from the record as `format` describes it, and compares:
 //
 //   fd > 2       4 bytes at 16, signed           name ~ "a*"    the bytes its data_loc word points to
+//   prev_comm == "sh"                                           the 16 bytes at 8, up to a NUL
 //
 // A string that could not be read (length 0) is compared as the empty text, as the extractor does. Sizes other than 1,
 // 2, 4 and 8 never hold. Mirrors filter_pred_* of kernel/trace/trace_events_filter.c (6.1).
@@ -58,12 +59,19 @@ bool compare_number(const FilterPredicate& predicate, std::uint64_t value) {
   return compare(predicate.op, value, predicate.value);
 }
 
+// Up to a NUL; "" where it does not begin in the record.
+std::string text_at(std::span<const std::uint8_t> record, std::size_t offset, std::size_t length) {
+  if (offset >= record.size()) return "";
+  const char* text = reinterpret_cast<const char*>(record.data()) + offset;
+  return std::string(text, strnlen(text, std::min(length, record.size() - offset)));
+}
+
 std::string text_of(const model::RecordField& field, const RecordContext& context) {
+  if (field.type.kind == model::TypeKind::Char) return text_at(context.record, field.offset, field.size);
   const auto word = static_cast<std::uint32_t>(model::number_at(context.record, field.offset, 4));
-  const std::uint32_t offset = word & 0xffff, length = word >> 16;
+  const std::uint32_t offset = field.located_from + (word & 0xffff), length = word >> 16;
   if (offset > context.record.size() || length > context.record.size() - offset) return "";
-  const char* text = reinterpret_cast<const char*>(context.record.data()) + offset;
-  return std::string(text, strnlen(text, length));
+  return text_at(context.record, offset, length);
 }
 
 bool compare_text(const FilterPredicate& predicate, const std::string& text) {

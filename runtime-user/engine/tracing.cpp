@@ -186,6 +186,12 @@ bool Tracing::is_armed(std::uint32_t event) const {
   });
 }
 
+bool Tracing::is_any_on() const {
+  return std::ranges::any_of(instances_, [](const auto& instance) {
+    return std::ranges::any_of(instance->events, [](const auto& one) { return one.second.records(); });
+  });
+}
+
 void Tracing::forget(std::uint32_t event) {
   drain();
   code_.forget(event);

@@ -101,6 +101,8 @@ class Tracing {
   void hide_own_threads();
   // Is anything armed, so that drain() may find something?
   bool is_active() const { return active_ > 0; }
+  // Does any event record? One that a trigger alone needs (`0*`) is armed and does not.
+  bool is_any_on() const;
 
   SavedTasks& tasks() { return tasks_; }
   const SavedTasks& tasks() const { return tasks_; }
@@ -135,6 +137,7 @@ class Tracing {
   bool share_words(Instance& instance);
   std::optional<model::FilterExpr> condition_at_the_hit(const model::Trigger& trigger, const TracedEvent& event) const;
   model::HitSwitches switches_for(Instance& instance, const TracedEvent& event);
+  std::vector<model::HitSwitches::Gate> gates_for(Instance& instance, const TracedEvent& event);
   std::string switches_text(const Instance& instance, const TracedEvent& event,
                             const model::HitSwitches& switches) const;
   std::expected<void, CodeRefusal> switch_together(Instance& instance, std::span<const TracedEvent* const> events,
@@ -160,11 +163,25 @@ class Tracing {
     Stack stack = Stack::None;
     const Instance* decided = nullptr;
   };
-  // True: a stack is to stand behind it.
-  bool deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Origin origin);
+  // Of a hit: what held before its triggers acted.
+  struct Before {
+    bool tracing_on, softly_on;
+    bool has_triggers;  // and they are asked
+    bool needs_record;  // by them
+  };
+  // Where a stack is to stand behind it; nullptr: nowhere.
+  TraceBuffer* deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Origin origin);
   bool is_hidden(std::span<const std::uint8_t> record) const;
-  // Whether one of them wants the stack stored behind the record. Without one, those that would do not act.
-  bool run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record, Stack stack);
+  // What the triggers of a hit have left to be done, and done. An event has one of each kind.
+  struct Fired {
+    bool turns_off = false, wants_stack = false;  // late: behind the record
+    bool took_snapshot = false;
+  };
+  // All but the late ones act. Without a stack, those that want one are not met.
+  Fired run_triggers(Instance& instance, const TracedEvent& event, const runtime::Record& record, Stack stack);
+  // True: a stack is to be stored.
+  bool run_late_triggers(Instance& instance, const TracedEvent& event, Fired fired);
+  bool is_open(const Instance& instance, const EventState& one, const Before& before) const;
   static bool has_stack_option(const Instance& instance);
   static bool wants_stack_sample(const Instance& instance, const TracedEvent& event);
   void deliver_sampled(std::size_t target, const SampledType& type, const runtime::Record& record,
@@ -173,10 +190,11 @@ class Tracing {
                                               std::span<const std::uint8_t> of);
   std::uint32_t process_of(std::int32_t tid, pid_t otherwise);
   void look_for_new_files(TracedTarget& target, std::span<const std::uint64_t> callers);
-  void store_stack(Instance& instance, const runtime::Record& record);
-  bool act(Instance& instance, const model::Trigger& trigger);
+  void store_stack(Instance& instance, TraceBuffer& buffer, const runtime::Record& record);
+  bool may_act(const Instance& instance, const model::Trigger& trigger) const;
+  void act(Instance& instance, const model::Trigger& trigger);
   void note_task(std::size_t target, std::int32_t tid, std::string_view comm);
-  bool store(Instance& instance, std::uint64_t mono_ns, std::uint32_t cpu, std::span<const std::uint8_t> bytes);
+  bool store(Instance& instance, TraceBuffer& buffer, const runtime::Record& record);
 
   TracingOptions options_;
   EventTable events_;

@@ -191,8 +191,8 @@ TEST_F(TracingTest, TracesOffAtTheHitThatAsksForIt) {
   ASSERT_EQ(trigger("op", "traceoff:1 if fd == 5"), 0);
   EXPECT_EQ(tracing_.trigger_text(tracing_.top(), event("op")), "traceoff:count=1 if fd == 5\n");
   for (std::uint32_t fd = 3; fd < 9; ++fd) hit("op", fd);
-  EXPECT_THAT(lines(), HasSubstr("fd=4\n"));
-  EXPECT_THAT(lines(), Not(HasSubstr("fd=5\n")));
+  EXPECT_THAT(lines(), HasSubstr("fd=5\n"));
+  EXPECT_THAT(lines(), Not(HasSubstr("fd=6\n")));
   EXPECT_FALSE(tracing_.top().tracing_on);
   EXPECT_EQ(tracing_.trigger_text(tracing_.top(), event("op")), "traceoff:count=0 if fd == 5\n");
   EXPECT_EQ(trigger("op", "!traceoff"), 0);
@@ -412,15 +412,45 @@ TEST_F(TracingTest, MarkersAreLines) {
   EXPECT_THAT(text, HasSubstr(": tracing_mark_write: hello\n"));
 }
 
+TEST_F(TracingTest, AMarkersTriggerSeesItAsItWasWritten) {
+  ASSERT_TRUE(tracing_.write_trigger(tracing_.top(), tracing_.marker_event(), "traceoff if buf == \"stop\""));
+  for (const char* text : {"stop it", "stop", "late"}) tracing_.mark(tracing_.top(), 12, "sh", text);
+  EXPECT_THAT(lines(), HasSubstr(": tracing_mark_write: stop\n"));
+  EXPECT_THAT(lines(), Not(HasSubstr("late")));
+}
+
+TEST_F(TracingTest, AConditionOnCharactersInPlaceReadsThem) {
+  ASSERT_TRUE(tracing_.write_trigger(tracing_.top(), tracing_.marker_event(), "traceoff:1 if buf ~ \"*end*\""));
+  for (const char* text : {"begin", "the end of it", "late"}) tracing_.mark(tracing_.top(), 12, "sh", text);
+  EXPECT_THAT(lines(), testing::AllOf(HasSubstr("the end of it\n"), Not(HasSubstr("late"))));
+}
+
 TEST_F(TracingTest, ASnapshotTakesTheBufferAway) {
   define("p:op open64 fd=%di:u32");
   enable("op");
   ASSERT_EQ(trigger("op", "snapshot if fd == 2"), 0);
+  for (std::uint32_t fd = 1; fd < 4; ++fd) hit("op", fd);
+  EXPECT_THAT(lines(), testing::AllOf(Not(HasSubstr("fd=1\n")), Not(HasSubstr("fd=2\n")), HasSubstr("fd=3\n")));
+  EXPECT_EQ(tracing_.top().snapshot->stats(std::nullopt).entries, 2u);
+}
+
+TEST_F(TracingTest, ASnapshotWithoutAConditionComesBeforeTheRecord) {
+  define("p:op open64 fd=%di:u32");
+  enable("op");
+  ASSERT_EQ(trigger("op", "snapshot:1"), 0);
   hit("op", 1);
-  hit("op", 2);
-  EXPECT_THAT(lines(), Not(HasSubstr("fd=1\n")));
-  EXPECT_THAT(lines(), HasSubstr("fd=2\n"));
-  EXPECT_EQ(tracing_.top().snapshot->stats(std::nullopt).entries, 1u);
+  EXPECT_THAT(lines(), HasSubstr("fd=1\n"));
+  EXPECT_EQ(tracing_.top().snapshot->stats(std::nullopt).entries, 0u);
+}
+
+TEST_F(TracingTest, AnEventThatATriggerAloneNeedsIsNotOn) {
+  define("p:op open64 fd=%di:u32");
+  EXPECT_FALSE(tracing_.is_any_on());
+  ASSERT_EQ(trigger("op", "traceoff if fd == 5"), 0);
+  EXPECT_TRUE(tracing_.is_active());
+  EXPECT_FALSE(tracing_.is_any_on());
+  enable("op");
+  EXPECT_TRUE(tracing_.is_any_on());
 }
 
 TEST_F(TracingTest, SyntheticEventsAreDefinedAndListed) {

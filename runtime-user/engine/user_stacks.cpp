@@ -87,10 +87,12 @@ void Tracing::deliver_sampled(std::size_t target, const SampledType& type, const
   note_task(target, model::pid_of(bytes), record.comm);
   std::vector<std::uint8_t> stack;
   for (const auto& instance : instances_) {
-    if (!deliver_to(*instance, *event, seen, {Stack::Comes, decided})) continue;
-    if (!instance->tracing_on && decided != instance.get()) continue;
+    TraceBuffer* const buffer = deliver_to(*instance, *event, seen, {Stack::Comes, decided});
+    if (!buffer) continue;
     if (stack.empty()) stack = user_stack_record(target, type.samples.sample(record.bytes), bytes);
-    store(*instance, record.timestamp_ns, record.cpu, stack);
+    seen.bytes = stack;
+    store(*instance, *buffer, seen);
+    seen.bytes = bytes;
   }
 }
 

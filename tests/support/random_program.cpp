@@ -8,6 +8,7 @@
 #include "tests/support/random_program.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "common/abi/registers.h"
 #include "common/assert.h"
@@ -64,6 +65,7 @@ class Generator {
   void add_sink();
   std::optional<ir::Condition> condition();
   void add_switches();
+  ir::Gate gate(const std::function<std::uint32_t()>& slot);
   std::uint8_t size() { return kSizes[below(random_, 4)]; }
 
   Random& random_;
@@ -238,18 +240,28 @@ std::optional<ir::Condition> Generator::condition() {
   return random_condition(random_, operands, options_.max_condition_depth);
 }
 
+ir::Gate Generator::gate(const std::function<std::uint32_t()>& slot) {
+  ir::Gate gate{.word = slot(), .early = one_in(random_, 2), .early_while = std::nullopt};
+  if (gate.early && one_in(random_, 2)) gate.early_while = slot();
+  return gate;
+}
+
 void Generator::add_switches() {
   const auto first = static_cast<std::uint32_t>(program_.slots.size());
   for (std::uint32_t word = 0; word < kRandomWords; ++word)
     program_.slots.push_back({.kind = model::SlotKind::SharedWord, .name = "", .addend = word});
   const auto slot = [&] { return first + static_cast<std::uint32_t>(below(random_, kRandomWords)); };
   for (std::uint64_t left = below(random_, options_.max_switches + 1); left > 0; --left) {
-    ir::Action action{.condition = condition(), .word = slot(), .on = one_in(random_, 2)};
+    ir::Action action{.condition = condition(),
+                      .word = slot(),
+                      .on = one_in(random_, 2),
+                      .late = one_in(random_, 3),
+                      .left = std::nullopt};
     if (one_in(random_, 2)) action.left = slot();
     program_.actions.push_back(std::move(action));
   }
   for (std::uint64_t left = below(random_, options_.max_switches + 1); left > 0; --left)
-    program_.gates.push_back(slot());
+    program_.gates.push_back(gate(slot));
 }
 
 ir::Program Generator::generate() && {
