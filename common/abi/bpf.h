@@ -40,9 +40,10 @@ typedef struct kevt_bpf_prefix {
 
 /* Head of a CPU's part of the scratch map. */
 typedef struct kevt_bpf_scratch {
-  uint64_t at;     /* record bytes so far */
-  uint64_t in_use; /* by a hit that can be preempted */
-  uint64_t spare[6];
+  uint64_t at;       /* record bytes so far */
+  uint64_t in_use;   /* by a hit that can be preempted */
+  uint64_t position; /* in a text that a pattern is looked for in */
+  uint64_t spare[5];
 } kevt_bpf_scratch;
 
 /*

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -148,20 +149,31 @@ bool matches(const ir::Program& program, const ir::Condition& c,
   return std::ranges::any_of(c.children, [&](const ir::Condition& child) { return matches(program, child, wrong); });
 }
 
+// The verifier ends after a million.
+constexpr std::uint64_t kMostSteps = 700'000;
+
+std::uint64_t pattern_steps(const ir::Program& program, const ir::Condition& c) {
+  std::uint64_t steps = 0;
+  if (c.kind == ir::ConditionKind::MatchText && program.values[c.value].op != ir::Op::ImmediateText &&
+      (c.glob == model::GlobKind::Middle || c.glob == model::GlobKind::Glob))
+    steps = verifier_steps(c);
+  for (const ir::Condition& child : c.children) steps += pattern_steps(program, child);
+  return steps;
+}
+
 }  // namespace
 
 std::string bpf_refusal(const ir::Program& program) {
+  std::uint64_t steps = 0;
   for (const ir::Condition* condition : ir::conditions_of(program)) {
     if (matches(program, *condition, [](const ir::Program& p, const ir::Condition& c) {
           return p.values[c.value].op == ir::Op::SymbolText;
         }))
       return "a filter on a `symstr` field: its text is made when the record is read";
-    if (matches(program, *condition, [](const ir::Program& p, const ir::Condition& c) {
-          return p.values[c.value].op != ir::Op::ImmediateText &&
-                 (c.glob == model::GlobKind::Middle || c.glob == model::GlobKind::Glob);
-        }))
-      return "a pattern with `*` or `?` inside, or at both ends: only `text*` and `*text` in kernel filters so far";
+    steps += pattern_steps(program, *condition);
   }
+  if (steps > kMostSteps)
+    return "the patterns of its filter are more than the kernel's verifier walks through: fewer `*`, or fewer patterns";
   if (program.sinks.size() > 32) return "more than 32 instances on one event";
   return "";
 }
@@ -170,7 +182,7 @@ Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possibl
   const unsigned cpus = std::bit_ceil(std::clamp(possible_cpus, 1u, kMostCpus));
   for (const BpfInput& input : inputs)
     if (std::string why = bpf_refusal(*input.program); !why.empty())
-      return std::unexpected(Error(input.name + ": " + why));
+      return std::unexpected(Error(input.name + ": " + why, EOPNOTSUPP));
   auto machine = make_bpf_machine();
   if (!machine) return std::unexpected(std::move(machine.error()));
 

@@ -26,6 +26,10 @@ Value* BpfEmitter::bad(ir::ValueId id) {
   if (!can_fault(id)) return b_.getInt64(0);
   const ir::Value& value = program_.values[id];
   if (value.op != Op::Load) return bad(value.a);
+  if (is_reading_in_) {
+    loaded(id);
+    return passed_.at(id).bad;
+  }
   ensure(id);
   return b_.CreateLoad(b_.getInt64Ty(), bad_.at(id));
 }
@@ -95,8 +99,10 @@ void BpfEmitter::match_text(const ir::Condition& c, BasicBlock* yes, BasicBlock*
       return branch(equal_bytes(end, c.text), yes, no);
     }
     case model::GlobKind::Middle:
-    case model::GlobKind::Glob:
-      return branch(bpf_.match(b_, c.glob, c.text, text, length), yes, no);
+    case model::GlobKind::Glob: {
+      Value* has_nul = b_.CreateLShr(b_.CreateNeg(length), b_.getInt64(63));
+      return match_segments(c, {.text = text, .chars = b_.CreateSub(length, has_nul), .no = no}, yes);
+    }
   }
 }
 
@@ -182,8 +188,7 @@ void BpfEmitter::store_text_array(const ir::Store& store, Value* record, BasicBl
   const Loop loop = begin_loop(store.count);
   // Faults of its pointers are not counted.
   Value* item = b_.CreateAdd(base, b_.CreateShl(loop.index, b_.getInt64(3)));
-  Value* pointer = bpf_.unless(b_, item, of_base);
-  const BpfHooks::Read read = bpf_.read_uncounted(b_, {pointer, BpfHooks::memory(store.from_user)});
+  const BpfHooks::Read read = bpf_.read_uncounted(b_, {item, BpfHooks::memory(store.from_user)}, 8, of_base);
   const BpfHooks::End end = bpf_.growing_end(b_, lost);
   Value* unreadable = b_.CreateOr(read.bad, of_base);
   const BpfHooks::Source from{read.value, BpfHooks::memory(store.texts_from_user)};

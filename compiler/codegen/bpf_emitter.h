@@ -5,15 +5,20 @@
 
 #include "compiler/codegen/bpf_hooks.h"
 #include "compiler/codegen/event_emitter.h"
+#include "compiler/ir/glob.h"
 #include "compiler/ir/layout_numbers.h"
 
 namespace kevt::codegen {
+
+// How many instructions the verifier walks for a pattern, about.
+std::uint64_t verifier_steps(const ir::Condition& c);
 
 class BpfEmitter final : public EventEmitter {
  public:
   BpfEmitter(llvm::Module& module, const BpfInput& input, BpfHooks& hooks);
 
  private:
+  void prepare() override;
   void emit_record(std::uint32_t sink, llvm::BasicBlock* next) override;
   void fetch_load(ir::ValueId id, const Memo& memo) override;
   void fetch_string(ir::ValueId id, const Memo& memo) override;
@@ -22,6 +27,23 @@ class BpfEmitter final : public EventEmitter {
   llvm::Value* bad(ir::ValueId id);  // i64: 1 where the value was unreadable
   llvm::Value* address_of(ir::ValueId id, llvm::Value* offset) { return b_.CreateAdd(integer(id), offset); }
   llvm::Value* equal_bytes(llvm::Value* text, const std::string& constant);
+
+  // Patterns (bpf_glob.cpp).
+  struct SearchedText {
+    llvm::Value* text = nullptr;
+    llvm::Value* chars = nullptr;  // i64, without the NUL
+    llvm::BasicBlock* no = nullptr;
+  };
+  void match_segments(const ir::Condition& c, const SearchedText& in, llvm::BasicBlock* yes);
+  void match_at(const SearchedText& in, llvm::Value* at, const std::vector<ir::GlobItem>& segment);
+  void search(const SearchedText& in, const std::vector<ir::GlobItem>& segment);
+  llvm::Value* place_in(const SearchedText& in, llvm::Value* at);
+  llvm::Value* differs(llvm::Value* place, const std::vector<ir::GlobItem>& segment);
+  llvm::Value* is_outside(llvm::Value* place, const ir::GlobItem& item);
+
+  // Before the scratch is claimed (bpf_resident.cpp).
+  llvm::Value* loaded(ir::ValueId id) override;
+  void read_in(const ir::Store& store);
 
   void store_header(llvm::Value* record);
   void store_texts(const ir::Store& store, llvm::Value* record, llvm::BasicBlock* lost);
@@ -50,6 +72,8 @@ class BpfEmitter final : public EventEmitter {
   model::BpfContext context_;
   std::map<std::pair<std::uint32_t, ir::LayoutNumberKind>, std::uint32_t> open_;
   std::map<ir::ValueId, llvm::AllocaInst*> bad_;
+  bool is_reading_in_ = false;
+  std::map<ir::ValueId, BpfHooks::Read> passed_;  // on the way to what is read in
 };
 
 }  // namespace kevt::codegen

@@ -57,8 +57,10 @@ BpfHooks::BpfHooks(llvm::Module& module, const BpfInput& input, unsigned cpus) :
   layout_.slots_offset =
       static_cast<std::uint32_t>(sizeof(kevt_bpf_event) + cpus * program.sinks.size() * sizeof(kevt_bpf_counts));
   layout_.event_bytes = layout_.slots_offset + 8 * static_cast<std::uint32_t>(program.slots.size());
-  // One string more than are kept: comparisons may look behind the end of the last one.
-  if (needs_scratch(program)) layout_.scratch_bytes = KEVT_BPF_TEXTS + (texts_kept(program) + 1) * KEVT_BPF_TEXT_BYTES;
+  if (!needs_scratch(program)) return;
+  // One string more than are kept: comparisons may look behind the end of the last one. And one that is read in.
+  const std::uint32_t more = may_sleep() ? 2 : 1;
+  layout_.scratch_bytes = KEVT_BPF_TEXTS + (texts_kept(program) + more) * KEVT_BPF_TEXT_BYTES;
 }
 
 // ---- plumbing -------------------------------------------------------------------------------
@@ -212,11 +214,6 @@ void BpfHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
   if (lost) miss_where(b, b.CreateIsNotNull(lost));
   if (layout_.scratch_bytes == 0) return;
   scratch_ = at(b, map(b, "kevt_scratch"), b.CreateMul(cpu_, b.getInt64(layout_.scratch_bytes)));
-  if (input_.context != model::BpfContext::Uprobe) return;
-  Value* in_use = at(b, scratch_, offsetof(kevt_bpf_scratch, in_use));
-  Value* before = b.CreateAtomicRMW(llvm::AtomicRMWInst::Xchg, in_use, b.getInt64(1), llvm::Align(8),
-                                    llvm::AtomicOrdering::SequentiallyConsistent);
-  miss_where(b, b.CreateIsNotNull(before));
 }
 
 void BpfHooks::miss_where(llvm::IRBuilder<>& b, Value* missed) {
@@ -332,6 +329,10 @@ Value* BpfHooks::text_store(llvm::IRBuilder<>&, Value*, Value*, const Measured&)
 Value* BpfHooks::text_copy(llvm::IRBuilder<>&, Value*, Value*, Value*) {
   KEVT_ASSERT(!"BpfEmitter copies strings by copy_text()");
   return nullptr;
+}
+Value* BpfHooks::match(llvm::IRBuilder<>& b, model::GlobKind, const std::string&, Value*, Value*) {
+  KEVT_ASSERT(!"BpfEmitter matches patterns by match_segments()");
+  return b.getFalse();
 }
 Value* BpfHooks::reserve(llvm::IRBuilder<>&, Value*, BasicBlock*) {
   KEVT_ASSERT(!"BpfEmitter reserves by reserve_fixed()");

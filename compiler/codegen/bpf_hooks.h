@@ -3,6 +3,7 @@
 //
 //   bpf_hooks.cpp   the function, registers, counters, what the hit sees
 //   bpf_memory.cpp  reads, scratch, rings
+//   bpf_resident.cpp  memory of programs that is not there yet
 #pragma once
 
 #include <span>
@@ -45,10 +46,10 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) override;
   llvm::Value* text_fetch(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address) override;
   llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) override;
+
+  // BpfEmitter asks for none of these: it reads without branches, builds records and matches patterns its own way.
   llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, llvm::Value* text,
                      llvm::Value* text_length) override;
-
-  // BpfEmitter asks for none of these: it reads without branches and builds records its own way.
   llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* address, unsigned bytes, llvm::BasicBlock* fault) override;
   Measured text_measure(llvm::IRBuilder<>& b, llvm::Value* address) override;
   llvm::Value* text_store(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, const Measured& text) override;
@@ -70,7 +71,7 @@ class BpfHooks final : public TargetHooks {
     Memory memory = Memory::Any;
   };
   Read read(llvm::IRBuilder<>& b, Source from, unsigned bytes, llvm::Value* bad);
-  Read read_uncounted(llvm::IRBuilder<>& b, Source from);  // 8 bytes; faults are not counted
+  Read read_uncounted(llvm::IRBuilder<>& b, Source from, unsigned bytes, llvm::Value* bad);
   // `address`, or where `bad` is 1 one that nobody can read.
   llvm::Value* unless(llvm::IRBuilder<>& b, llvm::Value* address, llvm::Value* bad);
   void add_faults(llvm::IRBuilder<>& b, llvm::Value* count);  // i64
@@ -80,6 +81,16 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* copy_text(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t room, llvm::Value* from);
   // i64, negative when unreadable: `to` is 0 then.
   llvm::Value* read_bytes(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t bytes, Source from);
+
+  // Programs that may sleep (bpf_resident.cpp). What is at an address is read in and forgotten, and nothing is counted:
+  // a later read finds it there.
+  void read_in(llvm::IRBuilder<>& b, llvm::Value* address, std::uint32_t bytes, llvm::Value* bad);
+  void read_text_in(llvm::IRBuilder<>& b, llvm::Value* address, llvm::Value* bad);
+  // Where the search of a pattern goes on: what the verifier knows nothing of.
+  void set_search_position(llvm::IRBuilder<>& b, llvm::Value* position);
+  llvm::Value* search_position(llvm::IRBuilder<>& b);
+  // From here on the scratch is this hit's. Whoever has it must not sleep: others would be missed.
+  void claim_scratch(llvm::IRBuilder<>& b);
 
   // A record of a known size in the CPU's ring; goes to `full` when there is no room.
   llvm::Value* reserve_fixed(llvm::IRBuilder<>& b, std::uint32_t bytes, llvm::BasicBlock* full);
@@ -123,6 +134,7 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* ring(llvm::IRBuilder<>& b, llvm::BasicBlock* none);
   void fill_prefix(llvm::IRBuilder<>& b, llvm::Value* prefix);
   llvm::Value* clamp_length(llvm::IRBuilder<>& b, llvm::Value* length);
+  bool may_sleep() const { return model::may_sleep(input_.context); }
 
   llvm::Module& module_;
   BpfInput input_;

@@ -3,7 +3,8 @@
 // The helpers of the first BPF kernels (bpf_probe_read, bpf_probe_read_str) look at the address and read the user's or
 // the kernel's memory, as the kernel's own probes do; on x86-64 the two do not overlap. Those of `ustring` and `+u0()`
 // (bpf_probe_read_user, …_user_str) refuse the kernel's. All write 0 where they cannot read. An address that must not
-// be read becomes ~0, which is nobody's.
+// be read becomes ~0, which is nobody's. Programs of user threads read the user's memory alone, and wait for what is
+// not there (bpf_resident.cpp).
 //
 // A record with strings grows in the CPU's scratch. How long it is stands in memory: read back from there it is the
 // same unknown number to the verifier whatever strings were fetched before, so 128 strings are 128 steps and not 2^128
@@ -27,7 +28,7 @@ constexpr std::uint32_t kCommBytes = 16;
 }  // namespace
 
 Value* BpfHooks::read_bytes(llvm::IRBuilder<>& b, Value* to, std::uint32_t bytes, Source from) {
-  const std::uint64_t number = from.memory == Memory::User ? kProbeReadUser : kProbeRead;
+  const std::uint64_t number = may_sleep() ? kCopyFromUser : from.memory == Memory::User ? kProbeReadUser : kProbeRead;
   return helper(b, number, {to, b.getInt32(bytes), from.address});
 }
 
@@ -35,19 +36,18 @@ Value* BpfHooks::unless(llvm::IRBuilder<>& b, Value* address, Value* bad) {
   return llvm::isa<llvm::ConstantInt>(bad) ? address : b.CreateOr(address, opaque(b, b.CreateNeg(bad)));
 }
 
-BpfHooks::Read BpfHooks::read_uncounted(llvm::IRBuilder<>& b, Source from) {
-  Value* answer = read_bytes(b, word_, 8, from);
+BpfHooks::Read BpfHooks::read_uncounted(llvm::IRBuilder<>& b, Source from, unsigned bytes, Value* bad) {
+  if (bytes < 8) b.CreateAlignedStore(b.getInt64(0), word_, llvm::Align(8), true);
+  Value* answer = read_bytes(b, word_, bytes, {unless(b, from.address, bad), from.memory});
   Value* failed = opaque(b, b.CreateLShr(answer, b.getInt64(63)));
   return {b.CreateAlignedLoad(b.getInt64Ty(), word_, llvm::Align(8), true), failed};
 }
 
 BpfHooks::Read BpfHooks::read(llvm::IRBuilder<>& b, Source from, unsigned bytes, Value* bad) {
+  const Read read = read_uncounted(b, from, bytes, bad);
   const bool is_good = llvm::isa<llvm::ConstantInt>(bad);
-  if (bytes < 8) b.CreateAlignedStore(b.getInt64(0), word_, llvm::Align(8), true);
-  Value* answer = read_bytes(b, word_, bytes, {unless(b, from.address, bad), from.memory});
-  Value* failed = opaque(b, b.CreateLShr(answer, b.getInt64(63)));
-  add_faults(b, is_good ? failed : b.CreateAnd(failed, b.CreateXor(bad, b.getInt64(1))));
-  return {b.CreateAlignedLoad(b.getInt64Ty(), word_, llvm::Align(8), true), failed};
+  add_faults(b, is_good ? read.bad : b.CreateAnd(read.bad, b.CreateXor(bad, b.getInt64(1))));
+  return read;
 }
 
 // Negative: unreadable.
@@ -57,7 +57,8 @@ Value* BpfHooks::clamp_length(llvm::IRBuilder<>& b, Value* length) {
 }
 
 Value* BpfHooks::read_text(llvm::IRBuilder<>& b, Value* to, std::uint32_t room, Source from, Value* bad) {
-  const std::uint64_t number = from.memory == Memory::User ? kProbeReadUserStr : kProbeReadStr;
+  const bool of_user = from.memory == Memory::User || may_sleep();
+  const std::uint64_t number = of_user ? kProbeReadUserStr : kProbeReadStr;
   return clamp_length(b, helper(b, number, {to, b.getInt32(room), unless(b, from.address, bad)}));
 }
 Value* BpfHooks::copy_text(llvm::IRBuilder<>& b, Value* to, std::uint32_t room, Value* from) {
@@ -79,10 +80,12 @@ Value* BpfHooks::comm(llvm::IRBuilder<>& b, Value* to) {
   return b.CreateTrunc(copy_text(b, copy, kCommBytes, to), b.getInt32Ty());
 }
 
-Value* BpfHooks::match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, Value* text,
-                       Value* text_length) {
-  (void)kind, (void)pattern, (void)text, (void)text_length;
-  return b.getFalse();
+void BpfHooks::set_search_position(llvm::IRBuilder<>& b, Value* position) {
+  b.CreateAlignedStore(position, at(b, scratch_, offsetof(kevt_bpf_scratch, position)), llvm::Align(8), true);
+}
+Value* BpfHooks::search_position(llvm::IRBuilder<>& b) {
+  Value* from = at(b, scratch_, offsetof(kevt_bpf_scratch, position));
+  return opaque(b, b.CreateAlignedLoad(b.getInt64Ty(), from, llvm::Align(8), true));
 }
 
 // ---- records --------------------------------------------------------------------------------

@@ -133,6 +133,7 @@ void EventEmitter::emit(const std::string& name) {
   b_.SetInsertPoint(&function_->getEntryBlock());
   plan_memos();
   hooks_.begin(b_, static_cast<std::uint32_t>(program_.sinks.size()));
+  prepare();
   read_early_gates();
   emit_actions();
   for (std::uint32_t i = 0; i < program_.sinks.size(); ++i) {
@@ -308,6 +309,11 @@ Value* EventEmitter::take_bits(ir::ValueId id) {
   return v.width >= 64 ? shifted : b_.CreateAnd(shifted, b_.getInt64((1ull << v.width) - 1));
 }
 
+Value* EventEmitter::loaded(ir::ValueId id) {
+  ensure(id);
+  return b_.CreateLoad(b_.getInt64Ty(), memos_.at(id).value);
+}
+
 Value* EventEmitter::integer(ir::ValueId id) {
   const ir::Value& v = program_.values[id];
   switch (v.op) {
@@ -318,8 +324,7 @@ Value* EventEmitter::integer(ir::ValueId id) {
     case Op::Slot:
       return hooks_.slot(b_, static_cast<std::uint32_t>(v.imm));
     case Op::Load:
-      ensure(id);
-      return b_.CreateLoad(b_.getInt64Ty(), memos_.at(id).value);
+      return loaded(id);
     case Op::Bits:
       return take_bits(id);
     case Op::Narrow: {

@@ -95,6 +95,8 @@ class EventEmitter {
   };
 
   void plan_memos();
+  // Behind begin(), before anything is fetched.
+  virtual void prepare() {}
   void read_early_gates();
   void emit_actions();
   void emit_late_actions();
@@ -114,6 +116,7 @@ class EventEmitter {
 
   // Values.
   llvm::Value* integer(ir::ValueId id);
+  virtual llvm::Value* loaded(ir::ValueId id);                               // of a Load: i64
   virtual llvm::Value* constant(std::uint32_t position, std::int64_t word);  // i64
   virtual llvm::Value* register_word(ir::ValueId id);
   virtual llvm::Value* entry_argument(ir::ValueId id);

@@ -10,7 +10,8 @@
 //
 // It mirrors lib/glob.c and regex_match_* of kernel/trace/trace_events_filter.c (6.1), except that a
 // class never matches the end of the text, where `[!a]` makes 6.1 read past it.
-#include <bitset>
+#include "compiler/ir/glob.h"
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,11 +23,6 @@ namespace kevt::ir {
 namespace {
 
 using ByteSet = std::bitset<256>;
-
-struct Item {
-  bool any_run = false;  // `*`
-  ByteSet bytes;         // otherwise: what one byte may be
-};
 
 std::size_t byte_of(char c) { return static_cast<unsigned char>(c); }
 
@@ -65,8 +61,10 @@ std::optional<ByteSet> parse_class(const std::string& pattern, std::size_t& at) 
   return inverted ? ~set : set;
 }
 
-std::vector<Item> parse_glob(const std::string& pattern) {
-  std::vector<Item> items;
+}  // namespace
+
+std::vector<GlobItem> parse_glob(const std::string& pattern) {
+  std::vector<GlobItem> items;
   for (std::size_t i = 0; i < pattern.size();) {
     const char c = pattern[i++];
     if (c == '*') {
@@ -84,7 +82,9 @@ std::vector<Item> parse_glob(const std::string& pattern) {
   return items;
 }
 
-bool match_items(const std::vector<Item>& items, const std::string& text) {
+namespace {
+
+bool match_items(const std::vector<GlobItem>& items, const std::string& text) {
   std::size_t item = 0;
   std::size_t at = 0;
   std::optional<std::size_t> star_item;  // behind the last `*`

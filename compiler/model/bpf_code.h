@@ -21,6 +21,9 @@ enum class BpfContext : std::uint8_t {
 // without are kept apart from themselves alone: what they write to must be their own, too.
 constexpr bool has_cookie(BpfContext context) { return context != BpfContext::RawTracepoint; }
 
+// What it reads may lie in a file or in swap: it waits until it is there. All others find only what is resident.
+constexpr bool may_sleep(BpfContext context) { return context == BpfContext::Uprobe; }
+
 // A raw tracepoint's context has at most so many arguments (MAX_BPF_FUNC_ARGS of include/linux/bpf.h).
 inline constexpr std::uint32_t kMaxContextArguments = 12;
 

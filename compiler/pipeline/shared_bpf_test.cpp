@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <map>
 
 #include "compiler/ir/layout_numbers.h"
 #include "compiler/ir/text.h"
@@ -63,6 +65,48 @@ TEST(SharedBpf, CodeOfSeveralEventsServesOne) {
   store.add_bpf(ir::print(programs[0]), {.code = stored, .users = codegen::BpfUsers::Many});
   const SharedBpf code = compiled(tasks_of(programs, BpfContext::Kprobe), {.made = &store});
   EXPECT_EQ(code.programs.at(0).instructions.size(), 1u);
+}
+
+// How often each helper is called.
+std::map<std::int32_t, int> helpers_of(const model::BpfCode& code) {
+  constexpr std::uint8_t kCall = 0x85;
+  std::map<std::int32_t, int> counts;
+  for (const std::uint64_t instruction : code.instructions)
+    if ((instruction & 0xff) == kCall) ++counts[static_cast<std::int32_t>(instruction >> 32)];
+  return counts;
+}
+
+// Programs of user threads wait for memory that is not resident, and read no other; all others find what is there.
+TEST(SharedBpf, OnlyProgramsOfUserThreadsMaySleep) {
+  const std::vector<ir::Program> programs = {program("di", "u8 v0+8")};
+  const auto helpers = [&](BpfContext context) {
+    return helpers_of(compiled(tasks_of(programs, context), {.possible_cpus = 2}).programs.at(0));
+  };
+  constexpr std::int32_t kProbeRead = 4, kCopyFromUser = 148;
+  EXPECT_EQ(helpers(BpfContext::Uprobe)[kCopyFromUser], 2) << "once before room in the ring is taken";
+  EXPECT_EQ(helpers(BpfContext::Uprobe)[kProbeRead], 0);
+  for (const BpfContext other :
+       {BpfContext::Kprobe, BpfContext::Watch, BpfContext::RawTracepoint, BpfContext::Tracepoint}) {
+    EXPECT_EQ(helpers(other)[kCopyFromUser], 0);
+    EXPECT_EQ(helpers(other)[kProbeRead], 1);
+    EXPECT_FALSE(model::may_sleep(other));
+  }
+}
+
+// What the verifier would walk for too long is refused with a reason, not by the kernel.
+TEST(SharedBpf, PatternsAreRunOrRefused) {
+  const auto answer = [](const std::string& pattern) -> Result<SharedBpf> {
+    auto parsed = ir::parse(
+        "program entry fixed 20\nv0 = reg di\nv1 = string v0+0\nstore string v1 @16\nsink 0 when v1 ~ glob \"" +
+        pattern + "\"\n");
+    EXPECT_TRUE(parsed.has_value()) << pattern;
+    return compile_bpf_programs(tasks_of({*parsed}, BpfContext::Kprobe), {.possible_cpus = 2});
+  };
+  for (const char* pattern : {"*ello*", "h?llo", "*a*b*c*", "[a-z]*[!0-9]", "*", "**", "", "?"})
+    EXPECT_TRUE(answer(pattern)) << pattern;
+  const auto refused = answer("*a*b*c*d*e*f*g*h*i*j*k*l*m*n*o*p*q*r*");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().errno_value(), EOPNOTSUPP);
 }
 
 // A raw tracepoint is not told for which event it runs, so that equal events are programs of their own.

@@ -197,7 +197,7 @@ Result<UniqueFd> load_entry_program(const EntryRequest& request) {
                                      "`: arguments in a return probe need the address of the kernel's trampoline of "
                                      "return probes, and /proc/kallsyms does not tell it",
                                  EOPNOTSUPP));
-  return load_instructions(request.event, EntryWriter(request).write(), BPF_PROG_TYPE_KPROBE);
+  return load_instructions(request.event, EntryWriter(request).write(), {.type = BPF_PROG_TYPE_KPROBE});
 }
 
 }  // namespace kevt::bpf

@@ -69,6 +69,10 @@ bpf_prog_type type_of(model::BpfContext context) {
   return BPF_PROG_TYPE_UNSPEC;
 }
 
+ProgramKind kind_of(model::BpfContext context) {
+  return {.type = type_of(context), .flags = model::may_sleep(context) ? std::uint32_t{BPF_F_SLEEPABLE} : 0u};
+}
+
 // The last line that says something else than how much was looked at.
 std::string verdict(std::string_view log) {
   std::string_view last;
@@ -98,14 +102,13 @@ Error refused_by_verifier(const std::string& event, const std::string& log) {
 }  // namespace
 
 Result<UniqueFd> load_program(const std::string& event, const model::BpfCode& code, const ProgramMaps& maps) {
-  return load_instructions(event, instructions_of(code, maps), type_of(code.context));
+  return load_instructions(event, instructions_of(code, maps), kind_of(code.context));
 }
 
-Result<UniqueFd> load_instructions(const std::string& event, std::span<const bpf_insn> instructions,
-                                   bpf_prog_type type) {
-  LIBBPF_OPTS(bpf_prog_load_opts, options);
+Result<UniqueFd> load_instructions(const std::string& event, std::span<const bpf_insn> instructions, ProgramKind kind) {
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .prog_flags = kind.flags);
   const auto load = [&] {
-    return bpf_prog_load(type, "kevtrace", "GPL", instructions.data(), instructions.size(), &options);
+    return bpf_prog_load(kind.type, "kevtrace", "GPL", instructions.data(), instructions.size(), &options);
   };
   UniqueFd program(load());
   if (program) return program;

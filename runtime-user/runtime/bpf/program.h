@@ -25,9 +25,12 @@ struct ProgramMaps {
 
 // A refusal by the verifier is our mistake: its log is kept in a file that the error names.
 Result<UniqueFd> load_program(const std::string& event, const model::BpfCode& code, const ProgramMaps& maps);
-// The same for instructions that are complete; the type is one of BPF_PROG_TYPE_….
-Result<UniqueFd> load_instructions(const std::string& event, std::span<const bpf_insn> instructions,
-                                   bpf_prog_type type);
+// The same for instructions that are complete.
+struct ProgramKind {
+  bpf_prog_type type = BPF_PROG_TYPE_UNSPEC;
+  std::uint32_t flags = 0;  // BPF_F_…
+};
+Result<UniqueFd> load_instructions(const std::string& event, std::span<const bpf_insn> instructions, ProgramKind kind);
 
 // How often the kernel did not run it since it was loaded, as it was running on that CPU already; nullopt: not told. Of
 // programs that perf runs it counts nothing.

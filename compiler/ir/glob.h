@@ -1,0 +1,18 @@
+// A filter's pattern as a list of items: for whoever matches texts against it.
+#pragma once
+
+#include <bitset>
+#include <string>
+#include <vector>
+
+namespace kevt::ir {
+
+struct GlobItem {
+  bool any_run = false;    // `*`
+  std::bitset<256> bytes;  // otherwise: what one byte may be
+};
+
+// `a*[0-9]?`  →  {a} * {0..9} {any}
+std::vector<GlobItem> parse_glob(const std::string& pattern);
+
+}  // namespace kevt::ir
