@@ -122,8 +122,11 @@ std::expected<FunctionTypes, TypesError> FixedTargetEnv::tracepoint_types(std::s
   return found ? found : kernel_prototype(*types_, name, 1);
 }
 
-std::expected<Symbol, LookupError> UncheckedTargetEnv::find_function(std::optional<std::string_view>,
+// The kernel itself is no module of its own: what names it as one waits for ever.
+std::expected<Symbol, LookupError> UncheckedTargetEnv::find_function(std::optional<std::string_view> module,
                                                                      std::string_view) const {
+  if (module == "vmlinux")
+    return std::unexpected(LookupError{.failure = LookupFailure::ModuleMissing, .candidates = {}});
   return std::unexpected(not_checked());
 }
 

@@ -177,7 +177,8 @@ std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> reque
   std::vector<const CodeRequest*> to_install;
   for (const CodeRequest& request : requests) {
     if (!has_code(*request.event)) continue;
-    Change change{.request = &request, .next = {.key = key_of(request), .handles = {}}};
+    Change change{.request = &request, .next = {.key = key_of(request), .handles = {}, .serials = {}}};
+    for (const EventProbe& probe : request.event->probes) change.next.serials.push_back(probe.serial);
     const Code& code = codes_[request.event->id];
     change.is_new = request.armed && code.now.key != change.next.key && (any_alive || !code.armed);
     change.is_former = change.is_new && take_former(code, change);
@@ -264,6 +265,20 @@ runtime::EventCounts EventCode::counts(std::uint32_t event) const {
   const auto add = [&](const Version& version) {
     for (std::size_t t = 0; t < version.handles.size(); ++t)
       for (runtime::ProbeHandle handle : version.handles[t]) sum += targets_[t]->runtime().counts(handle);
+  };
+  add(it->second.now);
+  std::ranges::for_each(it->second.former, add);
+  return sum;
+}
+
+runtime::EventCounts EventCode::counts(std::uint32_t event, std::uint64_t serial) const {
+  runtime::EventCounts sum;
+  const auto it = codes_.find(event);
+  if (it == codes_.end()) return sum;
+  const auto add = [&](const Version& version) {
+    const auto probe = static_cast<std::size_t>(std::ranges::find(version.serials, serial) - version.serials.begin());
+    for (std::size_t t = 0; t < version.handles.size(); ++t)
+      if (probe < version.handles[t].size()) sum += targets_[t]->runtime().counts(version.handles[t][probe]);
   };
   add(it->second.now);
   std::ranges::for_each(it->second.former, add);

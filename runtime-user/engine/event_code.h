@@ -54,6 +54,8 @@ class EventCode {
 
   // Over all targets and all code the event has had.
   runtime::EventCounts counts(std::uint32_t event) const;
+  // Of one of its probes.
+  runtime::EventCounts counts(std::uint32_t event, std::uint64_t serial) const;
   // Of one probe of the event as it is armed now, in each target.
   std::vector<runtime::ArmStatus> arm_status(std::uint32_t event, std::size_t probe) const;
   const std::vector<TracedTarget*>& targets() const { return targets_; }
@@ -65,8 +67,9 @@ class EventCode {
  private:
   using Handles = std::vector<runtime::ProbeHandle>;
   struct Version {
-    std::string key;               // of what it was compiled from; empty: there is none
-    std::vector<Handles> handles;  // for each target; one per probe; empty where the target had ended
+    std::string key;                     // of what it was compiled from; empty: there is none
+    std::vector<Handles> handles;        // for each target; one per probe; empty where the target had ended
+    std::vector<std::uint64_t> serials;  // of the probes
   };
   struct Code {
     Version now;

@@ -68,8 +68,10 @@ CodeRequest Tracing::request_for(const TracedEvent& event) {
 }
 
 std::expected<void, CodeRefusal> Tracing::apply(std::span<const TracedEvent* const> events) {
+  std::vector<const TracedEvent*> ordered(events.begin(), events.end());
+  std::ranges::sort(ordered, {}, &TracedEvent::id);  // as they were defined
   std::vector<CodeRequest> requests;
-  for (const TracedEvent* event : events) requests.push_back(request_for(*event));
+  for (const TracedEvent* event : ordered) requests.push_back(request_for(*event));
   return code_.apply(requests);
 }
 

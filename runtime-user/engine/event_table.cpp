@@ -147,6 +147,15 @@ std::vector<const EventProbe*> EventTable::probes_of(grammar::EventsFile file) c
   return probes;
 }
 
+std::set<std::pair<std::string, std::string>> EventTable::stood_on() const {
+  std::set<std::pair<std::string, std::string>> names;
+  for (const auto& [id, event] : events_)
+    for (const EventProbe& probe : event->probes)
+      if (const auto* place = std::get_if<model::EventPlace>(&probe.definition.place))
+        names.emplace(place->system, place->event);
+  return names;
+}
+
 std::vector<EventTable::Match> EventTable::all(grammar::EventsFile file) const {
   std::vector<Match> found;
   for (const EventProbe* probe : probes_of(file)) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,11 +82,14 @@ class EventTable {
   const target::EventCatalog& catalog() const { return catalog_; }
   // The lines of one of the definition files.
   std::string listing(grammar::EventsFile file) const;
+  // Those of its definitions, in their order.
+  std::vector<const EventProbe*> probes_of(grammar::EventsFile file) const;
+  // Events that eprobes stand on, by group and name: none of them can be removed.
+  std::set<std::pair<std::string, std::string>> stood_on() const;
 
  private:
   std::optional<std::uint32_t> free_id() const;
   void update_catalog(const TracedEvent& event);
-  std::vector<const EventProbe*> probes_of(grammar::EventsFile file) const;
 
   sema::CheckRequest request_;
   target::FixedCatalog catalog_;

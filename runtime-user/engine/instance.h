@@ -59,6 +59,7 @@ struct Instance {
   std::map<std::uint64_t, SharedCount> trigger_counts;  // of triggers with a count, by id: what is left of it
   ErrorLog errors;
   std::uint64_t counter = 0;         // of TraceClock::Counter
+  std::uint64_t max_latency_ns = 0;  // as it was written
   std::uint64_t arrivals = 0;        // grows with every record stored: what readers wait for
   std::uint32_t pauses = 0;          // readers of `trace` while pause-on-trace
   std::uint32_t users = 0;           // open files

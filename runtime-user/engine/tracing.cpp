@@ -19,6 +19,7 @@ namespace kevt::engine {
 namespace {
 
 constexpr std::uint32_t kMaxMarkerBytes = 1024;
+constexpr std::size_t kLongestName = 255;  // NAME_MAX
 
 std::uint32_t pages_for(std::uint64_t kb) {
   return static_cast<std::uint32_t>((kb * 1024 + layout::kRingPageData - 1) / layout::kRingPageData);
@@ -152,19 +153,17 @@ Result<void> Tracing::remove_definitions(grammar::EventsFile file) {
   const auto all = events_.all(file);
   for (const EventTable::Match& match : all)
     if (is_armed(match.event)) return std::unexpected(Error::of_errno(EBUSY));
-  for (const EventTable::Match& match : all)
-    if (events_.remove(match)) forget(match.event);
-  clear_buffers();
-  return {};
+  return remove(all);
 }
 
-// A group's first busy event stops; those before it are gone.
+// The first busy event stops; those before it are gone.
 Result<void> Tracing::remove(std::span<const EventTable::Match> matches) {
   Result<void> done;
+  const auto stood_on = events_.stood_on();  // eprobes are defined, and go, behind what they stand on
   for (const EventTable::Match& match : matches) {
     const TracedEvent* event = events_.find(match.event);
     const bool is_last = event->probes.size() == 1;
-    if (is_last && is_armed(match.event)) {
+    if (is_last && (is_armed(match.event) || stood_on.contains({event->group, event->name}))) {
       done = std::unexpected(Error::of_errno(EBUSY));
       break;
     }
@@ -192,6 +191,11 @@ bool Tracing::is_any_on() const {
   });
 }
 
+runtime::EventCounts Tracing::hits(const EventProbe& probe) const {
+  const TracedEvent* event = events_.find(probe.definition.group, probe.definition.event);
+  return event ? code_.counts(event->id, probe.serial) : runtime::EventCounts{};
+}
+
 void Tracing::forget(std::uint32_t event) {
   drain();
   code_.forget(event);
@@ -212,7 +216,8 @@ Instance* Tracing::find_instance(std::string_view name) {
 }
 
 Result<void> Tracing::make_instance(std::string_view name) {
-  if (name.empty() || name.size() > 255) return std::unexpected(Error::of_errno(EINVAL));
+  if (name.size() > kLongestName) return std::unexpected(Error::of_errno(ENAMETOOLONG));
+  if (name.empty()) return std::unexpected(Error::of_errno(EINVAL));
   if (find_instance(name)) return std::unexpected(Error::of_errno(EEXIST));
   instances_.push_back(std::make_unique<Instance>(std::string(name), options_.cpus, pages_for(options_.buffer_kb)));
   return {};

@@ -54,6 +54,8 @@ class Tracing {
   Result<void> write_definitions(grammar::EventsFile file, std::string_view text);
   Result<void> remove_definitions(grammar::EventsFile file);  // all; EBUSY and none when one is in use
   const EventTable& events() const { return events_; }
+  // Whose language they are in.
+  const sema::CheckRequest& check() const { return options_.check; }
 
   // ---- events in an instance
   // nullptr where it was never touched: everything is off.
@@ -96,7 +98,11 @@ class Tracing {
   runtime::EventCounts counts(const Instance& instance, const TracedEvent& event) const;
   // hits and misses over all instances, as kprobe_profile counts.
   runtime::EventCounts hits(const TracedEvent& event) const { return code_.counts(event.id); }
+  runtime::EventCounts hits(const EventProbe& probe) const;  // of one of its probes
   const EventCode& code() const { return code_; }
+  // Nothing more will be recorded: who reads a stream is told its end, behind what is there.
+  void finish() { is_finished_ = true; }
+  bool is_finished() const { return is_finished_; }
   // From now on hits of this program's own threads are filtered.
   void hide_own_threads();
   // Is anything armed, so that drain() may find something?
@@ -208,6 +214,7 @@ class Tracing {
   std::deque<Waiting> waiting_;                              // only with several targets
   bool probes_armed_ = true;
   bool uses_jumps_ = true;
+  bool is_finished_ = false;
   std::size_t active_ = 0;                                            // events that are armed
   TracedEvent marker_;                                                // ftrace/print: it has no code, and is always on
   std::vector<std::int32_t> hidden_;                                  // threads

@@ -27,25 +27,26 @@ Opened open_definitions(const Place& place, const OpenRequest& request, EventsFi
                     .write_some = {}});
 }
 
-std::string profile(const engine::Tracing& tracing, target::EventOwner owner) {
+// A line for each probe, in the order of their definitions; those of one event have its name.
+std::string profile(const engine::Tracing& tracing, EventsFile file) {
   std::string text;
-  for (const auto& [id, event] : tracing.events().events()) {
-    if (event->owner != owner) continue;
-    const runtime::EventCounts counts = tracing.hits(*event);
+  for (const engine::EventProbe* probe : tracing.events().probes_of(file)) {
+    const model::Definition& definition = probe->definition;
+    const runtime::EventCounts counts = tracing.hits(*probe);
     const std::uint64_t hits = counts.attempts - counts.missed;
-    if (owner == target::EventOwner::Kprobe) {
-      text += layout::profile_line(event->name, hits, counts.missed);
+    if (file == EventsFile::Kprobe) {
+      text += layout::profile_line(definition.event, hits, counts.missed);
       continue;
     }
-    const auto* file = std::get_if<model::FilePlace>(&event->probes.front().definition.place);
-    text += fmt::format("  {} {:<44} {:>15}\n", file ? file->path : "", event->name, hits);
+    const auto* place = std::get_if<model::FilePlace>(&definition.place);
+    text += fmt::format("  {} {:<44} {:>15}\n", place ? place->path : "", definition.event, hits);
   }
   return text;
 }
 
-Opened open_profile(const Place& place, target::EventOwner owner) {
+Opened open_profile(const Place& place, EventsFile file) {
   const engine::Tracing& tracing = *place.tracing;
-  return open_text({.read = [&tracing, owner]() -> Result<std::string> { return profile(tracing, owner); },
+  return open_text({.read = [&tracing, file]() -> Result<std::string> { return profile(tracing, file); },
                     .write = {},
                     .write_some = {}});
 }
@@ -64,12 +65,8 @@ Opened open_synthetic_events(const Place& place, const OpenRequest& request) {
 Opened open_dynamic_events(const Place& place, const OpenRequest& request) {
   return open_definitions(place, request, EventsFile::Dynamic);
 }
-Opened open_kprobe_profile(const Place& place, const OpenRequest&) {
-  return open_profile(place, target::EventOwner::Kprobe);
-}
-Opened open_uprobe_profile(const Place& place, const OpenRequest&) {
-  return open_profile(place, target::EventOwner::Uprobe);
-}
+Opened open_kprobe_profile(const Place& place, const OpenRequest&) { return open_profile(place, EventsFile::Kprobe); }
+Opened open_uprobe_profile(const Place& place, const OpenRequest&) { return open_profile(place, EventsFile::Uprobe); }
 
 Opened open_error_log(const Place& place, const OpenRequest& request) {
   engine::ErrorLog& log = place.instance->errors;

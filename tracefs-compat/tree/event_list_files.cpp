@@ -59,10 +59,11 @@ struct EventPattern {
 Result<std::size_t> set_event_word(const Place& place, std::string_view text) {
   auto [word, taken] = next_word(text);
   if (word.size() > kMaxWord) return fails(EINVAL);
-  while (taken < text.size() && is_blank(text[taken])) ++taken;
   if (word.empty()) return taken;
+  if (taken < text.size()) ++taken;  // the blank that ends it
   const bool on = !word.starts_with('!');
   if (!on) word.remove_prefix(1);
+  if (word.empty()) return fails(EINVAL);
   const EventPattern pattern(word);
   std::vector<const TracedEvent*> events;
   for (const auto& [id, event] : place.tracing->events().events())

@@ -39,6 +39,8 @@ class Handle {
   // What was written whole; one call is one write(2). Fewer bytes than given: the rest is to be written again.
   virtual Result<std::size_t> write(std::string_view data, const Caller& caller) = 0;
   virtual bool is_ready() { return true; }
+  // A stream whose reader has not been told its end yet.
+  virtual bool awaits_end() const { return false; }
 };
 
 // A file that is made anew when it is read from its start, and whose writes are commands.

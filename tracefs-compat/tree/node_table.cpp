@@ -12,7 +12,7 @@ using enum Scope;
 
 constexpr FileKind kKinds[] = {
     {"README", 0440, TopOnly, open_readme},
-    {"available_events", 0440, EveryInstance, open_available_events},
+    {"available_events", 0440, TopOnly, open_available_events},
     {"available_filter_functions", 0440, TopOnly, open_available_functions},
     {"available_tracers", 0440, EveryInstance, open_available_tracers},
     {"buffer_percent", 0640, EveryInstance, open_buffer_percent},
@@ -66,6 +66,7 @@ constexpr FileKind kKinds[] = {
     {"trace_options", 0640, EveryInstance, open_trace_options},
     {"trace_pipe", 0440, EveryInstance, open_trace_pipe},
     {"tracing_cpumask", 0640, EveryInstance, open_tracing_cpumask},
+    {"tracing_max_latency", 0640, EveryInstance, open_tracing_max_latency, has_max_latency},
     {"tracing_on", 0640, EveryInstance, open_tracing_on},
     {"tracing_thresh", 0640, TopOnly, open_tracing_thresh},
     {"uprobe_events", 0640, TopOnly, open_uprobe_events},

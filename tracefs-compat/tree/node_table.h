@@ -94,6 +94,8 @@ Opened open_option(const Place&, const OpenRequest&);
 Opened open_current_tracer(const Place&, const OpenRequest&);
 Opened open_available_tracers(const Place&, const OpenRequest&);
 Opened open_tracing_thresh(const Place&, const OpenRequest&);
+Opened open_tracing_max_latency(const Place&, const OpenRequest&);
+bool has_max_latency(const Place&);
 // task_files.cpp
 Opened open_saved_cmdlines(const Place&, const OpenRequest&);
 Opened open_saved_cmdlines_size(const Place&, const OpenRequest&);

@@ -89,4 +89,26 @@ Opened open_tracing_thresh(const Place&, const OpenRequest&) {
                     .write_some = {}});
 }
 
+// What is written is read again: no tracer here measures a latency.
+Opened open_tracing_max_latency(const Place& place, const OpenRequest&) {
+  constexpr std::uint64_t kNsOfMicrosecond = 1000;
+  engine::Instance& instance = *place.instance;
+  return open_text({.read = [&instance]() -> Result<std::string> {
+                      return std::to_string(instance.max_latency_ns / kNsOfMicrosecond) + "\n";
+                    },
+                    .write = [&instance](std::string_view text, const Caller&) -> Result<void> {
+                      const auto value = parse_number(text, 10);
+                      if (!value) return std::unexpected(value.error());
+                      instance.max_latency_ns = *value * kNsOfMicrosecond;
+                      return {};
+                    },
+                    .write_some = {}});
+}
+
+// Kernels built without the tracers that measure it have none.
+bool has_max_latency(const Place& place) {
+  const auto version = place.tracing->check().dialect.version();
+  return !version || *version < dialect::version_of(dialect::Kernel::Linux7_2);
+}
+
 }  // namespace kevt::tree

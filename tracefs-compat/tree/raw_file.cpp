@@ -31,16 +31,21 @@ class RawHandle final : public Handle {
       if (!buffer.take_page(bytes.first<layout::kRingPageBytes>())) break;
     }
     if (filled > 0) return filled;
-    if (out.size() >= page_.size() || !buffer.take_page(page_)) return fails(EAGAIN);
+    if (out.size() >= page_.size() || !buffer.take_page(page_)) {
+      if (!place_.tracing->is_finished()) return fails(EAGAIN);
+      was_told_end_ = true;
+      return 0;
+    }
     at_ = 0;
     return take(out);
   }
   Result<std::size_t> write(std::string_view, const Caller&) override { return fails(EINVAL); }
   bool is_ready() override {
     engine::CpuBuffer& buffer = place_.instance->buffer.cpu(cpu_);
-    if (at_ < page_.size() || buffer.has_full_page()) return true;
+    if (at_ < page_.size() || buffer.has_full_page() || place_.tracing->is_finished()) return true;
     return buffer.peek() && engine::Tracing::now_ns() - last_ns_ >= kPatienceNs;
   }
+  bool awaits_end() const override { return !was_told_end_; }
 
  private:
   std::size_t take(std::span<char> out) {
@@ -54,6 +59,7 @@ class RawHandle final : public Handle {
   Place place_;
   std::uint32_t cpu_;
   std::uint64_t last_ns_ = 0;  // of the last page handed out
+  bool was_told_end_ = false;
   std::array<std::uint8_t, layout::kRingPageBytes> page_;
   std::size_t at_ = layout::kRingPageBytes;  // of page_: what was handed out
 };

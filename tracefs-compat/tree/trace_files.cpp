@@ -197,14 +197,20 @@ class PipeHandle final : public Handle {
       has_read_ = true;
       return left_.take(out);
     }
+    if (place_.tracing->is_finished()) {
+      was_told_end_ = true;
+      return 0;
+    }
     if (waiting == Waiting::Allowed && !instance.tracing_on && has_read_) return 0;
     return fails(EAGAIN);
   }
   Result<std::size_t> write(std::string_view, const Caller&) override { return fails(EINVAL); }
   bool is_ready() override {
     engine::Instance& instance = *place_.instance;
-    return left_.size() > 0 || instance.buffer.peek(cpu_) || (!instance.tracing_on && has_read_);
+    return left_.size() > 0 || instance.buffer.peek(cpu_) || (!instance.tracing_on && has_read_) ||
+           place_.tracing->is_finished();
   }
+  bool awaits_end() const override { return !was_told_end_; }
 
  private:
   Place place_;
@@ -213,6 +219,7 @@ class PipeHandle final : public Handle {
   engine::TraceText text_;
   Leftover left_;
   bool has_read_ = false;
+  bool was_told_end_ = false;
 };
 
 }  // namespace

@@ -29,6 +29,12 @@ std::vector<std::string_view> segments_of(std::string_view path) {
   return segments;
 }
 
+// FUSE lets longer names through than file systems do.
+bool is_too_long(std::string_view path) {
+  constexpr std::size_t kLongestName = 255;
+  return std::ranges::any_of(segments_of(path), [](std::string_view name) { return name.size() > kLongestName; });
+}
+
 const std::vector<std::vector<std::string_view>>& patterns() {
   static const auto all = [] {
     std::vector<std::vector<std::string_view>> made;
@@ -81,6 +87,7 @@ class InstanceHandle final : public Handle {
     return inner_->write(data, caller);
   }
   bool is_ready() override { return inner_->is_ready(); }
+  bool awaits_end() const override { return inner_->awaits_end(); }
 
  private:
   std::unique_ptr<Handle> inner_;
@@ -147,6 +154,7 @@ std::optional<Tree::Found> Tree::find(std::string_view path) const {
 }
 
 Result<Attributes> Tree::attributes(std::string_view path) const {
+  if (is_too_long(path)) return fails(ENAMETOOLONG);
   const auto found = find(path);
   if (!found) return fails(ENOENT);
   const auto& path_in = found->path;
@@ -241,6 +249,7 @@ Result<void> Tree::make_directory(std::string_view path) {
 }
 
 Result<void> Tree::remove_directory(std::string_view path) {
+  if (is_too_long(path)) return fails(ENAMETOOLONG);
   const auto name = instance_name(path);
   return name ? tracing_.remove_instance(*name) : fails(EPERM);
 }

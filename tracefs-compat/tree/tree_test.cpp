@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <sstream>
 
 #include "runtime-user/runtime/fake/fake_runtime.h"
 #include "tracefs-compat/tree/tracing_dir.h"
@@ -238,6 +239,57 @@ TEST_F(TreeTest, APipeEndsWhenTracingIsOff) {
   EXPECT_EQ((*pipe)->read(0, text, Waiting::Refused).error().errno_value(), EAGAIN);
 }
 
+// Readers have what is there, then the end, whether they may wait or not.
+TEST_F(TreeTest, StreamsEndWhenNothingMoreComes) {
+  append("p:op open64 fd=%di:u32\n", "kprobe_events");
+  echo("1", "events/kprobes/op/enable");
+  auto pipe = tree_.open("trace_pipe", {});
+  auto late = tree_.open("per_cpu/cpu0/trace_pipe_raw", {});
+  hit("op", 1);
+  tracing_.finish();
+  std::string text(4096, '\0');
+  EXPECT_TRUE((*pipe)->is_ready());
+  EXPECT_TRUE((*pipe)->awaits_end());
+  EXPECT_GT(*(*pipe)->read(0, text, Waiting::Allowed), 0u);
+  EXPECT_TRUE((*pipe)->awaits_end());
+  EXPECT_EQ(*(*pipe)->read(0, text, Waiting::Refused), 0u);
+  EXPECT_FALSE((*pipe)->awaits_end());
+  EXPECT_TRUE((*late)->is_ready());
+  EXPECT_EQ(*(*late)->read(0, text, Waiting::Allowed), 0u);
+  EXPECT_FALSE((*late)->awaits_end());
+  EXPECT_FALSE((*tree_.open("trace", {}))->awaits_end());
+}
+
+// Whose hits are whose a real kernel tells (tests/guest/hooks).
+TEST_F(TreeTest, ProfilesHaveALineForEachProbe) {
+  append("p:a open64 fd=%di:u32\np:b close fd=%di:u32\np:a close fd=%di:u32\n", "kprobe_events");
+  std::istringstream lines(cat("kprobe_profile"));
+  std::vector<std::string> names;
+  std::uint64_t hits = 0, misses = 0;
+  for (std::string name; lines >> name >> hits >> misses;) names.push_back(name);
+  EXPECT_THAT(names, testing::ElementsAre("a", "b", "a"));
+}
+
+TEST_F(TreeTest, ASyntheticEventStaysWhileAnEprobeStandsOnIt) {
+  ASSERT_EQ(append("sz u64 lat\nsy u64 lat\n", "synthetic_events"), 0);
+  ASSERT_EQ(append("e:ep/x synthetic.sy lat=$lat\n", "dynamic_events"), 0);
+  EXPECT_EQ(append("!sy\n", "synthetic_events"), EBUSY);
+  EXPECT_EQ(append("-:synthetic/sy\n", "dynamic_events"), EBUSY);
+  EXPECT_EQ(echo("", "synthetic_events"), EBUSY);
+  EXPECT_EQ(cat("synthetic_events"), "sy\tu64 lat\n") << "those before it are gone";
+  EXPECT_EQ(append("-:ep/x\n-:sy\n", "dynamic_events"), 0);
+  EXPECT_EQ(cat("dynamic_events"), "");
+}
+
+TEST_F(TreeTest, LongNamesAreTooLong) {
+  const std::string folder = "instances/";
+  EXPECT_TRUE(tree_.make_directory(folder + std::string(255, 'y')));
+  const std::string name = folder + std::string(256, 'y');
+  EXPECT_EQ(tree_.make_directory(name).error().errno_value(), ENAMETOOLONG);
+  EXPECT_EQ(tree_.remove_directory(name).error().errno_value(), ENAMETOOLONG);
+  EXPECT_EQ(tree_.attributes(name).error().errno_value(), ENAMETOOLONG);
+}
+
 TEST_F(TreeTest, RawPagesHoldTheRecords) {
   append("p:op open64 fd=%di:u32\n", "kprobe_events");
   echo("1", "events/kprobes/op/enable");
@@ -308,6 +360,10 @@ TEST_F(TreeTest, SetEventTakesOneWordAWrite) {
   append("p:a open64\np:b close\n", "kprobe_events");
   auto handle = tree_.open("set_event", {.reads = false, .writes = true, .truncates = false, .caller = {}});
   EXPECT_EQ(*(*handle)->write("kprobes:a kprobes:b\n", {}), 10u);
+  EXPECT_EQ(*(*handle)->write(" a \n", {}), 3u) << "the blank behind the word is read, no other";
+  EXPECT_EQ(*(*handle)->write(" \n", {}), 2u);
+  for (const char* nothing : {"!", "! ", "!\n", "! a"})
+    EXPECT_EQ((*handle)->write(nothing, {}).error().errno_value(), EINVAL) << nothing;
   EXPECT_EQ(cat("set_event"), "kprobes:a\n");
   EXPECT_EQ(append("*:b !a\n", "set_event"), 0);
   EXPECT_EQ(cat("set_event"), "kprobes:b\n");
@@ -325,6 +381,10 @@ TEST_F(TreeTest, InstancesAreFolders) {
   EXPECT_THAT(cat("instances/one/trace"), HasSubstr("fd=5"));
   EXPECT_THAT(cat("trace"), Not(HasSubstr("fd=5")));
   EXPECT_FALSE(tree_.attributes("instances/one/kprobe_events"));
+  EXPECT_FALSE(tree_.attributes("instances/one/available_events"));
+  EXPECT_EQ(echo("7", "instances/one/tracing_max_latency"), 0);
+  EXPECT_EQ(cat("instances/one/tracing_max_latency"), "7\n");
+  EXPECT_EQ(cat("tracing_max_latency"), "0\n");
   EXPECT_FALSE(tree_.attributes("instances/one/instances"));
   {
     auto open = tree_.open("instances/one/trace", {});

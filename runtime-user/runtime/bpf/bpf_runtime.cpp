@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 
 namespace kevt::bpf {
 
@@ -93,9 +94,21 @@ Result<ProbeLink> BpfRuntime::attach(const KernelEvents::Installed& installed, P
       Error("`" + definition.command + "`: " + why_refused(definition, reason), reason).while_doing("arming it"));
 }
 
+// At one place the kernel runs the uprobe that came last first. Those that are armed together run in their own order,
+// so they come in the other one; kprobes run in the other one.
+std::vector<ProbeHandle> BpfRuntime::arming_order(std::span<const ProbeHandle> probes) const {
+  const auto in_file = [&](ProbeHandle probe) {
+    return std::holds_alternative<model::FilePlace>(events_->at(probe).event.definition.place);
+  };
+  std::vector<ProbeHandle> order(probes.begin(), probes.end());
+  const auto uprobes = std::ranges::stable_partition(order, std::not_fn(in_file));
+  std::ranges::reverse(uprobes);
+  return order;
+}
+
 Result<void> BpfRuntime::arm(std::span<const ProbeHandle> probes) {
   std::vector<std::pair<ProbeHandle, Links>> made;
-  for (ProbeHandle probe : probes) {
+  for (ProbeHandle probe : arming_order(probes)) {
     if (armed_[probe].links.link) continue;
     auto links = attach_both(probe);
     if (!links) return std::unexpected(std::move(links.error()));

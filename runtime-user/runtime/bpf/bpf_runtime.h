@@ -49,6 +49,7 @@ class BpfRuntime final : public runtime::ProbeRuntime {
   };
   BpfRuntime(std::unique_ptr<KernelEvents> events, const KernelSession& session)
       : events_(std::move(events)), event_id_(session.event_id) {}
+  std::vector<runtime::ProbeHandle> arming_order(std::span<const runtime::ProbeHandle> probes) const;
   Result<Links> attach_both(runtime::ProbeHandle probe);
   Result<ProbeLink> attach(const KernelEvents::Installed& installed, ProbeLink::Program program,
                            model::ProbePoint point) const;

@@ -6,21 +6,18 @@
 static const char text[] = "/usr/share/something/that/has/a/name/of/a/usual/length";
 static long numbers[4] = {1, 2, 3, 4};
 
-__attribute__((noinline)) long called(const char *name, const long *from, long number)
-{
-	__asm__ volatile("" : : "r"(name), "r"(from), "r"(number) : "memory");
-	return number;
+__attribute__((noinline)) long called(const char* name, const long* from, long number) {
+  __asm__ volatile("" : : "r"(name), "r"(from), "r"(number) : "memory");
+  return number;
 }
 
-int main(int argc, char **argv)
-{
-	const long count = argc > 1 ? atol(argv[1]) : 10000;
-	struct timespec begin, end;
-	called(text, numbers, text[0] + numbers[0]);
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-	for (long i = 0; i < count; i++)
-		called(text, numbers, i);
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-	printf("%f\n", ((end.tv_sec - begin.tv_sec) * 1e9 + (end.tv_nsec - begin.tv_nsec)) / count);
-	return 0;
+int main(int argc, char** argv) {
+  const long count = argc > 1 ? atol(argv[1]) : 10000;
+  struct timespec begin, end;
+  called(text, numbers, text[0] + numbers[0]);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+  for (long i = 0; i < count; i++) called(text, numbers, i);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+  printf("%f\n", ((end.tv_sec - begin.tv_sec) * 1e9 + (end.tv_nsec - begin.tv_nsec)) / count);
+  return 0;
 }

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# hooks.sh KERNEL KEVTRACE: in_guest.py and static_in_guest.py in a guest: `f`, `t`, `w` and `e` probes by the bpf runtime.
-# 77: there is no guest.
+# hooks.sh KERNEL KEVTRACE COLD: in one guest what the bpf runtime traces: `f`, `t`, `w` and `e` probes (in_guest.py,
+# static_in_guest.py), memory of programs that is not resident (resident_in_guest.py), and what a mount answers beside
+# the kernel's own directory (answers_in_guest.py). 77: there is no guest.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 status=0
-tests='python3 -B "$0/in_guest.py" "$1"; first=$?; python3 -B "$0/static_in_guest.py" "$1" && exit $first'
-"$here/../../../scripts/guest" --kernel "$1" --limit 900 -- sh -c "$tests" "$here" "$(readlink -f "$2")" || status=$?
+tests='status=0
+for each in in static_in resident_in answers_in; do python3 -B "$0/${each}_guest.py" "$@" || status=1; done
+exit $status'
+"$here/../../../scripts/guest" --kernel "$1" --limit 900 -- sh -c "$tests" "$here" "$(readlink -f "$2")" "$(readlink -f "$3")" || status=$?
 [ $status -ne 4 ] || exit 77
 exit $status
