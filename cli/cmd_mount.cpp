@@ -68,10 +68,12 @@ std::optional<int> MountRun::open_mount() {
   tree_ = std::make_unique<tree::Tree>(*tracing_);
   auto mount = fuse::Mount::open(*tree_, {.directory = std::filesystem::absolute(options_.directory).string(),
                                           .group = *group,
-                                          .refused = targets_->refused()});
+                                          .refused = targets_->refused(),
+                                          .hides_files = options_.nonempty});
   if (!mount) {
     report_.error(mount.error());
-    return mount.error().errno_value() == ENODEV ? kMissing : kFailed;
+    const int reason = mount.error().errno_value();
+    return reason == ENODEV ? kMissing : reason == ENOTEMPTY ? kUsage : kFailed;
   }
   mount_ = std::move(*mount);
   note_mounted(std::filesystem::absolute(options_.directory).string());
@@ -82,11 +84,13 @@ std::optional<int> MountRun::open_mount() {
   return std::nullopt;
 }
 
-// Once a round of the serving thread.
+// Once a round of the serving thread. What CMD has recorded is drained after its end is known.
 bool MountRun::step() {
+  const bool has_ended = !options_.keep && targets_->has_ended();
   tracing_->drain();
   targets_->step(*tracing_);
-  return !is_interrupted() && !is_abandoned();
+  if (has_ended) tracing_->finish();
+  return !is_interrupted() && !is_abandoned() && (!has_ended || mount_->is_being_read());
 }
 
 void MountRun::leave() {

@@ -85,6 +85,7 @@ class MountedKernel final : public MountedTargets {
   }
   std::optional<int> go() override { return options_.hold ? std::nullopt : let_go(); }
   void step(engine::Tracing&) override;
+  bool has_ended() const override { return told_end_ || not_started_; }
   bool leave() override;
   int exit_status() override;
 
@@ -101,6 +102,7 @@ class MountedKernel final : public MountedTargets {
   std::unique_ptr<KernelTarget> target_;
   std::optional<StartedCommand> command_;
   bool told_end_ = false;
+  std::optional<int> not_started_;  // the status that says why
   bool hidden_ = false;
   std::size_t open_ = 0;  // static events that are off and not closed
   bool is_held_ = true;
@@ -156,10 +158,12 @@ std::optional<int> MountedKernel::let_go() {
 void MountedKernel::step(engine::Tracing& tracing) {
   if (!hidden_) tracing.hide_own_threads();
   hidden_ = true;
-  if (is_held_ && tracing.is_any_on() && let_go()) command_.reset();
+  if (is_held_ && tracing.is_any_on()) not_started_ = let_go();
+  if (not_started_) command_.reset();
   if (!command_ || told_end_ || !command_->poll_exit()) return;
   told_end_ = true;
-  report_.status(options_.command.front() + " has ended; " + options_.directory + " stays until Ctrl-C or umount");
+  report_.status(options_.command.front() + " has ended" +
+                 (options_.keep ? "; " + options_.directory + " stays until Ctrl-C or umount" : ""));
 }
 
 bool MountedKernel::leave() {
@@ -180,7 +184,7 @@ int MountedKernel::exit_status() {
 
 // CMD is waited for; not when we are to leave (SIGTERM): it goes on without us then.
 int MountedKernel::status_of_command() {
-  if (!command_ || is_held_) return kOk;
+  if (!command_ || is_held_) return not_started_.value_or(kOk);
   const timespec pause = {0, 10'000'000};
   while (!command_->poll_exit() && !is_abandoned() && !is_told_to_leave()) nanosleep(&pause, nullptr);
   const int status = command_->poll_exit().value_or(0);

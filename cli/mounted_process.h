@@ -27,6 +27,7 @@ class MountedProcess final : public engine::TracedTarget {
   Origin origin() const { return held_.origin; }
   HeldProgram& held() { return held_; }
   // After its end: what was under way is counted as lost. True when that happened now.
+  bool has_settled() const { return settled_; }
   bool settle_if_ended();
   // True when it became another program (exec) since the last call.
   bool has_become_another();

@@ -31,6 +31,7 @@ class MountedProcesses final : public MountedTargets {
     return std::nullopt;
   }
   void step(engine::Tracing& tracing) override;
+  bool has_ended() const override { return options_.pids.empty() && processes_.front()->has_settled(); }
   bool leave() override;
   int exit_status() override;
 
@@ -82,7 +83,9 @@ void MountedProcesses::step(engine::Tracing& tracing) {
       report_.status(process->name() + " has become another program (exec): nothing of it can be traced any more");
     if (!process->settle_if_ended()) continue;
     tracing.drain();
-    report_.status(process->name() + " has ended; " + options_.directory + " stays until Ctrl-C or umount");
+    const bool stays = options_.keep || !options_.pids.empty();
+    report_.status(process->name() + " has ended" +
+                   (stays ? "; " + options_.directory + " stays until Ctrl-C or umount" : ""));
   }
 }
 

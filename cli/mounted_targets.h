@@ -30,6 +30,8 @@ class MountedTargets {
   virtual std::optional<int> go() = 0;
   // Once a round of the serving thread.
   virtual void step(engine::Tracing& tracing) = 0;
+  // CMD has ended: what it recorded is there to be drained.
+  virtual bool has_ended() const = 0;
   // After the mount: everything is taken out. False: reported where that failed.
   virtual bool leave() = 0;
   // What CMD ended with, when it has ended.

@@ -19,6 +19,8 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
       ->check(CLI::Range(8, 1 << 24).description(""));
   verb->add_option("--group", mount.group, "the group that may use it, too")->type_name("NAME");
   verb->add_flag("--hold", mount.hold, "CMD begins when the first event is on, not when DIR is there");
+  verb->add_flag("--keep", mount.keep, "DIR stays when CMD has ended, until Ctrl-C or umount");
+  verb->add_flag("--nonempty", mount.nonempty, "DIR may hold files; they are hidden while it is mounted");
   verb->add_option("--runtime", mount.runtime, "auto, inproc: processes; bpf, kmod: the running kernel")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "inproc", "bpf", "kmod"}).description(""))
@@ -33,11 +35,13 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
     if (!mount.command.empty() && !mount.pids.empty())
       throw CLI::ValidationError("--pid", "CMD and --pid exclude each other");
     if (mount.hold && mount.command.empty()) throw CLI::ValidationError("--hold", "there is no CMD to hold");
+    if (mount.keep && mount.command.empty())
+      throw CLI::ValidationError("--keep", "without CMD it stays until Ctrl-C or umount");
   });
   verb->footer(
       R"(DIR gets the files of the kernel's tracing directory, over the functions of CMD: definitions are written with
-echo, the trace is read with cat. CMD starts when DIR is there. It ends with Ctrl-C or `umount DIR`, and waits for CMD;
-with SIGTERM CMD goes on alone. Everything is taken out of the processes then, also when kevtrace is killed. The traced processes themselves cannot use DIR (EDEADLK).
+echo, the trace is read with cat. CMD starts when DIR is there. DIR ends with CMD, when who reads trace_pipe has had what is
+there (--keep: it stays); or with Ctrl-C or `umount DIR`, and waits for CMD; with SIGTERM CMD goes on alone. Everything is taken out of the processes then, also when kevtrace is killed. The traced processes themselves cannot use DIR (EDEADLK).
 
 examples:
   kevtrace mount /tmp/t -- python3 server.py &

@@ -18,6 +18,8 @@ struct MountVerbOptions {
   std::string group;                       // name or number; empty: the user's
   std::optional<std::uint64_t> buffer_kb;  // per CPU
   bool hold = false;                       // CMD begins when the first event is on
+  bool keep = false;                       // the mount stays when CMD has ended
+  bool nonempty = false;                   // DIR may hold files
   std::vector<int> pids;                   // running processes, instead of a command
   std::vector<std::string> command;
 };

@@ -107,7 +107,10 @@ void TargetProcess::start(const QStringList& words, const QString& separator, co
   process_.start(program, arguments + command);
 }
 
-void TargetProcess::startCommand(const QStringList& command) { start({}, QStringLiteral("--"), command); }
+// What was recorded is looked at when the program has ended, too.
+void TargetProcess::startCommand(const QStringList& command) {
+  start({QStringLiteral("--keep")}, QStringLiteral("--"), command);
+}
 
 void TargetProcess::attach(const QList<int>& pids) {
   QStringList numbers;

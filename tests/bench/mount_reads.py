@@ -35,7 +35,7 @@ def serving_process(mount):
 class Mounted:
     def __init__(self, kevtrace, folder, words, buffer_mib):
         self.place = os.path.join(folder, "t")
-        self.mount = subprocess.Popen([kevtrace, "-q", "mount", self.place, "--hold", "--buffer", str(buffer_mib << 10), "--", *words],
+        self.mount = subprocess.Popen([kevtrace, "-q", "mount", self.place, "--hold", "--keep", "--buffer", str(buffer_mib << 10), "--", *words],
                                       stdout=subprocess.DEVNULL)
         end = time.monotonic() + 20
         while not os.path.exists(self.path("trace")):

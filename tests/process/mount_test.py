@@ -413,8 +413,8 @@ class Held(ProcessTest):
             self.skipTest("/dev/fuse cannot be opened")
         with tempfile.TemporaryDirectory() as folder:
             place = os.path.join(folder, "t")
-            mount = subprocess.Popen([KEVTRACE, "mount", place, "--hold", "--", "/usr/bin/python3", "-c",
-                                      "open('/etc/hostname').close(); print('ran', flush=True); import time; time.sleep(1)"],
+            mount = subprocess.Popen([KEVTRACE, "mount", place, "--hold", "--keep", "--", "/usr/bin/python3", "-c",
+                                      "open('/etc/hostname').close(); print('ran', flush=True)"],
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             wait_until(lambda: is_mounted(place) or mount.poll() is not None, "the mount")
             if mount.poll() is not None:
@@ -473,6 +473,117 @@ class Held(ProcessTest):
                 mount.stdin.write("\n")
                 mount.stdin.flush()
                 self.assertEqual(mount.stdout.readline(), "went on\n")
+
+
+class Ended(ProcessTest):
+    """What becomes of the mount when its program has ended."""
+
+    OPENS = 300
+    COMMAND = ("/usr/bin/python3", "-S", "-c", f"for i in range({OPENS}): open('/etc/hostname').close()\nraise SystemExit(7)")
+
+    def setUp(self):
+        super().setUp()
+        if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+            self.skipTest("/dev/fuse cannot be opened")
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.place = os.path.join(self.folder, "t")
+
+    def path(self, name):
+        return os.path.join(self.place, name)
+
+    def hold(self, *words, command=COMMAND):
+        mount = subprocess.Popen([KEVTRACE, "mount", self.place, "--hold", *words, "--", *command], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(mount.stderr.close)
+        self.addCleanup(lambda: (mount.kill(), mount.wait()))
+        wait_until(lambda: is_mounted(self.place) or mount.poll() is not None, "the mount")
+        if mount.poll() is not None:
+            self.skipTest("cannot mount here: " + mount.stderr.read())
+        with open(self.path("kprobe_events"), "w") as file:
+            file.write(DEFINITION)
+        return mount
+
+    def begin(self):
+        with open(self.path("events/kprobes/enable"), "w") as file:
+            file.write("1")
+
+    def await_end_of_command(self, mount):
+        for line in mount.stderr:
+            if "has ended" in line:
+                return line
+        self.fail("it did not say that its command has ended")
+
+    def test_it_ends_with_its_command_and_readers_have_all(self):
+        mount = self.hold()
+        with open(os.path.join(self.folder, "lines"), "w+") as lines:
+            reader = subprocess.Popen(["cat", self.path("trace_pipe")], stdout=lines)
+            wait_until(lambda: os.path.exists(f"/proc/{reader.pid}/fd/3"), "the reader to open it")
+            self.begin()
+            self.assertEqual(mount.wait(timeout=60), 7)
+            self.assertEqual(reader.wait(timeout=60), 0)
+            lines.seek(0)
+            self.assertEqual(sum('path="/etc/hostname"' in line for line in lines), self.OPENS)
+        self.assertFalse(is_mounted(self.place))
+        self.assertFalse(os.path.exists(self.place))
+
+    def test_a_slow_reader_has_all_before_it_ends(self):
+        mount = self.hold()
+        for name in ("trace_pipe", "per_cpu"):
+            self.assertIn(name, os.listdir(self.place))
+        pipe = os.open(self.path("trace_pipe"), os.O_RDONLY | os.O_NONBLOCK)
+        self.begin()
+        self.await_end_of_command(mount)
+        text, piece = b"", None
+        while piece != b"":
+            self.assertIsNone(mount.poll())
+            with contextlib.suppress(BlockingIOError):
+                piece = os.read(pipe, 512)
+                text += piece
+        self.assertEqual(text.count(b'path="/etc/hostname"'), self.OPENS)
+        self.assertEqual(mount.wait(timeout=60), 7)
+        os.close(pipe)
+
+    def test_readers_of_pages_have_all_before_it_ends(self):
+        mount = self.hold()
+        pipes = [os.open(self.path(f"per_cpu/{cpu}/trace_pipe_raw"), os.O_RDONLY) for cpu in os.listdir(self.path("per_cpu"))]
+        self.begin()
+        self.await_end_of_command(mount)
+        pages = b""
+        for pipe in pipes:
+            while page := os.read(pipe, 4096):
+                pages += page
+            os.close(pipe)
+        self.assertEqual(pages.count(b"/etc/hostname\0"), self.OPENS)
+        self.assertEqual(mount.wait(timeout=60), 7)
+
+    def test_it_stays_where_that_is_asked(self):
+        mount = self.hold("--keep")
+        self.begin()
+        self.assertIn("stays until Ctrl-C or umount", self.await_end_of_command(mount))
+        with open(self.path("trace")) as file:
+            self.assertEqual(file.read().count('path="/etc/hostname"'), self.OPENS)
+        self.assertTrue(is_mounted(self.place))
+        mount.send_signal(signal.SIGINT)
+        self.assertEqual(mount.wait(timeout=60), 7)
+
+    def test_a_folder_with_files_is_not_hidden_silently(self):
+        os.mkdir(self.place)
+        kept, made = self.path("notes"), os.path.join(self.folder, "made")
+        with open(kept, "w") as file:
+            file.write("mine\n")
+        words = ["--", "/usr/bin/touch", made]
+        refused = subprocess.run([KEVTRACE, "mount", self.place, *words], stderr=subprocess.PIPE, text=True, timeout=60)
+        if "libfuse" in refused.stderr:
+            self.skipTest("cannot mount here: " + refused.stderr)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn(f"{self.place} is not empty", refused.stderr)
+        self.assertIn("--nonempty", refused.stderr)
+        self.assertFalse(os.path.exists(made))
+        taken = subprocess.run([KEVTRACE, "mount", "--nonempty", self.place, *words], stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(taken.returncode, 0, taken.stderr)
+        self.assertTrue(os.path.exists(made))
+        with open(kept) as file:
+            self.assertEqual(file.read(), "mine\n")
 
 
 if __name__ == "__main__":

@@ -83,6 +83,12 @@ Result<void> check_directory(Mount::State& state) {
   }
   if (stat(directory.c_str(), &status) < 0) return std::unexpected(Error::from_errno(directory));
   if (!S_ISDIR(status.st_mode)) return std::unexpected(Error(directory + " is no directory", ENOTDIR));
+  std::error_code unreadable;
+  const std::filesystem::directory_iterator files(directory, unreadable);
+  if (!state.options.hides_files && !unreadable && files != std::filesystem::directory_iterator())
+    return std::unexpected(
+        Error(directory + " is not empty, and a mount would hide what is in it: name another one, or say --nonempty",
+              ENOTEMPTY));
   return {};
 }
 
@@ -175,6 +181,13 @@ void Mount::serve_alone(const std::function<bool()>& step) {
     next_step = Clock::now() + pause;
   }
   std::free(buffer.mem);
+}
+
+bool Mount::is_being_read() const {
+  constexpr auto kMoment = std::chrono::seconds(1);
+  const auto& files = state_->files;
+  if (std::ranges::any_of(files, [](const auto& file) { return file.second.handle->awaits_end(); })) return true;
+  return !files.empty() && std::chrono::steady_clock::now() - state_->last_use < kMoment;
 }
 
 std::vector<MountUser> Mount::users() const {

@@ -25,6 +25,7 @@ struct MountOptions {
   // Processes that may not use the mount: they may stand still while it works on them. Their requests fail with
   // EDEADLK.
   std::vector<pid_t> refused;
+  bool hides_files = false;  // the directory need not be empty
 };
 
 // Who has a file open.
@@ -36,6 +37,7 @@ struct MountUser {
 class Mount {
  public:
   // A dead mount that is still on the directory is taken away first.
+  // ENOTEMPTY: the directory is not empty.
   static Result<std::unique_ptr<Mount>> open(tree::Tree& tree, MountOptions options);
   // Unmounts, also where it is busy (users() says by whom): nothing of it answers then.
   ~Mount();
@@ -44,6 +46,8 @@ class Mount {
   // armed, else a few times a second, and before readers that wait are looked at.
   void serve(const std::function<bool()>& step);
   std::vector<MountUser> users() const;
+  // Does somebody read a stream whose end was not told yet, or was something else that is open used a moment ago?
+  bool is_being_read() const;
 
   struct State;  // private to this folder
 

@@ -55,8 +55,9 @@ struct Mount::State {
   std::optional<std::string> device;  // of the mount, as mountinfo names it; nullopt: not known
   bool made_directory = false;
   std::thread receiver;
-  pid_t last_caller = 0;                // who is not us; where nobody else is refused
-  std::atomic<bool> has_ended = false;  // the kernel has taken the mount away
+  pid_t last_caller = 0;                           // who is not us; where nobody else is refused
+  std::chrono::steady_clock::time_point last_use;  // of a file: opened or read
+  std::atomic<bool> has_ended = false;             // the kernel has taken the mount away
   WorkQueue queue;
 
   // On the serving thread.

@@ -16,6 +16,7 @@ namespace {
 
 // True: it was answered.
 bool try_read(Mount::State& state, const WaitingRead& read, tree::Waiting waiting) {
+  state.last_use = std::chrono::steady_clock::now();
   const auto file = state.files.find(read.file);
   if (file == state.files.end()) {
     fuse_reply_err(read.request, EBADF);

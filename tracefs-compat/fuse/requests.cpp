@@ -53,6 +53,7 @@ void open(fuse_req_t request, fuse_ino_t inode, fuse_file_info* info) {
     }
     copy.fh = ++state.last_handle;
     copy.direct_io = 1;
+    state.last_use = std::chrono::steady_clock::now();
     state.files[copy.fh] = {*std::move(opened), *path, tid, nullptr};
     if (fuse_reply_open(request, &copy) != 0) state.files.erase(copy.fh);
   });
