@@ -112,7 +112,7 @@ void Run::record() {
   const timespec pause = {0, 1'000'000};
   while (processes_.is_any_alive()) {
     trace_.take(ReadRound::Running);
-    if (tracing_) processes_.look_at_libraries();
+    if (tracing_) processes_.look_at_libraries([this] { trace_.take(ReadRound::Running); });
     if (tracing_ && options_.follow)
       processes_.follow(session_, [this](const RecordSource& source) { trace_.add(source); });
     trace_.show_progress([this] { return processes_.counts(); });

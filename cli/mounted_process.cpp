@@ -13,6 +13,7 @@
 
 #include "common/proc.h"
 #include "compiler/target/elf_image.h"
+#include "compiler/target/mapped_file.h"
 
 namespace kevt::cli {
 
@@ -36,30 +37,21 @@ MountedProcess::MountedProcess(HeldProgram program)
 const target::TargetEnv& MountedProcess::env() {
   std::string now = file_mappings(pid());
   if (now.empty() || now == mappings_) return *held_.env;
-  target::ProcessEnvOptions options;
-  options.resolve_ifunc = [runtime = held_.runtime.get()](RemoteAddr resolver) {
-    return runtime->resolve_indirect(resolver);
-  };
-  auto fresh = target::ProcessEnv::of_process(pid(), std::move(options));
-  if (!fresh) return *held_.env;  // it is ending
-  *held_.env = std::move(*fresh);
+  if (!held_.env->refresh()) return *held_.env;  // it is ending
   mappings_ = std::move(now);
-  if (unwinder_) read_all_files();
+  if (unwinder_) held_.env->keep_files();
   return *held_.env;
 }
 
 // Of the program and its libraries.
 std::string MountedProcess::functions() const {
-  std::set<std::string> files, lines;
-  std::istringstream maps(file_mappings(pid()));
-  for (std::string line; std::getline(maps, line);) {
-    const std::size_t path = line.find('/');
-    if (line.find(" r-xp ") != std::string::npos) files.insert(line.substr(path));
-  }
-  for (const std::string& file : files) {
-    const auto image = target::ElfImage::open(file);
+  std::set<std::string> lines;
+  const auto maps = target::read_maps(pid());
+  if (!maps) return "";
+  for (const target::LoadedObject& object : target::loaded_objects(*maps)) {
+    const auto image = target::ElfImage::open(target::readable_path(pid(), object));
     if (!image) continue;
-    const std::string module = std::filesystem::path(file).filename();
+    const std::string module = std::filesystem::path(object.path).filename();
     for (const target::ElfSymbol& symbol : image->symbols())
       if (symbol.kind != target::SymbolKind::Object && symbol.versioning != target::SymbolVersion::Hidden)
         lines.insert(fmt::format("{} [{}]\n", symbol.name, module));
@@ -74,19 +66,9 @@ Result<target::StackUnwinder*> MountedProcess::unwinder() {
     auto made = target::StackUnwinder::of_process(pid());
     if (!made) return std::unexpected(std::move(made.error()));
     unwinder_.emplace(std::move(*made));
-    read_all_files();
+    held_.env->keep_files();
   }
   return &*unwinder_;
-}
-
-// Files are read when an address of theirs is first looked at, which may be too late: they are found through /proc/PID.
-void MountedProcess::read_all_files() const {
-  std::istringstream maps(mappings_);
-  for (std::string line; std::getline(maps, line);) {
-    std::uint64_t start = 0;
-    if (line.find(" r-xp ") != std::string::npos && std::sscanf(line.c_str(), "%lx-", &start) == 1)
-      held_.env->symbolize(start);
-  }
 }
 
 std::optional<engine::TracedTarget::MappedFile> MountedProcess::file_at(std::uint64_t address) const {

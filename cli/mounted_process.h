@@ -33,8 +33,6 @@ class MountedProcess final : public engine::TracedTarget {
   bool has_become_another();
 
  private:
-  void read_all_files() const;
-
   HeldProgram held_;
   std::string name_;
   std::string mappings_;  // of files, when its libraries were last looked at

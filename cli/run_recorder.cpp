@@ -2,7 +2,8 @@
 //
 // One source: its rings are read CPU by CPU where the writer takes that (trace.dat: per-CPU pages), merged by time
 // otherwise. Several: a CPU's records come from several rings, so they always wait until nothing older can come. An
-// address that is recorded as a place or a symbol is looked up once, while the process still has its maps.
+// address that is recorded as a place or a symbol is looked up once, in what was kept of the process's files. Code
+// without a symbol, in a stack or as a place, is called by its file and the offset there: the same in every run.
 #include "cli/run_recorder.h"
 
 #include <fmt/format.h>
@@ -141,16 +142,19 @@ void RunRecorder::note_symbols(const RecordSource& source, EventFields& fields, 
     if (address == one.last && &source == one.of) continue;
     one.last = address;
     one.of = &source;
-    note_symbol(source, address);
+    note_symbol(source, address,
+                one.field->role == record::PlaceRole::None ? Nameless::StaysAddress : Nameless::InFile);
   }
 }
 
 // Several processes: an address means something else in each.
-void RunRecorder::note_symbol(const RecordSource& source, std::uint64_t address) {
+void RunRecorder::note_symbol(const RecordSource& source, std::uint64_t address, Nameless nameless) {
   if (seen_.size() >= kMaxSymbols || !seen_.emplace(&source, address).second) return;
   const auto found = source.env->symbolize(address);
-  if (!found) return;
-  const record::Symbol symbol{found->address, found->size, found->name, found->module};
+  const auto file = found || nameless == Nameless::StaysAddress ? std::nullopt : source.env->place_name(address);
+  if (!found && !file) return;
+  const record::Symbol symbol = file ? record::place_symbol(address, *file)
+                                     : record::Symbol{found->address, found->size, found->name, found->module};
   metadata_.symbols.add(symbol);
   if (source.pid) metadata_.processes[source.pid].symbols.add(symbol);
 }
@@ -175,7 +179,7 @@ void RunRecorder::give_stack(const RecordSource& source, const engine::StackSamp
   std::memcpy(stack_.data(), &id, sizeof id);
   std::memcpy(stack_.data() + model::kCommonBytes, &size, sizeof size);
   std::memcpy(stack_.data() + kStackHead, frames.data(), count * sizeof frames[0]);
-  for (std::size_t i = 0; i < count; ++i) note_symbol(source, frames[i]);
+  for (std::size_t i = 0; i < count; ++i) note_symbol(source, frames[i], Nameless::InFile);
   record::TypedRecord stack = of;
   stack.event = stack_format_;
   stack.bytes = stack_;

@@ -61,7 +61,8 @@ class RunRecorder {
   void note_process(const RecordSource& source, std::int32_t thread);
   void give_stack(const RecordSource& source, const engine::StackSamples& samples, const record::TypedRecord& of,
                   std::span<const std::uint8_t> bytes);
-  void note_symbol(const RecordSource& source, std::uint64_t address);
+  enum class Nameless : std::uint8_t { StaysAddress, InFile };  // how code without a symbol is called
+  void note_symbol(const RecordSource& source, std::uint64_t address, Nameless nameless);
 
   struct Waiting {  // a record that a slower process may still come before
     const RecordSource* source;

@@ -54,14 +54,12 @@ std::optional<int> TracedProcesses::define(std::span<const Source> definitions, 
     auto defined = process->engine.define(texts, filters.filters, problems, together_);
     if (!defined) return failed(*process, std::move(defined.error()));
     if (*defined && problems.empty()) continue;
-    for (engine::Problem& problem : problems)
-      problem.diagnostic.command = engine::without_stack_sample(problem.diagnostic.command);
     report_.problems(problems, definitions, filters.sources);
     if (all_.size() > 1) report_.error("that is so in " + where(*process));
     if (!*defined) return kNotCompiled;
   }
   for (const auto& process : all_) {
-    if (auto ready = unwind_stacks(*process); !ready) return failed(*process, std::move(ready.error()));
+    if (auto ready = keep_names(*process); !ready) return failed(*process, std::move(ready.error()));
     if (auto armed = process->engine.enable_all(); !armed) return failed(*process, std::move(armed.error()));
     if (process->engine.waiting().empty()) continue;
     auto watched = process->runtime().watch_libraries();
@@ -76,6 +74,9 @@ std::optional<int> TracedProcesses::define(std::span<const Source> definitions, 
 
 Result<void> TracedProcesses::arm_arrived(TracedProcess& process) {
   if (auto seen = process.held.env->refresh(); !seen) return seen;
+  if (process.names_addresses) process.held.env->keep_files();
+  if (process.unwinder) process.unwinder->refresh();
+  if (process.engine.waiting().empty()) return {};
   std::vector<engine::Problem> problems;
   auto arrived = process.engine.define_arrived(problems);
   for (const engine::Problem& problem : problems)
@@ -86,9 +87,10 @@ Result<void> TracedProcesses::arm_arrived(TracedProcess& process) {
   return process.runtime().arm(*arrived);
 }
 
-void TracedProcesses::look_at_libraries() {
+void TracedProcesses::look_at_libraries(const std::function<void()>& take) {
   for (const auto& process : all_) {
     if (!process->runtime().is_asked_for_libraries()) continue;
+    if (process->names_addresses) take();  // what was recorded in a library that is gone now
     if (auto armed = arm_arrived(*process); !armed && !process->runtime().poll_exit())
       report_.error(
           std::move(armed.error()).while_doing("arming probes in a library that " + where(*process) + " has loaded"));
@@ -156,12 +158,29 @@ std::uint64_t TracedProcesses::read(ReadRound round, std::uint64_t limit, const 
   return lines_.take(until, limit, sink);
 }
 
-Result<void> TracedProcesses::unwind_stacks(TracedProcess& process) const {
-  if (!samples_stacks_) return {};
-  auto unwinder = target::StackUnwinder::of_process(process.pid());
-  if (!unwinder) return std::unexpected(std::move(unwinder.error()));
-  process.unwinder.emplace(std::move(*unwinder));
-  return {};
+namespace {
+
+bool has_symbols(const engine::Event& event) {
+  return std::ranges::any_of(event.layout.fields, [](const model::RecordField& field) {
+    return field.type.kind == model::TypeKind::Symbol || field.type.kind == model::TypeKind::SymbolString;
+  });
+}
+
+}  // namespace
+
+// Records are read later than they are made, perhaps when the process has ended: what names its addresses is taken now,
+// and again whenever it tells that a library has come or gone.
+Result<void> TracedProcesses::keep_names(TracedProcess& process) const {
+  process.names_addresses = samples_stacks_ || std::ranges::any_of(process.engine.events(), has_symbols);
+  if (!process.names_addresses) return {};
+  process.held.env->keep_files();
+  if (samples_stacks_) {
+    auto unwinder = target::StackUnwinder::of_process(process.pid());
+    if (!unwinder) return std::unexpected(std::move(unwinder.error()));
+    process.unwinder.emplace(std::move(*unwinder));
+  }
+  auto watched = process.runtime().watch_libraries();  // false: a static program, which gets no more libraries
+  return watched ? Result<void>() : std::unexpected(std::move(watched.error()));
 }
 
 std::vector<RecordSource> TracedProcesses::sources() {
@@ -183,9 +202,9 @@ RecordSource TracedProcesses::source_of(TracedProcess& process) const {
 }
 
 Result<void> TracedProcesses::arm_followed(TracedProcess& process) {
-  if (auto ready = unwind_stacks(process); !ready) return ready;
   process.engine.set_code(made_);
   process.engine.define_as(all_.front()->engine);
+  if (auto ready = keep_names(process); !ready) return ready;
   std::vector<engine::Problem> problems;
   auto probes = process.engine.define_arrived(problems);
   for (const engine::Problem& problem : problems) {

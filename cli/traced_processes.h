@@ -35,6 +35,7 @@ struct TracedProcess {
   engine::TracePrinter printer;
   std::optional<target::StackUnwinder> unwinder;  // when stacks are recorded
   std::string name;                               // of the program, when it was found
+  bool names_addresses = false;                   // records hold addresses that need names: its files are kept
   bool is_reported = false;                       // that it ended or became another program
 };
 
@@ -61,8 +62,9 @@ class TracedProcesses {
   // The same as records, one source a process.
   std::vector<RecordSource> sources();
 
-  // Arms what has waited for a library that a process has just loaded, before any of its code runs.
-  void look_at_libraries();
+  // Arms what has waited for a library that a process has just loaded, before any of its code runs. `take` reads what
+  // was recorded before.
+  void look_at_libraries(const std::function<void()>& take);
   // Programs that the processes have become by exec, or what they have forked, are traced from their first instruction
   // on, each as a process of its own. What fails there is reported and takes nothing else down. `added` gets each.
   void follow(const inproc::SessionOptions& session, const std::function<void(const RecordSource&)>& added);
@@ -89,7 +91,7 @@ class TracedProcesses {
                  const std::function<void(const RecordSource&)>& added);
   Result<void> arm_followed(TracedProcess& process);
   RecordSource source_of(TracedProcess& process) const;
-  Result<void> unwind_stacks(TracedProcess& process) const;
+  Result<void> keep_names(TracedProcess& process) const;
   std::uint64_t read_only_one(std::uint64_t limit, const LineSink& sink);
   std::string where(const TracedProcess& process) const;
   Result<void> arm_arrived(TracedProcess& process);

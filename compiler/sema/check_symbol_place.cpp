@@ -40,11 +40,12 @@ std::vector<diag::FixIt> fixes(const DefinitionCheck& check, const std::string& 
 
 void report_missing(const DefinitionCheck& check, const std::string& symbol, const target::LookupError& error,
                     std::uint32_t order) {
+  const std::string more = error.why.empty() ? list_of(error.candidates, "; near it:") : ": " + error.why;
   check.report({.kind = diag::Kind::BadProbeAddr,
                 .column = check.place_column(),
                 .order = order,
                 .errno_value = order == diag::kStepSymbol ? symbol_errno(check, ENOENT) : ENOENT,
-                .detail = fmt::format("no function `{}`{}", symbol, list_of(error.candidates, "; near it:")),
+                .detail = fmt::format("no function `{}`{}", symbol, more),
                 .fixits = fixes(check, symbol, error)});
 }
 

@@ -5,7 +5,8 @@
 // 0x7f0012000000, `open` is at 0xf6a40 there, so the probe is at 0x7f00120f6a40.
 // A name without a module must mean one place in everything that is loaded, as a kernel symbol must
 // (NON_UNIQ_SYMBOL); names a file merely imports are no definitions, and aliases at one address are one.
-// Not done: the vdso, JIT code, symbols of files that were deleted and are not readable any more.
+// A name that no file of a program has may be the kernel's: who asks for it is told so, not offered a near miss.
+// Not done: the vdso, JIT code, symbols of files that were deleted and that nobody here may read.
 #include "compiler/target/process_env.h"
 
 #include <fmt/format.h>
@@ -20,6 +21,8 @@
 
 #include "compiler/target/debug_types.h"
 #include "compiler/target/instruction_start.h"
+#include "compiler/target/kernel_names.h"
+#include "compiler/target/mapped_file.h"
 #include "compiler/target/near_misses.h"
 #include "compiler/target/process_modules.h"
 
@@ -61,8 +64,9 @@ Symbol make_symbol(const Loaded& loaded, const ElfSymbol& symbol) {
           .size = symbol.size};
 }
 
-std::unexpected<LookupError> failure(LookupFailure why, std::vector<std::string> candidates = {}) {
-  return std::unexpected(LookupError{why, std::move(candidates)});
+std::unexpected<LookupError> failure(LookupFailure why, std::vector<std::string> candidates = {},
+                                     std::string reason = {}) {
+  return std::unexpected(LookupError{why, std::move(candidates), std::move(reason)});
 }
 
 std::string label(const Loaded& loaded, const ElfSymbol& symbol) {
@@ -130,6 +134,12 @@ bool is_machinery(const LoadedObject& object, const Blacklist& blacklisted) {
          });
 }
 
+// The same file at the same place.
+bool is_same(const LoadedObject& one, const LoadedObject& other) {
+  return one.inode == other.inode && one.device_major == other.device_major && one.device_minor == other.device_minor &&
+         one.start() == other.start();
+}
+
 }  // namespace
 
 ProcessEnv::ProcessEnv(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -146,32 +156,36 @@ Result<ProcessEnv> ProcessEnv::of_process(pid_t pid, ProcessEnvOptions options) 
   return env;
 }
 
-// Images of what is mapped as it was stay open.
+// Images of what is mapped as it was stay open. A process that has ended maps nothing: what was known of it stays.
 Result<void> ProcessEnv::refresh() {
   auto maps = read_maps(state_->pid);
   if (!maps) return std::unexpected(std::move(maps.error()));
+  if (maps->empty() && !state_->maps.empty()) return {};
   std::vector<Loaded> known = std::exchange(state_->objects, {});
+  state_->debug.clear();  // keyed by where they were
   state_->maps = std::move(*maps);
   const std::optional<FileId> program = file_id(fmt::format("/proc/{}/exe", state_->pid));
   for (LoadedObject& object : loaded_objects(state_->maps)) {
     if (is_machinery(object, state_->options.blacklisted)) continue;
     Loaded loaded;
-    loaded.open_path = readable_path(state_->pid, object);
-    loaded.id = file_id(loaded.open_path);
-    const auto before = std::ranges::find_if(known, [&](const Loaded& one) {
-      return one.id && one.id == loaded.id && one.object.start() == object.start();
-    });
+    const auto before = std::ranges::find_if(known, [&](const Loaded& one) { return is_same(one.object, object); });
     if (before != known.end()) {
       loaded = std::move(*before);
       known.erase(before);
     } else {
-      loaded.module = {.name = std::string(base_name(object.path)), .path = object.path};
+      loaded.open_path = readable_path(state_->pid, object);
+      loaded.id = file_id(loaded.open_path);
+      loaded.module = {.name = std::string(base_name(object.path)), .path = object.path, .open_path = loaded.open_path};
       loaded.module.is_program = loaded.id && loaded.id == program;
     }
     loaded.object = std::move(object);
     state_->objects.push_back(std::move(loaded));
   }
   return {};
+}
+
+void ProcessEnv::keep_files() {
+  for (Loaded& loaded : state_->objects) (void)image_of(loaded);
 }
 
 Result<ProcessEnv> ProcessEnv::of_files(const std::vector<std::string>& paths, ProcessEnvOptions options) {
@@ -181,7 +195,8 @@ Result<ProcessEnv> ProcessEnv::of_files(const std::vector<std::string>& paths, P
     auto image = ElfImage::open(path);
     if (!image) return std::unexpected(std::move(image.error()));
     Loaded loaded;
-    loaded.module = {.name = std::string(base_name(path)), .path = path, .is_program = image->is_program()};
+    loaded.module = {
+        .name = std::string(base_name(path)), .path = path, .open_path = path, .is_program = image->is_program()};
     loaded.open_path = path;
     loaded.id = file_id(path);
     loaded.tried = true;
@@ -228,6 +243,21 @@ std::vector<std::string> labels(const std::vector<Found>& found) {
   return texts;
 }
 
+// Not memory that was never a file (memfd, shared memory), nor a device.
+bool was_a_file(const LoadedObject& object) {
+  return !object.ranges.empty() &&
+         std::ranges::none_of(std::initializer_list<std::string_view>{"/memfd:", "/SYSV", "/dev/"},
+                              [&](std::string_view lead) { return object.path.starts_with(lead); });
+}
+
+// Of a file that could have it and cannot be read.
+std::string unreadable_among(const std::vector<Loaded*>& objects) {
+  for (Loaded* loaded : objects)
+    if (!image_of(*loaded) && loaded->open_path.empty() && was_a_file(loaded->object))
+      return unreadable_text(loaded->object);
+  return "";
+}
+
 std::vector<Loaded*> all_of(std::vector<Loaded>& objects) {
   std::vector<Loaded*> all;
   for (Loaded& loaded : objects) all.push_back(&loaded);
@@ -243,6 +273,11 @@ std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::
   const auto found = collect(objects, [&](const ElfImage& image) { return image.find_functions(name); });
   if (found.empty()) {
     if (!module && state_->options.becomes_others) return failure(LookupFailure::ModuleMissing);
+    if (std::string reason = unreadable_among(objects); !reason.empty())
+      return failure(LookupFailure::NotFound, {}, std::move(reason));
+    if (!module && state_->pid && is_kernel_function(name))
+      return failure(LookupFailure::NotFound, {},
+                     "it is a function of the kernel, which `--runtime bpf` traces, not of the program");
     return failure(LookupFailure::NotFound, near_misses(objects, name, SymbolKind::Function));
   }
   if (found.size() > 1) return failure(LookupFailure::NotUnique, labels(found));
@@ -282,7 +317,9 @@ std::expected<std::uint64_t, LookupError> ProcessEnv::find_file_offset(std::stri
       state_->pid ? file_id(fmt::format("/proc/{}/root{}", state_->pid, path)) : std::nullopt;
   bool is_loaded = false;
   for (Loaded& loaded : state_->objects) {
-    const bool same = loaded.module.path == path || (loaded.id && (loaded.id == wanted || loaded.id == rooted));
+    // Offsets are those of the file that has the name now: not of the one that was there before.
+    const bool named = loaded.module.path == path && !(loaded.object.deleted && (wanted || rooted));
+    const bool same = named || (loaded.id && (loaded.id == wanted || loaded.id == rooted));
     if (!same) continue;
     is_loaded = true;
     const ElfImage* image = image_of(loaded);
@@ -297,7 +334,7 @@ std::expected<std::uint64_t, LookupError> ProcessEnv::find_file_offset(std::stri
 
 bool ProcessEnv::may_be_loaded(std::string_view module) const {
   if (state_->options.becomes_others) return true;
-  if (!module.contains('/')) return module.contains(".so") || is_installed_library(state_->path_of(""), module);
+  if (!module.contains('/')) return module.contains(".so") || !installed_library(state_->path_of(""), module).empty();
   std::error_code ignored;
   return std::filesystem::is_regular_file(state_->path_of(module), ignored);
 }
@@ -341,6 +378,10 @@ std::optional<Symbol> ProcessEnv::symbolize(std::uint64_t address) const {
   const auto symbol = loaded->image->symbol_covering({address - loaded->module.bias});
   if (!symbol) return std::nullopt;
   return make_symbol(*loaded, *symbol);
+}
+
+std::optional<std::string> ProcessEnv::place_name(std::uint64_t address) const {
+  return file_and_offset(state_->maps, {address});
 }
 
 unsigned ProcessEnv::possible_cpus() const {

@@ -37,6 +37,7 @@ struct ProcessEnvOptions {
 struct ProcessModule {
   std::string name;        // file name: "libc.so.6"
   std::string path;        // as the target names it
+  std::string open_path;   // where we can read it; empty: nowhere
   std::uint64_t bias = 0;  // address in the target − address in the image
   bool is_program = false;
 };
@@ -49,6 +50,8 @@ class ProcessEnv final : public TargetEnv {
   // What process `pid` has mapped now; refresh() sees what it has loaded since.
   static Result<ProcessEnv> of_process(pid_t pid, ProcessEnvOptions options);
   Result<void> refresh();
+  // Opens the images of all that is mapped now: what they tell is there when the process has ended.
+  void keep_files();
   // Files at bias 0: addresses are image addresses. Every file must be readable and ELF.
   static Result<ProcessEnv> of_files(const std::vector<std::string>& paths, ProcessEnvOptions options);
 
@@ -70,6 +73,7 @@ class ProcessEnv final : public TargetEnv {
   FileStatus file_status(std::string_view path) const override;
   // Functions and data objects; `module` is empty for the program itself.
   std::optional<Symbol> symbolize(std::uint64_t address) const override;
+  std::optional<std::string> place_name(std::uint64_t address) const override;
   // From debug information, read when first asked for.
   TypeSource type_source() const override { return TypeSource::DebugInformation; }
   std::expected<FunctionTypes, TypesError> function_types(std::optional<std::string_view> module,

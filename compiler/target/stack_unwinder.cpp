@@ -4,18 +4,23 @@
 //   frame 0   pc of the probe         CFI: the caller's frame, and where the return address lies on the stack
 //   frame 1   a return address        …
 //
-// The process goes on meanwhile and may load libraries: where an address is in no known file, what is mapped is read
-// again, once for each such page. Addresses of our own code (calls under a return probe come back to it) end a stack.
+// The process goes on meanwhile, may load libraries, and may be gone before its records are read: files are opened when
+// they are seen in its maps, each as it is mapped (mapped_file.h), not when an address in them is first looked at.
+// Where an address is in no known file, what is mapped is read again, once for each such page. Addresses of our own
+// code (calls under a return probe come back to it) end a stack.
 #include "compiler/target/stack_unwinder.h"
 
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_set>
 #include <utility>
 
 #include "common/page.h"
+#include "compiler/target/mapped_file.h"
 
 namespace kevt::target {
 namespace {
@@ -27,10 +32,32 @@ int no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, co
   return -1;
 }
 
-const Dwfl_Callbacks kFiles = {.find_elf = dwfl_linux_proc_find_elf,
-                               .find_debuginfo = no_debug_file,
-                               .section_address = nullptr,
-                               .debuginfo_path = nullptr};
+// What load() reads now: libdwfl hands a callback no pointer of ours.
+struct MappedFiles {
+  pid_t pid = 0;
+  std::vector<LoadedObject> objects;
+};
+thread_local const MappedFiles* loading = nullptr;
+
+// libdwfl would open the name as we see it, which may be another file.
+int open_mapped(Dwfl_Module* module, void** data, const char* name, Dwarf_Addr base, char** file_name, Elf** elf) {
+  if (!loading) return -1;
+  const auto object =
+      std::ranges::find_if(loading->objects, [&](const LoadedObject& one) { return one.contains({base}); });
+  if (object == loading->objects.end())
+    return name[0] == '/' ? -1 : dwfl_linux_proc_find_elf(module, data, name, base, file_name, elf);  // [vdso]
+  const std::string path = readable_path(loading->pid, *object);
+  return path.empty() ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+int open_now(Dwfl_Module* module, void**, const char*, Dwarf_Addr, void*) {
+  GElf_Addr bias = 0;
+  (void)dwfl_module_getelf(module, &bias);
+  return DWARF_CB_OK;
+}
+
+const Dwfl_Callbacks kFiles = {
+    .find_elf = open_mapped, .find_debuginfo = no_debug_file, .section_address = nullptr, .debuginfo_path = nullptr};
 
 }  // namespace
 
@@ -107,10 +134,18 @@ Result<void> StackUnwinder::State::load() {
                                                 .set_initial_registers = Callbacks::set_registers,
                                                 .detach = nullptr,
                                                 .thread_detach = nullptr};
+  auto maps = read_maps(pid);
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  if (maps->empty()) return std::unexpected(Error("process " + std::to_string(pid) + " has ended"));
   Dwfl* fresh = dwfl_begin(&kFiles);
   if (!fresh) return std::unexpected(dwfl_error(pid, "unwinding the stacks"));
-  if (dwfl_linux_proc_report(fresh, pid) != 0 || dwfl_report_end(fresh, nullptr, nullptr) != 0 ||
-      !dwfl_attach_state(fresh, nullptr, pid, &kThread, this)) {
+  const MappedFiles files{pid, loaded_objects(*maps)};
+  loading = &files;
+  bool is_ready = dwfl_linux_proc_report(fresh, pid) == 0 && dwfl_report_end(fresh, nullptr, nullptr) == 0;
+  if (is_ready) dwfl_getmodules(fresh, open_now, nullptr, 0);
+  is_ready = is_ready && dwfl_attach_state(fresh, nullptr, pid, &kThread, this);
+  loading = nullptr;
+  if (!is_ready) {
     Error error = dwfl_error(pid, "unwinding the stacks");
     dwfl_end(fresh);
     return std::unexpected(std::move(error));
@@ -156,6 +191,8 @@ StackUnwinder& StackUnwinder::operator=(StackUnwinder&&) noexcept = default;
 StackUnwinder::~StackUnwinder() = default;
 
 pid_t StackUnwinder::pid() const { return state_->pid; }
+
+void StackUnwinder::refresh() { (void)state_->load(); }
 
 std::vector<std::uint64_t> StackUnwinder::unwind(const StackSample& sample) {
   state_->sample = sample;

@@ -31,6 +31,8 @@ class StackUnwinder {
   ~StackUnwinder();
 
   pid_t pid() const;
+  // What the process has mapped now; of one that has ended what was known stays.
+  void refresh();
   // The program counter, then return addresses, innermost first. Ends where the piece of stack ends, or where nothing
   // is known of an address; never empty.
   std::vector<std::uint64_t> unwind(const StackSample& sample);

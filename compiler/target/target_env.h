@@ -32,6 +32,7 @@ enum class LookupFailure : std::uint8_t {
 struct LookupError {
   LookupFailure failure = LookupFailure::NotFound;
   std::vector<std::string> candidates;  // "libc.so.6:openat", or near misses for NotFound
+  std::string why = {};                 // of NotFound, where more is known than that it is not there
 };
 
 enum class Probeability : std::uint8_t {
@@ -81,6 +82,9 @@ class TargetEnv {
   virtual FileStatus file_status(std::string_view path) const = 0;
   // The symbol that covers `address`, for `SYM+0xOFF/0xSIZE`.
   virtual std::optional<Symbol> symbolize(std::uint64_t address) const = 0;
+
+  // What code without a symbol is called: "libc.so.6+0x2724a", its file and the offset in it.
+  virtual std::optional<std::string> place_name(std::uint64_t) const { return std::nullopt; }
 
   virtual TypeSource type_source() const { return TypeSource::None; }
   virtual std::expected<FunctionTypes, TypesError> function_types(std::optional<std::string_view>,

@@ -41,7 +41,7 @@ SymbolIndex::SymbolIndex(std::vector<SymbolName> names) : names_(std::move(names
 SymbolIndex SymbolIndex::ofModules(const std::vector<target::ProcessModule>& modules) {
   std::vector<SymbolName> names;
   for (const target::ProcessModule& module : modules) {
-    auto image = target::ElfImage::open(module.path);
+    auto image = target::ElfImage::open(module.open_path);
     if (!image) continue;
     const std::string written = module.is_program ? std::string() : short_module(module.name);
     for (const target::ElfSymbol& symbol : image->symbols())

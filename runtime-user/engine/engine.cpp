@@ -12,10 +12,17 @@
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/fixed_target.h"
 #include "runtime-user/engine/event_table.h"
+#include "runtime-user/engine/stack_samples.h"
 
 namespace kevt::engine {
 
-namespace {}  // namespace
+namespace {
+
+void hide_stack_samples(std::vector<Problem>& problems) {
+  for (Problem& problem : problems) hide_stack_sample(problem.diagnostic);
+}
+
+}  // namespace
 
 const target::CatalogEntry* Engine::find(std::string_view group, std::string_view event) const {
   return catalog_.find(group, event);
@@ -49,6 +56,7 @@ Result<void> Engine::check_injections(const Draft& draft) const {
 void Engine::add_to(Batch& batch, pipeline::CheckedEvent event, std::optional<model::FilterExpr> filter,
                     std::size_t position, std::size_t index) const {
   event.injection = injection_of(event.definition);
+  event.definition.command = without_stack_sample(event.definition.command);  // for messages
   batch.add(std::move(event), std::move(filter), kFirstId + static_cast<std::uint32_t>(position), index);
 }
 
@@ -93,6 +101,7 @@ Result<bool> Engine::define(std::span<const std::string> definitions, std::span<
   Draft draft(catalog_, statics_);
   const auto forms = missing_ == Missing::Waits ? pipeline::Forms::RunnableLater : pipeline::Forms::Runnable;
   draft.check(definitions, filters, env_, forms, problems);
+  hide_stack_samples(problems);
   const auto takes_all_down = [&](const Problem& problem) {
     return together == Together::AllOrNothing || problem.kind == Problem::Kind::Filter;
   };
@@ -150,8 +159,10 @@ Result<std::vector<runtime::ProbeHandle>> Engine::define_arrived(std::vector<Pro
       auto bound = pipeline::check_filter(*one.filter, *checked, sink);
       if (bound) filter = std::move(*bound);
     }
-    for (diag::Diagnostic& diagnostic : sink.take())
+    for (diag::Diagnostic& diagnostic : sink.take()) {
+      hide_stack_sample(diagnostic);
       problems.push_back({Problem::Kind::Definition, one.event, std::move(diagnostic)});
+    }
     if (checked) add_to(batch, std::move(*checked), std::move(filter), one.event, one.event);
   }
   waiting_ = std::move(still);
@@ -188,7 +199,7 @@ std::vector<Engine::Placed> Engine::install_one_by_one(const Batch& batch, std::
 
 std::vector<std::string> Engine::waiting() const {
   std::vector<std::string> texts;
-  for (const Waiting& one : waiting_) texts.push_back(one.definition);
+  for (const Waiting& one : waiting_) texts.push_back(without_stack_sample(one.definition));
   return texts;
 }
 

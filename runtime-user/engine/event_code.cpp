@@ -119,6 +119,7 @@ std::expected<std::vector<EventCode::Handles>, CodeRefusal> EventCode::install(
       if (!type)
         return std::unexpected(CodeRefusal{Error("there are as many events with stacks as types", ENOSPC), command});
       checked->switches = request->switches;
+      checked->definition.command = command;  // messages are about what the user wrote
       events.push_back(*std::move(checked));
       filters.push_back({request->filter});
       ids.push_back(*type);

@@ -25,7 +25,8 @@ constexpr std::string_view kStackPointer = "kevt_sp";
 }  // namespace
 
 std::string with_stack_sample(const std::string& definition) {
-  std::string out = fmt::format("{} {}=$stack:x64", definition, kStackPointer);
+  const std::string_view written = std::string_view(definition).substr(0, definition.find('#'));  // without a comment
+  std::string out = fmt::format("{} {}=$stack:x64", written, kStackPointer);
   for (std::string_view name : kRegisters) out += fmt::format(" kevt_{}=%{}:x64", name, name);
   for (std::uint32_t i = 0; i < kPieces; ++i)
     out += fmt::format(" kevt_s{}=+{}($stack):x64[{}]", i, i * kPieceWords * kWord, kPieceWords);
@@ -34,6 +35,18 @@ std::string with_stack_sample(const std::string& definition) {
 
 std::string without_stack_sample(const std::string& listing) {
   return listing.substr(0, listing.find(fmt::format(" {}=", kStackPointer)));
+}
+
+void hide_stack_sample(diag::Diagnostic& mistake) {
+  std::string own = without_stack_sample(mistake.command);
+  if (own.size() == mistake.command.size()) return;
+  mistake.command = std::move(own);
+  const auto end = static_cast<std::uint32_t>(mistake.command.size());
+  const bool is_behind = mistake.column && *mistake.column > end;
+  const bool is_for_room = mistake.kind == diag::Kind::TooManyArgs || mistake.kind == diag::Kind::EventTooBig;
+  if (!is_behind && !is_for_room) return;
+  if (is_behind) mistake.column = end;
+  mistake.notes.push_back({"a sample of the stack (--stack) stands behind it: 12 arguments, 2.6 KiB"});
 }
 
 std::optional<StackSamples> StackSamples::of(const model::RecordLayout& sampled) {

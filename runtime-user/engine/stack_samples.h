@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/diag/diagnostic.h"
 #include "compiler/model/definition.h"
 #include "compiler/model/record_layout.h"
 #include "compiler/target/stack_unwinder.h"
@@ -21,8 +22,10 @@ namespace kevt::engine {
 // The definition with fetch-args for the registers that unwinding needs and for 2.5 KiB of stack.
 std::string with_stack_sample(const std::string& definition);
 
-// A listing of such a definition as it would be without them.
+// A listing of such a definition, or its text, as it would be without them.
 std::string without_stack_sample(const std::string& listing);
+// The same of a mistake in one; that there is no room for the sample is told.
+void hide_stack_sample(diag::Diagnostic& mistake);
 
 // The records of an event that was defined so.
 class StackSamples {

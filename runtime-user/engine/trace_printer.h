@@ -15,6 +15,7 @@ class CachedSymbols final : public target::TargetEnv {
   explicit CachedSymbols(const target::TargetEnv& env) : env_(env) {}
 
   std::optional<target::Symbol> symbolize(std::uint64_t address) const override;
+  std::optional<std::string> place_name(std::uint64_t address) const override { return env_.place_name(address); }
 
   std::expected<target::Symbol, target::LookupError> find_function(std::optional<std::string_view> module,
                                                                    std::string_view name) const override {

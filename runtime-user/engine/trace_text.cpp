@@ -190,7 +190,7 @@ void TraceText::append_stack(const Instance& instance, std::span<const std::uint
 }
 
 // The kernel knows no names of a program's functions: it has the address alone, and with sym-userobj the file. Here
-// the name stands before the address.
+// the name stands before the address, or the file and the offset in it.
 void TraceText::append_user_stack(const Instance& instance, std::span<const std::uint8_t> record, std::string& out) {
   constexpr std::size_t kCallersAt = 16;
   out += "<user stack trace>\n";
@@ -211,6 +211,8 @@ void TraceText::append_user_stack(const Instance& instance, std::span<const std:
     } else if (const auto symbol = env.symbolize(address)) {
       out += fmt::format("{}+0x{:x}/0x{:x}", symbol->name, address - symbol->address, symbol->size);
       if (!symbol->module.empty()) out += " [" + symbol->module + "]";
+    } else if (const auto file = env.place_name(address)) {
+      out += *file;
     }
     if (shows_address) out += fmt::format(" <{:016x}>", address);
     out += '\n';

@@ -10,7 +10,7 @@ from mounted import is_mounted, wait_until
 
 LEAF = 'p:lf chain:leaf n=%di:s32 text=+0(%si):string\n'
 TRIGGER = "events/kprobes/lf/trigger"
-ENDS_IN = ["main", "__libc_start_main", "_start"]  # innermost first; of libc's own between them no name is known
+ENDS_IN = ["main", "libc.so.6", "__libc_start_main", "_start"]  # innermost first; libc's own has no symbol, but a file
 
 
 class Chain:
@@ -53,7 +53,7 @@ def entries_of(trace):
     for line in trace.splitlines():
         if not line or line.startswith("#"):
             continue
-        if match := re.fullmatch(r" => (?:(\S+)\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\S+\])?)? <([0-9a-f]{16})>", line):
+        if match := re.fullmatch(r" => (?:(\S+)\+0x[0-9a-f]+(?:/0x[0-9a-f]+(?: \[\S+\])?)?)? <([0-9a-f]{16})>", line):
             found[-1].stack.append((match[1] or "", int(match[2], 16)))
             continue
         match = re.fullmatch(r" +(?:\S+)-(\d+) +\[\d+\] \S+ +\d+\.\d+: (?:(<user stack trace>)|(\w+): \(.*?\) ?(.*))", line)

@@ -251,12 +251,15 @@ class JsonReader final : public RecordReader {
     }
   }
 
-  // "open+0x4/0x128 [libc.so.6]" at that address.
+  // "open+0x4/0x128 [libc.so.6]" at that address, or "libc.so.6+0x2724a", which is no function's.
   void note_symbol(const std::string& text, std::uint64_t address, std::int32_t process) {
     if (text.empty() || text.starts_with("0x") || seen_.size() > 200'000 || !seen_.emplace(process, address).second)
       return;
     const auto plus = text.find("+0x"), slash = text.find("/0x");
-    if (plus == std::string::npos || slash == std::string::npos || slash < plus) return;
+    if (plus == std::string::npos) return;
+    if (text.find_first_not_of("0123456789abcdef", plus + 3) == std::string::npos)
+      return add_symbol(place_symbol(address, text), process);
+    if (slash == std::string::npos || slash < plus) return;
     Symbol symbol{.name = text.substr(0, plus)};
     std::uint64_t offset = 0;
     std::from_chars(text.data() + plus + 3, text.data() + slash, offset, 16);
@@ -264,6 +267,10 @@ class JsonReader final : public RecordReader {
     symbol.address = address - offset;
     if (error == std::errc() && text.ends_with(']') && text.data() + text.size() - end > 3)
       symbol.module = std::string(end + 2, text.data() + text.size() - 1);
+    add_symbol(std::move(symbol), process);
+  }
+
+  void add_symbol(Symbol symbol, std::int32_t process) {
     if (process) metadata_.processes[process].symbols.add(symbol);
     metadata_.symbols.add(std::move(symbol));
   }

@@ -73,6 +73,17 @@ void Symbols::parse_kallsyms(std::string_view text) {
   std::ranges::move(found, std::back_inserter(fresh_));
 }
 
+Symbol place_symbol(std::uint64_t address, std::string file_and_offset) {
+  return {.address = address, .size = 1, .name = std::move(file_and_offset), .module = ""};
+}
+
+namespace {
+
+// No function is called so, and every format keeps names and sizes.
+bool is_place(const Symbol& symbol) { return symbol.size == 1 && symbol.name.contains("+0x"); }
+
+}  // namespace
+
 void append_symbol(const Symbols& symbols, std::uint64_t address, SymbolOffset offset, std::string& out) {
   const Symbol* symbol = symbols.find(address);
   if (!symbol) {
@@ -80,7 +91,7 @@ void append_symbol(const Symbols& symbols, std::uint64_t address, SymbolOffset o
     return;
   }
   out += symbol->name;
-  if (offset == SymbolOffset::Shown)
+  if (offset == SymbolOffset::Shown && !is_place(*symbol))
     fmt::format_to(std::back_inserter(out), "+0x{:x}/0x{:x}", address - symbol->address, symbol->size);
   if (!symbol->module.empty()) fmt::format_to(std::back_inserter(out), " [{}]", symbol->module);
 }

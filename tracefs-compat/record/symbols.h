@@ -37,8 +37,11 @@ class Symbols {
   mutable std::vector<Symbol> fresh_;   // not sorted in yet
 };
 
+// A symbol that is one address without a name of its own: "libc.so.6+0x2724a", file and offset.
+Symbol place_symbol(std::uint64_t address, std::string file_and_offset);
+
 enum class SymbolOffset : std::uint8_t { Shown, Hidden };
-// "vfs_read+0x0/0x140 [mod]" or "vfs_read [mod]"; "0x…" where nothing is known. Appends.
+// "vfs_read+0x0/0x140 [mod]" or "vfs_read [mod]"; a place's file and offset; "0x…" where nothing is known. Appends.
 void append_symbol(const Symbols& symbols, std::uint64_t address, SymbolOffset offset, std::string& out);
 
 }  // namespace kevt::record

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "compiler/target/mapped_file.h"
+
 namespace kevt::inproc {
 
 namespace {
@@ -33,15 +35,22 @@ bool is_inside(RemoteAddr inner, const ProbePoint& outer) {
 Result<void> ProbePoints::refresh() {
   auto maps = target::read_maps(tracee_.pid());
   if (!maps) return std::unexpected(std::move(maps.error()));
+  unreadable_.clear();
   for (target::LoadedObject& loaded : target::loaded_objects(*maps)) {
     const bool known = std::ranges::any_of(objects_, [&](const auto& object) {
       return object->loaded.start() == loaded.start() && object->loaded.inode == loaded.inode;
     });
     if (known) continue;
-    auto image = target::ElfImage::open(loaded.path);
-    if (!image) continue;  // not ELF: a JIT cache, a deleted file
-    const auto bias = target::load_bias(loaded, *image);
-    if (!bias) continue;
+    const std::string path = target::readable_path(tracee_.pid(), loaded);
+    auto image = target::ElfImage::open(path);
+    const auto bias = image ? target::load_bias(loaded, *image) : std::nullopt;
+    if (!bias) {  // not ELF, as a JIT's cache; nobody may read it; it was written to since
+      const std::string why = path.empty() ? target::unreadable_text(loaded)
+                              : image      ? fmt::format("`{}` is not what is mapped", loaded.path)
+                                           : image.error().message();
+      unreadable_.push_back({std::move(loaded), why});
+      continue;
+    }
     auto object = std::make_unique<ProbedObject>();
     object->loaded = std::move(loaded);
     object->image = std::make_unique<target::ElfImage>(std::move(*image));
@@ -59,6 +68,9 @@ Result<ProbedObject*> ProbePoints::object_at(RemoteAddr address) {
     if (attempt == 0)
       if (auto read = refresh(); !read) return std::unexpected(std::move(read.error()));
   }
+  for (const auto& [loaded, why] : unreadable_)
+    if (loaded.contains(address))
+      return std::unexpected(Error(fmt::format("{:#x} cannot be probed: {}", address.value, why)));
   return std::unexpected(Error(fmt::format("{:#x} lies in no file that the target has mapped", address.value)));
 }
 

@@ -82,7 +82,13 @@ class ProbePoints {
   Tracee& tracee_;
   Placement& placement_;
   CodeArena& arena_;
+  struct Unreadable {
+    target::LoadedObject loaded;
+    std::string why;
+  };
+
   std::vector<std::unique_ptr<ProbedObject>> objects_;
+  std::vector<Unreadable> unreadable_;  // files of the target without an image, when maps were last read
   std::map<RemoteAddr, ProbePoint> points_;
   bool uses_jumps_ = true;
 };
