@@ -223,7 +223,6 @@ std::shared_ptr<const record::Metadata> LiveReader::metadata() {
     copy->wall_offset_ns = wall_offset_ns_;
     copy->cpus = static_cast<std::uint32_t>(std::max<std::size_t>(1, cpus_.size()));
     for (const auto& format : formats_) copy->formats.add(*format);
-    copy->symbols.find(0);  // sorts them now: later readers are several
     shared_ = std::move(copy);
   }
   return shared_;

@@ -5,8 +5,11 @@
 // about where.
 #include "gui/model/trace_document.h"
 
+#include <unistd.h>
+
 #include <QElapsedTimer>
 #include <QMetaObject>
+#include <algorithm>
 
 #include "gui/model/job.h"
 
@@ -28,10 +31,18 @@ constexpr int kFirstPublishMs = 30;
 constexpr int kPublishMs = 150;
 constexpr int kRowsBetweenLooks = 2048;
 
-QStringList strings(const std::vector<std::string>& texts) {
+// How many more there are is known at the end.
+QStringList strings(const std::vector<std::string>& texts, bool is_last) {
   QStringList out;
-  for (const std::string& text : texts) out.append(QString::fromStdString(text));
+  const std::size_t count = is_last ? texts.size() : std::min(texts.size(), record::kMaxProblems);
+  for (std::size_t i = 0; i < count; ++i) out.append(QString::fromStdString(texts[i]));
   return out;
+}
+
+// A recording may become many times its size; the rest of the machine wants to live, too.
+std::uint64_t halfOfMemory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+  return pages <= 0 || bytes <= 0 ? ~0ull : static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(bytes) / 2;
 }
 
 }  // namespace
@@ -71,7 +82,7 @@ void TraceDocument::openFile(const QString& path) {
     yieldToTheWindow();
     QElapsedTimer timer;
     timer.start();
-    record::StoreBuilder builder;
+    record::StoreBuilder builder(halfOfMemory());
     std::shared_ptr<record::RecordReader> reader;
     QStringList own_problems;
     std::vector<ClockJump> jumps;
@@ -80,7 +91,7 @@ void TraceDocument::openFile(const QString& path) {
       if (is_last) progress.jumps = jumps;
       if (reader) {
         progress.metadata = std::shared_ptr<const record::Metadata>(reader, &reader->metadata());
-        progress.problems += strings(reader->problems());
+        progress.problems += strings(reader->problems(), is_last);
       }
       QMetaObject::invokeMethod(
           this, [this, progress = std::move(progress)] { take(progress); }, Qt::QueuedConnection);

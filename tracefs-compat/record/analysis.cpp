@@ -1,4 +1,5 @@
-// Tables of counts are maps with a limit: what comes first is kept, the rest counts as "(others)".
+// Tables of counts are maps with limits, by their number and by their bytes: what comes first is kept, the rest counts
+// as "(others)".
 #include "tracefs-compat/record/analysis.h"
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 
 #include "tracefs-compat/record/columns.h"
 #include "tracefs-compat/record/histogram.h"
+#include "tracefs-compat/record/key_room.h"
 #include "tracefs-compat/record/record_filter.h"
 
 namespace kevt::record {
@@ -17,6 +19,7 @@ namespace {
 constexpr std::size_t kMaxKeys = 100'000;
 constexpr std::size_t kMaxShown = 120;  // bytes of a text
 constexpr std::size_t kMaxOpen = 4096;  // starts without an end, per thread
+constexpr std::string_view kOthers = "(others)";
 
 bool is_of_all(const std::string& field) {
   return field == "pid" || field == "comm" || field == "cpu" || field == "event";
@@ -24,12 +27,15 @@ bool is_of_all(const std::string& field) {
 
 class Counts {
  public:
+  explicit Counts(KeyRoom& room) : room_(&room) {}
   void add(const std::string& key, std::uint64_t by = 1) {
     const auto it = counts_.find(key);
     if (it != counts_.end())
       it->second += by;
+    else if (counts_.size() < kMaxKeys && room_->take(KeyRoom::kNodeBytes + key.size()))
+      counts_[key] += by;
     else
-      counts_[counts_.size() < kMaxKeys ? key : "(others)"] += by;
+      counts_[std::string(kOthers)] += by;
   }
   // Most first, then by name.
   std::vector<std::pair<std::string, std::uint64_t>> top(std::size_t rows) const {
@@ -41,9 +47,14 @@ class Counts {
     return out;
   }
   std::size_t size() const { return counts_.size(); }
-  void clear() { counts_.clear(); }
+  void clear() {
+    for (const auto& [key, count] : counts_)
+      if (key != kOthers) room_->give_back(KeyRoom::kNodeBytes + key.size());
+    counts_.clear();
+  }
 
  private:
+  KeyRoom* room_;  // of all tables of an analysis
   std::unordered_map<std::string, std::uint64_t> counts_;
 };
 
@@ -103,7 +114,7 @@ class Statistics final : public Table {
     Event& event = by_id_[record.event->id];
     event.event = record.event;
     ++event.count;
-    if (event.values.empty()) event.values.resize(record.event->fields.size());
+    if (event.values.empty()) event.values.resize(std::min(record.event->fields.size(), kMaxFields), Counts(room_));
     if (record.pid != last_pid_ || task_.empty()) last_pid_ = record.pid, task_ = shown_task(record);
     tasks_.add(task_);
     add_values(event, record);
@@ -119,7 +130,7 @@ class Statistics final : public Table {
 
   // Fields with very many values (addresses, sizes) tell nothing by their most frequent ones.
   void add_values(Event& event, const TypedRecord& record) {
-    for (std::size_t i = 0; i < record.event->fields.size() && i < 16; ++i) {
+    for (std::size_t i = 0; i < event.values.size(); ++i) {
       const Field& field = record.event->fields[i];
       if (field.role != PlaceRole::None || event.values[i].size() > kMaxValues) continue;
       key_.clear();
@@ -169,13 +180,14 @@ class Statistics final : public Table {
       }
   }
 
-  static constexpr std::size_t kMaxValues = 1000;
+  static constexpr std::size_t kMaxValues = 1000, kMaxFields = 16;
+  KeyRoom room_;
   std::size_t top_;
   std::uint64_t count_ = 0, first_ns_ = 0, last_ns_ = 0, lost_ = 0;
   bool lost_somewhere_ = false;
   std::vector<Event> by_id_;
   std::map<std::uint32_t, std::uint64_t> per_cpu_;
-  Counts tasks_;
+  Counts tasks_{room_};
   std::int32_t last_pid_ = 0;
   std::string task_, key_;
 };
@@ -190,10 +202,10 @@ class ValueHistogram final : public Table {
     if (!value) return {};
     std::string key;
     if (request_.by) key = key_text(*request_.by, record).value_or("");
-    if (groups_.size() >= kMaxKeys && !groups_.contains(key)) key = "(others)";
-    Group& group = groups_[key];
     const bool is_negative = value->kind == Value::Kind::Signed && static_cast<std::int64_t>(value->number) < 0;
-    if (value->is_number() && !is_negative)
+    const bool is_counted = value->is_number() && !is_negative;
+    Group& group = group_of(key, is_counted ? value->number : 0);
+    if (is_counted)
       group.numbers.add(value->number);
     else if (is_negative)
       ++group.negative;
@@ -204,10 +216,20 @@ class ValueHistogram final : public Table {
 
  private:
   struct Group {
+    explicit Group(KeyRoom& room) : texts(room) {}
     Histogram numbers;
     std::uint64_t negative = 0;
     Counts texts;
   };
+  // The key's own, where there is room for it and for the number.
+  Group& group_of(const std::string& key, std::uint64_t number) {
+    auto found = groups_.find(key);
+    if (found == groups_.end() && groups_.size() < kMaxKeys &&
+        room_.take(KeyRoom::kNodeBytes + sizeof(Group) + key.size()))
+      found = groups_.try_emplace(key, room_).first;
+    if (found != groups_.end() && room_.take(found->second.numbers.growth(number))) return found->second;
+    return groups_.try_emplace(std::string(kOthers), room_).first->second;
+  }
   void print(std::string& out) override {
     const auto at = std::back_inserter(out);
     for (const auto& [key, group] : groups_) {
@@ -223,6 +245,7 @@ class ValueHistogram final : public Table {
     }
     if (groups_.empty()) out += "no record has a value\n";
   }
+  KeyRoom room_;
   HistogramRequest request_;
   std::map<std::string, Group> groups_;
 };
@@ -256,13 +279,29 @@ class Latencies final : public Table {
     std::uint64_t unmatched = 0;
   };
 
-  Group& group_of(const std::string& key) {
-    return groups_[groups_.size() < kMaxKeys || groups_.contains(key) ? key : "(others)"];
+  Group& group_of(const std::string& key, std::uint64_t time_ns) {
+    auto found = groups_.find(key);
+    if (found == groups_.end() && groups_.size() < kMaxKeys &&
+        room_.take(KeyRoom::kNodeBytes + sizeof(Group) + key.size()))
+      found = groups_.try_emplace(key).first;
+    if (found != groups_.end() && room_.take(found->second.times.growth(time_ns))) return found->second;
+    return groups_[std::string(kOthers)];
   }
   void start(const TypedRecord& record) {
-    std::vector<Open>& open = open_[record.pid];
-    if (open.size() >= kMaxOpen) ++group_of(open.front().key).unmatched, open.erase(open.begin());
-    open.push_back({record.time_ns, request_.by ? key_text(*request_.by, record).value_or("") : ""});
+    std::string key = request_.by ? key_text(*request_.by, record).value_or("") : "";
+    auto thread = open_.find(record.pid);
+    if (thread == open_.end() && room_.take(KeyRoom::kNodeBytes)) thread = open_.try_emplace(record.pid).first;
+    if (thread == open_.end() || !room_.take(sizeof(Open) + key.size())) {
+      ++group_of(key, 0).unmatched;
+      return;
+    }
+    std::vector<Open>& open = thread->second;
+    if (open.size() >= kMaxOpen) {
+      ++group_of(open.front().key, 0).unmatched;
+      room_.give_back(sizeof(Open) + open.front().key.size());
+      open.erase(open.begin());
+    }
+    open.push_back({record.time_ns, std::move(key)});
   }
   void end(const TypedRecord& record) {
     const auto it = open_.find(record.pid);
@@ -272,11 +311,13 @@ class Latencies final : public Table {
     }
     const Open open = std::move(it->second.back());
     it->second.pop_back();
-    group_of(open.key).times.add(record.time_ns - std::min(record.time_ns, open.time_ns));
+    room_.give_back(sizeof(Open) + open.key.size());
+    const std::uint64_t time_ns = record.time_ns - std::min(record.time_ns, open.time_ns);
+    group_of(open.key, time_ns).times.add(time_ns);
   }
   void print(std::string& out) override {
     for (const auto& [pid, open] : open_)
-      for (const Open& one : open) ++group_of(one.key).unmatched;
+      for (const Open& one : open) ++group_of(one.key, 0).unmatched;
     const auto at = std::back_inserter(out);
     const std::string head = request_.by ? request_.by->field : request_.start;
     fmt::format_to(at, "{:<28} {:>10} {:>12} {:>12} {:>12} {:>12} {:>12}   (ns) {:>10}\n", head, "N", "mean", "p50",
@@ -294,6 +335,7 @@ class Latencies final : public Table {
     if (ends_alone_) fmt::format_to(at, "{} of {} without a {} before\n", ends_alone_, request_.end, request_.start);
   }
 
+  KeyRoom room_;
   LatencyRequest request_;
   std::vector<Role> roles_;
   std::unordered_map<std::int32_t, std::vector<Open>> open_;
@@ -342,7 +384,8 @@ class LiveTable final : public Table {
   }
   std::size_t rows_;
   std::uint64_t count_ = 0, first_ns_ = 0, last_ns_ = 0, shown_ns_ = 0;
-  Counts events_, tasks_, all_events_;
+  KeyRoom room_;
+  Counts events_{room_}, tasks_{room_}, all_events_{room_};
 };
 
 Error no_field(const ValueName& name) {

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxOpenDepth = 512;
 constexpr std::size_t kMaxThreads = 1 << 16;
+constexpr std::size_t kMaxOpenOfThreads = 1 << 20;
 
 }  // namespace
 
@@ -36,7 +37,12 @@ std::optional<Call> CallPairs::add(const TypedRecord& record) {
   if (threads_.size() >= kMaxThreads && !threads_.contains(record.pid)) return std::nullopt;
   std::vector<Open>& open = threads_[record.pid];
   if (roles.entry) {
-    if (open.size() >= kMaxOpenDepth) open.erase(open.begin()), ++unmatched_;
+    if (open.size() >= kMaxOpenDepth) open.erase(open.begin()), --open_, ++unmatched_;
+    if (open_ >= kMaxOpenOfThreads) {
+      ++unmatched_;
+      return std::nullopt;
+    }
+    ++open_;
     open.push_back({record.event, value_of(*roles.entry, record.bytes).number, record.time_ns, 0});
     return std::nullopt;
   }
@@ -57,6 +63,7 @@ std::optional<Call> CallPairs::add(const TypedRecord& record) {
             .inside_ns = at->inside_ns,
             .callers = {}};
   for (auto it = open.begin(); it != at; ++it) call.callers.push_back(it->function);
+  open_ -= static_cast<std::size_t>(open.end() - at);
   open.erase(at, open.end());
   if (!open.empty()) open.back().inside_ns += call.end_ns - call.begin_ns;
   return call;

@@ -41,6 +41,7 @@ class CallPairs {
 
   std::vector<Roles> by_id_;
   std::unordered_map<std::int32_t, std::vector<Open>> threads_;
+  std::size_t open_ = 0;  // of all threads
   std::uint64_t unmatched_ = 0;
 };
 

@@ -11,6 +11,8 @@
 namespace kevt::record {
 namespace {
 
+constexpr std::size_t kMaxKnown = 1 << 18;  // threads
+
 void append_microseconds(std::uint64_t ns, std::string& out) {
   fmt::format_to(std::back_inserter(out), "{}.{:03}", ns / 1000, ns % 1000);
 }
@@ -37,6 +39,7 @@ void ChromeWriter::begin(std::string_view name, char phase, std::uint64_t time_n
 
 Result<void> ChromeWriter::add(const TypedRecord& record) {
   std::string& out = file_.buffer();
+  if (threads_.size() >= kMaxKnown) threads_.clear();  // they are named once more
   std::string& name = threads_[record.pid];
   if (name != record.comm) {
     name = record.comm;

@@ -14,7 +14,7 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kMaxOpenCalls = 4096;
+constexpr std::size_t kMaxOpenCalls = 4096, kMaxOpenThreads = 1 << 16, kMaxOpenOfAll = 1 << 20;
 
 struct Summary {
   std::map<std::string, std::uint64_t> events;
@@ -47,16 +47,26 @@ class Summing {
  private:
   void add_latency(std::size_t index, const TypedRecord& record) {
     const LatencyRequest& wanted = request_.latencies[index];
-    auto& stack = open_[index][record.pid];
-    if (is_named(*record.event, wanted.end) && !stack.empty()) {
+    auto thread = open_[index].find(record.pid);
+    if (thread != open_[index].end() && !thread->second.empty() && is_named(*record.event, wanted.end)) {
+      auto& stack = thread->second;
       made_.histograms[request_.values.size() + index].add(record.time_ns - std::min(record.time_ns, stack.back()));
       stack.pop_back();
+      --open_of_all_;
     }
-    if (is_named(*record.event, wanted.start) && stack.size() < kMaxOpenCalls) stack.push_back(record.time_ns);
+    if (!is_named(*record.event, wanted.start) || open_of_all_ >= kMaxOpenOfAll) return;
+    if (thread == open_[index].end()) {
+      if (open_[index].size() >= kMaxOpenThreads) return;
+      thread = open_[index].try_emplace(record.pid).first;
+    }
+    if (thread->second.size() >= kMaxOpenCalls) return;
+    thread->second.push_back(record.time_ns);
+    ++open_of_all_;
   }
 
   const CompareRequest& request_;
   std::vector<std::unordered_map<std::int32_t, std::vector<std::uint64_t>>> open_;
+  std::size_t open_of_all_ = 0;
   Summary made_;
 };
 

@@ -41,7 +41,8 @@ std::vector<std::string> all_names(const Metadata& metadata) {
   std::vector<std::string> names;
   for (const EventFormat& event : metadata.formats.all())
     for (const Field& field : event.fields)
-      if (std::ranges::find(names, field.name) == names.end()) names.push_back(field.name);
+      if (names.size() <= kMaxColumns && std::ranges::find(names, field.name) == names.end())
+        names.push_back(field.name);
   return names;
 }
 
@@ -64,9 +65,10 @@ Result<std::unique_ptr<CsvWriter>> CsvWriter::create(const std::string& path, co
   }
   auto names = all_names(metadata);
   if (names.size() > kMaxColumns)
-    return std::unexpected(Error(
-        fmt::format("the events have {} fields, too many for one table; name a folder (`csv/`) for a file per event",
-                    names.size())));
+    return std::unexpected(Error(fmt::format(
+        "the events have more than {} fields, too many for one table; name a folder (`csv/`) for a file per "
+        "event",
+        kMaxColumns)));
   auto file = OutputFile::create(path);
   if (!file) return std::unexpected(std::move(file.error()));
   made->all_ = std::make_unique<Sheet>(Sheet{std::move(*file), {}, std::move(names)});

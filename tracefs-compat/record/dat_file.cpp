@@ -6,8 +6,9 @@
 //      the same pieces, compressed or not; a buffer option names each CPU's data
 //
 // Problem: such files come from anywhere. Idea: every number is checked against the file before anything is allocated
-// or followed; chains of options may not be longer than the file; what stands behind the first nonsense is left out and
-// named, with its place. Not read: big-endian files, ASCII ("latency") traces, instances inside version 6.
+// or followed; no byte of the file belongs to two areas (head, sections, CPUs' data), so what is named twice is read
+// once; what is unpacked, and what is kept of it, takes from a budget; what stands behind the first nonsense is left
+// out and named, with its place. Not read: big-endian files, ASCII ("latency") traces, instances inside version 6.
 // Mirrors trace-cmd.dat.v6(5), trace-cmd.dat.v7(5) of trace-cmd 3.1.6.
 #include "tracefs-compat/record/dat_file.h"
 
@@ -17,6 +18,7 @@
 #include <charconv>
 
 #include "tracefs-compat/record/dat_ids.h"
+#include "tracefs-compat/record/file_areas.h"
 #include "tracefs-compat/record/metadata_text.h"
 #include "tracefs-compat/record/zstd_bytes.h"
 
@@ -27,7 +29,9 @@ constexpr std::size_t kMaxName = 4096;
 constexpr std::uint64_t kMaxFormat = 1 << 20;
 constexpr std::size_t kMaxFormats = 65536;
 constexpr std::uint64_t kMaxOption = 64u << 20;
-constexpr int kMaxOptionSections = 1024;
+constexpr std::uint64_t kSectionHead = 16;
+// What a line of names and a format may take in memory, beside the text and for each byte of it.
+constexpr std::uint64_t kLineBytes = 160, kFormatBytes = 512, kFormatRatio = 6;
 
 class DatHead {
  public:
@@ -50,7 +54,10 @@ class DatHead {
   bool sized_text(Cursor& at, std::string& text, int size_bytes);
   void add_format(std::string_view system, const std::string& text);
   void add_cpu(const DatCpu& cpu);
-  void problem(std::string text) { out_.problems.push_back(std::move(text)); }
+  bool take_area(std::uint64_t begin, std::uint64_t bytes, AreaOwner owner);
+  std::optional<std::string> section_content(Cursor& at, std::uint16_t id, bool is_packed, std::uint64_t size);
+  std::string_view affordable_lines(std::string_view text, std::string_view what);
+  void problem(std::string_view text) { out_.problems.add(text); }
 
   DatFile& out_;
   bool is_compressed_ = false;
@@ -58,6 +65,7 @@ class DatHead {
   std::uint64_t next_options_ = 0;
   std::size_t formats_ = 0;
   std::string kallsyms_;
+  FileAreas areas_;
 };
 
 std::string_view text_until_nul(std::string_view text) { return text.substr(0, text.find('\0')); }
@@ -81,7 +89,8 @@ Result<void> DatHead::read() {
   if (version == "6") return read_six(at);
   out_.version = 7;
   if (version == "7") return read_seven(at);
-  return std::unexpected(Error(fmt::format("version `{}` of trace.dat: 6 and 7 are read", version.substr(0, 8))));
+  return std::unexpected(
+      Error(fmt::format("version `{}` of trace.dat: 6 and 7 are read", words_of_file(version.substr(0, 8)))));
 }
 
 bool DatHead::header_info(Cursor& at) {
@@ -93,7 +102,11 @@ bool DatHead::header_info(Cursor& at) {
 }
 
 void DatHead::add_format(std::string_view system, const std::string& text) {
-  if (++formats_ > kMaxFormats) return;
+  if (++formats_ > kMaxFormats) {
+    if (formats_ == kMaxFormats + 1) problem(fmt::format("only the first {} formats of events are read", kMaxFormats));
+    return;
+  }
+  if (!out_.budget.keep(kFormatBytes + kFormatRatio * text.size())) return problem(out_.budget.keep_text());
   auto made = parse_format(system, text);
   if (made)
     out_.metadata.formats.add(std::move(*made));
@@ -127,7 +140,8 @@ bool DatHead::sized_text(Cursor& at, std::string& text, int size_bytes) {
 
 void DatHead::add_cpu(const DatCpu& cpu) {
   if (cpu.size == 0) return;
-  if (out_.cpus.size() >= dat::kMaxCpus) return;
+  if (out_.cpus.size() >= dat::kMaxCpus)
+    return problem(fmt::format("CPU {}: only the data of {} CPUs are read", cpu.cpu, dat::kMaxCpus));
   DatCpu kept = cpu;
   const std::uint64_t end = out_.file.size();
   if (kept.offset > end) {
@@ -139,7 +153,26 @@ void DatHead::add_cpu(const DatCpu& cpu) {
                         kept.size - (end - kept.offset), kept.size, end));
     kept.size = end - kept.offset;
   }
-  out_.cpus.push_back(kept);
+  if (take_area(kept.offset, kept.size, {AreaOwner::Kind::Cpu, cpu.cpu})) out_.cpus.push_back(kept);
+}
+
+bool DatHead::take_area(std::uint64_t begin, std::uint64_t bytes, AreaOwner owner) {
+  const auto overlap = areas_.take(begin, begin + bytes, owner);
+  if (overlap) problem(*overlap + "; it is left out");
+  return !overlap;
+}
+
+// Those of its lines that may become objects.
+std::string_view DatHead::affordable_lines(std::string_view text, std::string_view what) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (end > at && !out_.budget.keep(kLineBytes + end - at)) {
+      problem(fmt::format("{}: {}; {} bytes of them are left out", what, out_.budget.keep_text(), text.size() - at));
+      return text.substr(0, at);
+    }
+    at = end + 1;
+  }
+  return text;
 }
 
 Result<void> DatHead::read_six(Cursor& at) {
@@ -150,7 +183,7 @@ Result<void> DatHead::read_six(Cursor& at) {
   if (!sized_text(at, kallsyms_, 4)) return failed("kallsyms");
   if (!sized_text(at, printk, 4)) return failed("the printk formats");
   if (!sized_text(at, comms, 8)) return failed("the tasks' names");
-  read_comms_text(comms, out_.metadata);
+  read_comms_text(affordable_lines(comms, "the tasks' names"), out_.metadata);
   const std::uint32_t cpus = at.u32();
   out_.metadata.cpus = std::clamp(cpus, 1u, dat::kMaxCpus);
   std::string kind = at.string(16);
@@ -158,10 +191,12 @@ Result<void> DatHead::read_six(Cursor& at) {
     read_options(at, out_.file.size());
     kind = at.string(16);
   }
-  out_.metadata.symbols.parse_kallsyms(kallsyms_);  // behind the options: symbols with sizes win
+  // Behind the options: symbols with sizes win.
+  out_.metadata.symbols.parse_kallsyms(affordable_lines(kallsyms_, "kallsyms"));
   if (kind == "latency  ") return std::unexpected(Error("a recording of ASCII text (latency): not read here"));
   if (!at.good() || kind != "flyrecord") return failed("the table of CPUs");
   if (cpus > dat::kMaxCpus) return std::unexpected(Error(fmt::format("byte {}: {} CPUs make no sense", at.at(), cpus)));
+  take_area(0, at.at() + cpus * 2 * sizeof(std::uint64_t), {});
   for (std::uint32_t i = 0; i < cpus; ++i) {
     DatCpu cpu{.cpu = i, .offset = at.u64()};
     cpu.size = at.u64();
@@ -194,23 +229,41 @@ Result<void> DatHead::read_seven(Cursor& at) {
   if (!at.good()) return std::unexpected(broken(at, "the head"));
   is_compressed_ = algorithm != "none" && !algorithm.empty();
   if (is_compressed_ && algorithm != "zstd")
-    return std::unexpected(Error(fmt::format("compressed with `{}`: zstd is read here", algorithm)));
+    return std::unexpected(Error(fmt::format("compressed with `{}`: zstd is read here", words_of_file(algorithm))));
+  take_area(0, at.at(), {});
   read_section_chain(first);
   if (!has_buffer_) problem(fmt::format("byte {}: no option names trace data", first));
-  out_.metadata.symbols.parse_kallsyms(kallsyms_);
+  out_.metadata.symbols.parse_kallsyms(affordable_lines(kallsyms_, "kallsyms"));
   if (out_.metadata.formats.all().empty())
-    return std::unexpected(Error(fmt::format("no event format is readable{}{}", out_.problems.empty() ? "" : ": ",
-                                             out_.problems.empty() ? "" : out_.problems.front())));
+    return std::unexpected(
+        Error(fmt::format("no event format is readable{}{}", out_.problems.texts().empty() ? "" : ": ",
+                          out_.problems.texts().empty() ? "" : out_.problems.texts().front())));
   return {};
 }
 
 void DatHead::read_section_chain(std::uint64_t first) {
-  std::uint64_t offset = first;
-  for (int i = 0; offset != 0; ++i) {
-    if (i == kMaxOptionSections) return problem("more than 1024 sections of options: they go in circles");
-    take_section(dat::kDone, offset);
-    offset = next_options_;
-  }
+  for (std::uint64_t offset = first; offset != 0; offset = next_options_) take_section(dat::kDone, offset);
+}
+
+// What stands behind a section's head, unpacked. The section's area is taken before anything of it is read.
+std::optional<std::string> DatHead::section_content(Cursor& at, std::uint16_t id, bool is_packed, std::uint64_t size) {
+  const std::uint64_t offset = at.at() - kSectionHead;
+  const std::uint32_t packed_size = is_packed ? at.u32() : 0, plain_size = is_packed ? at.u32() : 0;
+  const std::uint64_t wanted = is_packed ? packed_size : size;
+  const auto no = [&](std::string_view why) {
+    problem(fmt::format("byte {}: section {} {}", offset, id, why));
+    return std::nullopt;
+  };
+  if (!at.good() || wanted > out_.file.size() - at.at()) return no("is longer than the file");
+  if (!take_area(offset, at.at() + wanted - offset, {AreaOwner::Kind::Section, id})) return std::nullopt;
+  std::string content = at.bytes(wanted, dat::kMaxSection);
+  if (!at.good()) return no("cannot be read: it is too long, or lies in a hole of the file");
+  if (!is_packed) return content;
+  if (plain_size > dat::kMaxSection) return no("cannot be unpacked: it is too long");
+  if (!out_.budget.unpack(plain_size)) return no("is not unpacked: " + out_.budget.unpack_text());
+  auto plain = unpack_zstd({reinterpret_cast<const std::uint8_t*>(content.data()), content.size()}, plain_size);
+  if (!plain) return no("cannot be unpacked");
+  return std::string(plain->begin(), plain->end());
 }
 
 void DatHead::take_section(std::uint16_t wanted, std::uint64_t offset) {
@@ -220,29 +273,18 @@ void DatHead::take_section(std::uint16_t wanted, std::uint64_t offset) {
   at.u32();
   const std::uint64_t size = at.u64();
   if (!at.good() || id != wanted) return problem(fmt::format("byte {}: section {} is not there", offset, wanted));
-  std::vector<std::uint8_t> plain;
-  if ((flags & dat::kSectionCompressed) != 0) {
-    const std::uint32_t packed_size = at.u32(), plain_size = at.u32();
-    const std::string packed = at.bytes(packed_size, dat::kMaxSection);
-    std::optional<std::vector<std::uint8_t>> got;
-    if (at.good() && plain_size <= dat::kMaxSection)
-      got = unpack_zstd({reinterpret_cast<const std::uint8_t*>(packed.data()), packed.size()}, plain_size);
-    if (!got) return problem(fmt::format("byte {}: section {} cannot be unpacked", offset, id));
-    plain = std::move(*got);
-  } else {
-    const std::string text = at.bytes(size, dat::kMaxSection);
-    if (!at.good()) return problem(fmt::format("byte {}: section {} is longer than the file", offset, id));
-    plain.assign(text.begin(), text.end());
-  }
-  Cursor in(plain);
+  const auto plain = section_content(at, id, (flags & dat::kSectionCompressed) != 0, size);
+  if (!plain) return;
+  Cursor in(std::span(reinterpret_cast<const std::uint8_t*>(plain->data()), plain->size()));
   std::string text;
   bool good = true;
-  if (id == dat::kDone) read_options(in, plain.size());
+  if (id == dat::kDone) read_options(in, plain->size());
   if (id == dat::kHeaderInfo) good = header_info(in);
   if (id == dat::kFtraceEvents) good = ftrace_formats(in);
   if (id == dat::kEventFormats) good = event_formats(in);
   if (id == dat::kKallsyms) good = sized_text(in, kallsyms_, 4);
-  if (id == dat::kCmdlines && (good = sized_text(in, text, 8))) read_comms_text(text, out_.metadata);
+  if (id == dat::kCmdlines && (good = sized_text(in, text, 8)))
+    read_comms_text(affordable_lines(text, "the tasks' names"), out_.metadata);
   if (!good) problem(fmt::format("byte {}: section {} ends early", offset, id));
 }
 
@@ -265,6 +307,7 @@ void DatHead::take_buffer(const std::string& data) {
   const bool compressed = (head.u16() & dat::kSectionCompressed) != 0;
   if (!at.good() || !is_there || page < 256 || page > dat::kMaxPage || cpus > dat::kMaxCpus)
     return problem(fmt::format("the buffer `{}` at byte {} makes no sense", name, section));
+  if (!take_area(section, kSectionHead, {AreaOwner::Kind::Section, dat::kBuffer})) return;
   out_.page_bytes = page;
   for (std::uint32_t i = 0; i < cpus; ++i) {
     DatCpu cpu{.cpu = at.u32(), .offset = at.u64()};
@@ -292,9 +335,11 @@ void DatHead::take_option(std::uint16_t id, const std::string& data) {
     }
     case dat::kCpuStat:
       if (text.starts_with(kMetadataHead))
-        read_metadata_text(text.substr(kMetadataHead.size()), out_.metadata);
-      else
+        read_metadata_text(affordable_lines(text.substr(kMetadataHead.size()), "what kevtrace noted"), out_.metadata);
+      else if (out_.budget.keep(kLineBytes + text.size()))
         out_.metadata.cpu_statistics.emplace_back(text);
+      else
+        problem(out_.budget.keep_text());
       return;
     case dat::kBuffer:
       return take_buffer(data);
@@ -333,9 +378,11 @@ bool is_dat(std::string_view first_bytes) { return first_bytes.starts_with(dat::
 Result<DatFile> read_dat_file(const std::string& path) {
   auto file = InputFile::open(path);
   if (!file) return std::unexpected(std::move(file.error()));
-  DatFile made{.file = std::move(*file)};
+  const std::uint64_t data_bytes = file->data_bytes();
+  DatFile made{.file = std::move(*file), .budget = ReadBudget(data_bytes)};
   if (auto read = DatHead(made).read(); !read)
     return std::unexpected(std::move(read.error()).while_doing("reading " + path));
+  made.budget.end_head();
   return made;
 }
 

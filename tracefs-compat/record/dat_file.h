@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tracefs-compat/record/input_file.h"
+#include "tracefs-compat/record/read_budget.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::record {
@@ -20,12 +21,13 @@ struct DatCpu {
 
 struct DatFile {
   InputFile file;
+  ReadBudget budget;
   Metadata metadata;
   int version = 6;
   std::uint32_t page_bytes = 4096;
   std::int64_t time_offset_ns = 0;  // to be added to every time stamp
   std::vector<DatCpu> cpus;         // of all instances
-  std::vector<std::string> problems;
+  Problems problems;
 };
 
 bool is_dat(std::string_view first_bytes);

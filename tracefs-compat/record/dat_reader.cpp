@@ -11,38 +11,44 @@
 #include <cstring>
 
 namespace kevt::record {
-namespace {}  // namespace
+namespace {
+
+constexpr std::uint64_t kStepsOfUnknown = 16;
+
+}  // namespace
 
 DatReader::DatReader(DatFile file) : file_(std::make_unique<DatFile>(std::move(file))) { rewind(); }
 
 void DatReader::rewind() {
   problems_ = file_->problems;
+  file_->budget.rewind();
   unknown_ = 0;
+  is_stopped_ = false;
   given_ = nullptr;
+  for (const auto& lane : lanes_) lane->pages.close();
   lanes_.clear();
   heap_.clear();
   for (const DatCpu& cpu : file_->cpus) {
     lanes_.push_back(std::make_unique<Lane>(*file_, cpu));
     Lane& lane = *lanes_.back();
     step(lane);
+    lane.order = static_cast<std::int64_t>(lanes_.size());
     if (!lane.at_end) heap_.push_back(&lane);
   }
-  std::ranges::stable_sort(heap_, {}, &Lane::time_ns);
-}
-
-void DatReader::problem(std::string text) {
-  if (problems_.size() < kMaxProblems) problems_.push_back(std::move(text));
+  last_order_ = 0;
+  std::ranges::sort(heap_, [](const Lane* a, const Lane* b) { return is_earlier(*a, *b); });
 }
 
 bool DatReader::next_page(Lane& lane) {
   const auto bytes = lane.pages.next();
   if (bytes.empty()) {
-    if (!lane.pages.problem().empty()) problem(lane.pages.problem());
+    if (!lane.pages.problem().empty()) problems_.add(lane.pages.problem());
     return false;
   }
   lane.page = layout::RingPageReader::open(bytes);
   if (!lane.page)
-    problem(fmt::format("byte {}: a page of CPU {} is cut or says more than it holds", lane.pages.at(), lane.cpu));
+    problems_.add(
+        fmt::format("byte {}: a page of CPU {} is cut or says more than it holds", lane.pages.at(), lane.cpu));
   else if (lane.page->has_missed())
     lane.lost_before = lane.page->missed() ? lane.page->missed() : ~0ull;
   return true;
@@ -60,17 +66,38 @@ void DatReader::step(Lane& lane) {
       return;
     }
     if (lane.page->is_broken())
-      problem(
+      problems_.add(
           fmt::format("byte {}: a page of CPU {} is broken: the rest of it is left out", lane.pages.at(), lane.cpu));
     lane.page.reset();
   }
   lane.at_end = true;
+  lane.pages.close();
 }
 
-// The first lane has changed: it moves to its place. Few CPUs have records at any time, so a heap is a sorted list.
-void DatReader::sift_down() {
-  for (std::size_t i = 0; i + 1 < heap_.size() && heap_[i + 1]->time_ns < heap_[i]->time_ns; ++i)
-    std::swap(heap_[i], heap_[i + 1]);
+bool DatReader::is_earlier(const Lane& a, const Lane& b) {
+  return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.order < b.order;
+}
+
+// The lane there has changed, or is another one: it moves to its place.
+void DatReader::sift_down(std::size_t at) {
+  for (;;) {
+    std::size_t child = 2 * at + 1;
+    if (child >= heap_.size()) return;
+    if (child + 1 < heap_.size() && is_earlier(*heap_[child + 1], *heap_[child])) ++child;
+    if (!is_earlier(*heap_[child], *heap_[at])) return;
+    std::swap(heap_[at], heap_[child]);
+    at = child;
+  }
+}
+
+// A record is paid for when it is handed out: whoever gets it prints it or counts it.
+bool DatReader::is_affordable(const Lane& lane) {
+  const auto bytes = lane.event.record;
+  const EventFormat* event = bytes.size() < 8 ? nullptr : file_->metadata.formats.by_id(bytes[0] | bytes[1] << 8);
+  if (file_->budget.work(event ? event->steps + bytes.size() : kStepsOfUnknown)) return true;
+  problems_.add(fmt::format("byte {}: what follows is left out: {}", lane.pages.at(), file_->budget.work_text()));
+  is_stopped_ = true;
+  return false;
 }
 
 bool DatReader::fill(const Lane& lane, TypedRecord& record) {
@@ -99,19 +126,26 @@ bool DatReader::next(TypedRecord& record) {
       Lane& lane = *std::exchange(given_, nullptr);
       lane.lost_before = 0;
       step(lane);
-      if (lane.at_end)
-        heap_.erase(heap_.begin());
-      else
-        sift_down();
+      lane.order = --last_order_;
+      if (lane.at_end) {
+        heap_.front() = heap_.back();
+        heap_.pop_back();
+      }
+      sift_down(0);
     }
-    if (heap_.empty()) break;
+    if (heap_.empty() || is_stopped_ || !is_affordable(*heap_.front())) break;
     given_ = heap_.front();
     record.lost_before = given_->lost_before;
-    if (fill(*given_, record)) return true;
-    ++unknown_;
+    if (!fill(*given_, record)) {
+      ++unknown_;
+      continue;
+    }
+    if (!has_too_much_text(*record.event, record.bytes)) return true;
+    problems_.add(fmt::format("byte {}: a record of `{}` says more text than it holds: it is left out",
+                              given_->pages.at(), record.event->name));
   }
   if (unknown_)
-    problem(fmt::format("{} records are of events that the file does not describe", std::exchange(unknown_, 0)));
+    problems_.add(fmt::format("{} records are of events that the file does not describe", std::exchange(unknown_, 0)));
   return false;
 }
 

@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::uint32_t kMaxOffset = 1 << 16;
 constexpr std::size_t kMaxFields = 1024;
+constexpr std::uint32_t kMaxFieldBytes = 2 << 16;  // of all fields: a record has fewer
+constexpr std::uint32_t kStepsOfRecord = 64, kTextPerStep = 16, kManyTexts = 256 << 10;
 constexpr std::uint32_t kWordBytes = 4;
 
 std::string_view trimmed(std::string_view text) {
@@ -193,6 +195,21 @@ std::uint32_t EventFormat::fixed_size() const {
   return end;
 }
 
+bool has_too_much_text(const EventFormat& event, std::span<const std::uint8_t> record) {
+  std::uint64_t words = 0, bytes = 0;
+  const auto is_located = [](const Field& field) {
+    return field.kind == FieldKind::DynamicText || field.kind == FieldKind::DynamicTexts ||
+           field.kind == FieldKind::DynamicBytes;
+  };
+  for (const Field& field : event.fields)
+    if (is_located(field)) words += field.items();
+  if (words * record.size() <= kManyTexts) return false;
+  for (const Field& field : event.fields)
+    for (std::uint32_t item = 0; is_located(field) && item < field.items(); ++item)
+      bytes += located(field, record, item).size();
+  return bytes > 4 * record.size();
+}
+
 Result<EventFormat> parse_format(std::string_view system, std::string_view text) {
   EventFormat made;
   made.system = system;
@@ -222,6 +239,15 @@ Result<EventFormat> parse_format(std::string_view system, std::string_view text)
       break;
     }
   }
+  std::uint32_t bytes = 0;
+  made.steps = kStepsOfRecord + static_cast<std::uint32_t>(made.print_fmt.size() / kTextPerStep);
+  for (const Field& field : made.fields) {
+    bytes += field.size;
+    made.steps += field.items();
+  }
+  if (bytes > kMaxFieldBytes)
+    return std::unexpected(
+        Error(fmt::format("event `{}` has fields of {} bytes, more than a record", made.name, bytes)));
   if (made.name.empty() || !has_id) return std::unexpected(Error("a format file without name and ID"));
   return made;
 }

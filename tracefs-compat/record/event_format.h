@@ -50,6 +50,7 @@ struct EventFormat {
   std::vector<Field> fields;  // the event's own, in record order
   std::string print_fmt;      // what follows "print fmt: "
   std::string text;           // the whole file
+  std::uint32_t steps = 0;    // what printing a record costs, about, beside what its own bytes do
 
   const Field* find(std::string_view field) const;
   std::uint32_t fixed_size() const;  // bytes before dynamic data
@@ -82,6 +83,8 @@ struct Value {
   bool is_number() const { return kind == Kind::Unsigned || kind == Kind::Signed; }
 };
 Value value_of(const Field& field, std::span<const std::uint8_t> record, std::uint32_t item = 0);
+// Whether its dynamic data, which may lie over each other, are more than a record of this size can have.
+bool has_too_much_text(const EventFormat& event, std::span<const std::uint8_t> record);
 // The bytes of dynamic data; empty where they are not in the record.
 std::span<const std::uint8_t> dynamic_bytes(const Field& field, std::span<const std::uint8_t> record);
 

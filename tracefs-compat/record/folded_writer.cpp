@@ -1,6 +1,6 @@
 // What a recording has decides what is folded: stack traces (their count), else calls (nanoseconds spent in a function
 // itself, by the path of calls to it), else the records of each event (their count). Known only at the end.
-// Memory is bounded: beyond 200000 different paths the rest is one line, "(others)".
+// Memory is bounded: beyond 200000 different paths, or 64 MiB of them, the rest is one line, "(others)".
 #include "tracefs-compat/record/folded_writer.h"
 
 #include <algorithm>
@@ -24,7 +24,12 @@ std::string clean(std::string_view text) {
 }  // namespace
 
 void FoldedWriter::weigh(Weights& weights, std::string key, std::uint64_t weight) {
-  if (weights.size() >= kMaxPaths && !weights.contains(key)) key = "(others)";
+  const auto found = weights.find(key);
+  if (found != weights.end()) {
+    found->second += weight;
+    return;
+  }
+  if (weights.size() >= kMaxPaths || !room_.take(KeyRoom::kNodeBytes + key.size())) key = "(others)";
   weights[std::move(key)] += weight;
 }
 

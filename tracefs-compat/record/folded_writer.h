@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tracefs-compat/record/call_pairs.h"
+#include "tracefs-compat/record/key_room.h"
 #include "tracefs-compat/record/output_file.h"
 #include "tracefs-compat/record/recording.h"
 
@@ -23,13 +24,14 @@ class FoldedWriter final : public RecordWriter {
  private:
   using Weights = std::unordered_map<std::string, std::uint64_t>;
   void add_stack(const TypedRecord& record);
-  static void weigh(Weights& weights, std::string key, std::uint64_t weight);
+  void weigh(Weights& weights, std::string key, std::uint64_t weight);
   void append_line(const std::string& path, std::uint64_t weight);
   const std::string& name_of(std::int32_t pid, std::uint64_t address);
 
   OutputFile file_;
   const Metadata& metadata_;
   CallPairs calls_;
+  KeyRoom room_;
   Weights stacks_, paths_, events_;
   std::map<std::pair<const Symbols*, std::uint64_t>, std::string> names_;
 };

@@ -30,12 +30,23 @@ std::uint64_t end_of(std::size_t cell) {
 
 void Histogram::add(std::uint64_t value) {
   const std::size_t cell = cell_of(value);
-  if (cell >= cells_.size()) cells_.resize(cell + 1);
-  ++cells_[cell];
+  if (cells_.empty()) first_ = cell;
+  if (cell < first_) {
+    cells_.insert(cells_.begin(), first_ - cell, 0);
+    first_ = cell;
+  }
+  if (cell - first_ >= cells_.size()) cells_.resize(cell - first_ + 1);
+  ++cells_[cell - first_];
   ++count_;
   sum_ += static_cast<double>(value);
   min_ = std::min(min_, value);
   max_ = std::max(max_, value);
+}
+
+std::size_t Histogram::growth(std::uint64_t value) const {
+  const std::size_t cell = cell_of(value), end = first_ + cells_.size();
+  if (cells_.empty()) return sizeof cells_[0];
+  return (cell < first_ ? first_ - cell : cell >= end ? cell + 1 - end : 0) * sizeof cells_[0];
 }
 
 double Histogram::mean() const { return count_ ? sum_ / static_cast<double>(count_) : 0; }
@@ -45,7 +56,7 @@ std::uint64_t Histogram::percentile(double percent) const {
   std::uint64_t seen = 0;
   for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
     seen += cells_[cell];
-    if (seen >= std::max<std::uint64_t>(wanted, 1)) return std::clamp(end_of(cell), min(), max_);
+    if (seen >= std::max<std::uint64_t>(wanted, 1)) return std::clamp(end_of(first_ + cell), min(), max_);
   }
   return 0;
 }
@@ -54,7 +65,7 @@ void Histogram::append_bars(std::string& out) const {
   constexpr std::size_t kWidth = 40;
   std::vector<std::uint64_t> rows(65, 0);  // by the number's width in bits
   for (std::size_t cell = 0; cell < cells_.size(); ++cell)
-    rows[static_cast<std::size_t>(std::bit_width(end_of(cell)))] += cells_[cell];
+    rows[static_cast<std::size_t>(std::bit_width(end_of(first_ + cell)))] += cells_[cell];
   const std::uint64_t most = std::max<std::uint64_t>(*std::ranges::max_element(rows), 1);
   const auto first = std::ranges::find_if(rows, [](std::uint64_t n) { return n != 0; }) - rows.begin();
   auto last = 64;

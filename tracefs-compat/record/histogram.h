@@ -10,6 +10,8 @@ namespace kevt::record {
 class Histogram {
  public:
   void add(std::uint64_t value);
+  // Bytes of memory that add() would take for it.
+  std::size_t growth(std::uint64_t value) const;
   std::uint64_t count() const { return count_; }
   std::uint64_t min() const { return count_ ? min_ : 0; }
   std::uint64_t max() const { return max_; }
@@ -20,7 +22,8 @@ class Histogram {
   void append_bars(std::string& out) const;
 
  private:
-  std::vector<std::uint64_t> cells_;  // 64 to a power of two
+  std::vector<std::uint64_t> cells_;  // 64 to a power of two; from the smallest number's to the largest one's
+  std::size_t first_ = 0;             // the cell of cells_[0]
   std::uint64_t count_ = 0, min_ = ~0ull, max_ = 0;
   double sum_ = 0;
 };

@@ -9,8 +9,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "tracefs-compat/record/input_file.h"
+#include "tracefs-compat/record/read_budget.h"
 
 namespace kevt::record {
 namespace {
@@ -20,6 +22,8 @@ using Json = nlohmann::json;
 constexpr std::size_t kMaxLine = 1 << 20;
 constexpr std::size_t kJsonWindow = 256 << 10;
 constexpr std::size_t kMaxDynamic = 0xffff;
+constexpr std::size_t kMaxJsonFormats = 65536;
+constexpr std::uint64_t kJsonFormatBytes = 512, kJsonFormatRatio = 6;  // what a format takes in memory
 
 class Lines {
  public:
@@ -31,14 +35,14 @@ class Lines {
       const auto end = window_.find('\n', at_);
       if (end != std::string::npos) {
         line = std::string_view(window_).substr(at_, end - at_);
-        line_at_ = read_ - window_.size() + at_;
+        line_at_ = begin_ + at_;
         at_ = end + 1;
         return true;
       }
       if (!more()) break;
     }
     line = std::string_view(window_).substr(at_);
-    line_at_ = read_ - window_.size() + at_;
+    line_at_ = begin_ + at_;
     at_ = window_.size();
     return !line.empty();
   }
@@ -46,15 +50,24 @@ class Lines {
   void rewind() {
     window_.clear();
     at_ = 0;
-    read_ = 0;
+    read_ = begin_ = 0;
   }
 
  private:
   bool more() {
     window_.erase(0, at_);
-    at_ = 0;
+    begin_ += std::exchange(at_, 0);
     if (window_.size() > kMaxLine) window_.clear();  // no line of ours
+    if (const std::uint64_t data = file_.next_data(read_);
+        data > read_) {  // a hole: no text, and maybe terabytes of it
+      if (!window_.empty()) {
+        window_ += '\n';
+        return true;
+      }
+      read_ = data;
+    }
     const std::size_t before = window_.size();
+    begin_ = read_ - before;
     window_.resize(before + kJsonWindow);
     const std::size_t got =
         file_.read_at(read_, {reinterpret_cast<std::uint8_t*>(window_.data()) + before, kJsonWindow});
@@ -66,7 +79,7 @@ class Lines {
   InputFile file_;
   std::string window_;
   std::size_t at_ = 0;
-  std::uint64_t read_ = 0, line_at_ = 0;
+  std::uint64_t read_ = 0, begin_ = 0, line_at_ = 0;  // in the file: what was read, the window, the line
 };
 
 template <class Number>
@@ -159,7 +172,7 @@ class RecordBytes {
 
 class JsonReader final : public RecordReader {
  public:
-  explicit JsonReader(InputFile file) : lines_(std::move(file)) {}
+  explicit JsonReader(InputFile&& file) : budget_(file.data_bytes()), lines_(std::move(file)) {}
 
   Result<void> open() {
     Json object;
@@ -170,41 +183,53 @@ class JsonReader final : public RecordReader {
     read_header(object);
     while (next_object(object)) {
       if (text_or(object, "type") != "format") break;
-      auto format = parse_format(text_or(object, "system"), text_or(object, "format"));
+      const std::string text = text_or(object, "format");
+      if (metadata_.formats.all().size() >= kMaxJsonFormats ||
+          !budget_.keep(kJsonFormatBytes + kJsonFormatRatio * text.size())) {
+        problem(budget_.keep_text());
+        continue;
+      }
+      auto format = parse_format(text_or(object, "system"), text);
       if (format)
         metadata_.formats.add(std::move(*format));
       else
         problem(format.error().message());
     }
     for (const EventFormat& event : metadata_.formats.all()) by_name_[event.system + ":" + event.name] = &event;
+    budget_.end_head();
     rewind();
     return {};
   }
 
   const Metadata& metadata() const override { return metadata_; }
-  const std::vector<std::string>& problems() const override { return problems_; }
+  const std::vector<std::string>& problems() const override { return problems_.texts(); }
   void rewind() override {
     lines_.rewind();
-    problems_.clear();
+    problems_ = {};
+    budget_.rewind();
+    is_stopped_ = false;
     has_end_ = false;
   }
 
   bool next(TypedRecord& record) override {
     Json object;
-    while (next_object(object)) {
+    while (!is_stopped_ && next_object(object)) {
       const std::string type = text_or(object, "type");
       if (type == "end") read_end(object);
       if (type != "event") continue;
-      if (take(object, record)) return true;
+      if (take(object, record)) {
+        if (budget_.work(record.event->steps + record.bytes.size())) return true;
+        problem(fmt::format("byte {}: what follows is left out: {}", lines_.line_at(), budget_.work_text()));
+        is_stopped_ = true;
+        break;
+      }
       problem(fmt::format("byte {}: a record of an event that the file does not describe", lines_.line_at()));
     }
     return false;
   }
 
  private:
-  void problem(std::string text) {
-    if (problems_.size() < kMaxProblems) problems_.push_back(std::move(text));
-  }
+  void problem(std::string_view text) { problems_.add(text); }
 
   bool next_object(Json& object) {
     std::string_view line;
@@ -327,14 +352,16 @@ class JsonReader final : public RecordReader {
     return true;
   }
 
+  ReadBudget budget_;
   Lines lines_;
   Metadata metadata_;
   std::unordered_map<std::string, const EventFormat*> by_name_;
   std::set<std::pair<std::int32_t, std::uint64_t>> seen_;  // process and address whose symbol is known
-  std::vector<std::string> problems_;
+  Problems problems_;
   std::string comm_;
   std::vector<std::uint8_t> bytes_;
   bool has_end_ = false;
+  bool is_stopped_ = false;  // the budget is used up
 };
 
 }  // namespace

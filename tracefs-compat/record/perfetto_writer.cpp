@@ -15,6 +15,7 @@ namespace kevt::record {
 namespace {
 
 constexpr std::size_t kBundle = 512;
+constexpr std::size_t kMostKnown = 1 << 18;  // threads and functions
 constexpr std::uint32_t kSequence = 1;
 constexpr std::uint32_t kRealtime = 1, kMonotonic = 3;  // BuiltinClock
 constexpr std::uint64_t kThreadTracks = 1ull << 40, kCounterTracks = 1ull << 41, kProcessTracks = 1ull << 42;
@@ -103,6 +104,7 @@ void PerfettoWriter::describe_process(std::int32_t pid) {
 void PerfettoWriter::describe_thread(const TypedRecord& record) {
   const auto it = threads_.find(record.pid);
   if (it != threads_.end() && it->second == record.comm) return;
+  if (threads_.size() >= kMostKnown) threads_.clear();  // they are described once more
   threads_[record.pid] = std::string(record.comm);
   Protobuf thread, track, content;
   const auto process = metadata_.process_of.find(record.pid);
@@ -119,6 +121,7 @@ void PerfettoWriter::describe_thread(const TypedRecord& record) {
 
 void PerfettoWriter::add_slice(const TypedRecord& record, const Call& call) {
   const Symbols& symbols = metadata_.symbols_of(record.pid);
+  if (functions_.size() >= kMostKnown) functions_.clear();
   std::string& name = functions_[{&symbols, call.function}];
   if (name.empty()) append_symbol(symbols, call.function, SymbolOffset::Hidden, name);
   for (bool is_end : {false, true}) {

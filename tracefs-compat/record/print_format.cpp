@@ -20,6 +20,7 @@ namespace kevt::record {
 namespace {
 
 constexpr std::uint64_t kMaxArray = 4096;
+constexpr std::size_t kMaxPrinted = 64 << 10;  // the kernel itself prints no more than 8 KiB
 
 class Printing {
  public:
@@ -305,10 +306,22 @@ std::optional<PrintFormat> PrintFormat::compile(const EventFormat& event) {
   return made;
 }
 
+std::size_t PrintFormat::parts() const {
+  std::size_t count = nodes_.size() + pieces_.size();
+  for (const PrintNode& node : nodes_) count += node.names.size();
+  return count;
+}
+
 void PrintFormat::print(std::span<const std::uint8_t> record, const Symbols& symbols, PlaceStyle style,
                         std::string& out) const {
   const Printing printing(nodes_, record, symbols);
+  const std::size_t begin = out.size();
   for (const PrintPiece& piece : pieces_) {
+    if (out.size() - begin > kMaxPrinted) {
+      out.resize(begin + kMaxPrinted);
+      out += " …";
+      return;
+    }
     out += piece.before;
     if (piece.conversion == 0) continue;
     if (const Field* place = printing.place(piece.node)) {

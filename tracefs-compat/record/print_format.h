@@ -92,8 +92,11 @@ class PrintFormat {
   // nullopt: it uses something that is not understood. `event` must outlive the result.
   static std::optional<PrintFormat> compile(const EventFormat& event);
 
-  // Appends. `record` may be hostile.
+  // Appends. `record` may be hostile: of what is longer than 64 KiB the rest is left out.
   void print(std::span<const std::uint8_t> record, const Symbols& symbols, PlaceStyle style, std::string& out) const;
+
+  // Nodes, names and pieces: what it takes in memory.
+  std::size_t parts() const;
 
  private:
   friend class PrintParser;

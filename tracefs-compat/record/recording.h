@@ -14,11 +14,10 @@
 
 #include "common/error.h"
 #include "tracefs-compat/record/event_format.h"
+#include "tracefs-compat/record/problems.h"
 #include "tracefs-compat/record/symbols.h"
 
 namespace kevt::record {
-
-inline constexpr std::size_t kMaxProblems = 100;  // of one recording; a damaged file would have one a record
 
 // hits = recorded + filtered + lost + missed, of one event, as the engine counted them.
 struct EventTotals {
@@ -80,7 +79,8 @@ class RecordReader {
   virtual const Metadata& metadata() const = 0;
   // The next record in the order of time; false at the end.
   virtual bool next(TypedRecord& record) = 0;
-  // What could not be read so far, with where it stands in the file. Complete once next() has said false.
+  // What could not be read so far, with where it stands in the file (see Problems). Complete once next() has said
+  // false.
   virtual const std::vector<std::string>& problems() const = 0;
   // Starts again from the first record.
   virtual void rewind() = 0;

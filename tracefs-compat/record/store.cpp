@@ -15,6 +15,11 @@
 #include "common/assert.h"
 
 namespace kevt::record {
+namespace {
+
+constexpr std::uint64_t kTaskBytes = 256;  // of a task: its name, its stack of open slices, its places in tables
+
+}  // namespace
 
 // ---- view
 
@@ -57,7 +62,7 @@ std::size_t StoreView::payload_bytes() const {
 
 // ---- builder
 
-StoreBuilder::StoreBuilder() { start_chunk(); }
+StoreBuilder::StoreBuilder(std::uint64_t most_bytes) : most_bytes_(most_bytes) { start_chunk(); }
 
 void StoreBuilder::start_chunk() {
   const Row first = open_ ? rows() : 0;
@@ -98,6 +103,8 @@ bool StoreBuilder::has_room(std::uint64_t time_ns, std::uint32_t cpu) const {
 
 bool StoreBuilder::add(const TypedRecord& record) {
   if (rows() == kNoRow - 1) return false;
+  const std::uint64_t names_bytes = kTaskBytes * names_.tasks.size() + sizeof(StoreGap) * names_.gaps.size();
+  if (sealed_bytes_ + open_->payload.size() + names_bytes > most_bytes_) return false;
   const EventState& event = event_of(*record.event);
   if (event.index > 0xffff) return false;
   const std::uint32_t task = task_of(record.pid, record.comm);
@@ -194,6 +201,7 @@ void StoreBuilder::seal() {
     for (std::uint32_t row = 0; row < chunk.rows(); ++row) match[row].store(chunk.match_of(row));
     chunk.match = std::move(match);
   }
+  sealed_bytes_ += chunk.index_bytes() + chunk.payload.size();
   sealed_.push_back(open_);
   start_chunk();
 }

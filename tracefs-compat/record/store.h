@@ -83,8 +83,9 @@ class StoreView {
 
 class StoreBuilder {
  public:
-  StoreBuilder();
-  // Times that go backwards become the last one's. False: 2^32 - 1 records are there, and this one is not.
+  // `most_bytes`: of memory, for all that is added; a few of them may be more.
+  explicit StoreBuilder(std::uint64_t most_bytes = ~0ull);
+  // Times that go backwards become the last one's. False: there is no room for it, or 2^32 - 1 records are there.
   bool add(const TypedRecord& record);
   Row rows() const { return open_->first_row + open_->rows(); }
   std::uint64_t cut_records() const { return cut_; }      // longer than kMaxStoredBytes
@@ -118,6 +119,7 @@ class StoreBuilder {
   SlicePairs pairs_;
   std::uint64_t last_ns_ = 0;
   std::uint64_t cut_ = 0, moved_ = 0;
+  std::uint64_t most_bytes_, sealed_bytes_ = 0;
 };
 
 // Fills order, groups, ends and slice_groups. `start_ns_of` gives the time of any row before the chunk's end.

@@ -73,7 +73,9 @@ SlicePairs::Opened SlicePairs::open(const Step& step) {
   task.closed_by = ~0u;
   const auto depth = [&] { return std::min<std::uint32_t>(static_cast<std::uint32_t>(task.stack.size()), kMaxDepth); };
   if (never_.contains(step.key)) return {depth()};
-  if (!answered_.contains(step.key) && ++unanswered_[step.key] > kTrials) {
+  const bool is_answered = answered_.contains(step.key);
+  if (!is_answered && unanswered_.size() >= kMaxKeys && !unanswered_.contains(step.key)) return {depth()};
+  if (!is_answered && ++unanswered_[step.key] > kTrials) {
     never_.insert(step.key);
     unanswered_.erase(step.key);
     ++epoch_;

@@ -61,7 +61,8 @@ class SlicePairs {
   void forget_never_closed(Task& task);
 
   static constexpr std::size_t kMaxOpen = 64;
-  static constexpr std::uint32_t kTrials = 8;  // openings after which a key that was never closed is given up
+  static constexpr std::size_t kMaxKeys = 1 << 20;  // looked at and not answered yet: more are no functions
+  static constexpr std::uint32_t kTrials = 8;       // openings after which a key that was never closed is given up
   std::vector<Task> tasks_;
   std::unordered_map<std::uint64_t, std::uint32_t> unanswered_;  // openings of keys that were not closed yet
   std::unordered_set<std::uint64_t> answered_, never_;

@@ -1,4 +1,4 @@
-// A sorted vector; what is added while recording is sorted in when somebody asks.
+// A map, since names come one by one while a recording is made or read, and every line that is printed asks.
 //
 // kallsyms has no sizes: a symbol ends where the next one begins, as the kernel itself computes them. Recordings of
 // kevtrace add lines of their own with the size, since user-space symbols have gaps between them (metadata.cpp).
@@ -10,34 +10,32 @@
 #include <charconv>
 
 namespace kevt::record {
+namespace {
 
-void Symbols::add(Symbol symbol) { fresh_.push_back(std::move(symbol)); }
+constexpr std::size_t kMaxName = 1024;  // the kernel's have 511 characters at most
 
-void Symbols::sort() const {
-  if (fresh_.empty()) return;
-  std::ranges::move(fresh_, std::back_inserter(sorted_));
-  fresh_.clear();
-  // Of several at one address the first that was added stays: those with a size come before kallsyms' aliases.
-  std::ranges::stable_sort(sorted_, {}, &Symbol::address);
-  const auto gone = std::ranges::unique(sorted_, {}, &Symbol::address);
-  sorted_.erase(gone.begin(), gone.end());
+}  // namespace
+
+void Symbols::add(Symbol symbol) {
+  if (symbol.name.size() > kMaxName) symbol.name.resize(kMaxName);
+  const std::uint64_t address = symbol.address;
+  by_address_.try_emplace(by_address_.lower_bound(address), address, std::move(symbol));
 }
 
 const Symbol* Symbols::find(std::uint64_t address) const {
-  sort();
-  auto it = std::ranges::upper_bound(sorted_, address, {}, &Symbol::address);
-  if (it == sorted_.begin()) return nullptr;
+  auto it = by_address_.upper_bound(address);
+  if (it == by_address_.begin()) return nullptr;
+  const bool is_last = it == by_address_.end();
   --it;
-  const std::uint64_t distance = address - it->address;
-  const bool is_last = std::next(it) == sorted_.end();
-  if (it->size ? distance >= it->size : is_last && distance > 0xffff) return nullptr;
-  return &*it;
+  const Symbol& found = it->second;
+  const std::uint64_t distance = address - found.address;
+  if (found.size ? distance >= found.size : is_last && distance > 0xffff) return nullptr;
+  return &found;
 }
 
 std::vector<const Symbol*> Symbols::all() const {
-  sort();
   std::vector<const Symbol*> out;
-  for (const Symbol& symbol : sorted_) out.push_back(&symbol);
+  for (const auto& [address, symbol] : by_address_) out.push_back(&symbol);
   return out;
 }
 
@@ -70,7 +68,8 @@ void Symbols::parse_kallsyms(std::string_view text) {
     while (next < found.size() && found[next].address == found[i].address) ++next;
     if (next < found.size()) found[i].size = found[next].address - found[i].address;
   }
-  std::ranges::move(found, std::back_inserter(fresh_));
+  // Of several at one address the first stays; those with a size, which came before, win over these.
+  for (Symbol& symbol : found) add(std::move(symbol));
 }
 
 Symbol place_symbol(std::uint64_t address, std::string file_and_offset) {

@@ -24,7 +24,7 @@ class Symbols {
   void add(Symbol symbol);
   // The one that covers the address.
   const Symbol* find(std::uint64_t address) const;
-  bool empty() const { return sorted_.empty() && fresh_.empty(); }
+  bool empty() const { return by_address_.empty(); }
   std::vector<const Symbol*> all() const;  // by address
 
   // Reads kallsyms text ("ADDRESS TYPE NAME [MODULE]" a line); what is no such line is left out.
@@ -32,9 +32,7 @@ class Symbols {
   void parse_kallsyms(std::string_view text);
 
  private:
-  void sort() const;
-  mutable std::vector<Symbol> sorted_;  // by address
-  mutable std::vector<Symbol> fresh_;   // not sorted in yet
+  std::map<std::uint64_t, Symbol> by_address_;  // of several at one address the first that was added
 };
 
 // A symbol that is one address without a name of its own: "libc.so.6+0x2724a", file and offset.

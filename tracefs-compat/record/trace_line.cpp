@@ -15,6 +15,7 @@ namespace kevt::record {
 namespace {
 
 constexpr std::uint64_t kMillion = 1'000'000;
+constexpr std::size_t kMaxPrintParts = 1 << 20;  // of all events
 
 // Right-aligned in `width`, filled with `fill`.
 void append_padded(std::uint64_t value, unsigned width, char fill, std::string& out) {
@@ -66,6 +67,15 @@ void append_wall(std::uint64_t ns, std::string& out) {
                  parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, ns % 1'000'000'000 / 1000);
 }
 
+// ":GROUP/EVENT" of a definition whose probe is on a file; "" of others.
+std::string_view name_on_file(std::string_view definition) {
+  const auto blank = definition.find(' ');
+  if (blank == std::string_view::npos || !definition.substr(blank + 1).starts_with('/')) return {};
+  const std::string_view word = definition.substr(0, blank);
+  const auto colon = word.rfind(':');
+  return colon == std::string_view::npos ? std::string_view() : word.substr(colon);
+}
+
 }  // namespace
 
 bool is_stack(const EventFormat& event) {
@@ -84,10 +94,18 @@ std::vector<std::uint64_t> stack_of(const Field& caller, std::span<const std::ui
 }
 
 PlaceStyle place_style(const Metadata& metadata, const EventFormat& event) {
-  const std::string name = ":" + event.system + "/" + event.name + " /";
+  const std::string name = ":" + event.system + "/" + event.name;
   for (const std::string& line : metadata.definitions)
-    if (line.find(name) != std::string::npos && line.find(name) < line.find(' ')) return PlaceStyle::Addresses;
+    if (name_on_file(line) == name) return PlaceStyle::Addresses;
   return PlaceStyle::Symbols;
+}
+
+// There may be as many events as definitions: these are looked through once.
+PlaceStyle TraceLines::places_of(const EventFormat& event) {
+  for (; noted_ < metadata_.definitions.size(); ++noted_)
+    if (const std::string_view name = name_on_file(metadata_.definitions[noted_]); !name.empty())
+      on_files_.emplace(name);
+  return on_files_.contains(":" + event.system + "/" + event.name) ? PlaceStyle::Addresses : PlaceStyle::Symbols;
 }
 
 std::string_view Metadata::comm_of(std::int32_t pid) const {
@@ -108,7 +126,11 @@ const TraceLines::Printed& TraceLines::printed(const EventFormat& event) {
   const std::uint32_t id = event.id & 0xffff;
   if (id >= by_id_.size()) by_id_.resize(id + 1);
   Printed& made = by_id_[id];
-  if (made.event != &event) made = {&event, PrintFormat::compile(event), place_style(metadata_, event)};
+  if (made.event != &event) {
+    made = {&event, PrintFormat::compile(event), places_of(event)};
+    if (made.print && made.print->parts() > kMaxPrintParts - print_parts_) made.print.reset();
+    if (made.print) print_parts_ += made.print->parts();
+  }
   return made;
 }
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "common/controls.h"
@@ -46,10 +46,14 @@ class TraceLines {
   };
   const Printed& printed(const EventFormat& event);
   void append_stack(const Field& caller, const TypedRecord& record, std::string& out) const;
+  PlaceStyle places_of(const EventFormat& event);
 
   const Metadata& metadata_;
   Style style_;
   std::vector<Printed> by_id_;
+  std::size_t print_parts_ = 0;
+  std::unordered_set<std::string> on_files_;  // ":GROUP/EVENT" of the first `noted_` definitions
+  std::size_t noted_ = 0;
   std::optional<std::uint64_t> first_ns_, last_ns_;
   std::string text_;
 };
