@@ -21,11 +21,16 @@ PLAIN = [os.path.join(PROGRAMS, "badly"), "plain"]
 STARTED = ("p:touch badly:touch n=%di:s64 s=+0(%si):string", "r:back badly:touch v=$retval:s64")
 
 
+USR2 = 1 << (signal.SIGUSR2 - 1)
+
+
 def state_to_keep(pid):
-    """Without the descriptor of epoll_wait(), which a signal or a tracer ends by EINTR: it is started again by the tracer,
-    unless that dies in between."""
+    """Without what tells that a call has ended by EINTR that every stop ends so (epoll_wait, sigwaitinfo): the tracer
+    starts it again, unless it dies in between."""
     state = state_of(pid)
     state["fds"] = [(fd, what) for fd, what in state["fds"] if what != "anon_inode:[eventpoll]"]
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        state[tid] = [(k, int(v, 16) & ~USR2 if k == b"SigBlk" else v) for k, v in state[tid]]
     return state
 
 

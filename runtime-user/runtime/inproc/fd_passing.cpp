@@ -131,16 +131,30 @@ Result<std::int64_t> receive(RemoteMapper& mapper, RemoteAddr page, int socket) 
   return fd;
 }
 
-}  // namespace
-
 Result<void> close_in_target(RemoteMapper& mapper, std::int64_t fd) {
   auto closed = mapper.call("close", SYS_close, {static_cast<std::uint64_t>(fd), 0, 0, 0, 0, 0});
   if (!closed) return std::unexpected(std::move(closed.error()));
   return {};
 }
 
+bool has_inode(const std::string& path, std::uint64_t inode) {
+  struct stat status = {};
+  return stat(path.c_str(), &status) == 0 && status.st_ino == inode;
+}
+
+}  // namespace
+
+Result<void> close_sent(RemoteMapper& mapper, std::int64_t fd) {
+  auto closed = close_in_target(mapper, fd);
+  if (closed) mapper.note_sending(std::nullopt);
+  return closed;
+}
+
 Result<std::int64_t> send_fd(RemoteMapper& mapper, int our_fd) {
   const Tracee& tracee = mapper.tracee();
+  struct stat ours = {};
+  if (fstat(our_fd, &ours) < 0) return std::unexpected(Error::from_errno("sending a file to the target"));
+  mapper.note_sending(ours.st_ino);
   auto page = mapper.scratch_page();
   if (!page) return std::unexpected(std::move(page.error()));
   auto made = mapper.call("socketpair", SYS_socketpair, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, page->value, 0, 0});
@@ -175,7 +189,9 @@ Result<void> close_left_descriptors(RemoteMapper& mapper) {
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid), failed)) {
     const auto shown = std::filesystem::read_symlink(entry.path(), failed).string();
-    if (shown.starts_with("/memfd:kevtrace")) left.push_back(std::atoi(entry.path().filename().c_str()));
+    if (!shown.starts_with("/memfd:kevtrace")) continue;
+    if (!mapper.sending() || has_inode(entry.path().string(), *mapper.sending()))
+      left.push_back(std::atoi(entry.path().filename().c_str()));
   }
   auto page = mapper.scratch_page();
   if (!page) return std::unexpected(std::move(page.error()));
@@ -184,6 +200,7 @@ Result<void> close_left_descriptors(RemoteMapper& mapper) {
   std::ranges::copy(left_sockets(pid, *pair), std::back_inserter(left));
   for (int fd : left)
     if (auto closed = close_in_target(mapper, fd); !closed) return closed;
+  mapper.note_sending(std::nullopt);
   return write_note(mapper, *page, {});
 }
 

@@ -11,8 +11,9 @@ class RemoteMapper;
 
 // Returns the file's number in the target (close-on-exec). Its other descriptors are as before.
 Result<std::int64_t> send_fd(RemoteMapper& mapper, int our_fd);
-Result<void> close_in_target(RemoteMapper& mapper, std::int64_t fd);
-// Those that a tracer had open in the target when it died.
+// When it has been mapped.
+Result<void> close_sent(RemoteMapper& mapper, std::int64_t fd);
+// Those that were open in the target when sending failed half way (RemoteMapper::sending), or a tracer died.
 Result<void> close_left_descriptors(RemoteMapper& mapper);
 
 }  // namespace kevt::inproc

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "runtime-user/runtime/inproc/fd_passing.h"
 #include "runtime-user/runtime/inproc/forked_children.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
 
@@ -52,6 +53,8 @@ Result<Leftover> InprocRuntime::leave() {
   auto held = hold();
   if (replaced_) return *(left_ = Leftover::Unseen);  // nothing of ours is left to take away
   if (!held) return std::unexpected(std::move(held.error()));
+  if (mapper_.sending())
+    if (auto closed = close_left_descriptors(mapper_); !closed) return std::unexpected(std::move(closed.error()));
   note_all_gone();
   shut_gates();
   if (!placement_.agent().base.value) {  // it never got that far

@@ -40,7 +40,7 @@ Result<void> Placement::map_session_files(RemoteAddr base) {
                         MAP_SHARED | MAP_FIXED | populate, static_cast<std::uint64_t>(*fd), piece.file_offset});
       if (!mapped) return std::unexpected(std::move(mapped.error()));
     }
-    if (auto closed = close_in_target(mapper_, *fd); !closed) return closed;
+    if (auto closed = close_sent(mapper_, *fd); !closed) return closed;
   }
   return {};
 }

@@ -80,6 +80,8 @@ Result<RemoteAddr> RemoteMapper::map_anonymous(std::uint64_t bytes, int protecti
   constexpr std::uint64_t kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
   auto mapped = call("mmap", SYS_mmap, {gap->value, bytes, static_cast<std::uint64_t>(protection), kFlags, ~0ull, 0});
   if (mapped) return *gap;
+  if (auto now = target::read_maps(tracee_.pid()); now && is_there(*now, anonymous_.back()))
+    return std::unexpected(std::move(mapped.error()));  // made, but nobody has heard of it
   anonymous_.pop_back();
   note_(anonymous_);
   return std::unexpected(std::move(mapped.error()));
@@ -97,12 +99,14 @@ Result<void> RemoteMapper::map_window(const SharedFile& file, RemoteAddr at, std
   auto fd = send_fd(*this, file.fd());
   if (!fd) return std::unexpected(std::move(fd.error()));
   constexpr int kRights = PROT_READ | PROT_EXEC;
+  unclear_ = {.at = at.value, .bytes = bytes, .inode = file.inode()};
   auto mapped = call("mmap", SYS_mmap,
                      {at.value, bytes, static_cast<std::uint64_t>(kRights), MAP_SHARED | MAP_FIXED_NOREPLACE,
                       static_cast<std::uint64_t>(*fd), offset});
-  if (mapped) files_.push_back({at.value, bytes});
-  if (auto closed = close_in_target(*this, *fd); !closed) return closed;
   if (!mapped) return std::unexpected(std::move(mapped.error()));
+  files_.push_back({at.value, bytes});
+  unclear_ = {};
+  if (auto closed = close_sent(*this, *fd); !closed) return closed;
   auto maps = target::read_maps(tracee_.pid());
   if (!maps) return std::unexpected(std::move(maps.error()));
   if (!shows_file(*maps, file, at, bytes, offset, kRights)) return std::unexpected(exchanged_file());
@@ -110,14 +114,29 @@ Result<void> RemoteMapper::map_window(const SharedFile& file, RemoteAddr at, std
   return {};
 }
 
-// Newest first: what was mapped into a larger piece goes with it.
+// A mapping that was asked for, of which we have not heard: it is there where the place shows that file.
+Result<void> RemoteMapper::settle_unclear() {
+  if (!unclear_.bytes) return {};
+  auto maps = target::read_maps(tracee_.pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  for (const target::Mapping& m : *maps)
+    if (m.start.value == unclear_.at && m.shared && m.inode == unclear_.inode)
+      files_.push_back({unclear_.at, unclear_.bytes});
+  unclear_ = {};
+  return {};
+}
+
+// Newest first: what was mapped into a larger piece goes with it, and the tables, by which somebody else could go on,
+// are the last. What has been asked for is not asked for again: the place may be the program's own by then.
 Result<void> RemoteMapper::take_away() {
-  if (is_taken_away_) return {};
-  is_taken_away_ = true;
-  for (const std::vector<kevt_mapping>& mapped : {files_, anonymous_})
-    for (std::size_t i = mapped.size(); i-- > 0;)
-      if (auto gone = call("munmap", SYS_munmap, {mapped[i].at, mapped[i].bytes, 0, 0, 0, 0}); !gone)
+  if (auto settled = settle_unclear(); !settled) return settled;
+  for (std::vector<kevt_mapping>* mapped : {&files_, &anonymous_})
+    while (!mapped->empty()) {
+      const kevt_mapping last = mapped->back();
+      mapped->pop_back();
+      if (auto gone = call("munmap", SYS_munmap, {last.at, last.bytes, 0, 0, 0, 0}); !gone)
         return std::unexpected(std::move(gone.error()));
+    }
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "common/abi/probe.h"
@@ -44,6 +45,9 @@ class RemoteMapper {
   void set_scratch_page(RemoteAddr page) { scratch_ = page; }
   // A piece of the code arena at a free place, read and executable; what is there then is compared with `file`.
   Result<void> map_window(const SharedFile& file, RemoteAddr at, std::uint64_t bytes, std::uint64_t offset);
+  // The inode of the file that is being sent, from before its socket is there until its descriptor is closed again.
+  void note_sending(std::optional<std::uint64_t> inode) { sending_ = inode; }
+  std::optional<std::uint64_t> sending() const { return sending_; }
   // Unmaps everything: only when no thread can ever come back to it.
   Result<void> take_away();
 
@@ -56,12 +60,18 @@ class RemoteMapper {
   void note_in(Note note) { note_ = std::move(note); }
 
  private:
+  Result<void> settle_unclear();
+
   Tracee& tracee_;
   PlacedAgent agent_;
   RemoteAddr scratch_;
   Note note_ = [](const std::vector<kevt_mapping>&) {};
   std::vector<kevt_mapping> anonymous_, files_, windows_;
-  bool is_taken_away_ = false;
+  std::optional<std::uint64_t> sending_;
+  struct Unclear {
+    std::uint64_t at = 0, bytes = 0, inode = 0;
+  };
+  Unclear unclear_;
 };
 
 // What is about to be mapped into a process that has no tables yet: for whoever cleans up when we die just then.

@@ -86,9 +86,11 @@ Result<void> Tracee::put_on_way_back(user_regs_struct registers) {
 void Tracee::end_work() {
   const auto work = std::exchange(work_, std::nullopt);
   if (!work || threads_.empty()) return;
-  (void)set_kernel_mask(threads_.front(), work->mask);
-  (void)set_kernel_registers(threads_.front(), work->registers);
-  (void)erase_work_place(*this, work_place_);
+  const pid_t tid = threads_.front();
+  if (set_kernel_mask(tid, work->mask) && set_kernel_registers(tid, work->registers))
+    (void)erase_work_place(*this, work_place_);
+  else
+    (void)put_on_way_back(work->registers);  // it goes by itself
 }
 
 // The next stop of one thread. While it works for us, the others may be killed: they are collected, since the

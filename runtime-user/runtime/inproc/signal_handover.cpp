@@ -233,10 +233,12 @@ Result<void> SignalHandover::give_masks_of_threads_back(std::uint32_t check_offs
 Result<void> SignalHandover::give_back(std::uint32_t check_offset) {
   if (!taken_) return {};
   if (auto looked = look(); !looked) return looked;
-  taken_ = false;
+  pending_.clear();
   if (auto done = give_masks_of_handlers_back(); !done) return done;
   if (auto done = give_masks_of_threads_back(check_offset); !done) return done;
-  return give_three_back();
+  auto done = give_three_back();
+  if (done) taken_ = false;
+  return done;
 }
 
 void SignalHandover::finish() {

@@ -161,14 +161,14 @@ ssize_t sendmsg(int fd, const struct msghdr* message, int flags) {
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-/* Letting go is not among them: the kernel does it, whatever is short. */
+/* Of a thread that is held the kernel refuses nothing. */
 long ptrace(enum __ptrace_request request, ...) {
   va_list more;
   va_start(more, request);
   const pid_t tid = va_arg(more, pid_t);
   const long at = va_arg(more, long), data = va_arg(more, long);
   va_end(more);
-  if (request != PTRACE_DETACH && fails("ptrace", ESRCH)) return -1;
+  if (request == PTRACE_SEIZE && fails("ptrace", EPERM)) return -1;
   return checked(raw(SYS_ptrace, request, tid, at, data, 0, 0));
 }
 ssize_t process_vm_readv(pid_t pid, const struct iovec* to, unsigned long n, const struct iovec* from, unsigned long m,
