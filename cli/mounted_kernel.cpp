@@ -37,15 +37,13 @@ void raise_file_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// The nearest kernel that is known and not newer; with what we run whether it does or not.
+// With what we run whether it does or not.
 dialect::Dialect running_dialect() {
   utsname kernel{};
   unsigned major = 0, minor = 0;
   uname(&kernel);
   if (std::sscanf(kernel.release, "%u.%u", &major, &minor) != 2) return dialect::Dialect::superset();
-  if (major < 6 || (major == 6 && minor < 12)) return dialect::Dialect::extended(dialect::Kernel::Linux6_1);
-  if (major < 7 || (major == 7 && minor < 2)) return dialect::Dialect::extended(dialect::Kernel::Linux6_12);
-  return dialect::Dialect::extended(dialect::Kernel::Linux7_2);
+  return dialect::Dialect::running(major, minor);
 }
 
 class KernelTarget final : public engine::TracedTarget {

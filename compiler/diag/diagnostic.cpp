@@ -71,6 +71,12 @@ std::string_view location_name(Location location) {
   return "";
 }
 
+std::string location_text(const Diagnostic& diagnostic) {
+  std::string text(location_name(diagnostic.location));
+  if (!diagnostic.event.empty()) text += ":" + diagnostic.event;
+  return text;
+}
+
 void Sink::report(Diagnostic diagnostic) {
   const auto later = std::ranges::upper_bound(diagnostics_, diagnostic.order, {}, &Diagnostic::order);
   diagnostics_.insert(later, std::move(diagnostic));

@@ -67,6 +67,7 @@ struct Diagnostic {
   std::uint32_t order = 0;              // when the kernel would find it; a Sink keeps the lowest first
   std::optional<Prelude> prelude;       // 6.1 tells of some eprobe mistakes twice; this entry is the older one
   std::optional<LogEntry> log;          // absent: command and column
+  std::string event = {};               // GROUP:EVENT, where the location names it: of histograms
   std::string detail;                   // added after the kernel's text, e.g. candidates of a symbol
   std::vector<Note> notes;
   std::vector<FixIt> fixits;
@@ -76,7 +77,9 @@ std::string_view kind_name(Kind kind);              // "BadFetchArg"
 std::string_view kernel_id(Kind kind);              // "BAD_FETCH_ARG", or "" for a kind of our own
 std::string_view kernel_text(Kind kind);            // "Invalid fetch argument"
 std::string_view location_name(Location location);  // "trace_kprobe"
-std::string_view help_text(Kind kind);              // what helps against it, "" where nothing general does
+// As error_log has it: "trace_kprobe", "hist:kprobes:op".
+std::string location_text(const Diagnostic& diagnostic);
+std::string_view help_text(Kind kind);  // what helps against it, "" where nothing general does
 std::size_t kind_count();
 
 // Collects the mistakes of one text. Kept by `order`, and in the order of reporting where that is equal,

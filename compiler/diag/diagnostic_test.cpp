@@ -82,5 +82,12 @@ TEST(RenderKernel, IsAnErrorLogEntry) {
             "                      ^\n");
 }
 
+TEST(RenderKernel, OfAHistogramNamesItsEvent) {
+  Diagnostic diagnostic = bad_register();
+  diagnostic.location = Location::Hist;
+  diagnostic.event = "kprobes:op";
+  EXPECT_TRUE(render_kernel(diagnostic, 12, 34).starts_with("[   12.000034] hist:kprobes:op: error: Invalid register"));
+}
+
 }  // namespace
 }  // namespace kevt::diag

@@ -81,7 +81,7 @@ std::string render_kernel(const Diagnostic& diagnostic, std::uint64_t seconds, s
   const std::string& command = diagnostic.log ? diagnostic.log->command : diagnostic.command;
   const auto entry = [&](Kind kind, std::optional<std::uint32_t> column) {
     std::string text = fmt::format("[{:>5}.{:06}] {}: error: {}\n  Command: {}\n", seconds, microseconds,
-                                   location_name(diagnostic.location), kernel_text(kind), command);
+                                   location_text(diagnostic), kernel_text(kind), command);
     if (column) text += fmt::format("{:{}}^\n", "", kKernelCaretIndent + *column);
     return text;
   };

@@ -105,6 +105,12 @@ bool is_extension(Feature feature) {
 
 }  // namespace
 
+Dialect Dialect::running(unsigned major, unsigned minor) {
+  if (major < 6 || (major == 6 && minor < 12)) return extended(Kernel::Linux6_1);
+  if (major < 7 || (major == 7 && minor < 2)) return extended(Kernel::Linux6_12);
+  return extended(Kernel::Linux7_2);
+}
+
 bool Dialect::has(Feature feature) const {
   const FeatureRow& row = feature_row(feature);
   if (is_extended_ && is_extension(feature)) return true;

@@ -58,6 +58,8 @@ class Dialect {
     dialect.is_extended_ = true;
     return dialect;
   }
+  // What a mount over a running kernel speaks: that of the nearest one that is known and not newer, extended.
+  static Dialect running(unsigned major, unsigned minor);
   bool has_watches() const { return !version_ || is_extended_; }  // no kernel's own
 
   bool has(Feature feature) const;

@@ -17,6 +17,7 @@
 #include "common/assert.h"
 #include "compiler/sema/filter.h"
 #include "compiler/sema/trigger_hist.h"
+#include "grammar/parse.h"
 #include "grammar/parse_trigger_hist.h"
 
 namespace kevt::sema {
@@ -172,6 +173,29 @@ std::optional<TriggerChange> check_trigger(const TriggerSpec& spec, const EventN
   KEVT_ASSERT(world.catalog.find(event.system, event.event) != nullptr);
   return spec.kind == TriggerKind::Hist ? check_histogram(spec, event, world, sink)
                                         : check_simple(spec, event, world, sink);
+}
+
+namespace {
+
+// Mirrors last_cmd_set() of trace_events_hist.c.
+void name_event(diag::Diagnostic& mistake, const EventName& event) {
+  if (mistake.location == diag::Location::Hist) mistake.event = event.system + ":" + event.event;
+}
+
+}  // namespace
+
+std::optional<TriggerChange> write_trigger(std::string_view text, const EventName& event, const TriggerWorld& world,
+                                           diag::Sink& sink) {
+  diag::Sink mistakes;
+  const auto spec = grammar::parse_trigger(text, mistakes, world.dialect);
+  auto change = spec ? check_trigger(*spec, event, world, mistakes) : std::nullopt;
+  for (diag::Diagnostic& mistake : mistakes.take()) {
+    name_event(mistake, event);
+    sink.report(std::move(mistake));
+  }
+  if (change)
+    for (diag::Diagnostic& remark : change->remarks) name_event(remark, event);
+  return change;
 }
 
 std::vector<TriggerStep> truncate_triggers(const EventName& event, const TriggerTable& table) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/diag/diagnostic.h"
@@ -32,6 +33,10 @@ struct TriggerChange {
 // holds what is wrong. 6.1 may log several entries for one mistake: all of them are reported, the newest
 // (what error_log ends with) first; where the mistake itself has no entry, it stands in front, not `logged`.
 std::optional<TriggerChange> check_trigger(const model::TriggerSpec& spec, const model::EventName& event,
+                                           const TriggerWorld& world, diag::Sink& sink);
+
+// The same of a text as it is written, whatever is wrong with it.
+std::optional<TriggerChange> write_trigger(std::string_view text, const model::EventName& event,
                                            const TriggerWorld& world, diag::Sink& sink);
 
 // What opening the file for truncation does: histograms and (en|dis)able_hist go, other triggers stay.

@@ -339,11 +339,9 @@ Result<void> Tracing::write_trigger(Instance& instance, const TracedEvent& event
   if (text.empty()) return {};
   if (text.size() >= kPageBytes) return std::unexpected(Error::of_errno(EINVAL));
   diag::Sink sink;
-  // Listings and errors as those of the kernel that the tree is compared with.
-  const auto dialect = dialect::Dialect::of(dialect::Kernel::Linux6_1);
-  const auto spec = grammar::parse_trigger(text, sink, dialect);
-  const sema::TriggerWorld world{.catalog = events_.catalog(), .table = instance.triggers, .dialect = dialect};
-  auto change = spec ? sema::check_trigger(*spec, name_of(event), world, sink) : std::nullopt;
+  const sema::TriggerWorld world{
+      .catalog = events_.catalog(), .table = instance.triggers, .dialect = options_.check.dialect};
+  auto change = sema::write_trigger(text, name_of(event), world, sink);
   if (!change) {
     auto mistakes = sink.take();
     if (mistakes.empty()) return std::unexpected(Error::of_errno(EINVAL));
@@ -352,7 +350,7 @@ Result<void> Tracing::write_trigger(Instance& instance, const TracedEvent& event
     return std::unexpected(Error::of_errno(value));
   }
   for (const sema::TriggerStep& step : change->steps)
-    if (const auto* added = std::get_if<sema::AddTrigger>(&step); added && options_.runs_triggers_only)
+    if (const auto* added = std::get_if<sema::AddTrigger>(&step))
       if (auto can = can_run(added->trigger, event); !can) {
         instance.errors.add(can.error().message(), stripped(text), now_ns());
         return can;

@@ -28,8 +28,6 @@ struct TracingOptions {
   std::uint32_t cpus = 1;
   std::uint64_t buffer_kb = 1408;  // per CPU, of the top instance
   sema::CheckRequest check;
-  // Triggers that nobody carries out are refused; off: only listed, as a checker does.
-  bool runs_triggers_only = true;
   // Events that are there already and are nobody's to remove: an eprobe may stand on them.
   std::vector<target::CatalogEntry> static_events;
   // Used instead of the first target's for looking at definitions.

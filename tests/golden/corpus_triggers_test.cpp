@@ -45,10 +45,9 @@ Answer kernel_answer(const json& result) {
   return answer;
 }
 
-std::string entry_text(const diag::Diagnostic& entry, std::string event) {
-  std::ranges::replace(event, '/', ':');
-  return fmt::format("{}:{}: error: {} | {} | {}", diag::location_name(entry.location), event,
-                     diag::kernel_text(entry.kind), entry.command, entry.column ? static_cast<int>(*entry.column) : -1);
+std::string entry_text(const diag::Diagnostic& entry) {
+  return fmt::format("{}: error: {} | {} | {}", diag::location_text(entry), diag::kernel_text(entry.kind),
+                     entry.command, entry.column ? static_cast<int>(*entry.column) : -1);
 }
 
 Answer our_answer(TriggerWorld& world, const std::string& event, const std::string& text) {
@@ -56,7 +55,7 @@ Answer our_answer(TriggerWorld& world, const std::string& event, const std::stri
   Answer answer{error_name(result.errno_value), "", 0, world.read(event)};
   for (const diag::Diagnostic& mistake : result.mistakes) {
     if (!mistake.logged) continue;
-    if (answer.entries++ == 0) answer.log = entry_text(mistake, event);
+    if (answer.entries++ == 0) answer.log = entry_text(mistake);
   }
   return answer;
 }

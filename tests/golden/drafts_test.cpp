@@ -91,7 +91,7 @@ std::string draft_answer(const std::vector<std::string>& lines) {
 
 std::string group_answer(const std::string& group, std::vector<std::string> lines) {
   DefinitionWorld world;
-  engine::Tracing tracing({}, {.runs_triggers_only = false, .env = &world.env()});
+  engine::Tracing tracing({}, {.env = &world.env()});
   const std::string text = std::move(lines.back());
   lines.pop_back();
   for (const std::string& line : lines)

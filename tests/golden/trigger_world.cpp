@@ -31,9 +31,8 @@ TriggerResult TriggerWorld::write(std::string_view event, std::string_view text)
   if (text.empty()) return {};
   if (events_.catalog().find(name.system, name.event) == nullptr) return {.errno_value = ENOENT, .mistakes = {}};
   diag::Sink sink;
-  const auto spec = grammar::parse_trigger(text, sink, dialect_);
   const sema::TriggerWorld world{.catalog = events_.catalog(), .table = table_, .dialect = dialect_};
-  auto change = spec ? sema::check_trigger(*spec, name, world, sink) : std::nullopt;
+  auto change = sema::write_trigger(text, name, world, sink);
   if (!change) {
     auto mistakes = sink.take();
     return {.errno_value = mistakes.front().errno_value, .mistakes = std::move(mistakes)};

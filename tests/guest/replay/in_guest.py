@@ -1,4 +1,5 @@
-"""Runs in the guest: writes the cases of a file to its tracing directory and prints, for each, what happened.
+"""Runs in the guest: writes the cases of a file to the kernel's tracing directory, then to a mount of kevtrace over the
+same kernel, and tells, for each, what happened. in_guest.py KEVTRACE CASES ANSWERS OURS
 
 An answer: {id, errno, log: [[location, message, caret, command]…] oldest first, listing: lines that were not there
 before, gone: how many are there no more, format: {event: text}, read: of the filter or trigger file}.
@@ -8,9 +9,14 @@ import json
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
+import tempfile
+import time
 
 TRACING = '/sys/kernel/tracing/'
+DEADLINE = 120  # seconds: for what is certain to come
 FOLDER = '/gold'
 
 
@@ -136,15 +142,35 @@ def make_files():
         os.symlink('target', FOLDER + '/link')
 
 
+def answer_all(cases, answers):
+    with open(cases) as lines, open(answers, 'w') as stream:
+        for line in lines:
+            stream.write(json.dumps(run(json.loads(line))) + '\n')
+
+
+def mounted(kevtrace):
+    place = os.path.join(tempfile.mkdtemp(), 't')
+    daemon = subprocess.Popen([kevtrace, 'mount', place, '--runtime', 'bpf'])
+    end = time.monotonic() + DEADLINE
+    while not os.path.exists(place + '/trace'):
+        if daemon.poll() is not None or time.monotonic() > end:
+            sys.exit('no mount')
+        time.sleep(0.05)
+    return daemon, place + '/'
+
+
 def main():
+    global TRACING
+    kevtrace, cases, answers, ours = sys.argv[1:]
     make_files()
     with open('/sys/kernel/rcu_expedited', 'w') as stream:
         stream.write('1')
-    if len(sys.argv) > 3 and os.path.exists('/sys/kernel/btf/vmlinux'):
-        shutil.copyfile('/sys/kernel/btf/vmlinux', sys.argv[3])
-    with open(sys.argv[1]) as cases, open(sys.argv[2], 'w') as answers:
-        for line in cases:
-            answers.write(json.dumps(run(json.loads(line))) + '\n')
+    answer_all(cases, answers)
+    reset()
+    daemon, TRACING = mounted(kevtrace)
+    answer_all(cases, ours)
+    daemon.send_signal(signal.SIGINT)
+    sys.exit(daemon.wait(timeout=DEADLINE))
 
 
 main()
