@@ -451,7 +451,7 @@ TEST(CorpusTree, SequencesEndAsTheKernels) {
       }
     }
   fmt::print("sequences through {}: {} of {} operations ({:.2f} %)\n", how(), score.same, score.seen, score.percent());
-  EXPECT_GE(score.percent(), 91.4);
+  EXPECT_GE(score.percent(), 91.0);
 }
 
 }  // namespace
