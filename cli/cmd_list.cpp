@@ -105,6 +105,15 @@ void print_planned(const target::ElfImage& image, const std::vector<Row>& rows) 
           100.0 * static_cast<double>(tally.jump) / static_cast<double>(all), tally.breakpoint, tally.refused);
 }
 
+// Somebody may write the file meanwhile.
+bool can_be_believed(const target::ElfImage& image, const Reporter& report, int& status) {
+  const auto problem = image.problem();
+  if (!problem) return true;
+  report.error(*problem);
+  status = kFailed;
+  return false;
+}
+
 int list_functions(const ListOptions& options, const Reporter& report) {
   std::vector<std::string> files;
   std::vector<std::string> patterns;
@@ -125,12 +134,14 @@ int list_functions(const ListOptions& options, const Reporter& report) {
       continue;
     }
     const std::vector<Row> rows = functions_of(*image, patterns);
+    if (!can_be_believed(*image, report, status)) continue;
     found += rows.size();
     if (files.size() > 1) print("{}:\n", file);
     if (options.verbose)
       print_planned(*image, rows);
     else
       print_brief(rows);
+    if (options.verbose) can_be_believed(*image, report, status);  // the plans have read the code
   }
   if (status == kOk && found == 0) {
     report.error(patterns.empty() ? "no function has a name there; an address works: FILE:0xOFFSET"

@@ -2,79 +2,97 @@
 //
 //   libc.so.6 (build id 58254ca9…)  ->  /usr/lib/debug/.build-id/58/254ca9….debug
 //
-// A file with another build id is never taken, whatever its name says. libdebuginfod is opened only where the user has
-// set DEBUGINFOD_URLS: nothing is fetched from a network that nobody asked for.
+// A file with another build id is never taken, whatever its name says. Names come from files that others wrote, so what
+// they name is opened as a regular file or not at all. libdebuginfod is opened only where the user has set
+// DEBUGINFOD_URLS: nothing is fetched from a network that nobody asked for.
 #include "compiler/target/debug_file.h"
 
 #include <dlfcn.h>
-#include <elfutils/libdwelf.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <gelf.h>
-#include <libelf.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compiler/target/elf_sections.h"
 
 namespace kevt::target {
 
 namespace {
 
-struct EndElf {
-  void operator()(Elf* elf) const { elf_end(elf); }
-};
-using OpenElf = std::unique_ptr<Elf, EndElf>;
+using BuildId = std::vector<std::uint8_t>;
 
-struct Opened {
-  UniqueFd fd;
-  OpenElf elf;
+constexpr std::uint64_t kLongestPath = 4096, kLongestBuildId = 64;
+
+struct Candidate {
+  std::shared_ptr<FileContents> contents;
+  ElfSections sections;
 };
 
-Opened open_elf(const std::string& path) {
-  elf_version(EV_CURRENT);
-  Opened opened{UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), nullptr};
-  if (opened.fd) opened.elf.reset(elf_begin(opened.fd.get(), ELF_C_READ_MMAP, nullptr));
-  if (opened.elf && elf_kind(opened.elf.get()) != ELF_K_ELF) opened.elf.reset();
-  return opened;
+Result<Candidate> look_at(std::shared_ptr<FileContents> contents) {
+  const CheckedBytes file(*contents);
+  const auto header = read_elf_header(file);
+  Candidate candidate{.contents = contents, .sections = header ? read_sections(file, *header) : ElfSections{}};
+  if (auto problem = contents->problem()) return std::unexpected(std::move(*problem));
+  if (!header) return std::unexpected(Error(header.error()).while_doing("reading `" + contents->name() + "`"));
+  return candidate;
 }
 
-bool has_debug_info(Elf* elf) {
-  std::size_t names = 0;
-  if (elf_getshdrstrndx(elf, &names) != 0) return false;
-  for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr; section = elf_nextscn(elf, section)) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
-    const char* name = elf_strptr(elf, names, header.sh_name);
-    if (name != nullptr && (std::strcmp(name, ".debug_info") == 0 || std::strcmp(name, ".zdebug_info") == 0))
-      return true;
-  }
+Result<Candidate> open_candidate(const std::string& path) {
+  auto contents = FileContents::open(path);
+  if (!contents) return std::unexpected(std::move(contents.error()));
+  return look_at(std::move(*contents));
+}
+
+bool has_debug_info(const ElfSections& sections) {
+  for (const char* name : {".debug_info", ".zdebug_info"})
+    if (const Elf64_Shdr* section = sections.find(name); section && section->sh_type != SHT_NOBITS) return true;
   return false;
 }
 
-std::vector<std::uint8_t> build_id(Elf* elf) {
-  const void* bytes = nullptr;
-  const ssize_t length = dwelf_elf_gnu_build_id(elf, &bytes);
-  if (length <= 0 || length > 64) return {};
-  const auto* begin = static_cast<const std::uint8_t*>(bytes);
-  return {begin, begin + length};
-}
-
-std::string hexadecimal(const std::vector<std::uint8_t>& bytes) {
+std::string hexadecimal(const BuildId& bytes) {
   std::string text;
   for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
   return text;
 }
 
-UniqueFd try_file(const std::string& path, const std::vector<std::uint8_t>& wanted) {
-  Opened opened = open_elf(path);
-  if (!opened.elf || build_id(opened.elf.get()) != wanted || !has_debug_info(opened.elf.get())) return {};
-  opened.elf.reset();
-  return std::move(opened.fd);
+std::string place_of(const BuildId& id) {
+  const std::string text = hexadecimal(id);
+  return fmt::format("/usr/lib/debug/.build-id/{}/{}.debug", text.substr(0, 2), text.substr(2));
 }
 
+// The places where a file may lie, one after the other.
+class Search {
+ public:
+  explicit Search(BuildId id) : id_(std::move(id)) {}
+
+  void try_file(const std::string& path) {
+    if (found_) return;
+    auto candidate = open_candidate(path);
+    if (candidate) return take(*std::move(candidate));
+    if (const int why = candidate.error().errno_value(); why == ENOENT || why == ENOTDIR) return;
+    if (refused_.empty()) refused_ = candidate.error().message();
+  }
+  void take(Candidate candidate) {
+    if (build_id_of(candidate.sections) == id_ && has_debug_info(candidate.sections))
+      found_ = std::move(candidate.contents);
+  }
+  const BuildId& id() const { return id_; }
+  std::shared_ptr<FileContents> found() const { return found_; }
+  // Of a file that is there and cannot be read; or empty.
+  const std::string& refused() const { return refused_; }
+
+ private:
+  BuildId id_;
+  std::shared_ptr<FileContents> found_;
+  std::string refused_;
+};
+
 // The client library's own interface, looked up by name.
-UniqueFd ask_debuginfod(const std::vector<std::uint8_t>& id) {
+UniqueFd ask_debuginfod(const BuildId& id) {
   const char* urls = std::getenv("DEBUGINFOD_URLS");
   if (urls == nullptr || *urls == '\0') return {};
   void* library = ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -94,37 +112,60 @@ UniqueFd ask_debuginfod(const std::vector<std::uint8_t>& id) {
   return found;
 }
 
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+
+void try_debug_link(Search& search, const ElfSections& sections, const std::string& folder) {
+  const Elf64_Shdr* section = sections.find(".gnu_debuglink");
+  const std::string_view link = section ? sections.contents(*section).text(0, kLongestPath) : std::string_view{};
+  if (link.empty() || link.contains('/')) return;
+  for (const std::string& place : {folder, folder + ".debug/", "/usr/lib/debug" + folder})
+    search.try_file(place + std::string(link));
+}
+
+void try_debuginfod(Search& search) {
+  if (search.found()) return;
+  UniqueFd file = ask_debuginfod(search.id());
+  if (!file) return;
+  auto contents = FileContents::of(std::move(file), "the file from debuginfod");
+  if (!contents) return;
+  if (auto candidate = look_at(std::move(*contents))) search.take(*std::move(candidate));
+}
+
 }  // namespace
 
 DebugFile find_debug_file(const std::string& path) {
-  Opened own = open_elf(path);
+  auto own = open_candidate(path);
+  if (!own) return {{}, own.error().message()};
   const std::string name = path.substr(path.rfind('/') + 1);
-  if (!own.elf) return {{}, fmt::format("`{}` cannot be read", path)};
-  const auto id = build_id(own.elf.get());
-  if (has_debug_info(own.elf.get())) {
-    own.elf.reset();
-    return {std::move(own.fd), ""};
-  }
-  if (id.empty())
+  if (has_debug_info(own->sections)) return {std::move(own->contents), ""};
+  Search search(build_id_of(own->sections));
+  if (search.id().empty())
     return {{}, fmt::format("`{}` has neither debug information nor a build id; compile it with -g", name)};
-  const std::string text = hexadecimal(id);
-  DebugFile found;
-  found.fd = try_file(fmt::format("/usr/lib/debug/.build-id/{}/{}.debug", text.substr(0, 2), text.substr(2)), id);
-  GElf_Word crc = 0;
-  const char* link = dwelf_elf_gnu_debuglink(own.elf.get(), &crc);
-  const std::string folder = path.substr(0, path.rfind('/') + 1);
-  if (!found.fd && link != nullptr && std::strchr(link, '/') == nullptr) {
-    for (const std::string& place : {folder, folder + ".debug/", "/usr/lib/debug" + folder})
-      if (!found.fd) found.fd = try_file(place + link, id);
-  }
-  if (!found.fd) found.fd = ask_debuginfod(id);
-  if (!found.fd)
-    found.why = fmt::format(
-        "`{}` (build id {}) has no debug information here; install its -dbg or -dbgsym package, set DEBUGINFOD_URLS, "
-        "or "
-        "compile it with -g",
-        name, text);
-  return found;
+  search.try_file(place_of(search.id()));
+  try_debug_link(search, own->sections, folder_of(path));
+  try_debuginfod(search);
+  if (search.found()) return {search.found(), ""};
+  return {{},
+          fmt::format("`{}` (build id {}) has no debug information here{}; install its -dbg or -dbgsym package, set "
+                      "DEBUGINFOD_URLS, or compile it with -g",
+                      name, hexadecimal(search.id()), search.refused().empty() ? "" : " (" + search.refused() + ")")};
+}
+
+// Section .gnu_debugaltlink: a path that may be relative to the file's folder, NUL, the build id.
+std::shared_ptr<FileContents> find_alternate_file(const FileContents& file) {
+  const CheckedBytes bytes(file);
+  const auto header = read_elf_header(bytes);
+  const ElfSections sections = header ? read_sections(bytes, *header) : ElfSections{};
+  const Elf64_Shdr* section = sections.find(".gnu_debugaltlink");
+  const CheckedBytes link = section ? sections.contents(*section) : CheckedBytes{};
+  const std::string_view name = link.text(0, kLongestPath);
+  if (name.empty() || link.size() - name.size() - 1 > kLongestBuildId) return nullptr;
+  const auto id = link.part(name.size() + 1, link.size() - name.size() - 1)->span();
+  if (id.empty()) return nullptr;
+  Search search(BuildId(id.begin(), id.end()));
+  search.try_file(place_of(search.id()));
+  search.try_file(name.starts_with('/') ? std::string(name) : folder_of(file.name()) + std::string(name));
+  return search.found();
 }
 
 }  // namespace kevt::target

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -88,8 +89,8 @@ bool find_function(Dwarf_Die& scope, Dwarf_Addr address, unsigned depth, Dwarf_D
 }  // namespace
 
 struct DebugTypes::State {
-  DebugFile file;
-  OpenDwarf dwarf;
+  std::optional<OpenDwarf> dwarf;
+  std::string why;  // there is none
   TypeTable table;
   std::unordered_map<const void*, TypeId> known;  // by the address of the DIE
   std::deque<std::pair<Dwarf_Die, TypeId>> open;  // place-holders to be filled
@@ -112,11 +113,11 @@ struct DebugTypes::State {
 // Units without address ranges are searched one by one.
 std::optional<Dwarf_Die> DebugTypes::State::unit_of(Dwarf_Addr address) {
   Dwarf_Die unit;
-  if (dwarf_addrdie(dwarf.get(), address, &unit) != nullptr) return unit;
+  if (dwarf_addrdie(dwarf->get(), address, &unit) != nullptr) return unit;
   Dwarf_Off at = 0, next = 0;
   std::size_t header = 0;
-  while (dwarf_nextcu(dwarf.get(), at, &next, &header, nullptr, nullptr, nullptr) == 0) {
-    if (dwarf_offdie(dwarf.get(), at + header, &unit) != nullptr && dwarf_haspc(&unit, address) > 0) return unit;
+  while (dwarf_nextcu(dwarf->get(), at, &next, &header, nullptr, nullptr, nullptr) == 0) {
+    if (dwarf_offdie(dwarf->get(), at + header, &unit) != nullptr && dwarf_haspc(&unit, address) > 0) return unit;
     at = next;
   }
   return std::nullopt;
@@ -288,11 +289,14 @@ TypeId DebugTypes::State::add_prototype(Dwarf_Die& die) {
 }
 
 DebugTypes::DebugTypes(const std::string& path) : state_(std::make_unique<State>()) {
-  state_->file = find_debug_file(path);
-  if (!state_->file.fd) return;
-  state_->dwarf.reset(dwarf_begin(state_->file.fd.get(), DWARF_C_READ));
-  if (!state_->dwarf)
-    state_->file.why = fmt::format("the debug information of `{}` is damaged: {}", path, dwarf_errmsg(-1));
+  const DebugFile file = find_debug_file(path);
+  state_->why = file.why;
+  if (!file.contents) return;
+  auto dwarf = OpenDwarf::of(file);
+  if (dwarf)
+    state_->dwarf = std::move(*dwarf);
+  else
+    state_->why = dwarf.error().message();
 }
 DebugTypes::DebugTypes(DebugTypes&&) noexcept = default;
 DebugTypes& DebugTypes::operator=(DebugTypes&&) noexcept = default;
@@ -302,7 +306,7 @@ std::expected<FunctionTypes, TypesError> DebugTypes::function_at(ImageAddr addre
   const auto missing = [](std::string why) {
     return std::unexpected(TypesError{TypesFailure::Missing, std::move(why)});
   };
-  if (!state_->dwarf) return missing(state_->file.why);
+  if (!state_->dwarf) return missing(state_->why);
   auto known = state_->functions.find(address.value);
   if (known == state_->functions.end()) {
     auto unit = state_->unit_of(address.value);

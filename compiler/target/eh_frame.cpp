@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::uint8_t kOmit = 0xff;
 constexpr std::uint8_t kIndirect = 0x80;
+constexpr std::size_t kMostCies = 1 << 16;  // linkers make one of those that are alike
 
 // Reads forward through a piece of the section; after a failed read `ok()` stays false.
 class Cursor {
@@ -107,7 +108,8 @@ class Cursor {
     return 0;
   }
   std::string_view text() {
-    const std::string_view value = bytes_.text(at_);
+    constexpr std::uint64_t kLongest = 63;  // "zPLRS" is usual
+    const std::string_view value = bytes_.text(at_, kLongest);
     skip(value.size() + 1);
     return value;
   }
@@ -184,16 +186,17 @@ std::optional<FrameRange> read_fde(CheckedBytes section, ImageAddr address, std:
 
 }  // namespace
 
-std::vector<FrameRange> read_eh_frame(CheckedBytes section, ImageAddr address) {
+std::vector<FrameRange> read_eh_frame(CheckedBytes section, ImageAddr address, std::size_t most) {
   std::vector<FrameRange> ranges;
   std::map<std::uint64_t, std::optional<Cie>> cies;
-  for (std::uint64_t offset = 0;;) {
+  for (std::uint64_t offset = 0; ranges.size() < most;) {
     const auto length = section.read<std::uint32_t>(offset);
     const auto id = section.read<std::uint32_t>(offset + 4);
     if (!length || !id || *length < 4 || *length == 0xffffffff) break;  // 0 ends the section
     if (*id != 0 && *id <= offset + 4) {
       const std::uint64_t cie_offset = offset + 4 - *id;
       auto found = cies.find(cie_offset);
+      if (found == cies.end() && cies.size() == kMostCies) break;
       if (found == cies.end()) found = cies.emplace(cie_offset, read_cie(section, address, cie_offset)).first;
       if (found->second) {
         if (const auto range = read_fde(section, address, offset, *found->second)) ranges.push_back(*range);
@@ -205,8 +208,8 @@ std::vector<FrameRange> read_eh_frame(CheckedBytes section, ImageAddr address) {
   return ranges;
 }
 
-std::vector<ImageAddr> read_landing_pads(CheckedBytes lsda, ImageAddr lsda_address, ImageAddr function) {
-  std::vector<ImageAddr> pads;
+LandingPads read_landing_pads(CheckedBytes lsda, ImageAddr lsda_address, ImageAddr function, std::size_t most) {
+  LandingPads found;
   Cursor in(lsda, lsda_address, 0);
   const std::uint8_t start_encoding = in.fixed<std::uint8_t>();
   const std::uint64_t pad_base = start_encoding == kOmit ? function.value : in.pointer(start_encoding);
@@ -214,15 +217,15 @@ std::vector<ImageAddr> read_landing_pads(CheckedBytes lsda, ImageAddr lsda_addre
   const std::uint8_t site_encoding = in.fixed<std::uint8_t>();
   const std::uint64_t table_length = in.uleb();
   const std::uint64_t end = in.at() + table_length;
-  while (in.ok() && in.at() < end) {
+  while (in.ok() && in.at() < end && found.pads.size() < most) {
     in.number(site_encoding);  // start
     in.number(site_encoding);  // length
     const std::uint64_t pad = in.number(site_encoding);
     in.uleb();  // action
-    if (in.ok() && pad != 0) pads.push_back({pad_base + pad});
+    if (in.ok() && pad != 0) found.pads.push_back({pad_base + pad});
   }
-  std::ranges::sort(pads);
-  return pads;
+  found.read_bytes = in.at();
+  return found;
 }
 
 }  // namespace kevt::target

@@ -14,8 +14,8 @@ namespace kevt::target {
 void ElfImage::State::load_frames() {
   if (frames_loaded) return;
   frames_loaded = true;
-  if (const Elf64_Shdr* section = find_section(".eh_frame"); section && section->sh_type != SHT_NOBITS) {
-    frames = read_eh_frame(contents(*section), {section->sh_addr});
+  if (const Elf64_Shdr* section = sections.find(".eh_frame"); section && section->sh_type != SHT_NOBITS) {
+    frames = read_eh_frame(sections.contents(*section).unbroken().loaded(), {section->sh_addr}, kMostEntries);
     return;
   }
   if (!frame_header) return;
@@ -25,7 +25,7 @@ void ElfImage::State::load_frames() {
   const auto distance = header.read<std::int32_t>(4);
   if (!encoding || !distance || *encoding != 0x1b) return;
   const ImageAddr address{frame_header->p_vaddr + 4 + static_cast<std::uint64_t>(std::int64_t{*distance})};
-  frames = read_eh_frame(mapped(address), address);
+  frames = read_eh_frame(mapped(address), address, kMostEntries);
 }
 
 void ElfImage::State::load_functions() {
@@ -98,10 +98,14 @@ void ElfImage::State::load_landing_pads() {
   if (landing_pads_loaded) return;
   landing_pads_loaded = true;
   load_frames();
+  std::uint64_t budget = 2 * file.data_bytes();  // a damaged file's frames may all have one large table
   for (const FrameRange& frame : frames) {
     if (frame.lsda.value == 0) continue;
-    const auto found = read_landing_pads(mapped(frame.lsda), frame.lsda, frame.start);
-    landing_pads.insert(landing_pads.end(), found.begin(), found.end());
+    const LandingPads found =
+        read_landing_pads(mapped(frame.lsda).unbroken(), frame.lsda, frame.start, kMostEntries - landing_pads.size());
+    if (found.read_bytes > budget) break;
+    budget -= found.read_bytes;
+    landing_pads.insert(landing_pads.end(), found.pads.begin(), found.pads.end());
   }
   std::ranges::sort(landing_pads);
 }

@@ -34,26 +34,26 @@ class GoFunctions {
     if (!word(0) || !names || !functions || *functions > table_.size() || *names > table_.size()) return false;
     count_ = *word(0);
     names_ = *table_.part(*names, table_.size() - *names);
-    functions_ = *table_.part(*functions, table_.size() - *functions);
+    functions_ = table_.part(*functions, table_.size() - *functions)->unbroken();
     return true;
   }
 
   // The table does not say where the text begins, and what stands before it in .text (C's start-up code) is not known.
   bool text_is_guessed() const { return is_guessed_; }
 
-  void append_to(std::vector<ElfSymbol>& symbols) const {
+  void append_to(ElfImage::State& state) const {
     for (std::uint64_t i = 0; i < count_; ++i) {
       const auto start = number(2 * i), record = number(2 * i + 1), end = number(2 * i + 2);
       if (!start || !record || !end) return;
       const auto name_at = functions_.read<std::uint32_t>(*record + (has_text_ ? 4 : 8));
       const std::string_view name = name_at ? names_.text(*name_at) : std::string_view();
       if (name.empty() || *end <= *start) continue;
-      symbols.push_back({.name = name,
-                         .version = {},
-                         .address = {*start + (has_text_ ? text_ : 0)},
-                         .size = *end - *start,
-                         .kind = SymbolKind::Function,
-                         .binding = SymbolBinding::Local});
+      state.add_symbol({.name = name,
+                        .version = {},
+                        .address = {*start + (has_text_ ? text_ : 0)},
+                        .size = *end - *start,
+                        .kind = SymbolKind::Function,
+                        .binding = SymbolBinding::Local});
     }
   }
 
@@ -76,12 +76,12 @@ class GoFunctions {
 
 void ElfImage::State::append_go_functions() {
   for (const char* name : {".gopclntab", ".data.rel.ro.gopclntab"}) {
-    const Elf64_Shdr* section = find_section(name);
-    const Elf64_Shdr* text = find_section(".text");
+    const Elf64_Shdr* section = sections.find(name);
+    const Elf64_Shdr* text = sections.find(".text");
     if (!section || !text) continue;
-    GoFunctions functions(contents(*section), text->sh_addr);
+    GoFunctions functions(sections.contents(*section), text->sh_addr);
     const std::size_t before = symbols.size();
-    if (functions.read_header()) functions.append_to(symbols);
+    if (functions.read_header()) functions.append_to(*this);
     const auto is_entry = [this](const ElfSymbol& s) {
       return s.name == "_rt0_amd64_linux" && s.address.value == header.e_entry;
     };

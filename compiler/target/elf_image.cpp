@@ -1,42 +1,40 @@
 // Opening an ELF file and finding one's way in it: headers, segments, sections, dynamic section.
 //
 // Only the headers are looked at when a file is opened; nothing in them is believed before it is
-// checked against the file's size, since a probe definition may name any file. Everything later
-// (elf_symbols.cpp, elf_pointers.cpp) reads through CheckedBytes and so needs no trust either.
+// checked against the bytes that are there, since a probe definition may name any file. Everything later
+// (elf_symbols.cpp, elf_pointers.cpp) reads through CheckedBytes, from a copy in private memory, and so needs no
+// trust either; lists stop growing at kMostEntries.
 // Example: libc.so.6 has 4 PT_LOAD segments; the one with PF_X maps file offset 0x26000 at 0x26000.
 // Not done: 32-bit and big-endian files, relocatable objects, separate debug files.
 #include "compiler/target/elf_image.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "common/unique_fd.h"
 #include "compiler/target/elf_image_state.h"
 
 namespace kevt::target {
 namespace {
 
+constexpr unsigned kMostSegments = 1024;  // the kernel loads programs with 73 at most
+constexpr std::size_t kMostPieces = 4096;
+constexpr std::size_t kMostDynamicEntries = 1 << 16;
+
 std::unexpected<Error> refuse(std::string why) { return std::unexpected(Error(std::move(why))); }
 
 Result<Elf64_Ehdr> read_header(CheckedBytes file) {
-  const auto ident = file.part(0, EI_NIDENT);
-  if (!ident || std::memcmp(ident->span().data(), ELFMAG, SELFMAG) != 0) return refuse("not an ELF file");
-  if (ident->span()[EI_CLASS] != ELFCLASS64 || ident->span()[EI_DATA] != ELFDATA2LSB) {
-    return refuse("not a 64-bit little-endian ELF file");
-  }
-  const auto header = file.read<Elf64_Ehdr>(0);
-  if (!header) return refuse("truncated: the ELF header is not complete");
+  auto header = read_elf_header(file);
+  if (!header) return header;
   if (header->e_machine != EM_X86_64) return refuse(fmt::format("not x86-64 code (ELF machine {})", header->e_machine));
   if (header->e_type != ET_EXEC && header->e_type != ET_DYN) {
     return refuse("neither a program nor a shared library (an object or core file)");
   }
   if (header->e_phentsize != sizeof(Elf64_Phdr)) return refuse("damaged: odd size of program headers");
-  return *header;
+  if (header->e_phnum > kMostSegments)
+    return refuse(fmt::format("damaged: {} program headers, which no system loads", header->e_phnum));
+  return header;
 }
 
 // Stops at 2^48: no x86-64 image can be larger, and sums below it cannot overflow.
@@ -48,61 +46,46 @@ bool sane_segment(const Elf64_Phdr& segment, CheckedBytes file) {
 
 }  // namespace
 
-Result<FileBytes> FileBytes::map(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return std::unexpected(Error::from_errno("open " + path));
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return std::unexpected(Error::from_errno("stat " + path));
-  if (!S_ISREG(status.st_mode)) return refuse("`" + path + "` is not a regular file");
-  FileBytes bytes;
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return bytes;
-  void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
-  if (mapped == MAP_FAILED) return std::unexpected(Error::from_errno("map " + path));
-  bytes.mapped_ = mapped;
-  bytes.view_ = {static_cast<const std::uint8_t*>(mapped), size};
-  return bytes;
-}
-
-FileBytes::FileBytes(FileBytes&& other) noexcept
-    : owned_(std::move(other.owned_)),
-      mapped_(std::exchange(other.mapped_, nullptr)),
-      view_(std::exchange(other.view_, {})) {}
-
-FileBytes::~FileBytes() {
-  if (mapped_) ::munmap(mapped_, view_.size());
+// Segments do not overlap; of a damaged file's some are not found.
+const Elf64_Phdr* ElfImage::State::segment_at(ImageAddr address) const {
+  constexpr int kTries = 4;
+  auto after = std::ranges::upper_bound(segments, address.value, {}, &Elf64_Phdr::p_vaddr);
+  for (int tries = 0; tries < kTries && after != segments.begin(); ++tries) {
+    --after;
+    if (address.value - after->p_vaddr < after->p_filesz) return &*after;
+  }
+  return nullptr;
 }
 
 CheckedBytes ElfImage::State::mapped(ImageAddr address) const {
-  for (const Elf64_Phdr& segment : segments) {
-    if (address.value < segment.p_vaddr || address.value - segment.p_vaddr >= segment.p_filesz) continue;
-    const std::uint64_t inside = address.value - segment.p_vaddr;
-    return file.part(segment.p_offset + inside, segment.p_filesz - inside).value_or(CheckedBytes{});
-  }
-  return {};
+  const Elf64_Phdr* segment = segment_at(address);
+  if (!segment) return {};
+  const std::uint64_t inside = address.value - segment->p_vaddr;
+  return file.part(segment->p_offset + inside, segment->p_filesz - inside).value_or(CheckedBytes{});
 }
 
 const Elf64_Shdr* ElfImage::State::section_at(ImageAddr address) const {
-  for (const Elf64_Shdr& section : sections) {
+  for (const Elf64_Shdr& section : sections.headers) {
     const bool covers = address.value >= section.sh_addr && address.value - section.sh_addr < section.sh_size;
     if ((section.sh_flags & SHF_ALLOC) && !(section.sh_flags & SHF_TLS) && covers) return &section;
   }
   return nullptr;
 }
 
-const Elf64_Shdr* ElfImage::State::find_section(std::string_view name) const {
-  for (const Elf64_Shdr& section : sections) {
-    if (name_of(section) == name) return &section;
-  }
-  return nullptr;
-}
-
-CheckedBytes ElfImage::State::contents(const Elf64_Shdr& section) const {
-  if (section.sh_type == SHT_NOBITS) return {};
-  return file.part(section.sh_offset, section.sh_size).value_or(CheckedBytes{});
-}
-
 namespace {
+
+// Holes hold no code: who looks for jumps in 4 TiB of zeros does not return.
+Result<void> add_executable(ElfImage::State& state, const Elf64_Phdr& segment) {
+  const CheckedBytes bytes = state.file.part(segment.p_offset, segment.p_filesz).value_or(CheckedBytes{});
+  for (std::uint64_t at = bytes.data_from(0); at < bytes.size(); at = bytes.data_from(at)) {
+    const std::uint64_t end = bytes.hole_from(at);
+    if (state.executable.size() == kMostPieces)
+      return refuse(fmt::format("damaged: its code lies in more than {} pieces", kMostPieces));
+    state.executable.push_back({{segment.p_vaddr + at}, {segment.p_vaddr + end}});
+    at = end;
+  }
+  return {};
+}
 
 Result<void> read_segments(ElfImage::State& state, std::vector<Elf64_Phdr>& others) {
   for (unsigned i = 0; i < state.header.e_phnum; ++i) {
@@ -115,9 +98,8 @@ Result<void> read_segments(ElfImage::State& state, std::vector<Elf64_Phdr>& othe
     if (!sane_segment(*segment, state.file))
       return refuse(fmt::format("truncated: segment {} lies outside the file", i));
     state.segments.push_back(*segment);
-    if (segment->p_flags & PF_X && segment->p_filesz > 0) {
-      state.executable.push_back({{segment->p_vaddr}, {segment->p_vaddr + segment->p_filesz}});
-    }
+    if (segment->p_flags & PF_X)
+      if (auto added = add_executable(state, *segment); !added) return added;
   }
   if (state.segments.empty()) return refuse("damaged: nothing in it is loaded");
   std::ranges::stable_sort(state.segments, {}, &Elf64_Phdr::p_vaddr);
@@ -125,31 +107,15 @@ Result<void> read_segments(ElfImage::State& state, std::vector<Elf64_Phdr>& othe
   return {};
 }
 
-// Sections are optional (a loader needs none): damaged headers mean no sections.
-void read_sections(ElfImage::State& state) {
-  const Elf64_Ehdr& header = state.header;
-  if (header.e_shoff == 0 || header.e_shentsize != sizeof(Elf64_Shdr)) return;
-  const auto first = state.file.read<Elf64_Shdr>(header.e_shoff);
-  if (!first) return;
-  const std::uint64_t count = header.e_shnum ? header.e_shnum : first->sh_size;
-  const std::uint64_t names = header.e_shstrndx == SHN_XINDEX ? first->sh_link : header.e_shstrndx;
-  if (count > state.file.size() / sizeof(Elf64_Shdr)) return;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const auto section = state.file.read<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
-    if (!section) break;
-    state.sections.push_back(*section);
-  }
-  if (names < state.sections.size()) state.section_names = state.contents(state.sections[names]);
-}
-
 Result<void> read_dynamic(ElfImage::State& state, const Elf64_Phdr& segment) {
   const auto table = state.file.part(segment.p_offset, segment.p_filesz);
   if (!table) return refuse("truncated: the dynamic section lies outside the file");
-  for (std::uint64_t at = 0;; at += sizeof(Elf64_Dyn)) {
-    const auto entry = table->read<Elf64_Dyn>(at);
-    if (!entry || entry->d_tag == DT_NULL) return {};
+  for (std::size_t i = 0; i < kMostDynamicEntries; ++i) {
+    const auto entry = table->read<Elf64_Dyn>(i * sizeof(Elf64_Dyn));
+    if (!entry || entry->d_tag == DT_NULL) break;
     state.dynamic.emplace(entry->d_tag, entry->d_un.d_val);
   }
+  return {};
 }
 
 Result<void> fill(ElfImage::State& state) {
@@ -158,7 +124,7 @@ Result<void> fill(ElfImage::State& state) {
   state.header = *header;
   std::vector<Elf64_Phdr> others;
   if (auto read = read_segments(state, others); !read) return read;
-  read_sections(state);
+  state.sections = read_sections(state.file, state.header);
   for (const Elf64_Phdr& segment : others) {
     if (segment.p_type == PT_INTERP) state.interpreter = state.file.text(segment.p_offset);
     if (segment.p_type == PT_GNU_EH_FRAME) state.frame_header = segment;
@@ -166,6 +132,14 @@ Result<void> fill(ElfImage::State& state) {
     if (auto read = read_dynamic(state, segment); !read) return read;
   }
   return {};
+}
+
+Result<std::unique_ptr<ElfImage::State>> filled(std::unique_ptr<ElfImage::State> state, const std::string& path) {
+  state->path = path;
+  auto read = fill(*state);
+  if (auto problem = state->problem()) return std::unexpected(std::move(*problem));
+  if (!read) return std::unexpected(std::move(read.error()).while_doing("reading `" + path + "`"));
+  return state;
 }
 
 }  // namespace
@@ -176,25 +150,20 @@ ElfImage& ElfImage::operator=(ElfImage&&) noexcept = default;
 ElfImage::~ElfImage() = default;
 
 Result<ElfImage> ElfImage::open(const std::string& path) {
-  auto bytes = FileBytes::map(path);
-  if (!bytes) return std::unexpected(std::move(bytes.error()));
-  auto state = std::make_unique<State>(std::move(*bytes));
-  state->path = path;
-  if (auto filled = fill(*state); !filled) {
-    return std::unexpected(std::move(filled.error()).while_doing("reading `" + path + "`"));
-  }
-  return ElfImage(std::move(state));
+  auto contents = FileContents::open_shared(path);
+  if (!contents) return std::unexpected(std::move(contents.error()));
+  auto state = filled(std::make_unique<State>(std::move(*contents)), path);
+  if (!state) return std::unexpected(std::move(state.error()));
+  return ElfImage(std::move(*state));
 }
 
 Result<ElfImage> ElfImage::from_bytes(std::vector<std::uint8_t> bytes, const std::string& name) {
-  auto state = std::make_unique<State>(FileBytes(std::move(bytes)));
-  state->path = name;
-  if (auto filled = fill(*state); !filled) {
-    return std::unexpected(std::move(filled.error()).while_doing("reading `" + name + "`"));
-  }
-  return ElfImage(std::move(state));
+  auto state = filled(std::make_unique<State>(std::move(bytes)), name);
+  if (!state) return std::unexpected(std::move(state.error()));
+  return ElfImage(std::move(*state));
 }
 
+std::optional<Error> ElfImage::problem() const { return state_->problem(); }
 const std::string& ElfImage::path() const { return state_->path; }
 std::string_view ElfImage::interpreter() const { return state_->interpreter; }
 ImageAddr ElfImage::entry() const { return {state_->header.e_entry}; }
@@ -208,7 +177,7 @@ std::string_view ElfImage::soname() const {
 }
 
 bool ElfImage::is_go() const {
-  return state_->find_section(".go.buildinfo") != nullptr || state_->find_section(".gopclntab") != nullptr;
+  return state_->sections.find(".go.buildinfo") != nullptr || state_->sections.find(".gopclntab") != nullptr;
 }
 
 bool ElfImage::is_program() const {
@@ -219,11 +188,9 @@ bool ElfImage::is_program() const {
 }
 
 std::optional<FileOffset> ElfImage::file_offset(ImageAddr address) const {
-  for (const Elf64_Phdr& segment : state_->segments) {
-    if (address.value < segment.p_vaddr || address.value - segment.p_vaddr >= segment.p_filesz) continue;
-    return FileOffset{segment.p_offset + (address.value - segment.p_vaddr)};
-  }
-  return std::nullopt;
+  const Elf64_Phdr* segment = state_->segment_at(address);
+  if (!segment) return std::nullopt;
+  return FileOffset{segment->p_offset + (address.value - segment->p_vaddr)};
 }
 
 std::optional<ImageAddr> ElfImage::image_addr(FileOffset offset) const {
@@ -237,8 +204,8 @@ std::optional<ImageAddr> ElfImage::image_addr(FileOffset offset) const {
 }
 
 std::span<const std::uint8_t> ElfImage::bytes_at(ImageAddr address, std::uint64_t length) const {
-  const std::span<const std::uint8_t> all = state_->mapped(address).span();
-  return all.first(std::min<std::uint64_t>(length, all.size()));
+  const CheckedBytes all = state_->mapped(address);
+  return all.part(0, std::min(length, all.size()))->unbroken().span();
 }
 
 Result<void> ElfImage::read_text(ImageAddr address, std::span<std::uint8_t> out) const {
@@ -258,7 +225,7 @@ bool ElfImage::is_executable(ImageAddr address) const {
 
 std::string_view ElfImage::section_name(ImageAddr address) const {
   const Elf64_Shdr* section = state_->section_at(address);
-  return section ? state_->name_of(*section) : std::string_view{};
+  return section ? state_->sections.name_of(*section) : std::string_view{};
 }
 
 std::optional<ImageRange> ElfImage::section_range(ImageAddr address) const {
@@ -268,7 +235,7 @@ std::optional<ImageRange> ElfImage::section_range(ImageAddr address) const {
 }
 
 std::optional<ImageRange> ElfImage::find_section(std::string_view name) const {
-  const Elf64_Shdr* section = state_->find_section(name);
+  const Elf64_Shdr* section = state_->sections.find(name);
   if (!section || !(section->sh_flags & SHF_ALLOC)) return std::nullopt;
   return ImageRange{{section->sh_addr}, {section->sh_addr + section->sh_size}};
 }

@@ -1,6 +1,6 @@
 // ElfImage: what one x86-64 ELF file (program or library) says of its functions and code.
 //
-// Addresses are link-time addresses (ImageAddr: st_value, p_vaddr). The file is mapped read-only;
+// Addresses are link-time addresses (ImageAddr: st_value, p_vaddr). What is read of the file is a private copy;
 // string_views and spans point into it and live as long as the image (moving it is fine). Symbols,
 // frame ranges and relocations are read when first asked for, so an image is cheap to open.
 // Not thread safe, also not the const functions (they fill caches).
@@ -72,6 +72,9 @@ class ElfImage {
   ~ElfImage();
 
   const std::string& path() const;
+  // Why the file could not be read to its end since it was opened, e.g. it changed. What the image has told since is
+  // not to be believed.
+  std::optional<Error> problem() const;
   std::string_view soname() const;       // DT_SONAME, or empty
   std::string_view interpreter() const;  // PT_INTERP, or empty
   ImageAddr entry() const;
@@ -82,11 +85,11 @@ class ElfImage {
   std::optional<FileOffset> file_offset(ImageAddr address) const;
   std::optional<ImageAddr> image_addr(FileOffset offset) const;
   // Bytes of the file that are mapped at `address`: up to `length`, fewer where the file-backed part
-  // of the segment ends, empty where nothing is mapped.
+  // of the segment ends or the file has a hole, empty where nothing is mapped.
   std::span<const std::uint8_t> bytes_at(ImageAddr address, std::uint64_t length) const;
   // Fills `out` completely or fails.
   Result<void> read_text(ImageAddr address, std::span<std::uint8_t> out) const;
-  // Executable PT_LOAD segments (their file-backed part), ascending.
+  // Executable PT_LOAD segments (what the file holds of them), ascending.
   const std::vector<ImageRange>& executable_ranges() const;
   bool is_executable(ImageAddr address) const;
   // The section that covers `address` ("" when the file has no sections or none covers it).

@@ -4,49 +4,40 @@
 
 #include <elf.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "compiler/target/checked_bytes.h"
 #include "compiler/target/eh_frame.h"
 #include "compiler/target/elf_image.h"
+#include "compiler/target/elf_sections.h"
 
 namespace kevt::target {
 
-// The file's bytes: a private read-only mapping, or a vector. A file that is truncated while it is
-// mapped faults; the loader has the same problem, so it is not guarded against.
-class FileBytes {
- public:
-  static Result<FileBytes> map(const std::string& path);
-  explicit FileBytes(std::vector<std::uint8_t> bytes) : owned_(std::move(bytes)), view_(owned_) {}
-  FileBytes(FileBytes&& other) noexcept;
-  FileBytes& operator=(FileBytes&&) = delete;
-  ~FileBytes();
-  CheckedBytes view() const { return CheckedBytes(view_); }
+struct ElfImage::State {
+  // No list grows above this, whatever a file says.
+  static constexpr std::size_t kMostEntries = 8 << 20;
+
+  explicit State(std::shared_ptr<const FileContents> opened) : contents_(std::move(opened)), file(*contents_) {}
+  explicit State(std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)), file(bytes_) {}
 
  private:
-  FileBytes() = default;
-  std::vector<std::uint8_t> owned_;
-  void* mapped_ = nullptr;
-  std::span<const std::uint8_t> view_;
-};
+  std::shared_ptr<const FileContents> contents_;  // shared with other images of this file
+  std::vector<std::uint8_t> bytes_;
 
-struct ElfImage::State {
-  explicit State(FileBytes file_bytes) : bytes(std::move(file_bytes)), file(bytes.view()) {}
-
-  FileBytes bytes;
+ public:
   CheckedBytes file;
   std::string path;
   Elf64_Ehdr header{};
   std::vector<Elf64_Phdr> segments;  // PT_LOAD only, ascending
-  std::vector<Elf64_Shdr> sections;
-  CheckedBytes section_names;
-  std::vector<ImageRange> executable;
-  std::unordered_map<std::int64_t, std::uint64_t> dynamic;  // first value of each DT_ tag
+  ElfSections sections;
+  std::vector<ImageRange> executable;             // what the file holds of it, ascending
+  std::map<std::int64_t, std::uint64_t> dynamic;  // first value of each DT_ tag
   std::string_view interpreter;
   std::optional<Elf64_Phdr> frame_header;  // PT_GNU_EH_FRAME
 
@@ -55,13 +46,13 @@ struct ElfImage::State {
     const auto found = dynamic.find(wanted);
     return found == dynamic.end() ? std::nullopt : std::optional(found->second);
   }
+  std::optional<Error> problem() const { return contents_ ? contents_->problem() : std::nullopt; }
+  const Elf64_Phdr* segment_at(ImageAddr address) const;  // by its file-backed part
   // Bytes mapped at `address`, to the end of its segment's file-backed part.
   CheckedBytes mapped(ImageAddr address) const;
-  std::string_view name_of(const Elf64_Shdr& section) const { return section_names.text(section.sh_name); }
   const Elf64_Shdr* section_at(ImageAddr address) const;
-  const Elf64_Shdr* find_section(std::string_view name) const;
-  CheckedBytes contents(const Elf64_Shdr& section) const;
 
+  void add_symbol(ElfSymbol symbol);  // while there is room
   void load_symbols();
   void append_go_functions();
   void load_frames();
@@ -71,8 +62,9 @@ struct ElfImage::State {
 
   bool symbols_loaded = false;
   std::vector<ElfSymbol> symbols;  // ascending by address
-  std::unordered_multimap<std::string_view, std::uint32_t> symbols_by_name;
-  std::vector<std::uint64_t> reach;  // highest end address among symbols[0..i]
+  std::uint64_t name_bytes = 0;    // of all symbols: names may overlap, and are compared
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> symbols_by_name;  // hash and place, ascending
+  std::vector<std::uint64_t> reach;                                      // highest end address among symbols[0..i]
 
   bool frames_loaded = false;
   std::vector<FrameRange> frames;

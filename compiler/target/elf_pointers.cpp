@@ -13,23 +13,19 @@
 namespace kevt::target {
 namespace {
 
+constexpr std::size_t kMostPointers = 64 << 20;  // 1 GiB of them; a program with more has 512 MiB of relocated words
+
 class PointerCollector {
  public:
-  explicit PointerCollector(ElfImage::State& state) : state_(state) {}
+  explicit PointerCollector(ElfImage::State& state) : state_(state), words_(2 * state.file.data_bytes() / 8) {}
 
-  void add(std::uint64_t slot, std::uint64_t target) {
-    const ImageAddr to{target};
-    for (const ImageRange& range : state_.executable) {
-      if (range.contains(to)) state_.pointers.push_back({{slot}, to});
-    }
-  }
   void add_rela() {
     const auto table = state_.tag(DT_RELA);
     const auto size = state_.tag(DT_RELASZ);
     if (!table || !size) return;
-    const CheckedBytes bytes = state_.mapped({*table});
+    const CheckedBytes bytes = table_of(*table, *size);
     const CheckedBytes symbols = state_.mapped({state_.tag(DT_SYMTAB).value_or(0)});
-    for (std::uint64_t at = 0; at + sizeof(Elf64_Rela) <= *size; at += sizeof(Elf64_Rela)) {
+    for (std::uint64_t at = 0;; at += sizeof(Elf64_Rela)) {
       const auto entry = bytes.read<Elf64_Rela>(at);
       if (!entry) return;
       const auto addend = static_cast<std::uint64_t>(entry->r_addend);
@@ -44,9 +40,9 @@ class PointerCollector {
     const auto table = state_.tag(kRelr);
     const auto size = state_.tag(kRelrSize);
     if (!table || !size) return;
-    const CheckedBytes bytes = state_.mapped({*table});
+    const CheckedBytes bytes = table_of(*table, *size);
     std::uint64_t slot = 0;
-    for (std::uint64_t at = 0; at + 8 <= *size; at += 8) {
+    for (std::uint64_t at = 0;; at += 8) {
       const auto entry = bytes.read<std::uint64_t>(at);
       if (!entry) return;
       if (!(*entry & 1)) {
@@ -64,21 +60,45 @@ class PointerCollector {
     for (const Elf64_Phdr& segment : state_.segments) {
       if (segment.p_flags & PF_X) continue;
       const CheckedBytes bytes = state_.mapped({segment.p_vaddr});
-      for (std::uint64_t at = -segment.p_vaddr & 7; at + 8 <= bytes.size(); at += 8) {
-        add(segment.p_vaddr + at, *bytes.read<std::uint64_t>(at));
+      std::uint64_t end = 0;
+      for (std::uint64_t begin = bytes.data_from(0); begin < bytes.size(); begin = bytes.data_from(end)) {
+        end = bytes.hole_from(begin);
+        add_words(bytes, segment.p_vaddr, begin, end);
       }
     }
   }
 
  private:
+  CheckedBytes table_of(std::uint64_t address, std::uint64_t size) const {
+    const CheckedBytes rest = state_.mapped({address});
+    return rest.part(0, std::min(rest.size(), size))->unbroken().loaded();
+  }
+  void add(std::uint64_t slot, std::uint64_t target) {
+    const ImageAddr to{target};
+    const auto after = std::ranges::upper_bound(state_.executable, to, {}, &ImageRange::begin);
+    if (after == state_.executable.begin() || !std::prev(after)->contains(to)) return;
+    if (state_.pointers.size() < kMostPointers) state_.pointers.push_back({{slot}, to});
+  }
+  void add_words(CheckedBytes bytes, std::uint64_t address, std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t at = begin + (-(address + begin) & 7); at + 8 <= end && takes_word(); at += 8) {
+      const auto value = bytes.read<std::uint64_t>(at);
+      if (!value) return;
+      add(address + at, *value);
+    }
+  }
+  // No file has more words than it has room for: in a damaged one segments or RELR's pieces lie on each other.
+  bool takes_word() { return words_ != 0 && words_-- != 0; }
+
   // DT_RELR, DT_RELRSZ: newer than this machine's elf.h may be.
   static constexpr std::int64_t kRelr = 36;
   static constexpr std::int64_t kRelrSize = 35;
 
   void add_word(std::uint64_t slot) {
+    if (!takes_word()) return;
     if (const auto value = state_.mapped({slot}).read<std::uint64_t>(0)) add(slot, *value);
   }
   ElfImage::State& state_;
+  std::uint64_t words_;
 };
 
 }  // namespace

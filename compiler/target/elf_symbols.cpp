@@ -6,6 +6,7 @@
 //   wins; `open`, `open64`, `__open` lie at one address and are one function.
 // Not done: symbols without a type, .gnu_debuglink files, demangled names.
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "compiler/target/elf_image_state.h"
@@ -20,10 +21,12 @@ struct SymbolTable {
   std::vector<std::string_view> definitions;  // version index → name
 };
 
+constexpr std::uint64_t kMostVersions = 1 << 15;  // a symbol names its own by 15 bits
+
 std::vector<std::string_view> read_version_names(CheckedBytes table, CheckedBytes names, std::uint64_t count) {
   std::vector<std::string_view> result;
   std::uint64_t at = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
+  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(count, kMostVersions); ++i) {
     const auto entry = table.read<Elf64_Verdef>(at);
     if (!entry) break;
     const auto first_name = table.read<Elf64_Verdaux>(at + entry->vd_aux);
@@ -42,7 +45,7 @@ std::uint64_t dynamic_symbol_count(const ElfImage::State& state) {
   if (const auto hash = state.tag(DT_HASH)) return state.mapped({*hash + 4}).read<std::uint32_t>(0).value_or(0);
   const auto gnu = state.tag(DT_GNU_HASH);
   if (!gnu) return 0;
-  const CheckedBytes table = state.mapped({*gnu});
+  const CheckedBytes table = state.mapped({*gnu}).unbroken();
   const std::uint64_t buckets = table.read<std::uint32_t>(0).value_or(0);
   const std::uint64_t first = table.read<std::uint32_t>(4).value_or(0);
   const std::uint64_t bloom = table.read<std::uint32_t>(8).value_or(0);
@@ -62,19 +65,24 @@ std::uint64_t dynamic_symbol_count(const ElfImage::State& state) {
   }
 }
 
+CheckedBytes first_bytes(CheckedBytes bytes, std::uint64_t count) {
+  return bytes.part(0, std::min(bytes.size(), count))->unbroken().loaded();
+}
+
 std::optional<SymbolTable> dynamic_table(const ElfImage::State& state) {
   const auto entries = state.tag(DT_SYMTAB);
   const auto names = state.tag(DT_STRTAB);
   if (!entries || !names) return std::nullopt;
   SymbolTable table;
   std::uint64_t bytes = dynamic_symbol_count(state) * sizeof(Elf64_Sym);
-  for (const Elf64_Shdr& section : state.sections) {
+  for (const Elf64_Shdr& section : state.sections.headers) {
     if (section.sh_type == SHT_DYNSYM && section.sh_addr == *entries) bytes = section.sh_size;
   }
-  const CheckedBytes rest = state.mapped({*entries});
-  table.entries = rest.part(0, std::min(bytes, rest.size())).value_or(CheckedBytes{});
-  table.names = state.mapped({*names});
-  if (const auto versions = state.tag(DT_VERSYM)) table.versions = state.mapped({*versions});
+  const CheckedBytes rest = state.mapped({*entries}).unbroken();
+  table.entries = first_bytes(rest, bytes);
+  table.names = first_bytes(state.mapped({*names}), state.tag(DT_STRSZ).value_or(~std::uint64_t{0}));
+  if (const auto versions = state.tag(DT_VERSYM))
+    table.versions = first_bytes(state.mapped({*versions}), table.entries.size() / sizeof(Elf64_Sym) * 2);
   if (const auto definitions = state.tag(DT_VERDEF)) {
     table.definitions =
         read_version_names(state.mapped({*definitions}), table.names, state.tag(DT_VERDEFNUM).value_or(0));
@@ -83,11 +91,12 @@ std::optional<SymbolTable> dynamic_table(const ElfImage::State& state) {
 }
 
 std::optional<SymbolTable> full_table(const ElfImage::State& state) {
-  for (const Elf64_Shdr& section : state.sections) {
-    if (section.sh_type != SHT_SYMTAB || section.sh_link >= state.sections.size()) continue;
+  const std::vector<Elf64_Shdr>& sections = state.sections.headers;
+  for (const Elf64_Shdr& section : sections) {
+    if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
     SymbolTable table;
-    table.entries = state.contents(section);
-    table.names = state.contents(state.sections[section.sh_link]);
+    table.entries = state.sections.contents(section).unbroken().loaded();
+    table.names = state.sections.contents(sections[section.sh_link]).unbroken().loaded();
     return table;
   }
   return std::nullopt;
@@ -131,22 +140,23 @@ void set_version(ElfSymbol& symbol, const SymbolTable& table, std::uint64_t inde
   symbol.versioning = (*version & 0x8000) ? SymbolVersion::Hidden : SymbolVersion::Default;
 }
 
-void append_symbols(const SymbolTable& table, std::vector<ElfSymbol>& out) {
+// A table in a sparse file ends at its first hole, so it is as long as what is there.
+void append_symbols(const SymbolTable& table, ElfImage::State& state) {
   const std::uint64_t count = table.entries.size() / sizeof(Elf64_Sym);
-  out.reserve(out.size() + count);
   for (std::uint64_t i = 1; i < count; ++i) {
-    const Elf64_Sym raw = *table.entries.read<Elf64_Sym>(i * sizeof(Elf64_Sym));
-    const auto kind = kind_of(raw.st_info);
-    if (!kind || raw.st_shndx == SHN_UNDEF || raw.st_shndx == SHN_ABS || raw.st_value == 0) continue;
-    ElfSymbol symbol{.name = table.names.text(raw.st_name),
+    const auto raw = table.entries.read<Elf64_Sym>(i * sizeof(Elf64_Sym));
+    if (!raw) return;
+    const auto kind = kind_of(raw->st_info);
+    if (!kind || raw->st_shndx == SHN_UNDEF || raw->st_shndx == SHN_ABS || raw->st_value == 0) continue;
+    ElfSymbol symbol{.name = table.names.text(raw->st_name),
                      .version = {},
-                     .address = {raw.st_value},
-                     .size = raw.st_size,
+                     .address = {raw->st_value},
+                     .size = raw->st_size,
                      .kind = *kind,
-                     .binding = binding_of(raw.st_info)};
+                     .binding = binding_of(raw->st_info)};
     if (symbol.name.empty()) continue;
     set_version(symbol, table, i);
-    out.push_back(symbol);
+    state.add_symbol(symbol);
   }
 }
 
@@ -161,6 +171,8 @@ void drop_doubles(std::vector<ElfSymbol>& symbols) {
   const auto tail = std::ranges::unique(symbols, same);
   symbols.erase(tail.begin(), tail.end());
 }
+
+std::uint64_t hash_of(std::string_view name) { return std::hash<std::string_view>()(name); }
 
 struct WantedName {
   std::string_view name;
@@ -189,10 +201,12 @@ template <class Keep>
 std::vector<ElfSymbol> find_named(const ElfImage::State& state, std::string_view text, Keep keep) {
   const WantedName wanted = split_version(text);
   std::vector<ElfSymbol> found;
-  const auto [begin, end] = state.symbols_by_name.equal_range(wanted.name);
-  for (auto it = begin; it != end; ++it) {
-    const ElfSymbol& symbol = state.symbols[it->second];
-    if (keep(symbol) && (wanted.version.empty() || symbol.version == wanted.version)) found.push_back(symbol);
+  const auto alike = std::ranges::equal_range(state.symbols_by_name, hash_of(wanted.name), {},
+                                              [](const auto& entry) { return entry.first; });
+  for (const auto& [hash, place] : alike) {
+    const ElfSymbol& symbol = state.symbols[place];
+    if (symbol.name == wanted.name && keep(symbol) && (wanted.version.empty() || symbol.version == wanted.version))
+      found.push_back(symbol);
   }
   return choose(std::move(found));
 }
@@ -208,23 +222,31 @@ bool plainer_name(const ElfSymbol& a, const ElfSymbol& b) {
   return rank(a) < rank(b);
 }
 
+// Names of a hostile table may all be one long text, each beginning a byte later.
+void ElfImage::State::add_symbol(ElfSymbol symbol) {
+  constexpr std::uint64_t kNameBytes = 64 << 20;
+  name_bytes += symbol.name.size();
+  if (symbols.size() < kMostEntries && name_bytes <= kNameBytes + 4 * file.data_bytes()) symbols.push_back(symbol);
+}
+
 void ElfImage::State::load_symbols() {
   if (symbols_loaded) return;
   symbols_loaded = true;
-  if (const auto table = dynamic_table(*this)) append_symbols(*table, symbols);
+  if (const auto table = dynamic_table(*this)) append_symbols(*table, *this);
   const auto table = full_table(*this);
-  if (table) append_symbols(*table, symbols);
+  if (table) append_symbols(*table, *this);
   if (!table) append_go_functions();
   drop_doubles(symbols);
   symbols_by_name.reserve(symbols.size());
   reach.reserve(symbols.size());
   std::uint64_t farthest = 0;
   for (std::uint32_t i = 0; i < symbols.size(); ++i) {
-    symbols_by_name.emplace(symbols[i].name, i);
+    symbols_by_name.emplace_back(hash_of(symbols[i].name), i);
     const std::uint64_t end = symbols[i].address.value + symbols[i].size;
     farthest = std::max(farthest, end);
     reach.push_back(farthest);
   }
+  std::ranges::sort(symbols_by_name);
 }
 
 const std::vector<ElfSymbol>& ElfImage::symbols() const {

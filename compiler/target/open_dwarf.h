@@ -5,11 +5,30 @@
 
 #include <memory>
 
+#include "compiler/target/debug_file.h"
+#include "compiler/target/private_elf.h"
+
 namespace kevt::target {
 
-struct EndDwarf {
-  void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
+class OpenDwarf {
+ public:
+  // libdw opens no file by itself. `file` is there.
+  static Result<OpenDwarf> of(const DebugFile& file);
+
+  Dwarf* get() const { return dwarf_.get(); }
+
+ private:
+  struct EndDwarf {
+    void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
+  };
+  OpenDwarf() = default;
+  static Result<OpenDwarf> of(std::shared_ptr<FileContents> contents);
+
+  // Ended from the last to the first.
+  std::unique_ptr<OpenDwarf> alternate_;
+  std::shared_ptr<FileContents> contents_;
+  OpenElf elf_;
+  std::unique_ptr<Dwarf, EndDwarf> dwarf_;
 };
-using OpenDwarf = std::unique_ptr<Dwarf, EndDwarf>;
 
 }  // namespace kevt::target

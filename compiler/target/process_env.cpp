@@ -69,6 +69,14 @@ std::unexpected<LookupError> failure(LookupFailure why, std::vector<std::string>
   return std::unexpected(LookupError{why, std::move(candidates), std::move(reason)});
 }
 
+// Of the objects that were asked for, or of any where all were: some are mapped that are no ELF files.
+std::string first_trouble(const std::vector<Loaded*>& objects, bool were_asked_for) {
+  for (const Loaded* loaded : objects)
+    if (std::string trouble = trouble_with(*loaded); !trouble.empty() && (were_asked_for || loaded->image))
+      return trouble;
+  return "";
+}
+
 std::string label(const Loaded& loaded, const ElfSymbol& symbol) {
   std::string text = loaded.module.name + ":" + std::string(symbol.name);
   if (symbol.versioning == SymbolVersion::Hidden) text += "@" + std::string(symbol.version);
@@ -270,8 +278,11 @@ std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::
                                                              std::string_view name) const {
   const std::vector<Loaded*> objects = module ? state_->matching(*module) : all_of(state_->objects);
   if (module && objects.empty()) return failure(LookupFailure::ModuleMissing);
-  const auto found = collect(objects, [&](const ElfImage& image) { return image.find_functions(name); });
+  auto found = collect(objects, [&](const ElfImage& image) { return image.find_functions(name); });
+  std::erase_if(found, [](const Found& one) { return !trouble_with(*one.loaded).empty(); });
   if (found.empty()) {
+    if (std::string trouble = first_trouble(objects, module.has_value()); !trouble.empty())
+      return std::unexpected(LookupError{.why = std::move(trouble)});
     if (!module && state_->options.becomes_others) return failure(LookupFailure::ModuleMissing);
     if (std::string reason = unreadable_among(objects); !reason.empty())
       return failure(LookupFailure::NotFound, {}, std::move(reason));
@@ -301,6 +312,7 @@ std::expected<Symbol, LookupError> ProcessEnv::find_data(std::string_view name) 
     if (objects.empty()) return failure(LookupFailure::ModuleMissing);
   }
   auto found = collect(objects, [&](const ElfImage& image) { return image.find_objects(name); });
+  std::erase_if(found, [](const Found& one) { return !trouble_with(*one.loaded).empty(); });
   if (found.empty()) {
     return failure(LookupFailure::NotFound, near_misses(objects, name, SymbolKind::Object));
   }

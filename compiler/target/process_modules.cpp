@@ -19,7 +19,10 @@ bool Loaded::covers(RemoteAddr address) const {
 const ElfImage* image_of(Loaded& loaded) {
   if (!loaded.tried) {
     loaded.tried = true;
-    if (auto image = ElfImage::open(loaded.open_path)) {
+    auto image = ElfImage::open(loaded.open_path);
+    if (!image) {
+      loaded.why = image.error().message();
+    } else {
       const std::optional<std::uint64_t> bias = load_bias(loaded.object, *image);
       if (bias) {
         loaded.module.bias = *bias;
@@ -28,6 +31,11 @@ const ElfImage* image_of(Loaded& loaded) {
     }
   }
   return loaded.image ? &*loaded.image : nullptr;
+}
+
+std::string trouble_with(const Loaded& loaded) {
+  const auto problem = loaded.image ? loaded.image->problem() : std::nullopt;
+  return problem ? problem->message() : loaded.why;
 }
 
 bool module_matches(const Loaded& loaded, std::string_view wanted) {

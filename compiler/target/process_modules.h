@@ -23,12 +23,15 @@ struct Loaded {
   std::optional<FileId> id;       // of open_path
   bool tried = false;             // to open the image
   std::optional<ElfImage> image;  // empty after trying: unreadable, not ELF, or not what is mapped
+  std::string why;                // it is unreadable or not ELF
 
   bool covers(RemoteAddr address) const;
 };
 
 // Opens the image, and finds the bias, at the first call.
 const ElfImage* image_of(Loaded& loaded);
+// Why nothing is known of the file, or what was known is not to be believed any more; empty: there is no trouble.
+std::string trouble_with(const Loaded& loaded);
 // By file name, stem or path; sonames are the caller's business.
 bool module_matches(const Loaded& loaded, std::string_view wanted);
 

@@ -30,10 +30,10 @@ std::optional<Dwarf_Die> unit_of(Dwarf* dwarf, Dwarf_Addr address) {
 
 std::optional<SourceLine> source_line(const std::string& path, ImageAddr address) {
   const DebugFile file = find_debug_file(path);
-  if (!file.fd) return std::nullopt;
-  const OpenDwarf dwarf(dwarf_begin(file.fd.get(), DWARF_C_READ));
+  if (!file.contents) return std::nullopt;
+  const auto dwarf = OpenDwarf::of(file);
   if (!dwarf) return std::nullopt;
-  auto unit = unit_of(dwarf.get(), address.value);
+  auto unit = unit_of(dwarf->get(), address.value);
   Dwarf_Line* line = unit ? dwarf_getsrc_die(&*unit, address.value) : nullptr;
   SourceLine out;
   const char* name = line ? dwarf_linesrc(line, nullptr, nullptr) : nullptr;

@@ -4,23 +4,29 @@
 //   frame 0   pc of the probe         CFI: the caller's frame, and where the return address lies on the stack
 //   frame 1   a return address        …
 //
-// The process goes on meanwhile, may load libraries, and may be gone before its records are read: files are opened when
-// they are seen in its maps, each as it is mapped (mapped_file.h), not when an address in them is first looked at.
-// Where an address is in no known file, what is mapped is read again, once for each such page. Addresses of our own
-// code (calls under a return probe come back to it) end a stack.
+// The process goes on meanwhile and may load libraries: where an address is in no known file, what is mapped is read
+// again, once for each such page. Addresses of our own code (calls under a return probe come back to it) end a stack.
+//
+// libdwfl would open and map the files by itself. It gets private copies instead (private_elf.h), of files that are
+// opened when the process's map is read: the process may have ended when a stack is asked for. The vdso is this
+// process's own, since the kernel has one for all.
 #include "compiler/target/stack_unwinder.h"
 
 #include <elfutils/libdwfl.h>
-#include <fcntl.h>
+#include <gelf.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <unordered_set>
 #include <utility>
 
 #include "common/page.h"
 #include "compiler/target/mapped_file.h"
+#include "compiler/target/private_elf.h"
+#include "compiler/target/process_map.h"
 
 namespace kevt::target {
 namespace {
@@ -32,37 +38,65 @@ int no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, co
   return -1;
 }
 
-// What load() reads now: libdwfl hands a callback no pointer of ours.
-struct MappedFiles {
-  pid_t pid = 0;
-  std::vector<LoadedObject> objects;
-};
-thread_local const MappedFiles* loading = nullptr;
-
-// libdwfl would open the name as we see it, which may be another file.
-int open_mapped(Dwfl_Module* module, void** data, const char* name, Dwarf_Addr base, char** file_name, Elf** elf) {
-  if (!loading) return -1;
-  const auto object =
-      std::ranges::find_if(loading->objects, [&](const LoadedObject& one) { return one.contains({base}); });
-  if (object == loading->objects.end())
-    return name[0] == '/' ? -1 : dwfl_linux_proc_find_elf(module, data, name, base, file_name, elf);  // [vdso]
-  const std::string path = readable_path(loading->pid, *object);
-  return path.empty() ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+bool tells_frames(std::string_view section) {
+  return section == ".eh_frame" || section == ".eh_frame_hdr" || section == ".debug_frame";
 }
 
-int open_now(Dwfl_Module* module, void**, const char*, Dwarf_Addr, void*) {
-  GElf_Addr bias = 0;
-  (void)dwfl_module_getelf(module, &bias);
-  return DWARF_CB_OK;
+// Where a file without section headers has its frames: the header, and what it points to, to the end of the segment.
+void read_frame_segment(const FileContents& contents, Elf* elf) {
+  std::size_t sections = 0, count = 0;
+  if (elf_getshdrnum(elf, &sections) != 0 || sections != 0 || elf_getphdrnum(elf, &count) != 0) return;
+  const CheckedBytes file(contents);
+  for (std::size_t i = 0; i < count; ++i) {
+    GElf_Phdr header;
+    if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr || header.p_type != PT_GNU_EH_FRAME) continue;
+    const auto table = file.part(header.p_offset, header.p_filesz);
+    const auto distance = table ? table->unbroken().read<std::int32_t>(4) : std::nullopt;
+    if (!distance || table->unbroken().span().empty()) continue;
+    const std::uint64_t frames = header.p_offset + 4 + static_cast<std::uint64_t>(std::int64_t{*distance});
+    for (std::size_t k = 0; k < count; ++k) {
+      GElf_Phdr segment;
+      if (gelf_getphdr(elf, static_cast<int>(k), &segment) == nullptr || segment.p_type != PT_LOAD ||
+          frames - segment.p_offset >= segment.p_filesz)
+        continue;
+      if (const auto rest = file.part(frames, segment.p_filesz - (frames - segment.p_offset)))
+        (void)rest->unbroken().span();
+    }
+  }
 }
 
-const Dwfl_Callbacks kFiles = {
-    .find_elf = open_mapped, .find_debuginfo = no_debug_file, .section_address = nullptr, .debuginfo_path = nullptr};
+// None where the file cannot be read, or changes meanwhile.
+std::shared_ptr<FileContents> read_frames(const std::string& path) {
+  auto contents = FileContents::open(path);
+  if (!contents) return nullptr;
+  const auto elf = open_private_elf(**contents, tells_frames);
+  if (!elf) return nullptr;
+  read_frame_segment(**contents, elf->get());
+  (*contents)->close();
+  return (*contents)->problem() ? nullptr : *contents;
+}
+
+// This process's own; its section headers end it.
+std::span<const std::uint8_t> own_vdso() {
+  const auto* at = reinterpret_cast<const std::uint8_t*>(::getauxval(AT_SYSINFO_EHDR));
+  if (at == nullptr) return {};
+  Elf64_Ehdr header;
+  std::memcpy(&header, at, sizeof header);
+  return {at, header.e_shoff + std::size_t{header.e_shnum} * sizeof(Elf64_Shdr)};
+}
 
 }  // namespace
 
 struct StackUnwinder::State {
+  using FileKey = std::pair<std::string, std::uint64_t>;  // path and inode, as the map has them
+  // Shared by the files before and after the map was read again.
+  struct Files {
+    std::map<FileKey, std::shared_ptr<FileContents>> by_name;  // null: it cannot be read
+    std::map<std::uint64_t, FileContents*> by_address;         // of the first byte
+  };
+
   pid_t pid = 0;
+  Files files;  // outlive `dwfl`
   Dwfl* dwfl = nullptr;
   StackSample sample;
   std::vector<std::uint64_t> frames;
@@ -73,6 +107,7 @@ struct StackUnwinder::State {
     if (dwfl) dwfl_end(dwfl);
   }
   Result<void> load();
+  Result<Files> open_files() const;
   bool knows(std::uint64_t address);
   bool is_code_of_a_file(std::uint64_t address) const;
   void run();
@@ -87,9 +122,26 @@ Error dwfl_error(pid_t pid, const char* what) {
 
 }  // namespace
 
-// What libdwfl asks of the process that stood there.
+// What libdwfl asks of the process that stood there, and of its files.
 struct StackUnwinder::Callbacks {
   using Sampled = StackUnwinder::State;
+
+  static int find_elf(Dwfl_Module*, void** state, const char* name, Dwarf_Addr base, char** file_name, Elf** elf) {
+    const auto& self = *static_cast<const Sampled*>(*state);
+    if (name[0] == '/') {
+      const auto found = self.files.by_address.find(base);
+      if (found == self.files.by_address.end()) return -1;
+      if (auto opened = open_private_elf(*found->second, tells_frames)) *elf = opened->release();
+    } else if (const auto vdso = own_vdso(); !vdso.empty() && std::strncmp(name, "[vdso: ", 7) == 0) {
+      *elf = elf_memory(const_cast<char*>(reinterpret_cast<const char*>(vdso.data())), vdso.size());
+    }
+    if (*elf) *file_name = ::strdup(name);
+    return -1;  // no descriptor
+  }
+  static int give_state(Dwfl_Module*, void** userdata, const char*, Dwarf_Addr, void* state) {
+    *userdata = state;
+    return DWARF_CB_OK;
+  }
 
   static pid_t next_thread(Dwfl*, void* state, void** thread) {
     if (*thread) return 0;
@@ -127,27 +179,43 @@ struct StackUnwinder::Callbacks {
   }
 };
 
+// What tells frames is read now: the process may end. Of a file that is known libdwfl gets the same copy again.
+Result<StackUnwinder::State::Files> StackUnwinder::State::open_files() const {
+  auto maps = read_maps(pid);
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  if (maps->empty()) return std::unexpected(Error("process " + std::to_string(pid) + " has ended"));
+  Files opened;
+  for (const LoadedObject& object : loaded_objects(*maps)) {
+    const FileKey key(object.path, object.inode);
+    std::shared_ptr<FileContents>& contents = opened.by_name[key];
+    if (const auto known = files.by_name.find(key); known != files.by_name.end()) contents = known->second;
+    if (!contents) contents = read_frames(readable_path(pid, object));
+    if (contents) opened.by_address.emplace(object.start().value, contents.get());
+  }
+  return opened;
+}
+
 Result<void> StackUnwinder::State::load() {
+  static const Dwfl_Callbacks kFiles = {.find_elf = Callbacks::find_elf,
+                                        .find_debuginfo = no_debug_file,
+                                        .section_address = nullptr,
+                                        .debuginfo_path = nullptr};
   static const Dwfl_Thread_Callbacks kThread = {.next_thread = Callbacks::next_thread,
                                                 .get_thread = Callbacks::get_thread,
                                                 .memory_read = Callbacks::memory_read,
                                                 .set_initial_registers = Callbacks::set_registers,
                                                 .detach = nullptr,
                                                 .thread_detach = nullptr};
-  auto maps = read_maps(pid);
-  if (!maps) return std::unexpected(std::move(maps.error()));
-  if (maps->empty()) return std::unexpected(Error("process " + std::to_string(pid) + " has ended"));
+  auto opened = open_files();
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  std::swap(files, *opened);
   Dwfl* fresh = dwfl_begin(&kFiles);
-  if (!fresh) return std::unexpected(dwfl_error(pid, "unwinding the stacks"));
-  const MappedFiles files{pid, loaded_objects(*maps)};
-  loading = &files;
-  bool is_ready = dwfl_linux_proc_report(fresh, pid) == 0 && dwfl_report_end(fresh, nullptr, nullptr) == 0;
-  if (is_ready) dwfl_getmodules(fresh, open_now, nullptr, 0);
-  is_ready = is_ready && dwfl_attach_state(fresh, nullptr, pid, &kThread, this);
-  loading = nullptr;
-  if (!is_ready) {
+  if (!fresh || dwfl_linux_proc_report(fresh, pid) != 0 || dwfl_report_end(fresh, nullptr, nullptr) != 0 ||
+      dwfl_getmodules(fresh, Callbacks::give_state, this, 0) != 0 ||
+      !dwfl_attach_state(fresh, nullptr, pid, &kThread, this)) {
     Error error = dwfl_error(pid, "unwinding the stacks");
     dwfl_end(fresh);
+    std::swap(files, *opened);
     return std::unexpected(std::move(error));
   }
   if (dwfl) dwfl_end(dwfl);

@@ -1,7 +1,9 @@
 #include "compiler/target/stack_unwinder.h"
 
+#include <elf.h>
 #include <execinfo.h>
 #include <gmock/gmock.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -10,6 +12,8 @@
 #include <vector>
 
 #include <cstring>
+
+#include "compiler/target/elf_image.h"
 
 namespace kevt::target {
 namespace {
@@ -93,6 +97,25 @@ TEST(StackUnwinder, EndsWhereThePieceEnds) {
     expect_callers(got, taken);
   }
   EXPECT_GT(before, 8u);
+}
+
+// A signal handler may have interrupted it: at a function's start the caller's address lies on top of the stack.
+TEST(StackUnwinder, GoesThroughTheVdso) {
+  const auto* at = reinterpret_cast<const std::uint8_t*>(getauxval(AT_SYSINFO_EHDR));
+  ASSERT_NE(at, nullptr);
+  Elf64_Ehdr header;
+  std::memcpy(&header, at, sizeof header);
+  const auto image = ElfImage::from_bytes({at, at + header.e_shoff + header.e_shnum * sizeof(Elf64_Shdr)}, "vdso");
+  ASSERT_TRUE(image) << image.error().message();
+  const auto functions = image->find_functions("__vdso_clock_gettime");
+  ASSERT_EQ(functions.size(), 1u);
+  auto unwinder = StackUnwinder::of_process(getpid());
+  ASSERT_TRUE(unwinder);
+  const std::uint64_t caller = reinterpret_cast<std::uint64_t>(&sample_of) + 4;
+  std::uint8_t stack[64] = {};
+  std::memcpy(stack, &caller, sizeof caller);
+  const std::uint64_t pc = reinterpret_cast<std::uint64_t>(at) + functions.front().address.value;
+  EXPECT_THAT(unwinder->unwind({.pc = pc, .sp = 0x7ff0'0000, .stack = stack}), testing::ElementsAre(pc, caller));
 }
 
 TEST(StackUnwinder, TakesAnyNonsense) {

@@ -32,7 +32,7 @@ enum class LookupFailure : std::uint8_t {
 struct LookupError {
   LookupFailure failure = LookupFailure::NotFound;
   std::vector<std::string> candidates;  // "libc.so.6:openat", or near misses for NotFound
-  std::string why = {};                 // of NotFound, where more is known than that it is not there
+  std::string why = {};                 // of NotFound, where more is known: a file that could not be read; or empty
 };
 
 enum class Probeability : std::uint8_t {

@@ -29,10 +29,10 @@ def stacks_of(text):
 
 
 class Stacks(ProcessTest):
-    def record(self, name, *definitions):
+    def record(self, name, *definitions, program=PROGRAM):
         path = self.path(name)
         words = [word for text in definitions for word in ("-e", text)]
-        done = subprocess.run([KEVTRACE, "run", "--stack", "-o", path, *words, "--", *PROGRAM], capture_output=True,
+        done = subprocess.run([KEVTRACE, "run", "--stack", "-o", path, *words, "--", *program], capture_output=True,
                               text=True, timeout=TIMEOUT_S)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.recorded = sum(map(int, re.findall(r"= recorded (\d+) ", done.stderr)))
@@ -55,6 +55,19 @@ class Stacks(ProcessTest):
         self.assertEqual(len(own), 40)
         for _, frames in own:
             self.assertEqual(frames[0], INNERMOST)
+            self.check_frames(frames)
+
+    def test_a_program_without_section_headers(self):
+        """Its frames are found by the program headers."""
+        with open(PROGRAM[0], "rb") as file:
+            content = bytearray(file.read())
+        content[40:48], content[60:64] = bytes(8), bytes(4)  # where they are, how many, which has the names
+        program = self.path("python3", content)
+        os.chmod(program, 0o755)
+        stacks = stacks_of(output(KEVTRACE, "report", self.record("r.dat", OPEN, program=[program, *PROGRAM[1:]])))
+        own = self.ours(stacks)
+        self.assertEqual(len(own), 40)
+        for _, frames in own:
             self.check_frames(frames)
 
     def test_a_return_probe_s_stack_begins_where_it_returns_to(self):

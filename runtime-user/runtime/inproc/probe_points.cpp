@@ -89,6 +89,7 @@ Result<ProbePoint*> ProbePoints::at(RemoteAddr site) {
   point.site = site;
   point.object = *object;
   point.plan = (*object)->planner->plan(ImageAddr{site.value - (*object)->bias});
+  if (auto problem = (*object)->image->problem()) return std::unexpected(std::move(*problem));
   if (point.plan.kind == x86::ArmKind::Refused)
     return std::unexpected(Error(fmt::format("{:#x} cannot be probed: {}", site.value, point.plan.reason)));
   point.live.resize(point.plan.kind == x86::ArmKind::Jump ? x86::kJumpLength : 1);
