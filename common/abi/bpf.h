@@ -9,6 +9,8 @@
  *   ring         kevt_bpf_prefix │ the ftrace record
  *   words        uint64_t[KEVT_BPF_WORDS]: what triggers switch and count
  *   scratch      kevt_bpf_scratch │ prefix │ record that is being built │ strings that a filter reads
+ *                once for each CPU; of programs that can be preempted KEVT_BPF_SCRATCHES times, and room for a string
+ *                that nobody reads
  */
 #ifndef KEVT_ABI_BPF_H
 #define KEVT_ABI_BPF_H
@@ -43,7 +45,8 @@ typedef struct kevt_bpf_scratch {
   uint64_t at;       /* record bytes so far */
   uint64_t in_use;   /* by a hit that can be preempted */
   uint64_t position; /* in a text that a pattern is looked for in */
-  uint64_t spare[5];
+  uint64_t always_0; /* what the verifier does not know */
+  uint64_t spare[4];
 } kevt_bpf_scratch;
 
 /*
@@ -64,6 +67,7 @@ typedef struct kevt_bpf_kept {
 
 enum {
   KEVT_BPF_WORDS = 512,        /* of the words map: uint64_t that hits and the engine share; a power of two */
+  KEVT_BPF_SCRATCHES = 4,      /* of a CPU, for programs that can be preempted; a power of two */
   KEVT_BPF_TEXT_BYTES = 4096,  /* one string with its NUL */
   KEVT_BPF_RECORD_ROOM = 8320, /* a record, and a string that may be behind its end */
   KEVT_BPF_TEXTS =

@@ -149,9 +149,6 @@ bool matches(const ir::Program& program, const ir::Condition& c,
   return std::ranges::any_of(c.children, [&](const ir::Condition& child) { return matches(program, child, wrong); });
 }
 
-// The verifier ends after a million.
-constexpr std::uint64_t kMostSteps = 700'000;
-
 std::uint64_t pattern_steps(const ir::Program& program, const ir::Condition& c) {
   std::uint64_t steps = 0;
   if (c.kind == ir::ConditionKind::MatchText && program.values[c.value].op != ir::Op::ImmediateText &&
@@ -172,7 +169,7 @@ std::string bpf_refusal(const ir::Program& program) {
       return "a filter on a `symstr` field: its text is made when the record is read";
     steps += pattern_steps(program, *condition);
   }
-  if (steps > kMostSteps)
+  if (steps > kMostPatternSteps)
     return "the patterns of its filter are more than the kernel's verifier walks through: fewer `*`, or fewer patterns";
   if (program.sinks.size() > 32) return "more than 32 instances on one event";
   return "";

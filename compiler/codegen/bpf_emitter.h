@@ -10,7 +10,9 @@
 
 namespace kevt::codegen {
 
-// How many instructions the verifier walks for a pattern, about.
+// How many instructions the verifier walks for a pattern, about; and how many it may be for those of a program: it ends
+// after a million.
+inline constexpr std::uint64_t kMostPatternSteps = 700'000;
 std::uint64_t verifier_steps(const ir::Condition& c);
 
 class BpfEmitter final : public EventEmitter {

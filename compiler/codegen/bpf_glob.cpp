@@ -25,6 +25,8 @@ using llvm::Value;
 namespace {
 
 constexpr std::uint32_t kPlaces = 4;  // in one round
+// Of kMostPatternSteps: eight searches would leave more ways open than the verifier keeps, however short they are.
+constexpr std::uint64_t kLeastSteps = kMostPatternSteps / 7;
 
 struct GlobSegments {
   std::vector<std::vector<GlobItem>> all;  // none is empty
@@ -73,7 +75,7 @@ std::uint64_t verifier_steps(const ir::Condition& c) {
   std::uint64_t steps = 0;
   for (std::size_t i = 0; i < segments.all.size(); ++i) {
     const bool stands = (i == 0 && segments.at_start) || (i + 1 == segments.all.size() && segments.at_end);
-    if (!stands) steps += std::uint64_t{KEVT_BPF_TEXT_BYTES} * cost_of(segments.all[i]);
+    if (!stands) steps += std::max(kLeastSteps, std::uint64_t{KEVT_BPF_TEXT_BYTES} * cost_of(segments.all[i]));
   }
   return steps;
 }
@@ -109,12 +111,13 @@ Value* BpfEmitter::is_outside(Value* place, const GlobItem& item) {
   for (unsigned i = 0; i < 4; ++i) {
     std::uint64_t bits = 0;
     for (unsigned bit = 64; bit-- > 0;) bits = bits << 1 | (item.bytes[i * 64 + bit] ? 1u : 0u);
-    // Opaque before its sign is taken: LLVM would make a branch of that, and the verifier two ways of each.
-    Value* below = bpf_.opaque(b_, b_.CreateSub(b_.CreateXor(number, b_.getInt64(i)), b_.getInt64(1)));
-    word = b_.CreateOr(word, b_.CreateAnd(b_.CreateAShr(below, b_.getInt64(63)), b_.getInt64(bits)));
+    // Opaque: LLVM would make a branch of it. Multiplied: of a mask that is all ones or none 6.12 makes two ways.
+    Value* below = b_.CreateSub(b_.CreateXor(number, b_.getInt64(i)), b_.getInt64(1));
+    Value* is_it = bpf_.opaque(b_, b_.CreateLShr(bpf_.opaque(b_, below), b_.getInt64(63)));
+    word = b_.CreateOr(word, b_.CreateMul(is_it, b_.getInt64(bits)));
   }
   Value* bit = b_.CreateLShr(word, b_.CreateAnd(byte, b_.getInt64(63)));
-  return b_.CreateXor(b_.CreateAnd(bit, b_.getInt64(1)), b_.getInt64(1));
+  return b_.CreateXor(bpf_.opaque(b_, b_.CreateAnd(bit, b_.getInt64(1))), b_.getInt64(1));
 }
 
 Value* BpfEmitter::place_in(const SearchedText& in, Value* at) {
@@ -144,7 +147,8 @@ void BpfEmitter::search(const SearchedText& in, const std::vector<GlobItem>& seg
   for (std::uint32_t i = 0; i < kPlaces; ++i) {
     Value* differ = differs(place_in(in, b_.CreateAdd(first, b_.getInt64(i))), segment);
     Value* any = b_.CreateOr(differ, b_.CreateNeg(differ));  // its sign: something differs
-    stop = b_.CreateOr(stop, b_.CreateXor(b_.CreateLShr(bpf_.opaque(b_, any), b_.getInt64(63)), b_.getInt64(1)));
+    Value* differs_there = bpf_.opaque(b_, b_.CreateLShr(bpf_.opaque(b_, any), b_.getInt64(63)));
+    stop = b_.CreateOr(stop, b_.CreateXor(differs_there, b_.getInt64(1)));
   }
   bpf_.set_search_position(b_, first);
   BasicBlock* next = block("next");

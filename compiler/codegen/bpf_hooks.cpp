@@ -58,9 +58,9 @@ BpfHooks::BpfHooks(llvm::Module& module, const BpfInput& input, unsigned cpus) :
       static_cast<std::uint32_t>(sizeof(kevt_bpf_event) + cpus * program.sinks.size() * sizeof(kevt_bpf_counts));
   layout_.event_bytes = layout_.slots_offset + 8 * static_cast<std::uint32_t>(program.slots.size());
   if (!needs_scratch(program)) return;
-  // One string more than are kept: comparisons may look behind the end of the last one. And one that is read in.
-  const std::uint32_t more = may_sleep() ? 2 : 1;
-  layout_.scratch_bytes = KEVT_BPF_TEXTS + (texts_kept(program) + more) * KEVT_BPF_TEXT_BYTES;
+  // One string more than are kept: comparisons may look behind the end of the last one.
+  one_scratch_ = KEVT_BPF_TEXTS + (texts_kept(program) + 1) * KEVT_BPF_TEXT_BYTES;
+  layout_.scratch_bytes = may_sleep() ? KEVT_BPF_SCRATCHES * one_scratch_ + KEVT_BPF_TEXT_BYTES : one_scratch_;
 }
 
 // ---- plumbing -------------------------------------------------------------------------------
@@ -213,7 +213,8 @@ void BpfHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
   add(b, at(b, row_, offsetof(kevt_bpf_counts, hits)), b.getInt64(1));
   if (lost) miss_where(b, b.CreateIsNotNull(lost));
   if (layout_.scratch_bytes == 0) return;
-  scratch_ = at(b, map(b, "kevt_scratch"), b.CreateMul(cpu_, b.getInt64(layout_.scratch_bytes)));
+  scratches_ = at(b, map(b, "kevt_scratch"), b.CreateMul(cpu_, b.getInt64(layout_.scratch_bytes)));
+  if (!may_sleep()) scratch_ = scratches_;
 }
 
 void BpfHooks::miss_where(llvm::IRBuilder<>& b, Value* missed) {

@@ -89,7 +89,8 @@ class BpfHooks final : public TargetHooks {
   // Where the search of a pattern goes on: what the verifier knows nothing of.
   void set_search_position(llvm::IRBuilder<>& b, llvm::Value* position);
   llvm::Value* search_position(llvm::IRBuilder<>& b);
-  // From here on the scratch is this hit's. Whoever has it must not sleep: others would be missed.
+  // From here on one of the CPU's scratches is this hit's; where others have all of them it is missed. Whoever has one
+  // must not sleep.
   void claim_scratch(llvm::IRBuilder<>& b);
 
   // A record of a known size in the CPU's ring; goes to `full` when there is no room.
@@ -147,11 +148,13 @@ class BpfHooks final : public TargetHooks {
   llvm::AllocaInst* kept_ = nullptr;    // where the program wants arguments of the entry
   llvm::AllocaInst* call_ = nullptr;    // kevt_bpf_call, the key of its map
   std::size_t kept_words_ = 0;
-  llvm::Value* cpu_ = nullptr;      // less than layout_.cpus
-  llvm::Value* event_ = nullptr;    // kevt_bpf_event
-  llvm::Value* row_ = nullptr;      // kevt_bpf_counts of sink 0
-  llvm::Value* scratch_ = nullptr;  // kevt_bpf_scratch
-  llvm::Value* record_ = nullptr;   // reserved in a ring
+  llvm::Value* cpu_ = nullptr;        // less than layout_.cpus
+  llvm::Value* event_ = nullptr;      // kevt_bpf_event
+  llvm::Value* row_ = nullptr;        // kevt_bpf_counts of sink 0
+  llvm::Value* scratches_ = nullptr;  // of this CPU
+  llvm::Value* scratch_ = nullptr;    // kevt_bpf_scratch: the one that is this hit's
+  std::uint32_t one_scratch_ = 0;     // bytes
+  llvm::Value* record_ = nullptr;     // reserved in a ring
 };
 
 }  // namespace kevt::codegen

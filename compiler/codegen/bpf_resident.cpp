@@ -38,7 +38,7 @@ void BpfHooks::read_in(llvm::IRBuilder<>& b, Value* address, std::uint32_t bytes
 void BpfHooks::read_text_in(llvm::IRBuilder<>& b, Value* address, Value* bad) {
   constexpr std::uint64_t kPage = 4096;
   Value* from = unless(b, address, bad);
-  Value* waste = at(b, scratch_, layout_.scratch_bytes - KEVT_BPF_TEXT_BYTES);
+  Value* waste = at(b, scratches_, layout_.scratch_bytes - KEVT_BPF_TEXT_BYTES);
   const auto is_there = [&](const char* name) {
     Value* length = helper(b, kProbeReadUserStr, {waste, b.getInt32(KEVT_BPF_TEXT_BYTES), from});
     BasicBlock* absent = block(name);
@@ -56,12 +56,44 @@ void BpfHooks::read_text_in(llvm::IRBuilder<>& b, Value* address, Value* bad) {
   b.SetInsertPoint(done);
 }
 
+// The first that is free. Whoever was preempted has one for a moment. The verifier is to know no more of which one it
+// is than that it is one of them: it would walk the rest of the program for each.
 void BpfHooks::claim_scratch(llvm::IRBuilder<>& b) {
-  if (!scratch_ || !may_sleep()) return;
-  Value* in_use = at(b, scratch_, offsetof(kevt_bpf_scratch, in_use));
-  Value* before = b.CreateAtomicRMW(llvm::AtomicRMWInst::Xchg, in_use, b.getInt64(1), llvm::Align(8),
-                                    llvm::AtomicOrdering::SequentiallyConsistent);
-  miss_where(b, b.CreateIsNotNull(before));
+  if (!scratches_ || !may_sleep()) return;
+  const auto take = [&](std::uint32_t index, llvm::AtomicRMWInst::BinOp how, Value* wanted) -> Value* {
+    Value* in_use = at(b, scratches_, std::uint64_t{index} * one_scratch_ + offsetof(kevt_bpf_scratch, in_use));
+    return b.CreateAtomicRMW(how, in_use, wanted, llvm::Align(8), llvm::AtomicOrdering::SequentiallyConsistent);
+  };
+  BasicBlock* first = block("first");
+  BasicBlock* others = block("others");
+  BasicBlock* taken = block("taken");
+  b.CreateCondBr(b.CreateIsNull(take(0, llvm::AtomicRMWInst::Xchg, b.getInt64(1))), first, others);
+
+  b.SetInsertPoint(first);
+  Value* always_0 = at(b, scratches_, offsetof(kevt_bpf_scratch, always_0));
+  Value* none = b.CreateAlignedLoad(b.getInt64Ty(), always_0, llvm::Align(8), true);
+  Value* index_0 = b.CreateAnd(opaque(b, none), b.getInt64(KEVT_BPF_SCRATCHES - 1));
+  b.CreateBr(taken);
+
+  b.SetInsertPoint(others);
+  Value* wanted = b.getInt64(1);  // 0: it has one
+  Value* index = b.getInt64(0);
+  for (std::uint32_t i = 1; i < KEVT_BPF_SCRATCHES; ++i) {
+    Value* had = opaque(b, b.CreateAnd(take(i, llvm::AtomicRMWInst::Or, wanted), b.getInt64(1)));
+    Value* ours = b.CreateAnd(wanted, b.CreateXor(had, b.getInt64(1)));
+    index = b.CreateOr(index, b.CreateMul(opaque(b, ours), b.getInt64(i)));
+    wanted = opaque(b, b.CreateAnd(wanted, had));
+  }
+  miss_where(b, b.CreateIsNotNull(wanted));
+  Value* index_of_other = b.CreateAnd(opaque(b, index), b.getInt64(KEVT_BPF_SCRATCHES - 1));
+  BasicBlock* other = b.GetInsertBlock();
+  b.CreateBr(taken);
+
+  b.SetInsertPoint(taken);
+  llvm::PHINode* which = b.CreatePHI(b.getInt64Ty(), 2);
+  which->addIncoming(index_0, first);
+  which->addIncoming(index_of_other, other);
+  scratch_ = at(b, scratches_, b.CreateMul(opaque(b, which), b.getInt64(one_scratch_)));
 }
 
 // ---- the emitter ----------------------------------------------------------------------------

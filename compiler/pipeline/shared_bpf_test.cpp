@@ -104,7 +104,8 @@ TEST(SharedBpf, PatternsAreRunOrRefused) {
   };
   for (const char* pattern : {"*ello*", "h?llo", "*a*b*c*", "[a-z]*[!0-9]", "*", "**", "", "?"})
     EXPECT_TRUE(answer(pattern)) << pattern;
-  const auto refused = answer("*a*b*c*d*e*f*g*h*i*j*k*l*m*n*o*p*q*r*");
+  EXPECT_TRUE(answer("*a*b*c*d*e*f*g*"));
+  const auto refused = answer("*a*b*c*d*e*f*g*h*");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().errno_value(), EOPNOTSUPP);
 }

@@ -58,13 +58,14 @@ Result<int> KernelEvents::scratch_of(Group& group, const model::BpfCode& code) {
   const std::uint32_t bytes_per_cpu = code.scratch_bytes;
   const bool is_own = !model::has_cookie(code.context);
   if (bytes_per_cpu == 0) return -1;
-  for (const auto& [bytes, map] : scratches_)
-    if (bytes == bytes_per_cpu && !is_own) return map.fd();
+  const bool is_preempted = model::may_sleep(code.context);
+  for (const Scratch& one : scratches_)
+    if (one.bytes_per_cpu == bytes_per_cpu && one.is_preempted == is_preempted && !is_own) return one.map.fd();
   auto map = ArrayMap::create("kevt_scratch", bytes_per_cpu * code.cpus, 1);
   if (!map) return std::unexpected(std::move(map.error()));
   if (is_own) return group.scratch.emplace(std::move(*map)).fd();
-  scratches_.emplace_back(bytes_per_cpu, std::move(*map));
-  return scratches_.back().second.fd();
+  scratches_.push_back({.bytes_per_cpu = bytes_per_cpu, .is_preempted = is_preempted, .map = std::move(*map)});
+  return scratches_.back().map.fd();
 }
 
 // The map of kept arguments, for the return's program, which stays as long as that; and the entry's, where it is ours.

@@ -105,7 +105,14 @@ class KernelEvents {
   std::function<std::uint64_t(std::uint64_t)> probed_address_;
   const std::uint64_t return_trampoline_;
   const EntryPrograms entries_;
-  std::vector<std::pair<std::uint32_t, ArrayMap>> scratches_;  // by bytes of a CPU, of programs that do not nest
+  // Of programs that do not nest, by bytes of a CPU. Those that can be preempted have others: what is hit meanwhile is
+  // not kept from theirs.
+  struct Scratch {
+    std::uint32_t bytes_per_cpu = 0;
+    bool is_preempted = false;
+    ArrayMap map;
+  };
+  std::vector<Scratch> scratches_;
   std::vector<Group> groups_;
   std::vector<Event> events_;
   std::vector<Waiting> waiting_;

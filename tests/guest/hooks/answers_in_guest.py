@@ -18,7 +18,7 @@ TRACEFS = '/sys/kernel/tracing'
 PROGRAM = '/run/kevt_answers'
 # Over the texts that the program calls with.
 PATTERNS = ['*page*', '*in*pages', 'in*page', 'in*p?ge*', '*t?o*', '*a*o*', 'e?d', '??d', '?d', '*n?', '[e-i]n*', '*[!a-m]o*s*', '*\\*', '*', '**',
-            '*behind*', 'in one page', '*pages*s', '*pages', 'in t*wo pages', '*nobody has rea[d]', '*constant nobody has read*', 'a*nobody*x', '*e*e*e*', '?*?']
+            '*behind*', 'in one page', '*pages*s', '*pages', 'in t*wo pages', '*nobody has rea[d]', '*constant nobody has read*', 'a*nobody*x', '*a*n*o*y*h*s*r*', '*e*e*e*', '?*?']
 
 
 class Directory:
