@@ -33,7 +33,7 @@ TEST(Native, FaultEntriesPointIntoTheCode) {
   const NativeInput inputs[] = {{"load", &program}};
   auto out = compile_native(inputs, KeepIr::No);
   ASSERT_TRUE(out) << out.error().message();
-  ASSERT_EQ(out->image.faults.size(), 2u) << "the thread's %gs, and the load";
+  ASSERT_EQ(out->image.faults.size(), 4u) << "the thread's %fs and %gs, the load, and rdtsc";
   for (const model::FaultEntry& fault : out->image.faults) {
     EXPECT_LT(fault.fault, out->image.bytes.size());
     EXPECT_LT(fault.fixup, out->image.bytes.size());

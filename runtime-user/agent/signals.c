@@ -73,8 +73,10 @@ static void deliver_pending(kevt_thread* thread) {
   uint64_t ready = thread->pending & ~thread->blocked;
   for (int signal = 1; ready && signal < 32; signal++) {
     if (!(ready & BIT(signal))) continue;
-    if (kevt_own_syscall(NR_TGKILL, thread->pid, thread->tid, (uint64_t)signal, 0) == KEVT_NOT_CALLED) return;
-    thread->pending &= ~BIT(signal);
+    thread->pending &= ~BIT(signal); /* before: its handler runs now, and looks again when it ends */
+    if (kevt_own_syscall(NR_TGKILL, thread->pid, thread->tid, (uint64_t)signal, 0) != KEVT_NOT_CALLED) continue;
+    thread->pending |= BIT(signal);
+    return;
   }
 }
 
