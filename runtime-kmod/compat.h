@@ -16,4 +16,16 @@ static inline bool kevt_prog_sleeps(const struct bpf_prog *prog)
 #endif
 }
 
+/* Whether it changes registers, which a kprobe may not let happen. */
+static inline bool kevt_prog_writes_registers(const struct bpf_prog *prog)
+{
+#if defined(KEVT_HAS_WRITE_CTX)
+	return prog->aux->kprobe_write_ctx;
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#error "programs may write registers on this kernel; where does it say which do?"
+#else
+	return false;
+#endif
+}
+
 #endif

@@ -5,7 +5,11 @@
  * Everything that comes from a client is copied once and then judged: version, size of an item, count, reserved words,
  * ids.  A request is carried out for all of its items or for none; `failed` says which one was in the way.  While a
  * file is open the module stays; closing it (also by a client's death) removes all it added.
+ *
+ * Who opens it must be allowed what the requests amount to, whatever the device's mode says.  Who is handed an open one
+ * acts for who opened it: that is a delegation.
  */
+#include <linux/capability.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -14,6 +18,7 @@
 #include <linux/uaccess.h>
 #include <linux/xarray.h>
 
+#include "active.h"
 #include "entries.h"
 #include "probe.h"
 
@@ -108,7 +113,8 @@ static int add(struct client *client, struct kevt_kmod_request *request)
 	if (!probes)
 		goto out;
 	error = -ENOSPC;
-	if (client->count + request->count > KEVT_KMOD_MAX_PROBES)
+	request->failed = request->count;
+	if (request->count > KEVT_KMOD_MAX_PROBES - client->count)
 		goto out;
 	error = make_probes(request, wanted, probes, &made);
 	if (!error)
@@ -251,8 +257,11 @@ static long kevt_ioctl(struct file *file, unsigned int command, unsigned long ar
 
 static int kevt_open(struct inode *inode, struct file *file)
 {
-	struct client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
+	struct client *client;
 
+	if (!bpf_capable() || !perfmon_capable()) /* in the first user namespace */
+		return -EPERM;
+	client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
 	if (!client)
 		return -ENOMEM;
 	mutex_init(&client->lock);
@@ -300,15 +309,18 @@ static const struct file_operations kevt_operations = {
 static struct miscdevice kevt_device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "kevtrace",
-	.mode = 0660,
+	.mode = 0600,
 	.fops = &kevt_operations,
 };
 
 /* Not __init: kallsyms would go on naming that text, freed, while ftrace has users, whoever gets the memory next. */
 static int kevt_init(void)
 {
-	int error = kevt_entries_init();
+	int error = kevt_active_init();
 
+	if (error)
+		return error;
+	error = kevt_entries_init();
 	if (error)
 		return error;
 	error = misc_register(&kevt_device);

@@ -3,7 +3,7 @@
  * Probes: kprobes and kretprobes that run a verified program (run.h).
  *
  * Hits at the entries of functions come through entries.c, all others from the kernel's kprobes.  Programs that may
- * sleep, change the return value or expect another context are refused.
+ * sleep, change the return value or registers, or expect another context are refused.
  */
 #include <linux/bitops.h>
 #include <linux/percpu.h>
@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 
 #include "entries.h"
+#include "limits.h"
 #include "run.h"
 
 DEFINE_PER_CPU(bool, kevt_running);
@@ -64,7 +65,8 @@ NOKPROBE_SYMBOL(on_return);
 /* Programs that expect more than a kprobe's registers and a run context. */
 static bool may_run(const struct bpf_prog *prog)
 {
-	return !kevt_prog_sleeps(prog) && !prog->kprobe_override && prog->expected_attach_type == 0;
+	return !kevt_prog_sleeps(prog) && !prog->kprobe_override && !kevt_prog_writes_registers(prog) &&
+	       prog->expected_attach_type == 0;
 }
 
 /* How many arguments are to be kept; negative: no such list. */
@@ -132,7 +134,10 @@ struct kevt_probe *kevt_probe_make(const struct kevt_kmod_probe *wanted)
 	} else {
 		probe->rp.kp.pre_handler = on_entry;
 	}
-	return probe;
+	error = kevt_limits_take(probe);
+	if (!error)
+		return probe;
+	free_percpu(probe->counts);
 free:
 	kfree(probe);
 put:
@@ -272,6 +277,7 @@ void kevt_probes_free(struct kevt_probe **probes, unsigned int count)
 	kevt_entries_remove(probes, count);
 	unregister(probes, count);
 	for (i = 0; i < count; i++) {
+		kevt_limits_give_back(probes[i]);
 		bpf_prog_put(probes[i]->prog);
 		free_percpu(probes[i]->counts);
 		kfree(probes[i]);

@@ -12,7 +12,7 @@ struct bpf_prog;
 
 struct kevt_counts {
 	u64 hits;
-	u64 missed; /* while a program of ours ran on this CPU; the kernel counts others itself */
+	u64 missed; /* while another program ran on this CPU; the kernel counts others itself */
 };
 
 struct kevt_probe {
@@ -21,6 +21,7 @@ struct kevt_probe {
 	bool registered;
 	bool armed;   /* entries.c: hits at the entry of a function are taken */
 	bool changed; /* by the request under way */
+	u64 taken;    /* bytes, limits.c */
 	struct bpf_prog *prog;
 	u64 cookie;
 	u16 kept[KEVT_KMOD_MAX_KEPT + 1]; /* as in kevt_kmod_probe */
@@ -28,7 +29,7 @@ struct kevt_probe {
 	struct hlist_node same_hash; /* entries.c */
 };
 
-/* A probe that is not registered yet, or ERR_PTR.  Takes its own reference to the program. */
+/* A probe that is not registered yet, or ERR_PTR: ENOSPC beyond a limit.  Takes its own reference to the program. */
 struct kevt_probe *kevt_probe_make(const struct kevt_kmod_probe *wanted);
 /* Disabled. */
 int kevt_probe_register(struct kevt_probe *probe);

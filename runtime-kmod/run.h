@@ -4,8 +4,8 @@
  *
  * The verifier has proved a program for the place it is attached to.  Here it runs from handlers of our own, so what
  * the kernel's own attachment does around a run is done here, too: a run context (helpers such as
- * bpf_get_attach_cookie() read it without looking), and no run inside another one on the same CPU, which is missed
- * instead.  Preemption is off in all handlers; that is what RCU waits for as well.
+ * bpf_get_attach_cookie() read it without looking), and no run inside another one on the same CPU, ours or the kernel's
+ * (active.c), which is missed instead.  Preemption is off in all handlers; that is what RCU waits for as well.
  *
  * Hits in NMIs run, as the kernel's own do: helpers know of them, and a breakpoint in the kernel looks like one
  * (exc_int3() of arch/x86/kernel/traps.c).
@@ -15,6 +15,7 @@
 
 #include <linux/percpu.h>
 
+#include "active.h"
 #include "compat.h"
 #include "probe.h"
 
@@ -42,10 +43,15 @@ static __always_inline void kevt_run(struct kevt_probe *probe, u64 cookie, struc
 	struct bpf_trace_run_ctx context = {.bpf_cookie = cookie};
 	struct bpf_run_ctx *outer;
 
-	__this_cpu_inc(probe->counts->hits);
-	outer = bpf_set_run_ctx(&context.run_ctx);
-	bpf_prog_run(probe->prog, regs);
-	bpf_reset_run_ctx(outer);
+	if (likely(__this_cpu_inc_return(*kevt_prog_active) == 1)) {
+		__this_cpu_inc(probe->counts->hits);
+		outer = bpf_set_run_ctx(&context.run_ctx);
+		bpf_prog_run(probe->prog, regs);
+		bpf_reset_run_ctx(outer);
+	} else {
+		__this_cpu_inc(probe->counts->missed);
+	}
+	__this_cpu_dec(*kevt_prog_active);
 }
 
 #endif

@@ -2,7 +2,7 @@
  * /dev/kevtrace: what a client of kevtrace.ko asks for.  Structs have no holes; every size and every unused word is
  * checked.  A request acts on `count` items of an array in the client's memory, all of them or none.
  *
- * A client is an open file: what it added goes away with it.
+ * A client is an open file: what it added goes away with it. Opening needs CAP_BPF and CAP_PERFMON.
  */
 #ifndef KEVT_ABI_KMOD_H
 #define KEVT_ABI_KMOD_H
@@ -25,7 +25,7 @@ typedef uint64_t kevt_u64;
 
 enum {
   KEVT_KMOD_MAX_BATCH = 16384,
-  KEVT_KMOD_MAX_PROBES = 65536, /* of one client */
+  KEVT_KMOD_MAX_PROBES = 65536, /* of one client; beyond it, or the limits of all clients, ENOSPC */
   KEVT_KMOD_MAX_ACTIVE = 4096,
   KEVT_KMOD_MAX_KEPT = 15,
 };
@@ -56,7 +56,7 @@ enum {
 
 struct kevt_kmod_status {
   kevt_u64 hits;   /* times the program ran */
-  kevt_u64 missed; /* as kprobe_profile counts them, and hits inside a program of ours */
+  kevt_u64 missed; /* as kprobe_profile counts them, and hits inside another program */
   kevt_u32 state;  /* KEVT_KMOD_… bits */
   kevt_u32 spare;
 };

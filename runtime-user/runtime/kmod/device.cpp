@@ -17,7 +17,8 @@ Result<Device> Device::open(const std::string& path) {
   const int reason = errno;
   std::string text = path + ": " + std::strerror(reason);
   if (reason == ENOENT || reason == ENODEV) text += "; kevtrace.ko is not loaded";
-  if (reason == EACCES || reason == EPERM) text += "; root or the owner's group may open it";
+  if (reason == EACCES || reason == EPERM)
+    text += "; it is for root, or whoever may open it and has CAP_BPF and CAP_PERFMON";
   return std::unexpected(Error(std::move(text), reason));
 }
 
@@ -44,7 +45,13 @@ Device::Done Device::request(unsigned long command, void* items, std::uint32_t i
 
 namespace {
 
-Error refusal(const char* what, int reason) { return Error(std::string(what) + ": " + std::strerror(reason), reason); }
+Error refusal(const char* what, int reason) {
+  std::string text = std::string(what) + ": " + std::strerror(reason);
+  if (reason == ENOSPC)
+    text = std::string(what) + ": more than kevtrace.ko takes; max_probes, max_programs and max_memory_mib in " +
+           "/sys/module/kevtrace/parameters are the limits of all clients";
+  return Error(std::move(text), reason);
+}
 
 std::uint32_t* ids_of(std::span<const std::uint32_t> ids) { return const_cast<std::uint32_t*>(ids.data()); }
 
