@@ -91,11 +91,9 @@ void DatReader::sift_down(std::size_t at) {
 }
 
 // A record is paid for when it is handed out: whoever gets it prints it or counts it.
-bool DatReader::is_affordable(const Lane& lane) {
-  const auto bytes = lane.event.record;
-  const EventFormat* event = bytes.size() < 8 ? nullptr : file_->metadata.formats.by_id(bytes[0] | bytes[1] << 8);
-  if (file_->budget.work(event ? event->steps + bytes.size() : kStepsOfUnknown)) return true;
-  problems_.add(fmt::format("byte {}: what follows is left out: {}", lane.pages.at(), file_->budget.work_text()));
+bool DatReader::is_affordable(std::uint64_t steps) {
+  if (file_->budget.work(steps)) return true;
+  problems_.add(fmt::format("byte {}: what follows is left out: {}", given_->pages.at(), file_->budget.work_text()));
   is_stopped_ = true;
   return false;
 }
@@ -133,10 +131,12 @@ bool DatReader::next(TypedRecord& record) {
       }
       sift_down(0);
     }
-    if (heap_.empty() || is_stopped_ || !is_affordable(*heap_.front())) break;
+    if (heap_.empty() || is_stopped_) break;
     given_ = heap_.front();
     record.lost_before = given_->lost_before;
-    if (!fill(*given_, record)) {
+    const bool is_known = fill(*given_, record);
+    if (!is_affordable(is_known ? record.event->steps + record.bytes.size() : kStepsOfUnknown)) break;
+    if (!is_known) {
       ++unknown_;
       continue;
     }

@@ -39,7 +39,7 @@ class DatReader final : public RecordReader {
   static bool is_earlier(const Lane& a, const Lane& b);
   void sift_down(std::size_t at);
   bool fill(const Lane& lane, TypedRecord& record);
-  bool is_affordable(const Lane& lane);
+  bool is_affordable(std::uint64_t steps);
 
   std::unique_ptr<DatFile> file_;
   std::vector<std::unique_ptr<Lane>> lanes_;

@@ -181,6 +181,11 @@ std::span<const std::uint8_t> located(const Field& field, std::span<const std::u
   return record.subspan(offset, length);
 }
 
+bool is_dynamic(const Field& field) {
+  return field.kind == FieldKind::DynamicText || field.kind == FieldKind::DynamicTexts ||
+         field.kind == FieldKind::DynamicBytes;
+}
+
 }  // namespace
 
 const Field* EventFormat::find(std::string_view field) const {
@@ -196,16 +201,10 @@ std::uint32_t EventFormat::fixed_size() const {
 }
 
 bool has_too_much_text(const EventFormat& event, std::span<const std::uint8_t> record) {
-  std::uint64_t words = 0, bytes = 0;
-  const auto is_located = [](const Field& field) {
-    return field.kind == FieldKind::DynamicText || field.kind == FieldKind::DynamicTexts ||
-           field.kind == FieldKind::DynamicBytes;
-  };
+  if (event.located * record.size() <= kManyTexts) return false;
+  std::uint64_t bytes = 0;
   for (const Field& field : event.fields)
-    if (is_located(field)) words += field.items();
-  if (words * record.size() <= kManyTexts) return false;
-  for (const Field& field : event.fields)
-    for (std::uint32_t item = 0; is_located(field) && item < field.items(); ++item)
+    for (std::uint32_t item = 0; is_dynamic(field) && item < field.items(); ++item)
       bytes += located(field, record, item).size();
   return bytes > 4 * record.size();
 }
@@ -244,6 +243,7 @@ Result<EventFormat> parse_format(std::string_view system, std::string_view text)
   for (const Field& field : made.fields) {
     bytes += field.size;
     made.steps += field.items();
+    if (is_dynamic(field)) made.located += field.items();
   }
   if (bytes > kMaxFieldBytes)
     return std::unexpected(

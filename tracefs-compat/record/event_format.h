@@ -51,6 +51,7 @@ struct EventFormat {
   std::string print_fmt;      // what follows "print fmt: "
   std::string text;           // the whole file
   std::uint32_t steps = 0;    // what printing a record costs, about, beside what its own bytes do
+  std::uint32_t located = 0;  // words in a record that say where dynamic data are
 
   const Field* find(std::string_view field) const;
   std::uint32_t fixed_size() const;  // bytes before dynamic data
