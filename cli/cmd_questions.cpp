@@ -4,9 +4,12 @@
 // Live, the run is `kevtrace run`'s own (commands.h): the analysis stands where the writer of a file would.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/cmd_recordings.h"
 #include "cli/commands.h"
 #include "cli/exit_status.h"
+#include "cli/output_format.h"
 #include "cli/recording_input.h"
 #include "tracefs-compat/record/analysis.h"
 #include "tracefs-compat/record/output_file.h"
@@ -46,12 +49,32 @@ int ask(const QuestionOptions& source, std::vector<std::string> filters, const M
 
 // Opens the output when the analysis is made: a mistake must not empty a file.
 template <class Make>
-MakeWriter to_output(const std::string& output, Make make) {
-  return [output, make](const record::Metadata& metadata) -> record::Analysis {
+MakeWriter to_output(const std::string& output, record::AnswerForm form, Make make) {
+  return [output, form, make](const record::Metadata& metadata) -> record::Analysis {
     auto file = record::OutputFile::create(output);
     if (!file) return std::unexpected(std::move(file.error()));
-    return make(std::move(*file), metadata);
+    return make(std::move(*file), metadata, form);
   };
+}
+
+template <class Make>
+int answer(const QuestionOptions& source, const std::vector<std::string>& filters, Make make,
+           const GlobalOptions& global) {
+  const auto form = answer_form(source.run.format, source.run.output, Reporter(global));
+  if (!form) return kUsage;
+  return ask(source, filters, to_output(source.run.output, *form, std::move(make)), global);
+}
+
+// Counters are of all hits: a part of a recording is counted by its records.
+record::CountRequest count_request(const CountOptions& options) {
+  record::CountRequest request;
+  for (const std::string& glob : options.events) request.events.push_back(split_filter(glob).event);
+  const auto has_condition = [](const std::string& word) { return !split_filter(word).expression.empty(); };
+  const RunOptions& run = options.source.run;
+  const bool is_part = !options.source.input.empty() &&
+                       (run.events || !run.filters.empty() || std::ranges::any_of(options.events, has_condition));
+  if (is_part) request.counts = record::Counted::Records;
+  return request;
 }
 
 // The words behind the first `count`: nothing, or `by KEY`.
@@ -83,10 +106,13 @@ std::string name_definition(std::string& definition, const std::string& name) {
 
 int stat_recording(const StatOptions& options, const GlobalOptions& global) {
   const Reporter report(global);
+  const auto form = answer_form(options.format, options.output, report);
+  if (!form) return kUsage;
   return ask_file({.file = options.file, .filters = options.filters, .from = "", .to = "", .limit = {}},
-                  to_output("-",
-                            [top = options.top](record::OutputFile file, const record::Metadata& metadata) {
-                              return record::recording_statistics(std::move(file), metadata, top);
+                  to_output(options.output, *form,
+                            [top = options.top](record::OutputFile file, const record::Metadata& metadata,
+                                                record::AnswerForm wanted) {
+                              return record::recording_statistics(std::move(file), metadata, top, wanted);
                             }),
                   report);
 }
@@ -96,23 +122,24 @@ int count_records(const CountOptions& options, const GlobalOptions& global) {
     Reporter(global).error("names of events choose among those of a file (-i FILE); live, all that are defined count");
     return kUsage;
   }
-  return ask(options.source, options.events,
-             to_output(options.source.run.output,
-                       [](record::OutputFile file, const record::Metadata& metadata) {
-                         return record::count_events(std::move(file), metadata);
-                       }),
-             global);
+  return answer(
+      options.source, options.events,
+      [request = count_request(options)](record::OutputFile file, const record::Metadata& metadata,
+                                         record::AnswerForm form) {
+        return record::count_events(std::move(file), metadata, request, form);
+      },
+      global);
 }
 
 int value_histogram(const HistOptions& options, const GlobalOptions& global) {
   record::HistogramRequest request{.value = record::parse_value_name(options.words[0]), .by = std::nullopt};
   if (!take_by(options.words, 1, request.by, Reporter(global))) return kUsage;
-  return ask(options.source, {},
-             to_output(options.source.run.output,
-                       [request](record::OutputFile file, const record::Metadata& metadata) {
-                         return record::value_histogram(std::move(file), metadata, request);
-                       }),
-             global);
+  return answer(
+      options.source, {},
+      [request](record::OutputFile file, const record::Metadata& metadata, record::AnswerForm form) {
+        return record::value_histogram(std::move(file), metadata, request, form);
+      },
+      global);
 }
 
 int measure_latency(const LatOptions& options, const GlobalOptions& global) {
@@ -130,26 +157,26 @@ int measure_latency(const LatOptions& options, const GlobalOptions& global) {
     *word = name_definition(definition, name);
     source.run.definitions.push_back(definition);
   }
-  return ask(source, {},
-             to_output(source.run.output,
-                       [request](record::OutputFile file, const record::Metadata& metadata) {
-                         return record::latencies(std::move(file), metadata, request);
-                       }),
-             global);
+  return answer(
+      source, {},
+      [request](record::OutputFile file, const record::Metadata& metadata, record::AnswerForm form) {
+        return record::latencies(std::move(file), metadata, request, form);
+      },
+      global);
 }
 
 int top_events(const TopOptions& options, const GlobalOptions& global) {
-  return ask(options.source, {},
-             to_output(options.source.run.output,
-                       [rows = options.rows](record::OutputFile file, const record::Metadata& metadata) {
-                         return record::live_table(std::move(file), metadata, rows);
-                       }),
-             global);
+  return answer(
+      options.source, {},
+      [rows = options.rows](record::OutputFile file, const record::Metadata& metadata, record::AnswerForm form) {
+        return record::live_table(std::move(file), metadata, rows, form);
+      },
+      global);
 }
 
 int stream_records(const StreamOptions& options, const GlobalOptions& global) {
   const RunOptions& run = options.source.run;
-  const auto format = run.format.empty() ? record::FileFormat::Text : *record::format_by_name(run.format);
+  const auto format = output_format(run.format, run.output, Reporter(global));
   return ask(
       options.source, {},
       [format, output = run.output](const record::Metadata& metadata) {

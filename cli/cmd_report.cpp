@@ -4,6 +4,7 @@
 
 #include "cli/cmd_recordings.h"
 #include "cli/exit_status.h"
+#include "cli/output_format.h"
 #include "cli/print.h"
 #include "cli/recording_input.h"
 #include "tracefs-compat/record/columns.h"
@@ -97,7 +98,7 @@ int report_recording(const ReportOptions& options, const GlobalOptions& global) 
   int status = kOk;
   auto input = RecordingInput::open(options.input, report, status);
   if (!input) return status;
-  const auto format = *record::format_by_name(options.format);
+  const auto format = output_format(options.format, options.output, report);
   if (format == record::FileFormat::Text) return print_text(*input, options, report);
   return rewrite(*input, format, options.output, report);
 }
@@ -107,7 +108,8 @@ int convert_recording(const ConvertOptions& options, const GlobalOptions& global
   auto format = record::format_by_file(options.output);
   if (!options.format.empty()) format = record::format_by_name(options.format);
   if (!format) {
-    report.error(fmt::format("`{}` does not tell its format; add -f: {}", options.output, record::format_names()));
+    report.error(fmt::format("`{}` does not tell its format; add -f ({}), or an ending ({})", options.output,
+                             record::format_names(), record::format_endings()));
     return kUsage;
   }
   int status = kOk;

@@ -205,7 +205,7 @@ int run(const RunOptions& options, const GlobalOptions& global, const MakeWriter
   auto request = read_run_request(options, report, status);
   if (!request) return status;
   if (!allows(*request, report)) return kUsage;
-  const MakeWriter file = make ? make : writer_of(request->options);
+  const MakeWriter file = make ? make : writer_of(request->options, report);
   if (traces_kernel(*request)) return run_in_kernel(*std::move(request), global, file);
   const Behind where = request->options.pids.empty() ? Behind::SameSession : Behind::OwnSession;
   return run_behind(where, [&] { return Run(*std::move(request), global, file).go(); });

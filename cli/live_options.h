@@ -37,12 +37,14 @@ struct StatOptions {
   std::string file;
   std::vector<std::string> filters;
   std::uint64_t top = 10;
+  std::string format, output;  // of the answer; empty: by the output's ending, standard output
 };
 struct DiffOptions {
   std::string a, b;
   std::vector<std::string> filters;
   std::vector<std::string> fields;     // EVENT.FIELD
   std::vector<std::string> latencies;  // START,END
+  std::string format, output;          // as of `stat`
 };
 
 }  // namespace kevt::cli

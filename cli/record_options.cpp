@@ -44,13 +44,22 @@ void add_input(CLI::App& verb, InputOptions& input) {
   verb.add_option("-c,--count", input.limit, "the first N records of what is left")->type_name("N");
 }
 
+// -f of what answers.
+void add_answer_format(CLI::App& verb, std::string& format) {
+  verb.add_option("-f,--format", format, "of the answer: text or json; the ending of -o FILE tells it, too")
+      ->type_name("FORMAT")
+      ->check(one_of({"text", "json"}));
+}
+
+void add_answer(CLI::App& verb, std::string& format, std::string& output) {
+  add_answer_format(verb, format);
+  verb.add_option("-o,--output", output, "write the answer to FILE instead of standard output")->type_name("FILE");
+}
+
 void add_report(CLI::App& app, ReportOptions& report, RecordingVerb& out) {
   CLI::App* verb = app.add_subcommand("report", "print a recording as text, or in another format");
   add_input(*verb, report.input);
-  verb->add_option("-f,--format", report.format, record::format_names())
-      ->type_name("FORMAT")
-      ->check(file_format())
-      ->capture_default_str();
+  verb->add_option("-f,--format", report.format, run_format_help())->type_name("FORMAT")->check(file_format());
   verb->add_option("-o,--output", report.output, "write to FILE instead of standard output")->type_name("FILE");
   verb->add_option("--ts", report.times, "times in text: absolute, relative (to the first), delta, wall")
       ->type_name("STYLE")
@@ -96,6 +105,7 @@ void add_stat(CLI::App& app, StatOptions& stat, RecordingVerb& out) {
       ->type_name("EV:EXPR")
       ->allow_extra_args(false);
   verb->add_option("--top", stat.top, "rows of tasks and values")->type_name("N")->capture_default_str();
+  add_answer(*verb, stat.format, stat.output);
   verb->final_callback([&stat, &out] { out.verb = stat; });
   add_footer(*verb, "examples:\n  kevtrace stat trace.dat\n  kevtrace stat trace.dat -F 'sched*' --top 3");
 }
@@ -109,6 +119,7 @@ void add_diff(CLI::App& app, DiffOptions& diff, RecordingVerb& out) {
   verb->add_option("--lat", diff.latencies, "percentiles of the time between two events of a thread")
       ->type_name("START,END")
       ->allow_extra_args(false);
+  add_answer(*verb, diff.format, diff.output);
   verb->final_callback([&diff, &out] { out.verb = diff; });
   add_footer(*verb, "examples:\n  kevtrace diff before.dat after.dat --lat read_in,read_out --field read_out.count");
 }
@@ -117,6 +128,13 @@ void add_diff(CLI::App& app, DiffOptions& diff, RecordingVerb& out) {
 void add_source(CLI::App& verb, QuestionOptions& source) {
   verb.add_option("-i,--input", source.input, "ask a recording instead of a program that runs")->type_name("FILE");
   add_tracing(verb, source.run);
+}
+
+void add_question(CLI::App& verb, QuestionOptions& source) {
+  add_source(verb, source);
+  verb.remove_option(verb.get_option("--format"));
+  add_answer_format(verb, source.run.format);
+  verb.get_option("--output")->description("write the answer to FILE instead of standard output");
 }
 
 void require_source(const QuestionOptions& source) {
@@ -134,14 +152,19 @@ takes them. The answer goes to standard output or -o when it ends.
 )";
 
 void add_count(CLI::App& app, CountOptions& count, RecordingVerb& out) {
-  CLI::App* verb = app.add_subcommand("count", "count the records of events");
+  CLI::App* verb = app.add_subcommand("count", "how often events happened: hits, and which of them were recorded");
   verb->add_option("GLOB", count.events, "events; all when there is none")->type_name("");
-  add_source(*verb, count.source);
+  add_question(*verb, count.source);
   verb->final_callback([&count, &out] {
     require_source(count.source);
     out.verb = count;
   });
-  add_footer(*verb, std::string(kAsked) + R"(
+  add_footer(
+      *verb,
+      std::string(kAsked) +
+          R"(HITS is the probe's counter: what was lost for want of room, or missed, is in it and named beside it. Of a part of a
+recording (--filter, -c), and of recordings without counters, records are counted.
+
 examples:
   kevtrace count 'sched_*' -i trace.dat
   kevtrace count -e 'p:malloc libc:malloc' -e 'p:free libc:free' -- ls)");
@@ -153,7 +176,7 @@ void add_hist(CLI::App& app, HistOptions& hist, RecordingVerb& out) {
                    "the field (or pid, comm, cpu, event), then `by` and another, to have one each")
       ->type_name("")
       ->required();
-  add_source(*verb, hist.source);
+  add_question(*verb, hist.source);
   verb->final_callback([&hist, &out] {
     require_source(hist.source);
     out.verb = hist;
@@ -171,7 +194,7 @@ void add_lat(CLI::App& app, LatOptions& lat, RecordingVerb& out) {
           "two events, or live two definitions ('p libc:read', 'r libc:read'); then `by` and a field of the first")
       ->type_name("")
       ->required();
-  add_source(*verb, lat.source);
+  add_question(*verb, lat.source);
   verb->final_callback([&lat, &out] {
     const bool defines = lat.words.size() > 1 && lat.words[0].find(' ') != std::string::npos;
     if (!defines) require_source(lat.source);
@@ -197,7 +220,7 @@ void add_stream(CLI::App& app, StreamOptions& stream, RecordingVerb& out) {
 void add_top(CLI::App& app, TopOptions& top, RecordingVerb& out) {
   CLI::App* verb = app.add_subcommand("top", "a table of events and tasks by their rate, every second");
   verb->add_option("--rows", top.rows, "rows of each")->type_name("N")->capture_default_str();
-  add_source(*verb, top.source);
+  add_question(*verb, top.source);
   verb->final_callback([&top, &out] {
     require_source(top.source);
     out.verb = top;

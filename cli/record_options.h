@@ -26,7 +26,7 @@ struct InputOptions {
 
 struct ReportOptions {
   InputOptions input;
-  std::string format = "text";
+  std::string format;  // empty: by the output's ending, else text
   std::string output;
   std::string times = "absolute";
   std::vector<std::string> columns;

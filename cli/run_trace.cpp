@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "cli/exit_status.h"
+#include "cli/output_format.h"
 #include "cli/print.h"
 #include "tracefs-compat/record/flight_recorder.h"
 
@@ -103,19 +104,17 @@ void RunTrace::print_overwritten(std::size_t event) const {
   if (count) print_to(stderr, "{}: {} of the recorded were overwritten by newer ones\n", recorder_->name(event), count);
 }
 
-MakeWriter writer_of(const RunOptions& options) {
-  auto format = record::format_by_name(options.format);
-  if (options.format.empty()) format = record::format_by_file(options.output);
-  if (!format) format = record::FileFormat::Text;
+MakeWriter writer_of(const RunOptions& options, const Reporter& report) {
+  const record::FileFormat format = output_format(options.format, options.output, report);
   if (options.overwrite)
     return [format, options](const record::Metadata& metadata) {
       const std::uint64_t kept = options.max_bytes ? *options.max_bytes / std::max(metadata.cpus, 1u)
                                                    : options.buffer_kb.value_or(kDefaultBufferKb) * 1024;
-      return record::create_flight_recording(*format, options.output, metadata, kept);
+      return record::create_flight_recording(format, options.output, metadata, kept);
     };
-  if (*format == record::FileFormat::Text && !options.stack) return {};
+  if (format == record::FileFormat::Text && !options.stack) return {};
   return [format, output = options.output](const record::Metadata& metadata) {
-    return record::create_recording(*format, output, metadata);
+    return record::create_recording(format, output, metadata);
   };
 }
 

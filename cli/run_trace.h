@@ -73,7 +73,7 @@ class RunTrace {
 };
 
 // Who writes what is asked for; empty for trace lines, which need no recorder.
-MakeWriter writer_of(const RunOptions& options);
+MakeWriter writer_of(const RunOptions& options, const Reporter& report);
 
 // 5 when something was lost or missed that --fail-on names.
 std::optional<int> data_lost_status(const RunOptions& options, const runtime::EventCounts& counts);

@@ -65,7 +65,13 @@ void Columns::append_cell(const TypedRecord& record, const std::string& name, st
   else if (name == "text")
     lines_.append_event(record, out);
   else if (const Field* field = record.event->find(name))
-    append_value(*field, record.bytes, out);
+    append_field(record, *field, out);
+}
+
+void Columns::append_field(const TypedRecord& record, const Field& field, std::string& out) {
+  const auto [style, is_new] = styles_.try_emplace(&field);
+  if (is_new) style->second = number_style(*record.event, field.name);
+  append_shown(field, style->second, lines_.metadata().symbols_of(record.pid), record.bytes, out);
 }
 
 void Columns::append(const TypedRecord& record, std::string& out) {

@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "tracefs-compat/record/print_format.h"
 #include "tracefs-compat/record/trace_line.h"
 
 namespace kevt::record {
@@ -24,10 +26,12 @@ class Columns {
 
  private:
   void append_cell(const TypedRecord& record, const std::string& name, std::string& out);
+  void append_field(const TypedRecord& record, const Field& field, std::string& out);
 
   std::vector<std::string> names_;
   TraceLines& lines_;
   Controls controls_;
+  std::unordered_map<const Field*, NumberStyle> styles_;
 };
 
 // Text for a table, whose lines and columns stay what they are: control characters as `\ooo` where they must be

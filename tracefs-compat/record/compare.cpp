@@ -9,6 +9,7 @@
 
 #include "tracefs-compat/record/columns.h"
 #include "tracefs-compat/record/histogram.h"
+#include "tracefs-compat/record/json_object.h"
 #include "tracefs-compat/record/record_filter.h"
 
 namespace kevt::record {
@@ -89,38 +90,82 @@ void append_histograms(const std::string& head, const Histogram& a, const Histog
   row("max", a.max(), b.max());
 }
 
+double rate(std::uint64_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0.0; }
+
+using EventCounts = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;
+
+EventCounts in_both(const Summary& first, const Summary& second) {
+  EventCounts events;
+  for (const auto& [name, count] : first.events) events[name].first = count;
+  for (const auto& [name, count] : second.events) events[name].second = count;
+  return events;
+}
+
+// Of a histogram: its value's name, or its two events.
+std::string head_of(const CompareRequest& request, std::size_t index) {
+  if (index >= request.values.size()) {
+    const LatencyRequest& one = request.latencies[index - request.values.size()];
+    return one.start + " -> " + one.end + " (ns)";
+  }
+  const ValueName& name = request.values[index];
+  return name.event.empty() ? name.field : name.event + "." + name.field;
+}
+
+// Appends.
+void print_json(const CompareRequest& request, const Summary& first, const Summary& second, std::string& out) {
+  JsonObject json(out);
+  json.member("v", 1);
+  json.member("type", "diff");
+  json.begin("events", '[');
+  for (const auto& [name, n] : in_both(first, second)) {
+    json.begin('{');
+    json.member("event", name);
+    json.member("a", n.first);
+    json.member("b", n.second);
+    json.member("a_rate", rate(n.first, first.seconds));
+    json.member("b_rate", rate(n.second, second.seconds));
+    json.end();
+  }
+  json.end();
+  json.begin("percentiles", '[');
+  for (std::size_t i = 0; i < first.histograms.size(); ++i) {
+    json.begin('{');
+    json.member("of", head_of(request, i));
+    for (const auto& [side, h] : {std::pair("a", &first.histograms[i]), std::pair("b", &second.histograms[i])}) {
+      json.begin(side, '{');
+      json.member("count", h->count());
+      for (const auto& [name, percent] : {std::pair("p50", 50), std::pair("p90", 90), std::pair("p99", 99)})
+        json.member(name, h->percentile(percent));
+      json.member("max", h->max());
+      json.end();
+    }
+    json.end();
+  }
+}
+
 }  // namespace
 
 Result<std::string> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request,
-                                       Controls controls) {
+                                       Controls controls, AnswerForm form) {
   for (const ValueName& name : request.values)
     if (!is_known(name, a.metadata()) && !is_known(name, b.metadata()))
       return std::unexpected(Error("no event of either recording has a field `" + name.field + "`"));
   const Summary first = Summing(request).run(a), second = Summing(request).run(b);
-  std::string out = fmt::format("{:<36} {:>12} {:>12} {:>10} {:>14} {:>14} {:>10}\n", "EVENT", "A", "B", "CHANGE",
-                                "A/s", "B/s", "CHANGE");
-  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> events;
-  for (const auto& [name, count] : first.events) events[name].first = count;
-  for (const auto& [name, count] : second.events) events[name].second = count;
-  const auto rate = [](std::uint64_t n, double seconds) {
-    return seconds > 0 ? static_cast<double>(n) / seconds : 0.0;
-  };
-  for (const auto& [name, n] : events) {
+  std::string out;
+  if (form == AnswerForm::Json) {
+    print_json(request, first, second, out);
+    return out;
+  }
+  out = fmt::format("{:<36} {:>12} {:>12} {:>10} {:>14} {:>14} {:>10}\n", "EVENT", "A", "B", "CHANGE", "A/s", "B/s",
+                    "CHANGE");
+  for (const auto& [name, n] : in_both(first, second)) {
     const double x = rate(n.first, first.seconds), y = rate(n.second, second.seconds);
     fmt::format_to(std::back_inserter(out), "{:<36} {:>12} {:>12} {:>10} {:>14.1f} {:>14.1f} {:>10}\n",
                    table_text(name, controls), n.first, n.second,
                    change(static_cast<double>(n.first), static_cast<double>(n.second)), x, y, change(x, y));
   }
-  for (std::size_t i = 0; i < request.values.size(); ++i) {
-    const ValueName& name = request.values[i];
-    append_histograms(name.event.empty() ? name.field : name.event + "." + name.field, first.histograms[i],
-                      second.histograms[i], out);
-  }
-  for (std::size_t i = 0; i < request.latencies.size(); ++i) {
-    const std::size_t at = request.values.size() + i;
-    append_histograms(request.latencies[i].start + " -> " + request.latencies[i].end + " (ns)", first.histograms[at],
-                      second.histograms[at], out);
-  }
+  for (std::size_t i = 0; i < first.histograms.size(); ++i)
+    append_histograms(head_of(request, i), first.histograms[i], second.histograms[i], out);
   return out;
 }
 

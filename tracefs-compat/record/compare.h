@@ -13,9 +13,9 @@ struct CompareRequest {
   std::vector<ValueName> values;          // percentiles of these
   std::vector<LatencyRequest> latencies;  // and of these times
 };
-// Reads both to their ends; the table as text, names in it as `controls` want them. An error when neither has what is
-// asked for.
+// Reads both to their ends; the table as text, names in it as `controls` want them, or JSON. An error when neither has
+// what is asked for.
 Result<std::string> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request,
-                                       Controls controls);
+                                       Controls controls, AnswerForm form = AnswerForm::Text);
 
 }  // namespace kevt::record

@@ -183,6 +183,42 @@ TEST_F(FormatsTest, QuestionsAreAnswered) {
               HasSubstr("records 5  time 0.000005 s"));
 }
 
+TEST_F(FormatsTest, AnswersAreJson) {
+  const auto json_of = [&](auto ask) {
+    return Json::parse(answer([&](OutputFile file) { return ask(std::move(file)); }), nullptr, false);
+  };
+  const Json count =
+      json_of([&](OutputFile file) { return count_events(std::move(file), metadata_, {}, AnswerForm::Json); });
+  EXPECT_EQ(count["events"][0], Json({{"event", "kprobes:opened"}, {"recorded", 3}})) << count;
+  const Json hist = json_of([&](OutputFile file) {
+    return value_histogram(std::move(file), metadata_, {{"opened", "path"}, {}}, AnswerForm::Json);
+  });
+  EXPECT_EQ(hist["groups"][0]["texts"].size(), 3u) << hist;  // one of them is no UTF-8
+  const Json lat = json_of([&](OutputFile file) {
+    return latencies(std::move(file), metadata_, {"opened", "closed", {}}, AnswerForm::Json);
+  });
+  EXPECT_EQ(lat["rows"][0]["count"], 2) << lat;
+  const Json stat =
+      json_of([&](OutputFile file) { return recording_statistics(std::move(file), metadata_, 5, AnswerForm::Json); });
+  EXPECT_EQ(stat["records"], 5) << stat;
+  EXPECT_TRUE(json_of([&](OutputFile file) {
+                return live_table(std::move(file), metadata_, 5, AnswerForm::Json);
+              }).is_object());
+}
+
+TEST_F(FormatsTest, CountersAreTheCountWhereTheyAreKnown) {
+  metadata_.totals = {{.event = "kprobes/opened", .attempts = 9, .recorded = 3, .filtered = 1, .lost = 4, .missed = 1},
+                      {.event = "kprobes/closed", .attempts = 2, .recorded = 2, .sees_misses = false}};
+  EXPECT_EQ(answer([&](OutputFile file) { return count_events(std::move(file), metadata_); }),
+            "EVENT                                        HITS     RECORDED     FILTERED         LOST       MISSED\n"
+            "kprobes:opened                                  9            3            1            4            1\n"
+            "kprobes:closed                                  2            2            0            0            ?\n");
+  const std::string part = answer([&](OutputFile file) {
+    return count_events(std::move(file), metadata_, {.counts = Counted::Records, .events = {"op*"}});
+  });
+  EXPECT_THAT(part, testing::EndsWith("not in here: 4 hits lost, 1 missed\n"));
+}
+
 TEST_F(FormatsTest, RecordingsAreCompared) {
   written(FileFormat::Json);
   auto a = open_recording(folder_.file("out")), b = open_recording(folder_.file("out"));

@@ -61,21 +61,28 @@ std::uint64_t Histogram::percentile(double percent) const {
   return 0;
 }
 
+std::vector<Histogram::Row> Histogram::rows() const {
+  std::vector<std::uint64_t> widths(65, 0);  // by the number's width in bits
+  for (std::size_t cell = 0; cell < cells_.size(); ++cell)
+    widths[static_cast<std::size_t>(std::bit_width(end_of(first_ + cell)))] += cells_[cell];
+  std::vector<Row> rows;
+  for (std::size_t width = 0; width < widths.size(); ++width) {
+    const std::uint64_t from = width == 0 ? 0 : 1ull << (width - 1);
+    const std::uint64_t to = width == 0 ? 0 : width == 64 ? ~0ull : (1ull << width) - 1;
+    if (widths[width] || !rows.empty()) rows.push_back({from, to, widths[width]});
+  }
+  while (!rows.empty() && rows.back().count == 0) rows.pop_back();
+  return rows;
+}
+
 void Histogram::append_bars(std::string& out) const {
   constexpr std::size_t kWidth = 40;
-  std::vector<std::uint64_t> rows(65, 0);  // by the number's width in bits
-  for (std::size_t cell = 0; cell < cells_.size(); ++cell)
-    rows[static_cast<std::size_t>(std::bit_width(end_of(first_ + cell)))] += cells_[cell];
-  const std::uint64_t most = std::max<std::uint64_t>(*std::ranges::max_element(rows), 1);
-  const auto first = std::ranges::find_if(rows, [](std::uint64_t n) { return n != 0; }) - rows.begin();
-  auto last = 64;
-  while (last > 0 && rows[static_cast<std::size_t>(last)] == 0) --last;
-  for (auto row = first; row <= last && count_; ++row) {
-    const std::uint64_t from = row == 0 ? 0 : 1ull << (row - 1);
-    const std::uint64_t to = row == 0 ? 0 : row == 64 ? ~0ull : (1ull << row) - 1;
-    const std::uint64_t n = rows[static_cast<std::size_t>(row)];
-    const auto length = static_cast<std::size_t>(static_cast<double>(n) / static_cast<double>(most) * kWidth);
-    fmt::format_to(std::back_inserter(out), "{:>20} -> {:<20} : {:>10} |{:<40}|\n", from, to, n,
+  const std::vector<Row> all = rows();
+  if (all.empty()) return;
+  const std::uint64_t most = std::ranges::max_element(all, {}, &Row::count)->count;
+  for (const Row& row : all) {
+    const auto length = static_cast<std::size_t>(static_cast<double>(row.count) / static_cast<double>(most) * kWidth);
+    fmt::format_to(std::back_inserter(out), "{:>20} -> {:<20} : {:>10} |{:<40}|\n", row.from, row.to, row.count,
                    std::string(length, '*'));
   }
 }

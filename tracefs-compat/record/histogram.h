@@ -18,6 +18,12 @@ class Histogram {
   double mean() const;
   // The smallest number that `percent` of them do not exceed; 0 when there are none.
   std::uint64_t percentile(double percent) const;
+  struct Row {
+    std::uint64_t from = 0, to = 0;  // both included
+    std::uint64_t count = 0;
+  };
+  // Powers of two, from the first to the last with a number in it.
+  std::vector<Row> rows() const;
   // A line for each power of two, with a bar. Appends.
   void append_bars(std::string& out) const;
 

@@ -14,6 +14,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "tracefs-compat/record/columns.h"
 #include "tracefs-compat/record/print_parse.h"
 
 namespace kevt::record {
@@ -310,6 +311,48 @@ std::size_t PrintFormat::parts() const {
   std::size_t count = nodes_.size() + pieces_.size();
   for (const PrintNode& node : nodes_) count += node.names.size();
   return count;
+}
+
+NumberStyle PrintFormat::style_of(std::string_view field) const {
+  for (const PrintPiece& piece : pieces_) {
+    const PrintNode* node = &nodes_[piece.node];
+    // Recordings of ours name the addresses of symbols so (symbolic_format.h).
+    const bool names_addresses =
+        node->kind == NodeKind::Name && !node->names.empty() && node->names.back().number >> 32;
+    while (node->kind == NodeKind::Cast || (names_addresses && node->kind == NodeKind::Name))
+      node = &nodes_[node->child[0]];
+    if (node->kind != NodeKind::Field || node->field->name != field) continue;
+    if (names_addresses) return NumberStyle::Symbol;
+    if (piece.conversion == 'S' || piece.conversion == 'y') return NumberStyle::Symbol;
+    return std::string_view("xXp").contains(piece.conversion) ? NumberStyle::Hex : NumberStyle::Decimal;
+  }
+  return NumberStyle::Decimal;
+}
+
+NumberStyle number_style(const EventFormat& event, std::string_view field) {
+  const auto print = PrintFormat::compile(event);
+  return print ? print->style_of(field) : NumberStyle::Decimal;
+}
+
+void append_shown(const Field& field, NumberStyle style, const Symbols& symbols, std::span<const std::uint8_t> record,
+                  std::string& out) {
+  const bool is_plain = style == NumberStyle::Decimal || field.kind == FieldKind::DynamicBytes || field.is_text();
+  if (is_plain) return append_value(field, record, out);
+  const std::size_t begin = out.size();
+  for (std::uint32_t i = 0; i < field.items(); ++i) {
+    if (out.size() - begin > kMaxPrinted) {
+      out += " …";
+      return;
+    }
+    if (i) out += ',';
+    const Value value = value_of(field, record, i);
+    if (!value.is_number())
+      out += "(fault)";
+    else if (style == NumberStyle::Symbol)
+      append_symbol(symbols, value.number, SymbolOffset::Shown, out);
+    else
+      fmt::format_to(std::back_inserter(out), "{:#x}", cut(value.number, static_cast<std::uint8_t>(field.item_bytes)));
+  }
 }
 
 void PrintFormat::print(std::span<const std::uint8_t> record, const Symbols& symbols, PlaceStyle style,

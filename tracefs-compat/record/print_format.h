@@ -87,6 +87,14 @@ enum class PlaceStyle : std::uint8_t { Symbols, Addresses };
 // Appends a probe's address as it is printed.
 void append_place(const Symbols& symbols, std::uint64_t address, PlaceRole role, PlaceStyle style, std::string& out);
 
+// How the event's print fmt prints a field's numbers.
+enum class NumberStyle : std::uint8_t { Decimal, Hex, Symbol };
+NumberStyle number_style(const EventFormat& event, std::string_view field);
+// A field's value as text, as append_value() (columns.h), its numbers in that style. Appends; of
+// numbers whose texts are longer than 64 KiB the rest is left out.
+void append_shown(const Field& field, NumberStyle style, const Symbols& symbols, std::span<const std::uint8_t> record,
+                  std::string& out);
+
 class PrintFormat {
  public:
   // nullopt: it uses something that is not understood. `event` must outlive the result.
@@ -94,6 +102,7 @@ class PrintFormat {
 
   // Appends. `record` may be hostile: of what is longer than 64 KiB the rest is left out.
   void print(std::span<const std::uint8_t> record, const Symbols& symbols, PlaceStyle style, std::string& out) const;
+  NumberStyle style_of(std::string_view field) const;
 
   // Nodes, names and pieces: what it takes in memory.
   std::size_t parts() const;

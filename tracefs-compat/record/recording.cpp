@@ -63,6 +63,12 @@ std::string format_names() {
   return all;
 }
 
+std::string format_endings() {
+  std::string all;
+  for (const Named& one : kFormats) all += (all.empty() ? "" : " ") + std::string(one.ending);
+  return all;
+}
+
 Result<std::unique_ptr<RecordReader>> open_recording(const std::string& path) {
   auto file = InputFile::open(path);
   if (!file) return std::unexpected(std::move(file.error()));

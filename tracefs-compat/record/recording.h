@@ -107,8 +107,9 @@ std::optional<FileFormat> format_by_name(std::string_view name);
 std::string_view name_of(FileFormat format);
 // By the name's ending: .dat .json .ndjson .csv .pftrace .txt … ; nullopt: it does not tell.
 std::optional<FileFormat> format_by_file(std::string_view path);
-// All names, for messages.
+// All names, for messages; all endings.
 std::string format_names();
+std::string format_endings();
 
 // Sniffs the format. `path` may be "-" for formats that can be read from a pipe.
 Result<std::unique_ptr<RecordReader>> open_recording(const std::string& path);

@@ -37,6 +37,7 @@ class TraceLines {
   // What follows the time stamp, escaped where lines are.
   void append_event(const TypedRecord& record, std::string& out);
   void append_time(const TypedRecord& record, std::string& out);
+  const Metadata& metadata() const { return metadata_; }
 
  private:
   struct Printed {
