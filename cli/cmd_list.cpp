@@ -8,10 +8,14 @@
 // Aliases of one address are planned once.
 #include <fmt/format.h>
 #include <fnmatch.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/exit_status.h"
@@ -19,6 +23,8 @@
 #include "cli/print.h"
 #include "cli/report.h"
 #include "compiler/target/elf_image.h"
+#include "compiler/target/mapped_file.h"
+#include "compiler/target/near_misses.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 
 namespace kevt::cli {
@@ -114,14 +120,55 @@ bool can_be_believed(const target::ElfImage& image, const Reporter& report, int&
   return false;
 }
 
+// A program of PATH or a library that is called so; empty: none.
+std::string installed_file(const std::string& word) {
+  std::error_code ignored;
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string file = folder + "/" + word;
+    if (!folder.empty() && std::filesystem::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0)
+      return file;
+  }
+  return target::installed_library("", word);
+}
+
+std::string which_file(const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    if (const std::string file = installed_file(word); !file.empty())
+      return fmt::format(
+          "`{0}` is a name to look for, a word with a `/` is a file: write `{1}` for what is installed as `{0}`", word,
+          file);
+  return "which program or library? give its path, e.g. `kevtrace list 'open*' "
+         "/usr/lib/x86_64-linux-gnu/libc.so.6` (a word with a `/` is a file)";
+}
+
+// What names there are near those that were asked for.
+std::string near_names(const std::vector<std::string>& files, const std::vector<std::string>& patterns) {
+  std::string all;
+  for (const std::string& pattern : patterns) {
+    target::NearMisses misses(pattern);
+    for (const std::string& file : files) {
+      const auto image = target::ElfImage::open(file);
+      if (!image) continue;
+      const auto& symbols = image->symbols();
+      if (image->problem()) continue;
+      for (const target::ElfSymbol& symbol : symbols)
+        if (symbol.kind != target::SymbolKind::Object) misses.consider(symbol.name, "");
+    }
+    for (const std::string& name : misses.best()) all += (all.empty() ? "`" : ", `") + name + "`";
+  }
+  if (!all.empty()) return "; near it: " + all;
+  const bool has_glob = std::ranges::any_of(patterns, [](const std::string& p) { return p.contains('*'); });
+  return has_glob ? "" : fmt::format("; a part of a name: `*{}*`", patterns.front());
+}
+
 int list_functions(const ListOptions& options, const Reporter& report) {
   std::vector<std::string> files;
   std::vector<std::string> patterns;
   for (const std::string& word : options.words) (word.contains('/') ? files : patterns).push_back(word);
   if (files.empty()) {
-    report.error(
-        "which program or library? give its path, e.g. `kevtrace list 'open*' "
-        "/usr/lib/x86_64-linux-gnu/libc.so.6` (a word with a `/` is a file)");
+    report.error(which_file(patterns));
     return kUsage;
   }
   int status = kOk;
@@ -145,7 +192,7 @@ int list_functions(const ListOptions& options, const Reporter& report) {
   }
   if (status == kOk && found == 0) {
     report.error(patterns.empty() ? "no function has a name there; an address works: FILE:0xOFFSET"
-                                  : "no function of that name there");
+                                  : "no function of that name there" + near_names(files, patterns));
     return kFailed;
   }
   return status;

@@ -23,6 +23,7 @@ int status_of_launch(const Error& error) {
     case EISDIR:
       return kNotExecutable;
     case EPERM:
+    case EOPNOTSUPP:
       return kMissing;
     default:
       return kOurFailure;
@@ -73,7 +74,8 @@ std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOption
   auto runtime = inproc::InprocRuntime::attach(pid, session);
   if (!runtime) {
     report.error(runtime.error());
-    status = runtime.error().errno_value() == EPERM ? kMissing : kFailed;
+    const int why = runtime.error().errno_value();
+    status = why == EPERM || why == EOPNOTSUPP ? kMissing : kFailed;
     return std::nullopt;
   }
   (*runtime)->go();

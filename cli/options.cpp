@@ -1,6 +1,9 @@
 // CLI11 in one place: every option, its help, and nothing else.
 #include "cli/options.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
@@ -9,6 +12,7 @@
 #include "cli/exit_status.h"
 #include "cli/option_parts.h"
 #include "cli/print.h"
+#include "compiler/target/near_misses.h"
 
 namespace kevt::cli {
 
@@ -389,6 +393,24 @@ std::string first_word(int argc, char** argv) {
   return "";
 }
 
+// What was meant, or what there is.
+std::string verbs_for(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> all;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    all.push_back(verb->get_name());
+  if (word.empty()) return fmt::format("a verb is missing: {}", fmt::join(all, ", "));
+  std::vector<std::string> near;
+  unsigned best = word.size() < 4 ? 1 : 2;
+  for (const std::string& verb : all) {
+    const unsigned distance = target::edit_distance(word, verb, best);
+    if (distance < best) near.clear();
+    best = std::min(best, distance);
+    if (distance == best) near.push_back("`" + verb + "`");
+  }
+  if (!near.empty()) return fmt::format("`{}` is no verb; near it: {}", word, fmt::join(near, ", "));
+  return fmt::format("`{}` is no verb: {}", word, fmt::join(all, ", "));
+}
+
 // One line for a mistake; help and the version go to standard output.
 int finish(const CLI::App& app, const CLI::ParseError& error, const std::string& word) {
   if (error.get_exit_code() == 0) {
@@ -397,9 +419,7 @@ int finish(const CLI::App& app, const CLI::ParseError& error, const std::string&
   }
   const auto verbs = app.get_subcommands();
   std::string text = error.what();
-  if (verbs.empty() && dynamic_cast<const CLI::RequiredError*>(&error))
-    text = (word.empty() ? "a verb is missing" : "`" + word + "` is no verb") +
-           ": run, report, check, explain, cost, list, mount, exec or doctor";
+  if (verbs.empty() && dynamic_cast<const CLI::RequiredError*>(&error)) text = verbs_for(app, word);
   std::ranges::replace(text, '\n', ' ');
   while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();
   if (!text.empty() && !text.starts_with("CMD")) text[0] = static_cast<char>(std::tolower(text[0]));

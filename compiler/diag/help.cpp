@@ -26,7 +26,9 @@ constexpr Help kHelp[] = {
     {Kind::BadTpName, "a tracepoint's name alone, without its system: `t sched_switch`"},
     {Kind::NofentryArgs, "arguments are known at a function's first byte, and in return probes"},
     {Kind::DoubleArgs, "`$arg*` stands for all arguments already"},
-    {Kind::NosupBtfarg, "arguments have names at a function's first byte and in return probes, not here"},
+    {Kind::NosupBtfarg,
+     "arguments have names at a function's first byte and in return probes, not here; write the "
+     "function, `MODULE:NAME`, or a register: `%di`"},
     {Kind::NoBtfarg, "an argument is named as in the function's prototype"},
     {Kind::NosupDatArg, "the first separator is `->`; `.` is for members of members"},
     {Kind::BadHyphen, "fields are separated by `->` or `.`"},

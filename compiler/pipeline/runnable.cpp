@@ -37,7 +37,8 @@ bool reads_text(const model::FetchBase& base) {
 std::string why_not_run(const model::Definition& definition, const target::TargetEnv& env) {
   const bool of_kernel = definition.kind == model::EventKind::Fprobe || definition.kind == model::EventKind::Tprobe ||
                          definition.kind == model::EventKind::Watchpoint;
-  if (of_kernel && !env.is_running_kernel()) return "`f`, `t` and `w` probes run in the kernel, by the bpf runtime";
+  if (of_kernel && !env.is_running_kernel())
+    return "`f`, `t` and `w` probes run in the kernel, by `--runtime bpf`; a program has `p` and `r`";
   if (is_of_system_call(definition) && std::ranges::any_of(definition.args, reads_located)) return kNoTextOfCalls;
   if (lower::lowerable(definition)) return "";
   if (definition.kind == model::EventKind::Tprobe)

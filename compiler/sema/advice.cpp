@@ -149,6 +149,16 @@ class Adviser {
     const std::string_view suffix = token(text_, at_, " ");
     if (target::edit_distance(suffix, kReturn, 2) <= 2) replace(at_, at_ + suffix.size(), std::string(kReturn));
   }
+  // A place alone: `open64`, `libc:open64 …`.
+  void fix_event() {
+    const std::string_view word = token(text_, 0, " ");
+    const std::string_view head = token(word, 0, ":");
+    const bool is_kind = head.size() == 1 || (head.starts_with('r') &&
+                                              head.substr(1).find_first_not_of("0123456789") == std::string_view::npos);
+    if (word.empty() || is_kind) return;
+    diagnostic_.notes.clear();
+    note(fmt::format("the kind of event comes first: `p {0}` at the function's entry, `r {0}` at its return", word));
+  }
   void fix_deletion() {
     const std::string_view head = token(text_, 0, " ");
     if (head.size() > 1 && head[0] == '-' && !head.contains(':')) insert(1, ":");
@@ -183,6 +193,8 @@ void Adviser::advise_at() {
       return fix_dereference();
     case Kind::BadFetchArg:
       return fix_argument();
+    case Kind::NoMatch:
+      return fix_event();
     case Kind::BadAddrSuffix:
       return fix_suffix();
     case Kind::FilterInvalidOp:

@@ -19,6 +19,15 @@ namespace {
 
 using dialect::Feature;
 
+// Where nobody knows the types. A program's are looked up in debug information once the function is there.
+std::string_view what_names_need(const target::TargetEnv& env) {
+  if (env.type_source() != target::TypeSource::DebugInformation)
+    return "needs types: the kernel's (BTF), or debug information of a program (`-- CMD`)";
+  return "is looked up in debug information (-g), which is not known of a function that is not loaded, or of a place "
+         "that "
+         "is none's; a register works everywhere: `%di`, `$arg1`";
+}
+
 // Visits one base and reports what is wrong with it.
 class BaseCheck {
  public:
@@ -80,7 +89,8 @@ class BaseCheck {
   void operator()(const model::ImmediateStringBase&) const {}
   void operator()(const model::VariableBase& base) const {
     if (base.kind == model::VariableKind::WatchedAddress) return;
-    if (check_.request.newer_forms == NewerForms::Refused) refuse(fmt::format("`{}` needs types (BTF)", base.name));
+    if (check_.request.newer_forms == NewerForms::Refused)
+      refuse(fmt::format("`{}` {}", base.name, what_names_need(check_.env)));
   }
 
  private:
@@ -153,7 +163,7 @@ void refuse_file_name(DefinitionCheck& check, std::size_t argument) {
                 .order = diag::argument_order(argument, diag::kArgBase),
                 .errno_value = EOPNOTSUPP,
                 .logged = false,
-                .detail = fmt::format("`{}` needs types (BTF)", arg.text)});
+                .detail = fmt::format("`{}` {}", arg.text, what_names_need(check.env))});
 }
 
 constexpr std::uint32_t kMaxArgumentBytes = 3072;  // MAX_PROBE_EVENT_SIZE

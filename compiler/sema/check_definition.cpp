@@ -9,6 +9,8 @@
 // Mirrors __trace_kprobe_create(), __trace_uprobe_create(), __trace_eprobe_create() and
 // __create_synth_event() of kernel/trace (6.1), and trace_fprobe_create_internal() (7.3). Not here: text (grammar) and
 // record bytes (layout).
+#include <fmt/format.h>
+
 #include <set>
 #include <utility>
 
@@ -50,8 +52,18 @@ void check_eprobe(DefinitionCheck& check) {
   check_existing(check);
 }
 
+// Of the kernel's own functions, tracepoints and memory; a program's functions have other letters.
 void check_unsupported(const DefinitionCheck& check) {
-  check.report({.kind = diag::Kind::UnsupportedForm, .logged = false, .detail = "fprobes, tprobes and watchpoints"});
+  const model::Definition& definition = check.definition;
+  const bool returns = definition.point == model::ProbePoint::Return;
+  std::string detail = "`f`, `t` and `w` probes run in the kernel, by `--runtime bpf`";
+  if (definition.kind == model::EventKind::Fprobe) {
+    const model::Span span = definition.place_span;
+    std::string_view place = std::string_view(definition.command).substr(span.begin, span.end - span.begin);
+    place = place.substr(0, place.find('%'));  // %return
+    detail += fmt::format("; for a function of a program write `{} {}`", returns ? "r" : "p", place);
+  }
+  check.report({.kind = diag::Kind::UnsupportedForm, .logged = false, .detail = std::move(detail)});
 }
 
 void check_watchpoint(DefinitionCheck& check) {

@@ -69,11 +69,21 @@ Result<void> check_attachable(pid_t pid) {
     return std::unexpected(Error(named(pid) + " has ended: it is a zombie that its parent has not waited for", ESRCH));
   if (is_kernel_thread(pid))
     return std::unexpected(Error(named(pid) + " is a thread of the kernel: it has no program to probe", EINVAL));
+  if (is_32_bit(pid)) return std::unexpected(no_32_bit(named(pid) + " is"));
+  return {};
+}
+
+bool is_32_bit(pid_t pid) {
   std::ifstream exe(fmt::format("/proc/{}/exe", pid), std::ios::binary);
   unsigned char ident[EI_NIDENT] = {};
-  if (exe.read(reinterpret_cast<char*>(ident), sizeof ident) && ident[EI_CLASS] != ELFCLASS64)
-    return std::unexpected(Error(named(pid) + " is a 32-bit program: only x86-64 can be traced", ENOEXEC));
-  return {};
+  return exe.read(reinterpret_cast<char*>(ident), sizeof ident) && ident[EI_CLASS] != ELFCLASS64;
+}
+
+Error no_32_bit(const std::string& who) {
+  return Error(who +
+                   " a 32-bit program: in process only x86-64 can be traced; `--runtime bpf` traces it through the "
+                   "kernel, at PATH:OFFSET",
+               EOPNOTSUPP);
 }
 
 Error attach_refusal(pid_t pid, int errno_value) {

@@ -4,14 +4,18 @@
 #include "runtime-user/runtime/inproc/startup.h"
 
 #include <elf.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <map>
 
+#include "common/proc.h"
 #include "compiler/target/elf_image.h"
+#include "compiler/target/mapped_file.h"
 #include "compiler/target/process_map.h"
+#include "runtime-user/runtime/inproc/attach_refusal.h"
 
 namespace kevt::inproc {
 
@@ -36,6 +40,19 @@ Result<bool> is_consistent(const Tracee& tracee, RemoteAddr r_debug) {
   std::memcpy(&map, words + kMapOffset, sizeof map);
   std::memcpy(&state, words + kStateOffset, sizeof state);
   return map != 0 && state == 0;
+}
+
+// As it is mapped: the program's own root or mount namespace may have another one under the name.
+Result<target::ElfImage> open_linker(pid_t pid, RemoteAddr base) {
+  const auto maps = target::read_maps(pid);
+  if (!maps) return std::unexpected(maps.error());
+  for (const target::LoadedObject& object : target::loaded_objects(*maps)) {
+    if (!object.contains(base)) continue;
+    const std::string path = target::readable_path(pid, object);
+    if (path.empty()) return std::unexpected(Error(target::unreadable_text(object)));
+    return target::ElfImage::open(path);
+  }
+  return std::unexpected(Error("it is not mapped"));
 }
 
 }  // namespace
@@ -72,14 +89,12 @@ Result<std::uint32_t> thread_id_offset(const Tracee& tracee) {
 }
 
 Result<void> run_until_loaded(Tracee& tracee) {
+  if (is_32_bit(tracee.pid())) return std::unexpected(no_32_bit(fmt::format("{} is", proc::comm(tracee.pid()))));
   auto aux = auxiliary_vector(tracee.pid());
   const RemoteAddr entry{aux[AT_ENTRY]};
   const std::uint64_t base = aux[AT_BASE];
   if (!base) return run_until_thread_is_set_up(tracee);
-  const std::string exe = "/proc/" + std::to_string(tracee.pid()) + "/exe";
-  auto program = target::ElfImage::open(exe);
-  if (!program) return std::unexpected(std::move(program.error()));
-  auto linker = target::ElfImage::open(std::string(program->interpreter()));
+  auto linker = open_linker(tracee.pid(), RemoteAddr{base});
   if (!linker) return std::unexpected(std::move(linker.error()).while_doing("looking at the dynamic linker"));
   const auto report = linker->find_functions("_dl_debug_state");
   const auto debug = linker->find_objects("_r_debug");
