@@ -17,8 +17,8 @@ from traced import KEVTRACE, check, failures
 TRACEFS = '/sys/kernel/tracing'
 PROGRAM = '/run/kevt_answers'
 # Over the texts that the program calls with.
-PATTERNS = ['*page*', '*in*pages', 'in*page', 'in*p?ge*', '*t?o*', '*a*o*', 'e?d', '??d', '?d', '*n?', '[e-i]n*', '*[!a-m]o*s*', '*\\*', '*', '**',
-            '*behind*', 'in one page', '*pages*s', '*pages', 'in t*wo pages', '*nobody has rea[d]', '*constant nobody has read*', 'a*nobody*x', '*a*n*o*y*h*s*r*', '*e*e*e*', '?*?']
+# The verifier walks each of them for a second or two in a guest: one of each shape.
+PATTERNS = ['*page*', 'in*p?ge*', 'in*page', 'e?d', '?d', '*n?', '[e-i]n*', '*[!a-m]o*s*', '*\\*', '**', 'in one page', '*pages', '*nobody has rea[d]', '*e*e*', '?*?']
 
 
 class Directory:
@@ -196,6 +196,8 @@ def take(directory):
 
 def main():
     shutil.copy(sys.argv[2], PROGRAM)
+    with open(TRACEFS + '/dynamic_events', 'w'):  # what others have left there
+        pass
     theirs = take(Directory(TRACEFS))
     place = os.path.join(tempfile.mkdtemp(), 't')
     with open(place + '.log', 'w+') as log:
@@ -214,7 +216,7 @@ def main():
     if different:
         print(errors[-1500:])
     chosen = next(answer for what, answer in theirs if what == 'records: patterns')
-    check(len(set(re.findall(r'^g\d+', chosen, re.MULTILINE))) >= 18 and 'not ' in chosen, 'most of the patterns choose something')
+    check(len(set(re.findall(r'^g\d+', chosen, re.MULTILINE))) >= 10 and 'not ' in chosen, 'most of the patterns choose something')
     sys.exit(1 if failures else 0)
 
 
