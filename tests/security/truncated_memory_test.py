@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 
-from attached import Target, text_of
+from attached import Target
 from kevtest import main
 from tampered import HOSTILE, SHARED, Tampered, random_rounds
 
@@ -18,7 +18,7 @@ class TruncatedMemory(Tampered):
 
     def test_through_the_tracer_s_own_descriptors(self):
         target = Target(self, [SHARED, "none"])
-        target.text = text_of(target.pid, "/")
+        self.note_state(target)
         opened = 0
         for number, after_s in random_rounds():
             with self.subTest(round=number):

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -131,9 +132,10 @@ Result<std::int64_t> receive(RemoteMapper& mapper, RemoteAddr page, int socket) 
   return fd;
 }
 
+// Also where somebody who shares the table has been first.
 Result<void> close_in_target(RemoteMapper& mapper, std::int64_t fd) {
   auto closed = mapper.call("close", SYS_close, {static_cast<std::uint64_t>(fd), 0, 0, 0, 0, 0});
-  if (!closed) return std::unexpected(std::move(closed.error()));
+  if (!closed && closed.error().errno_value() != EBADF) return std::unexpected(std::move(closed.error()));
   return {};
 }
 

@@ -45,13 +45,14 @@ std::string why_not_there(const model::CompiledEvent& event, const ProbePoint& p
 
 }  // namespace
 
-// After exec the process is another program: nothing of ours is there, and nothing of it may be touched.
+// After exec the process is another program: nothing of ours is there, and nothing of it may be touched. Until our
+// memory has been mapped and looked at it has been held all the time.
 Result<InprocRuntime::Hold> InprocRuntime::hold() {
   if (left_) return std::unexpected(Error("the process is not traced any more"));
   const bool was_stopped = tracee_.is_stopped();
   if (auto stopped = tracee_.stop(); !stopped) return std::unexpected(std::move(stopped.error()));
   Hold held(tracee_, was_stopped);
-  if (!memory_.target().value) return held;
+  if (!placement_.agent().priv.value) return held;
   std::uint64_t self = 0;
   const RemoteAddr at = memory_.target() + offsetof(kevt_tables, self);
   auto got = tracee_.read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self});

@@ -162,6 +162,7 @@ static void begin_attack(const char* kind, uint64_t seed) {
   victims.pid = (uint32_t)getpid();
   victims.bystander = (uint32_t)bystander;
   const pid_t pid = fork();
+  if (pid < 0) _exit(96);
   if (pid == 0) {
     const struct view view = find_view();
     drop_rights();
@@ -250,6 +251,7 @@ int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   begun = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   bystander = fork();
+  if (bystander < 0) return 96;
   if (bystander == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;) pause();
