@@ -23,13 +23,15 @@ namespace {
 
 using dialect::Dialect;
 
-// The listing of what only types would complete: the words as they were written.
-std::string listing_of(const model::Definition& definition, bool needs_types) {
+// Of what only types would complete: the words as they were written. A probe that waits for its module has no instances
+// yet, as in the kernel's own listing.
+std::string listing_of(const model::Definition& definition, bool needs_types, bool waits) {
+  const unsigned cpus = waits ? 0 : 1;
   const bool function = definition.kind == model::EventKind::Fprobe;
-  if (!needs_types && !function) return layout::listing(definition, 1);
+  if (!needs_types && !function) return layout::listing(definition, cpus);
   model::Definition head = definition;
   head.args.clear();
-  std::string text = layout::listing(head, 1);
+  std::string text = layout::listing(head, cpus);
   if (function && definition.maxactive) text.insert(1, std::to_string(*definition.maxactive));
   if (function && definition.point == model::ProbePoint::Return) text += "%return";
   for (const model::FetchArg& arg : definition.args) {
@@ -108,7 +110,7 @@ void Pass::take(std::size_t index, sema::CheckedDefinition checked, diag::Sink& 
   if (!layout) return;
   RightDefinition right{.source = index, .definition = std::move(checked.definition), .layout = *std::move(layout)};
   right.needs_types = std::ranges::any_of(right.definition.args, &model::FetchArg::needs_types);
-  right.listing = listing_of(right.definition, right.needs_types);
+  right.listing = listing_of(right.definition, right.needs_types, checked.waits);
   remember(checked.unchecked);
   add_to_catalog(right);
   result_.right.push_back(std::move(right));

@@ -75,7 +75,9 @@ std::optional<std::string> symbol_text(const target::TargetEnv& env, std::uint64
 std::string place_text(const target::TargetEnv& env, std::uint64_t address, SymbolOffset offset, PlaceStyle style) {
   if (address == 0) return "0";
   if (style.offsets) offset = SymbolOffset::Shown;
-  std::string text = symbol_text(env, address, offset).value_or(fmt::format("0x{:08x}", address));
+  auto named = symbol_text(env, address, offset);
+  if (!named) named = env.place_name(address);
+  std::string text = named.value_or(fmt::format("0x{:08x}", address));
   if (style.addresses) text += fmt::format(" <{:016x}>", address);
   return text;
 }

@@ -191,7 +191,9 @@ class OneProcess(MountedChains):
             for address in addresses:
                 self.assertIn(f"{address:x}", text)
         self.assertEqual(text.count("user_stack"), 5, text)
-        ours = subprocess.run([KEVTRACE, "report", path], capture_output=True, text=True, timeout=120).stdout
+        done = subprocess.run([KEVTRACE, "report", path], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        ours = done.stdout
         self.assertEqual(ours.count("<user stack trace>"), 5, ours)
         self.assertIn(f" => 0x{expected[0][4]:x}", ours)
 

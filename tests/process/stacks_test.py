@@ -18,12 +18,12 @@ BETWEEN = ["_PyEval_EvalFrameDefault", "Py_RunMain", "Py_BytesMain", "__libc_sta
 
 
 def stacks_of(text):
-    """[(event, [frame, …])] of trace lines; a frame is a name without its library."""
+    """[(event, [frame, …])] of trace lines; a frame is a name without its library, or a file and the offset there."""
     found = []
     for line in text.splitlines():
         if event := re.match(r"^ *\S+-\d+ .*\d+\.\d+: (op|ret): ", line):
             found.append((event[1], []))
-        elif frame := re.match(r"^ => ([^ +]+)", line):
+        elif frame := re.match(r"^ => (\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: |$)", line):
             found[-1][1].append(frame[1])
     return found
 

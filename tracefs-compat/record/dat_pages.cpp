@@ -16,10 +16,13 @@ namespace {
 
 constexpr std::uint64_t kReadAtOnce = 256 << 10;
 constexpr std::uint64_t kReadByAll = 32 << 20;  // CPUs together
+constexpr std::uint64_t kCountBytes = 4;
 
 }  // namespace
 
-DatPages::DatPages(DatFile& file, const DatCpu& cpu) : file_(file), cpu_(cpu) {}
+DatPages::DatPages(DatFile& file, const DatCpu& cpu) : file_(file), cpu_(cpu) {
+  if (cpu_.is_compressed) cpu_.size += kCountBytes;  // trace-cmd's size of packed data leaves out their count
+}
 
 bool DatPages::stop(std::string why) {
   problem_ = std::move(why);
