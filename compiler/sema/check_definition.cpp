@@ -188,7 +188,7 @@ std::optional<CheckedDefinition> check_definition(model::Definition definition, 
   return CheckedDefinition{.definition = std::move(definition),
                            .function_address = check.function_address,
                            .place_address = check.place_address,
-                           .waits = !check.place_found,
+                           .waits = check.place == PlaceState::Waits,
                            .unchecked = std::move(unchecked)};
 }
 

@@ -55,7 +55,7 @@ void check_function_symbols(DefinitionCheck& check) {
 }
 
 void check_registration(DefinitionCheck& check) {
-  if (!check.place_found) return;
+  if (check.place != PlaceState::Found) return;
   const auto report = [&](diag::Kind kind, int errno_value) {
     check.report(
         {.kind = kind, .column = check.place_column(), .order = diag::kStepRegister, .errno_value = errno_value});

@@ -51,7 +51,7 @@ void report_missing(const DefinitionCheck& check, const std::string& symbol, con
 
 void take_lookup_failure(DefinitionCheck& check, const model::SymbolPlace& place, const target::LookupError& error) {
   check.entry = FunctionEntry::Unknown;
-  check.place_found = false;
+  check.place = error.failure == target::LookupFailure::NotChecked ? PlaceState::NotChecked : PlaceState::Waits;
   switch (error.failure) {
     case target::LookupFailure::NotFound:
       return report_missing(check, place.symbol, error, place.module ? diag::kStepRegister : diag::kStepSymbol);
@@ -95,7 +95,7 @@ void check_address_place(DefinitionCheck& check, const model::AddressPlace& plac
   check.place_address = place.address;
   const auto symbol = check.env.symbolize(place.address);
   if (symbol) check.function_address = symbol->address;
-  check.place_found = symbol.has_value();
+  check.place = symbol ? PlaceState::Found : PlaceState::Waits;
   if (place.address == 0) {
     check.report({.kind = diag::Kind::FailRegProbe, .column = check.place_column(), .order = diag::kStepRegister});
   }

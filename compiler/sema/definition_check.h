@@ -46,6 +46,12 @@ struct ReplacedWords {
   std::optional<std::uint32_t> unknown_arguments;  // column of a `$arg*` that stayed, as nobody knows the arguments
 };
 
+enum class PlaceState : std::uint8_t {
+  Found,
+  Waits,       // for its module
+  NotChecked,  // nobody here knows
+};
+
 // One definition being checked.
 struct DefinitionCheck {
   model::Definition& definition;
@@ -56,7 +62,7 @@ struct DefinitionCheck {
 
   // Found by the place's rules.
   FunctionEntry entry = FunctionEntry::No;
-  bool place_found = true;  // false: the place waits for its module
+  PlaceState place = PlaceState::Found;
   std::uint64_t function_address = 0;
   std::uint64_t place_address = 0;
   bool attached_unknown = false;  // the event an eprobe attaches to is in no catalog

@@ -107,7 +107,7 @@ void Differential::run_family(std::uint64_t seed) {
 }
 
 TEST_F(Differential, NativeDoesWhatTheInterpreterDoes) {
-  const std::uint64_t count = number_from_environment("KEVT_DIFFERENTIAL_COUNT", 20000);
+  const std::uint64_t count = number_from_environment("KEVT_DIFFERENTIAL_COUNT", 5000);
   for (std::uint64_t done = 0; done < count && !HasFailure(); done += kBatch)
     run_batch(test_seed() + done / kBatch, std::min(kBatch, count - done));
   if (HasFailure()) return;
@@ -117,7 +117,7 @@ TEST_F(Differential, NativeDoesWhatTheInterpreterDoes) {
 }
 
 TEST_F(Differential, FamiliesDoWhatTheInterpreterDoes) {
-  const std::uint64_t count = number_from_environment("KEVT_DIFFERENTIAL_COUNT", 20000) / 20;
+  const std::uint64_t count = number_from_environment("KEVT_DIFFERENTIAL_COUNT", 5000) / 20;
   for (std::uint64_t done = 0; done < count && !HasFailure(); done += kFamiliesOfSession)
     run_family(test_seed() + done / kFamiliesOfSession);
   if (HasFailure()) return;

@@ -108,10 +108,14 @@ class MountServer {
     waitpid(child_, nullptr, 0);
     rmdir(folder_.c_str());
   }
+  void ask() const {
+    const char byte = 'n';
+    if (::write(ask_.get(), &byte, 1) != 1) std::abort();
+  }
   // False: nothing can be mounted here.
-  bool next() {
-    char byte = 'n';
-    return ::write(ask_.get(), &byte, 1) == 1 && ::read(answer_.get(), &byte, 1) == 1;
+  bool await() const {
+    char byte;
+    return ::read(answer_.get(), &byte, 1) == 1;
   }
   const std::string& folder() const { return folder_; }
 
@@ -133,6 +137,29 @@ class MountServer {
   pid_t child_ = -1;
 };
 
+// A kernel takes 50 to 80 ms to unmount, and waits meanwhile: some servers unmount while others are used.
+class MountServers {
+ public:
+  MountServers() {
+    for (int i = 0; i < 8; ++i) all_.emplace_back(std::make_unique<MountServer>())->ask();
+  }
+  MountServers(const MountServers&) = delete;
+  MountServers& operator=(const MountServers&) = delete;
+  // The last first: each has the pipes of those before it.
+  ~MountServers() {
+    while (!all_.empty()) all_.pop_back();
+  }
+  // nullptr: nothing can be mounted here.
+  MountServer* take() {
+    MountServer& one = *all_[next_++ % all_.size()];
+    return one.await() ? &one : nullptr;
+  }
+
+ private:
+  std::vector<std::unique_ptr<MountServer>> all_;
+  std::size_t next_ = 0;
+};
+
 bool is_mounted_run() { return std::getenv("KEVT_CORPUS_MOUNTED") != nullptr; }
 
 // A tree as a client has it: its files.
@@ -144,13 +171,20 @@ class CorpusTree {
       dir_ = tree::tracing_dir(fresh_->tree());
       return;
     }
-    static MountServer server;
-    if (!server.next()) {
+    static MountServers servers;
+    server_ = servers.take();
+    if (!server_) {
       fmt::print("nothing can be mounted here\n");
       std::exit(77);
     }
-    dir_ = tree::tracing_dir(server.folder());
-    root_ = server.folder();
+    dir_ = tree::tracing_dir(server_->folder());
+    root_ = server_->folder();
+  }
+  CorpusTree(const CorpusTree&) = delete;
+  CorpusTree& operator=(const CorpusTree&) = delete;
+  ~CorpusTree() {
+    dir_.reset();
+    if (server_) server_->ask();
   }
   tree::TracingDir& dir() { return *dir_; }
 
@@ -205,6 +239,7 @@ class CorpusTree {
   }
 
   std::optional<FreshTree> fresh_;
+  MountServer* server_ = nullptr;
   std::string root_;
   std::unique_ptr<tree::TracingDir> dir_;
 };
