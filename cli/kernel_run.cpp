@@ -94,7 +94,7 @@ std::optional<int> KernelRun::prepare() {
   if (options_.runtime == "auto") report_.status(chosen_runtime(*runtime_));
   settle_ = std::move(runtime->settle);
   engine_ = std::make_unique<engine::Engine>(*runtime_, *env_);
-  if (stored_) engine_->set_code(&*stored_);
+  if (stored_) engine_->set_code({.brought = &*stored_});
   engine_->set_statics(statics_.get());
   printer_ = std::make_unique<engine::TracePrinter>(*engine_, *env_);
   return std::nullopt;

@@ -49,7 +49,7 @@ std::optional<int> TracedProcesses::define(std::span<const Source> definitions, 
   if (samples_stacks_) std::ranges::transform(texts, texts.begin(), engine::with_stack_sample);
   for (const auto& process : all_) {
     std::vector<engine::Problem> problems;
-    process->engine.set_code(made_);
+    process->engine.set_code({.brought = brought_, .kept = &kept_});
     process->engine.set_injections(injections_);
     auto defined = process->engine.define(texts, filters.filters, problems, together_);
     if (!defined) return failed(*process, std::move(defined.error()));
@@ -202,7 +202,7 @@ RecordSource TracedProcesses::source_of(TracedProcess& process) const {
 }
 
 Result<void> TracedProcesses::arm_followed(TracedProcess& process) {
-  process.engine.set_code(made_);
+  process.engine.set_code({.brought = brought_, .kept = &kept_});
   process.engine.define_as(all_.front()->engine);
   if (auto ready = keep_names(process); !ready) return ready;
   std::vector<engine::Problem> problems;

@@ -46,8 +46,8 @@ class TracedProcesses {
   void add(HeldProgram program);
   const std::vector<std::unique_ptr<TracedProcess>>& all() const { return all_; }
 
-  // Code that was made earlier, for all processes; kept by the caller.
-  void set_code(const pipeline::CodeStore* made) { made_ = made; }
+  // Code that compiled scripts bring, for all processes; kept by the caller.
+  void set_code(const pipeline::CodeStore* brought) { brought_ = brought; }
   // Before define(): hits that make their function return; what is wrong is reported and left out (one process only).
   void inject(std::vector<engine::EventInjection> injections) { injections_ = std::move(injections); }
   void keep_going() { together_ = engine::Together::EachByItself; }
@@ -100,7 +100,8 @@ class TracedProcesses {
   void report_leftover(const TracedProcess& process, inproc::Leftover left) const;
 
   const Reporter& report_;
-  const pipeline::CodeStore* made_ = nullptr;
+  const pipeline::CodeStore* brought_ = nullptr;
+  pipeline::CodeStore kept_;  // what is compiled for one process is there for the next
   std::vector<std::unique_ptr<TracedProcess>> all_;
   engine::MergedLines lines_;
   std::set<std::string> told_;  // problems of followed programs, each once

@@ -13,7 +13,7 @@
 
 namespace kevt::pipeline {
 
-// Filled once, then only asked: from any thread.
+// Asked from any thread, unless somebody adds to it.
 class CodeStore {
  public:
   struct Place {
@@ -28,7 +28,12 @@ class CodeStore {
     codegen::BpfUsers users = codegen::BpfUsers::One;
   };
 
+  CodeStore() = default;
   explicit CodeStore(std::vector<model::NativeImage> images) : images_(std::move(images)) {}
+  std::uint32_t add_image(model::NativeImage image) {
+    images_.push_back(std::move(image));
+    return static_cast<std::uint32_t>(images_.size() - 1);
+  }
   void add(std::string program, Place place) { places_.emplace(std::move(program), place); }
 
   const Place* find(const std::string& program) const {
@@ -61,6 +66,12 @@ class CodeStore {
   std::unordered_map<std::string, Place> places_;
   std::unordered_multimap<std::string, Bpf> bpf_;
   std::unordered_map<std::string, std::string> formats_;
+};
+
+// Where code comes from that need not be compiled.
+struct MadeCode {
+  const CodeStore* brought = nullptr;  // by compiled scripts
+  CodeStore* kept = nullptr;           // compiled earlier; native code that is compiled now is added
 };
 
 }  // namespace kevt::pipeline

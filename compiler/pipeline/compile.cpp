@@ -68,7 +68,7 @@ namespace {
 
 // Code for the programs, equal ones once; notes in each event where its own is.
 Result<void> make_native(CompiledEvents& out, const std::vector<std::string>& names, codegen::KeepIr keep_ir,
-                         const CodeStore* made) {
+                         MadeCode made) {
   auto code = compile_programs(out.programs, names, keep_ir, made);
   if (!code) return std::unexpected(std::move(code.error()));
   for (std::size_t i = 0; i < out.programs.size(); ++i) {
@@ -132,7 +132,7 @@ std::string why_no_injection(const CheckedEvent& event, model::CodeKind kind) {
 Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
                                       const std::vector<std::vector<std::optional<model::FilterExpr>>>& filters,
                                       const target::TargetEnv& env, Artifacts artifacts, model::CodeKind kind,
-                                      const CodeStore* made) {
+                                      MadeCode made) {
   CompiledEvents out;
   // Checked model → fetch IR. From here on nobody looks at the definition's text again.
   std::vector<std::string> names;
@@ -179,8 +179,9 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
   auto code =
       kind == model::CodeKind::Native
           ? make_native(out, names, keep_ir, made)
-          : make_bpf(out, events, names,
-                     {.possible_cpus = env.possible_cpus(), .keep_ir = keep_ir, .numbers = numbers, .made = made});
+          : make_bpf(
+                out, events, names,
+                {.possible_cpus = env.possible_cpus(), .keep_ir = keep_ir, .numbers = numbers, .made = made.brought});
   if (!code) return std::unexpected(std::move(code.error()));
   return out;
 }

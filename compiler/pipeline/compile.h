@@ -62,6 +62,6 @@ std::optional<model::FilterExpr> check_filter(std::string_view text, const Check
 Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
                                       const std::vector<std::vector<std::optional<model::FilterExpr>>>& filters,
                                       const target::TargetEnv& env, Artifacts artifacts,
-                                      model::CodeKind kind = model::CodeKind::Native, const CodeStore* made = nullptr);
+                                      model::CodeKind kind = model::CodeKind::Native, MadeCode made = {});
 
 }  // namespace kevt::pipeline

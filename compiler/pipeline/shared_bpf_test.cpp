@@ -42,7 +42,7 @@ TEST(SharedBpf, StoredCodeIsTakenWhereItFits) {
   model::BpfCode stored;
   stored.instructions = {0x95};
   stored.cpus = 4;
-  CodeStore store({});
+  CodeStore store;
   store.add_bpf(ir::print(programs[0]), {.code = stored, .users = codegen::BpfUsers::One});
   const auto instructions = [&](BpfContext context, unsigned cpus) {
     const SharedBpf code = compiled(tasks_of({programs[0]}, context), {.possible_cpus = cpus, .made = &store});
@@ -61,7 +61,7 @@ TEST(SharedBpf, CodeOfSeveralEventsServesOne) {
   const std::vector<ir::Program> programs = {program("di", "u8 v0+8")};
   model::BpfCode stored;
   stored.instructions = {0x95};
-  CodeStore store({});
+  CodeStore store;
   store.add_bpf(ir::print(programs[0]), {.code = stored, .users = codegen::BpfUsers::Many});
   const SharedBpf code = compiled(tasks_of(programs, BpfContext::Kprobe), {.made = &store});
   EXPECT_EQ(code.programs.at(0).instructions.size(), 1u);
@@ -122,7 +122,7 @@ TEST(SharedBpf, EventsWithoutCookieShareNoProgram) {
 
 // Code that is made with open numbers for one kernel.
 CodeStore made_elsewhere(const std::vector<BpfTask>& tasks) {
-  CodeStore store({});
+  CodeStore store;
   const SharedBpf code = compiled(tasks, {.possible_cpus = 4, .numbers = BpfNumbers::Open});
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     EXPECT_FALSE(code.programs.at(code.places.at(i)).numbers.empty());
@@ -169,7 +169,7 @@ TEST(SharedBpf, ANumberThatNoProgramHasIsNotTaken) {
   damaged.instructions = {0x18, 0, 0x95};
   damaged.numbers = {{.instruction = 0, .number = 2}};
   damaged.cpus = 4;
-  CodeStore store({});
+  CodeStore store;
   store.add_bpf(bpf_key(task, BpfNumbers::Open), {.code = damaged});
   EXPECT_FALSE(is_made(task, store, 1));
 }

@@ -11,6 +11,8 @@
 #include "compiler/pipeline/shared_code.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -29,17 +31,31 @@ struct Module {
 };
 
 // For each program the first one that equals it, and where it stands if it was made earlier.
-struct Sorted {
-  std::vector<std::size_t> firsts;
-  std::vector<const CodeStore::Place*> made;  // nullptr: to be compiled
+struct Made {
+  const CodeStore* store = nullptr;  // nullptr: to be compiled
+  const CodeStore::Place* place = nullptr;
 };
-Sorted sort_programs(std::span<const ir::Program> programs, const CodeStore* made) {
-  std::unordered_map<std::string, std::size_t> first;
+struct Sorted {
+  std::vector<std::string> texts;
+  std::vector<std::size_t> firsts;
+  std::vector<Made> made;
+};
+
+Made find_made(const std::string& program, MadeCode made) {
+  for (const CodeStore* store : {made.brought, static_cast<const CodeStore*>(made.kept)})
+    if (const auto* place = store ? store->find(program) : nullptr) return {store, place};
+  return {};
+}
+
+Sorted sort_programs(std::span<const ir::Program> programs, MadeCode made) {
+  std::unordered_map<std::string_view, std::size_t> first;
   Sorted result;
+  result.texts.reserve(programs.size());  // the map looks into them
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    const auto [known, added] = first.emplace(ir::print(programs[i]), i);
+    const std::string& text = result.texts.emplace_back(ir::print(programs[i]));
+    const auto [known, added] = first.emplace(text, i);
     result.firsts.push_back(known->second);
-    result.made.push_back(made == nullptr ? nullptr : made->find(known->first));
+    result.made.push_back(added ? find_made(text, made) : result.made[known->second]);
   }
   return result;
 }
@@ -49,7 +65,7 @@ std::vector<std::vector<std::size_t>> group_shapes(std::span<const ir::Program> 
   std::unordered_map<std::string, std::size_t> known;
   std::vector<std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    if (sorted.made[i] != nullptr || sorted.firsts[i] != i) continue;
+    if (sorted.made[i].place != nullptr || sorted.firsts[i] != i) continue;
     const auto [group, added] = known.emplace(ir::shape_of(programs[i]), groups.size());
     if (added) groups.emplace_back();
     groups[group->second].push_back(i);
@@ -106,27 +122,40 @@ void take_outputs(const Module& module, std::span<const ir::Program> programs, O
   }
 }
 
-// Images of the store that are used, copied once each behind those that were compiled.
+// What was compiled, for whoever asks for the same programs again.
+void keep_compiled(const SharedCode& code, const Sorted& sorted, CodeStore& kept) {
+  std::unordered_map<std::uint32_t, std::uint32_t> where;
+  for (std::size_t i = 0; i < sorted.firsts.size(); ++i) {
+    if (sorted.firsts[i] != i || sorted.made[i].place != nullptr) continue;
+    const SharedCode::Place& place = code.places[i];
+    const auto [known, added] = where.try_emplace(place.image, 0);
+    if (added) known->second = kept.add_image(code.images[place.image]);
+    kept.add(sorted.texts[i], {known->second, place.event, place.register_reads});
+  }
+}
+
+// Images of the stores that are used, copied once each behind those that were compiled.
 class TakenImages {
  public:
-  TakenImages(const CodeStore& store, SharedCode& code) : store_(store), code_(code) {}
+  explicit TakenImages(SharedCode& code) : code_(code) {}
 
-  SharedCode::Place take(const CodeStore::Place& place) {
-    const auto [known, added] = where_.try_emplace(place.image, static_cast<std::uint32_t>(code_.images.size()));
-    if (added) code_.images.push_back(store_.images()[place.image]);
+  SharedCode::Place take(const Made& made) {
+    const CodeStore::Place& place = *made.place;
+    const auto [known, added] =
+        where_.try_emplace({made.store, place.image}, static_cast<std::uint32_t>(code_.images.size()));
+    if (added) code_.images.push_back(made.store->images()[place.image]);
     return {known->second, place.event, place.register_reads};
   }
 
  private:
-  const CodeStore& store_;
   SharedCode& code_;
-  std::unordered_map<std::uint32_t, std::uint32_t> where_;
+  std::map<std::pair<const CodeStore*, std::uint32_t>, std::uint32_t> where_;
 };
 
 }  // namespace
 
 Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
-                                    codegen::KeepIr keep_ir, const CodeStore* made) {
+                                    codegen::KeepIr keep_ir, MadeCode made) {
   const Sorted sorted = sort_programs(programs, made);
   const std::vector<Module> modules = plan_modules(programs, sorted, keep_ir);
   std::vector<Result<Outputs>> outputs(modules.size());
@@ -139,14 +168,13 @@ Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::
   SharedCode code;
   code.places.resize(programs.size());
   for (std::size_t m = 0; m < modules.size(); ++m) {
-    if (!outputs[m]) return failed(std::move(outputs[m].error()), made);
+    if (!outputs[m]) return failed(std::move(outputs[m].error()), made.brought);
     take_outputs(modules[m], programs, std::move(*outputs[m]), code);
   }
-  if (made != nullptr) {
-    TakenImages taken(*made, code);
-    for (std::size_t i = 0; i < programs.size(); ++i)
-      if (sorted.made[i] != nullptr) code.places[i] = taken.take(*sorted.made[i]);
-  }
+  if (made.kept != nullptr) keep_compiled(code, sorted, *made.kept);
+  TakenImages taken(code);
+  for (std::size_t i = 0; i < programs.size(); ++i)
+    if (sorted.made[i].place != nullptr) code.places[i] = taken.take(sorted.made[i]);
   for (std::size_t i = 0; i < programs.size(); ++i) code.places[i] = code.places[sorted.firsts[i]];
   return code;
 }

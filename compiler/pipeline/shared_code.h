@@ -27,8 +27,8 @@ struct SharedCode {
 };
 
 // `names`: one per program, unique; they appear in the LLVM text only. What `made` has is taken from there; without
-// anything left to compile LLVM is not needed. nullptr: nothing was made earlier.
+// anything left to compile LLVM is not needed.
 Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
-                                    codegen::KeepIr keep_ir, const CodeStore* made = nullptr);
+                                    codegen::KeepIr keep_ir, MadeCode made = {});
 
 }  // namespace kevt::pipeline

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <tuple>
+#include <utility>
 
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/fixed_target.h"
@@ -60,16 +62,26 @@ void Engine::add_to(Batch& batch, pipeline::CheckedEvent event, std::optional<mo
   batch.add(std::move(event), std::move(filter), kFirstId + static_cast<std::uint32_t>(position), index);
 }
 
-Result<std::vector<Engine::Placed>> Engine::install(const Batch& batch) {
-  if (batch.events.empty()) return std::vector<Placed>();
-  auto compiled = pipeline::compile_events(batch.events, batch.sinks, env_, pipeline::Artifacts::CodeOnly,
-                                           runtime_.capabilities().code, made_);
-  if (!compiled) return std::unexpected(std::move(compiled.error()));
-  auto probes = runtime_.install(compiled->batch, batch.ids);
+Result<pipeline::CompiledEvents> Engine::compile(const Batch& batch) const {
+  return pipeline::compile_events(batch.events, batch.sinks, env_, pipeline::Artifacts::CodeOnly,
+                                  runtime_.capabilities().code, made_);
+}
+
+Result<std::vector<Engine::Placed>> Engine::place(const model::CompiledBatch& compiled,
+                                                  std::span<const std::uint32_t> ids) {
+  auto probes = runtime_.install(compiled, ids);
   if (!probes) return std::unexpected(std::move(probes.error()));
   std::vector<Placed> placed;
-  for (std::size_t i = 0; i < probes->size(); ++i) placed.push_back({(*probes)[i], batch.ids[i]});
+  for (std::size_t i = 0; i < probes->size(); ++i) placed.push_back({(*probes)[i], ids[i]});
   return placed;
+}
+
+// All or none.
+Result<std::vector<Engine::Placed>> Engine::install(const Batch& batch) {
+  if (batch.events.empty()) return std::vector<Placed>();
+  auto compiled = compile(batch);
+  if (!compiled) return std::unexpected(std::move(compiled.error()));
+  return place(compiled->batch, batch.ids);
 }
 
 void Engine::note_event(const Draft::Entry& entry, std::size_t position) {
@@ -118,8 +130,7 @@ Result<bool> Engine::define(std::span<const std::string> definitions, std::span<
           Error(fmt::format("more than {} events: common_type has 16 bits", kLastId - kFirstId + 1)));
     if (!entry.event.waits) add_to(batch, entry.event, entry.filter, positions.back(), entry.index);
   }
-  auto installed = install(batch);
-  if (!installed && together == Together::EachByItself) installed = install_one_by_one(batch, problems);
+  auto installed = together == Together::EachByItself ? install_each(batch, problems) : install(batch);
   if (!installed) return std::unexpected(std::move(installed.error()));
 
   for (std::size_t i = 0; i < positions.size(); ++i) {
@@ -166,15 +177,50 @@ Result<std::vector<runtime::ProbeHandle>> Engine::define_arrived(std::vector<Pro
     if (checked) add_to(batch, std::move(*checked), std::move(filter), one.event, one.event);
   }
   waiting_ = std::move(still);
-  auto installed = install(batch);
-  const std::vector<Placed> placed = installed ? *std::move(installed) : install_one_by_one(batch, problems);
+  const std::vector<Placed> placed = install_each(batch, problems);
   keep(placed);
   std::vector<runtime::ProbeHandle> probes;
   for (const Placed& one : placed) probes.push_back(one.probe);
   return probes;
 }
 
-// One that cannot be placed takes no other down.
+Problem Engine::Batch::problem(std::size_t i, std::string why) const {
+  return {Problem::Kind::Definition, indices[i],
+          diag::Diagnostic{.kind = diag::Kind::FailRegProbe,
+                           .location = diag::Location::Kevtrace,
+                           .command = events[i].definition.command,
+                           .column = 0,
+                           .errno_value = EINVAL,
+                           .detail = std::move(why),
+                           .notes = {},
+                           .fixits = {}}};
+}
+
+// One that cannot be placed takes no other down. Those that the runtime refuses are left out and the others installed
+// together; whatever else goes wrong with one is found by installing one by one.
+std::vector<Engine::Placed> Engine::install_each(const Batch& batch, std::vector<Problem>& problems) {
+  if (batch.events.empty()) return {};
+  auto compiled = compile(batch);
+  const auto refusals = compiled ? runtime_.refusals(compiled->batch) : Result<std::vector<std::string>>();
+  if (!compiled || !refusals) return install_one_by_one(batch, problems);
+  std::vector<Problem> refused;
+  model::CompiledBatch rest = std::move(compiled->batch);
+  std::vector<model::CompiledEvent> all = std::exchange(rest.events, {});
+  std::vector<std::uint32_t> ids;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (const std::string& why = (*refusals)[i]; !why.empty()) {
+      refused.push_back(batch.problem(i, why));
+      continue;
+    }
+    rest.events.push_back(std::move(all[i]));
+    ids.push_back(batch.ids[i]);
+  }
+  auto placed = place(rest, ids);
+  if (!placed) return install_one_by_one(batch, problems);
+  std::ranges::move(refused, std::back_inserter(problems));
+  return *std::move(placed);
+}
+
 std::vector<Engine::Placed> Engine::install_one_by_one(const Batch& batch, std::vector<Problem>& problems) {
   std::vector<Placed> placed;
   for (std::size_t i = 0; i < batch.events.size(); ++i) {
@@ -183,15 +229,7 @@ std::vector<Engine::Placed> Engine::install_one_by_one(const Batch& batch, std::
     if (auto installed = install(one)) {
       placed.push_back(installed->front());
     } else {
-      problems.push_back({Problem::Kind::Definition, batch.indices[i],
-                          diag::Diagnostic{.kind = diag::Kind::FailRegProbe,
-                                           .location = diag::Location::Kevtrace,
-                                           .command = batch.events[i].definition.command,
-                                           .column = 0,
-                                           .errno_value = EINVAL,
-                                           .detail = installed.error().message(),
-                                           .notes = {},
-                                           .fixits = {}}});
+      problems.push_back(batch.problem(i, installed.error().message()));
     }
   }
   return placed;

@@ -44,7 +44,7 @@ class Engine final : public target::EventCatalog {
       : runtime_(runtime), env_(env), missing_(missing) {}
 
   // Code that was made earlier and is not compiled again. Kept by the caller.
-  void set_code(const pipeline::CodeStore* made) { made_ = made; }
+  void set_code(pipeline::MadeCode made) { made_ = made; }
   // What event probes may stand on. Kept by the caller.
   void set_statics(const target::EventCatalog* statics) { statics_ = statics; }
   // What is defined from now on injects so.
@@ -84,6 +84,7 @@ class Engine final : public target::EventCatalog {
 
     void add(pipeline::CheckedEvent event, std::optional<model::FilterExpr> filter, std::uint32_t id,
              std::size_t index);
+    Problem problem(std::size_t i, std::string why) const;
   };
 
   struct Placed {
@@ -91,7 +92,10 @@ class Engine final : public target::EventCatalog {
     std::uint32_t id = 0;  // of its event
   };
 
+  Result<pipeline::CompiledEvents> compile(const Batch& batch) const;
+  Result<std::vector<Placed>> place(const model::CompiledBatch& compiled, std::span<const std::uint32_t> ids);
   Result<std::vector<Placed>> install(const Batch& batch);
+  std::vector<Placed> install_each(const Batch& batch, std::vector<Problem>& problems);
   std::vector<Placed> install_one_by_one(const Batch& batch, std::vector<Problem>& problems);
   void add_to(Batch& batch, pipeline::CheckedEvent event, std::optional<model::FilterExpr> filter, std::size_t position,
               std::size_t index) const;
@@ -107,7 +111,7 @@ class Engine final : public target::EventCatalog {
   std::vector<Waiting> waiting_;
   std::vector<Waiting> all_;  // what was defined
   std::vector<EventInjection> injections_;
-  const pipeline::CodeStore* made_ = nullptr;
+  pipeline::MadeCode made_;
   const target::EventCatalog* statics_ = nullptr;
   std::deque<Event> events_;  // in the order of the catalog, and of their ids
   Catalog catalog_;

@@ -74,6 +74,10 @@ class ProbeRuntime {
 
   virtual Capabilities capabilities() const = 0;
 
+  // For each event of a batch why install() would refuse it; empty where nothing is known against it.
+  virtual Result<std::vector<std::string>> refusals(const model::CompiledBatch& batch) {
+    return std::vector<std::string>(batch.events.size());
+  }
   // Makes the events of a batch known, disarmed. `ids[i]` is the event id (common_type) of event i.
   // All or nothing.
   virtual Result<std::vector<ProbeHandle>> install(const model::CompiledBatch& batch,

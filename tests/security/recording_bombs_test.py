@@ -240,11 +240,11 @@ class RecordingBombs(ProcessTest):
         self.assertLess(done.out_bytes, 32 << 20, done)
 
     def test_a_print_format_of_a_mebibyte(self):
-        """Each of 200,000 records in 4 KB is to print it."""
+        """Each of 160,000 records in 1 KB is to print it."""
         file = dat.Seven()
         formats = [dat.event_format(printed=b'"' + b"a" * 1_000_000 + b'%Lu", REC->v')]
         sections = [(dat.EVENT_FORMATS, file.section(dat.EVENT_FORMATS, dat.event_formats(formats)))]
-        path = self.file(file.finish(sections, [file.buffer([(0, *file.packed_cpu([dat.full_page(1000) * 1000]))])]))
+        path = self.file(file.finish(sections, [file.buffer([(0, *file.packed_cpu([dat.full_page(1000) * 800]))])]))
         done = self.ask_all(path, r"more work than a file of \d+ bytes may cause", verbs=("stat", "report"))
         self.assertEqual(done.status, 1, done)
         self.assertLess(self.ask("report", path).out_bytes, 512 << 20)

@@ -330,6 +330,7 @@ NumberStyle PrintFormat::style_of(std::string_view field) const {
 }
 
 NumberStyle number_style(const EventFormat& event, std::string_view field) {
+  if (const Field* found = event.find(field); found && found->role != PlaceRole::None) return NumberStyle::Symbol;
   const auto print = PrintFormat::compile(event);
   return print ? print->style_of(field) : NumberStyle::Decimal;
 }
@@ -360,12 +361,8 @@ void PrintFormat::print(std::span<const std::uint8_t> record, const Symbols& sym
   const Printing printing(nodes_, record, symbols);
   const std::size_t begin = out.size();
   for (const PrintPiece& piece : pieces_) {
-    if (out.size() - begin > kMaxPrinted) {
-      out.resize(begin + kMaxPrinted);
-      out += " …";
-      return;
-    }
-    out += piece.before;
+    if (out.size() - begin > kMaxPrinted) break;
+    out.append(piece.before, 0, kMaxPrinted + 1);
     if (piece.conversion == 0) continue;
     if (const Field* place = printing.place(piece.node)) {
       append_place(symbols, printing.field_number(*place), place->role, style, out);
@@ -390,6 +387,9 @@ void PrintFormat::print(std::span<const std::uint8_t> record, const Symbols& sym
         append_converted(piece, printing.number(piece.node), out);
     }
   }
+  if (out.size() - begin <= kMaxPrinted) return;
+  out.resize(begin + kMaxPrinted);
+  out += " …";
 }
 
 void print_fields(const EventFormat& event, std::span<const std::uint8_t> record, std::string& out) {

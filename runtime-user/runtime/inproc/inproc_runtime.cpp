@@ -225,19 +225,28 @@ Result<SessionMemory::EventBlock> InprocRuntime::add_event(RemoteAddr at, std::s
   return memory_.add_event(reinterpret_cast<kevt_event*>(local), at, sinks);
 }
 
-// All that are refused are named at once, each on a line of its own.
-Result<void> InprocRuntime::check_places(const model::CompiledBatch& batch) {
-  std::vector<Error> refusals;
+Result<std::vector<std::string>> InprocRuntime::refusals(const model::CompiledBatch& batch) {
+  auto held = hold();
+  if (!held) return std::unexpected(std::move(held.error()));
+  std::vector<std::string> found;
   for (const model::CompiledEvent& event : batch.events) {
     auto point = points_.at(RemoteAddr{event.place_address});
-    std::string refusal = point ? why_not_there(event, **point) : point.error().message();
-    if (refusal.empty()) continue;
-    refusals.push_back(Error(std::move(refusal)).while_doing("placing `" + event.definition.command + "`"));
+    std::string& refusal = found.emplace_back(point ? why_not_there(event, **point) : point.error().message());
+    if (!refusal.empty())
+      refusal = Error(std::move(refusal)).while_doing("placing `" + event.definition.command + "`").message();
   }
-  if (refusals.empty()) return {};
-  if (refusals.size() == 1) return std::unexpected(std::move(refusals.front()));
-  std::string all = fmt::format("{} of {} events cannot be placed", refusals.size(), batch.events.size());
-  for (const Error& refusal : refusals) all += "\n  " + refusal.message();
+  return found;
+}
+
+// All that are refused are named at once, each on a line of its own.
+Result<void> InprocRuntime::check_places(const model::CompiledBatch& batch) {
+  auto found = refusals(batch);
+  if (!found) return std::unexpected(std::move(found.error()));
+  std::erase(*found, "");
+  if (found->empty()) return {};
+  if (found->size() == 1) return std::unexpected(Error(std::move(found->front())));
+  std::string all = fmt::format("{} of {} events cannot be placed", found->size(), batch.events.size());
+  for (const std::string& refusal : *found) all += "\n  " + refusal;
   return std::unexpected(Error(std::move(all)));
 }
 

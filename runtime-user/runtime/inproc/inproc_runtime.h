@@ -76,6 +76,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   void settle();
 
   runtime::Capabilities capabilities() const override;
+  Result<std::vector<std::string>> refusals(const model::CompiledBatch& batch) override;
   Result<std::vector<runtime::ProbeHandle>> install(const model::CompiledBatch& batch,
                                                     std::span<const std::uint32_t> ids) override;
   Result<void> arm(std::span<const runtime::ProbeHandle> probes) override;
