@@ -19,6 +19,7 @@ bool Loaded::covers(RemoteAddr address) const {
 const ElfImage* image_of(Loaded& loaded) {
   if (!loaded.tried) {
     loaded.tried = true;
+    if (loaded.open_path.empty()) return nullptr;  // nobody here can read it
     auto image = ElfImage::open(loaded.open_path);
     if (!image) {
       loaded.why = image.error().message();

@@ -164,7 +164,7 @@ class Triggers(MountTest):
         flooding = threading.Thread(target=flood)
         flooding.start()
         try:
-            for round in range(6):
+            for round in range(3):
                 self.echo(f"traceoff:3 if i == {round}", self.event("step", "trigger"))
                 self.echo("traceon if (i & 1)", self.event("other", "trigger"))
                 self.echo("disable_event:kprobes:step if i == 7", self.event("other", "trigger"))
