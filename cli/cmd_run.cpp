@@ -71,6 +71,7 @@ std::optional<int> Run::start() {
       std::bit_ceil(options_.buffer_kb.value_or(options_.stack ? kStackBufferKb : kDefaultBufferKb) * 1024);
   session.rows = static_cast<std::uint32_t>(std::bit_ceil(request_.texts.definitions.size() + kGuardRows));
   session.follows_exec = options_.follow;
+  session.files = std::make_shared<inproc::ProbedFiles>();
   session_ = session;
   int status = kOurFailure;
   if (options_.pids.empty()) {

@@ -38,6 +38,13 @@ Result<void> add_environment(HeldProgram& held, const inproc::SessionOptions& se
   target::ProcessEnvOptions options;
   options.becomes_others = session.follows_exec;
   options.resolve_ifunc = [raw = held.runtime.get()](RemoteAddr resolver) { return raw->resolve_indirect(resolver); };
+  if (session.files)
+    options.open_image =
+        [files = session.files](const std::string& path) -> Result<std::shared_ptr<const target::ElfImage>> {
+      auto file = files->open(path);
+      if (!file) return std::unexpected(std::move(file.error()));
+      return std::shared_ptr<const target::ElfImage>(*file, &(*file)->image);
+    };
   auto env = target::ProcessEnv::of_process(held.runtime->pid(), std::move(options));
   if (!env) return std::unexpected(std::move(env.error()));
   held.env = std::make_unique<target::ProcessEnv>(std::move(*env));

@@ -181,6 +181,7 @@ Result<void> ProcessEnv::refresh() {
       loaded = std::move(*before);
       known.erase(before);
     } else {
+      loaded.open_image = state_->options.open_image;
       loaded.open_path = readable_path(state_->pid, object);
       loaded.id = file_id(loaded.open_path);
       loaded.module = {.name = std::string(base_name(object.path)), .path = object.path, .open_path = loaded.open_path};
@@ -200,11 +201,11 @@ Result<ProcessEnv> ProcessEnv::of_files(const std::vector<std::string>& paths, P
   auto state = std::make_unique<State>();
   state->options = std::move(options);
   for (const std::string& path : paths) {
-    auto image = ElfImage::open(path);
+    auto image = state->options.open_image(path);
     if (!image) return std::unexpected(std::move(image.error()));
     Loaded loaded;
     loaded.module = {
-        .name = std::string(base_name(path)), .path = path, .open_path = path, .is_program = image->is_program()};
+        .name = std::string(base_name(path)), .path = path, .open_path = path, .is_program = (*image)->is_program()};
     loaded.open_path = path;
     loaded.id = file_id(path);
     loaded.tried = true;

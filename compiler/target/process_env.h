@@ -26,11 +26,16 @@ using IfuncResolver = std::function<Result<RemoteAddr>(RemoteAddr resolver)>;
 // address is left out altogether: its symbols are not the target's.
 using Blacklist = std::function<bool(RemoteAddr)>;
 
+// ElfImage::open(), or an image that others have, too.
+using ImageOpener = std::function<Result<std::shared_ptr<const ElfImage>>(const std::string& path)>;
+Result<std::shared_ptr<const ElfImage>> open_own_image(const std::string& path);
+
 struct ProcessEnvOptions {
   IfuncResolver resolve_ifunc;  // empty: indirect functions are LookupFailure::NotChecked
   Blacklist blacklisted;        // empty: nothing is
   // The process, or a child of it, becomes other programs: what it does not have may be theirs (ModuleMissing).
   bool becomes_others = false;
+  ImageOpener open_image = open_own_image;
 };
 
 // One program or library of the target.

@@ -11,6 +11,12 @@ std::string_view base_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
+Result<std::shared_ptr<const ElfImage>> open_own_image(const std::string& path) {
+  auto image = ElfImage::open(path);
+  if (!image) return std::unexpected(std::move(image.error()));
+  return std::make_shared<const ElfImage>(std::move(*image));
+}
+
 bool Loaded::covers(RemoteAddr address) const {
   if (!object.ranges.empty()) return object.contains(address);
   return image && image->is_mapped({address.value - module.bias});
@@ -20,18 +26,18 @@ const ElfImage* image_of(Loaded& loaded) {
   if (!loaded.tried) {
     loaded.tried = true;
     if (loaded.open_path.empty()) return nullptr;  // nobody here can read it
-    auto image = ElfImage::open(loaded.open_path);
+    auto image = loaded.open_image(loaded.open_path);
     if (!image) {
       loaded.why = image.error().message();
     } else {
-      const std::optional<std::uint64_t> bias = load_bias(loaded.object, *image);
+      const std::optional<std::uint64_t> bias = load_bias(loaded.object, **image);
       if (bias) {
         loaded.module.bias = *bias;
         loaded.image = std::move(*image);
       }
     }
   }
-  return loaded.image ? &*loaded.image : nullptr;
+  return loaded.image.get();
 }
 
 std::string trouble_with(const Loaded& loaded) {

@@ -19,11 +19,12 @@ std::string_view base_name(std::string_view path);
 struct Loaded {
   LoadedObject object;  // without ranges: a file nobody has mapped, at bias 0
   ProcessModule module;
-  std::string open_path;          // where we can read the file; empty: nowhere
-  std::optional<FileId> id;       // of open_path
-  bool tried = false;             // to open the image
-  std::optional<ElfImage> image;  // empty after trying: unreadable, not ELF, or not what is mapped
-  std::string why;                // it is unreadable or not ELF
+  std::string open_path;     // where we can read the file; empty: nowhere
+  std::optional<FileId> id;  // of open_path
+  bool tried = false;        // to open the image
+  ImageOpener open_image = open_own_image;
+  std::shared_ptr<const ElfImage> image;  // empty after trying: unreadable, not ELF, or not what is mapped
+  std::string why;                        // it is unreadable or not ELF
 
   bool covers(RemoteAddr address) const;
 };

@@ -63,14 +63,15 @@ Result<InprocRuntime::Hold> InprocRuntime::hold() {
   return held;
 }
 
-InprocRuntime::InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena arena)
-    : tracee_(std::move(tracee)),
+InprocRuntime::InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena arena, std::shared_ptr<ProbedFiles> files)
+    : files_(files ? std::move(files) : std::make_shared<ProbedFiles>()),
+      tracee_(std::move(tracee)),
       memory_(std::move(memory)),
       arena_(std::move(arena)),
       mapper_(tracee_),
       placement_(mapper_, memory_, arena_),
       signals_(mapper_),
-      points_(tracee_, placement_, arena_),
+      points_(tracee_, placement_, arena_, *files_),
       rings_(memory_),
       names_(memory_, tracee_.pid()),
       watch_(memory_, tracee_.pid()),
@@ -86,7 +87,8 @@ Result<std::unique_ptr<InprocRuntime>> InprocRuntime::make(Result<Tracee> tracee
   if (!memory) return std::unexpected(std::move(memory.error()));
   auto arena = CodeArena::create();
   if (!arena) return std::unexpected(std::move(arena.error()));
-  std::unique_ptr<InprocRuntime> made(new InprocRuntime(std::move(*tracee), std::move(*memory), std::move(*arena)));
+  std::unique_ptr<InprocRuntime> made(
+      new InprocRuntime(std::move(*tracee), std::move(*memory), std::move(*arena), options.files));
   made->hooked_ = options.follows_exec ? HookedCalls::SignalsAndExec : HookedCalls::Signals;
   return made;
 }

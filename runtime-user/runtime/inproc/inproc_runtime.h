@@ -123,7 +123,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
     bool was_stopped_;
   };
 
-  InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena arena);
+  InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena arena, std::shared_ptr<ProbedFiles> files);
   Result<Hold> hold();
   static Result<void> check_clock();
   static Result<std::unique_ptr<InprocRuntime>> make(Result<Tracee> tracee, const SessionOptions& options);
@@ -153,6 +153,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
   void deliver(const runtime::RecordSink& sink, std::uint64_t until);
 
+  std::shared_ptr<ProbedFiles> files_;
   Tracee tracee_;
   SessionMemory memory_;
   CodeArena arena_;

@@ -42,20 +42,20 @@ Result<void> ProbePoints::refresh() {
     });
     if (known) continue;
     const std::string path = target::readable_path(tracee_.pid(), loaded);
-    auto image = target::ElfImage::open(path);
-    const auto bias = image ? target::load_bias(loaded, *image) : std::nullopt;
+    auto file = files_.open(path);
+    const auto bias = file ? target::load_bias(loaded, (*file)->image) : std::nullopt;
     if (!bias) {  // not ELF, as a JIT's cache; nobody may read it; it was written to since
       const std::string why = path.empty() ? target::unreadable_text(loaded)
-                              : image      ? fmt::format("`{}` is not what is mapped", loaded.path)
-                                           : image.error().message();
+                              : file       ? fmt::format("`{}` is not what is mapped", loaded.path)
+                                           : file.error().message();
       unreadable_.push_back({std::move(loaded), why});
       continue;
     }
     auto object = std::make_unique<ProbedObject>();
     object->loaded = std::move(loaded);
-    object->image = std::make_unique<target::ElfImage>(std::move(*image));
+    object->file = std::move(*file);
+    object->image = &object->file->image;
     object->bias = *bias;
-    object->planner = std::make_unique<x86::SitePlanner>(*object->image);
     objects_.push_back(std::move(object));
   }
   return {};
@@ -88,7 +88,7 @@ Result<ProbePoint*> ProbePoints::at(RemoteAddr site) {
   ProbePoint point;
   point.site = site;
   point.object = *object;
-  point.plan = (*object)->planner->plan(ImageAddr{site.value - (*object)->bias});
+  point.plan = (*object)->file->planner.plan(ImageAddr{site.value - (*object)->bias});
   if (auto problem = (*object)->image->problem()) return std::unexpected(std::move(*problem));
   if (point.plan.kind == x86::ArmKind::Refused)
     return std::unexpected(Error(fmt::format("{:#x} cannot be probed: {}", site.value, point.plan.reason)));

@@ -9,21 +9,21 @@
 #include <vector>
 
 #include "common/error.h"
-#include "compiler/target/elf_image.h"
 #include "compiler/target/process_map.h"
 #include "runtime-user/runtime/inproc/detour.h"
 #include "runtime-user/runtime/inproc/patcher.h"
 #include "runtime-user/runtime/inproc/placement.h"
+#include "runtime-user/runtime/inproc/probed_files.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 
 namespace kevt::inproc {
 
-// A loaded file of the target, with its plan maker; opened once.
+// A loaded file of the target; opened once.
 struct ProbedObject {
   target::LoadedObject loaded;
-  std::unique_ptr<target::ElfImage> image;
+  std::shared_ptr<ProbedFile> file;
+  const target::ElfImage* image = nullptr;  // of the file
   std::uint64_t bias = 0;
-  std::unique_ptr<x86::SitePlanner> planner;
 };
 
 struct ProbePoint {
@@ -48,8 +48,8 @@ struct ProbePoint {
 
 class ProbePoints {
  public:
-  ProbePoints(Tracee& tracee, Placement& placement, CodeArena& arena)
-      : tracee_(tracee), placement_(placement), arena_(arena) {}
+  ProbePoints(Tracee& tracee, Placement& placement, CodeArena& arena, ProbedFiles& files)
+      : tracee_(tracee), placement_(placement), arena_(arena), files_(files) {}
 
   // Which file covers an address now. Maps are read again when none of the known ones does.
   Result<ProbedObject*> object_at(RemoteAddr address);
@@ -82,6 +82,7 @@ class ProbePoints {
   Tracee& tracee_;
   Placement& placement_;
   CodeArena& arena_;
+  ProbedFiles& files_;
   struct Unreadable {
     target::LoadedObject loaded;
     std::string why;

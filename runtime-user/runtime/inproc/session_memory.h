@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -27,11 +28,14 @@ T load_acquire(const T& word) {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
 
+class ProbedFiles;
+
 struct SessionOptions {
   std::uint64_t ring_bytes = 4u << 20;           // per CPU; a power of two, at least 64 KiB
   std::uint32_t rows = 1024;                     // counter rows: events times instances
   std::uint64_t max_threads = KEVT_MAX_THREADS;  // that live at a time, and about as many dead ones, in one process
   bool follows_exec = false;  // programs that the target, or what it forks, becomes by exec are held, too
+  std::shared_ptr<ProbedFiles> files = nullptr;  // what other sessions have read; nullptr: a session reads for itself
 };
 
 // Map `length` bytes of a file from `file_offset` at `at` bytes from the mapping's base.

@@ -271,9 +271,11 @@ SitePlan plan_site(const ElfImage& image, ImageAddr site) {
   return SiteCheck(image, functions, site).plan(targets);
 }
 
-SitePlan SitePlanner::plan(ImageAddr site) {
+const SitePlan& SitePlanner::plan(ImageAddr site) {
   if (!targets_) targets_ = JumpTargets::of_image(*image_);
-  return SiteCheck(*image_, functions_, site).plan(*targets_);
+  const auto known = plans_.find(site);
+  if (known != plans_.end()) return known->second;
+  return plans_.emplace(site, SiteCheck(*image_, functions_, site).plan(*targets_)).first->second;
 }
 
 }  // namespace kevt::x86

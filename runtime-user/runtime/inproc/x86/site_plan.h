@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,16 +38,18 @@ struct SitePlan {
 // For one site; scans the image's text once.
 SitePlan plan_site(const target::ElfImage& image, ImageAddr site);
 
-// For many sites of one image: the scan is done once, at the first plan. Keeps a reference to `image`.
+// For many sites of one image: the scan is done once, at the first plan, and a site is planned once. Keeps a reference
+// to `image`.
 class SitePlanner {
  public:
   explicit SitePlanner(const target::ElfImage& image) : image_(&image), functions_(image) {}
-  SitePlan plan(ImageAddr site);
+  const SitePlan& plan(ImageAddr site);
 
  private:
   const target::ElfImage* image_;
   FunctionCodeCache functions_;
   std::optional<JumpTargets> targets_;
+  std::map<ImageAddr, SitePlan> plans_;
 };
 
 // Why a function can have no return probe; nullopt: it can. `name` is without version; the image
