@@ -41,7 +41,7 @@ struct Sorted {
   std::vector<Made> made;
 };
 
-Made find_made(const std::string& program, MadeCode made) {
+Made find_native(const std::string& program, MadeCode made) {
   for (const CodeStore* store : {made.brought, static_cast<const CodeStore*>(made.kept)})
     if (const auto* place = store ? store->find(program) : nullptr) return {store, place};
   return {};
@@ -55,7 +55,7 @@ Sorted sort_programs(std::span<const ir::Program> programs, MadeCode made) {
     const std::string& text = result.texts.emplace_back(ir::print(programs[i]));
     const auto [known, added] = first.emplace(text, i);
     result.firsts.push_back(known->second);
-    result.made.push_back(added ? find_made(text, made) : result.made[known->second]);
+    result.made.push_back(added ? find_native(text, made) : result.made[known->second]);
   }
   return result;
 }
