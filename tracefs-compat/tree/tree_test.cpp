@@ -162,7 +162,9 @@ TEST_F(TreeTest, KindsOfProbesThatNobodyRunsAreRefusedAndTheLogSaysSo) {
   for (const char* definition : {"f:fa open64\n", "t:tb sched_switch\n", "w:wc rw@0x1000:8\n"}) {
     ASSERT_EQ(echo("", "error_log"), 0);
     EXPECT_EQ(append(definition, "dynamic_events"), EOPNOTSUPP) << definition;
-    EXPECT_THAT(cat("error_log"), HasSubstr("kevtrace: error: this form is not supported: `f`, `t` and `w` probes run in the kernel")) << definition;
+    EXPECT_THAT(cat("error_log"),
+                HasSubstr("kevtrace: error: this form is not supported: `f`, `t` and `w` probes run in the kernel"))
+        << definition;
   }
   EXPECT_EQ(cat("dynamic_events"), "");
 }
