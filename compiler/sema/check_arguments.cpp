@@ -23,9 +23,8 @@ using dialect::Feature;
 std::string_view what_names_need(const target::TargetEnv& env) {
   if (env.type_source() != target::TypeSource::DebugInformation)
     return "needs types: the kernel's (BTF), or debug information of a program (`-- CMD`)";
-  return "is looked up in debug information (-g), which is not known of a function that is not loaded, or of a place "
-         "that "
-         "is none's; a register works everywhere: `%di`, `$arg1`";
+  return "is looked up in debug information (-g), which a function that is not loaded, or a place inside one, does not "
+         "have; a register works everywhere: `%di`, `$arg1`";
 }
 
 // Visits one base and reports what is wrong with it.

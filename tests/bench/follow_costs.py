@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What an exec costs under `--follow-forks`, with 1 and with 2,200 definitions of libc's functions.
+"""What an exec costs under `--follow-forks`, with 1 and with up to 2,200 definitions of libc's functions.
 
     follow_costs.py --kevtrace PROGRAM [--execs N]
 
 A shell starts /bin/true N times and 2 N times; the difference is N execs after the first, without what beginning and ending cost.
-CPU is what kevtrace and the programs used together. Goal: 60 ms with 2,200 definitions (by CPU seconds).
+CPU is what kevtrace and the programs used together. Goal: 60 ms with all of them (by CPU seconds).
 """
 import argparse
 import os

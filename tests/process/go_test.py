@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from attach_test import Attached, Target, read, text_of, wait_until
-from kevtest import KEVTRACE, main, plain
+from kevtest import KEVTRACE, PROGRAMS as BUILT, main, plain
 
 GO = shutil.which("go")
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
@@ -27,7 +27,7 @@ class GoPrograms(Attached):
 
     @classmethod
     def setUpClass(cls):
-        cls.store = os.path.join(os.getcwd(), "go-programs")
+        cls.store = os.path.join(BUILT, "go-programs")
         os.makedirs(cls.store, exist_ok=True)
 
     def build(self, name, *options, source="goroutines.go", cgo=False):
