@@ -350,6 +350,8 @@ Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
     if (*patch) patches.push_back(std::move(**patch));
   }
   note_gone(take_out_gone(tracee_, patches));
+  // We may die between two patches: no return address is ours before who walks the stack is guarded.
+  std::ranges::stable_partition(patches, [this](const TextPatch& patch) { return is_guard_site(patch.site); });
   if (auto applied = apply_patches(tracee_, signals_, patches); !applied) return applied;
   return forget_disarmed(sites);
 }
