@@ -234,7 +234,7 @@ typedef struct kevt_injections {
 typedef struct kevt_private {
   uint64_t used_threads;    /* structs that were ever used; may grow past kevt_tables.max_threads */
   uint64_t next_swept;      /* the struct that is looked at next, in search of dead threads */
-  uint64_t signals_owned;   /* 1: the agent's handlers are installed */
+  uint64_t signals_owned;   /* 1: the agent's handlers are installed, and its masks are the program's */
   uint64_t filtered;        /* 1: a seccomp filter may end the process for a system call of the agent's */
   uint64_t pid;             /* as the last thread that was enrolled has seen it; 0: none yet */
   uint64_t strict;          /* thread pointer of one in seccomp's strict mode, which forbids rdtsc; 0: none */

@@ -9,6 +9,10 @@
  *   anything else              the program's own disposition, as the kernel would have run it
  *
  * Another signal's handler whose sa_mask has one of the three runs under kevt_on_masked, which notes them as blocked.
+ *
+ * All this is so while signals_owned is set.  Before, while the tracer takes the signals, and after, while it gives
+ * them back, the kernel's masks are the program's own, and some handlers are the agent's: should the tracer die just
+ * then, they do what the kernel would have done, and nobody sees that they are there.
  */
 #include "runtime-user/agent/agent.h"
 
@@ -69,6 +73,8 @@ static uint64_t map_lookup(const kevt_tables* tables, uint64_t key, int* found) 
   return 0;
 }
 
+static int owns_signals(void) { return ((const kevt_private*)kevt_state()->priv)->signals_owned != 0; }
+
 static void deliver_pending(kevt_thread* thread) {
   uint64_t ready = thread->pending & ~thread->blocked;
   for (int signal = 1; ready && signal < 32; signal++) {
@@ -85,6 +91,11 @@ static void deliver_pending(kevt_thread* thread) {
  * the context is what it goes back to.
  */
 static void run_handler(uint64_t handler, uint64_t blocks, int signal, siginfo_head* info, context* uc) {
+  if (!owns_signals()) {
+    if (blocks) kevt_own_syscall(NR_RT_SIGPROCMASK, SIG_BLOCK_, (uint64_t)&blocks, 0, 8);
+    ((void (*)(int, siginfo_head*, context*))handler)(signal, info, uc);
+    return;
+  }
   kevt_thread* thread = kevt_find_thread(kevt_state());
   if (thread) {
     uc->mask |= thread->blocked;
@@ -126,7 +137,7 @@ static void end_process(int signal, siginfo_head* info, context* uc) {
 /* Runs the program's own disposition on the context of the signal. */
 static void forward(int signal, siginfo_head* info, context* uc) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
-  kevt_thread* thread = kevt_find_thread(kevt_state());
+  kevt_thread* thread = priv->signals_owned ? kevt_find_thread(kevt_state()) : 0;
   kevt_disposition* own = &priv->dispositions[signal];
   int sent = SI_USER_OR_QUEUE(info->code);
   int blocked = thread && (thread->blocked & BIT(signal));
@@ -259,6 +270,23 @@ static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, ui
   return 0;
 }
 
+/* While the signals are taken or given back: what the program sets is the kernel's. */
+static int64_t plain_sigaction(uint64_t signal, uint64_t act, uint64_t old, uint64_t size) {
+  kevt_private* priv = (kevt_private*)kevt_state()->priv;
+  kevt_disposition previous;
+  if (size != 8 || signal < 1 || signal > 64) return kevt_syscall(NR_RT_SIGACTION, signal, act, old, size);
+  int64_t result = kevt_syscall(NR_RT_SIGACTION, signal, act, (uint64_t)&previous, size);
+  if (result < 0) return result;
+  if (previous.handler == (uint64_t)&kevt_on_signal) previous = priv->dispositions[signal];
+  if (previous.handler == (uint64_t)&kevt_on_masked) {
+    previous.handler = priv->handlers[signal].handler;
+    previous.restorer = priv->handlers[signal].restorer;
+    previous.mask |= priv->masks[signal];
+  }
+  if (act && !is_borrowed(0)) priv->masks[signal] = 0;
+  return old && !copy_out(old, &previous) ? -EFAULT_ : 0;
+}
+
 static int64_t virtual_sigprocmask(uint64_t how, uint64_t set, uint64_t old, uint64_t size) {
   uint64_t wanted = 0, previous = 0;
   kevt_thread* thread = kevt_find_thread(kevt_state()); /* 0: what it blocks of the three is known to nobody */
@@ -266,7 +294,9 @@ static int64_t virtual_sigprocmask(uint64_t how, uint64_t set, uint64_t old, uin
   if (set) {
     KEVT_LOAD8(wanted, set, bad);
   }
-  uint64_t real = wanted & ~OURS, bits = wanted & OURS, before = thread ? thread->blocked : 0;
+  uint64_t real =
+      how == SIG_UNBLOCK_ ? wanted : wanted & ~OURS; /* the kernel may have it, too: it is about to be ours */
+  uint64_t bits = wanted & OURS, before = thread ? thread->blocked : 0;
   int64_t result = kevt_syscall(NR_RT_SIGPROCMASK, how, set ? (uint64_t)&real : 0, (uint64_t)&previous, size);
   if (result < 0) return result;
   uint64_t after = before;
@@ -286,10 +316,9 @@ bad:
 
 /* Stands in for the `syscall` instruction at a hooked site. */
 KEVT_SERVICE int64_t kevt_virtual_syscall(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t nr) {
-  kevt_private* priv = (kevt_private*)kevt_state()->priv;
   kevt_mark_thread();
-  if (priv->signals_owned && nr == NR_RT_SIGACTION) return virtual_sigaction(a, b, c, d);
-  if (priv->signals_owned && nr == NR_RT_SIGPROCMASK) return virtual_sigprocmask(a, b, c, d);
+  if (nr == NR_RT_SIGACTION) return owns_signals() ? virtual_sigaction(a, b, c, d) : plain_sigaction(a, b, c, d);
+  if (nr == NR_RT_SIGPROCMASK && owns_signals()) return virtual_sigprocmask(a, b, c, d);
   if (nr == NR_EXECVE) return kevt_execve(a, b, c);
   return kevt_syscall((int64_t)nr, a, b, c, d);
 }

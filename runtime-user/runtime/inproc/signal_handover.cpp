@@ -8,7 +8,9 @@
 //   handler's sa_mask has it   kevt_private.masks and handlers; the kernel's mask without it, the agent's handler for
 //   it its own SIGSEGV handler    kevt_private.dispositions
 //
-// give_back() is the reverse, from what the program has set since. Not covered: masks that sigsuspend(),
+// give_back() is the reverse, from what the program has set since. We may die at any step, and the program runs on: the
+// hooks of its calls are there before the first step of take() and after the last of give_back(), and kevt_private's
+// signals_owned says whose masks hold. Not covered: masks that sigsuspend(),
 // ppoll() and the like put in place for their own duration, and ucontexts that a program keeps itself.
 #include "runtime-user/runtime/inproc/signal_handover.h"
 
@@ -176,9 +178,7 @@ Result<void> SignalHandover::take() {
 
 // Of a signal that the agent does not have, nothing was noted.
 Result<void> SignalHandover::give_three_back() {
-  const std::uint64_t none = 0, agents = mapper_.agent().base.value + agent_table().on_signal;
-  const RemoteAddr owned = mapper_.agent().priv + offsetof(kevt_private, signals_owned);
-  if (auto put = tracee_.write(owned, bytes_of(none)); !put) return put;
+  const std::uint64_t agents = mapper_.agent().base.value + agent_table().on_signal;
   for (int signal : kOwned) {
     auto now = disposition(signal);
     if (!now) return std::unexpected(std::move(now.error()));
@@ -209,12 +209,19 @@ Result<void> SignalHandover::give_masks_of_handlers_back() {
   return {};
 }
 
+// The kernel's are the program's from then on.
 Result<void> SignalHandover::give_masks_of_threads_back(std::uint32_t check_offset) {
+  const RemoteAddr owned_at = mapper_.agent().priv + offsetof(kevt_private, signals_owned);
+  std::uint64_t owned = 0;
+  if (auto got = tracee_.read(owned_at, room_of(owned)); !got) return got;
   auto notes = read_thread_notes(tracee_, mapper_.agent());
   if (!notes) return std::unexpected(std::move(notes.error()));
   for (pid_t tid : std::vector<pid_t>(tracee_.threads())) {
     const ThreadNote* note = note_of(tracee_, tid, check_offset, *notes);
-    if (!note || !(note->blocked | note->pending)) continue;
+    if (!note) continue;
+    for (int signal : kOwned)
+      if (note->pending & bit(signal)) pending_.push_back({tid, signal});
+    if (!owned || !note->blocked) continue;  // given back by a tracer that died, or never taken
     auto mask = tracee_.signal_mask(tid);
     if (!mask) return std::unexpected(std::move(mask.error()));
     auto frames = frames_of(tid);
@@ -224,10 +231,9 @@ Result<void> SignalHandover::give_masks_of_threads_back(std::uint32_t check_offs
       const std::uint64_t full = frame.mask | note->blocked;
       if (auto put = tracee_.write(frame.mask_at, bytes_of(full)); !put) return put;
     }
-    for (int signal : kOwned)
-      if (note->pending & bit(signal)) pending_.push_back({tid, signal});
   }
-  return {};
+  owned = 0;
+  return tracee_.write(owned_at, bytes_of(owned));
 }
 
 Result<void> SignalHandover::give_back(std::uint32_t check_offset) {
