@@ -1,6 +1,6 @@
 """The target is safe to run at every instant: whatever ends the tracer, the target goes on, unprobed, as if never traced.
 
-KEVT_ROUNDS kills (20 by itself, 1,000 in ./kev soak) at moments that KEVT_SEED chooses.
+KEVT_ROUNDS kills (20 by itself, 1,000 in ./kev soak) at moments, or before steps of the tracer, that KEVT_SEED chooses.
 """
 import os
 import random
@@ -12,6 +12,7 @@ import time
 from attached import Attached, BACK, TOUCH, Target, read, state_of, text_of, wait_until
 from kevtest import KEVTRACE, PROGRAMS, TIMEOUT_S, _prepared, main
 
+SHIM = os.path.join(os.environ["KEVT_HOSTILE"], "failing_calls.so")
 ROUNDS = int(os.environ.get("KEVT_ROUNDS", "20"))
 SEED = int(os.environ.get("KEVT_SEED", time.time_ns() % 2**32))
 STORM = ("p:touch storms:touch n=%di:s64 s=+0(%si):string", "r:back storms:touch v=$retval:s64",
@@ -57,10 +58,10 @@ class KilledTracer(Attached):
             except ProcessLookupError:
                 pass
 
-    def start_front(self, pid, definitions):
+    def start_front(self, pid, definitions, **options):
         events = self.path("events", "\n".join(definitions).encode() + b"\n")
         return subprocess.Popen([KEVTRACE, "run", "-p", events, "-o", "/dev/null", "--pid", str(pid)],
-                                stderr=subprocess.PIPE, **_prepared({}))
+                                stderr=subprocess.PIPE, **_prepared(options))
 
     def rounds(self, target, definitions, longest_s):
         text = text_of(target.pid, "/")
@@ -70,12 +71,26 @@ class KilledTracer(Attached):
             after_s = random.random() * longest_s
             front = self.start_front(target.pid, definitions)
             self.kill_tracer(front, after_s)
-            err = front.communicate(timeout=TIMEOUT_S)[1]
-            self.assertIsNone(target.process.poll(), err)
-            self.assertIn(front.returncode, (0, 128 + signal.SIGKILL), err)
-            self.assertNotIn(b"still holds probes", err)
-            self.assertEqual(re.findall(rb".*memfd:kevtrace.*", read(f"/proc/{target.pid}/maps")), [], err)
-            self.assertTrue(text_of(target.pid, "/") == text, err)
+            self.assert_left(target, text, front, front.communicate(timeout=TIMEOUT_S)[1])
+
+    def assert_left(self, target, text, front, said):
+        self.assertIsNone(target.process.poll(), said)
+        self.assertIn(front.returncode, (0, 128 + signal.SIGKILL), said)
+        self.assertNotIn(b"still holds probes", said)
+        self.assertEqual(re.findall(rb".*memfd:kevtrace.*", read(f"/proc/{target.pid}/maps")), [], said)
+        self.assertTrue(text_of(target.pid, "/") == text, said)
+
+    def attach_until(self, target, definitions, step):
+        """Attaches, and leaves as soon as it traces; killed before that step. 0: not killed; the number of steps."""
+        note = self.path("note", b"")
+        front = self.start_front(target.pid, definitions,
+                                 env={"LD_PRELOAD": SHIM, "KEVT_FAIL_NOTE": note, "KEVT_END_AT": str(step)})
+        head = front.stderr.readline()
+        if head.startswith(b"kevtrace: runtime="):
+            front.send_signal(signal.SIGINT)
+        said = head + front.communicate(timeout=TIMEOUT_S)[1]
+        steps = re.search(rb"^steps (\d+)$", read(note), re.MULTILINE)
+        return front, said, int(steps[1]) if steps else 0
 
     def test_while_it_attaches_and_traces(self):
         target = self.stays()
@@ -112,10 +127,34 @@ class KilledTracer(Attached):
         target.wait_for_ticks()
         self.assertEqual(target.end(), 0)
 
+    def test_while_a_handler_runs(self):
+        """Its signal came while the thread worked for the tracer: the handler returns to where that work ended."""
+        target = Target(self, [os.path.join(PROGRAMS, "lingers")])
+        self.rounds(target, ("p:touch lingers:touch n=%di:s64", "r:back lingers:touch v=$retval:s64"), 0.08)
+        target.tell(b"end")
+        self.assertEqual(target.process.wait(TIMEOUT_S), 0)
+
+    def test_before_each_step_in_a_storm(self):
+        """A step is a call of ptrace(), or one that writes the target's memory."""
+        target = Target(self, [os.path.join(PROGRAMS, "storms")])
+        text = text_of(target.pid, "/")
+        front, said, steps = self.attach_until(target, STORM, 0)
+        self.assertEqual(front.returncode, 0, said)
+        random.seed(SEED)
+        print(f"KEVT_SEED={SEED} rounds={ROUNDS} of {steps} steps", flush=True)
+        for number in range(ROUNDS):
+            step = 1 + int((number + random.random()) * steps / ROUNDS)
+            front, said, _ = self.attach_until(target, STORM, step)
+            self.assert_left(target, text, front, (step, said))
+        self.end_storm(target)
+
     def test_in_a_storm(self):
         """Exceptions, timers, jumps, forks, short threads and changing masks meanwhile; all results stay right."""
         target = Target(self, [os.path.join(PROGRAMS, "storms")])
         self.rounds(target, STORM, 0.25)
+        self.end_storm(target)
+
+    def end_storm(self, target):
         target.tell(b"end")
         said = target.process.stdout.readline()
         self.assertTrue(said.endswith(b" errors 0\n"), said)

@@ -3,7 +3,7 @@
 //   probes' own bytes back     nobody new comes in
 //   wait until quiet           no thread stands in our code, nor will a signal handler return there
 //   return addresses           back in their slots: nobody comes back to a detour
-//   guards, hooks, signals, gs the program's own again
+//   signals, guards, hooks, gs  the program's own again
 //   unmap                      only now, and only if every return address was found
 //
 // A thread that stays inside a hit (stopped, or below a handler that never returns) keeps the agent.
@@ -57,10 +57,11 @@ bool Departure::is_in_hit(pid_t tid) const {
   return proc::status_signals(tid, "SigPnd") & kOwned;
 }
 
-// Also a thread counts that a signal handler took out of a hit, or that runs a handler the agent called.
+// Also a thread counts that a signal handler took out of a hit, or out of its way back from work for a tracer, or that
+// runs a handler the agent called.
 Result<bool> Departure::is_anyone_inside() {
   if (std::ranges::any_of(tracee_.threads(), [this](pid_t tid) { return is_in_hit(tid); })) return true;
-  if (!signals_.is_taken()) return false;
+  if (!signals_.is_taken() && left_work_.empty()) return false;
   if (auto looked = signals_.look(); !looked) return std::unexpected(std::move(looked.error()));
   for (pid_t tid : tracee_.threads()) {
     auto frames = signals_.frames_of(tid);
@@ -73,7 +74,6 @@ Result<bool> Departure::is_anyone_inside() {
   return false;
 }
 
-// Lets the disarmed process run for moments until no thread is in a hit; false: one stays there.
 Result<bool> Departure::wait_until_quiet() {
   constexpr int kTries = 1000;
   for (int n = 0; n < kTries; ++n) {
@@ -120,13 +120,26 @@ Result<Leftover> Departure::take_away(std::span<const kevt_patch> noted, std::ui
   auto returns = restore_return_slots(
       tracee_, *notes, [this](RemoteAddr at) { return mapper_.is_code(at); }, missed);
   if (!returns) return std::unexpected(std::move(returns.error()));
-  if (auto undone = undo(noted, KEVT_PATCH_LAST); !undone) return std::unexpected(std::move(undone.error()));
   if (auto given = signals_.give_back(check_offset); !given) return std::unexpected(std::move(given.error()));
+  if (auto undone = undo(noted, KEVT_PATCH_LAST); !undone) return std::unexpected(std::move(undone.error()));
   if (auto cleared = forget_selves(); !cleared) return std::unexpected(std::move(cleared.error()));
   if (*returns == Returns::Restored)
     if (auto gone = mapper_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
   signals_.finish();
   return *returns == Returns::Restored ? Leftover::Nothing : Leftover::Code;
+}
+
+// The handlers are asked for by way of a page of our own.
+Result<void> Departure::let_work_end(Tracee& tracee) {
+  if (tracee.refuses_calls()) return {};
+  RemoteMapper mapper(tracee);
+  SignalHandover signals(mapper);
+  Departure departure(mapper, signals);
+  departure.left_work_ = left_work_places(tracee);
+  if (departure.left_work_.empty()) return {};
+  auto quiet = departure.wait_until_quiet();
+  if (!quiet) return std::unexpected(std::move(quiet.error()));
+  return mapper.take_away();
 }
 
 Result<Leftover> Departure::leave(std::span<const kevt_patch> noted, std::uint32_t check_offset, const Missed& missed) {

@@ -33,10 +33,15 @@ class Departure {
   // `noted`: every place in the text that may differ from its own bytes. The process is released.
   Result<Leftover> leave(std::span<const kevt_patch> noted, std::uint32_t check_offset, const Missed& missed);
 
+  // Until the threads that worked for a tracer that died are back at their own work, for about a second at most. A call
+  // that one of them was to make may be made only now: what is mapped is not known before.
+  static Result<void> let_work_end(Tracee& tracee);
+
  private:
   bool is_ours(RemoteAddr at) const;
   bool is_in_hit(pid_t tid) const;
   Result<bool> is_anyone_inside();
+  // Lets the disarmed process run for moments until no thread is in a hit; false: one stays there.
   Result<bool> wait_until_quiet();
   Result<void> forget_selves();
   Result<void> undo(std::span<const kevt_patch> noted, std::uint8_t order);

@@ -69,6 +69,7 @@ Result<std::vector<kevt_patch>> read_patches(const Tracee& tracee, const kevt_ta
 }
 
 Result<Leftover> clean_up_session(Tracee& tracee, RemoteAddr at) {
+  if (auto ended = Departure::let_work_end(tracee); !ended) return std::unexpected(std::move(ended.error()));
   const UniqueFd memory = open_memory(tracee.pid());
   const auto tables = read_tables(memory.get(), at);
   if (!tables) return Leftover::Unseen;
@@ -100,6 +101,8 @@ Result<void> clean_up(const PreparationNote& preparation) {
   if (!preparation.pid || !find_tables(preparation.pid).empty()) return {};
   auto tracee = Tracee::attach(preparation.pid);
   if (!tracee) return {};  // it has ended
+  if (auto ended = Departure::let_work_end(*tracee); !ended) return ended;
+  if (!find_tables(preparation.pid).empty()) return {};  // they came only now
   RemoteMapper mapper(*tracee);
   SignalHandover signals(mapper);
   auto maps = target::read_maps(preparation.pid);

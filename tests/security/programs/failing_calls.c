@@ -2,11 +2,15 @@
  * Preloaded into kevtrace: in the process named kevtrace-tracer, and in no other, calls number KEVT_FAIL_AT to
  * KEVT_FAIL_AT + KEVT_FAIL_FOR - 1 of those below fail as they do where memory, space or a device is short.  Which one
  * was the first is written to the file KEVT_FAIL_NOTE, and in the end how many calls there were.
+ *
+ * With KEVT_END_AT it is killed instead, before step number KEVT_END_AT: steps are its calls of ptrace, pwrite and
+ * sendmsg, by which targets change.  Their number is in the note, too.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +30,7 @@ extern void* __libc_realloc(void*, size_t);
 extern void* __libc_memalign(size_t, size_t);
 
 static pid_t tracer;
-static unsigned long calls, first, count;
+static unsigned long calls, first, count, steps, last_step;
 static const char* note_path;
 
 static long raw(long number, long a, long b, long c, long d, long e, long f) {
@@ -69,6 +73,7 @@ static int is_tracer(void) {
   if (strcmp(name, "kevtrace-tracer")) return 0;
   first = number_of("KEVT_FAIL_AT", 0);
   count = number_of("KEVT_FAIL_FOR", 1);
+  last_step = number_of("KEVT_END_AT", 0);
   note_path = getenv("KEVT_FAIL_NOTE");
   tracer = self;
   return 1;
@@ -83,10 +88,15 @@ static int fails(const char* what, int error) {
   return 1;
 }
 
-__attribute__((destructor)) static void say_how_many(void) {
-  char text[32];
+static void step(void) {
   if (!is_tracer()) return;
-  snprintf(text, sizeof text, "calls %lu", calls);
+  if (__atomic_add_fetch(&steps, 1, __ATOMIC_RELAXED) == last_step) raw(SYS_kill, tracer, SIGKILL, 0, 0, 0, 0);
+}
+
+__attribute__((destructor)) static void say_how_many(void) {
+  char text[64];
+  if (!is_tracer()) return;
+  snprintf(text, sizeof text, "calls %lu\nsteps %lu", calls, steps);
   note(text);
 }
 
@@ -149,6 +159,7 @@ ssize_t pread(int fd, void* to, size_t bytes, off_t at) {
 }
 ssize_t pread64(int fd, void* to, size_t bytes, off_t at) { return pread(fd, to, bytes, at); }
 ssize_t pwrite(int fd, const void* from, size_t bytes, off_t at) {
+  step();
   return fails("pwrite", EIO) ? -1 : checked(raw(SYS_pwrite64, fd, (long)from, (long)bytes, at, 0, 0));
 }
 ssize_t pwrite64(int fd, const void* from, size_t bytes, off_t at) { return pwrite(fd, from, bytes, at); }
@@ -156,6 +167,7 @@ ssize_t write(int fd, const void* from, size_t bytes) {
   return fails("write", ENOSPC) ? -1 : checked(raw(SYS_write, fd, (long)from, (long)bytes, 0, 0, 0));
 }
 ssize_t sendmsg(int fd, const struct msghdr* message, int flags) {
+  step();
   return fails("sendmsg", ENOMEM) ? -1 : checked(raw(SYS_sendmsg, fd, (long)message, flags, 0, 0, 0));
 }
 
@@ -168,6 +180,7 @@ long ptrace(enum __ptrace_request request, ...) {
   const pid_t tid = va_arg(more, pid_t);
   const long at = va_arg(more, long), data = va_arg(more, long);
   va_end(more);
+  step();
   if (request == PTRACE_SEIZE && fails("ptrace", EPERM)) return -1;
   return checked(raw(SYS_ptrace, request, tid, at, data, 0, 0));
 }
