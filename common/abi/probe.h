@@ -20,7 +20,7 @@
 
 #include "common/abi/registers.h"
 
-#define KEVT_ABI_VERSION 5u
+#define KEVT_ABI_VERSION 6u
 
 enum {
   KEVT_MAX_THREADS = 40960, /* kevt_thread structs per process at most: those of dead threads are used again */
@@ -55,6 +55,18 @@ struct kevt_thread;
 #define KEVT_PLACE_OF(thread_pointer) \
   ((uint32_t)(((uint64_t)(thread_pointer)*KEVT_HASH_MULTIPLIER) >> (64 - KEVT_PLACE_BITS)))
 #define KEVT_NEXT_PLACE(place) (((uint32_t)(place) + 1) & ((1u << KEVT_PLACE_BITS) - 1))
+
+/*
+ * Where the address map is looked at for a key, try by try.  Keys of one page of code share a page of the map, as long
+ * as there is room, so that a process which is probed all over touches few pages of it.
+ */
+enum { KEVT_MAP_GROUP = 256, KEVT_MAP_GROUP_TRIES = 8 };
+static inline uint32_t kevt_map_slot(uint64_t key, uint32_t tries) {
+  const uint64_t shared = tries < KEVT_MAP_GROUP_TRIES, hashed = shared ? key >> 12 : key;
+  const uint32_t begin = (uint32_t)((hashed * KEVT_HASH_MULTIPLIER) >> 32);
+  if (!shared) return (begin + tries - KEVT_MAP_GROUP_TRIES) & (KEVT_MAP_SLOTS - 1);
+  return (begin * KEVT_MAP_GROUP + (((uint32_t)(key >> 4) + tries) & (KEVT_MAP_GROUP - 1))) & (KEVT_MAP_SLOTS - 1);
+}
 
 /*
  * In a shard: `hits` == recorded + filtered + lost once no hit is under way; a missed attempt is counted in `missed`

@@ -20,9 +20,8 @@
 
 namespace kevt::pipeline {
 
-std::optional<CheckedEvent> check_event(std::string_view line, const target::TargetEnv& env,
-                                        const target::EventCatalog& catalog, Forms forms, diag::Sink& sink) {
-  // Text → model: syntax alone.
+// Text → model: syntax alone.
+std::optional<model::Definition> parse_event(std::string_view line, diag::Sink& sink) {
   auto statement = grammar::parse_line_leniently(line, grammar::EventsFile::Dynamic, sink);
   if (!statement) return std::nullopt;
   auto* written = std::get_if<model::Definition>(&*statement);
@@ -37,9 +36,21 @@ std::optional<CheckedEvent> check_event(std::string_view line, const target::Tar
                  .fixits = {}});
     return std::nullopt;
   }
-  const bool by_types = std::ranges::any_of(written->args, &model::FetchArg::needs_types);
+  return std::move(*written);
+}
+
+std::optional<CheckedEvent> check_event(std::string_view line, const target::TargetEnv& env,
+                                        const target::EventCatalog& catalog, Forms forms, diag::Sink& sink) {
+  auto written = parse_event(line, sink);
+  if (!written) return std::nullopt;
+  return check_event(std::move(*written), env, catalog, forms, sink);
+}
+
+std::optional<CheckedEvent> check_event(model::Definition written, const target::TargetEnv& env,
+                                        const target::EventCatalog& catalog, Forms forms, diag::Sink& sink) {
+  const bool by_types = std::ranges::any_of(written.args, &model::FetchArg::needs_types);
   // Model + world → checked model: names, symbols, types, limits.
-  auto checked = sema::check_definition(std::move(*written), env, catalog, sink);
+  auto checked = sema::check_definition(std::move(written), env, catalog, sink);
   if (!checked) return std::nullopt;
   if (forms != Forms::All && !can_run(checked->definition, env, sink)) return std::nullopt;
   const bool waits = forms == Forms::RunnableLater && waits_for_library(*checked, env);

@@ -50,7 +50,12 @@ enum class Artifacts : std::uint8_t { CodeOnly, KeepAll, Unresolved };
 // library is loaded; or all of the language.
 enum class Forms : std::uint8_t { Runnable, RunnableLater, All };
 
-// One line of dynamic_events. Blank and comment lines: nullopt and no diagnostic.
+// One line of dynamic_events as it is written, the same in every target. Blank and comment lines: nullopt and no
+// diagnostic; a line with mistakes may be a definition all the same, in which more are found.
+std::optional<model::Definition> parse_event(std::string_view line, diag::Sink& sink);
+std::optional<CheckedEvent> check_event(model::Definition written, const target::TargetEnv& env,
+                                        const target::EventCatalog& catalog, Forms forms, diag::Sink& sink);
+// Both.
 std::optional<CheckedEvent> check_event(std::string_view line, const target::TargetEnv& env,
                                         const target::EventCatalog& catalog, Forms forms, diag::Sink& sink);
 

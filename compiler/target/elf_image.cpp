@@ -177,7 +177,9 @@ std::string_view ElfImage::soname() const {
 }
 
 bool ElfImage::is_go() const {
-  return state_->sections.find(".go.buildinfo") != nullptr || state_->sections.find(".gopclntab") != nullptr;
+  if (!state_->is_go)
+    state_->is_go = state_->sections.find(".go.buildinfo") != nullptr || state_->sections.find(".gopclntab") != nullptr;
+  return *state_->is_go;
 }
 
 bool ElfImage::is_program() const {

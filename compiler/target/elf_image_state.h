@@ -60,6 +60,7 @@ struct ElfImage::State {
   void load_landing_pads();
   void load_pointers();
 
+  std::optional<bool> is_go;  // once it was asked
   bool symbols_loaded = false;
   std::vector<ElfSymbol> symbols;  // ascending by address
   std::uint64_t name_bytes = 0;    // of all symbols: names may overlap, and are compared

@@ -60,8 +60,8 @@ KEVT_INTERNAL extern const char kevt_restorer[]; /* table.S: rt_sigreturn */
 
 static uint64_t map_lookup(const kevt_tables* tables, uint64_t key, int* found) {
   const kevt_map_entry* map = (const kevt_map_entry*)tables->map;
-  uint32_t i = (uint32_t)((key * KEVT_HASH_MULTIPLIER) >> 32) & (KEVT_MAP_SLOTS - 1);
-  for (uint32_t n = 0; n < KEVT_MAP_SLOTS; n++, i = (i + 1) & (KEVT_MAP_SLOTS - 1)) {
+  for (uint32_t n = 0; n < KEVT_MAP_SLOTS; n++) {
+    const uint32_t i = kevt_map_slot(key, n);
     uint64_t at = __atomic_load_n(&map[i].key, __ATOMIC_ACQUIRE);
     if (at == key) {
       *found = 1;

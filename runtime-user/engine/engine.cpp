@@ -153,14 +153,27 @@ void Engine::define_as(const Engine& other) {
   waiting_ = all_;
 }
 
+// A line that has mistakes is not kept: they are reported wherever it is looked at.
+std::optional<pipeline::CheckedEvent> Engine::check_arrived(const Waiting& one, diag::Sink& sink) const {
+  const target::FixedCatalog nothing;
+  std::optional<model::Definition>& written = *one.written;
+  if (!written) {
+    auto parsed = pipeline::parse_event(one.definition, sink);
+    if (!parsed) return std::nullopt;
+    if (!sink.empty())
+      return pipeline::check_event(std::move(*parsed), env_, nothing, pipeline::Forms::RunnableLater, sink);
+    written = std::move(parsed);
+  }
+  return pipeline::check_event(*written, env_, nothing, pipeline::Forms::RunnableLater, sink);
+}
+
 // The event exists already, so it is looked at by itself.
 Result<std::vector<runtime::ProbeHandle>> Engine::define_arrived(std::vector<Problem>& problems) {
-  const target::FixedCatalog nothing;
   Batch batch;
   std::vector<Waiting> still;
   for (Waiting& one : waiting_) {
     diag::Sink sink;
-    auto checked = pipeline::check_event(one.definition, env_, nothing, pipeline::Forms::RunnableLater, sink);
+    auto checked = check_arrived(one, sink);
     if (checked && checked->waits) {
       still.push_back(std::move(one));
       continue;

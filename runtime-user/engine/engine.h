@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -70,10 +71,12 @@ class Engine final : public target::EventCatalog {
   const target::CatalogEntry* find(std::string_view group, std::string_view event) const override;
 
  private:
+  // `written`: the definition's text, parsed when it was first needed, by any of the engines that have it.
   struct Waiting {
     std::string definition;
     std::optional<std::string> filter;
     std::size_t event = 0;  // in events_
+    std::shared_ptr<std::optional<model::Definition>> written = std::make_shared<std::optional<model::Definition>>();
   };
   // Events whose place is known, and where each belongs in events_.
   struct Batch {
@@ -92,6 +95,7 @@ class Engine final : public target::EventCatalog {
     std::uint32_t id = 0;  // of its event
   };
 
+  std::optional<pipeline::CheckedEvent> check_arrived(const Waiting& one, diag::Sink& sink) const;
   Result<pipeline::CompiledEvents> compile(const Batch& batch) const;
   Result<std::vector<Placed>> place(const model::CompiledBatch& compiled, std::span<const std::uint32_t> ids);
   Result<std::vector<Placed>> install(const Batch& batch);

@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "common/proc.h"
+#include "runtime-user/runtime/inproc/stopped_text.h"
 #include "runtime-user/runtime/inproc/work_code.h"
 
 namespace kevt::inproc {
@@ -24,12 +25,12 @@ namespace kevt::inproc {
 namespace {
 
 // What of ours stands there now: nothing, a breakpoint, or a jump into our code.
-std::optional<TextPatch> undoing(const Tracee& tracee, const RemoteMapper& mapper, const kevt_patch& noted) {
+std::optional<TextPatch> undoing(StoppedText& text, const RemoteMapper& mapper, const kevt_patch& noted) {
   constexpr std::uint8_t kBreakpoint = 0xcc, kJump = 0xe9;
   const std::span<const std::uint8_t> own(noted.own, std::min<std::size_t>(noted.length, sizeof noted.own));
   std::vector<std::uint8_t> now(own.size());
   const RemoteAddr site{noted.site};
-  if (own.empty() || !tracee.read(site, now)) return std::nullopt;
+  if (own.empty() || !text.read(site, now)) return std::nullopt;
   std::int32_t distance = 0;
   if (now.size() == x86::kJumpLength) std::memcpy(&distance, now.data() + 1, sizeof distance);
   const bool is_jump = now.front() == kJump && distance && mapper.is_code(site + x86::kJumpLength + distance);
@@ -103,9 +104,10 @@ Result<void> Departure::forget_selves() {
 
 Result<void> Departure::undo(std::span<const kevt_patch> noted, std::uint8_t order) {
   std::vector<TextPatch> patches;
+  StoppedText text(tracee_);
   for (const kevt_patch& note : noted)
     if (note.order == order)
-      if (auto patch = undoing(tracee_, mapper_, note)) patches.push_back(std::move(*patch));
+      if (auto patch = undoing(text, mapper_, note)) patches.push_back(std::move(*patch));
   return apply_patches(tracee_, signals_, patches);
 }
 

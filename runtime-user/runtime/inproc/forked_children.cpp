@@ -33,13 +33,13 @@ bool shares_session(pid_t pid, const SharedFile& session) {
          });
 }
 
-std::vector<pid_t> processes_sharing(const SharedFile& session) {
+std::vector<pid_t> processes_sharing(const SharedFile& session, std::uint64_t not_before) {
   std::vector<pid_t> found;
   DIR* all = opendir("/proc");
   if (!all) return found;
   while (const dirent* entry = readdir(all)) {
     const auto pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-    if (pid <= 0 || pid == getpid()) continue;
+    if (pid <= 0 || pid == getpid() || proc::start_time(pid) < not_before) continue;
     if (shares_session(pid, session) && !runs_in_its_parents_memory(pid)) found.push_back(pid);
   }
   closedir(all);

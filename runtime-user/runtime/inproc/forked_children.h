@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "runtime-user/runtime/inproc/shared_file.h"
@@ -13,7 +14,8 @@ namespace kevt::inproc {
 bool shares_session(pid_t pid, const SharedFile& session);
 // Whether it is between vfork and exec.
 bool runs_in_its_parents_memory(pid_t pid);
-// Every process but this one that has.
-std::vector<pid_t> processes_sharing(const SharedFile& session);
+// Every process but this one that has, of those that began at `not_before` (proc::start_time) or later: their maps are
+// read, which takes longest of processes that are large and have been there for long.
+std::vector<pid_t> processes_sharing(const SharedFile& session, std::uint64_t not_before);
 
 }  // namespace kevt::inproc

@@ -85,7 +85,7 @@ Result<Leftover> InprocRuntime::leave_child(pid_t pid) {
 Result<Leftover> InprocRuntime::leave_children() {
   Leftover worst = Leftover::Nothing;
   shut_gates();
-  for (pid_t pid : processes_sharing(memory_.file(MapPiece::From::Session))) {
+  for (pid_t pid : processes_sharing(memory_.file(MapPiece::From::Session), target_began_)) {
     if (pid == tracee_.pid()) continue;
     auto left = leave_child(pid);
     if (!left && left.error().errno_value() == ESRCH) continue;  // it ended meanwhile

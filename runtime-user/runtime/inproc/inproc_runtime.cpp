@@ -13,6 +13,7 @@
 #include <cstring>
 #include <set>
 
+#include "common/proc.h"
 #include "runtime-user/runtime/inproc/left_session.h"
 #include "runtime-user/runtime/inproc/signal_hooks.h"
 #include "runtime-user/runtime/inproc/startup.h"
@@ -133,6 +134,7 @@ Result<std::unique_ptr<InprocRuntime>> InprocRuntime::attach(pid_t pid, const Se
 }
 
 Result<void> InprocRuntime::prepare() {
+  target_began_ = proc::start_time(tracee_.pid());
   clock_.sample();
   if (auto placed = placement_.place_agent(); !placed) return placed;
   if (auto noted = note_filter(); !noted) return noted;
@@ -231,8 +233,9 @@ Result<std::vector<std::string>> InprocRuntime::refusals(const model::CompiledBa
   auto held = hold();
   if (!held) return std::unexpected(std::move(held.error()));
   std::vector<std::string> found;
+  StoppedText text(tracee_);
   for (const model::CompiledEvent& event : batch.events) {
-    auto point = points_.at(RemoteAddr{event.place_address});
+    auto point = points_.at(RemoteAddr{event.place_address}, text);
     std::string& refusal = found.emplace_back(point ? why_not_there(event, **point) : point.error().message());
     if (!refusal.empty())
       refusal = Error(std::move(refusal)).while_doing("placing `" + event.definition.command + "`").message();

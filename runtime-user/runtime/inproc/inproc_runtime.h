@@ -174,7 +174,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   std::unordered_map<std::uint32_t, runtime::ProbeHandle> by_id_;
   std::deque<Pending> pending_;  // drained from the rings, newer than what was delivered
   bool settled_ = false;
-  bool replaced_ = false;  // by exec
+  bool replaced_ = false;           // by exec
+  std::uint64_t target_began_ = 0;  // proc::start_time; what it forks is younger
   std::optional<Leftover> left_;
 };
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "common/page.h"
+#include "runtime-user/runtime/inproc/stopped_text.h"
 
 namespace kevt::inproc {
 
@@ -63,6 +64,31 @@ Result<void> write_text(const Tracee& tracee, const TextPatch& patch) {
   return tracee.write(patch.site, bytes.first(1));
 }
 
+bool is_on_page(const TextPatch& patch, std::uint64_t page) {
+  return page_down(patch.site.value) == page && page_down(patch.site.value + patch.bytes.size() - 1) == page;
+}
+
+// Patches that follow each other on one page are written with what lies between them, which is as it was: nobody runs.
+Result<void> write_texts(const Tracee& tracee, std::span<const TextPatch> patches) {
+  constexpr std::size_t kWorthReading = 3;
+  std::vector<std::uint8_t> text(kPage);
+  while (!patches.empty()) {
+    const std::uint64_t page = page_down(patches.front().site.value);
+    const auto end = std::ranges::find_if_not(patches, [&](const TextPatch& p) { return is_on_page(p, page); });
+    const auto here = patches.first(std::max<std::size_t>(static_cast<std::size_t>(end - patches.begin()), 1));
+    patches = patches.subspan(here.size());
+    if (here.size() >= kWorthReading && tracee.read(RemoteAddr{page}, text)) {
+      for (const TextPatch& patch : here)
+        std::ranges::copy(patch.bytes, text.begin() + static_cast<std::ptrdiff_t>(patch.site.value - page));
+      if (auto put = tracee.write(RemoteAddr{page}, text); !put) return put;
+      continue;
+    }
+    for (const TextPatch& patch : here)
+      if (auto put = write_text(tracee, patch); !put) return put;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> jump_bytes(RemoteAddr site, RemoteAddr to) {
@@ -74,10 +100,11 @@ std::vector<std::uint8_t> jump_bytes(RemoteAddr site, RemoteAddr to) {
 
 std::vector<RemoteAddr> take_out_gone(const Tracee& tracee, std::vector<TextPatch>& patches) {
   std::vector<RemoteAddr> gone;
+  StoppedText text(tracee);
   std::erase_if(patches, [&](const TextPatch& patch) {
     if (patch.expected.empty()) return false;
     std::vector<std::uint8_t> now(patch.expected.size());
-    if (tracee.read(patch.site, now) && now == patch.expected) return false;
+    if (text.read(patch.site, now) && now == patch.expected) return false;
     gone.push_back(patch.site);
     return true;
   });
@@ -94,9 +121,8 @@ Result<void> apply_patches(Tracee& tracee, SignalHandover& signals, std::span<co
   for (const TextPatch& patch : patches) sorted.push_back(&patch);
   std::ranges::sort(sorted, {}, [](const TextPatch* p) { return p->site.value; });
   if (auto moved = move_threads(tracee, signals, sorted); !moved) return moved;
-  for (const TextPatch& patch : patches)
-    if (auto put = write_text(tracee, patch); !put)
-      return std::unexpected(std::move(put.error()).while_doing("patching the target's text"));
+  if (auto put = write_texts(tracee, patches); !put)
+    return std::unexpected(std::move(put.error()).while_doing("patching the target's text"));
   if (!calls) return {};
   constexpr std::uint64_t kSyncCore = 32;  // MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE
   auto done = tracee.syscall(SYS_membarrier, {kSyncCore, 0, 0, 0, 0, 0});

@@ -81,7 +81,7 @@ Result<std::vector<ProbedObject*>> ProbePoints::objects() {
   return all;
 }
 
-Result<ProbePoint*> ProbePoints::at(RemoteAddr site) {
+Result<ProbePoint*> ProbePoints::at(RemoteAddr site, StoppedText& text) {
   if (auto it = points_.find(site); it != points_.end()) return &it->second;
   auto object = object_at(site);
   if (!object) return std::unexpected(std::move(object.error()));
@@ -93,7 +93,7 @@ Result<ProbePoint*> ProbePoints::at(RemoteAddr site) {
   if (point.plan.kind == x86::ArmKind::Refused)
     return std::unexpected(Error(fmt::format("{:#x} cannot be probed: {}", site.value, point.plan.reason)));
   point.live.resize(point.plan.kind == x86::ArmKind::Jump ? x86::kJumpLength : 1);
-  auto live = unpatched(site, point.plan.original.size());
+  auto live = unpatched(site, point.plan.original.size(), text);
   if (!live) return std::unexpected(std::move(live.error()));
   if (*live != point.plan.original)
     return std::unexpected(Error(
@@ -105,9 +105,9 @@ Result<ProbePoint*> ProbePoints::at(RemoteAddr site) {
 }
 
 // The target's own text, where our patches stand, too.
-Result<std::vector<std::uint8_t>> ProbePoints::unpatched(RemoteAddr at, std::size_t size) const {
+Result<std::vector<std::uint8_t>> ProbePoints::unpatched(RemoteAddr at, std::size_t size, StoppedText& text) const {
   std::vector<std::uint8_t> bytes(size);
-  if (auto got = tracee_.read(at, bytes); !got) return std::unexpected(std::move(got.error()));
+  if (auto got = text.read(at, bytes); !got) return std::unexpected(std::move(got.error()));
   for (auto it = points_.lower_bound(RemoteAddr{at.value - kMaxExtent}); it != points_.end() && it->first < at + size;
        ++it) {
     const auto& [site, point] = *it;

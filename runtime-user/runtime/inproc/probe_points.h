@@ -14,6 +14,7 @@
 #include "runtime-user/runtime/inproc/patcher.h"
 #include "runtime-user/runtime/inproc/placement.h"
 #include "runtime-user/runtime/inproc/probed_files.h"
+#include "runtime-user/runtime/inproc/stopped_text.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 
 namespace kevt::inproc {
@@ -56,7 +57,11 @@ class ProbePoints {
   Result<std::vector<ProbedObject*>> objects();
 
   // The point at `site`, planned; an error when nothing may be put there.
-  Result<ProbePoint*> at(RemoteAddr site);
+  Result<ProbePoint*> at(RemoteAddr site) {
+    StoppedText text(tracee_);
+    return at(site, text);
+  }
+  Result<ProbePoint*> at(RemoteAddr site, StoppedText& text);  // of many
 
   // The detour of `point` for these events, made now or earlier. `key` names the set.
   Result<ProbePoint::Made*> detour_for(ProbePoint& point, std::vector<std::uint32_t> key, DetourSpec spec);
@@ -76,7 +81,7 @@ class ProbePoints {
 
  private:
   Result<void> refresh();
-  Result<std::vector<std::uint8_t>> unpatched(RemoteAddr at, std::size_t size) const;
+  Result<std::vector<std::uint8_t>> unpatched(RemoteAddr at, std::size_t size, StoppedText& text) const;
   void note_crowding(ProbePoint& point);
 
   Tracee& tracee_;

@@ -259,8 +259,8 @@ void set_gates(kevt_event& event, std::uint32_t gates) {
 
 Result<void> SessionMemory::map_address(RemoteAddr key, RemoteAddr value) {
   auto* map = at<kevt_map_entry>(map_at_);
-  std::uint32_t i = static_cast<std::uint32_t>((key.value * KEVT_HASH_MULTIPLIER) >> 32) & (KEVT_MAP_SLOTS - 1);
-  for (std::uint32_t n = 0; n < KEVT_MAP_SLOTS / 2; ++n, i = (i + 1) & (KEVT_MAP_SLOTS - 1)) {
+  for (std::uint32_t n = 0; n < KEVT_MAP_SLOTS / 2; ++n) {
+    const std::uint32_t i = kevt_map_slot(key.value, n);
     if (map[i].key && map[i].key != key.value) continue;
     __atomic_store_n(&map[i].value, value.value, __ATOMIC_RELEASE);
     __atomic_store_n(&map[i].key, key.value, __ATOMIC_RELEASE);

@@ -350,6 +350,11 @@ Result<void> Tracee::read(RemoteAddr at, std::span<std::uint8_t> out) const {
   return std::unexpected(Error::from_errno("reading the target's memory"));
 }
 
+std::size_t Tracee::read_some(RemoteAddr at, std::span<std::uint8_t> out) const {
+  return static_cast<std::size_t>(
+      std::max<ssize_t>(pread(memory_.get(), out.data(), out.size(), static_cast<off_t>(at.value)), 0));
+}
+
 Result<void> Tracee::write(RemoteAddr at, std::span<const std::uint8_t> bytes) const {
   const ssize_t put = pwrite(memory_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at.value));
   if (put == static_cast<ssize_t>(bytes.size())) return {};

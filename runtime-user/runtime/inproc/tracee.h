@@ -48,6 +48,8 @@ class Tracee {
   void give_up() { exit_status_ = 0; }
 
   Result<void> read(RemoteAddr at, std::span<std::uint8_t> out) const;
+  // As far as there is memory: how many bytes.
+  std::size_t read_some(RemoteAddr at, std::span<std::uint8_t> out) const;
   Result<void> write(RemoteAddr at, std::span<const std::uint8_t> bytes) const;
 
   // The following need a stopped process.
