@@ -270,9 +270,12 @@ static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, ui
   return 0;
 }
 
-/* While the signals are taken or given back: what the program sets is the kernel's. */
+/*
+ * While the signals are taken or given back: what the program sets is the kernel's.  Nothing is noted, so that it does
+ * not matter whether a child sets it that runs in our memory.
+ */
 static int64_t plain_sigaction(uint64_t signal, uint64_t act, uint64_t old, uint64_t size) {
-  kevt_private* priv = (kevt_private*)kevt_state()->priv;
+  const kevt_private* priv = (const kevt_private*)kevt_state()->priv;
   kevt_disposition previous;
   if (size != 8 || signal < 1 || signal > 64) return kevt_syscall(NR_RT_SIGACTION, signal, act, old, size);
   int64_t result = kevt_syscall(NR_RT_SIGACTION, signal, act, (uint64_t)&previous, size);
@@ -283,7 +286,6 @@ static int64_t plain_sigaction(uint64_t signal, uint64_t act, uint64_t old, uint
     previous.restorer = priv->handlers[signal].restorer;
     previous.mask |= priv->masks[signal];
   }
-  if (act && !is_borrowed(0)) priv->masks[signal] = 0;
   return old && !copy_out(old, &previous) ? -EFAULT_ : 0;
 }
 

@@ -190,15 +190,18 @@ Result<void> SignalHandover::give_three_back() {
   return {};
 }
 
-Result<void> SignalHandover::give_masks_of_handlers_back() {
+// Where the kernel's masks are the program's already, a note is meant for a handler of the agent's alone.
+Result<void> SignalHandover::give_masks_of_handlers_back(bool owned) {
   for (int signal = 1; signal <= kSignals; ++signal) {
     std::uint64_t bits = 0;
     if (auto got = tracee_.read(mask_note_at(signal), room_of(bits)); !got) return got;
     if (!bits || bit(signal) & kThree) continue;
     auto own = disposition(signal);
     if (!own) return std::unexpected(std::move(own.error()));
+    const bool is_agents = own->handler == mapper_.agent().base.value + agent_table().on_masked;
+    if (!owned && !is_agents) continue;
     own->mask |= bits;
-    if (own->handler == mapper_.agent().base.value + agent_table().on_masked) {
+    if (is_agents) {
       kevt_handler noted{};
       if (auto got = tracee_.read(handler_note_at(signal), room_of(noted)); !got) return got;
       own->handler = noted.handler;
@@ -209,11 +212,8 @@ Result<void> SignalHandover::give_masks_of_handlers_back() {
   return {};
 }
 
-// The kernel's are the program's from then on.
-Result<void> SignalHandover::give_masks_of_threads_back(std::uint32_t check_offset) {
-  const RemoteAddr owned_at = mapper_.agent().priv + offsetof(kevt_private, signals_owned);
-  std::uint64_t owned = 0;
-  if (auto got = tracee_.read(owned_at, room_of(owned)); !got) return got;
+// And what waits for them.
+Result<void> SignalHandover::give_masks_of_threads_back(std::uint32_t check_offset, bool owned) {
   auto notes = read_thread_notes(tracee_, mapper_.agent());
   if (!notes) return std::unexpected(std::move(notes.error()));
   for (pid_t tid : std::vector<pid_t>(tracee_.threads())) {
@@ -232,16 +232,20 @@ Result<void> SignalHandover::give_masks_of_threads_back(std::uint32_t check_offs
       if (auto put = tracee_.write(frame.mask_at, bytes_of(full)); !put) return put;
     }
   }
-  owned = 0;
-  return tracee_.write(owned_at, bytes_of(owned));
+  return {};
 }
 
 Result<void> SignalHandover::give_back(std::uint32_t check_offset) {
   if (!taken_) return {};
   if (auto looked = look(); !looked) return looked;
   pending_.clear();
-  if (auto done = give_masks_of_handlers_back(); !done) return done;
-  if (auto done = give_masks_of_threads_back(check_offset); !done) return done;
+  const RemoteAddr owned_at = mapper_.agent().priv + offsetof(kevt_private, signals_owned);
+  std::uint64_t owned = 0;
+  if (auto got = tracee_.read(owned_at, room_of(owned)); !got) return got;
+  if (auto done = give_masks_of_handlers_back(owned != 0); !done) return done;
+  if (auto done = give_masks_of_threads_back(check_offset, owned != 0); !done) return done;
+  owned = 0;  // from here on the kernel's masks are the program's
+  if (auto put = tracee_.write(owned_at, bytes_of(owned)); !put) return put;
   auto done = give_three_back();
   if (done) taken_ = false;
   return done;

@@ -37,8 +37,8 @@ class SignalHandover {
   Result<void> take_three();
   Result<void> take_masks_of_threads();
   Result<void> give_three_back();
-  Result<void> give_masks_of_handlers_back();
-  Result<void> give_masks_of_threads_back(std::uint32_t check_offset);
+  Result<void> give_masks_of_handlers_back(bool owned);
+  Result<void> give_masks_of_threads_back(std::uint32_t check_offset, bool owned);
   Result<kevt_disposition> disposition(int signal);
   Result<void> set_disposition(int signal, const kevt_disposition& wanted);
   RemoteAddr note_at(int signal) const;  // kevt_private.dispositions[signal]
