@@ -61,11 +61,12 @@ std::optional<int> TracedProcesses::define(std::span<const Source> definitions, 
   for (const auto& process : all_) {
     if (auto ready = keep_names(*process); !ready) return failed(*process, std::move(ready.error()));
     if (auto armed = process->engine.enable_all(); !armed) return failed(*process, std::move(armed.error()));
-    if (process->engine.waiting().empty()) continue;
+    const bool waits = !process->engine.waiting().empty();
+    if (!waits && !process->runtime().has_returns()) continue;
     auto watched = process->runtime().watch_libraries();
     if (!watched)
       return failed(*process, std::move(watched.error()).while_doing("watching which libraries are loaded"));
-    if (!*watched)
+    if (!*watched && waits)
       return failed(*process, Error("`" + process->engine.waiting().front() +
                                     "` would wait for ever: the program has no dynamic linker that reports libraries"));
   }
@@ -76,6 +77,8 @@ Result<void> TracedProcesses::arm_arrived(TracedProcess& process) {
   if (auto seen = process.held.env->refresh(); !seen) return seen;
   if (process.names_addresses) process.held.env->keep_files();
   if (process.unwinder) process.unwinder->refresh();
+  if (process.runtime().has_returns())  // the library may walk stacks
+    if (auto guarded = process.runtime().arm({}); !guarded) return guarded;
   if (process.engine.waiting().empty()) return {};
   std::vector<engine::Problem> problems;
   auto arrived = process.engine.define_arrived(problems);

@@ -75,11 +75,13 @@ static uint64_t map_lookup(const kevt_tables* tables, uint64_t key, int* found) 
 
 static int owns_signals(void) { return ((const kevt_private*)kevt_state()->priv)->signals_owned != 0; }
 
+/* A handler that runs meanwhile delivers what is left: it is looked at anew each time. */
 static void deliver_pending(kevt_thread* thread) {
-  uint64_t ready = thread->pending & ~thread->blocked;
-  for (int signal = 1; ready && signal < 32; signal++) {
-    if (!(ready & BIT(signal))) continue;
-    thread->pending &= ~BIT(signal); /* before: its handler runs now, and looks again when it ends */
+  for (;;) {
+    const uint64_t ready = thread->pending & ~thread->blocked;
+    if (!ready) return;
+    const int signal = __builtin_ctzll(ready) + 1;
+    thread->pending &= ~BIT(signal);
     if (kevt_own_syscall(NR_TGKILL, thread->pid, thread->tid, (uint64_t)signal, 0) != KEVT_NOT_CALLED) continue;
     thread->pending |= BIT(signal);
     return;

@@ -44,6 +44,10 @@ class BadSignals(ProcessTest):
         self.assertEqual((traced.status, traced.out), (0, b"delivered late\n"))
         self.assertEqual([r["n"] for r in traced.records("touch")], list(range(10)))
 
+    def test_each_pending_one_is_handled_once(self):
+        traced = self.run_both([os.path.join(PROGRAMS, "pending")], "p:touch pending:touch")
+        self.assertEqual(traced.out, b"".join(b"signal %d handled 10\n" % n for n in (5, 7, 11)))
+
     def test_stack_overflow_on_an_alternate_stack(self):
         traced = self.run_traced([BADLY, "overflow"], TOUCH, BACK)
         self.assertEqual((traced.status, traced.out), (3, b"overflow caught\n"))

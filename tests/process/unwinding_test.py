@@ -36,6 +36,11 @@ class Unwinding(ProcessTest):
         self.assertEqual(traced.accounts["risky"].recorded, 300)
         self.assertEqual(traced.accounts["alloc"].recorded, 300)
 
+    def test_an_unwinder_that_is_loaded_later(self):
+        traced = self.run_both([os.path.join(PROGRAMS, "late_unwinder")], "r:sort libc:qsort")
+        self.assertIn(b" main 1\n", traced.out)
+        self.assertEqual(traced.accounts["sort"].hits, 1)
+
     def test_threads_that_leave_in_the_middle(self):
         traced = self.both("leave", ["start", "leave"])
         self.assertEqual((traced.status, traced.out), (0, b"cleanups 40\n"))

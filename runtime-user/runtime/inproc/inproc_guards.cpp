@@ -36,33 +36,40 @@ Result<InprocRuntime::Installed> InprocRuntime::install_guard(RemoteAddr place, 
   return Installed{.place = place, .code = {.extractor = *code}, .block = *block, .is_guard = true};
 }
 
-Result<void> InprocRuntime::install_guards() {
-  guards_.emplace();
+// In front of those that have none yet.
+Result<std::vector<ProbeHandle>> InprocRuntime::install_guards() {
+  std::vector<ProbeHandle> made;
   auto unwinders = find_unwinders(points_);
   if (!unwinders) return std::unexpected(std::move(unwinders.error()));
   for (RemoteAddr place : *unwinders) {
+    if (is_guard_site(place)) continue;
     auto guard = install_guard(place, agent_table().restore_returns);
     if (!guard) return std::unexpected(std::move(guard.error()));
-    guards_->push_back(keep(std::move(*guard)));
+    made.push_back(keep(std::move(*guard)));
   }
-  return {};
+  guards_.insert(guards_.end(), made.begin(), made.end());
+  return made;
+}
+
+bool InprocRuntime::has_returns() const {
+  return std::ranges::any_of(installed_,
+                             [](const Installed& one) { return one.armed && one.point == model::ProbePoint::Return; });
 }
 
 // From the first return probe to the end of tracing whoever walks the stack is made to find the program's own return
-// addresses: a call may last longer than the probe it began under.
+// addresses: a call may last longer than the probe it began under. A library that comes later may bring another one.
 Result<void> InprocRuntime::guard_unwinders(std::vector<ProbeHandle>& changed) {
-  const bool wanted = std::ranges::any_of(
-      installed_, [](const Installed& one) { return one.armed && one.point == model::ProbePoint::Return; });
-  if (!wanted || guards_) return {};
-  if (auto made = install_guards(); !made) return made;
-  for (ProbeHandle guard : *guards_) installed_[guard].armed = true;
-  changed.insert(changed.end(), guards_->begin(), guards_->end());
+  if (guards_.empty() && !has_returns()) return {};
+  auto made = install_guards();
+  if (!made) return std::unexpected(std::move(made.error()));
+  for (ProbeHandle guard : *made) installed_[guard].armed = true;
+  changed.insert(changed.end(), made->begin(), made->end());
   return {};
 }
 
 bool InprocRuntime::is_guard_site(RemoteAddr site) const {
   if (reporter_ && installed_[*reporter_].place == site) return true;
-  return guards_ && std::ranges::any_of(*guards_, [&](ProbeHandle guard) { return installed_[guard].place == site; });
+  return std::ranges::any_of(guards_, [&](ProbeHandle guard) { return installed_[guard].place == site; });
 }
 
 Result<bool> InprocRuntime::watch_libraries() {

@@ -309,11 +309,11 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
 }
 
 Result<void> InprocRuntime::rearm(std::span<const ProbeHandle> probes) {
-  const bool had_guards = guards_.has_value();
+  const std::size_t guards = guards_.size();
   auto done = change_sites(probes);
-  if (done || had_guards || !guards_) return done;
-  for (ProbeHandle guard : *guards_) installed_[guard].armed = false;
-  guards_.reset();
+  if (done) return done;
+  for (std::size_t i = guards; i < guards_.size(); ++i) installed_[guards_[i]].armed = false;
+  guards_.resize(guards);
   return done;
 }
 

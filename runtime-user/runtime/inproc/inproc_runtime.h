@@ -54,6 +54,9 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   bool is_ours(RemoteAddr at) const;
   // wait(2) status once it has ended.
   std::optional<int> poll_exit() { return tracee_.poll_exit(); }
+  // Whether a return probe is armed. Its target asks about libraries, and is armed anew when one has come: they may
+  // bring code that walks stacks.
+  bool has_returns() const;
   // Makes the target ask before code of a library that it loads later runs: while one asks, is_asked_for_libraries() is
   // true and it waits for answer_for_libraries(). False: it has no dynamic linker that reports.
   Result<bool> watch_libraries();
@@ -138,7 +141,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   // `function`: of the agent, from its start.
   Result<RemoteAddr> place_guard(const ProbedObject& object, std::uint32_t function);
   Result<Installed> install_guard(RemoteAddr place, std::uint32_t function);
-  Result<void> install_guards();
+  Result<std::vector<runtime::ProbeHandle>> install_guards();
   Result<void> guard_unwinders(std::vector<runtime::ProbeHandle>& changed);
   void shut_gates();
   Result<Leftover> leave();
@@ -167,8 +170,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   HookedCalls hooked_ = HookedCalls::Signals;
   std::vector<Installed> installed_;
   std::unordered_map<std::uint64_t, std::vector<runtime::ProbeHandle>> at_site_;  // in the order of installation
-  std::optional<std::vector<runtime::ProbeHandle>> guards_;  // made when the first return probe is armed
-  std::optional<runtime::ProbeHandle> reporter_;             // the guard in front of the linker's report
+  std::vector<runtime::ProbeHandle> guards_;      // of unwinders, since the first return probe was armed
+  std::optional<runtime::ProbeHandle> reporter_;  // the guard in front of the linker's report
   LibraryWatch watch_;
   ExecFollower follower_;
   std::unordered_map<std::uint32_t, runtime::ProbeHandle> by_id_;
