@@ -107,13 +107,25 @@ class InjectedFailures(Attached):
         outcomes = {}
         for number, at, count in self.draws(self.calls(), 0.5):
             with self.subTest(round=number, at=at, count=count):
-                done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, **self.failing(at, count))
-                self.assertGreaterEqual(done.returncode, 0, (self.note(), done.stderr))
-                self.assertIn(done.stdout, (b"", b"done\n"), (self.note(), done.stderr))
-                if done.stdout == b"":
-                    self.assertNotEqual(done.returncode, 0, (self.note(), done.stderr))
-                outcomes[(done.returncode, done.stdout)] = outcomes.get((done.returncode, done.stdout), 0) + 1
+                outcome = self.start_failing(command, at, count)
+                outcomes[outcome] = outcomes.get(outcome, 0) + 1
         print(f"(status, output): rounds {outcomes}", flush=True)
+
+    def start_failing(self, command, at, count):
+        done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, **self.failing(at, count))
+        self.assertGreaterEqual(done.returncode, 0, (self.note(), done.stderr))
+        self.assertIn(done.stdout, (b"", b"done\n"), (self.note(), done.stderr))
+        if done.stdout == b"":
+            self.assertNotEqual(done.returncode, 0, (self.note(), done.stderr))
+        return done.returncode, done.stdout
+
+    def test_each_call_until_a_program_has_started(self):
+        """Also the one that lets it go on to its exec: it does not wait for ever."""
+        command = self.command(STARTED, "--") + PLAIN
+        for at in range(1, 16):
+            for count in (1, FOR_EVER):
+                with self.subTest(at=at, count=count):
+                    self.start_failing(command, at, count)
 
 
 if __name__ == "__main__":

@@ -60,10 +60,13 @@ bool is_dead(pid_t pid, pid_t tid) {
   return name_end == std::string::npos || line[name_end + 2] == 'Z' || line[name_end + 2] == 'X';
 }
 
+// Waits until it is held; a tracer that has ended before, or could not, leaves nobody who writes to `go`.
 [[noreturn]] void become(const std::vector<std::string>& argv, int go, int failed) {
   char byte;
-  while (::read(go, &byte, 1) < 0 && errno == EINTR) {
+  ssize_t got = 0;
+  while ((got = ::read(go, &byte, 1)) < 0 && errno == EINTR) {
   }
+  if (got != 1) _exit(127);
   std::vector<char*> arguments;
   for (const std::string& word : argv) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -99,18 +102,26 @@ Result<Tracee> Tracee::spawn(const std::vector<std::string>& argv) {
   signal(SIGCHLD, SIG_DFL);  // ignored, as it may be inherited, it would take our wait status away
   const pid_t pid = fork();
   if (pid < 0) return std::unexpected(Error::from_errno("fork"));
-  if (pid == 0) become(argv, go[0], failed[1]);
+  if (pid == 0) {
+    go_write.reset();
+    become(argv, go[0], failed[1]);
+  }
 
   Tracee tracee;
   tracee.pid_ = pid;
   failed_write.reset();
-  if (ptrace(PTRACE_SEIZE, pid, 0, kAlways | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) < 0) {
-    Error error = Error::from_errno("ptrace " + argv[0]);
+  const char* failing = nullptr;
+  if (ptrace(PTRACE_SEIZE, pid, 0, kAlways | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) < 0)
+    failing = "ptrace ";
+  else if (::write(go_write.get(), "", 1) != 1)
+    failing = "starting ";
+  if (failing) {
+    const int why = errno;
     kill(pid, SIGKILL);
-    waitpid(pid, nullptr, 0);
-    return std::unexpected(std::move(error));
+    waitpid(pid, nullptr, __WALL);
+    errno = why;
+    return std::unexpected(Error::from_errno(failing + argv[0]));
   }
-  (void)!::write(go_write.get(), "", 1);
   int status = 0;
   for (;;) {
     if (waitpid(pid, &status, __WALL) < 0) {
