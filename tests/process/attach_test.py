@@ -98,6 +98,9 @@ class AttachAndDetach(Attached):
         target.wait_for_ticks()
         self.assertEqual(target.end(), 0)
 
+    def threads_in(self, pid, function):
+        return sum(function in read(f"/proc/{pid}/task/{tid}/wchan") for tid in os.listdir(f"/proc/{pid}/task"))
+
     def test_exception_after_detaching(self):
         """A call that began under a return probe ends by an exception when nobody traces any more."""
         target = self.stays()
@@ -105,9 +108,8 @@ class AttachAndDetach(Attached):
         tracer = self.start([target.pid], HOLD, TOUCH)
         target.ask(b"call", b"inside")
         self.wait_for_records(10)
-        tids = [tid for tid in os.listdir(f"/proc/{target.pid}/task")
-                if b"pipe_read" in read(f"/proc/{target.pid}/task/{tid}/wchan")]
-        self.assertEqual(len(tids), 3 if tids else 0)  # the main thread, the reader and the one inside, where it is told
+        # The main thread, the reader and the one inside, where it is told: "inside" is said before it waits.
+        wait_until(lambda: self.threads_in(target.pid, b"pipe_read") in (0, 3), "three threads wait")
         traced = self.stop(tracer, (HOLD, TOUCH))
         self.assertEqual((traced.accounts["hold"].hits, traced.accounts["hold"].missed), (1, 1))
         after = state_of(target.pid)["maps"]
