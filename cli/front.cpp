@@ -84,6 +84,7 @@ void clean_up_behind(pid_t dead) {
   for (const pid_t pid : inproc::processes_left_by(dead)) {
     const std::string name = proc::comm(pid);
     const auto left = inproc::clean_up(pid);
+    if (!left && !proc::start_time(pid)) continue;  // it has ended meanwhile, as a short-lived child does
     if (!left)
       print_to(stderr, "kevtrace: error: process {} ({}) still holds probes: {}\n", pid, name, left.error().message());
     else if (*left != inproc::Leftover::Nothing)

@@ -18,7 +18,7 @@ typedef struct kevt_agent_table {
   uint32_t thread, guarded, enter, leave, reserve, text_length, text_copy, text_fetch, comm, match, inject,
       time; /* kevt_services */
   uint32_t on_signal, on_masked, restorer;
-  uint32_t virtual_syscall, note_syscall;
+  uint32_t answer_call;
   uint32_t restore_returns, libraries_changed; /* keep every register, as an extractor does */
 } kevt_agent_table;
 

@@ -20,7 +20,7 @@
 
 #include "common/abi/registers.h"
 
-#define KEVT_ABI_VERSION 6u
+#define KEVT_ABI_VERSION 7u
 
 enum {
   KEVT_MAX_THREADS = 40960, /* kevt_thread structs per process at most: those of dead threads are used again */
@@ -37,12 +37,13 @@ enum {
   KEVT_RETURN_DEPTH = 256,  /* return instances per thread */
   KEVT_SCRATCH_TEXTS = 8,   /* strings a filter may read */
   KEVT_TEXT_BYTES = 4096,   /* one fetched string with its NUL */
-  KEVT_MAP_SLOTS = 1 << 19, /* address map: int3 sites and fault fix-ups */
+  KEVT_MAP_SLOTS = 1 << 20, /* address map: int3 sites, copies of instructions and fault fix-ups */
   KEVT_RING_HEADER = 4096,  /* bytes before a ring's data */
   KEVT_RING_MARK = -8,      /* from a ring's start: its number << KEVT_RECORD_RING_SHIFT, in a page of the tables */
   KEVT_COMM_BYTES = 16,
   KEVT_SHARED_WORDS =
-      512, /* of a session: what triggers switch and count; all its processes and the controller write */
+      512,             /* of a session: what triggers switch and count; all its processes and the controller write */
+  KEVT_SENT_WORDS = 6, /* of a siginfo, all that the kernel keeps of one (struct kernel_siginfo) */
   KEVT_ENTRY_ARGUMENTS = 15, /* `$argN` of one return event, at most */
 };
 
@@ -171,9 +172,10 @@ typedef struct kevt_thread {
   uint64_t head[2];   /* the bytes of a short string that the agent has measured */
   uint8_t comm[KEVT_COMM_BYTES];
   uint32_t shard;
-  uint32_t place;   /* in the thread table, its slot */
-  uint64_t pending; /* SIGTRAP, SIGSEGV, SIGBUS, sent by somebody while "blocked"; bit signo - 1 */
-  uint64_t blocked; /* of these, what the program thinks it blocked */
+  uint32_t place;                    /* in the thread table, its slot */
+  uint64_t sent[3][KEVT_SENT_WORDS]; /* with each that is pending, SIGTRAP, SIGBUS, SIGSEGV: the head of its siginfo */
+  uint64_t pending;                  /* SIGTRAP, SIGSEGV, SIGBUS, sent by somebody while "blocked"; bit signo - 1 */
+  uint64_t blocked;                  /* of these, what the program thinks it blocked */
   uint32_t pid;
   uint32_t pad;
   uint64_t depth; /* return instances in use */
@@ -211,6 +213,9 @@ typedef struct kevt_shard_owner {
 #define KEVT_CALLED_SP 16
 #define KEVT_CALLED_FLAGS 24
 
+/* Of the agent's answer to a system call that the program is about to make: it is made where it stands. */
+#define KEVT_NOT_ANSWERED (-65536)
+
 /* Services of the agent. All keep every register but rax and r11 (LLVM's preserve_most). */
 typedef struct kevt_services {
   uint64_t thread;      /* kevt_thread* (event): who hits, when %gs does not say; 0: missed, and counted so */
@@ -227,7 +232,7 @@ typedef struct kevt_services {
   uint64_t time;        /* uint64 (): rdtsc for a thread that may not (PR_SET_TSC) */
 } kevt_services;
 
-/* Of a signal whose handler the agent runs (agent/signals.c, kevt_on_masked): the program's own. */
+/* Of a signal whose handler the agent runs (kevt_on_masked): the program's own. */
 typedef struct kevt_handler {
   uint64_t handler, restorer;
 } kevt_handler;
@@ -255,7 +260,7 @@ typedef struct kevt_private {
   int64_t patience_ns;      /* since then: how long it still waits for answers, all together */
   kevt_disposition dispositions[32]; /* the program's own for SIGTRAP (5), SIGBUS (7), SIGSEGV (11), by number */
   uint64_t masks[65];                /* the bits of these three in each signal's own sa_mask, by number */
-  kevt_handler handlers[65];         /* the program's own, of signals whose sa_mask has such bits, by number */
+  kevt_handler handlers[65];         /* the program's own, of SIGILL, SIGFPE and signals whose sa_mask has such bits */
   uint32_t active[KEVT_MAX_ROWS];    /* return instances in use, of events with a maxactive */
   kevt_injections injections[KEVT_MAX_ROWS];
   uint32_t places[1 << KEVT_PLACE_BITS]; /* thread table: thread pointer, hashed -> number of its struct + 1; 0: never

@@ -14,37 +14,24 @@
  * them back, the kernel's masks are the program's own, and some handlers are the agent's: should the tracer die just
  * then, they do what the kernel would have done, and nobody sees that they are there.
  */
-#include "runtime-user/agent/agent.h"
+#include "runtime-user/agent/signals.h"
 
 enum {
   NR_RT_SIGACTION = 13,
   NR_RT_SIGPROCMASK = 14,
   NR_GETPID = 39,
-  NR_EXECVE = 59,
-  NR_PRCTL = 157,
   NR_GETTID = 186,
   NR_TGKILL = 234,
-  NR_SECCOMP = 317
+  NR_RT_TGSIGQUEUEINFO = 297
 };
-enum { PR_SET_SECCOMP_ = 22, SECCOMP_MODE_STRICT_ = 1, SECCOMP_MODE_FILTER_ = 2 };
-enum { SECCOMP_SET_MODE_STRICT_ = 0, SECCOMP_SET_MODE_FILTER_ = 1 };
-enum { SIGTRAP_ = 5, SIGBUS_ = 7, SIGSEGV_ = 11 };
-enum { SIG_BLOCK_ = 0, SIG_UNBLOCK_ = 1, SIG_SETMASK_ = 2 };
-#define EFAULT_ 14
+enum { SIG_BLOCK_ = 0 };
 #define SA_NODEFER_ 0x40000000ull
 #define SA_RESETHAND_ 0x80000000ull
 #define SA_ONSTACK_ 0x08000000ull
 #define SA_RESTORER_ 0x04000000ull
-#define SA_SIGINFO_ 4ull
-#define BIT(signal) (1ull << ((signal)-1))
-#define OURS (BIT(SIGTRAP_) | BIT(SIGBUS_) | BIT(SIGSEGV_))
 #define SI_USER_OR_QUEUE(code) ((code) <= 0)
 enum { SI_KERNEL_ = 0x80, TRAP_BRKPT_ = 1 };
 enum { LAST_OF_LONG_INT3 = 3 };
-
-typedef struct siginfo_head {
-  int signo, error, code;
-} siginfo_head;
 
 /* The part of ucontext_t we change; gregs[16] is rip (sys/ucontext.h order). */
 typedef struct context {
@@ -54,6 +41,7 @@ typedef struct context {
   uint64_t mask;
 } context;
 #define RIP 16
+#define RSP 15
 #define FLAG_BITS (KEVT_MAP_CALLED | KEVT_MAP_COPY_OF | KEVT_MAP_SITE)
 
 KEVT_INTERNAL extern const char kevt_restorer[]; /* table.S: rt_sigreturn */
@@ -73,40 +61,97 @@ static uint64_t map_lookup(const kevt_tables* tables, uint64_t key, int* found) 
   return 0;
 }
 
-static int owns_signals(void) { return ((const kevt_private*)kevt_state()->priv)->signals_owned != 0; }
+static uint64_t blocked_in_handler(const kevt_private* priv, int signal) {
+  return priv->masks[signal] | (priv->dispositions[signal].flags & SA_NODEFER_ ? 0 : BIT(signal));
+}
+
+/*
+ * Whose handler runs first of those that are ready; 0: none is.  The kernel makes a frame for the lowest one, on it one
+ * for the lowest that this handler's mask lets through, and so on: the last one runs first.
+ */
+static int first_to_run(const kevt_private* priv, const kevt_thread* thread) {
+  uint64_t blocked = thread->blocked, done = 0, ready;
+  int signal = 0;
+  while ((ready = thread->pending & ~blocked & ~done)) {
+    signal = __builtin_ctzll(ready) + 1;
+    done |= BIT(signal);
+    blocked |= blocked_in_handler(priv, signal);
+  }
+  return signal;
+}
 
 /* A handler that runs meanwhile delivers what is left: it is looked at anew each time. */
-static void deliver_pending(kevt_thread* thread) {
+void kevt_deliver_pending(kevt_thread* thread) {
   for (;;) {
-    const uint64_t ready = thread->pending & ~thread->blocked;
-    if (!ready) return;
-    const int signal = __builtin_ctzll(ready) + 1;
+    const int signal = first_to_run(kevt_own_private(), thread);
+    if (!signal) return;
+    uint64_t info[SIGINFO_BYTES / 8];
+    for (uint64_t i = 0; i < SIGINFO_BYTES / 8; i++) info[i] = i < KEVT_SENT_WORDS ? sent_with(thread, signal)[i] : 0;
     thread->pending &= ~BIT(signal);
-    if (kevt_own_syscall(NR_TGKILL, thread->pid, thread->tid, (uint64_t)signal, 0) != KEVT_NOT_CALLED) continue;
+    if (kevt_own_syscall(NR_RT_TGSIGQUEUEINFO, thread->pid, thread->tid, (uint64_t)signal, (uint64_t)info) !=
+        KEVT_NOT_CALLED)
+      continue;
     thread->pending |= BIT(signal);
     return;
   }
 }
 
+/* The first one that is sent is kept, as the kernel does. */
+static void keep_pending(kevt_thread* thread, int signal, const siginfo_head* info) {
+  if (thread->pending & BIT(signal)) return;
+  for (uint64_t i = 0; i < KEVT_SENT_WORDS; i++) sent_with(thread, signal)[i] = ((const uint64_t*)info)[i];
+  thread->pending |= BIT(signal);
+}
+
+/* How a handler of the program's is to run. */
+typedef struct delivery {
+  uint64_t handler;
+  uint64_t blocks; /* of the three */
+  uint64_t flags;  /* of its sigaction */
+  uint64_t copy;   /* 0, or where the instruction is executed that has raised the signal */
+  uint64_t place; /* its own: a handler of any other signal may keep its place, and come back there (Go's preemption) */
+} delivery;
+
+/* The program's instruction of which `at` is a copy; 0: none. */
+static uint64_t place_of_copy(uint64_t at) {
+  int found;
+  const uint64_t to = map_lookup(kevt_state(), at, &found);
+  return found && to & KEVT_MAP_COPY_OF ? to & ~FLAG_BITS : 0;
+}
+
+/* Where to go on after a handler that leaves `ip`: what a jump has displaced goes on in its copy. */
+static uint64_t resumed(const delivery* how, uint64_t ip) {
+  enum { REACH = 256 }; /* more than a detour displaces (x86::max_relocated_size) */
+  if (!how->copy) return ip;
+  if (ip == how->place) return how->copy;
+  if (ip - how->place + REACH > 2 * REACH) return ip;
+  for (uint64_t at = how->copy - REACH; at < how->copy + REACH; at++)
+    if (place_of_copy(at) == ip) return at;
+  return ip;
+}
+
 /*
- * The program's handler.  In its context, and to who asks, stands what the kernel would have blocked; what it leaves in
- * the context is what it goes back to.
+ * In the handler's context, and to who asks, stands what the kernel would have blocked, and the place of the program's
+ * instruction; what the handler leaves in the context is what it goes back to.
  */
-static void run_handler(uint64_t handler, uint64_t blocks, int signal, siginfo_head* info, context* uc) {
-  if (!owns_signals()) {
-    if (blocks) kevt_own_syscall(NR_RT_SIGPROCMASK, SIG_BLOCK_, (uint64_t)&blocks, 0, 8);
-    ((void (*)(int, siginfo_head*, context*))handler)(signal, info, uc);
-    return;
+static void run_handler(const delivery* how, int signal, siginfo_head* info, context* uc) {
+  kevt_thread* thread = 0;
+  if (how->copy) uc->gregs[RIP] = how->place;
+  if (owns_signals()) {
+    thread = kevt_find_thread(kevt_state());
+    if (thread) {
+      uc->mask |= thread->blocked;
+      thread->blocked |= how->blocks;
+    }
+  } else if (how->blocks) {
+    kevt_own_syscall(NR_RT_SIGPROCMASK, SIG_BLOCK_, (uint64_t)&how->blocks, 0, 8);
   }
-  kevt_thread* thread = kevt_find_thread(kevt_state());
-  if (thread) {
-    uc->mask |= thread->blocked;
-    thread->blocked |= blocks;
-  }
-  ((void (*)(int, siginfo_head*, context*))handler)(signal, info, uc);
+  ((void (*)(int, siginfo_head*, context*))how->handler)(signal, info, uc);
+  uc->gregs[RIP] = resumed(how, uc->gregs[RIP]);
+  if (!owns_signals()) return;
   if (thread) {
     thread->blocked = uc->mask & OURS;
-    if (thread->pending) deliver_pending(thread);
+    if (thread->pending) kevt_deliver_pending(thread);
   }
   uc->mask &= ~OURS;
 }
@@ -136,15 +181,87 @@ static void end_process(int signal, siginfo_head* info, context* uc) {
                  (uint64_t)kevt_syscall(NR_GETTID, 0, 0, 0, 0), (uint64_t)signal, 0);
 }
 
+/*
+ * The agent's handlers run on the alternate stack, if there is one, whatever the program has asked for: what is taken
+ * there though the program's handler has no SA_ONSTACK.
+ */
+static int is_taken_to_other_stack(const context* uc) {
+  const uint64_t base = uc->stack[0], bytes = uc->stack[2];
+  return (uint64_t)uc - base < bytes && uc->gregs[RSP] - base >= bytes;
+}
+
+/* struct rt_sigframe of x86-64 (arch/x86/include/asm/sigframe.h), and behind it what is ours. */
+typedef struct frame {
+  uint64_t restorer;
+  context uc;
+  uint64_t info[SIGINFO_BYTES / 8];
+  delivery how;
+} frame;
+
+/* Of the floating-point state a frame points to (arch/x86/include/uapi/asm/sigcontext.h): what says how long it is. */
+enum { FP_BYTES = 512, FP_MAGIC_AT = 464, FP_LENGTH_AT = 468, FP_ALIGNED = 64, RED_ZONE = 128, PAGE = 4096 };
+#define FP_MAGIC 0x46505853u
+
+static uint64_t floating_point_bytes(uint64_t state) {
+  if (!state) return 0;
+  const uint32_t magic = *(const uint32_t*)(state + FP_MAGIC_AT), length = *(const uint32_t*)(state + FP_LENGTH_AT);
+  return magic == FP_MAGIC ? length : FP_BYTES;
+}
+
+static void copy_words(uint64_t to, const void* from, uint64_t bytes) {
+  for (uint64_t i = 0; i < bytes; i += 4) *(uint32_t*)(to + i) = ((const uint32_t*)from)[i / 4];
+}
+
+/* A stack has room down to `to`; it grows as far as it may. */
+static int has_room(uint64_t from, uint64_t to) {
+  for (uint64_t at = (from - 8) & ~7ull;; at -= PAGE) {
+    uint64_t word;
+    if (at < to) at = to;
+    KEVT_LOAD8(word, at, none);
+    KEVT_STORE8(word, at, none);
+    if (at == to) return 1;
+  }
+none:
+  return 0;
+}
+
+/*
+ * Moves the frame to where the kernel would have put it, on the stack that was interrupted, and runs the handler there;
+ * rt_sigreturn takes it from there.  Without room the process ends, as it would have.
+ */
+static void run_where_it_was(const delivery* how, int signal, siginfo_head* info, context* uc) {
+  const uint64_t fp_bytes = floating_point_bytes(uc->fpregs), top = uc->gregs[RSP] - RED_ZONE;
+  const uint64_t fp = (top - fp_bytes) & ~(uint64_t)(FP_ALIGNED - 1);
+  const uint64_t at = ((fp - sizeof(frame)) & ~15ull) - 8; /* a function's entry: 8 below a multiple of 16 */
+  if (!has_room(top, at)) {
+    end_process(SIGSEGV_, info, uc);
+    return;
+  }
+  frame* moved = (frame*)at;
+  moved->restorer = (uint64_t)&kevt_restorer;
+  copy_words((uint64_t)&moved->uc, uc, sizeof *uc);
+  copy_words((uint64_t)&moved->info, info, sizeof moved->info);
+  copy_words((uint64_t)&moved->how, how, sizeof *how);
+  copy_words(fp, (const void*)uc->fpregs, fp_bytes);
+  if (fp_bytes) moved->uc.fpregs = fp;
+  __asm__ volatile("mov %0, %%rsp; jmp *%1"
+                   :
+                   : "r"(moved), "r"(&run_handler), "D"(&moved->how), "S"((uint64_t)signal), "d"(&moved->info),
+                     "c"(&moved->uc)
+                   : "memory");
+  __builtin_unreachable();
+}
+
 /* Runs the program's own disposition on the context of the signal. */
 static void forward(int signal, siginfo_head* info, context* uc) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
   kevt_thread* thread = priv->signals_owned ? kevt_find_thread(kevt_state()) : 0;
   kevt_disposition* own = &priv->dispositions[signal];
   int sent = SI_USER_OR_QUEUE(info->code);
+  const uint64_t ip = uc->gregs[RIP], place = sent ? 0 : place_of_copy(ip);
   int blocked = thread && (thread->blocked & BIT(signal));
   if (blocked && sent) { /* delivered when the program unblocks it */
-    thread->pending |= BIT(signal);
+    keep_pending(thread, signal, info);
     return;
   }
   if (own->handler == 1 /* SIG_IGN */ && sent) return;
@@ -152,26 +269,29 @@ static void forward(int signal, siginfo_head* info, context* uc) {
     end_process(signal, info, uc);
     return;
   }
-  const uint64_t handler = own->handler, mask = own->mask & ~OURS;
-  const uint64_t blocks = priv->masks[signal] | (own->flags & SA_NODEFER_ ? 0 : BIT(signal));
+  const uint64_t mask = own->mask & ~OURS;
+  const delivery how = {.handler = own->handler,
+                        .blocks = blocked_in_handler(priv, signal),
+                        .flags = own->flags,
+                        .copy = place ? ip : 0,
+                        .place = place};
   if (mask) kevt_own_syscall(NR_RT_SIGPROCMASK, SIG_BLOCK_, (uint64_t)&mask, 0, 8);
   if (own->flags & SA_RESETHAND_) own->handler = 0;
-  run_handler(handler, blocks, signal, info, uc);
+  if (!(own->flags & SA_ONSTACK_) && is_taken_to_other_stack(uc)) run_where_it_was(&how, signal, info, uc);
+  run_handler(&how, signal, info, uc);
 }
 
-/* Stands in for the handlers of other signals whose sa_mask has one of the three. */
+/* Stands in for the handlers of other signals whose sa_mask has one of the three, or that an instruction raises. */
 void kevt_on_masked(int signal, siginfo_head* info, context* uc) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
   kevt_mark_thread();
-  run_handler(priv->handlers[signal].handler, priv->masks[signal], signal, info, uc);
-}
-
-/* The program's own fault, in a copy of its instruction: it is told the instruction's place. */
-static void forward_as_at(uint64_t place, int signal, siginfo_head* info, context* uc) {
-  uint64_t copy = uc->gregs[RIP];
-  uc->gregs[RIP] = place;
-  forward(signal, info, uc);
-  if (uc->gregs[RIP] == place) uc->gregs[RIP] = copy;
+  const uint64_t ip = uc->gregs[RIP], place = IS_OF_INSTRUCTION(signal) ? place_of_copy(ip) : 0;
+  const delivery how = {.handler = priv->handlers[signal].handler,
+                        .blocks = priv->masks[signal],
+                        .flags = SA_ONSTACK_,
+                        .copy = place ? ip : 0,
+                        .place = place};
+  run_handler(&how, signal, info, uc);
 }
 
 void kevt_on_signal(int signal, siginfo_head* info, context* uc) {
@@ -182,10 +302,7 @@ void kevt_on_signal(int signal, siginfo_head* info, context* uc) {
   uint64_t to = SI_USER_OR_QUEUE(info->code) ? (found = 0) : map_lookup(tables, at, &found);
   const int is_site = !to || (to & KEVT_MAP_SITE) != 0;
   if (found && is_site != (signal == SIGTRAP_)) found = 0; /* the program's own, at a site or in place of one */
-  if (found && to & KEVT_MAP_COPY_OF) {
-    forward_as_at(to & ~FLAG_BITS, signal, info, uc);
-    return;
-  }
+  if (found && to & KEVT_MAP_COPY_OF) found = 0;           /* the program's own, in a copy of its instruction */
   if (found && to & KEVT_MAP_CALLED) {
     uc->gregs[RIP] = kevt_call_hit(uc->gregs, to & ~FLAG_BITS);
     return;
@@ -195,150 +312,4 @@ void kevt_on_signal(int signal, siginfo_head* info, context* uc) {
     return;
   }
   forward(signal, info, uc);
-}
-
-/* Copies the 32 bytes of a struct sigaction from or to the program; 0 when unreadable. */
-static int copy_in(kevt_disposition* to, uint64_t from) {
-  uint64_t* words = (uint64_t*)to;
-  for (int i = 0; i < 4; i++) {
-    uint64_t word, at = from + 8 * (uint64_t)i;
-    KEVT_LOAD8(word, at, bad);
-    words[i] = word;
-  }
-  return 1;
-bad:
-  return 0;
-}
-static int copy_out(uint64_t to, const kevt_disposition* from) {
-  const uint64_t* words = (const uint64_t*)from;
-  for (int i = 0; i < 4; i++) {
-    uint64_t word = words[i], at = to + 8 * (uint64_t)i;
-    KEVT_STORE8(word, at, bad);
-  }
-  return 1;
-bad:
-  return 0;
-}
-
-/*
- * Between vfork or posix_spawn and exec: the memory, and with it what we keep of dispositions and masks, is the
- * parent's.  What the child sets ends with its exec, so it is not noted at all.  Where nobody can be asked who runs
- * (seccomp), the child is known by what it does: with every signal blocked it makes dispositions default ones.
- */
-static int is_borrowed(int makes_default) {
-  kevt_thread* thread = kevt_find_thread(kevt_state());
-  const int64_t pid = kevt_own_syscall(NR_GETPID, 0, 0, 0, 0);
-  if (!thread) return 0;
-  if (pid == KEVT_NOT_CALLED) return makes_default && (thread->blocked & OURS) == OURS;
-  return thread->pid != (uint32_t)pid;
-}
-
-/* The kernel calls us; the program's handler is noted before. */
-static void stand_in(kevt_handler* own, kevt_disposition* wanted) {
-  own->handler = wanted->handler;
-  own->restorer = wanted->restorer;
-  wanted->handler = (uint64_t)&kevt_on_masked;
-  wanted->restorer = (uint64_t)&kevt_restorer;
-  wanted->flags |= SA_RESTORER_;
-}
-
-static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, uint64_t size) {
-  kevt_private* priv = (kevt_private*)kevt_state()->priv;
-  kevt_disposition wanted = {0, 0, 0, 0}, previous;
-  if (size != 8 || signal < 1 || signal > 64) return kevt_syscall(NR_RT_SIGACTION, signal, act, old, size);
-  if (act && !copy_in(&wanted, act)) return -EFAULT_;
-  uint64_t own_bits = wanted.mask & OURS, old_bits = priv->masks[signal];
-  int noted = act && !is_borrowed(wanted.handler == 0);
-  if (signal < 32 && (BIT(signal) & OURS)) {
-    previous = priv->dispositions[signal];
-    if (noted) priv->dispositions[signal] = wanted;
-  } else {
-    const kevt_handler former = priv->handlers[signal];
-    wanted.mask &= ~OURS;
-    if (noted && own_bits && wanted.handler > 1) stand_in(&priv->handlers[signal], &wanted);
-    int64_t result = kevt_syscall(NR_RT_SIGACTION, signal, act ? (uint64_t)&wanted : 0, (uint64_t)&previous, size);
-    if (result < 0) {
-      priv->handlers[signal] = former;
-      return result;
-    }
-    if (previous.handler == (uint64_t)&kevt_on_masked) {
-      previous.handler = former.handler;
-      previous.restorer = former.restorer;
-    }
-    previous.mask |= old_bits;
-  }
-  if (noted) priv->masks[signal] = own_bits;
-  if (old && !copy_out(old, &previous)) return -EFAULT_;
-  return 0;
-}
-
-/*
- * While the signals are taken or given back: what the program sets is the kernel's.  Nothing is noted, so that it does
- * not matter whether a child sets it that runs in our memory.
- */
-static int64_t plain_sigaction(uint64_t signal, uint64_t act, uint64_t old, uint64_t size) {
-  const kevt_private* priv = (const kevt_private*)kevt_state()->priv;
-  kevt_disposition previous;
-  if (size != 8 || signal < 1 || signal > 64) return kevt_syscall(NR_RT_SIGACTION, signal, act, old, size);
-  int64_t result = kevt_syscall(NR_RT_SIGACTION, signal, act, (uint64_t)&previous, size);
-  if (result < 0) return result;
-  if (previous.handler == (uint64_t)&kevt_on_signal) previous = priv->dispositions[signal];
-  if (previous.handler == (uint64_t)&kevt_on_masked) {
-    previous.handler = priv->handlers[signal].handler;
-    previous.restorer = priv->handlers[signal].restorer;
-    previous.mask |= priv->masks[signal];
-  }
-  return old && !copy_out(old, &previous) ? -EFAULT_ : 0;
-}
-
-static int64_t virtual_sigprocmask(uint64_t how, uint64_t set, uint64_t old, uint64_t size) {
-  uint64_t wanted = 0, previous = 0;
-  kevt_thread* thread = kevt_find_thread(kevt_state()); /* 0: what it blocks of the three is known to nobody */
-  if (size != 8) return kevt_syscall(NR_RT_SIGPROCMASK, how, set, old, size);
-  if (set) {
-    KEVT_LOAD8(wanted, set, bad);
-  }
-  uint64_t real =
-      how == SIG_UNBLOCK_ ? wanted : wanted & ~OURS; /* the kernel may have it, too: it is about to be ours */
-  uint64_t bits = wanted & OURS, before = thread ? thread->blocked : 0;
-  int64_t result = kevt_syscall(NR_RT_SIGPROCMASK, how, set ? (uint64_t)&real : 0, (uint64_t)&previous, size);
-  if (result < 0) return result;
-  uint64_t after = before;
-  if (set && how == SIG_BLOCK_) after |= bits;
-  if (set && how == SIG_UNBLOCK_) after &= ~bits;
-  if (set && how == SIG_SETMASK_) after = bits;
-  if (thread && after != before && !is_borrowed(0)) thread->blocked = after;
-  if (old) {
-    uint64_t shown = previous | before;
-    KEVT_STORE8(shown, old, bad);
-  }
-  if (thread && thread->pending) deliver_pending(thread);
-  return 0;
-bad:
-  return -EFAULT_;
-}
-
-/* Stands in for the `syscall` instruction at a hooked site. */
-KEVT_SERVICE int64_t kevt_virtual_syscall(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t nr) {
-  kevt_mark_thread();
-  if (nr == NR_RT_SIGACTION) return owns_signals() ? virtual_sigaction(a, b, c, d) : plain_sigaction(a, b, c, d);
-  if (nr == NR_RT_SIGPROCMASK && owns_signals()) return virtual_sigprocmask(a, b, c, d);
-  if (nr == NR_EXECVE) return kevt_execve(a, b, c);
-  return kevt_syscall((int64_t)nr, a, b, c, d);
-}
-
-/*
- * Called before a system call that is then made as it is: a filter is about to come.  The thread that sets it is
- * enrolled while it can still be asked who it is.  Questions and tries without a filter (libseccomp makes them) change
- * nothing.
- */
-KEVT_SERVICE void kevt_note_syscall(uint64_t a, uint64_t b, uint64_t nr, uint64_t c) {
-  const int by_prctl = nr == NR_PRCTL && a == PR_SET_SECCOMP_;
-  const int is_strict = (by_prctl && b == SECCOMP_MODE_STRICT_) || (nr == NR_SECCOMP && a == SECCOMP_SET_MODE_STRICT_);
-  const int is_filter = (by_prctl && b == SECCOMP_MODE_FILTER_) || (nr == NR_SECCOMP && a == SECCOMP_SET_MODE_FILTER_);
-  if (!is_strict && !(is_filter && c)) return;
-  kevt_private* priv = (kevt_private*)kevt_state()->priv;
-  kevt_find_thread(kevt_state());
-  __atomic_store_n(&priv->filtered, 1, __ATOMIC_RELEASE);
-  if (is_strict) kevt_forget_self(); /* no rdtsc either */
 }

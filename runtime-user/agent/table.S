@@ -22,8 +22,7 @@ kevt_image:
   .long kevt_on_signal - kevt_image
   .long kevt_on_masked - kevt_image
   .long kevt_restorer - kevt_image
-  .long kevt_virtual_syscall - kevt_image
-  .long kevt_note_syscall - kevt_image
+  .long kevt_answer_call - kevt_image
   .long kevt_restore_returns - kevt_image
   .long kevt_libraries_changed - kevt_image
   .balign 8

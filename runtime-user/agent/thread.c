@@ -151,6 +151,7 @@ kevt_thread* kevt_enrol(uint64_t tp) {
     const int is_forked = thread->pid != pid;
     if (!give_shard(tables, thread, pid, tid)) return 0;
     if (!is_first && !is_forked) kevt_forget_thread(thread);
+    if (is_forked && !is_first) thread->pending = 0; /* what waits is not inherited */
     thread->guard = 0;
     thread->open_word = 0;
     thread->pid = pid;

@@ -19,6 +19,7 @@
 #include "common/proc.h"
 #include "runtime-user/runtime/inproc/stopped_text.h"
 #include "runtime-user/runtime/inproc/work_code.h"
+#include "runtime-user/runtime/inproc/x86/site_plan.h"
 
 namespace kevt::inproc {
 
@@ -127,7 +128,6 @@ Result<Leftover> Departure::take_away(std::span<const kevt_patch> noted, std::ui
   if (auto cleared = forget_selves(); !cleared) return std::unexpected(std::move(cleared.error()));
   if (*returns == Returns::Restored)
     if (auto gone = mapper_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
-  signals_.finish();
   return *returns == Returns::Restored ? Leftover::Nothing : Leftover::Code;
 }
 

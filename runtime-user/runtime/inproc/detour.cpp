@@ -197,44 +197,29 @@ Result<Detour> build_detour(const DetourSpec& spec, RemoteAddr at) {
   return detour;
 }
 
+// A syscall instruction overwrites %rcx and %r11, and so may this.
 Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<const std::uint8_t> displaced,
-                                                     RemoteAddr resume, RemoteAddr handler, RemoteAddr at) {
-  auto moved = x86::relocate(displaced, site, at);
-  if (!moved) return std::unexpected(std::move(moved.error()));
-  CodeWriter w(at);
-  w.bytes(moved->code);
-  w.lea_sp(-kRedZone);
-  w.bytes({0x51,                // push %rcx
-           0x41, 0x50,          // push %r8
-           0x41, 0x53,          // push %r11
-           0x4c, 0x89, 0xd1,    // mov %r10, %rcx
-           0x49, 0x89, 0xc0});  // mov %rax, %r8
-  w.set(kAx, handler.value);
-  w.call_ax();
-  w.bytes({0x41, 0x5b,  // pop %r11
-           0x41, 0x58,  // pop %r8
-           0x59});      // pop %rcx
-  w.lea_sp(kRedZone);
-  w.jump(resume);
-  return w.take();
-}
-
-Result<std::vector<std::uint8_t>> build_syscall_note(RemoteAddr site, std::span<const std::uint8_t> displaced,
-                                                     RemoteAddr syscall, RemoteAddr handler, RemoteAddr at) {
+                                                     RemoteAddr syscall, RemoteAddr answer, RemoteAddr at) {
+  constexpr unsigned kSyscallBytes = 2;
   auto moved = x86::relocate(displaced, site, at);
   if (!moved) return std::unexpected(std::move(moved.error()));
   CodeWriter w(at);
   w.bytes(moved->code);
   w.lea_sp(-kRedZone);
   w.bytes({0x50,                // push %rax
-           0x52,                // push %rdx
-           0x48, 0x89, 0xd1,    // mov %rdx, %rcx     which the call is about to overwrite
-           0x48, 0x89, 0xc2});  // mov %rax, %rdx
-  w.set(kAx, handler.value);
+           0x41, 0x50,          // push %r8
+           0x4c, 0x89, 0xd1,    // mov %r10, %rcx
+           0x49, 0x89, 0xc0});  // mov %rax, %r8
+  w.set(kAx, answer.value);
   w.call_ax();
-  w.bytes({0x5a,    // pop %rdx
-           0x58});  // pop %rax
+  w.bytes({0x41, 0x58,  // pop %r8
+           0x59});      // pop %rcx, the number
   w.lea_sp(kRedZone);
+  w.instruction({0x48, 0x3d}, KEVT_NOT_ANSWERED);  // cmp $…, %rax
+  const std::size_t not_answered = w.jump_if_zero_forward();
+  w.jump(syscall + kSyscallBytes);
+  w.land(not_answered);
+  w.bytes({0x48, 0x89, 0xc8});  // mov %rcx, %rax
   w.jump(syscall);
   return w.take();
 }

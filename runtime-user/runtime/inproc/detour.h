@@ -46,13 +46,10 @@ struct Detour {
 std::uint64_t max_detour_size(const DetourSpec& spec);
 Result<Detour> build_detour(const DetourSpec& spec, RemoteAddr at);
 
-// A hook in front of a `syscall` instruction: runs `displaced` (which sets the call's number), then
-// `handler` in place of the syscall, then goes on at `resume`.
+// A hook in front of the instruction at `syscall`: runs `displaced` (which sets the call's number), then asks the agent
+// at `answer` with its four first arguments and the number (in rdi, rsi, rdx, rcx, r8). The answer is the call's
+// result, or KEVT_NOT_ANSWERED: then the call is made where it stands.
 Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<const std::uint8_t> displaced,
-                                                     RemoteAddr resume, RemoteAddr handler, RemoteAddr at);
-// The same, but the call is made where it stands, at `syscall`: `handler` only sees its number, first, second and third
-// argument (in rdx, rdi, rsi, rcx).
-Result<std::vector<std::uint8_t>> build_syscall_note(RemoteAddr site, std::span<const std::uint8_t> displaced,
-                                                     RemoteAddr syscall, RemoteAddr handler, RemoteAddr at);
+                                                     RemoteAddr syscall, RemoteAddr answer, RemoteAddr at);
 
 }  // namespace kevt::inproc

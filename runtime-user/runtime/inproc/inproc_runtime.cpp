@@ -143,7 +143,7 @@ Result<void> InprocRuntime::prepare() {
   return {};
 }
 
-// One that comes later is seen by the agent (kevt_note_syscall).
+// One that comes later is seen by the agent (kevt_answer_call).
 Result<void> InprocRuntime::note_filter() {
   const auto& threads = tracee_.threads();
   if (std::ranges::any_of(threads, [this](pid_t tid) { return tracee_.is_strict(tid); }))

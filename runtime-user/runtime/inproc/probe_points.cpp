@@ -155,9 +155,9 @@ Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, std::vector
   for (const model::FaultEntry& fault : detour->faults)
     if (auto noted = placement_.note_fault(*at + fault.fault, *at + fault.fixup); !noted)
       return std::unexpected(std::move(noted.error()));
-  if (spec.is_called)
-    if (auto noted =
-            placement_.note_fault(*at + detour->displaced_base, RemoteAddr{point.site.value | KEVT_MAP_COPY_OF});
+  for (const x86::MovedOffset& moved : std::span(detour->displaced).first(detour->displaced.size() - 1))
+    if (auto noted = placement_.note_fault(*at + (detour->displaced_base + moved.relocated),
+                                           RemoteAddr{(point.site + moved.original).value | KEVT_MAP_COPY_OF});
         !noted)
       return std::unexpected(std::move(noted.error()));
   ProbePoint::Made made{*at, std::move(detour->displaced), spec.is_called};

@@ -16,15 +16,15 @@
 
 #include <signal.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <iterator>
 #include <string>
 
 #include "common/proc.h"
 #include "runtime-user/runtime/inproc/agent_image.h"
-#include "runtime-user/runtime/inproc/agent_threads.h"
 
 namespace kevt::inproc {
 
@@ -36,6 +36,8 @@ constexpr std::uint64_t kRestorerFlag = 0x04000000;
 
 constexpr std::uint64_t bit(int signal) { return 1ull << (signal - 1); }
 constexpr std::uint64_t kThree = bit(SIGTRAP) | bit(SIGBUS) | bit(SIGSEGV);
+// Whose handlers run under the agent's in any case, for the place that they are shown (kevt_on_masked).
+constexpr std::uint64_t kOfInstructions = bit(SIGILL) | bit(SIGFPE);
 
 template <class T>
 std::span<const std::uint8_t> bytes_of(const T& value) {
@@ -113,7 +115,7 @@ Result<void> SignalHandover::take_masks_of_handlers() {
     auto own = disposition(signal);
     if (!own) return std::unexpected(std::move(own.error()));
     const std::uint64_t bits = own->mask & kThree;
-    if (!bits) continue;
+    if (!bits && !(bit(signal) & kOfInstructions)) continue;
     if (auto put = tracee_.write(mask_note_at(signal), bytes_of(bits)); !put) return put;
     own->mask &= ~kThree;
     if (bit(signal) & kThree) continue;  // the agent's own handler takes its place
@@ -195,7 +197,7 @@ Result<void> SignalHandover::give_masks_of_handlers_back(bool owned) {
   for (int signal = 1; signal <= kSignals; ++signal) {
     std::uint64_t bits = 0;
     if (auto got = tracee_.read(mask_note_at(signal), room_of(bits)); !got) return got;
-    if (!bits || bit(signal) & kThree) continue;
+    if (bit(signal) & kThree || (!bits && !(bit(signal) & kOfInstructions))) continue;
     auto own = disposition(signal);
     if (!own) return std::unexpected(std::move(own.error()));
     const bool is_agents = own->handler == mapper_.agent().base.value + agent_table().on_masked;
@@ -212,25 +214,51 @@ Result<void> SignalHandover::give_masks_of_handlers_back(bool owned) {
   return {};
 }
 
-// And what waits for them.
+Result<void> SignalHandover::give_mask_back(pid_t tid, std::uint64_t blocked) {
+  auto mask = tracee_.signal_mask(tid);
+  if (!mask) return std::unexpected(std::move(mask.error()));
+  auto frames = frames_of(tid);
+  if (!frames) return std::unexpected(std::move(frames.error()));
+  if (auto set = tracee_.set_signal_mask(tid, *mask | blocked); !set) return set;
+  for (const SignalFrame& frame : *frames) {
+    const std::uint64_t full = frame.mask | blocked;
+    if (auto put = tracee_.write(frame.mask_at, bytes_of(full)); !put) return put;
+  }
+  return {};
+}
+
+// By the target itself, which alone may send what another process has sent, as it was sent (rt_tgsigqueueinfo(2)). The
+// thread blocks the signal by now: it waits, once, however often it is sent.
+Result<void> SignalHandover::send_pending(const ThreadNote& note) {
+  auto page = mapper_.scratch_page();
+  if (!page) return std::unexpected(std::move(page.error()));
+  const RemoteAddr at = *page + RemoteMapper::kScratchAt;
+  for (std::size_t i = 0; i < std::size(kOwned); ++i) {
+    if (!(note.pending & bit(kOwned[i]))) continue;
+    std::array<std::uint64_t, sizeof(siginfo_t) / 8> info{};
+    std::uint64_t words[KEVT_SENT_WORDS];
+    if (auto got = tracee_.read(note.at + (offsetof(kevt_thread, sent) + sizeof words * i), room_of(words)); !got)
+      return got;
+    std::ranges::copy(words, info.begin());
+    if (auto put = tracee_.write(at, bytes_of(info)); !put) return put;
+    auto sent = mapper_.call("rt_tgsigqueueinfo", SYS_rt_tgsigqueueinfo,
+                             {note.pid, note.tid, static_cast<std::uint64_t>(kOwned[i]), at.value, 0, 0});
+    if (!sent) return std::unexpected(std::move(sent.error()));
+  }
+  return {};
+}
+
+// Where the masks are the program's already, a tracer that died has given them back, or never taken them.
 Result<void> SignalHandover::give_masks_of_threads_back(std::uint32_t check_offset, bool owned) {
   auto notes = read_thread_notes(tracee_, mapper_.agent());
   if (!notes) return std::unexpected(std::move(notes.error()));
   for (pid_t tid : std::vector<pid_t>(tracee_.threads())) {
     const ThreadNote* note = note_of(tracee_, tid, check_offset, *notes);
     if (!note) continue;
-    for (int signal : kOwned)
-      if (note->pending & bit(signal)) pending_.push_back({tid, signal});
-    if (!owned || !note->blocked) continue;  // given back by a tracer that died, or never taken
-    auto mask = tracee_.signal_mask(tid);
-    if (!mask) return std::unexpected(std::move(mask.error()));
-    auto frames = frames_of(tid);
-    if (!frames) return std::unexpected(std::move(frames.error()));
-    if (auto set = tracee_.set_signal_mask(tid, *mask | note->blocked); !set) return set;
-    for (const SignalFrame& frame : *frames) {
-      const std::uint64_t full = frame.mask | note->blocked;
-      if (auto put = tracee_.write(frame.mask_at, bytes_of(full)); !put) return put;
-    }
+    if (owned && note->blocked)
+      if (auto given = give_mask_back(tid, note->blocked); !given) return given;
+    if (note->pending)
+      if (auto sent = send_pending(*note); !sent) return sent;
   }
   return {};
 }
@@ -238,7 +266,6 @@ Result<void> SignalHandover::give_masks_of_threads_back(std::uint32_t check_offs
 Result<void> SignalHandover::give_back(std::uint32_t check_offset) {
   if (!taken_) return {};
   if (auto looked = look(); !looked) return looked;
-  pending_.clear();
   const RemoteAddr owned_at = mapper_.agent().priv + offsetof(kevt_private, signals_owned);
   std::uint64_t owned = 0;
   if (auto got = tracee_.read(owned_at, room_of(owned)); !got) return got;
@@ -249,12 +276,6 @@ Result<void> SignalHandover::give_back(std::uint32_t check_offset) {
   auto done = give_three_back();
   if (done) taken_ = false;
   return done;
-}
-
-void SignalHandover::finish() {
-  tracee_.end_work();
-  for (const Sent& sent : pending_) syscall(SYS_tgkill, tracee_.pid(), sent.tid, sent.signal);
-  pending_.clear();
 }
 
 }  // namespace kevt::inproc

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "runtime-user/runtime/inproc/agent_threads.h"
 #include "runtime-user/runtime/inproc/remote_mapper.h"
 #include "runtime-user/runtime/inproc/signal_frames.h"
 
@@ -20,11 +21,8 @@ class SignalHandover {
   Result<void> take();
   // Some or all may have been taken before: in a forked child, or by a tracer that is dead.
   void adopt() { taken_ = true; }
-  // Handlers and masks are the program's again.
+  // Handlers and masks are the program's again, and what was sent to threads that block it waits in the kernel.
   Result<void> give_back(std::uint32_t check_offset);
-  // After give_back(), when the target makes no other system call for us: what was sent meanwhile to threads that block
-  // it is sent.
-  void finish();
 
   // Frames of handlers that have not returned yet; found with the handlers that are installed now.
   Result<std::vector<SignalFrame>> frames_of(pid_t tid) const;
@@ -39,6 +37,8 @@ class SignalHandover {
   Result<void> give_three_back();
   Result<void> give_masks_of_handlers_back(bool owned);
   Result<void> give_masks_of_threads_back(std::uint32_t check_offset, bool owned);
+  Result<void> give_mask_back(pid_t tid, std::uint64_t blocked);
+  Result<void> send_pending(const ThreadNote& note);
   Result<kevt_disposition> disposition(int signal);
   Result<void> set_disposition(int signal, const kevt_disposition& wanted);
   RemoteAddr note_at(int signal) const;  // kevt_private.dispositions[signal]
@@ -49,11 +49,6 @@ class SignalHandover {
   RemoteMapper& mapper_;
   std::vector<std::uint64_t> restorers_;
   std::vector<target::Mapping> maps_;
-  struct Sent {
-    pid_t tid = 0;
-    int signal = 0;
-  };
-  std::vector<Sent> pending_;
   bool taken_ = false;
 };
 

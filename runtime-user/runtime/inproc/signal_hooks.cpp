@@ -6,12 +6,15 @@
 //   syscall             0f 05
 //
 // so each site is found by its bytes, confirmed by decoding the function from its start (in a stripped library, of
-// whose hidden functions nothing is known, from the last known one before it), and replaced by a jump to a copy whose
-// syscall asks the agent. What is not of this form (a program's own assembly) is not seen; static programs have it in
-// their own text and are scanned too. prctl() and syscall(3) are only noted: they may set a seccomp filter.
+// whose hidden functions nothing is known, from the last known one before it), and replaced by a jump to a copy that
+// asks the agent before the call. What is not of this form (a program's own assembly) is not seen; static programs have
+// it in their own text and are scanned too. syscall(3), which has the number from its caller, asks for every number.
 #include "runtime-user/runtime/inproc/signal_hooks.h"
 
+#include <sys/syscall.h>
+
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "compiler/target/instruction_start.h"
@@ -26,12 +29,14 @@ namespace {
 constexpr unsigned kMovBytes = 5;
 constexpr unsigned kMaxInstructions = 12;
 
-constexpr std::uint8_t kRtSigaction = 13, kRtSigprocmask = 14, kExecve = 59, kPrctl = 157;
+// What the agent answers (runtime-user/agent/calls.c).
+constexpr std::uint8_t kAnswered[] = {SYS_rt_sigaction,    SYS_rt_sigprocmask, SYS_rt_sigpending,
+                                      SYS_rt_sigtimedwait, SYS_prctl,          SYS_arch_prctl};
 
 bool is_move_of_number(std::span<const std::uint8_t> b, HookedCalls which) {
   if (b.size() < kMovBytes || b[0] != 0xb8 || b[2] != 0 || b[3] != 0 || b[4] != 0) return false;
-  return b[1] == kRtSigaction || b[1] == kRtSigprocmask || b[1] == kPrctl ||
-         (b[1] == kExecve && which == HookedCalls::SignalsAndExec);
+  return std::ranges::find(kAnswered, b[1]) != std::end(kAnswered) ||
+         (b[1] == SYS_execve && which == HookedCalls::SignalsAndExec);
 }
 
 // Distance from the mov to the syscall it belongs to; 0: none in straight line.
@@ -75,7 +80,7 @@ std::optional<SignalCallSite> find_generic_call(std::span<const std::uint8_t> co
   const auto fits = [&](unsigned from) { return from > kMovBytes && at - from >= kMovBytes; };
   const auto last = std::ranges::find_if(starts.rbegin(), starts.rend(), fits);
   if (starts.size() == kMost || last == starts.rend()) return std::nullopt;
-  return SignalCallSite{start + *last, start + at, true};
+  return SignalCallSite{start + *last, start + at};
 }
 
 void add_generic_calls(const target::ElfImage& image, std::vector<SignalCallSite>& sites) {
@@ -96,7 +101,7 @@ std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, Hoo
       if (!is_move_of_number(code.subspan(offset), which)) continue;
       const unsigned distance = distance_to_syscall(code.subspan(offset));
       const ImageAddr at = range.begin + offset;
-      if (distance && is_boundary(image, range, at)) sites.push_back({at, at + distance, code[offset + 1] == kPrctl});
+      if (distance && is_boundary(image, range, at)) sites.push_back({at, at + distance});
     }
   }
   add_generic_calls(image, sites);
@@ -106,17 +111,14 @@ std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, Hoo
 Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias, HookedCalls which,
                                                  Placement& placement, CodeArena& arena, SessionMemory& memory) {
   std::vector<TextPatch> patches;
-  const RemoteAddr made_by_agent = placement.agent().base + agent_table().virtual_syscall;
-  const RemoteAddr noted_by_agent = placement.agent().base + agent_table().note_syscall;
+  const RemoteAddr answer = placement.agent().base + agent_table().answer_call;
   for (const SignalCallSite& found : find_hooked_calls(image, which)) {
     const RemoteAddr site{found.begin.value + bias};
-    const RemoteAddr resume{found.syscall.value + bias + 2};
+    const RemoteAddr syscall{found.syscall.value + bias};
     const auto displaced = image.bytes_at(found.begin, static_cast<std::uint64_t>(found.syscall - found.begin));
-    auto at = placement.allocate(site, resume, x86::max_relocated_size(displaced.size()) + 64);
+    auto at = placement.allocate(site, syscall, x86::max_relocated_size(displaced.size()) + 64);
     if (!at) return std::unexpected(std::move(at.error()));
-    auto code = found.is_only_noted
-                    ? build_syscall_note(site, displaced, RemoteAddr{resume.value - 2}, noted_by_agent, *at)
-                    : build_syscall_hook(site, displaced, resume, made_by_agent, *at);
+    auto code = build_syscall_hook(site, displaced, syscall, answer, *at);
     if (!code) return std::unexpected(std::move(code.error()));
     arena.write(*at, *code);
     auto moved = x86::relocate(displaced, site, *at);  // as the hook has it, for threads between mov and syscall

@@ -1,5 +1,5 @@
-// Signal hooks: the program's own rt_sigaction and rt_sigprocmask calls go through the agent, which
-// owns SIGTRAP, SIGSEGV and SIGBUS (runtime-user/agent/signals.c).
+// Signal hooks: the program's own calls about signals, seccomp filters and %gs go through the agent, which owns
+// SIGTRAP, SIGSEGV and SIGBUS (runtime-user/agent/calls.c).
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,13 @@ namespace kevt::inproc {
 // `mov $NR, %eax` up to and including `syscall`.
 struct SignalCallSite {
   ImageAddr begin;
-  ImageAddr syscall;           // of the 2-byte instruction
-  bool is_only_noted = false;  // by the agent, and made as it is
+  ImageAddr syscall;  // of the 2-byte instruction
 };
 
 // Whose calls are hooked: execve's, too, where programs are followed (runtime-user/agent/exec.c).
 enum class HookedCalls : std::uint8_t { Signals, SignalsAndExec };
 
-// Every such inline call in an image, libc's internal ones too; and, to be noted, those that may set a seccomp filter:
-// prctl() and syscall(3).
+// Every such inline call in an image, libc's internal ones and syscall(3)'s too.
 std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, HookedCalls which);
 
 // What to write at the sites of one mapped object, noted in `memory`, and the hooks' code in the arena.

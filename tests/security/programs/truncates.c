@@ -18,9 +18,10 @@ enum { HIGHEST = 40, LEAST_BYTES = 1 << 16 };
 static long opened, cut;
 
 static void spoil(pid_t pid, int fd) {
-  char path[64];
+  char path[64], name[16] = "";
   struct stat status;
   snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+  if (readlink(path, name, sizeof name - 1) < 0 || strncmp(name, "/memfd:", 7)) return; /* not a file of others */
   const int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return;
   if (fcntl(file, F_GET_SEALS) >= 0) {
