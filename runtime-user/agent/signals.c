@@ -1,14 +1,14 @@
 /*
  * The agent owns SIGTRAP (int3 probe points), SIGSEGV and SIGBUS (reads that may fault).  They are
  * never really blocked, since a fault while its signal is blocked kills the process; the program
- * keeps its own idea of handlers and masks: kevt_virtual_syscall stands in for rt_sigaction and
- * rt_sigprocmask at every site of these calls in the program's libraries.
+ * keeps its own idea of handlers and masks, by the answers to its calls (calls.c).
  *
  *   int3 at a probe point      go on in its detour, or call it here, where the program's stack is too small
  *   fault at a known load      go on at its fix-up
  *   anything else              the program's own disposition, as the kernel would have run it
  *
- * Another signal's handler whose sa_mask has one of the three runs under kevt_on_masked, which notes them as blocked.
+ * Under kevt_on_masked run the handlers of other signals: those whose sa_mask has one of the three, which are noted as
+ * blocked, and those of SIGILL and SIGFPE, which are told the place of an instruction that a jump has displaced.
  *
  * All this is so while signals_owned is set.  Before, while the tracer takes the signals, and after, while it gives
  * them back, the kernel's masks are the program's own, and some handlers are the agent's: should the tracer die just
@@ -107,7 +107,6 @@ static void keep_pending(kevt_thread* thread, int signal, const siginfo_head* in
 typedef struct delivery {
   uint64_t handler;
   uint64_t blocks; /* of the three */
-  uint64_t flags;  /* of its sigaction */
   uint64_t copy;   /* 0, or where the instruction is executed that has raised the signal */
   uint64_t place; /* its own: a handler of any other signal may keep its place, and come back there (Go's preemption) */
 } delivery;
@@ -270,11 +269,8 @@ static void forward(int signal, siginfo_head* info, context* uc) {
     return;
   }
   const uint64_t mask = own->mask & ~OURS;
-  const delivery how = {.handler = own->handler,
-                        .blocks = blocked_in_handler(priv, signal),
-                        .flags = own->flags,
-                        .copy = place ? ip : 0,
-                        .place = place};
+  const delivery how = {
+      .handler = own->handler, .blocks = blocked_in_handler(priv, signal), .copy = place ? ip : 0, .place = place};
   if (mask) kevt_own_syscall(NR_RT_SIGPROCMASK, SIG_BLOCK_, (uint64_t)&mask, 0, 8);
   if (own->flags & SA_RESETHAND_) own->handler = 0;
   if (!(own->flags & SA_ONSTACK_) && is_taken_to_other_stack(uc)) run_where_it_was(&how, signal, info, uc);
@@ -286,11 +282,8 @@ void kevt_on_masked(int signal, siginfo_head* info, context* uc) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
   kevt_mark_thread();
   const uint64_t ip = uc->gregs[RIP], place = IS_OF_INSTRUCTION(signal) ? place_of_copy(ip) : 0;
-  const delivery how = {.handler = priv->handlers[signal].handler,
-                        .blocks = priv->masks[signal],
-                        .flags = SA_ONSTACK_,
-                        .copy = place ? ip : 0,
-                        .place = place};
+  const delivery how = {
+      .handler = priv->handlers[signal].handler, .blocks = priv->masks[signal], .copy = place ? ip : 0, .place = place};
   run_handler(&how, signal, info, uc);
 }
 

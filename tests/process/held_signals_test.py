@@ -58,15 +58,16 @@ class HeldSignals(Attached):
 
     def test_waiting_across_the_tracer(self):
         """Sent before it comes and handled while it is there; sent then and handled when it has left."""
-        self.send(400)
-        tracer = self.start([self.target.pid], *DEFINITIONS)
-        self.assertEqual(self.target.ask(b"pending"), [b"5", b"7", b"11"])
-        self.assertEqual(self.target.ask(b"handle"), handled(400))
-        self.send(500)
-        self.stop(tracer, DEFINITIONS)
-        self.assertEqual(self.target.ask(b"pending"), [b"5", b"7", b"11"])
-        self.assertEqual(self.target.ask(b"handle"), handled(500))
-        self.assertEqual(self.target.ask(b"handle"), [])
+        for _ in range(5):
+            self.send(400)
+            tracer = self.start([self.target.pid], *DEFINITIONS)
+            self.assertEqual(self.target.ask(b"pending"), [b"5", b"7", b"11"])
+            self.assertEqual(self.target.ask(b"handle"), handled(400))
+            self.send(500)
+            self.stop(tracer, DEFINITIONS)
+            self.assertEqual(self.target.ask(b"pending"), [b"5", b"7", b"11"])
+            self.assertEqual(self.target.ask(b"handle"), handled(500))
+            self.assertEqual(self.target.ask(b"handle"), [])
         self.assertEqual(self.target.end(), 0)
 
     def test_place_of_a_fault(self):

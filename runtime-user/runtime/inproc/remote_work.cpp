@@ -9,6 +9,7 @@
 // Meanwhile signals wait in the kernel, with all that was sent along.
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -25,6 +26,17 @@ namespace kevt::inproc {
 namespace {
 constexpr std::uint64_t kSynchronous = 1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1);
 constexpr std::uint64_t kAllSignals = ~0ull;
+
+constexpr std::uint64_t kRoomBelow =
+    1024;  // what a function has of the thread's stack for itself, its red zone and more
+
+// The signal that a thread has stopped for, as it was sent; where that cannot be asked, as if kill() had sent it.
+siginfo_t signal_of(pid_t tid, int signal) {
+  siginfo_t info{};
+  if (ptrace(PTRACE_GETSIGINFO, tid, 0, &info) == 0) return info;
+  info.si_signo = signal;
+  return info;
+}
 
 // Why the signal came that a thread has stopped for.
 enum class Cause : std::uint8_t { Sent, Fault, Other };
@@ -134,7 +146,7 @@ Result<void> Tracee::resume_until_call(pid_t tid, int wanted) {
     if (signal == SIGSTOP || cause_of(tid) == Cause::Fault)
       deliver = signal;  // a fault happens again until its signal is delivered
     else
-      deferred_signals_.push_back(signal);
+      deferred_signals_.push_back(signal_of(tid, signal));
   }
 }
 
@@ -159,12 +171,28 @@ Result<std::int64_t> Tracee::syscall(std::int64_t number, std::array<std::uint64
   return static_cast<std::int64_t>(after->rax);
 }
 
+// What came while the thread could not block it waits in the kernel again, as it was sent: sent by the thread itself,
+// which alone may say so (rt_tgsigqueueinfo(2)).
+Result<void> Tracee::send_again() {
+  for (const siginfo_t& info : std::exchange(deferred_signals_, {})) {
+    const std::uint64_t at = ((work_->registers.rsp - kRoomBelow) & ~0xfull) - sizeof info;
+    if (auto put = write(RemoteAddr{at}, {reinterpret_cast<const std::uint8_t*>(&info), sizeof info}); !put) return put;
+    auto pid = syscall(SYS_getpid, {}), tid = syscall(SYS_gettid, {});
+    if (!pid || !tid) return std::unexpected(std::move(pid ? tid.error() : pid.error()));
+    auto sent = syscall(SYS_rt_tgsigqueueinfo, {static_cast<std::uint64_t>(*pid), static_cast<std::uint64_t>(*tid),
+                                                static_cast<std::uint64_t>(info.si_signo), at, 0, 0});
+    if (!sent) return std::unexpected(std::move(sent.error()));
+    if (*sent < 0) deferred_signals_.push_back(info);  // release() sends it
+  }
+  return {};
+}
+
 // It returns to its way back and is stopped behind the first step of that, which has given it its own signal mask.
 Result<std::uint64_t> Tracee::call(RemoteAddr function) {
   if (auto ready = begin_work(); !ready) return std::unexpected(std::move(ready.error()));
   const pid_t tid = threads_.front();
   user_regs_struct r = work_->registers;
-  r.rsp = ((r.rsp - 1024) & ~0xfull) - 8;
+  r.rsp = ((r.rsp - kRoomBelow) & ~0xfull) - 8;
   const std::uint64_t returns_to = work_place_.value + WorkCode::kReturnAt;
   if (auto put = write(RemoteAddr{r.rsp}, {reinterpret_cast<const std::uint8_t*>(&returns_to), 8}); !put)
     return std::unexpected(std::move(put.error()));
@@ -180,7 +208,9 @@ Result<std::uint64_t> Tracee::call(RemoteAddr function) {
     if (left->rip - work_place_.value >= WorkCode::kRoom) continue;  // a system call of the function's own
     if (auto put = put_on_way_back(work_->registers); !put) return std::unexpected(std::move(put.error()));
     if (auto set = set_kernel_mask(tid, kAllSignals); !set) return std::unexpected(std::move(set.error()));
-    return left->r9;
+    const std::uint64_t result = left->r9;
+    if (auto sent = send_again(); !sent) return std::unexpected(std::move(sent.error()));
+    return result;
   }
 }
 
@@ -202,7 +232,7 @@ Result<void> Tracee::resume_until_trap(pid_t tid, int request) {
     if (cause == Cause::Fault) {  // it happens again until its signal is delivered; what somebody sent can wait
       deliver = WSTOPSIG(status);
     } else {
-      deferred_signals_.push_back(WSTOPSIG(status));
+      deferred_signals_.push_back(signal_of(tid, WSTOPSIG(status)));
     }
   }
 }

@@ -312,17 +312,12 @@ Result<void> Tracee::stop() {
 void Tracee::release() {
   end_work();
   for (pid_t tid : threads_) {
-    int signal = 0;
-    if (tid == threads_.front() && !deferred_signals_.empty()) {
-      signal = deferred_signals_.front();
-      deferred_signals_.erase(deferred_signals_.begin());
-    }
     // A thread that was killed while held stays a zombie until it is waited for, and its leader with it.
-    if (ptrace(PTRACE_DETACH, tid, 0, signal) < 0 && errno == ESRCH && tid != pid_)
+    if (ptrace(PTRACE_DETACH, tid, 0, 0) < 0 && errno == ESRCH && tid != pid_)
       while (waitpid(tid, nullptr, __WALL) < 0 && errno == EINTR) {
       }
   }
-  for (int signal : deferred_signals_) kill(pid_, signal);
+  for (const siginfo_t& info : deferred_signals_) kill(pid_, info.si_signo);
   deferred_signals_.clear();
   threads_.clear();
 }

@@ -5,6 +5,7 @@
 // process go.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 #include <sys/user.h>
 
@@ -108,6 +109,7 @@ class Tracee {
   Result<std::uint64_t> kernel_mask(pid_t tid) const;
   Result<void> set_kernel_mask(pid_t tid, std::uint64_t mask) const;
   Result<void> resume_until_call(pid_t tid, int wanted);
+  Result<void> send_again();
   // Continues one thread by `request` until it stops with SIGTRAP; other signals go through.
   Result<void> resume_until_trap(pid_t tid, int request);
   Result<int> wait_for(pid_t tid);
@@ -122,8 +124,8 @@ class Tracee {
   UniqueFd pidfd_;            // of a process that is not our child
   std::vector<pid_t> asked_;  // seized and interrupted, not stopped yet
   std::uint64_t ignored_at_start_ = 0;
-  RemoteAddr work_place_;  // in the target
-  std::vector<int> deferred_signals_;
+  RemoteAddr work_place_;                    // in the target
+  std::vector<siginfo_t> deferred_signals_;  // that the thread which works for us has not got yet
   std::optional<Work> work_;
 };
 
