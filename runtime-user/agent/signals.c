@@ -233,7 +233,8 @@ static void run_where_it_was(const delivery* how, int signal, siginfo_head* info
   const uint64_t fp = (top - fp_bytes) & ~(uint64_t)(FP_ALIGNED - 1);
   const uint64_t at = ((fp - sizeof(frame)) & ~15ull) - 8; /* a function's entry: 8 below a multiple of 16 */
   if (!has_room(top, at)) {
-    end_process(SIGSEGV_, info, uc);
+    siginfo_head none = {SIGSEGV_, 0, 0};
+    end_process(SIGSEGV_, &none, uc);
     return;
   }
   frame* moved = (frame*)at;
@@ -273,8 +274,10 @@ static void forward(int signal, siginfo_head* info, context* uc) {
       .handler = own->handler, .blocks = blocked_in_handler(priv, signal), .copy = place ? ip : 0, .place = place};
   if (mask) kevt_own_syscall(NR_RT_SIGPROCMASK, SIG_BLOCK_, (uint64_t)&mask, 0, 8);
   if (own->flags & SA_RESETHAND_) own->handler = 0;
-  if (!(own->flags & SA_ONSTACK_) && is_taken_to_other_stack(uc)) run_where_it_was(&how, signal, info, uc);
-  run_handler(&how, signal, info, uc);
+  if (own->flags & SA_ONSTACK_ || !is_taken_to_other_stack(uc))
+    run_handler(&how, signal, info, uc);
+  else
+    run_where_it_was(&how, signal, info, uc);
 }
 
 /* Stands in for the handlers of other signals whose sa_mask has one of the three, or that an instruction raises. */

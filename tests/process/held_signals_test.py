@@ -1,9 +1,10 @@
 """The three signals that the agent owns, and those that an instruction raises: as without a tracer, while one comes and
 goes."""
 import os
+import signal
 
 from attached import Attached, Target
-from kevtest import PROGRAMS, main
+from kevtest import PROGRAMS, TIMEOUT_S, main
 
 DEFINITIONS = ("p:touch holds:touch n=%di:s64", "p:divide holds:divide a=%di:s32", "p:len libc:strlen s=+0(%di):string")
 QUEUED = [b"5:-1:%d", b"7:-1:%d", b"11:-1:%d"]
@@ -84,6 +85,16 @@ class HeldSignals(Attached):
             with self.subTest(time):
                 self.assertEqual(self.target.ask(b"stack"), [b"0", b"1"])
         self.at_each_time(check)
+
+    def test_no_room_for_a_handler(self):
+        for time in ("untraced", "traced"):
+            with self.subTest(time):
+                target = Target(self, [os.path.join(PROGRAMS, "holds")])
+                tracer = self.start([target.pid], *DEFINITIONS) if time == "traced" else None
+                target.tell(b"overflow")
+                self.assertEqual(target.process.wait(TIMEOUT_S), -signal.SIGSEGV)
+                if tracer:
+                    self.finish(tracer, DEFINITIONS)
 
 
 if __name__ == "__main__":

@@ -257,7 +257,7 @@ Result<void> SignalHandover::give_masks_of_threads_back(std::uint32_t check_offs
     if (!note) continue;
     if (owned && note->blocked)
       if (auto given = give_mask_back(tid, note->blocked); !given) return given;
-    if (note->pending)
+    if (note->pending && note->pid == tracee_.pid_in_its_namespace())  // a child inherits nothing that waits
       if (auto sent = send_pending(*note); !sent) return sent;
   }
   return {};

@@ -8,6 +8,7 @@
  *   take      takes one with sigtimedwait: the same of it
  *   divide    divides by zero, without a return; bytes from the function to where its handler is told it was
  *   skip      the same, by an instruction that the handler steps over
+ *   overflow  lets its stack overflow: the handler has no room there, and the process ends
  *   stack     whether a handler without SA_ONSTACK runs on the alternate stack, and what its thread computes then
  */
 #define _GNU_SOURCE
@@ -107,6 +108,12 @@ static void say_stack(void) {
   sigprocmask(SIG_BLOCK, &three, NULL);
 }
 
+static long overflow(long n) {
+  volatile char frame[1024];
+  frame[n & 1023] = 1;
+  return steps_over < 9 ? overflow(n + 1) + frame[n & 1023] : 0;
+}
+
 int main(void) {
   char line[100];
   const stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
@@ -126,6 +133,7 @@ int main(void) {
     if (!strcmp(line, "divide\n")) divides(0);
     if (!strcmp(line, "skip\n")) divides(1);
     if (!strcmp(line, "stack\n")) say_stack();
+    if (!strcmp(line, "overflow\n")) printf("%ld\n", overflow(1));
     if (!strcmp(line, "end\n")) return 0;
   }
   return 3;
