@@ -80,10 +80,9 @@ Finding check_cpu() {
     nonstop |= flag == "nonstop_tsc";
     rdpid |= flag == "rdpid";
   }
-  if (!rdpid)
-    return {State::Missing, "cpu", "no rdpid: code of probes cannot tell its CPU, nothing can be traced in process",
-            "a CPU with rdpid (Intel from Ice Lake, AMD from Zen 2)"};
-  if (constant && nonstop) return {State::Ok, "cpu", "constant_tsc, nonstop_tsc, rdpid", ""};
+  // Without rdpid code of probes asks for its CPU by lsl (compiler/codegen/native_hooks.cpp).
+  if (constant && nonstop)
+    return {State::Ok, "cpu", std::string("constant_tsc, nonstop_tsc, ") + (rdpid ? "rdpid" : "no rdpid: lsl"), ""};
   return {State::Missing, "cpu", "no constant time-stamp counter: nothing can be traced in process",
           "a virtual machine: let it pass the host's counter through (qemu: -cpu host,+invtsc)"};
 }

@@ -23,13 +23,13 @@ struct EventRow {
 };
 
 constexpr EventRow kEvents[] = {
-    {"p", "a place is reached", "inproc", "p:open libc:openat path=+0(%si):string"},
-    {"r", "a function returns", "inproc", "r:opened libc:openat fd=$retval:s32"},
-    {"e", "another event happens", "none yet", "e:big syscalls.sys_enter_read count=$count:u64"},
-    {"s", "made from other events' fields", "none yet", "s:wake pid_t pid; u64 delta"},
-    {"f", "a kernel function is entered or returns", "none yet", "f:rd vfs_read count=%dx:u64"},
-    {"t", "a kernel tracepoint is passed", "none yet", "t:switch sched_switch"},
-    {"w", "memory is read or written", "none yet", "w:touch w@jiffies:8"},
+    {"p", "a place is reached", "inproc, bpf, kmod", "p:open libc:openat path=+0(%si):string"},
+    {"r", "a function returns", "inproc, bpf, kmod", "r:opened libc:openat fd=$retval:s32"},
+    {"e", "another event happens", "bpf", "e:big syscalls.sys_enter_read count=$count:u64"},
+    {"s", "made from other events' fields", "defined only", "s:wake pid_t pid; u64 delta"},
+    {"f", "a kernel function is entered or returns", "bpf", "f:rd vfs_read count=%dx:u64"},
+    {"t", "a kernel tracepoint is passed", "bpf", "t:switch sched_switch"},
+    {"w", "memory is read or written", "bpf", "w:touch w@jiffies:8"},
 };
 
 struct TypeRow {
@@ -82,8 +82,8 @@ std::string role_of(std::string_view name) {
 }  // namespace
 
 void print_event_kinds() {
-  print("{:<6} {:<40} {:<9} {}\n", "EVENT", "HAPPENS WHEN", "RUNTIME", "EXAMPLE");
-  for (const EventRow& row : kEvents) print("{:<6} {:<40} {:<9} {}\n", row.letter, row.what, row.runtime, row.example);
+  print("{:<6} {:<40} {:<17} {}\n", "EVENT", "HAPPENS WHEN", "RUNTIME", "EXAMPLE");
+  for (const EventRow& row : kEvents) print("{:<6} {:<40} {:<17} {}\n", row.letter, row.what, row.runtime, row.example);
 }
 
 void print_registers() {

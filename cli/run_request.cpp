@@ -35,7 +35,8 @@ std::vector<diag::Located> refusals(const Texts& texts, const RunOptions& option
   for (const Source& source : texts.trigger_sources)
     refuse(source, "`run` carries out no triggers; they act in a mount (`kevtrace mount`)");
   for (const ForeignEvent& event : texts.foreign_events)
-    refuse(event.source, "no runtime records the kernel's own events yet");
+    refuse(event.source,
+           "`run` does not record the kernel's own events; a mount does (`kevtrace mount --runtime bpf`)");
   if (texts.options.clock && *texts.options.clock != kClock)
     refuse(texts.option_sources.at("clock"), "the clock is `" + std::string(kClock) + "`");
   return out;
@@ -121,7 +122,7 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
     if (request.options.keep_going) return fail(kMissing, "--keep-going is for programs");
     if (!request.injections.empty()) return fail(kMissing, "--inject is for programs; it never changes the kernel");
     if (request.options.stack)
-      return fail(kMissing, "--stack is for programs; no runtime records the kernel's stacks yet");
+      return fail(kMissing, "--stack is for programs: kevtrace does not record the kernel's stacks");
     return request;
   }
   if (request.options.keep_going && request.options.pids.size() > 1)

@@ -1,4 +1,4 @@
-// Limits of event definitions (language.md A1), as 6.1 has them where nothing else is said.
+// Limits of event definitions (docs/language.md), as 6.1 has them where nothing else is said.
 #pragma once
 
 #include <cstddef>

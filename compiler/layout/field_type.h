@@ -1,4 +1,4 @@
-// What a type is called and how it is printed, in format files and trace lines (language.md B2).
+// What a type is called and how it is printed, in format files and trace lines (docs/language.md).
 #pragma once
 
 #include <string>

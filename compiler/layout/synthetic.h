@@ -1,4 +1,4 @@
-// Synthetic events: sizes and formats of their types (language.md A10).
+// Synthetic events: sizes and formats of their types (docs/language.md).
 #pragma once
 
 #include <cstdint>

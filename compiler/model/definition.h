@@ -1,6 +1,6 @@
 // Definition: one line of kprobe_events, uprobe_events, synthetic_events or dynamic_events, as data.
 //
-//   r4:io/opened libc:openat+0 path=+0(%si):string[2]      (spec: language.md A, B)
+//   r4:io/opened libc:openat+0 path=+0(%si):string[2]      (spec: docs/language.md)
 //
 // Grammar fills everything that is written; sema fills what is implied (default group and event
 // names, generated argument names) and refuses what is wrong. Plain values: copy, compare, keep.

@@ -1,4 +1,4 @@
-// FilterExpr: an event filter as a tree, e.g. `a > 3 && (name ~ "x*" || !(b & 4))`  (language.md D).
+// FilterExpr: an event filter as a tree, e.g. `a > 3 && (name ~ "x*" || !(b & 4))`  (docs/language.md).
 //
 // Grammar leaves operands as written; sema binds each predicate to a field, converts its operand
 // and removes '!' in front of globs. `&&` binds tighter than `||`.

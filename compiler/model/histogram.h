@@ -1,4 +1,4 @@
-// Histogram: what a checked `hist:` trigger counts, under which keys, and what it does then (language.md E3).
+// Histogram: what a checked `hist:` trigger counts, under which keys, and what it does then (docs/language.md).
 //
 //   hist:keys=id.hex:vals=n:d=val-$t0:sort=n:onmatch(sched.sched_waking).trace(wakeup,id,$d)
 //

@@ -1,4 +1,4 @@
-// TriggerSpec: one line of an event's `trigger` file as written, e.g. `traceoff:5 if a > 3`  (language.md E).
+// TriggerSpec: one line of an event's `trigger` file as written, e.g. `traceoff:5 if a > 3`  (docs/language.md).
 // Trigger: the same when checked, one line of what the file reads.
 #pragma once
 

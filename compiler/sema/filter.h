@@ -24,7 +24,7 @@ bool is_only_judged(const model::FilterExpr& filter);
 // Functions that a bound filter names and `env` cannot look up.
 std::vector<Unchecked> unchecked_functions(const model::FilterExpr& filter, const target::TargetEnv& env);
 
-// What an event's filter file reads after `mistake` (language.md D4): the text, a caret, the message. The
+// What an event's filter file reads after `mistake` (docs/language.md): the text, a caret, the message. The
 // caret never stands right of the text's end, unlike the one in error_log.
 std::string filter_file_text(const diag::Diagnostic& mistake);
 

@@ -45,7 +45,7 @@ struct CheckRequest {
   CatalogScope catalog = CatalogScope::Whole;
 };
 
-// Fills default names and implied types, resolves the place, applies every rule of language.md A
+// Fills default names and implied types, resolves the place, applies every rule of docs/language.md
 // and B that the dialect has. nullopt when anything was reported, by this function or into the sink
 // before: together with grammar::parse_line_leniently every mistake of a line is found, the kernel's
 // first one first, one for each argument.

@@ -1,4 +1,4 @@
-// Triggers of one event: what a write to its `trigger` file does, and what the file reads (language.md E).
+// Triggers of one event: what a write to its `trigger` file does, and what the file reads (docs/language.md).
 #pragma once
 
 #include <optional>

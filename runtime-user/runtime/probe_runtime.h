@@ -1,5 +1,5 @@
 // ProbeRuntime: what a runtime is to the engine. It receives CompiledEvents, never the compiler.
-// inproc and bpf implement it; kmod will.
+// inproc, bpf and kmod implement it, and fake for tests.
 #pragma once
 
 #include <cerrno>
