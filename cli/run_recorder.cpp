@@ -222,20 +222,16 @@ std::uint64_t RunRecorder::read_merged(ReadRound round, std::uint64_t limit) {
   const auto until = round == ReadRound::Last ? ~0ull : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
   for (const RecordSource& source : sources_)
     source.drain([&](const runtime::Record& record) {
-      waiting_.push_back({&source,
-                          record.timestamp_ns,
-                          record.cpu,
-                          std::string(record.comm),
-                          {record.bytes.begin(), record.bytes.end()}});
+      waiting_.add(record.timestamp_ns,
+                   {&source, record.cpu, std::string(record.comm), {record.bytes.begin(), record.bytes.end()}});
     });
-  std::ranges::stable_sort(waiting_, {}, &Waiting::time_ns);
-  std::size_t taken = 0;
-  for (; taken < waiting_.size() && waiting_[taken].time_ns <= until; ++taken) {
-    const Waiting& one = waiting_[taken];
-    if (taken < limit) give(*one.source, {0, one.time_ns, one.cpu, one.comm, one.bytes});
-  }
-  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(taken));
-  return std::min<std::uint64_t>(taken, limit);
+  std::uint64_t given = 0;  // what comes behind the limit is not wanted
+  waiting_.take(until, [&](std::uint64_t time_ns, const Waiting& one) {
+    if (given == limit) return;
+    give(*one.source, {0, time_ns, one.cpu, one.comm, one.bytes});
+    ++given;
+  });
+  return given;
 }
 
 Result<std::uint64_t> RunRecorder::read(ReadRound round, std::uint64_t limit) {

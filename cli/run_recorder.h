@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/time_merger.h"
 #include "compiler/target/stack_unwinder.h"
 #include "runtime-user/engine/engine.h"
 #include "runtime-user/engine/stack_samples.h"
@@ -66,7 +67,6 @@ class RunRecorder {
 
   struct Waiting {  // a record that a slower process may still come before
     const RecordSource* source;
-    std::uint64_t time_ns;
     std::uint32_t cpu;
     std::string comm;
     std::vector<std::uint8_t> bytes;
@@ -100,7 +100,7 @@ class RunRecorder {
   std::vector<std::uint8_t> stack_;
   std::int32_t last_pid_ = -1;
   std::string last_comm_;
-  std::vector<Waiting> waiting_;
+  TimeMerger<Waiting> waiting_;
   Result<void> failed_;
   std::uint64_t given_ = 0;
 };

@@ -156,9 +156,9 @@ std::uint64_t TracedProcesses::read(ReadRound round, std::uint64_t limit, const 
     process->runtime().drain([&](const runtime::Record& record) {
       line.clear();
       process->printer.print(record, line);
-      if (!line.empty()) lines_.add(record.timestamp_ns, line);
+      if (!line.empty()) lines_.add(record.timestamp_ns, std::string(line));
     });
-  return lines_.take(until, limit, sink);
+  return lines_.take(until, limit, [&](std::uint64_t, const std::string& line) { sink(line); });
 }
 
 namespace {

@@ -15,8 +15,8 @@
 #include "cli/report.h"
 #include "cli/run_output.h"
 #include "cli/run_recorder.h"
+#include "common/time_merger.h"
 #include "runtime-user/engine/engine.h"
-#include "runtime-user/engine/merged_lines.h"
 #include "runtime-user/engine/trace_printer.h"
 
 namespace kevt::cli {
@@ -103,7 +103,7 @@ class TracedProcesses {
   const pipeline::CodeStore* brought_ = nullptr;
   pipeline::CodeStore kept_;  // what is compiled for one process is there for the next
   std::vector<std::unique_ptr<TracedProcess>> all_;
-  engine::MergedLines lines_;
+  TimeMerger<std::string> lines_;
   std::set<std::string> told_;  // problems of followed programs, each once
   std::size_t followed_ = 0;
   unsigned looks_ = 0;

@@ -36,7 +36,7 @@ Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
     for (const tree::DirectoryEntry& cpu : *cpus)
       if (cpu.name.starts_with("cpu")) cpus_.push_back(cpu.name);
   }
-  pending_.clear();
+  pending_ = {};
   bytes_.clear();
   for (const std::string& cpu : cpus_) {
     std::uint32_t number = 0;
@@ -48,21 +48,19 @@ Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
       takePage(directory, *text, number);
     }
   }
-  std::ranges::stable_sort(pending_, {}, &Pending::time_ns);
-  for (const Pending& one : pending_) {
+  return pending_.take(~0ull, [&](std::uint64_t time_ns, const Pending& one) {
     const auto bytes = std::span<const std::uint8_t>(bytes_).subspan(one.begin, one.size);
     std::int32_t pid = 0;
     if (bytes.size() >= 8) std::memcpy(&pid, bytes.data() + 4, 4);
     learnSymbols(*one.event, bytes);
     builder_.add({.event = one.event,
-                  .time_ns = one.time_ns,
+                  .time_ns = time_ns,
                   .cpu = one.cpu,
                   .pid = pid,
                   .comm = commOf(directory, pid),
                   .bytes = bytes,
                   .lost_before = one.lost_before});
-  }
-  return pending_.size();
+  });
 }
 
 // Of the clocks that others read, too, the distance to the wall clock is known.
@@ -91,7 +89,7 @@ void LiveReader::takePage(tree::TracingDir& directory, std::string_view text, st
     std::memcpy(&id, event->record.data(), 2);
     const record::EventFormat* format = formatOf(directory, id);
     if (!format) continue;
-    pending_.push_back({format, event->time_ns, cpu, lost, bytes_.size(), event->record.size()});
+    pending_.add(event->time_ns, {format, cpu, lost, bytes_.size(), event->record.size()});
     bytes_.insert(bytes_.end(), event->record.begin(), event->record.end());
     lost = 0;
   }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/time_merger.h"
 #include "compiler/target/process_env.h"
 #include "tracefs-compat/record/recording.h"
 #include "tracefs-compat/record/store.h"
@@ -28,7 +29,6 @@ class LiveReader {
  private:
   struct Pending {
     const record::EventFormat* event;
-    std::uint64_t time_ns;
     std::uint32_t cpu;
     std::uint64_t lost_before;
     std::size_t begin, size;  // of bytes_
@@ -60,7 +60,7 @@ class LiveReader {
   bool knows_clock_ = false;
   std::optional<std::int64_t> wall_offset_ns_;
   std::optional<record::Symbols> kernel_;  // empty: not looked at yet
-  std::vector<Pending> pending_;
+  TimeMerger<Pending> pending_;
   std::vector<std::uint8_t> bytes_;
 };
 

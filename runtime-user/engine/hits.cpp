@@ -46,17 +46,12 @@ std::size_t Tracing::drain() {
   const std::uint64_t until = now_ns();
   for (std::size_t t = 0; t < targets.size(); ++t)
     targets[t]->runtime().drain([&](const runtime::Record& record) {
-      waiting_.push_back(
-          {record.timestamp_ns, t, record.cpu, std::string(record.comm), {record.bytes.begin(), record.bytes.end()}});
+      waiting_.add(record.timestamp_ns,
+                   {t, record.cpu, std::string(record.comm), {record.bytes.begin(), record.bytes.end()}});
     });
-  std::ranges::stable_sort(waiting_, {}, &Waiting::time_ns);
-  std::size_t delivered = 0;
-  for (; !waiting_.empty() && waiting_.front().time_ns <= until; waiting_.pop_front(), ++delivered) {
-    const Waiting& one = waiting_.front();
-    runtime::Record record{.timestamp_ns = one.time_ns, .cpu = one.cpu, .comm = one.comm, .bytes = one.bytes};
-    deliver(one.target, record);
-  }
-  return delivered;
+  return waiting_.take(until, [&](std::uint64_t time_ns, const Waiting& one) {
+    deliver(one.target, {.timestamp_ns = time_ns, .cpu = one.cpu, .comm = one.comm, .bytes = one.bytes});
+  });
 }
 
 void Tracing::note_task(std::size_t target, std::int32_t tid, std::string_view comm) {

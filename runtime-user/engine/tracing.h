@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/time_merger.h"
 #include "runtime-user/engine/event_code.h"
 #include "runtime-user/engine/event_table.h"
 #include "runtime-user/engine/instance.h"
@@ -92,7 +92,7 @@ class Tracing {
   const TracedEvent& marker_event() const { return marker_; }
   void mark_raw(Instance& instance, std::int32_t tid, std::string_view comm, std::span<const std::uint8_t> data);
   void take_snapshot(Instance& instance);
-  // Every process has ended, and what it left was drained: counts are final.
+  // Of the event in this instance, up to the last drain(); final when every process has ended before that.
   runtime::EventCounts counts(const Instance& instance, const TracedEvent& event) const;
   // hits and misses over all instances, as kprobe_profile counts.
   runtime::EventCounts hits(const TracedEvent& event) const { return code_.counts(event.id); }
@@ -119,7 +119,6 @@ class Tracing {
 
  private:
   struct Waiting {
-    std::uint64_t time_ns;
     std::size_t target;
     std::uint32_t cpu;
     std::string comm;
@@ -209,7 +208,7 @@ class Tracing {
   const Instance* asked_by_hits_ = nullptr;         // or did last: of records that say so
   SavedTasks tasks_;
   std::unordered_map<std::int32_t, std::size_t> target_of_;  // by thread; only with several targets
-  std::deque<Waiting> waiting_;                              // only with several targets
+  TimeMerger<Waiting> waiting_;                              // only with several targets
   bool probes_armed_ = true;
   bool uses_jumps_ = true;
   bool is_finished_ = false;

@@ -189,22 +189,18 @@ runtime::EventCounts KernelEvents::counts(ProbeHandle probe) const {
 }
 
 void KernelEvents::deliver(const runtime::RecordSink& sink, std::uint64_t until) {
-  std::ranges::stable_sort(waiting_, {}, &Waiting::time_ns);
-  std::size_t done = 0;
-  for (; done < waiting_.size() && waiting_[done].time_ns <= until; ++done) {
-    const Waiting& record = waiting_[done];
+  waiting_.take(until, [&](std::uint64_t, const Waiting& record) {
     kevt_bpf_prefix prefix;
     std::memcpy(&prefix, record.bytes.data(), sizeof prefix);
     prefix.comm[sizeof prefix.comm - 1] = '\0';
-    if (prefix.handle >= events_.size() && prefix.handle != kNoHandle) continue;
+    if (prefix.handle >= events_.size() && prefix.handle != kNoHandle) return;
     sink({.event = prefix.handle,
           .timestamp_ns = prefix.time_ns,
           .cpu = record.cpu,
           .comm = prefix.comm,
           .bytes = std::span(record.bytes).subspan(sizeof prefix),
           .stack = record.stack});
-  }
-  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(done));
+  });
 }
 
 std::size_t KernelEvents::drain(const runtime::RecordSink& sink) {
@@ -213,7 +209,7 @@ std::size_t KernelEvents::drain(const runtime::RecordSink& sink) {
     if (bytes.size() < sizeof(kevt_bpf_prefix) + model::kCommonBytes) return;
     std::uint64_t time_ns;
     std::memcpy(&time_ns, bytes.data() + offsetof(kevt_bpf_prefix, time_ns), sizeof time_ns);
-    waiting_.push_back({time_ns, cpu, {bytes.begin(), bytes.end()}, {}});
+    waiting_.add(time_ns, {cpu, {bytes.begin(), bytes.end()}, {}});
   });
   if (also_)
     count += also_->drain([&](const TracepointReader::Hit& hit) {
@@ -222,7 +218,7 @@ std::size_t KernelEvents::drain(const runtime::RecordSink& sink) {
       std::vector<std::uint8_t> bytes(sizeof prefix + hit.bytes.size());
       std::memcpy(bytes.data(), &prefix, sizeof prefix);
       std::ranges::copy(hit.bytes, bytes.begin() + sizeof prefix);
-      waiting_.push_back({hit.time_ns, hit.cpu, std::move(bytes), hit.stack});
+      waiting_.add(hit.time_ns, {hit.cpu, std::move(bytes), hit.stack});
     });
   deliver(sink, until);
   return count;

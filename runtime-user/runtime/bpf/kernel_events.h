@@ -12,6 +12,7 @@
 
 #include "common/abi/bpf.h"
 #include "common/error.h"
+#include "common/time_merger.h"
 #include "common/unique_fd.h"
 #include "compiler/model/compiled_event.h"
 #include "runtime-user/runtime/bpf/array_map.h"
@@ -82,7 +83,6 @@ class KernelEvents {
     bool removed = false;
   };
   struct Waiting {
-    std::uint64_t time_ns = 0;
     std::uint32_t cpu = 0;
     std::vector<std::uint8_t> bytes;  // with their prefix
     std::vector<std::uint64_t> stack;
@@ -115,7 +115,7 @@ class KernelEvents {
   std::vector<Scratch> scratches_;
   std::vector<Group> groups_;
   std::vector<Event> events_;
-  std::vector<Waiting> waiting_;
+  TimeMerger<Waiting> waiting_;
   TracepointReader* also_ = nullptr;
   bool settled_ = false;
 };

@@ -44,21 +44,15 @@ runtime::ArmStatus InprocRuntime::arm_status(ProbeHandle probe) const {
 
 void InprocRuntime::deliver(const runtime::RecordSink& sink, std::uint64_t until) {
   names_.read();
-  std::ranges::stable_sort(pending_, {}, &Pending::tsc);
-  while (!pending_.empty() && pending_.front().tsc <= until) {
-    const Pending& p = pending_.front();
+  pending_.take(until, [&](std::uint64_t tsc, const Pending& p) {
     const auto it = by_id_.find(common_u32(p.bytes, 0) & 0xffff);
-    if (it != by_id_.end()) {
-      runtime::Record record;
-      record.event = it->second;
-      record.timestamp_ns = clock_.to_ns(p.tsc);
-      record.cpu = p.cpu;
-      record.comm = names_.name_of(common_u32(p.bytes, 4));
-      record.bytes = p.bytes;
-      sink(record);
-    }
-    pending_.pop_front();
-  }
+    if (it == by_id_.end()) return;
+    sink({.event = it->second,
+          .timestamp_ns = clock_.to_ns(tsc),
+          .cpu = p.cpu,
+          .comm = names_.name_of(common_u32(p.bytes, 4)),
+          .bytes = p.bytes});
+  });
 }
 
 // Records newer than the start of this drain wait for the next one: another CPU's ring may still
@@ -68,7 +62,7 @@ std::size_t InprocRuntime::drain(const runtime::RecordSink& sink) {
   const std::uint64_t until = settled_ ? ~0ull : clock_.now_tsc();
   const auto keep = [&](const RawRecord& raw) {
     // A stamp from the future, which only a broken target writes, would never be delivered.
-    pending_.push_back({std::min(raw.tsc, clock_.now_tsc()), raw.cpu, {raw.bytes.begin(), raw.bytes.end()}});
+    pending_.add(std::min(raw.tsc, clock_.now_tsc()), {raw.cpu, {raw.bytes.begin(), raw.bytes.end()}});
   };
   std::size_t count = rings_.drain(keep);
   if (settled_) rings_.drain_abandoned(keep);

@@ -2,7 +2,6 @@
 // (docs/in-process.md). Use it from one thread: ptrace belongs to the thread that started it.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/time_merger.h"
 #include "runtime-user/runtime/inproc/batch_code.h"
 #include "runtime-user/runtime/inproc/code_arena.h"
 #include "runtime-user/runtime/inproc/departure.h"
@@ -107,7 +107,6 @@ class InprocRuntime final : public runtime::ProbeRuntime {
     bool armed = false;
   };
   struct Pending {
-    std::uint64_t tsc = 0;
     std::uint32_t cpu = 0;
     std::vector<std::uint8_t> bytes;
   };
@@ -175,7 +174,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   LibraryWatch watch_;
   ExecFollower follower_;
   std::unordered_map<std::uint32_t, runtime::ProbeHandle> by_id_;
-  std::deque<Pending> pending_;  // drained from the rings, newer than what was delivered
+  TimeMerger<Pending> pending_;  // by TSC: drained from the rings, newer than what was delivered
   bool settled_ = false;
   bool replaced_ = false;           // by exec
   std::uint64_t target_began_ = 0;  // proc::start_time; what it forks is younger
