@@ -43,6 +43,20 @@ const target::TargetEnv& MountedProcess::env() {
   return *held_.env;
 }
 
+// A return probe has the runtime look at every library that comes: it may walk stacks.
+Result<void> MountedProcess::note_armed() {
+  if (!held_.runtime->has_returns()) return {};
+  auto watched = held_.runtime->watch_libraries();  // false: a static program, which gets no more libraries
+  return watched ? Result<void>() : std::unexpected(std::move(watched.error()));
+}
+
+bool MountedProcess::asks_about_libraries() {
+  if (!held_.runtime->is_asked_for_libraries()) return false;
+  (void)env();
+  if (unwinder_) unwinder_->refresh();
+  return true;
+}
+
 // Of the program and its libraries.
 std::string MountedProcess::functions() const {
   std::set<std::string> lines;

@@ -19,6 +19,8 @@ class MountedProcess final : public engine::TracedTarget {
   const target::TargetEnv& env() override;
   const target::TargetEnv& known_env() const override { return *held_.env; }
   bool is_alive() override;
+  Result<bool> watch_libraries() override { return runtime().watch_libraries(); }
+  Result<void> note_armed() override;
   std::string functions() const override;
   Result<target::StackUnwinder*> unwinder() override;
   std::optional<MappedFile> file_at(std::uint64_t address) const override;
@@ -29,6 +31,9 @@ class MountedProcess final : public engine::TracedTarget {
   // After its end: what was under way is counted as lost. True when that happened now.
   bool has_settled() const { return settled_; }
   bool settle_if_ended();
+  // A library has come or gone: the process waits until answer_for_libraries() of its runtime. What is known of it has
+  // been refreshed.
+  bool asks_about_libraries();
   // True when it became another program (exec) since the last call.
   bool has_become_another();
 

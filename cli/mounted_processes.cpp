@@ -79,6 +79,10 @@ std::vector<pid_t> MountedProcesses::refused() const {
 void MountedProcesses::step(engine::Tracing& tracing) {
   if (is_held_ && tracing.is_any_on()) let_go();
   for (const auto& process : processes_) {
+    if (process->asks_about_libraries()) {
+      tracing.libraries_changed(*process);
+      process->runtime().answer_for_libraries();
+    }
     if (process->has_become_another())
       report_.status(process->name() + " has become another program (exec): nothing of it can be traced any more");
     if (!process->settle_if_ended()) continue;

@@ -113,6 +113,8 @@ std::string armed_text(const runtime::ArmStatus& status) {
       return "int3 (" + status.reason + ")";
     case runtime::ArmState::Gone:
       return "[GONE] (" + status.reason + ")";
+    case runtime::ArmState::Deferred:
+      return "waits (" + status.reason + ")";
   }
   return "";
 }
@@ -158,7 +160,7 @@ std::uint64_t TracedProcesses::read(ReadRound round, std::uint64_t limit, const 
       process->printer.print(record, line);
       if (!line.empty()) lines_.add(record.timestamp_ns, std::string(line));
     });
-  return lines_.take(until, limit, [&](std::uint64_t, const std::string& line) { sink(line); });
+  return lines_.take(until, limit, [&](std::uint64_t, const std::string& merged) { sink(merged); });
 }
 
 namespace {

@@ -11,10 +11,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "common/assert.h"
-#include "compiler/pipeline/compile.h"
-#include "compiler/pipeline/runnable.h"
 
 namespace kevt::engine {
 
@@ -31,42 +30,6 @@ std::string key_of(const CodeRequest& request) {
   std::string key = request.filter_text + '\n' + request.switches_text + (request.samples_stack ? "\nstack " : "\n");
   for (const EventProbe& probe : request.event->probes) key += std::to_string(probe.serial) + ' ';
   return key;
-}
-
-// What was found right when it was defined is looked up again, in this target.
-std::expected<pipeline::CheckedEvent, CodeRefusal> check_in(const EventProbe& probe, const std::string& command,
-                                                            TracedTarget& target, const target::EventCatalog& statics) {
-  diag::Sink sink;
-  if (!pipeline::can_run(probe.definition, target.env(), sink))
-    return std::unexpected(
-        CodeRefusal{Error(fmt::format("{} ({})", sink.diagnostics().front().detail, target.name()), EOPNOTSUPP),
-                    probe.definition.command});
-  if (probe.definition.kind == model::EventKind::Eprobe) {
-    if (const auto* place = std::get_if<model::EventPlace>(&probe.definition.place);
-        !place || !statics.find(place->system, place->event))
-      return std::unexpected(CodeRefusal{Error("nothing here makes records of the event it stands on", EOPNOTSUPP),
-                                         probe.definition.command});
-  }
-  auto checked = pipeline::check_event(command, target.env(), statics, pipeline::Forms::Runnable, sink);
-  if (checked && checked->waits)
-    return std::unexpected(CodeRefusal{
-        Error(fmt::format("its library is not loaded in {} yet: enable the event when it is", target.name()), ENOENT),
-        probe.definition.command});
-  if (checked) {
-    checked->definition.group = probe.definition.group;
-    checked->definition.event = probe.definition.event;
-    return *std::move(checked);
-  }
-  const auto mistakes = sink.take();
-  if (mistakes.empty()) return std::unexpected(CodeRefusal{Error("nothing to run", EINVAL), probe.definition.command});
-  const diag::Diagnostic& first = mistakes.front();
-  std::string text(diag::kernel_text(first.kind));
-  if (command != probe.definition.command) text = "with a sample of the stack: " + text;
-  if (!first.detail.empty()) text += ": " + first.detail;
-  const bool not_here = first.kind == diag::Kind::NotSupportedByRuntime || first.kind == diag::Kind::UnsupportedForm;
-  return std::unexpected(
-      CodeRefusal{Error(fmt::format("{} ({})", text, target.name()), not_here ? EOPNOTSUPP : first.errno_value),
-                  probe.definition.command});
 }
 
 // Below those of dynamic events; the kernel's own events, whose types lie there, are no process's.
@@ -103,43 +66,49 @@ Result<void> EventCode::switch_static(std::span<const CodeRequest> requests) {
   return {};
 }
 
+std::expected<std::optional<CheckedProbe>, CodeRefusal> EventCode::check(const CodePlacer& placer,
+                                                                         const EventProbe& probe,
+                                                                         const CodeRequest& request) {
+  auto checked = placer.check(probe, request);
+  if (!checked || !*checked || !request.samples_stack) return checked;
+  const auto type = sampled_type_of(*request.event, (*checked)->event.layout);
+  if (!type)
+    return std::unexpected(
+        CodeRefusal{Error("there are as many events with stacks as types", ENOSPC), probe.definition.command});
+  (*checked)->type = *type;
+  return checked;
+}
+
 std::expected<std::vector<EventCode::Handles>, CodeRefusal> EventCode::install(
     std::span<const CodeRequest* const> requests, std::size_t target) {
   TracedTarget& where = *targets_[target];
-  std::vector<pipeline::CheckedEvent> events;
-  std::vector<std::vector<std::optional<model::FilterExpr>>> filters;  // one sink each
-  std::vector<std::uint32_t> ids;
-  for (const CodeRequest* request : requests)
-    for (const EventProbe& probe : request->event->probes) {
-      const std::string& command = probe.definition.command;
-      auto checked = check_in(probe, request->samples_stack ? with_stack_sample(command) : command, where, statics_);
-      if (!checked) return std::unexpected(std::move(checked.error()));
-      const auto type = request->samples_stack ? sampled_type_of(*request->event, checked->layout)
-                                               : std::optional(request->event->id);
-      if (!type)
-        return std::unexpected(CodeRefusal{Error("there are as many events with stacks as types", ENOSPC), command});
-      checked->switches = request->switches;
-      checked->definition.command = command;  // messages are about what the user wrote
-      events.push_back(*std::move(checked));
-      filters.push_back({request->filter});
-      ids.push_back(*type);
-    }
-  auto compiled = pipeline::compile_events(events, filters, where.known_env(), pipeline::Artifacts::CodeOnly,
-                                           where.runtime().capabilities().code);
-  if (!compiled) return std::unexpected(CodeRefusal{std::move(compiled.error()), ""});
-  auto installed = where.runtime().install(compiled->batch, ids);
-  if (!installed) {
-    Error error = std::move(installed.error());
-    return std::unexpected(CodeRefusal{error.errno_value() ? error : Error(error.message(), EINVAL),
-                                       events.size() == 1 ? events.front().definition.command : ""});
-  }
+  CodePlacer placer(where, statics_);
+  std::vector<CheckedProbe> probes;
   std::vector<Handles> handles;
-  auto next = installed->begin();
   for (const CodeRequest* request : requests) {
-    const auto end = next + static_cast<std::ptrdiff_t>(request->event->probes.size());
-    handles.emplace_back(next, end);
-    next = end;
+    handles.emplace_back();
+    for (const EventProbe& probe : request->event->probes) {
+      auto checked = check(placer, probe, *request);
+      if (!checked) return std::unexpected(std::move(checked.error()));
+      handles.back().push_back(*checked ? 0 : kDeferred);
+      if (*checked) {
+        probes.push_back(**std::move(checked));
+        continue;
+      }
+      const auto watched = where.watch_libraries();
+      if (watched && *watched) continue;
+      const std::string why = watched ? "it reports no libraries that it loads" : watched.error().message();
+      return std::unexpected(
+          CodeRefusal{Error(fmt::format("its library is not loaded in {}: {}", where.name(), why), ENOENT),
+                      probe.definition.command});
+    }
   }
+  auto installed = placer.install(probes);
+  if (!installed) return std::unexpected(std::move(installed.error()));
+  auto next = installed->begin();
+  for (Handles& of_event : handles)
+    for (runtime::ProbeHandle& handle : of_event)
+      if (is_placed(handle)) handle = *next++;
   return handles;
 }
 
@@ -163,12 +132,21 @@ const SampledType* EventCode::sampled(std::uint32_t type) const {
   return it == sampled_.end() ? nullptr : &it->second;
 }
 
+// In every target that lives each probe has code.
+bool EventCode::is_whole(const Version& version) const {
+  for (std::size_t t = 0; t < targets_.size(); ++t) {
+    if (!targets_[t]->is_alive()) continue;
+    if (t >= version.handles.size() || version.handles[t].empty()) return false;
+    if (!std::ranges::all_of(version.handles[t], is_placed)) return false;
+  }
+  return true;
+}
+
 // The same code as before in every target that lives: what goes to and fro uses up nothing.
 bool EventCode::take_former(const Code& code, Change& change) const {
-  const auto found = std::ranges::find(code.former, change.next.key, &Version::key);
+  const auto found = std::ranges::find_if(
+      code.former, [&](const Version& one) { return one.key == change.next.key && is_whole(one); });
   if (found == code.former.end()) return false;
-  for (std::size_t t = 0; t < targets_.size(); ++t)
-    if (targets_[t]->is_alive() && (t >= found->handles.size() || found->handles[t].empty())) return false;
   change.next = *found;
   return true;
 }
@@ -181,7 +159,8 @@ std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> reque
     Change change{.request = &request, .next = {.key = key_of(request), .handles = {}, .serials = {}}};
     for (const EventProbe& probe : request.event->probes) change.next.serials.push_back(probe.serial);
     const Code& code = codes_[request.event->id];
-    change.is_new = request.armed && code.now.key != change.next.key && (any_alive || !code.armed);
+    const bool lacks_probes = !code.armed && !code.now.key.empty() && !is_whole(code.now);
+    change.is_new = request.armed && (code.now.key != change.next.key || lacks_probes) && (any_alive || !code.armed);
     change.is_former = change.is_new && take_former(code, change);
     change.next.handles.resize(targets_.size());
     if (change.is_new && !change.is_former) to_install.push_back(&request);
@@ -200,6 +179,12 @@ std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> reque
   return std::nullopt;
 }
 
+EventCode::Handles EventCode::placed_of(const Handles& handles) {
+  Handles placed;
+  std::ranges::copy_if(handles, std::back_inserter(placed), is_placed);
+  return placed;
+}
+
 Result<void> EventCode::exchange(std::span<const Change> changes, std::size_t target) {
   Handles armed, disarmed;
   for (const Change& change : changes) {
@@ -207,11 +192,53 @@ Result<void> EventCode::exchange(std::span<const Change> changes, std::size_t ta
     const Handles now = target < code.now.handles.size() ? code.now.handles[target] : Handles{};
     const Handles& next = change.is_new ? change.next.handles[target] : now;
     if (code.armed && (change.is_new || !change.request->armed))
-      disarmed.insert(disarmed.end(), now.begin(), now.end());
-    if (change.request->armed && (change.is_new || !code.armed)) armed.insert(armed.end(), next.begin(), next.end());
+      std::ranges::copy_if(now, std::back_inserter(disarmed), is_placed);
+    if (change.request->armed && (change.is_new || !code.armed))
+      std::ranges::copy_if(next, std::back_inserter(armed), is_placed);
   }
   if (armed.empty() && disarmed.empty()) return {};
-  return targets_[target]->runtime().replace(armed, disarmed);
+  if (auto done = targets_[target]->runtime().replace(armed, disarmed); !done) return done;
+  return targets_[target]->note_armed();
+}
+
+bool EventCode::is_deferred(std::uint32_t event, const TracedTarget& target) const {
+  const auto it = codes_.find(event);
+  if (it == codes_.end() || !it->second.armed) return false;
+  const auto t = static_cast<std::size_t>(std::ranges::find(targets_, &target) - targets_.begin());
+  const auto& handles = it->second.now.handles;
+  return t < handles.size() && std::ranges::find(handles[t], kDeferred) != handles[t].end();
+}
+
+std::vector<CodeRefusal> EventCode::place_deferred(std::span<const CodeRequest> requests, TracedTarget& target) {
+  std::vector<CodeRefusal> refusals;
+  CodePlacer placer(target, statics_);
+  std::vector<CheckedProbe> probes;
+  std::vector<runtime::ProbeHandle*> places;  // of their handles
+  const auto t = static_cast<std::size_t>(std::ranges::find(targets_, &target) - targets_.begin());
+  for (const CodeRequest& request : requests) {
+    if (!is_deferred(request.event->id, target)) continue;
+    Handles& handles = codes_[request.event->id].now.handles[t];
+    for (std::size_t i = 0; i < handles.size(); ++i) {
+      if (handles[i] != kDeferred) continue;
+      auto checked = check(placer, request.event->probes[i], request);
+      if (checked && !*checked) continue;  // another library has come
+      handles[i] = kRefused;
+      if (!checked) {
+        refusals.push_back(std::move(checked.error()));
+        continue;
+      }
+      probes.push_back(**std::move(checked));
+      places.push_back(&handles[i]);
+    }
+  }
+  const auto installed = placer.install_each(probes, refusals);
+  Handles placed;
+  for (std::size_t i = 0; i < installed.size(); ++i)
+    if (installed[i]) placed.push_back(*places[i] = *installed[i]);
+  // Also where nothing was placed: the library may walk stacks, and return probes must know that.
+  if (auto armed = target.runtime().arm(placed); !armed && target.is_alive())
+    refusals.push_back({std::move(armed.error()), ""});
+  return refusals;
 }
 
 std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> requests) {
@@ -227,7 +254,7 @@ std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> r
     // The targets before this one have the change: what they record of it is nobody's, and it is taken back.
     for (std::size_t before = 0; before < t; ++before)
       for (const Change& change : changes)
-        if (change.is_new) (void)targets_[before]->runtime().disarm(change.next.handles[before]);
+        if (change.is_new) (void)targets_[before]->runtime().disarm(placed_of(change.next.handles[before]));
     Error error = std::move(done.error()).while_doing("changing " + targets_[t]->name());
     return std::unexpected(CodeRefusal{Error(error.message(), error.errno_value() ? error.errno_value() : EINVAL), ""});
   }
@@ -235,7 +262,7 @@ std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> r
     Code& code = codes_[change.request->event->id];
     code.armed = change.request->armed;
     if (!change.is_new) continue;
-    std::erase_if(code.former, [&](const Version& one) { return one.key == change.next.key; });
+    if (change.is_former) code.former.erase(std::ranges::find(code.former, change.next.handles, &Version::handles));
     if (!code.now.key.empty()) code.former.push_back(std::move(code.now));
     code.now = std::move(change.next);
   }
@@ -247,7 +274,7 @@ void EventCode::forget(std::uint32_t event) {
   if (it == codes_.end()) return;
   const auto remove = [this](const Version& version) {
     for (std::size_t t = 0; t < version.handles.size(); ++t)
-      if (targets_[t]->is_alive()) (void)targets_[t]->runtime().remove(version.handles[t]);
+      if (targets_[t]->is_alive()) (void)targets_[t]->runtime().remove(placed_of(version.handles[t]));
   };
   remove(it->second.now);
   std::ranges::for_each(it->second.former, remove);
@@ -265,7 +292,7 @@ runtime::EventCounts EventCode::counts(std::uint32_t event) const {
   if (it == codes_.end()) return sum;
   const auto add = [&](const Version& version) {
     for (std::size_t t = 0; t < version.handles.size(); ++t)
-      for (runtime::ProbeHandle handle : version.handles[t]) sum += targets_[t]->runtime().counts(handle);
+      for (runtime::ProbeHandle handle : placed_of(version.handles[t])) sum += targets_[t]->runtime().counts(handle);
   };
   add(it->second.now);
   std::ranges::for_each(it->second.former, add);
@@ -279,7 +306,8 @@ runtime::EventCounts EventCode::counts(std::uint32_t event, std::uint64_t serial
   const auto add = [&](const Version& version) {
     const auto probe = static_cast<std::size_t>(std::ranges::find(version.serials, serial) - version.serials.begin());
     for (std::size_t t = 0; t < version.handles.size(); ++t)
-      if (probe < version.handles[t].size()) sum += targets_[t]->runtime().counts(version.handles[t][probe]);
+      if (probe < version.handles[t].size() && is_placed(version.handles[t][probe]))
+        sum += targets_[t]->runtime().counts(version.handles[t][probe]);
   };
   add(it->second.now);
   std::ranges::for_each(it->second.former, add);
@@ -292,8 +320,11 @@ std::vector<runtime::ArmStatus> EventCode::arm_status(std::uint32_t event, std::
   for (std::size_t t = 0; t < targets_.size(); ++t) {
     const bool known =
         it != codes_.end() && t < it->second.now.handles.size() && probe < it->second.now.handles[t].size();
-    states.push_back(known ? targets_[t]->runtime().arm_status(it->second.now.handles[t][probe])
-                           : runtime::ArmStatus{});
+    const runtime::ProbeHandle handle = known ? it->second.now.handles[t][probe] : kRefused;
+    if (handle == kDeferred)
+      states.push_back({runtime::ArmState::Deferred, "its library is not loaded"});
+    else
+      states.push_back(is_placed(handle) ? targets_[t]->runtime().arm_status(handle) : runtime::ArmStatus{});
   }
   return states;
 }

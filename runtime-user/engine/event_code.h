@@ -10,37 +10,18 @@
 #include <vector>
 
 #include "common/error.h"
-#include "compiler/model/filter.h"
 #include "compiler/target/fixed_target.h"
+#include "runtime-user/engine/code_placer.h"
 #include "runtime-user/engine/event_table.h"
 #include "runtime-user/engine/stack_samples.h"
 #include "runtime-user/engine/traced_target.h"
 
 namespace kevt::engine {
 
-// What an event's code shall be.
-struct CodeRequest {
-  const TracedEvent* event = nullptr;
-  bool armed = false;
-  // Decided at the hit; `filter_text` names it: code with the same text is kept.
-  std::optional<model::FilterExpr> filter;
-  std::string filter_text;
-  // Likewise, with `switches_text`.
-  model::HitSwitches switches;
-  std::string switches_text;
-  bool samples_stack = false;  // its records are of a SampledType
-};
-
 // Records of this type are an event's, with a stack sample.
 struct SampledType {
   std::uint32_t event = 0;
   StackSamples samples;
-};
-
-// Why the code of an event cannot be made.
-struct CodeRefusal {
-  Error error;
-  std::string command;  // of the definition; empty: it is about none of them
 };
 
 class EventCode {
@@ -49,6 +30,11 @@ class EventCode {
 
   // All of it in every living target, or nothing is changed and the refusal says why.
   std::expected<void, CodeRefusal> apply(std::span<const CodeRequest> requests);
+  // A library has come to this target: places and arms what waited for it there, of events that are armed. What turns
+  // out wrong with a probe then (no such function, no room) is returned; it waits no more.
+  std::vector<CodeRefusal> place_deferred(std::span<const CodeRequest> requests, TracedTarget& target);
+  // Whether probes of the event wait for a library of this target.
+  bool is_deferred(std::uint32_t event, const TracedTarget& target) const;
   // Takes an event's code out, whatever state it is in; its counts are forgotten.
   void forget(std::uint32_t event);
 
@@ -66,6 +52,10 @@ class EventCode {
 
  private:
   using Handles = std::vector<runtime::ProbeHandle>;
+  // In place of a handle: the probe's library is not loaded; it was found wrong when its library came.
+  static constexpr runtime::ProbeHandle kDeferred = ~0u, kRefused = ~0u - 1;
+  static bool is_placed(runtime::ProbeHandle handle) { return handle < kRefused; }
+  static Handles placed_of(const Handles& handles);
   struct Version {
     std::string key;                     // of what it was compiled from; empty: there is none
     std::vector<Handles> handles;        // for each target; one per probe; empty where the target had ended
@@ -77,8 +67,11 @@ class EventCode {
     bool armed = false;
   };
   struct Change;
+  std::expected<std::optional<CheckedProbe>, CodeRefusal> check(const CodePlacer& placer, const EventProbe& probe,
+                                                                const CodeRequest& request);
   std::expected<std::vector<Handles>, CodeRefusal> install(std::span<const CodeRequest* const> requests,
                                                            std::size_t target);
+  bool is_whole(const Version& version) const;
   bool take_former(const Code& code, Change& change) const;
   std::optional<CodeRefusal> prepare(std::span<const CodeRequest> requests, std::vector<Change>& changes);
   Result<void> switch_static(std::span<const CodeRequest> requests);

@@ -132,6 +132,15 @@ Result<void> Tracing::use_jumps(bool wanted) {
   return {};
 }
 
+void Tracing::libraries_changed(TracedTarget& target) {
+  drain();
+  std::vector<CodeRequest> requests;
+  for (const auto& [id, event] : events_.events())
+    if (code_.is_deferred(id, target)) requests.push_back(request_for(*event));
+  for (const CodeRefusal& refusal : code_.place_deferred(requests, target))
+    top().errors.add(refusal.error.message(), refusal.command, now_ns());
+}
+
 // ---- on and off -----------------------------------------------------------------------------
 
 std::expected<void, CodeRefusal> Tracing::switch_together(Instance& instance,

@@ -24,6 +24,11 @@ class TracedTarget {
   // The one env() gave last, for texts about addresses.
   virtual const target::TargetEnv& known_env() const = 0;
   virtual bool is_alive() = 0;
+  // From now on Tracing::libraries_changed() is called before code of a library that it loads later runs. False: it
+  // reports no libraries.
+  virtual Result<bool> watch_libraries() { return false; }
+  // Probes of it were armed or disarmed.
+  virtual Result<void> note_armed() { return {}; }
   // What can be probed by name, as available_filter_functions lists it: "NAME" or "NAME [MODULE]", a line each.
   virtual std::string functions() const { return ""; }
   // Of stacks that its hits sampled; the first call makes it. EOPNOTSUPP: hits here cannot sample theirs.

@@ -76,6 +76,9 @@ class Tracing {
   Result<void> use_jumps(bool wanted);
   bool probes_armed() const { return probes_armed_; }
 
+  // A library has come to a target, which waits before its code runs: what waited for it there is armed.
+  void libraries_changed(TracedTarget& target);
+
   // ---- instances
   Instance& top() { return *instances_.front(); }
   Instance* find_instance(std::string_view name);

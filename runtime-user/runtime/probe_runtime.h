@@ -43,11 +43,12 @@ enum class ArmState : std::uint8_t {
   Off,
   Jump,
   Breakpoint,
-  Gone,  // its library was unloaded under it; known since the last change or the end
+  Gone,      // its library was unloaded under it; known since the last change or the end
+  Deferred,  // its library is not loaded yet: it is armed when that comes
 };
 struct ArmStatus {
   ArmState state = ArmState::Off;
-  std::string reason;  // Breakpoint: why not by a jump; Gone: what was unloaded
+  std::string reason;  // Breakpoint: why not by a jump; Gone, Deferred: the library
 };
 
 // One record as the event's `format` describes it. `bytes` lives until the callback returns.

@@ -1,11 +1,14 @@
 """Probes on libraries that are not there yet: they wait, and see the library's very first calls."""
+import errno
 import os
 import signal
 import subprocess
+import tempfile
 import time
 
 from attach_test import Attached, Target, read, wait_until
-from kevtest import KEVTRACE, ProcessTest, main, plain
+from kevtest import KEVTRACE, PROGRAMS, ProcessTest, main, plain
+from mounted import MountTest, is_mounted
 
 LIBRARY = b"""
 __attribute__((noipa)) int twice(int n) { return 2 * n; }
@@ -50,18 +53,24 @@ int main(int count, char** words) {
 """
 
 
+TWICE = "p:twice libwaited.so:twice n=%di:s32"
+
+
+def compiled(folder, name, source, *options):
+    path, text = os.path.join(folder, name), os.path.join(folder, name + ".c")
+    with open(text, "wb") as file:
+        file.write(source)
+    subprocess.run(["cc", "-O1", *options, "-o", path, text, "-ldl"], check=True)
+    return path
+
+
 class Waiting(Attached):
     def setUp(self):
         super().setUp()
-        self.library = self.compile("libwaited.so", LIBRARY, "-shared", "-fPIC")
-        self.program = self.compile("loads", PROGRAM)
-        self.twice = "p:twice libwaited.so:twice n=%di:s32"
+        self.library = compiled(self.folder, "libwaited.so", LIBRARY, "-shared", "-fPIC")
+        self.program = compiled(self.folder, "loads", PROGRAM)
+        self.twice = TWICE
         self.back = "r:back libwaited.so:twice v=$retval:s32"
-
-    def compile(self, name, source, *options):
-        file, text = self.path(name), self.path(name + ".c", source)
-        subprocess.run(["cc", "-O1", *options, "-o", file, text, "-ldl"], check=True)
-        return file
 
     def test_the_constructor_s_calls_are_seen(self):
         traced = self.run_traced([self.program, self.library], self.twice, self.back)
@@ -131,7 +140,114 @@ class Waiting(Attached):
         self.assertEqual(target.ask(b"load " + self.library.encode(), b"load"), [b"40"])
 
 
-del Attached, ProcessTest
+class BehindAMount(MountTest):
+    def setUp(self):
+        self.built = tempfile.TemporaryDirectory()
+        self.addCleanup(self.built.cleanup)
+        self.library = compiled(self.built.name, "libwaited.so", LIBRARY, "-shared", "-fPIC")
+        self.COMMAND = (compiled(self.built.name, "loads", PROGRAM),)
+        super().setUp()
+        self.assertEqual(self.target.stdout.readline(), "ready\n")
+        self.echo(TWICE, "kprobe_events")
+
+    def ask(self, line):
+        self.target.stdin.write(line + "\n")
+        self.target.stdin.flush()
+        return self.target.stdout.readline().split()[-1]
+
+    def load(self):
+        self.assertEqual(self.ask("load " + self.library), "40")
+
+    def numbers(self):
+        return [int(line.split("n=")[1]) for line in self.cat("trace").splitlines() if " twice: " in line]
+
+    def test_the_constructor_s_calls_are_seen(self):
+        self.echo("1", "events/kprobes/twice/enable", "w")
+        self.assertEqual(self.cat("events/kprobes/twice/enable"), "1\n")
+        self.assertEqual(self.cat("debug/kprobes/list"), "")
+        self.load()
+        self.assertEqual(self.numbers(), [1, 2, 20])
+        self.assertIn("  k  twice+0x0  libwaited.so", self.cat("debug/kprobes/list"))
+        self.assertEqual(self.end_mount(), {"twice": [3, 3, 0, 0, 0]})
+
+    def test_a_filter_waits_with_it(self):
+        self.echo("n > 1", "events/kprobes/twice/filter", "w")
+        self.echo("1", "events/kprobes/twice/enable", "w")
+        self.load()
+        self.assertEqual(self.numbers(), [2, 20])
+        self.assertEqual(self.end_mount(), {"twice": [3, 2, 1, 0, 0]})
+
+    def test_a_sibling_that_is_there_is_hit_meanwhile(self):
+        self.echo("p:twice libc:fgets n=%si:s32", "kprobe_events")
+        self.echo("1", "events/kprobes/twice/enable", "w")
+        self.load()
+        self.assertEqual(self.ask("none"), "0")
+        self.assertEqual(self.numbers(), [1, 2, 20, 4096, 4096])
+
+    def test_off_and_on_before_it_comes(self):
+        for state in "101":
+            self.echo(state, "events/kprobes/twice/enable", "w")
+        self.load()
+        self.assertEqual(self.numbers(), [1, 2, 20])
+
+    def test_on_again_when_it_has_come(self):
+        self.echo("1", "events/kprobes/twice/enable", "w")
+        self.echo("0", "events/kprobes/twice/enable", "w")
+        self.load()
+        self.echo("1", "events/kprobes/twice/enable", "w")
+        self.load()
+        self.assertEqual(self.numbers(), [20])
+        self.assertEqual(self.end_mount(), {"twice": [1, 1, 0, 0, 0]})
+
+    def test_removed_before_it_comes(self):
+        self.echo("1", "events/kprobes/twice/enable", "w")
+        self.echo("0", "events/kprobes/twice/enable", "w")
+        self.echo("-:twice", "kprobe_events")
+        self.load()
+        self.assertEqual(self.cat("kprobe_events"), "")
+
+    def test_one_that_is_wrong_takes_no_other_down(self):
+        self.echo("p:wrong libwaited.so:thrice", "kprobe_events")
+        self.echo("1", "events/kprobes/enable", "w")
+        self.load()
+        self.assertEqual(self.numbers(), [1, 2, 20])
+        self.assertIn("no function `thrice`", self.cat("error_log"))
+
+    def test_a_library_that_is_nowhere_is_refused(self):
+        self.echo("p:nowhere libnothere:f", "kprobe_events")
+        with self.assertRaises(OSError) as refused:
+            self.echo("1", "events/kprobes/nowhere/enable", "w")
+        self.assertEqual(refused.exception.errno, errno.ENOENT)
+
+
+class UnwindersBehindAMount(MountTest):
+    """An unwinder that comes later is guarded: a return probe that was armed before is not in its way."""
+
+    def setUp(self):
+        self.output = tempfile.TemporaryFile("w+")
+        self.addCleanup(self.output.close)
+        super().setUp()
+
+    def start(self):
+        words = [KEVTRACE, "mount", self.dir, "--hold", "--keep", "--", os.path.join(PROGRAMS, "late_unwinder")]
+        self.mount = subprocess.Popen(words, stdout=self.output, stderr=self.log)
+        wait_until(lambda: is_mounted(self.dir) or self.mount.poll() is not None, "the mount")
+        if self.mount.poll() is not None:
+            self.skipTest("cannot mount here")
+
+    COMMAND = ("/bin/cat",)
+
+    def test_an_exception_passes_a_return_probe(self):
+        self.echo("r:sort libc:qsort", "kprobe_events")
+        self.echo("1", "events/kprobes/sort/enable", "w")
+        wait_until(lambda: self.log.seek(0) == 0 and "has ended" in self.log.read(), "its end")
+        self.output.seek(0)
+        self.assertEqual(self.output.read(), subprocess.run([os.path.join(PROGRAMS, "late_unwinder")], check=True,
+                                                            capture_output=True, text=True).stdout)
+        self.assertEqual(self.end_mount()["sort"][0], 1)
+
+
+del Attached, MountTest, ProcessTest
 
 if __name__ == "__main__":
     main()

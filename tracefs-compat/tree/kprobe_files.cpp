@@ -24,6 +24,8 @@ std::string_view state_text(const runtime::ArmStatus& status) {
       return "";
     case runtime::ArmState::Gone:
       return "[GONE]";
+    case runtime::ArmState::Deferred:  // not in the list
+      return "";
   }
   return "";
 }
@@ -55,6 +57,7 @@ std::string list_text(const engine::Tracing& tracing) {
       const model::Definition& definition = event->probes[i].definition;
       const auto states = tracing.code().arm_status(id, i);
       for (std::size_t t = 0; t < states.size(); ++t) {
+        if (states[t].state == runtime::ArmState::Deferred) continue;  // it is at no address yet
         const target::TargetEnv& env = tracing.code().targets()[t]->known_env();
         const std::uint64_t address = address_of(definition, env);
         text += fmt::format("{:016x}  {}  {}{}\n", address, definition.point == model::ProbePoint::Return ? 'r' : 'k',

@@ -1,0 +1,67 @@
+// CodePlacer: the code of probes in one target: looked up there, compiled for it, installed in it.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/model/filter.h"
+#include "compiler/pipeline/compile.h"
+#include "compiler/target/event_catalog.h"
+#include "runtime-user/engine/event_table.h"
+#include "runtime-user/engine/traced_target.h"
+
+namespace kevt::engine {
+
+// What an event's code shall be.
+struct CodeRequest {
+  const TracedEvent* event = nullptr;
+  bool armed = false;
+  // Decided at the hit; `filter_text` names it: code with the same text is kept.
+  std::optional<model::FilterExpr> filter;
+  std::string filter_text;
+  // Likewise, with `switches_text`.
+  model::HitSwitches switches;
+  std::string switches_text;
+  bool samples_stack = false;  // its records are of a SampledType
+};
+
+// Why the code of an event cannot be made.
+struct CodeRefusal {
+  Error error;
+  std::string command;  // of the definition; empty: it is about none of them
+};
+
+// One probe that is right for the target, ready to be compiled.
+struct CheckedProbe {
+  const CodeRequest* request = nullptr;
+  pipeline::CheckedEvent event;
+  std::uint32_t type = 0;  // of its records: common_type
+};
+
+class CodePlacer {
+ public:
+  // `statics`: what eprobes may stand on. All of them outlive the placer.
+  CodePlacer(TracedTarget& target, const target::EventCatalog& statics) : target_(target), statics_(statics) {}
+
+  // Looks the probe's definition up again, in this target. nullopt: its library may come and is not loaded yet.
+  std::expected<std::optional<CheckedProbe>, CodeRefusal> check(const EventProbe& probe,
+                                                                const CodeRequest& request) const;
+  // Installs them disarmed, in one compilation: all, or none and why.
+  std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> install(std::span<const CheckedProbe> probes);
+  // Installs each that can be: nullopt for the others; why is appended to `refusals`.
+  std::vector<std::optional<runtime::ProbeHandle>> install_each(std::span<const CheckedProbe> probes,
+                                                                std::vector<CodeRefusal>& refusals);
+
+ private:
+  Result<model::CompiledBatch> compile(std::span<const CheckedProbe> probes) const;
+
+  TracedTarget& target_;
+  const target::EventCatalog& statics_;
+};
+
+}  // namespace kevt::engine
