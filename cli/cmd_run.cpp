@@ -50,6 +50,7 @@ class Run {
   std::optional<int> start();  // an exit status when it failed
   std::optional<int> open_output();
   void record();
+  void follow();
   void stop_tracing();
   void print_summary() const;
   void print_account(std::size_t event) const;
@@ -114,14 +115,20 @@ void Run::record() {
   while (processes_.is_any_alive()) {
     trace_.take(ReadRound::Running);
     if (tracing_) processes_.look_at_libraries([this] { trace_.take(ReadRound::Running); });
-    if (tracing_ && options_.follow)
-      processes_.follow(session_, [this](const RecordSource& source) { trace_.add(source); });
+    if (tracing_ && options_.follow) follow();
     trace_.show_progress([this] { return processes_.counts(); });
     if (tracing_ && (trace_.is_over() || is_interrupted() || is_abandoned())) stop_tracing();
     if (!tracing_ && (!options_.pids.empty() || is_abandoned())) return;
     nanosleep(&pause, nullptr);
   }
   if (tracing_) stop_tracing();
+}
+
+void Run::follow() {
+  processes_.follow(session_, [this](const RecordSource& source) { trace_.add(source); });
+  processes_.let_go_of_ended([this] { trace_.take(ReadRound::Running); },
+                             [this](const engine::Engine& engine) { return trace_.awaits(engine); },
+                             [this](const engine::Engine& engine) { trace_.remove(engine); });
 }
 
 void Run::print_account(std::size_t event) const {
@@ -174,7 +181,7 @@ int Run::go() {
   for (const std::string& how : processes_.how_armed()) report_.status(how);
   record();
   processes_.settle();
-  trace_.finish();
+  trace_.finish([this](std::size_t event) { return processes_.counts(event); });
   print_summary();
   return exit_status();
 }

@@ -173,7 +173,7 @@ void KernelRun::record() {
   }
   if (auto off = engine_->disable_all(); !off) report_.error(off.error());
   settle_();
-  trace_.finish();
+  trace_.finish([this](std::size_t event) { return engine_->counts(engine_->events()[event]); });
 }
 
 void KernelRun::print_summary() const {

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "common/assert.h"
 #include "common/proc.h"
 #include "compiler/layout/layout.h"
 #include "runtime-user/engine/symbol_text.h"
@@ -105,7 +106,22 @@ void RunRecorder::describe_process(const RecordSource& source) {
 
 void RunRecorder::add(const RecordSource& source) {
   sources_.push_back(source);
+  merges_ = true;
   describe_process(source);
+}
+
+bool RunRecorder::awaits(const engine::Engine& source) const {
+  return waiting_.any_waits([&](const Waiting& one) { return one.source->engine == &source; });
+}
+
+void RunRecorder::remove(const engine::Engine& source) {
+  const auto it = std::ranges::find(sources_, &source, &RecordSource::engine);
+  KEVT_ASSERT(it != sources_.end() && it != sources_.begin());
+  std::erase_if(seen_, [&](const auto& seen) { return seen.first == &*it; });
+  for (EventFields& fields : by_id_)
+    for (SymbolField& field : fields.symbols)
+      if (field.of == &*it) field.of = nullptr;
+  sources_.erase(it);
 }
 
 Result<void> RunRecorder::describe(const engine::Event& event) {
@@ -236,7 +252,7 @@ std::uint64_t RunRecorder::read_merged(ReadRound round, std::uint64_t limit) {
 
 Result<std::uint64_t> RunRecorder::read(ReadRound round, std::uint64_t limit) {
   const std::uint64_t before = given_;
-  if (sources_.size() > 1) {
+  if (merges_) {
     read_merged(round, limit);
   } else {
     const RecordSource& source = sources_.front();
@@ -261,13 +277,12 @@ std::uint64_t RunRecorder::overwritten() const {
   return sum;
 }
 
-Result<void> RunRecorder::finish() {
+Result<void> RunRecorder::finish(const std::function<runtime::EventCounts(std::size_t)>& counts) {
   for (auto& [pid, process] : metadata_.processes)
     if (auto now = code_of(pid); now.size() > process.mappings.size()) process.mappings = std::move(now);
   for (std::size_t i = 0; i < sources_.front().engine->events().size(); ++i) {
     const engine::Event& event = sources_.front().engine->events()[i];
-    runtime::EventCounts c;
-    for (const RecordSource& source : sources_) c += source.engine->counts(source.engine->events()[i]);
+    const runtime::EventCounts c = counts(i);
     metadata_.totals.push_back({.event = event.group + "/" + event.name,
                                 .attempts = c.attempts,
                                 .recorded = c.recorded,

@@ -4,8 +4,8 @@
 // hands records to a RecordWriter, which may be a file or something that counts.
 #pragma once
 
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <set>
@@ -44,12 +44,16 @@ class RunRecorder {
 
   // Another process, with the events of the others.
   void add(const RecordSource& source);
+  // Whether records of it wait to be given to the writer.
+  bool awaits(const engine::Engine& source) const;
+  // Nothing comes from it any more, and nothing of it waits.
+  void remove(const engine::Engine& source);
   // Reads what was recorded, at most `limit` records; returns how many.
   Result<std::uint64_t> read(ReadRound round, std::uint64_t limit);
   // Makes what was read so far readable to others.
   Result<void> flush() { return writer_->flush(); }
-  // The totals are final.
-  Result<void> finish();
+  // `counts`: of an event, an index; they are final.
+  Result<void> finish(const std::function<runtime::EventCounts(std::size_t)>& counts);
   std::uint64_t bytes() const { return writer_->bytes(); }
   // Records that had to go for newer ones; of one event (an index), of all.
   std::uint64_t overwritten(std::size_t event) const;
@@ -84,13 +88,15 @@ class RunRecorder {
     std::vector<SymbolField> symbols;
   };
 
-  explicit RunRecorder(const std::vector<RecordSource>& sources) : sources_(sources.begin(), sources.end()) {}
+  explicit RunRecorder(const std::vector<RecordSource>& sources)
+      : sources_(sources.begin(), sources.end()), merges_(sources.size() > 1) {}
   Result<void> describe();
   void give(const RecordSource& source, const runtime::Record& record);
   void note_symbols(const RecordSource& source, EventFields& fields, std::span<const std::uint8_t> bytes);
   std::uint64_t read_merged(ReadRound round, std::uint64_t limit);
 
-  std::deque<RecordSource> sources_;  // records that wait point to theirs
+  std::list<RecordSource> sources_;  // records that wait point to theirs
+  bool merges_;                      // there is more than one source, or was
   record::Metadata metadata_;
   std::unique_ptr<record::RecordWriter> writer_;
   std::vector<EventFields> by_id_;  // index: id less the first one

@@ -76,11 +76,11 @@ void RunTrace::note_written(const Result<void>& written) {
     report_.status("nobody reads the trace any more; tracing stops, what was traced goes on");
 }
 
-void RunTrace::finish() {
+void RunTrace::finish(const std::function<runtime::EventCounts(std::size_t)>& counts) {
   take(ReadRound::Last);
   progress_.end();
   if (!recorder_ || is_closed_) return;
-  note_written(recorder_->finish());
+  note_written(recorder_->finish(counts));
   if (is_closed_ || options_.output.empty() || options_.output == "-") return;
   report_.status(fmt::format("wrote {}: {} events, {} bytes", options_.output, taken_ - recorder_->overwritten(),
                              recorder_->bytes()));

@@ -36,12 +36,17 @@ class RunTrace {
   void add(const RecordSource& source) {
     if (recorder_) recorder_->add(source);
   }
+  // Whether records of a process wait to be written; nothing comes from it any more.
+  bool awaits(const engine::Engine& source) const { return recorder_ && recorder_->awaits(source); }
+  void remove(const engine::Engine& source) {
+    if (recorder_) recorder_->remove(source);
+  }
   // The time of -d begins.
   void start() { started_ = Clock::now(); }
   // Reads what was recorded since.
   void take(ReadRound round);
-  // The last round; the file is whole then.
-  void finish();
+  // The last round; the file is whole then. `counts`: of an event, an index; they are final after the round.
+  void finish(const std::function<runtime::EventCounts(std::size_t)>& counts);
 
   // A limit was reached, or nothing can be written any more.
   bool is_over() const;

@@ -34,6 +34,7 @@ std::uint64_t monotonic_ns() {
 void TracedProcesses::add(HeldProgram program) {
   all_.push_back(std::make_unique<TracedProcess>(std::move(program)));
   all_.back()->name = proc::comm(all_.back()->pid());
+  merges_ = all_.size() > 1;
 }
 
 std::string TracedProcesses::where(const TracedProcess& process) const {
@@ -151,7 +152,7 @@ std::uint64_t TracedProcesses::read_only_one(std::uint64_t limit, const LineSink
 }
 
 std::uint64_t TracedProcesses::read(ReadRound round, std::uint64_t limit, const LineSink& sink) {
-  if (all_.size() == 1) return read_only_one(limit, sink);
+  if (!merges_) return read_only_one(limit, sink);
   const std::uint64_t until = round == ReadRound::Last ? ~0ull : monotonic_ns();
   std::string line;
   for (const auto& process : all_)
@@ -259,6 +260,7 @@ void TracedProcesses::take_over(inproc::Tracee program, const inproc::SessionOpt
     report_.status(std::move(armed.error()).while_doing("arming probes in " + where(*process)).message());
   ++followed_;
   all_.push_back(std::move(process));
+  merges_ = true;
   added(source_of(*all_.back()));
   all_.back()->runtime().go();
 }
@@ -270,9 +272,49 @@ void TracedProcesses::follow(const inproc::SessionOptions& session,
 }
 
 std::size_t TracedProcesses::let_pass() const {
-  std::size_t sum = 0;
+  std::size_t sum = let_pass_;
   for (const auto& process : all_) sum += process->runtime().let_pass();
   return sum;
+}
+
+// Who shares their sessions is found in one look over all processes, so it is looked for many at once.
+void TracedProcesses::note_over() {
+  constexpr std::size_t kTogether = 32;
+  const auto may_be_over = [](const auto& process) {
+    return process->held.origin == Origin::Followed && !process->is_over && process->runtime().poll_exit();
+  };
+  const auto ended = static_cast<std::size_t>(std::ranges::count_if(all_, may_be_over));
+  if (ended < looked_at_ + kTogether) return;
+  const auto sessions = inproc::SharedSessions::look();
+  for (const auto& process : all_) {
+    if (!may_be_over(process) || process->runtime().may_be_hit(sessions)) continue;
+    process->is_over = true;
+    process->runtime().settle();
+  }
+  looked_at_ = static_cast<std::size_t>(std::ranges::count_if(all_, may_be_over));
+}
+
+void TracedProcesses::fold(const TracedProcess& process) {
+  counts_gone_.resize(events().size());
+  for (std::size_t i = 0; i < events().size(); ++i)
+    counts_gone_[i] += process.engine.counts(process.engine.events()[i]);
+  for (const std::string& definition : process.engine.waiting()) ++waited_[definition];
+  let_pass_ += process.runtime().let_pass();
+  ++gone_;
+}
+
+void TracedProcesses::let_go_of_ended(const std::function<void()>& take,
+                                      const std::function<bool(const engine::Engine&)>& awaits,
+                                      const std::function<void(const engine::Engine&)>& removed) {
+  note_over();
+  if (std::ranges::none_of(all_, [](const auto& process) { return process->is_over; })) return;
+  take();
+  std::erase_if(all_, [&](const auto& process) {
+    if (!process->is_over || awaits(process->engine)) return false;
+    fold(*process);
+    removed(process->engine);
+    return true;
+  });
 }
 
 bool TracedProcesses::is_any_alive() {
@@ -331,8 +373,8 @@ void TracedProcesses::report_gone(const TracedProcess& process) const {
 }
 
 // Where programs were followed, what none of them had.
-void TracedProcesses::report_waiting() const {
-  std::map<std::string, std::size_t> waiting;
+void TracedProcesses::report_waiting() {
+  std::map<std::string, std::size_t>& waiting = waited_;
   for (const auto& process : all_)
     for (const std::string& definition : process->engine.waiting()) {
       if (!followed_)
@@ -340,7 +382,7 @@ void TracedProcesses::report_waiting() const {
       ++waiting[definition];
     }
   for (const auto& [definition, programs] : waiting)
-    if (followed_ && programs == all_.size())
+    if (followed_ && programs == all_.size() + gone_)
       report_.status(fmt::format("`{}` was never armed: none of {} programs has it", definition, programs));
 }
 
@@ -373,7 +415,7 @@ void TracedProcesses::abandon() {
 }
 
 runtime::EventCounts TracedProcesses::counts(std::size_t event) const {
-  runtime::EventCounts sum;
+  runtime::EventCounts sum = event < counts_gone_.size() ? counts_gone_[event] : runtime::EventCounts{};
   for (const auto& process : all_) sum += process->engine.counts(process->engine.events()[event]);
   return sum;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -37,6 +38,7 @@ struct TracedProcess {
   std::string name;                               // of the program, when it was found
   bool names_addresses = false;                   // records hold addresses that need names: its files are kept
   bool is_reported = false;                       // that it ended or became another program
+  bool is_over = false;                           // nothing can hit in it any more: let_go_of_ended() takes it away
 };
 
 class TracedProcesses {
@@ -68,6 +70,10 @@ class TracedProcesses {
   // Programs that the processes have become by exec, or what they have forked, are traced from their first instruction
   // on, each as a process of its own. What fails there is reported and takes nothing else down. `added` gets each.
   void follow(const inproc::SessionOptions& session, const std::function<void(const RecordSource&)>& added);
+  // Followed programs that have ended, and whose children have, are taken away: a run may follow any number. `take`
+  // reads what was recorded; `awaits` tells whether records of one wait to be written; `removed` gets each.
+  void let_go_of_ended(const std::function<void()>& take, const std::function<bool(const engine::Engine&)>& awaits,
+                       const std::function<void(const engine::Engine&)>& removed);
   std::size_t followed() const { return followed_; }
   std::size_t let_pass() const;  // programs that could not be held and ran untraced
   // Notices and reports ends. Whether any process can still hit; where CMD was started, whether that goes on.
@@ -92,10 +98,13 @@ class TracedProcesses {
   Result<void> arm_followed(TracedProcess& process);
   RecordSource source_of(TracedProcess& process) const;
   Result<void> keep_names(TracedProcess& process) const;
+  bool merges_ = false;  // there is more than one process, or was
   std::uint64_t read_only_one(std::uint64_t limit, const LineSink& sink);
   std::string where(const TracedProcess& process) const;
   Result<void> arm_arrived(TracedProcess& process);
-  void report_waiting() const;
+  void report_waiting();
+  void note_over();
+  void fold(const TracedProcess& process);
   void report_gone(const TracedProcess& process) const;
   void report_leftover(const TracedProcess& process, inproc::Leftover left) const;
 
@@ -106,6 +115,11 @@ class TracedProcesses {
   TimeMerger<std::string> lines_;
   std::set<std::string> told_;  // problems of followed programs, each once
   std::size_t followed_ = 0;
+  // Of processes that were taken away.
+  std::vector<runtime::EventCounts> counts_gone_;  // by event
+  std::map<std::string, std::size_t> waited_;      // definitions whose library never came, and in how many processes
+  std::size_t gone_ = 0, let_pass_ = 0;
+  std::size_t looked_at_ = 0;  // processes that had ended when it was last looked who shares their sessions
   unsigned looks_ = 0;
   bool samples_stacks_ = false;
   std::vector<engine::EventInjection> injections_;

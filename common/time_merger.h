@@ -38,6 +38,12 @@ class TimeMerger {
     return take(until, ~std::size_t{0}, std::forward<Give>(give));
   }
 
+  // Whether an item that waits is meant by `is_meant(item)`.
+  template <class IsMeant>
+  bool any_waits(IsMeant&& is_meant) const {
+    return std::ranges::any_of(waiting_, [&](const Timed& one) { return is_meant(one.item); });
+  }
+
  private:
   struct Timed {
     std::uint64_t time;

@@ -61,6 +61,32 @@ class Following(ProcessTest):
         self.assertEqual(len(traced.records("begun")), 1 + 20)
         self.assert_none_lost(traced)
 
+    def test_any_number_of_programs(self):
+        """Those that have ended take no descriptors, and their hits are counted."""
+        script = "i=0; while [ $i -lt 250 ]; do /bin/true; i=$((i+1)); done"
+        for output in ("out.txt", "out.dat"):
+            file = self.path(output)
+            status, _, err = plain([SHELL, "-c", 'ulimit -n 350; exec "$@"', "sh", KEVTRACE, "run", "--follow-forks", "-o", file,
+                                    "-e", MAINS, "--", SHELL, "-c", script])
+            self.assertEqual(status, 0, err)
+            self.assertIn(b"begun: hits 251 = recorded 251 + filtered 0 + lost 0 + missed 0\n", err)
+            self.assertIn(b"followed 250 programs through exec", err)
+            status, out, err = plain([KEVTRACE, "report", file] if output == "out.dat" else ["/bin/cat", file])
+            times = [float(line.split(b": begun: ")[0].split()[-1]) for line in out.splitlines() if b": begun: " in line]
+            self.assertEqual((status, len(times)), (0, 251), err)
+            self.assertEqual(times, sorted(times))
+
+    def test_children_of_programs_that_have_ended(self):
+        """What was forked by a followed program hits when that program and a hundred others have ended."""
+        go, done = self.path("go"), self.path("done")
+        os.mkfifo(go), os.mkfifo(done)
+        script = f"""sh -c '(read line < {go}; cd /usr; echo > {done}) &'
+                     i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done
+                     echo > {go}; read line < {done}"""
+        traced = self.follow([SHELL, "-c", script], "p:moved libc:chdir to=+0(%di):string")
+        self.assertEqual([r["to"] for r in traced.records("moved")], [b"/usr"])
+        self.assert_none_lost(traced)
+
     def test_more_programs_than_descriptors(self):
         script = "i=0; while [ $i -lt 40 ]; do /bin/true; i=$((i+1)); done; echo all"
         status, out, err = plain([SHELL, "-c", 'ulimit -n 64; exec "$@"', "sh", KEVTRACE, "run", "--follow-forks", "-o",

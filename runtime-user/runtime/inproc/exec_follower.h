@@ -23,6 +23,8 @@ class ExecFollower {
   void begin();
   // Takes up what is asked now. Never waits for a thread; programs are held until their Tracee is destroyed.
   std::vector<Tracee> look();
+  // Whether a thread that asked is between its ask and the program that it becomes.
+  bool is_awaiting() const { return !awaited_.empty(); }
   // Programs that could not be held (no descriptor was left) and run untraced.
   std::size_t let_pass() const { return let_pass_; }
   // Nobody asks any more, everybody goes on.

@@ -109,6 +109,11 @@ bool InprocRuntime::was_replaced() {
   return replaced_;
 }
 
+bool InprocRuntime::may_be_hit(const SharedSessions& sessions) {
+  if (!poll_exit() || follower_.is_awaiting()) return true;
+  return sessions.may_be_shared(memory_.file(MapPiece::From::Session), target_began_);
+}
+
 void InprocRuntime::give_up() {
   watch_.end();
   replaced_ = true;

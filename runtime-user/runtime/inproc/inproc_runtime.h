@@ -15,6 +15,7 @@
 #include "runtime-user/runtime/inproc/code_arena.h"
 #include "runtime-user/runtime/inproc/departure.h"
 #include "runtime-user/runtime/inproc/exec_follower.h"
+#include "runtime-user/runtime/inproc/forked_children.h"
 #include "runtime-user/runtime/inproc/library_watch.h"
 #include "runtime-user/runtime/inproc/placement.h"
 #include "runtime-user/runtime/inproc/probe_points.h"
@@ -75,6 +76,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<Leftover> leave_children();
   // Whether it has replaced itself by exec, which ended the probes. Does not stop it.
   bool was_replaced();
+  // Whether anything may still hit or become a program to be followed: the target, or children of it that go on.
+  bool may_be_hit(const SharedSessions& sessions);
   // After the target has ended or was left: counts what was under way as lost, steps over unfinished records.
   void settle();
 
