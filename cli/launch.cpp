@@ -37,7 +37,9 @@ namespace {
 Result<void> add_environment(HeldProgram& held, const inproc::SessionOptions& session) {
   target::ProcessEnvOptions options;
   options.becomes_others = session.follows_exec;
-  options.resolve_ifunc = [raw = held.runtime.get()](RemoteAddr resolver) { return raw->resolve_indirect(resolver); };
+  options.resolve_ifuncs = [raw = held.runtime.get()](std::span<const RemoteAddr> resolvers) {
+    return raw->resolve_indirect(resolvers);
+  };
   if (session.files)
     options.open_image =
         [files = session.files](const std::string& path) -> Result<std::shared_ptr<const target::ElfImage>> {

@@ -127,7 +127,7 @@ std::vector<std::string> TracedProcesses::how_armed() const {
   for (const auto& process : all_) {
     std::string how;
     for (const engine::Event& event : process->engine.events())
-      for (runtime::ProbeHandle probe : event.probes) {
+      for (runtime::ProbeHandle probe : process->engine.probes(event)) {
         const runtime::ArmStatus status = process->runtime().arm_status(probe);
         how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name, armed_text(status));
       }
@@ -367,7 +367,7 @@ void TracedProcesses::report_leftover(const TracedProcess& process, inproc::Left
 // As the kernel's list of kprobes marks them.
 void TracedProcesses::report_gone(const TracedProcess& process) const {
   for (const engine::Event& event : process.engine.events())
-    for (runtime::ProbeHandle probe : event.probes)
+    for (runtime::ProbeHandle probe : process.engine.probes(event))
       if (const auto status = process.held.runtime->arm_status(probe); status.state == runtime::ArmState::Gone)
         report_.status(fmt::format("{} [GONE] in {}: {}", event.name, where(process), status.reason));
 }
@@ -394,7 +394,9 @@ bool TracedProcesses::detach() {
     all_good = false;
     report_.error(Error(left.error()).while_doing("removing the probes of " + whose + where(process)));
   };
+  const auto sessions = inproc::SharedSessions::look();
   for (const auto& process : all_) {
+    if (process->runtime().poll_exit() && !process->runtime().may_be_hit(sessions)) continue;
     if (!process->runtime().poll_exit()) {
       const auto detached = process->runtime().detach();
       if (detached || !process->runtime().poll_exit()) note(*process, detached, "");

@@ -20,6 +20,7 @@ typedef struct kevt_agent_table {
   uint32_t on_signal, on_masked, restorer;
   uint32_t answer_call;
   uint32_t restore_returns, libraries_changed; /* keep every register, as an extractor does */
+  uint32_t call_each;                          /* (uint64_t *functions, uint64_t count), called by the tracer */
 } kevt_agent_table;
 
 #endif

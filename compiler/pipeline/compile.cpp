@@ -39,6 +39,14 @@ std::optional<model::Definition> parse_event(std::string_view line, diag::Sink& 
   return std::move(*written);
 }
 
+void expect_functions(std::span<const model::Definition* const> definitions, const target::TargetEnv& env) {
+  std::vector<target::FunctionName> names;
+  for (const model::Definition* definition : definitions)
+    if (const auto* place = std::get_if<model::SymbolPlace>(&definition->place))
+      names.push_back({.module = place->module, .name = place->symbol});
+  env.expect_functions(names);
+}
+
 std::optional<CheckedEvent> check_event(std::string_view line, const target::TargetEnv& env,
                                         const target::EventCatalog& catalog, Forms forms, diag::Sink& sink) {
   auto written = parse_event(line, sink);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +59,9 @@ std::optional<CheckedEvent> check_event(model::Definition written, const target:
 // Both.
 std::optional<CheckedEvent> check_event(std::string_view line, const target::TargetEnv& env,
                                         const target::EventCatalog& catalog, Forms forms, diag::Sink& sink);
+
+// Tells the environment which functions these definitions name, before they are checked one by one.
+void expect_functions(std::span<const model::Definition* const> definitions, const target::TargetEnv& env);
 
 // A filter for an event's records.
 std::optional<model::FilterExpr> check_filter(std::string_view text, const CheckedEvent& event, diag::Sink& sink);

@@ -45,6 +45,7 @@ struct ProcessEnv::State {
   std::vector<Mapping> maps;
   std::vector<Loaded> objects;
   std::map<const Loaded*, DebugTypes> debug;
+  std::map<RemoteAddr, RemoteAddr> choices;  // of the resolvers of indirect functions
 
   // Where we find what the target calls `path`.
   std::string path_of(std::string_view path) const {
@@ -53,6 +54,7 @@ struct ProcessEnv::State {
   std::vector<Loaded*> matching(std::string_view module);
   Loaded* covering(RemoteAddr address);
   std::expected<Symbol, LookupError> finish_function(const Found& found, std::string_view name);
+  std::optional<RemoteAddr> choice_of(RemoteAddr resolver);
 };
 
 namespace {
@@ -112,14 +114,21 @@ Loaded* ProcessEnv::State::covering(RemoteAddr address) {
   return nullptr;
 }
 
+std::optional<RemoteAddr> ProcessEnv::State::choice_of(RemoteAddr resolver) {
+  if (const auto known = choices.find(resolver); known != choices.end()) return known->second;
+  const auto chosen = options.resolve_ifuncs({&resolver, 1});
+  if (!chosen) return std::nullopt;
+  return choices[resolver] = chosen->front();
+}
+
 // An indirect function is what its resolver chooses; sizes come from what lies at the final address.
 std::expected<Symbol, LookupError> ProcessEnv::State::finish_function(const Found& found, std::string_view name) {
   Symbol symbol = make_symbol(*found.loaded, found.symbol);
   symbol.name = std::string(name.substr(0, name.find('@')));
   Loaded* home = found.loaded;
   if (found.symbol.kind == SymbolKind::IFunc) {
-    if (!options.resolve_ifunc) return failure(LookupFailure::NotChecked);
-    const Result<RemoteAddr> chosen = options.resolve_ifunc(found.address());
+    if (!options.resolve_ifuncs) return failure(LookupFailure::NotChecked);
+    const std::optional<RemoteAddr> chosen = choice_of(found.address());
     if (!chosen) return failure(LookupFailure::NotFound);
     home = covering(*chosen);
     if (!home) return failure(LookupFailure::NotFound);
@@ -171,6 +180,7 @@ Result<void> ProcessEnv::refresh() {
   if (maps->empty() && !state_->maps.empty()) return {};
   std::vector<Loaded> known = std::exchange(state_->objects, {});
   state_->debug.clear();  // keyed by where they were
+  state_->choices.clear();
   state_->maps = std::move(*maps);
   const std::optional<FileId> program = file_id(fmt::format("/proc/{}/exe", state_->pid));
   for (LoadedObject& object : loaded_objects(state_->maps)) {
@@ -296,6 +306,23 @@ std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::
   return state_->finish_function(found.front(), name);
 }
 
+// Each call into the target costs a stop of it. What fails here is found again, and told, by find_function().
+void ProcessEnv::expect_functions(std::span<const FunctionName> names) const {
+  if (!state_->options.resolve_ifuncs) return;
+  std::set<RemoteAddr> wanted;
+  for (const auto& [module, name] : names) {
+    const std::vector<Loaded*> objects = module ? state_->matching(*module) : all_of(state_->objects);
+    const auto found = collect(objects, [name](const ElfImage& image) { return image.find_functions(name); });
+    if (found.size() == 1 && found.front().symbol.kind == SymbolKind::IFunc &&
+        !state_->choices.contains(found.front().address()))
+      wanted.insert(found.front().address());
+  }
+  if (wanted.empty()) return;
+  const std::vector<RemoteAddr> resolvers(wanted.begin(), wanted.end());
+  const auto chosen = state_->options.resolve_ifuncs(resolvers);
+  for (std::size_t i = 0; chosen && i < resolvers.size(); ++i) state_->choices[resolvers[i]] = (*chosen)[i];
+}
+
 std::expected<FunctionTypes, TypesError> ProcessEnv::function_types(std::optional<std::string_view> module,
                                                                     std::string_view name) const {
   const auto function = find_function(module, name);
@@ -397,8 +424,9 @@ std::optional<std::string> ProcessEnv::place_name(std::uint64_t address) const {
   return file_and_offset(state_->maps, {address});
 }
 
+// Asked for each definition; sysconf() reads a file each time.
 unsigned ProcessEnv::possible_cpus() const {
-  const long count = ::sysconf(_SC_NPROCESSORS_CONF);
+  static const long count = ::sysconf(_SC_NPROCESSORS_CONF);
   return count > 0 ? static_cast<unsigned>(count) : 1;
 }
 

@@ -20,8 +20,8 @@
 
 namespace kevt::target {
 
-// Runs the resolver of an indirect function in the target and returns its choice.
-using IfuncResolver = std::function<Result<RemoteAddr>(RemoteAddr resolver)>;
+// Runs resolvers of indirect functions in the target and returns what each chose.
+using IfuncResolver = std::function<Result<std::vector<RemoteAddr>>(std::span<const RemoteAddr> resolvers)>;
 // True where no probe may be put (the machinery's own code). A file whose code begins at such an
 // address is left out altogether: its symbols are not the target's.
 using Blacklist = std::function<bool(RemoteAddr)>;
@@ -31,8 +31,8 @@ using ImageOpener = std::function<Result<std::shared_ptr<const ElfImage>>(const 
 Result<std::shared_ptr<const ElfImage>> open_own_image(const std::string& path);
 
 struct ProcessEnvOptions {
-  IfuncResolver resolve_ifunc;  // empty: indirect functions are LookupFailure::NotChecked
-  Blacklist blacklisted;        // empty: nothing is
+  IfuncResolver resolve_ifuncs;  // empty: indirect functions are LookupFailure::NotChecked
+  Blacklist blacklisted;         // empty: nothing is
   // The process, or a child of it, becomes other programs: what it does not have may be theirs (ModuleMissing).
   bool becomes_others = false;
   ImageOpener open_image = open_own_image;
@@ -66,6 +66,7 @@ class ProcessEnv final : public TargetEnv {
 
   std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
                                                    std::string_view name) const override;
+  void expect_functions(std::span<const FunctionName> names) const override;
   // `name` may be MODULE:SYMBOL. The program's own definition wins over a library's of that name, as it
   // does for the dynamic linker (copy relocations).
   std::expected<Symbol, LookupError> find_data(std::string_view name) const override;

@@ -27,16 +27,22 @@ const char* const kLibz = "/lib/x86_64-linux-gnu/libz.so.1";
 class ProcessEnvTest : public testing::Test {
  protected:
   ProcessEnvTest() {
+    calls_ = 0;
     handle_ = ::dlopen(kLibz, RTLD_NOW | RTLD_LOCAL);
     env_.emplace(*ProcessEnv::of_process(
-        ::getpid(), {.resolve_ifunc = call_resolver, .blacklisted = [](RemoteAddr a) { return a.value == 0x1234; }}));
+        ::getpid(), {.resolve_ifuncs = call_resolvers, .blacklisted = [](RemoteAddr a) { return a.value == 0x1234; }}));
   }
   ~ProcessEnvTest() override { ::dlclose(handle_); }
 
   // This process is its own target.
-  static Result<RemoteAddr> call_resolver(RemoteAddr resolver) {
-    return RemoteAddr{reinterpret_cast<std::uintptr_t (*)()>(resolver.value)()};
+  static Result<std::vector<RemoteAddr>> call_resolvers(std::span<const RemoteAddr> resolvers) {
+    ++calls_;
+    std::vector<RemoteAddr> chosen;
+    for (const RemoteAddr resolver : resolvers)
+      chosen.push_back({reinterpret_cast<std::uintptr_t (*)()>(resolver.value)()});
+    return chosen;
   }
+  static inline unsigned calls_ = 0;
   // libc's own definition: sanitizers put theirs before it.
   static std::uint64_t address_of(const char* name) {
     void* const libc = ::dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
@@ -83,6 +89,16 @@ TEST_F(ProcessEnvTest, FailuresSayWhatElseThereIs) {
   EXPECT_EQ(typo.error().candidates.front(), libz_name() + ":inflateReset");
   EXPECT_LE(typo.error().candidates.size(), 5u);
   EXPECT_EQ(env_->find_function("libnothere", "x").error().failure, LookupFailure::ModuleMissing);
+}
+
+TEST_F(ProcessEnvTest, ExpectedIndirectFunctionsAreResolvedTogether) {
+  const FunctionName names[] = {{"libc.so.6", "strlen"}, {"libc.so.6", "memchr"}, {"libc.so.6", "strlen"},
+                                {"libc.so.6", "open"},   {"nowhere", "open"},     {"libc.so.6", "no_such_function"}};
+  env_->expect_functions(names);
+  EXPECT_EQ(calls_, 1u);
+  for (const char* name : {"strlen", "memchr"})
+    EXPECT_EQ(env_->find_function("libc.so.6", name)->address, address_of(name));
+  EXPECT_EQ(calls_, 1u);
 }
 
 TEST_F(ProcessEnvTest, IndirectFunctionsAreWhatTheResolverChooses) {

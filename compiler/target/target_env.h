@@ -64,10 +64,18 @@ struct TypesError {
   std::string why;  // what would help; may be empty
 };
 
+// A function as a definition names it: [MODULE:]SYMBOL.
+struct FunctionName {
+  std::optional<std::string_view> module;
+  std::string_view name;
+};
+
 class TargetEnv {
  public:
   virtual ~TargetEnv() = default;
 
+  // find_function() will be asked for these: what takes long for each may be done for all of them at once.
+  virtual void expect_functions(std::span<const FunctionName>) const {}
   virtual std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
                                                            std::string_view name) const = 0;
   virtual std::expected<Symbol, LookupError> find_data(std::string_view name) const = 0;

@@ -25,6 +25,7 @@ kevt_image:
   .long kevt_answer_call - kevt_image
   .long kevt_restore_returns - kevt_image
   .long kevt_libraries_changed - kevt_image
+  .long kevt_call_each - kevt_image
   .balign 8
   .globl kevt_tables_address
   .hidden kevt_tables_address

@@ -8,12 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
+#include "common/assert.h"
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/fixed_target.h"
-#include "runtime-user/engine/event_table.h"
 #include "runtime-user/engine/stack_samples.h"
 
 namespace kevt::engine {
@@ -86,30 +87,31 @@ Result<std::vector<Engine::Placed>> Engine::install(const Batch& batch) {
 
 void Engine::note_event(const Draft::Entry& entry, std::size_t position) {
   const pipeline::CheckedEvent& made = entry.event;
-  if (position == events_.size())
-    events_.push_back({made.definition.group,
-                       made.definition.event,
-                       kFirstId + static_cast<std::uint32_t>(position),
-                       made.definition,
-                       made.layout,
-                       {},
-                       {},
-                       entry.filter_text});
-  events_[position].listings.push_back(made.listing);
+  if (position == events_->size())
+    events_->push_back({made.definition.group,
+                        made.definition.event,
+                        kFirstId + static_cast<std::uint32_t>(position),
+                        made.definition,
+                        made.layout,
+                        {},
+                        entry.filter_text});
+  (*events_)[position].listings.push_back(made.listing);
+  probes_.resize(events_->size());
 }
 
 void Engine::keep(std::span<const Placed> probes) {
   for (const auto& [probe, id] : probes) {
-    Event& event = events_[id - kFirstId];
-    event.probes.push_back(probe);
+    const std::size_t position = id - kFirstId;
+    probes_[position].push_back(probe);
     by_probe_.resize(std::max<std::size_t>(by_probe_.size(), probe + 1), nullptr);
-    by_probe_[probe] = &event;
+    by_probe_[probe] = &(*events_)[position];
   }
 }
 
 // A wrong filter takes all down: its event must not be recorded without it.
 Result<bool> Engine::define(std::span<const std::string> definitions, std::span<const EventFilter> filters,
                             std::vector<Problem>& problems, Together together) {
+  KEVT_ASSERT(events_.use_count() == 1);
   Draft draft(catalog_, statics_);
   const auto forms = missing_ == Missing::Waits ? pipeline::Forms::RunnableLater : pipeline::Forms::Runnable;
   draft.check(definitions, filters, env_, forms, problems);
@@ -136,8 +138,8 @@ Result<bool> Engine::define(std::span<const std::string> definitions, std::span<
   for (std::size_t i = 0; i < positions.size(); ++i) {
     const Draft::Entry& entry = draft.entries()[i];
     note_event(entry, positions[i]);
-    all_.push_back({entry.event.definition.command, entry.filter_text, positions[i]});
-    if (entry.event.waits) waiting_.push_back(all_.back());
+    if (entry.event.waits) waiting_.push_back(defined_->size());
+    defined_->push_back({entry.event.definition.command, entry.filter_text, positions[i]});
   }
   catalog_ = draft.take_catalog();
   keep(*installed);
@@ -146,36 +148,43 @@ Result<bool> Engine::define(std::span<const std::string> definitions, std::span<
 
 void Engine::define_as(const Engine& other) {
   events_ = other.events_;
-  for (Event& event : events_) event.probes.clear();
-  catalog_ = other.catalog_;
-  all_ = other.all_;
+  probes_.assign(events_->size(), {});
+  defined_ = other.defined_;
   injections_ = other.injections_;
-  waiting_ = all_;
+  waiting_.resize(defined_->size());
+  std::iota(waiting_.begin(), waiting_.end(), std::size_t{0});
 }
 
 // A line that has mistakes is not kept: they are reported wherever it is looked at.
-std::optional<pipeline::CheckedEvent> Engine::check_arrived(const Waiting& one, diag::Sink& sink) const {
-  const target::FixedCatalog nothing;
-  std::optional<model::Definition>& written = *one.written;
-  if (!written) {
-    auto parsed = pipeline::parse_event(one.definition, sink);
-    if (!parsed) return std::nullopt;
-    if (!sink.empty())
-      return pipeline::check_event(std::move(*parsed), env_, nothing, pipeline::Forms::RunnableLater, sink);
-    written = std::move(parsed);
+void Engine::expect_waiting() {
+  std::vector<const model::Definition*> expected;
+  for (std::size_t index : waiting_) {
+    Defined& one = (*defined_)[index];
+    diag::Sink sink;
+    if (!one.written) one.written = pipeline::parse_event(one.definition, sink);
+    if (!sink.empty()) one.written.reset();
+    if (one.written) expected.push_back(&*one.written);
   }
-  return pipeline::check_event(*written, env_, nothing, pipeline::Forms::RunnableLater, sink);
+  pipeline::expect_functions(expected, env_);
+}
+
+std::optional<pipeline::CheckedEvent> Engine::check_arrived(const Defined& one, diag::Sink& sink) const {
+  const target::FixedCatalog nothing;
+  if (one.written) return pipeline::check_event(*one.written, env_, nothing, pipeline::Forms::RunnableLater, sink);
+  return pipeline::check_event(one.definition, env_, nothing, pipeline::Forms::RunnableLater, sink);
 }
 
 // The event exists already, so it is looked at by itself.
 Result<std::vector<runtime::ProbeHandle>> Engine::define_arrived(std::vector<Problem>& problems) {
   Batch batch;
-  std::vector<Waiting> still;
-  for (Waiting& one : waiting_) {
+  expect_waiting();
+  std::vector<std::size_t> still;
+  for (std::size_t index : waiting_) {
+    Defined& one = (*defined_)[index];
     diag::Sink sink;
     auto checked = check_arrived(one, sink);
     if (checked && checked->waits) {
-      still.push_back(std::move(one));
+      still.push_back(index);
       continue;
     }
     std::optional<model::FilterExpr> filter;
@@ -250,13 +259,13 @@ std::vector<Engine::Placed> Engine::install_one_by_one(const Batch& batch, std::
 
 std::vector<std::string> Engine::waiting() const {
   std::vector<std::string> texts;
-  for (const Waiting& one : waiting_) texts.push_back(without_stack_sample(one.definition));
+  for (std::size_t index : waiting_) texts.push_back(without_stack_sample((*defined_)[index].definition));
   return texts;
 }
 
 std::vector<runtime::ProbeHandle> Engine::all_probes() const {
   std::vector<runtime::ProbeHandle> probes;
-  for (const Event& event : events_) probes.insert(probes.end(), event.probes.begin(), event.probes.end());
+  for (const auto& of_event : probes_) probes.insert(probes.end(), of_event.begin(), of_event.end());
   return probes;
 }
 
@@ -269,7 +278,7 @@ const Event* Engine::by_probe(runtime::ProbeHandle probe) const {
 
 runtime::EventCounts Engine::counts(const Event& event) const {
   runtime::EventCounts sum;
-  for (runtime::ProbeHandle probe : event.probes) sum += runtime_.counts(probe);
+  for (runtime::ProbeHandle probe : probes(event)) sum += runtime_.counts(probe);
   return sum;
 }
 

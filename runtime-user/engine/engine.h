@@ -17,6 +17,7 @@
 #include "compiler/target/event_catalog.h"
 #include "compiler/target/target_env.h"
 #include "runtime-user/engine/draft.h"
+#include "runtime-user/engine/event_table.h"
 #include "runtime-user/runtime/probe_runtime.h"
 
 namespace kevt::engine {
@@ -28,7 +29,6 @@ struct Event {
   std::uint32_t id = 0;          // common_type
   model::Definition definition;  // of the first probe
   model::RecordLayout layout;
-  std::vector<runtime::ProbeHandle> probes;
   std::vector<std::string> listings;  // one per probe
   std::optional<std::string> filter;
 };
@@ -53,7 +53,7 @@ class Engine final : public target::EventCatalog {
   // Defines events together, in one compilation; `problems` says what is wrong. False: nothing is defined.
   Result<bool> define(std::span<const std::string> definitions, std::span<const EventFilter> filters,
                       std::vector<Problem>& problems, Together together = Together::AllOrNothing);
-  // Takes over the events of another engine, without their probes, which all wait.
+  // Has the events of another engine, without their probes, which all wait. Defines nothing itself from now on.
   void define_as(const Engine& other);
   // Installs those that have waited and whose library is there now: their probes, to be armed. What turns out wrong
   // with them then (no such function, no room) is a problem, and waits no more.
@@ -63,7 +63,9 @@ class Engine final : public target::EventCatalog {
   Result<void> enable_all();
   Result<void> disable_all();
 
-  const std::deque<Event>& events() const { return events_; }
+  const std::deque<Event>& events() const { return *events_; }
+  // Those that are installed.
+  std::span<const runtime::ProbeHandle> probes(const Event& event) const { return probes_[event.id - kFirstId]; }
   const Event* by_probe(runtime::ProbeHandle probe) const;
   // Over all probes of the event.
   runtime::EventCounts counts(const Event& event) const;
@@ -71,12 +73,12 @@ class Engine final : public target::EventCatalog {
   const target::CatalogEntry* find(std::string_view group, std::string_view event) const override;
 
  private:
-  // `written`: the definition's text, parsed when it was first needed, by any of the engines that have it.
-  struct Waiting {
+  // `written`: the text, parsed when it was first needed, by any of the engines that have it.
+  struct Defined {
     std::string definition;
     std::optional<std::string> filter;
     std::size_t event = 0;  // in events_
-    std::shared_ptr<std::optional<model::Definition>> written = std::make_shared<std::optional<model::Definition>>();
+    std::optional<model::Definition> written = std::nullopt;
   };
   // Events whose place is known, and where each belongs in events_.
   struct Batch {
@@ -95,7 +97,8 @@ class Engine final : public target::EventCatalog {
     std::uint32_t id = 0;  // of its event
   };
 
-  std::optional<pipeline::CheckedEvent> check_arrived(const Waiting& one, diag::Sink& sink) const;
+  void expect_waiting();
+  std::optional<pipeline::CheckedEvent> check_arrived(const Defined& one, diag::Sink& sink) const;
   Result<pipeline::CompiledEvents> compile(const Batch& batch) const;
   Result<std::vector<Placed>> place(const model::CompiledBatch& compiled, std::span<const std::uint32_t> ids);
   Result<std::vector<Placed>> install(const Batch& batch);
@@ -112,12 +115,14 @@ class Engine final : public target::EventCatalog {
   runtime::ProbeRuntime& runtime_;
   const target::TargetEnv& env_;
   Missing missing_;
-  std::vector<Waiting> waiting_;
-  std::vector<Waiting> all_;  // what was defined
+  std::shared_ptr<std::vector<Defined>> defined_ = std::make_shared<std::vector<Defined>>();  // see define_as()
+  std::vector<std::size_t> waiting_;                                                          // indices into defined_
   std::vector<EventInjection> injections_;
   pipeline::MadeCode made_;
   const target::EventCatalog* statics_ = nullptr;
-  std::deque<Event> events_;  // in the order of the catalog, and of their ids
+  // In the order of the catalog, and of their ids; see define_as().
+  std::shared_ptr<std::deque<Event>> events_ = std::make_shared<std::deque<Event>>();
+  std::vector<std::vector<runtime::ProbeHandle>> probes_;  // of each event
   Catalog catalog_;
   std::vector<const Event*> by_probe_;
 };

@@ -85,6 +85,10 @@ std::expected<std::vector<EventCode::Handles>, CodeRefusal> EventCode::install(
   CodePlacer placer(where, statics_);
   std::vector<CheckedProbe> probes;
   std::vector<Handles> handles;
+  std::vector<const model::Definition*> expected;
+  for (const CodeRequest* request : requests)
+    for (const EventProbe& probe : request->event->probes) expected.push_back(&probe.definition);
+  pipeline::expect_functions(expected, where.env());
   for (const CodeRequest* request : requests) {
     handles.emplace_back();
     for (const EventProbe& probe : request->event->probes) {

@@ -142,7 +142,7 @@ Result<void> Session::start() {
   auto defined = engine_->define(kDefinitions, filters, problems);
   if (!defined) return std::unexpected(std::move(defined.error()));
   if (!*defined) return std::unexpected(Error("a definition is refused: " + problems.front().diagnostic.detail));
-  for (const engine::Event& event : engine_->events()) armed_[event.probes.front()] = false;
+  for (const engine::Event& event : engine_->events()) armed_[engine_->probes(event).front()] = false;
   return {};
 }
 
@@ -167,7 +167,7 @@ std::string Session::check(Totals& totals) {
   for (const engine::Event& event : engine_->events()) {
     const runtime::EventCounts c = engine_->counts(event);
     const std::uint64_t sum = c.recorded + c.filtered + c.lost + c.missed;
-    const std::uint64_t drained = drained_[event.probes.front()];
+    const std::uint64_t drained = drained_[engine_->probes(event).front()];
     if (c.attempts != sum || c.recorded != drained)
       return fmt::format("{}: {} hits, but recorded {} + filtered {} + lost {} + missed {} = {}; {} were read",
                          event.name, c.attempts, c.recorded, c.filtered, c.lost, c.missed, sum, drained);

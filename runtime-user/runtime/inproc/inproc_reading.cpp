@@ -94,6 +94,9 @@ std::size_t InprocRuntime::drain_by_cpu(const runtime::RecordSink& sink) {
   return count;
 }
 
-void InprocRuntime::settle() { settled_ = true; }
+void InprocRuntime::settle() {
+  settled_ = true;
+  memory_.settle();
+}
 
 }  // namespace kevt::inproc

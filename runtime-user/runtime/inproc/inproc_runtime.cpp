@@ -14,6 +14,7 @@
 #include <set>
 
 #include "common/proc.h"
+#include "runtime-user/runtime/inproc/agent_image.h"
 #include "runtime-user/runtime/inproc/left_session.h"
 #include "runtime-user/runtime/inproc/signal_hooks.h"
 #include "runtime-user/runtime/inproc/startup.h"
@@ -169,12 +170,16 @@ Result<void> InprocRuntime::hook_calls() {
   return signals_.take();
 }
 
-Result<RemoteAddr> InprocRuntime::resolve_indirect(RemoteAddr resolver) {
+Result<std::vector<RemoteAddr>> InprocRuntime::resolve_indirect(std::span<const RemoteAddr> resolvers) {
   auto held = hold();
   if (!held) return std::unexpected(std::move(held.error()));
-  auto chosen = tracee_.call(resolver);
-  if (!chosen) return std::unexpected(std::move(chosen.error()));
-  return RemoteAddr{*chosen};
+  std::vector<std::uint64_t> functions;
+  for (const RemoteAddr resolver : resolvers) functions.push_back(resolver.value);
+  const RemoteAddr call_each = placement_.agent().base + agent_table().call_each;
+  if (auto called = tracee_.call(call_each, functions); !called) return std::unexpected(std::move(called.error()));
+  std::vector<RemoteAddr> chosen;
+  for (const std::uint64_t address : functions) chosen.push_back({address});
+  return chosen;
 }
 
 Result<RemoteAddr> InprocRuntime::step() {

@@ -43,8 +43,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   ~InprocRuntime() override;
 
   pid_t pid() const { return tracee_.pid(); }
-  // For resolving indirect functions: runs the resolver in the target.
-  Result<RemoteAddr> resolve_indirect(RemoteAddr resolver);
+  // For indirect functions: runs their resolvers in the target; what each of them chose.
+  Result<std::vector<RemoteAddr>> resolve_indirect(std::span<const RemoteAddr> resolvers);
 
   // Lets the target run. Arming and disarming stop it for a moment by themselves.
   void go() { tracee_.release(); }

@@ -188,29 +188,31 @@ Result<void> Tracee::send_again() {
 }
 
 // It returns to its way back and is stopped behind the first step of that, which has given it its own signal mask.
-Result<std::uint64_t> Tracee::call(RemoteAddr function) {
-  if (auto ready = begin_work(); !ready) return std::unexpected(std::move(ready.error()));
+Result<void> Tracee::call(RemoteAddr function, std::span<std::uint64_t> words) {
+  if (auto ready = begin_work(); !ready) return ready;
   const pid_t tid = threads_.front();
   user_regs_struct r = work_->registers;
-  r.rsp = ((r.rsp - kRoomBelow) & ~0xfull) - 8;
+  r.rdi = (r.rsp - kRoomBelow - words.size_bytes()) & ~0xfull;
+  r.rsi = words.size();
+  r.rsp = r.rdi - 8;
+  const std::span<std::uint8_t> copy(reinterpret_cast<std::uint8_t*>(words.data()), words.size_bytes());
+  if (auto put = write(RemoteAddr{r.rdi}, copy); !put) return put;
   const std::uint64_t returns_to = work_place_.value + WorkCode::kReturnAt;
-  if (auto put = write(RemoteAddr{r.rsp}, {reinterpret_cast<const std::uint8_t*>(&returns_to), 8}); !put)
-    return std::unexpected(std::move(put.error()));
+  if (auto put = write(RemoteAddr{r.rsp}, {reinterpret_cast<const std::uint8_t*>(&returns_to), 8}); !put) return put;
   r.rip = function.value;
   r.orig_rax = ~0ull;
-  if (auto set = set_kernel_registers(tid, r); !set) return std::unexpected(std::move(set.error()));
-  if (auto set = set_kernel_mask(tid, ~kSynchronous); !set) return std::unexpected(std::move(set.error()));
+  if (auto set = set_kernel_registers(tid, r); !set) return set;
+  if (auto set = set_kernel_mask(tid, ~kSynchronous); !set) return set;
   for (;;) {
     if (auto ran = resume_until_call(tid, PTRACE_SYSCALL_INFO_EXIT); !ran)
       return std::unexpected(std::move(ran.error()));
     auto left = kernel_registers(tid);
     if (!left) return std::unexpected(std::move(left.error()));
     if (left->rip - work_place_.value >= WorkCode::kRoom) continue;  // a system call of the function's own
-    if (auto put = put_on_way_back(work_->registers); !put) return std::unexpected(std::move(put.error()));
-    if (auto set = set_kernel_mask(tid, kAllSignals); !set) return std::unexpected(std::move(set.error()));
-    const std::uint64_t result = left->r9;
-    if (auto sent = send_again(); !sent) return std::unexpected(std::move(sent.error()));
-    return result;
+    if (auto put = put_on_way_back(work_->registers); !put) return put;
+    if (auto set = set_kernel_mask(tid, kAllSignals); !set) return set;
+    if (auto got = read(RemoteAddr{r.rdi}, copy); !got) return got;
+    return send_again();
   }
 }
 

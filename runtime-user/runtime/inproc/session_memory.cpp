@@ -269,20 +269,33 @@ Result<void> SessionMemory::map_address(RemoteAddr key, RemoteAddr value) {
   return std::unexpected(Error("the address map is full"));
 }
 
-kevt_counts SessionMemory::counts(std::uint32_t row) const {
-  kevt_counts sum{};
+// Which pages of counters there are for a group of rows.
+std::vector<std::uint64_t> SessionMemory::tiles_of(std::uint64_t group) const {
+  std::vector<std::uint64_t> tiles;
   const std::uint64_t shards = std::min(load_acquire(session().next_shard), max_shards_);
-  const std::uint64_t group = counts_at_ + row / KEVT_TILE_ROWS * group_bytes_;
   const std::uint64_t end = group + (shards + KEVT_TILE_SHARDS - 1) / KEVT_TILE_SHARDS * KEVT_TILE_BYTES;
   const auto find = [&](std::uint64_t from, int what) {  // in the file the session begins at 0
     const off_t found = lseek(session_.fd(), static_cast<off_t>(from - session_at_), what);
     return found < 0 ? end : std::min(end, static_cast<std::uint64_t>(found) + session_at_);
   };
   for (std::uint64_t page = find(group, SEEK_DATA); page < end; page = find(page, SEEK_DATA))
-    for (const std::uint64_t hole = find(page, SEEK_HOLE); page < hole; page += KEVT_TILE_BYTES)
+    for (const std::uint64_t hole = find(page, SEEK_HOLE); page < hole; page += KEVT_TILE_BYTES) tiles.push_back(page);
+  return tiles;
+}
+
+kevt_counts SessionMemory::counts(std::uint32_t row) const {
+  const std::uint64_t group = counts_at_ + row / KEVT_TILE_ROWS * group_bytes_;
+  const auto sum_of = [&](const std::vector<std::uint64_t>& tiles) {
+    kevt_counts sum{};
+    for (const std::uint64_t tile : tiles)
       for (std::uint32_t shard = 0; shard < KEVT_TILE_SHARDS; ++shard)
-        add(sum, at<const kevt_counts>(page)[shard * KEVT_TILE_ROWS + row % KEVT_TILE_ROWS]);
-  return sum;
+        add(sum, at<const kevt_counts>(tile)[shard * KEVT_TILE_ROWS + row % KEVT_TILE_ROWS]);
+    return sum;
+  };
+  if (!settled_) return sum_of(tiles_of(group));
+  const auto [known, is_new] = settled_tiles_.try_emplace(group);
+  if (is_new) known->second = tiles_of(group);
+  return sum_of(known->second);
 }
 
 RemoteAddr SessionMemory::missed_counter(std::uint32_t row, RemoteAddr shard) const {

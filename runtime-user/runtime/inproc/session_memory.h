@@ -99,6 +99,8 @@ class SessionMemory {
 
   // Sum of one counter row over all shards. Costs what shards are there, and makes none.
   kevt_counts counts(std::uint32_t row) const;
+  // Nobody makes new shards any more: from now on it is looked once which there are.
+  void settle() { settled_ = true; }
   // Where the missed counter of a row lies in the target, for a thread whose kevt_thread.counts says `shard`; 0 where
   // that is no shard.
   RemoteAddr missed_counter(std::uint32_t row, RemoteAddr shard) const;
@@ -113,6 +115,7 @@ class SessionMemory {
 
  private:
   SessionMemory() = default;
+  std::vector<std::uint64_t> tiles_of(std::uint64_t group) const;
   void plan_files();
   Result<void> map();
   void fill();
@@ -132,6 +135,8 @@ class SessionMemory {
   std::uint64_t ring_stride_ = 0, max_shards_ = 0, group_bytes_ = 0;
   std::uint64_t patches_at_ = 0, map_at_ = 0;  // of the tables, from their start
   std::uint64_t session_at_ = 0, owners_at_ = 0, words_at_ = 0, counts_at_ = 0, rings_at_ = 0;  // from the base
+  bool settled_ = false;
+  mutable std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> settled_tiles_;  // by tiles_of()'s group
   std::uint32_t rows_used_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> patch_at_;  // site -> its note
 };

@@ -55,8 +55,8 @@ class Tracee {
 
   // The following need a stopped process.
   Result<std::int64_t> syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments);
-  // Calls a function without arguments (an ifunc resolver) and returns rax.
-  Result<std::uint64_t> call(RemoteAddr function);
+  // Calls function(words, count) on a copy of `words` in the target, and reads that back.
+  Result<void> call(RemoteAddr function, std::span<std::uint64_t> words);
   // Executes one instruction of the thread that works for us.
   Result<void> step();
   // Lets the process run (it must have one thread) until it executes `at`.
