@@ -70,6 +70,8 @@ std::optional<int> TracedProcesses::define(std::span<const Source> definitions, 
     if (!*watched && waits)
       return failed(*process, Error("`" + process->engine.waiting().front() +
                                     "` would wait for ever: the program has no dynamic linker that reports libraries"));
+    if (!waits || process->held.origin != Origin::Running) continue;  // else it stands still: nothing came meanwhile
+    if (auto armed = arm_arrived(*process); !armed) return failed(*process, std::move(armed.error()));
   }
   return std::nullopt;
 }

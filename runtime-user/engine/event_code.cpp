@@ -79,6 +79,18 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> EventCode::check(const C
   return checked;
 }
 
+namespace {
+
+// Why a probe would wait for its library for ever; empty: it would not.
+std::string why_not_watched(TracedTarget& target) {
+  const auto watched = target.watch_libraries();
+  if (watched && *watched) return "";
+  const std::string why = watched ? "it reports no libraries that it loads" : watched.error().message();
+  return fmt::format("its library is not loaded in {}: {}", target.name(), why);
+}
+
+}  // namespace
+
 std::expected<std::vector<EventCode::Handles>, CodeRefusal> EventCode::install(
     std::span<const CodeRequest* const> requests, std::size_t target) {
   TracedTarget& where = *targets_[target];
@@ -93,18 +105,14 @@ std::expected<std::vector<EventCode::Handles>, CodeRefusal> EventCode::install(
     handles.emplace_back();
     for (const EventProbe& probe : request->event->probes) {
       auto checked = check(placer, probe, *request);
+      if (checked && !*checked) {
+        if (auto why = why_not_watched(where); !why.empty())
+          return std::unexpected(CodeRefusal{Error(std::move(why), ENOENT), probe.definition.command});
+        checked = check(placer, probe, *request);  // it may have come before it was watched
+      }
       if (!checked) return std::unexpected(std::move(checked.error()));
       handles.back().push_back(*checked ? 0 : kDeferred);
-      if (*checked) {
-        probes.push_back(**std::move(checked));
-        continue;
-      }
-      const auto watched = where.watch_libraries();
-      if (watched && *watched) continue;
-      const std::string why = watched ? "it reports no libraries that it loads" : watched.error().message();
-      return std::unexpected(
-          CodeRefusal{Error(fmt::format("its library is not loaded in {}: {}", where.name(), why), ENOENT),
-                      probe.definition.command});
+      if (*checked) probes.push_back(**std::move(checked));
     }
   }
   auto installed = placer.install(probes);
@@ -202,7 +210,9 @@ Result<void> EventCode::exchange(std::span<const Change> changes, std::size_t ta
   }
   if (armed.empty() && disarmed.empty()) return {};
   if (auto done = targets_[target]->runtime().replace(armed, disarmed); !done) return done;
-  return targets_[target]->note_armed();
+  auto noted = targets_[target]->note_armed();
+  if (!noted) (void)targets_[target]->runtime().replace(disarmed, armed);
+  return noted;
 }
 
 bool EventCode::is_deferred(std::uint32_t event, const TracedTarget& target) const {
