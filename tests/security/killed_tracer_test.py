@@ -134,6 +134,13 @@ class KilledTracer(Attached):
         target.tell(b"end")
         self.assertEqual(target.process.wait(TIMEOUT_S), 0)
 
+    def test_while_a_function_is_called(self):
+        """An indirect function's resolver runs in the target: it returns to code of the tracer that has ended."""
+        target = Target(self, [os.path.join(PROGRAMS, "chooses")])
+        self.rounds(target, ("p:choice chooses:choice n=%di:s32",), 0.12)
+        target.tell(b"end")
+        self.assertEqual(target.process.wait(TIMEOUT_S), 0)
+
     def test_before_each_step_in_a_storm(self):
         """A step is a call of ptrace(), or one that writes the target's memory."""
         target = Target(self, [os.path.join(PROGRAMS, "storms")])

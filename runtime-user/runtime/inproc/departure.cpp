@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "common/proc.h"
 #include "runtime-user/runtime/inproc/stopped_text.h"
@@ -59,10 +61,28 @@ bool Departure::is_in_hit(pid_t tid) const {
   return proc::status_signals(tid, "SigPnd") & kOwned;
 }
 
+// In a function that a dead tracer has called there, an indirect function's resolver, which may stand in anybody's
+// code. Its mask is that of such a call, and what it returns to lies above it on its stack.
+bool Departure::is_called(pid_t tid) const {
+  constexpr std::size_t kLooked = 64 * 1024;
+  if (left_work_.empty()) return false;
+  const auto mask = tracee_.signal_mask(tid);
+  const auto registers = tracee_.registers(tid);
+  if (!mask || !registers || *mask != Tracee::kMaskOfCalls) return false;
+  std::vector<std::uint64_t> stack(kLooked / sizeof(std::uint64_t));
+  const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(stack.data()), kLooked);
+  stack.resize(tracee_.read_some(RemoteAddr{registers->rsp & ~7ull}, bytes) / sizeof(std::uint64_t));
+  return std::ranges::any_of(stack, [this](std::uint64_t word) {
+    return std::ranges::any_of(left_work_,
+                               [word](RemoteAddr place) { return word == place.value + WorkCode::kReturnAt; });
+  });
+}
+
 // Also a thread counts that a signal handler took out of a hit, or out of its way back from work for a tracer, or that
 // runs a handler the agent called.
 Result<bool> Departure::is_anyone_inside() {
-  if (std::ranges::any_of(tracee_.threads(), [this](pid_t tid) { return is_in_hit(tid); })) return true;
+  if (std::ranges::any_of(tracee_.threads(), [this](pid_t tid) { return is_in_hit(tid) || is_called(tid); }))
+    return true;
   if (!signals_.is_taken() && left_work_.empty()) return false;
   if (auto looked = signals_.look(); !looked) return std::unexpected(std::move(looked.error()));
   for (pid_t tid : tracee_.threads()) {

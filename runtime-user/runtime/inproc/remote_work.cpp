@@ -24,7 +24,6 @@
 namespace kevt::inproc {
 
 namespace {
-constexpr std::uint64_t kSynchronous = 1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1);
 constexpr std::uint64_t kAllSignals = ~0ull;
 
 constexpr std::uint64_t kRoomBelow =
@@ -202,7 +201,7 @@ Result<void> Tracee::call(RemoteAddr function, std::span<std::uint64_t> words) {
   r.rip = function.value;
   r.orig_rax = ~0ull;
   if (auto set = set_kernel_registers(tid, r); !set) return set;
-  if (auto set = set_kernel_mask(tid, ~kSynchronous); !set) return set;
+  if (auto set = set_kernel_mask(tid, kMaskOfCalls); !set) return set;
   for (;;) {
     if (auto ran = resume_until_call(tid, PTRACE_SYSCALL_INFO_EXIT); !ran)
       return std::unexpected(std::move(ran.error()));

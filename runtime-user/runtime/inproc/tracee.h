@@ -57,6 +57,9 @@ class Tracee {
   Result<std::int64_t> syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments);
   // Calls function(words, count) on a copy of `words` in the target, and reads that back.
   Result<void> call(RemoteAddr function, std::span<std::uint64_t> words);
+  // The signal mask that the thread has meanwhile: all that can be blocked but SIGTRAP, SIGBUS, SIGSEGV.
+  static constexpr std::uint64_t kMaskOfCalls = ~(1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) |
+                                                  1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1));
   // Executes one instruction of the thread that works for us.
   Result<void> step();
   // Lets the process run (it must have one thread) until it executes `at`.
