@@ -105,7 +105,8 @@ class ReplacedFiles(Attached):
         command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", folder, BRIEF, str(CALLS)]
         if subprocess.run(command[:4] + ["mount", "-t", "tmpfs", "none", folder], capture_output=True).returncode != 0:
             self.skipTest("no mount namespace may be made here")
-        script = script.replace('"$1/brief" "$3" wait &', 'exec 3<&0; "$1/brief" "$3" wait <&3 & echo "pid $!";')
+        script = script.replace(
+            '"$1/brief" "$3" wait &', """exec 3<&0; sh -c 'echo "pid $$"; exec "$@"' sh "$1/brief" "$3" wait <&3 &""")
         command[command.index("-c") + 1] = script
         shell = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.addCleanup(shell.communicate)

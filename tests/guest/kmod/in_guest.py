@@ -70,19 +70,17 @@ def test_types():
 
 
 def test_misses():
-    """maxactive 1, 8 threads that sleep in the function: ours and the kernel's own side by side."""
-    write('kprobe_events', 'r1:side/theirs hrtimer_nanosleep\n')
+    """maxactive 1; in 10 rounds one thread sleeps in the function and 7 pass through it: ours and the kernel's own side by side."""
+    write('kprobe_events', 'r1:side/theirs __x64_sys_msgrcv\n')
     write('events/side/theirs/enable', '1')
-    status, _, words = run('-o', '/dev/null', '-e', 'r1:ours hrtimer_nanosleep', '--', SLEEPERS, '8', '10')
+    status, _, words = run('-o', '/dev/null', '-e', 'r1:ours __x64_sys_msgrcv', '--', SLEEPERS, '8', '10')
     write('events/side/theirs/enable', '0')
     with open(TRACING + 'kprobe_profile') as stream:
         theirs = next(line.split()[1:] for line in stream if 'theirs' in line)
     write('kprobe_events', '-:side/theirs\n')
     ours = re.search(r'ours: hits (\d+) = recorded (\d+) \+ filtered 0 \+ lost 0 \+ missed (\d+)', words)
-    check(ours is not None and int(ours[3]) >= 40, 'misses with maxactive 1: %s' % words.strip())
-    print('       the kernel hit %s missed %s, we hit %s missed %s' % (*theirs, ours and ours[2], ours and ours[3]))
-    check(ours is not None and theirs[1] == ours[3], "our misses are the kernel's")
-    return status
+    check(status == 0 and ours is not None and (ours[1], ours[2], ours[3]) == ('80', '10', '70'), 'misses with maxactive 1: %s' % words.strip())
+    check(ours is not None and theirs == [ours[2], ours[3]], "our hits and misses are the kernel's: %s" % theirs)
 
 
 def test_client_dies():
