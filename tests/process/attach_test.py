@@ -39,7 +39,7 @@ class AttachAndDetach(Attached):
             self.assertNotEqual(traced.how_armed()["short"], "jump")
             self.check_values(traced)
             self.assert_none_lost(traced)
-            self.assertEqual(state_of(target.pid), before)
+            self.assert_as_it_was(target.pid, before)
             self.assertEqual(text_of(target.pid, "/"), text)
             target.wait_for_ticks()
         ticks, faults, errors = (int(n) for n in target.ask(b"counts"))
@@ -94,7 +94,7 @@ class AttachAndDetach(Attached):
             self.assertEqual(tracer.wait(TIMEOUT_S), 0, err)
             lines = read(self.path("trace")).count(b"\n")
             self.assertTrue(lines == 50 if "-c" in words else lines > 0, (words, lines))
-            self.assertEqual(state_of(target.pid), before)
+            self.assert_as_it_was(target.pid, before)
         target.wait_for_ticks()
         self.assertEqual(target.end(), 0)
 
@@ -297,7 +297,7 @@ class AttachEnds(Attached):
             words = [KEVTRACE, "run", "-e", definition, "--pid", str(target.pid)]
             done = subprocess.run(words, capture_output=True, timeout=TIMEOUT_S, check=False)
             self.assertEqual(done.returncode, status, done.stderr)
-            self.assertEqual(state_of(target.pid), before)
+            self.assert_as_it_was(target.pid, before)
             self.assertEqual(text_of(target.pid, "/"), text)
         self.assertEqual(target.end(), 0)
 
@@ -322,7 +322,8 @@ class SeveralProcesses(Attached):
             parts = [traced.per_pid[t.pid, event] for t in (one, two)]
             self.assertEqual([sum(column) for column in zip(*parts)],
                              [account.hits, account.recorded, account.filtered, account.lost, account.missed])
-        self.assertEqual([state_of(t.pid) for t in (one, two)], before)
+        for target, state in zip((one, two), before):
+            self.assert_as_it_was(target.pid, state)
         self.assertEqual((one.end(), two.end()), (0, 0))
 
     def test_one_of_two_ends(self):
@@ -345,7 +346,8 @@ class SeveralProcesses(Attached):
         done = subprocess.run(words, capture_output=True, timeout=TIMEOUT_S, check=False)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn(b"process %d (python3)" % two.pid, done.stderr)
-        self.assertEqual([state_of(t.pid) for t in (one, two)], before)
+        for target, state in zip((one, two), before):
+            self.assert_as_it_was(target.pid, state)
         self.assertEqual(one.end(), 0)
 
 
@@ -403,7 +405,7 @@ class OtherUser(Attached):
         tracer = self.start([target.pid], TOUCH)
         self.wait_for_records(50)
         self.assert_none_lost(self.stop(tracer, (TOUCH,)))
-        self.assertEqual(state_of(target.pid), before)
+        self.assert_as_it_was(target.pid, before)
         self.assertEqual(target.end(), 0)
 
 

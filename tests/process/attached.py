@@ -11,6 +11,8 @@ STAYS = os.path.join(PROGRAMS, "stays")
 TOUCH = "p:touch stays:touch n=%di:s64 s=+0(%si):string"
 BACK = "r:back stays:touch v=$retval:s64"
 
+RT_SIGTIMEDWAIT = b"128 "  # as /proc/PID/syscall begins
+
 
 def wait_until(condition, what, seconds=TIMEOUT_S):
     end = time.monotonic() + seconds
@@ -41,6 +43,10 @@ def shown_state(key, value):
     if key == b"State":
         return value in b"RSD"
     return int(value, 16) & ~(1 << (signal.SIGSEGV - 1)) if key == b"SigPnd" else value
+
+
+def without_masks(state):
+    return {key: [(k, v) for k, v in value if k != b"SigBlk"] if key.isdigit() else value for key, value in state.items()}
 
 
 def text_of(pid, path):
@@ -100,7 +106,17 @@ class Target:
 
 class Attached(ProcessTest):
     def stays(self):
-        return Target(self, [STAYS])
+        target = Target(self, [STAYS])
+        tasks = f"/proc/{target.pid}/task"
+        wait_until(lambda: any(read(f"{tasks}/{tid}/syscall").startswith(RT_SIGTIMEDWAIT) for tid in os.listdir(tasks)),
+                   "a thread of it waits for a signal")
+        return target
+
+    def assert_as_it_was(self, pid, before):
+        """At once, but for masks: a thread that waits for a signal has it unblocked (sigwaitinfo(2) in the kernel), and
+        one that was stopped there has to run before it waits again."""
+        self.assertEqual(without_masks(state_of(pid)), without_masks(before))
+        wait_until(lambda: state_of(pid) == before, "masks are as they were")
 
     def start(self, pids, *definitions, words=(), lines_before=0):
         """Starts a tracer and returns it once it traces; `lines_before`: that it says before that."""

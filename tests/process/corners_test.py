@@ -24,6 +24,8 @@ class Corners(Attached):
             for how in ("default", "ignored", "blocked", "handled"):
                 with self.subTest(trap=trap, how=how):
                     traced = self.corner(trap, how)
+                    if traced.status == 77:
+                        self.skipTest(f"no program goes past {trap} on this machine")
                     self.assertEqual(traced.status, 0 if how == "handled" else 128 + signal.SIGTRAP)
 
     def test_fault_that_the_handler_blocks(self):

@@ -63,8 +63,10 @@ static void single_step(void) {
   __asm__ volatile("pushfq; orl $0x100, (%%rsp); popfq; nop; nop; nop" : : : "cc", "memory");
 }
 
+/* 77: there are machines (some hypervisors) on which icebp is met again and again. */
 static volatile long traps;
 static void count_trap(int signal, siginfo_t* info, void* context) {
+  if (traps == 3) _exit(77);
   const unsigned char* ip = (const unsigned char*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
   ((ucontext_t*)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100ll;
   traps++;
