@@ -63,6 +63,7 @@ std::optional<int> MountRun::open_mount() {
   }
   engine::TracingOptions tracing{.cpus = targets_->possible_cpus()};
   tracing.check = targets_->check();
+  tracing.follows = targets_->follows();
   if (options_.buffer_kb) tracing.buffer_kb = *options_.buffer_kb;
   tracing_ = std::make_unique<engine::Tracing>(targets_->targets(), tracing);
   tree_ = std::make_unique<tree::Tree>(*tracing_);

@@ -3,6 +3,7 @@
 #include "cli/launch.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -91,7 +92,20 @@ std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOption
   return with_environment({Origin::Running, std::move(*runtime), nullptr}, session, report, status);
 }
 
+namespace {
+
+// A followed program takes a few descriptors as long as it is traced. CMD runs already and keeps its own limit.
+void allow_more_descriptors() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
 Result<HeldProgram> adopt_followed(inproc::Tracee program, Origin origin, const inproc::SessionOptions& session) {
+  allow_more_descriptors();
   auto runtime = inproc::InprocRuntime::adopt(std::move(program), session);
   if (!runtime) return std::unexpected(std::move(runtime.error()));
   HeldProgram held{origin, std::move(*runtime), nullptr};

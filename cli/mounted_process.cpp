@@ -30,28 +30,31 @@ std::string file_mappings(pid_t pid) {
 }  // namespace
 
 MountedProcess::MountedProcess(HeldProgram program)
-    : held_(std::move(program)), name_(fmt::format("process {} ({})", pid(), proc::comm(pid()))) {
+    : held(std::move(program)),
+      pid_(held.runtime->pid()),
+      name_(fmt::format("process {} ({})", pid_, proc::comm(pid_))) {
   mappings_ = file_mappings(pid());
+  if (keeps_files()) held.env->keep_files();
 }
 
 const target::TargetEnv& MountedProcess::env() {
   std::string now = file_mappings(pid());
-  if (now.empty() || now == mappings_) return *held_.env;
-  if (!held_.env->refresh()) return *held_.env;  // it is ending
+  if (now.empty() || now == mappings_) return *held.env;
+  if (!held.env->refresh()) return *held.env;  // it is ending
   mappings_ = std::move(now);
-  if (unwinder_) held_.env->keep_files();
-  return *held_.env;
+  if (keeps_files()) held.env->keep_files();
+  return *held.env;
 }
 
 // A return probe has the runtime look at every library that comes: it may walk stacks.
 Result<void> MountedProcess::note_armed() {
-  if (!held_.runtime->has_returns()) return {};
-  auto watched = held_.runtime->watch_libraries();  // false: a static program, which gets no more libraries
+  if (!held.runtime->has_returns()) return {};
+  auto watched = held.runtime->watch_libraries();  // false: a static program, which gets no more libraries
   return watched ? Result<void>() : std::unexpected(std::move(watched.error()));
 }
 
 bool MountedProcess::asks_about_libraries() {
-  if (!held_.runtime->is_asked_for_libraries()) return false;
+  if (!held.runtime->is_asked_for_libraries()) return false;
   (void)env();
   if (unwinder_) unwinder_->refresh();
   return true;
@@ -80,7 +83,8 @@ Result<target::StackUnwinder*> MountedProcess::unwinder() {
     auto made = target::StackUnwinder::of_process(pid());
     if (!made) return std::unexpected(std::move(made.error()));
     unwinder_.emplace(std::move(*made));
-    held_.env->keep_files();
+    held.env->keep_files();
+    (void)held.runtime->watch_libraries();  // what comes is looked at before it is in a stack
   }
   return &*unwinder_;
 }
@@ -97,9 +101,19 @@ std::optional<engine::TracedTarget::MappedFile> MountedProcess::file_at(std::uin
 
 bool MountedProcess::is_alive() {
   constexpr unsigned kSeldom = 64;  // looking for an exec is a read of the target's memory
-  if (held_.runtime->poll_exit()) return false;
-  if (!replaced_ && ++looks_ % kSeldom == 0) replaced_ = held_.runtime->was_replaced();
+  if (held.runtime->poll_exit()) return false;
+  if (!replaced_ && ++looks_ % kSeldom == 0) replaced_ = held.runtime->was_replaced();
   return !replaced_;
+}
+
+void MountedProcess::give_way() {
+  held.runtime->give_up();
+  replaced_ = told_replaced_ = has_given_way_ = true;
+}
+
+void MountedProcess::keep_names() {
+  unwinder_.reset();
+  held.runtime.reset();
 }
 
 bool MountedProcess::has_become_another() {
@@ -108,9 +122,9 @@ bool MountedProcess::has_become_another() {
 }
 
 bool MountedProcess::settle_if_ended() {
-  if (settled_ || !held_.runtime->poll_exit()) return false;
+  if (settled_ || has_given_way_ || !held.runtime->poll_exit()) return false;
   settled_ = true;
-  held_.runtime->settle();
+  held.runtime->settle();
   return true;
 }
 

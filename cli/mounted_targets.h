@@ -1,8 +1,6 @@
 // MountedTargets: what stands behind a mount: processes, or the running kernel.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <optional>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "cli/options_mount.h"
 #include "cli/report.h"
 #include "runtime-user/engine/tracing.h"
+#include "tracefs-compat/fuse/refused_processes.h"
 
 namespace kevt::cli {
 
@@ -22,8 +21,10 @@ class MountedTargets {
   virtual unsigned possible_cpus() const = 0;
   // Whose language definitions are in.
   virtual sema::CheckRequest check() const { return {}; }
-  // Processes that must not use the mount.
-  virtual std::vector<pid_t> refused() const { return {}; }
+  // Processes that must not use the mount, now or later; nullptr: there will never be any.
+  virtual std::shared_ptr<const fuse::RefusedProcesses> refused() const { return nullptr; }
+  // Whether targets come and go.
+  virtual bool follows() const { return false; }
   // The mount was not made: nothing of it stays.
   virtual void abandon() = 0;
   // Let go what waits for the mount. An exit status when that failed.

@@ -18,6 +18,8 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
       ->type_name("KIB")
       ->check(CLI::Range(8, 1 << 24).description(""));
   verb->add_option("--group", mount.group, "the group that may use it, too")->type_name("NAME");
+  verb->add_flag("--follow-forks", mount.follow,
+                 "trace also the programs that CMD or the processes, and what they fork, become by exec");
   verb->add_flag("--hold", mount.hold, "CMD begins when the first event is on, not when DIR is there");
   verb->add_flag("--keep", mount.keep, "DIR stays when CMD has ended, until Ctrl-C or umount");
   verb->add_flag("--nonempty", mount.nonempty, "DIR may hold files; they are hidden while it is mounted");
@@ -30,6 +32,8 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
     const bool kernel = mount.runtime == "bpf" || mount.runtime == "kmod";
     if (kernel && !mount.pids.empty())
       throw CLI::ValidationError("--pid", "--runtime " + mount.runtime + " traces the whole machine");
+    if (kernel && mount.follow)
+      throw CLI::ValidationError("--follow-forks", "--runtime " + mount.runtime + " traces the whole machine");
     if (!kernel && mount.command.empty() && mount.pids.empty())
       throw CLI::RequiredError("CMD (or --pid, or --runtime bpf)");
     if (!mount.command.empty() && !mount.pids.empty())

@@ -17,6 +17,7 @@ struct MountVerbOptions {
   std::string runtime = "auto";
   std::string group;                       // name or number; empty: the user's
   std::optional<std::uint64_t> buffer_kb;  // per CPU
+  bool follow = false;                     // programs that CMD or the processes become or start by exec
   bool hold = false;                       // CMD begins when the first event is on
   bool keep = false;                       // the mount stays when CMD has ended
   bool nonempty = false;                   // DIR may hold files

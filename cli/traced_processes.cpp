@@ -9,7 +9,6 @@
 #include "cli/traced_processes.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -226,21 +225,8 @@ Result<void> TracedProcesses::arm_followed(TracedProcess& process) {
   return watched ? Result<void>() : std::unexpected(std::move(watched.error()));
 }
 
-namespace {
-
-// A followed program takes a few descriptors until the run ends. CMD runs already and keeps its own limit.
-void allow_more_descriptors() {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-}  // namespace
-
 void TracedProcesses::take_over(inproc::Tracee program, const inproc::SessionOptions& session,
                                 const std::function<void(const RecordSource&)>& added) {
-  if (followed_ == 0) allow_more_descriptors();
   const pid_t pid = program.pid();
   // A child of its own, or the process itself: then that one is over.
   Origin origin = Origin::Followed;
@@ -279,23 +265,6 @@ std::size_t TracedProcesses::let_pass() const {
   return sum;
 }
 
-// Who shares their sessions is found in one look over all processes, so it is looked for many at once.
-void TracedProcesses::note_over() {
-  constexpr std::size_t kTogether = 32;
-  const auto may_be_over = [](const auto& process) {
-    return process->held.origin == Origin::Followed && !process->is_over && process->runtime().poll_exit();
-  };
-  const auto ended = static_cast<std::size_t>(std::ranges::count_if(all_, may_be_over));
-  if (ended < looked_at_ + kTogether) return;
-  const auto sessions = inproc::SharedSessions::look();
-  for (const auto& process : all_) {
-    if (!may_be_over(process) || process->runtime().may_be_hit(sessions)) continue;
-    process->is_over = true;
-    process->runtime().settle();
-  }
-  looked_at_ = static_cast<std::size_t>(std::ranges::count_if(all_, may_be_over));
-}
-
 void TracedProcesses::fold(const TracedProcess& process) {
   counts_gone_.resize(events().size());
   for (std::size_t i = 0; i < events().size(); ++i)
@@ -308,7 +277,7 @@ void TracedProcesses::fold(const TracedProcess& process) {
 void TracedProcesses::let_go_of_ended(const std::function<void()>& take,
                                       const std::function<bool(const engine::Engine&)>& awaits,
                                       const std::function<void(const engine::Engine&)>& removed) {
-  note_over();
+  ends_.note(all_);
   if (std::ranges::none_of(all_, [](const auto& process) { return process->is_over; })) return;
   take();
   std::erase_if(all_, [&](const auto& process) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/followed_ends.h"
 #include "cli/launch.h"
 #include "cli/report.h"
 #include "cli/run_output.h"
@@ -103,7 +104,6 @@ class TracedProcesses {
   std::string where(const TracedProcess& process) const;
   Result<void> arm_arrived(TracedProcess& process);
   void report_waiting();
-  void note_over();
   void fold(const TracedProcess& process);
   void report_gone(const TracedProcess& process) const;
   void report_leftover(const TracedProcess& process, inproc::Leftover left) const;
@@ -119,7 +119,7 @@ class TracedProcesses {
   std::vector<runtime::EventCounts> counts_gone_;  // by event
   std::map<std::string, std::size_t> waited_;      // definitions whose library never came, and in how many processes
   std::size_t gone_ = 0, let_pass_ = 0;
-  std::size_t looked_at_ = 0;  // processes that had ended when it was last looked who shares their sessions
+  FollowedEnds ends_;
   unsigned looks_ = 0;
   bool samples_stacks_ = false;
   std::vector<engine::EventInjection> injections_;

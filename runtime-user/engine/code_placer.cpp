@@ -67,7 +67,7 @@ Result<model::CompiledBatch> CodePlacer::compile(std::span<const CheckedProbe> p
     filters.push_back({probe.request->filter});
   }
   auto compiled = pipeline::compile_events(events, filters, target_.known_env(), pipeline::Artifacts::CodeOnly,
-                                           target_.runtime().capabilities().code);
+                                           target_.runtime().capabilities().code, made_);
   if (!compiled) return std::unexpected(std::move(compiled.error()));
   return std::move(compiled->batch);
 }

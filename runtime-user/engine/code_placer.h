@@ -10,6 +10,7 @@
 
 #include "common/error.h"
 #include "compiler/model/filter.h"
+#include "compiler/pipeline/code_store.h"
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/event_catalog.h"
 #include "runtime-user/engine/event_table.h"
@@ -45,8 +46,9 @@ struct CheckedProbe {
 
 class CodePlacer {
  public:
-  // `statics`: what eprobes may stand on. All of them outlive the placer.
-  CodePlacer(TracedTarget& target, const target::EventCatalog& statics) : target_(target), statics_(statics) {}
+  // `statics`: what eprobes may stand on; `made`: what need not be compiled. All of them outlive the placer.
+  CodePlacer(TracedTarget& target, const target::EventCatalog& statics, pipeline::MadeCode made)
+      : target_(target), statics_(statics), made_(made) {}
 
   // Looks the probe's definition up again, in this target. nullopt: its library may come and is not loaded yet.
   std::expected<std::optional<CheckedProbe>, CodeRefusal> check(const EventProbe& probe,
@@ -62,6 +64,7 @@ class CodePlacer {
 
   TracedTarget& target_;
   const target::EventCatalog& statics_;
+  pipeline::MadeCode made_;
 };
 
 }  // namespace kevt::engine

@@ -3,11 +3,11 @@
 //   requests ─► which need new code ─► compile, install (all in one batch) ─► replace: new ones armed, old ones
 //   disarmed
 //
-// Every target compiles for itself, since functions lie elsewhere in each. What a target refuses leaves all as it was;
-// code that was installed then stays unused. A target that has ended is left out.
+// Every target resolves names for itself, since functions lie elsewhere in each; code for equal arguments is compiled
+// once for all. What a target refuses leaves all as it was; code that was installed then stays unused. Where programs
+// are followed, a target goes without what it does not have, as long as another one has it. A target that has ended is
+// left out.
 #include "runtime-user/engine/event_code.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -22,6 +22,7 @@ struct EventCode::Change {
   Version next;
   bool is_new = false;     // `next` replaces what is there
   bool is_former = false;  // and was made before
+  bool completes = false;  // and is what is there, with what targets lack of it
 };
 
 namespace {
@@ -32,14 +33,9 @@ std::string key_of(const CodeRequest& request) {
   return key;
 }
 
-// Below those of dynamic events; the kernel's own events, whose types lie there, are no process's.
-constexpr std::uint32_t kFirstSampledType = 64, kSampledTypes = 16384;
-
-bool has_code(const TracedEvent& event) { return event.owner != target::EventOwner::Synthetic && !event.is_static(); }
-
 }  // namespace
 
-EventCode::EventCode(std::vector<TracedTarget*> targets) : targets_(std::move(targets)) {
+EventCode::EventCode(std::vector<TracedTarget*> targets, Needs needs) : targets_(std::move(targets)), needs_(needs) {
   if (const StaticEvents* statics = static_events())
     for (const StaticEvent& event : statics->all()) statics_.add(catalog_entry(event));
 }
@@ -66,92 +62,31 @@ Result<void> EventCode::switch_static(std::span<const CodeRequest> requests) {
   return {};
 }
 
-std::expected<std::optional<CheckedProbe>, CodeRefusal> EventCode::check(const CodePlacer& placer,
-                                                                         const EventProbe& probe,
-                                                                         const CodeRequest& request) {
-  auto checked = placer.check(probe, request);
-  if (!checked || !*checked || !request.samples_stack) return checked;
-  const auto type = sampled_type_of(*request.event, (*checked)->event.layout);
-  if (!type)
-    return std::unexpected(
-        CodeRefusal{Error("there are as many events with stacks as types", ENOSPC), probe.definition.command});
-  (*checked)->type = *type;
-  return checked;
-}
-
-namespace {
-
-// Why a probe would wait for its library for ever; empty: it would not.
-std::string why_not_watched(TracedTarget& target) {
-  const auto watched = target.watch_libraries();
-  if (watched && *watched) return "";
-  const std::string why = watched ? "it reports no libraries that it loads" : watched.error().message();
-  return fmt::format("its library is not loaded in {}: {}", target.name(), why);
-}
-
-}  // namespace
-
-std::expected<std::vector<EventCode::Handles>, CodeRefusal> EventCode::install(
-    std::span<const CodeRequest* const> requests, std::size_t target) {
-  TracedTarget& where = *targets_[target];
-  CodePlacer placer(where, statics_);
-  std::vector<CheckedProbe> probes;
-  std::vector<Handles> handles;
-  std::vector<const model::Definition*> expected;
-  for (const CodeRequest* request : requests)
-    for (const EventProbe& probe : request->event->probes) expected.push_back(&probe.definition);
-  pipeline::expect_functions(expected, where.env());
-  for (const CodeRequest* request : requests) {
-    handles.emplace_back();
-    for (const EventProbe& probe : request->event->probes) {
-      auto checked = check(placer, probe, *request);
-      if (checked && !*checked) {
-        if (auto why = why_not_watched(where); !why.empty())
-          return std::unexpected(CodeRefusal{Error(std::move(why), ENOENT), probe.definition.command});
-        checked = check(placer, probe, *request);  // it may have come before it was watched
-      }
-      if (!checked) return std::unexpected(std::move(checked.error()));
-      handles.back().push_back(*checked ? 0 : kDeferred);
-      if (*checked) probes.push_back(**std::move(checked));
-    }
-  }
-  auto installed = placer.install(probes);
-  if (!installed) return std::unexpected(std::move(installed.error()));
-  auto next = installed->begin();
-  for (Handles& of_event : handles)
-    for (runtime::ProbeHandle& handle : of_event)
-      if (is_placed(handle)) handle = *next++;
-  return handles;
-}
-
-// Taken in turn, so that one is not somebody else's while records of it may be under way.
-std::optional<std::uint32_t> EventCode::sampled_type_of(const TracedEvent& event, const model::RecordLayout& layout) {
-  if (const auto known = sampled_of_.find(event.id); known != sampled_of_.end()) return known->second;
-  auto samples = StackSamples::of(layout);
-  KEVT_ASSERT(samples.has_value());
-  for (std::uint32_t tries = 0; tries < kSampledTypes; ++tries) {
-    const std::uint32_t type = kFirstSampledType + next_sampled_++ % kSampledTypes;
-    if (sampled_.contains(type)) continue;
-    sampled_.emplace(type, SampledType{event.id, *std::move(samples)});
-    sampled_of_[event.id] = type;
-    return type;
-  }
-  return std::nullopt;
-}
-
 const SampledType* EventCode::sampled(std::uint32_t type) const {
   const auto it = sampled_.find(type);
   return it == sampled_.end() ? nullptr : &it->second;
 }
 
-// In every target that lives each probe has code.
+// A probe has no code in this target, which lives.
+bool EventCode::lacks(const Version& version, std::size_t target) const {
+  if (!targets_[target]->is_alive()) return false;
+  if (target >= version.handles.size() || version.handles[target].empty()) return true;
+  return !std::ranges::all_of(version.handles[target], is_placed);
+}
+
 bool EventCode::is_whole(const Version& version) const {
-  for (std::size_t t = 0; t < targets_.size(); ++t) {
-    if (!targets_[t]->is_alive()) continue;
-    if (t >= version.handles.size() || version.handles[t].empty()) return false;
-    if (!std::ranges::all_of(version.handles[t], is_placed)) return false;
-  }
+  for (std::size_t t = 0; t < targets_.size(); ++t)
+    if (lacks(version, t)) return false;
   return true;
+}
+
+bool EventCode::is_in_no_target(const Version& version) {
+  for (std::size_t i = 0; i < version.serials.size(); ++i)
+    if (std::ranges::none_of(version.handles, [i](const Handles& of_target) {
+          return i < of_target.size() && of_target[i] != kRefused;
+        }))
+      return true;
+  return false;
 }
 
 // The same code as before in every target that lives: what goes to and fro uses up nothing.
@@ -163,31 +98,59 @@ bool EventCode::take_former(const Code& code, Change& change) const {
   return true;
 }
 
+// Of what is new, what this target lacks.
+std::optional<CodeRefusal> EventCode::install_in(std::size_t target, std::vector<Change>& changes,
+                                                 std::vector<CodeRefusal>& refusals) {
+  std::vector<Change*> lacking;
+  std::vector<const CodeRequest*> requests;
+  for (Change& change : changes) {
+    if (!change.is_new || change.is_former || !lacks(change.next, target)) continue;
+    lacking.push_back(&change);
+    requests.push_back(change.request);
+  }
+  if (requests.empty()) return std::nullopt;
+  TracedTarget& where = *targets_[target];
+  auto handles = needs_ == Needs::EveryTarget ? install(requests, where) : install_each(requests, where, refusals);
+  if (!handles) return std::move(handles.error());
+  for (std::size_t i = 0; i < lacking.size(); ++i) lacking[i]->next.handles[target] = std::move((*handles)[i]);
+  return std::nullopt;
+}
+
 std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> requests, std::vector<Change>& changes) {
   const bool any_alive = std::ranges::any_of(targets_, &TracedTarget::is_alive);
-  std::vector<const CodeRequest*> to_install;
+  bool any_new = false;
   for (const CodeRequest& request : requests) {
     if (!has_code(*request.event)) continue;
     Change change{.request = &request, .next = {.key = key_of(request), .handles = {}, .serials = {}}};
     for (const EventProbe& probe : request.event->probes) change.next.serials.push_back(probe.serial);
     const Code& code = codes_[request.event->id];
-    const bool lacks_probes = !code.armed && !code.now.key.empty() && !is_whole(code.now);
-    change.is_new = request.armed && (code.now.key != change.next.key || lacks_probes) && (any_alive || !code.armed);
-    change.is_former = change.is_new && take_former(code, change);
+    const bool is_same = code.now.key == change.next.key;
+    change.completes = request.armed && !code.armed && is_same && !is_whole(code.now);
+    change.is_new = change.completes || (request.armed && !is_same && (any_alive || !code.armed));
+    if (change.completes)
+      change.next = code.now;
+    else
+      change.is_former = change.is_new && take_former(code, change);
     change.next.handles.resize(targets_.size());
-    if (change.is_new && !change.is_former) to_install.push_back(&request);
+    any_new = any_new || (change.is_new && !change.is_former);
     changes.push_back(std::move(change));
   }
-  if (to_install.empty()) return std::nullopt;
-  for (std::size_t t = 0; t < targets_.size(); ++t) {
-    if (!targets_[t]->is_alive()) continue;
-    auto installed = install(to_install, t);
-    if (!installed) return std::move(installed.error());
-    auto next = installed->begin();
-    for (Change& change : changes)
-      if (change.is_new && !change.is_former) change.next.handles[t] = std::move(*next++);
-  }
+  if (!any_new) return std::nullopt;
   if (!any_alive) return CodeRefusal{Error("nothing to trace: every traced process has ended", ESRCH), ""};
+  std::vector<CodeRefusal> refusals;
+  for (std::size_t t = 0; t < targets_.size(); ++t)
+    if (auto refusal = install_in(t, changes, refusals)) return refusal;
+  for (const Change& change : changes) {
+    if (!change.is_new || change.is_former || !is_in_no_target(change.next)) continue;
+    const auto is_of_it = [&](const CodeRefusal& one) {
+      return one.command.empty() || std::ranges::any_of(change.request->event->probes, [&](const EventProbe& probe) {
+               return probe.definition.command == one.command;
+             });
+    };
+    const auto why = std::ranges::find_if(refusals, is_of_it);
+    KEVT_ASSERT(why != refusals.end());
+    return std::move(*why);
+  }
   return std::nullopt;
 }
 
@@ -215,46 +178,6 @@ Result<void> EventCode::exchange(std::span<const Change> changes, std::size_t ta
   return noted;
 }
 
-bool EventCode::is_deferred(std::uint32_t event, const TracedTarget& target) const {
-  const auto it = codes_.find(event);
-  if (it == codes_.end() || !it->second.armed) return false;
-  const auto t = static_cast<std::size_t>(std::ranges::find(targets_, &target) - targets_.begin());
-  const auto& handles = it->second.now.handles;
-  return t < handles.size() && std::ranges::find(handles[t], kDeferred) != handles[t].end();
-}
-
-std::vector<CodeRefusal> EventCode::place_deferred(std::span<const CodeRequest> requests, TracedTarget& target) {
-  std::vector<CodeRefusal> refusals;
-  CodePlacer placer(target, statics_);
-  std::vector<CheckedProbe> probes;
-  std::vector<runtime::ProbeHandle*> places;  // of their handles
-  const auto t = static_cast<std::size_t>(std::ranges::find(targets_, &target) - targets_.begin());
-  for (const CodeRequest& request : requests) {
-    if (!is_deferred(request.event->id, target)) continue;
-    Handles& handles = codes_[request.event->id].now.handles[t];
-    for (std::size_t i = 0; i < handles.size(); ++i) {
-      if (handles[i] != kDeferred) continue;
-      auto checked = check(placer, request.event->probes[i], request);
-      if (checked && !*checked) continue;  // another library has come
-      handles[i] = kRefused;
-      if (!checked) {
-        refusals.push_back(std::move(checked.error()));
-        continue;
-      }
-      probes.push_back(**std::move(checked));
-      places.push_back(&handles[i]);
-    }
-  }
-  const auto installed = placer.install_each(probes, refusals);
-  Handles placed;
-  for (std::size_t i = 0; i < installed.size(); ++i)
-    if (installed[i]) placed.push_back(*places[i] = *installed[i]);
-  // Also where nothing was placed: the library may walk stacks, and return probes must know that.
-  if (auto armed = target.runtime().arm(placed); !armed && target.is_alive())
-    refusals.push_back({std::move(armed.error()), ""});
-  return refusals;
-}
-
 std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> requests) {
   std::vector<Change> changes;
   if (auto refusal = prepare(requests, changes)) return std::unexpected(*std::move(refusal));
@@ -272,15 +195,20 @@ std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> r
     Error error = std::move(done.error()).while_doing("changing " + targets_[t]->name());
     return std::unexpected(CodeRefusal{Error(error.message(), error.errno_value() ? error.errno_value() : EINVAL), ""});
   }
-  for (Change& change : changes) {
-    Code& code = codes_[change.request->event->id];
-    code.armed = change.request->armed;
-    if (!change.is_new) continue;
-    if (change.is_former) code.former.erase(std::ranges::find(code.former, change.next.handles, &Version::handles));
-    if (!code.now.key.empty()) code.former.push_back(std::move(code.now));
-    code.now = std::move(change.next);
-  }
+  for (Change& change : changes) take_over(change);
   return {};
+}
+
+void EventCode::take_over(Change& change) {
+  Code& code = codes_[change.request->event->id];
+  code.armed = change.request->armed;
+  if (!change.is_new) return;
+  if (change.is_former) code.former.erase(std::ranges::find(code.former, change.next.handles, &Version::handles));
+  if (change.completes)  // what stays is not counted twice
+    for (std::size_t t = 0; t < code.now.handles.size(); ++t)
+      if (code.now.handles[t] == change.next.handles[t]) code.now.handles[t].clear();
+  if (!std::ranges::all_of(code.now.handles, &Handles::empty)) code.former.push_back(std::move(code.now));
+  code.now = std::move(change.next);
 }
 
 void EventCode::forget(std::uint32_t event) {
@@ -310,6 +238,7 @@ runtime::EventCounts EventCode::counts(std::uint32_t event) const {
   };
   add(it->second.now);
   std::ranges::for_each(it->second.former, add);
+  for (const auto& [serial, counts] : it->second.gone) sum += counts;
   return sum;
 }
 
@@ -317,6 +246,7 @@ runtime::EventCounts EventCode::counts(std::uint32_t event, std::uint64_t serial
   runtime::EventCounts sum;
   const auto it = codes_.find(event);
   if (it == codes_.end()) return sum;
+  if (const auto gone = it->second.gone.find(serial); gone != it->second.gone.end()) sum += gone->second;
   const auto add = [&](const Version& version) {
     const auto probe = static_cast<std::size_t>(std::ranges::find(version.serials, serial) - version.serials.begin());
     for (std::size_t t = 0; t < version.handles.size(); ++t)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "compiler/pipeline/code_store.h"
 #include "compiler/target/fixed_target.h"
 #include "runtime-user/engine/code_placer.h"
 #include "runtime-user/engine/event_table.h"
@@ -24,12 +26,20 @@ struct SampledType {
   StackSamples samples;
 };
 
+// How many of the targets that live must be able to have a probe.
+enum class Needs : std::uint8_t { EveryTarget, OneTarget };
+
 class EventCode {
  public:
-  explicit EventCode(std::vector<TracedTarget*> targets);
+  EventCode(std::vector<TracedTarget*> targets, Needs needs);
 
-  // All of it in every living target, or nothing is changed and the refusal says why.
+  // All of it, or nothing is changed and the refusal says why.
   std::expected<void, CodeRefusal> apply(std::span<const CodeRequest> requests);
+  // A target that comes, which must outlive this or be removed: of the requests, what is armed is armed there, too.
+  // What it cannot have is returned and left out.
+  std::vector<CodeRefusal> add_target(TracedTarget& target, std::span<const CodeRequest> requests);
+  // A target that has ended, of which no record is under way: its counts stay the events'.
+  void remove_target(const TracedTarget& target);
   // A library has come to this target: places and arms what waited for it there, of events that are armed. What turns
   // out wrong with a probe then (no such function, no room) is returned; it waits no more.
   std::vector<CodeRefusal> place_deferred(std::span<const CodeRequest> requests, TracedTarget& target);
@@ -55,6 +65,9 @@ class EventCode {
   // In place of a handle: the probe's library is not loaded; it was found wrong when its library came.
   static constexpr runtime::ProbeHandle kDeferred = ~0u, kRefused = ~0u - 1;
   static bool is_placed(runtime::ProbeHandle handle) { return handle < kRefused; }
+  static bool has_code(const TracedEvent& event) {
+    return event.owner != target::EventOwner::Synthetic && !event.is_static();
+  }
   static Handles placed_of(const Handles& handles);
   struct Version {
     std::string key;                     // of what it was compiled from; empty: there is none
@@ -65,21 +78,39 @@ class EventCode {
     Version now;
     std::vector<Version> former;  // disarmed: their counts are the event's, and each may come back
     bool armed = false;
+    std::map<std::uint64_t, runtime::EventCounts> gone;  // of targets that were removed, by the probe's serial
   };
   struct Change;
+  struct LookedUp;
+  CodePlacer placer(TracedTarget& target);
+  std::size_t index_of(const TracedTarget& target) const;
   std::expected<std::optional<CheckedProbe>, CodeRefusal> check(const CodePlacer& placer, const EventProbe& probe,
                                                                 const CodeRequest& request);
+  std::expected<std::optional<CheckedProbe>, CodeRefusal> check_or_watch(const CodePlacer& placer, TracedTarget& target,
+                                                                         const EventProbe& probe,
+                                                                         const CodeRequest& request);
+  std::expected<LookedUp, CodeRefusal> look_up(std::span<const CodeRequest* const> requests, TracedTarget& target,
+                                               std::vector<CodeRefusal>* refusals);
   std::expected<std::vector<Handles>, CodeRefusal> install(std::span<const CodeRequest* const> requests,
-                                                           std::size_t target);
+                                                           TracedTarget& target);
+  std::vector<Handles> install_each(std::span<const CodeRequest* const> requests, TracedTarget& target,
+                                    std::vector<CodeRefusal>& refusals);
+  bool lacks(const Version& version, std::size_t target) const;
   bool is_whole(const Version& version) const;
   bool take_former(const Code& code, Change& change) const;
   std::optional<CodeRefusal> prepare(std::span<const CodeRequest> requests, std::vector<Change>& changes);
+  std::optional<CodeRefusal> install_in(std::size_t target, std::vector<Change>& changes,
+                                        std::vector<CodeRefusal>& refusals);
+  static bool is_in_no_target(const Version& version);
+  void take_over(Change& change);
   Result<void> switch_static(std::span<const CodeRequest> requests);
   Result<void> exchange(std::span<const Change> changes, std::size_t target);
 
   std::optional<std::uint32_t> sampled_type_of(const TracedEvent& event, const model::RecordLayout& layout);
 
   std::vector<TracedTarget*> targets_;
+  Needs needs_;
+  pipeline::CodeStore kept_;      // what is compiled for one target is there for the next
   target::FixedCatalog statics_;  // what eprobes stand on
   std::unordered_map<std::uint32_t, Code> codes_;
   std::unordered_map<std::uint32_t, SampledType> sampled_;       // by type

@@ -41,28 +41,31 @@ std::vector<std::uint8_t> record_of(std::uint32_t type, std::int32_t pid, std::s
 
 std::size_t Tracing::drain() {
   const auto& targets = code_.targets();
-  if (targets.size() == 1)
-    return targets.front()->runtime().drain([&](const runtime::Record& record) { deliver(0, record); });
+  if (!has_several_targets())
+    return targets.front()->runtime().drain([&](const runtime::Record& record) { deliver(*targets.front(), record); });
   const std::uint64_t until = now_ns();
-  for (std::size_t t = 0; t < targets.size(); ++t)
-    targets[t]->runtime().drain([&](const runtime::Record& record) {
+  for (TracedTarget* target : targets)
+    target->runtime().drain([&](const runtime::Record& record) {
       waiting_.add(record.timestamp_ns,
-                   {t, record.cpu, std::string(record.comm), {record.bytes.begin(), record.bytes.end()}});
+                   {target, record.cpu, std::string(record.comm), {record.bytes.begin(), record.bytes.end()}});
     });
   return waiting_.take(until, [&](std::uint64_t time_ns, const Waiting& one) {
-    deliver(one.target, {.timestamp_ns = time_ns, .cpu = one.cpu, .comm = one.comm, .bytes = one.bytes});
+    deliver(*one.target, {.timestamp_ns = time_ns, .cpu = one.cpu, .comm = one.comm, .bytes = one.bytes});
   });
 }
 
-void Tracing::note_task(std::size_t target, std::int32_t tid, std::string_view comm) {
-  if (code_.targets().size() > 1) target_of_[tid] = target;
-  if (top().options.has(TraceOption::RecordCmd)) tasks_.note_comm(tid, comm);
+void Tracing::note_task(TracedTarget& target, const runtime::Record& record, std::int32_t tid) {
+  if (has_several_targets()) {
+    auto& was = was_[tid];
+    if (was.empty() || was.back().target != &target) was.push_back({record.timestamp_ns, &target});
+  }
+  if (top().options.has(TraceOption::RecordCmd)) tasks_.note_comm(tid, record.comm);
   if (!top().options.has(TraceOption::RecordTgid)) return;
   const SavedTask* known = tasks_.find(tid);
   if (!known || known->tgid == 0) tasks_.note_tgid(tid, proc::process_of(tid));
 }
 
-void Tracing::deliver(std::size_t target, const runtime::Record& record) {
+void Tracing::deliver(TracedTarget& target, const runtime::Record& record) {
   const std::uint32_t type = model::type_of(record.bytes);
   const TracedEvent* event = events_.find(type);
   const bool is_ours = code_.sampled(type) || (event && !event->is_static());
@@ -74,12 +77,12 @@ void Tracing::deliver(std::size_t target, const runtime::Record& record) {
   deliver(target, plain, asked_by_hits_);
 }
 
-void Tracing::deliver(std::size_t target, const runtime::Record& record, const Instance* decided) {
+void Tracing::deliver(TracedTarget& target, const runtime::Record& record, const Instance* decided) {
   if (const SampledType* sampled = code_.sampled(model::type_of(record.bytes)))
     return deliver_sampled(target, *sampled, record, decided);
   const TracedEvent* event = events_.find(model::type_of(record.bytes));
   if (!event) return;
-  note_task(target, model::pid_of(record.bytes), record.comm);
+  note_task(target, record, model::pid_of(record.bytes));
   for (const auto& instance : instances_)
     if (TraceBuffer* buffer =
             deliver_to(*instance, *event, record, {event->is_static() ? Stack::Comes : Stack::None, decided}))
@@ -265,17 +268,20 @@ runtime::EventCounts Tracing::counts(const Instance& instance, const TracedEvent
   return sum;
 }
 
-const target::TargetEnv* Tracing::env_of(std::int32_t tid) const {
+const target::TargetEnv* Tracing::env_of(std::int32_t tid, std::optional<std::uint64_t> time_ns) const {
   if (options_.env) return options_.env;
-  const TracedTarget* target = target_of(tid);
+  const TracedTarget* target = target_of(tid, time_ns);
   return target ? &target->known_env() : nullptr;
 }
 
-TracedTarget* Tracing::target_of(std::int32_t tid) const {
-  const auto& targets = code_.targets();
-  if (targets.size() == 1) return targets.front();
-  const auto it = target_of_.find(tid);
-  return it == target_of_.end() ? nullptr : targets[it->second];
+const TracedTarget* Tracing::target_of(std::int32_t tid, std::optional<std::uint64_t> time_ns) const {
+  if (!has_several_targets()) return code_.targets().empty() ? nullptr : code_.targets().front();
+  const auto it = was_.find(tid);
+  if (it == was_.end()) return nullptr;
+  const auto& was = it->second;
+  if (!time_ns) return was.back().target;
+  const auto next = std::ranges::upper_bound(was, *time_ns, {}, &Was::since_ns);
+  return next == was.begin() ? nullptr : std::prev(next)->target;
 }
 
 }  // namespace kevt::engine

@@ -19,6 +19,9 @@ std::uint64_t now_of(clockid_t clock) {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+// What CLOCK_BOOTTIME is ahead by.
+std::uint64_t suspended_ns() { return now_of(CLOCK_BOOTTIME) - now_of(CLOCK_MONOTONIC); }
+
 }  // namespace
 
 std::span<const TraceClockFacts> trace_clock_facts() { return kClocks; }
@@ -35,9 +38,23 @@ std::uint64_t Instance::stamp(std::uint64_t mono_ns) {
     case TraceClock::Counter:
       return ++counter;
     case TraceClock::Boot:
-      return mono_ns + (now_of(CLOCK_BOOTTIME) - now_of(CLOCK_MONOTONIC));
+      return mono_ns + suspended_ns();
   }
   return mono_ns;
+}
+
+std::optional<std::uint64_t> Instance::mono_ns(std::uint64_t stamp) const {
+  switch (clock) {
+    case TraceClock::Local:
+    case TraceClock::Global:
+    case TraceClock::Mono:
+      return stamp;
+    case TraceClock::Counter:
+      return std::nullopt;
+    case TraceClock::Boot:
+      return stamp - suspended_ns();
+  }
+  return std::nullopt;
 }
 
 void Instance::note_fork(std::int32_t parent, std::int32_t child) {

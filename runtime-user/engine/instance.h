@@ -66,6 +66,8 @@ struct Instance {
   std::set<std::int64_t> consumers;  // CPUs whose trace_pipe is open; -1: all
 
   std::uint64_t stamp(std::uint64_t mono_ns);
+  // The time that was stamped so; nullopt where the clock counts.
+  std::optional<std::uint64_t> mono_ns(std::uint64_t stamp) const;
   // event-fork: a child of a listed thread is listed.
   void note_fork(std::int32_t parent, std::int32_t child);
   bool lets_through(std::uint32_t cpu, std::int32_t pid) const;

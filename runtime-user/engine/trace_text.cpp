@@ -81,8 +81,15 @@ std::string TraceText::header(const Instance& instance, const TraceBuffer& buffe
   return text;
 }
 
-const target::TargetEnv& TraceText::symbols(std::int32_t tid) {
-  const target::TargetEnv* env = tracing_.env_of(tid);
+const target::TargetEnv& TraceText::symbols(const Instance& instance, const MergedEntry& entry) {
+  if (forgotten_ != tracing_.forgotten_targets()) {
+    forgotten_ = tracing_.forgotten_targets();
+    symbols_.clear();
+    places_.clear();
+    known_.clear();
+  }
+  const target::TargetEnv* env =
+      tracing_.env_of(model::pid_of(entry.entry.record), instance.mono_ns(entry.entry.time_ns));
   if (!env) return nothing_known();
   return symbols_.try_emplace(env, *env).first->second;
 }
@@ -116,13 +123,14 @@ void TraceText::append_event(const Instance& instance, const MergedEntry& entry,
     return;
   }
   if (type == kStackId) {
-    append_stack(instance, record, out);
+    append_stack(instance, entry, out);
     return;
   }
   if (type == kUserStackId) {
-    append_user_stack(instance, record, out);
+    append_user_stack(instance, entry, out);
     return;
   }
+  const target::TargetEnv& env = symbols(instance, entry);
   const Known* known = find(type);
   if (!known) {
     out += fmt::format("Unknown type {}\n", type);
@@ -136,7 +144,6 @@ void TraceText::append_event(const Instance& instance, const MergedEntry& entry,
     out += '\n';
     return;
   }
-  const target::TargetEnv& env = symbols(model::pid_of(record));
   const layout::PlaceStyle style{.offsets = instance.options.has(TraceOption::SymOffset),
                                  .addresses = instance.options.has(TraceOption::SymAddr)};
   if (event->owner == target::EventOwner::Synthetic) {
@@ -168,9 +175,10 @@ const TraceText::Known* TraceText::find(std::uint32_t type) {
   return &known;
 }
 
-void TraceText::append_stack(const Instance& instance, std::span<const std::uint8_t> record, std::string& out) {
+void TraceText::append_stack(const Instance& instance, const MergedEntry& entry, std::string& out) {
   out += "<stack trace>\n";
-  const target::TargetEnv& env = symbols(model::pid_of(record));
+  const std::span<const std::uint8_t> record = entry.entry.record;
+  const target::TargetEnv& env = symbols(instance, entry);
   for (std::size_t at = model::kCommonBytes + 8; at + 8 <= record.size(); at += 8) {
     std::uint64_t address = 0;
     std::memcpy(&address, record.data() + at, sizeof address);
@@ -191,11 +199,11 @@ void TraceText::append_stack(const Instance& instance, std::span<const std::uint
 
 // The kernel knows no names of a program's functions: it has the address alone, and with sym-userobj the file. Here
 // the name stands before the address, or the file and the offset in it.
-void TraceText::append_user_stack(const Instance& instance, std::span<const std::uint8_t> record, std::string& out) {
+void TraceText::append_user_stack(const Instance& instance, const MergedEntry& entry, std::string& out) {
   constexpr std::size_t kCallersAt = 16;
   out += "<user stack trace>\n";
-  const std::int32_t tid = model::pid_of(record);
-  const target::TargetEnv& env = symbols(tid);
+  const std::span<const std::uint8_t> record = entry.entry.record;
+  const target::TargetEnv& env = symbols(instance, entry);
   for (std::size_t at = kCallersAt; at + 8 <= record.size(); at += 8) {
     std::uint64_t address = 0;
     std::memcpy(&address, record.data() + at, sizeof address);
@@ -203,7 +211,7 @@ void TraceText::append_user_stack(const Instance& instance, std::span<const std:
     out += " => ";
     bool shows_address = true;
     if (instance.options.has(TraceOption::SymUserobj)) {
-      const TracedTarget* target = tracing_.target_of(tid);
+      const TracedTarget* target = tracing_.target_of(model::pid_of(record), instance.mono_ns(entry.entry.time_ns));
       if (const auto file = target ? target->file_at(address) : std::nullopt) {
         out += fmt::format("{}[+0x{:x}]", file->path, address - file->start);
         shows_address = instance.options.has(TraceOption::SymAddr);

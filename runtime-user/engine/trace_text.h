@@ -28,9 +28,10 @@ class TraceText {
   void append_line(const Instance& instance, const MergedEntry& entry, std::string& out);
   void append_context(const Instance& instance, const MergedEntry& entry, std::string& out) const;
   void append_event(const Instance& instance, const MergedEntry& entry, std::string& out);
-  void append_user_stack(const Instance& instance, std::span<const std::uint8_t> record, std::string& out);
-  void append_stack(const Instance& instance, std::span<const std::uint8_t> record, std::string& out);
-  const target::TargetEnv& symbols(std::int32_t tid);
+  void append_user_stack(const Instance& instance, const MergedEntry& entry, std::string& out);
+  void append_stack(const Instance& instance, const MergedEntry& entry, std::string& out);
+  // Of what the entry's thread was then.
+  const target::TargetEnv& symbols(const Instance& instance, const MergedEntry& entry);
   // "open64+0x0/0x128 [libc.so.6]": looked up once for the same addresses.
   struct Known;
   const std::string& place(const Known& known, std::span<const std::uint8_t> record, const target::TargetEnv& env,
@@ -55,6 +56,7 @@ class TraceText {
   std::unordered_map<std::uint32_t, Known> known_;  // by type
   std::map<PlaceKey, std::string> places_;
   std::map<const target::TargetEnv*, CachedSymbols> symbols_;
+  std::uint64_t forgotten_ = 0;  // Tracing::forgotten_targets() when they were looked up
 };
 
 }  // namespace kevt::engine

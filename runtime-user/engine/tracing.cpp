@@ -12,7 +12,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
+
+#include "common/assert.h"
 
 namespace kevt::engine {
 
@@ -46,8 +49,10 @@ std::uint64_t Tracing::now_ns() {
 
 namespace {
 
-std::span<std::uint64_t> command_words(const std::vector<TracedTarget*>& targets) {
-  return targets.size() == 1 ? targets.front()->runtime().shared_words() : std::span<std::uint64_t>{};
+// Each target has its own, and they go with it.
+std::span<std::uint64_t> command_words(const std::vector<TracedTarget*>& targets, const TracingOptions& options) {
+  if (options.follows || targets.size() != 1) return {};
+  return targets.front()->runtime().shared_words();
 }
 
 }  // namespace
@@ -55,8 +60,8 @@ std::span<std::uint64_t> command_words(const std::vector<TracedTarget*>& targets
 Tracing::Tracing(std::vector<TracedTarget*> targets, TracingOptions options)
     : options_(std::move(options)),
       events_(options_.check),
-      code_(std::move(targets)),
-      words_(command_words(code_.targets())) {
+      code_(std::move(targets), options_.follows ? Needs::OneTarget : Needs::EveryTarget),
+      words_(command_words(code_.targets(), options_)) {
   for (const target::CatalogEntry& event : options_.static_events) events_.add_static(event);
   marker_ = {.id = kPrintId,
              .group = "ftrace",
@@ -80,13 +85,16 @@ Tracing::Tracing(std::vector<TracedTarget*> targets, TracingOptions options)
   instances_.push_back(std::make_unique<Instance>("", options_.cpus, pages_for(options_.buffer_kb)));
 }
 
-// The target whose libraries definitions speak of; with several, the first that lives.
-const target::TargetEnv& Tracing::env() {
+// Whose libraries definitions speak of: the first target's that lives, or where programs are followed any one's. Never
+// empty.
+std::vector<const target::TargetEnv*> Tracing::envs() {
   static const target::UncheckedTargetEnv unchecked;
-  if (options_.env) return *options_.env;
+  if (options_.env) return {options_.env};
+  std::vector<const target::TargetEnv*> envs;
   for (TracedTarget* target : code_.targets())
-    if (target->is_alive()) return target->env();
-  return code_.targets().empty() ? unchecked : code_.targets().front()->known_env();
+    if ((envs.empty() || options_.follows) && target->is_alive()) envs.push_back(&target->env());
+  if (envs.empty()) envs.push_back(code_.targets().empty() ? &unchecked : &code_.targets().front()->known_env());
+  return envs;
 }
 
 // ---- definitions ----------------------------------------------------------------------------
@@ -111,8 +119,9 @@ Result<void> Tracing::write_definitions(grammar::EventsFile file, std::string_vi
 // Names of arguments, and what lies behind them, in a kernel whose language has none (6.1): what is said with them
 // would be refused there, so nothing means something else. What is wrong in both languages is refused in the kernel's
 // words.
-const TracedEvent* Tracing::define_typed(grammar::EventsFile file, std::string_view line) {
-  if (options_.check.dialect.has(dialect::Feature::ArgumentNames) || env().type_source() == target::TypeSource::None)
+const TracedEvent* Tracing::define_typed(grammar::EventsFile file, std::string_view line,
+                                         const target::TargetEnv& env) {
+  if (options_.check.dialect.has(dialect::Feature::ArgumentNames) || env.type_source() == target::TypeSource::None)
     return nullptr;
   diag::Sink sink;
   auto statement = grammar::parse_line_leniently(line, file, sink);
@@ -125,7 +134,7 @@ const TracedEvent* Tracing::define_typed(grammar::EventsFile file, std::string_v
     return nullptr;
   sema::CheckRequest request = options_.check;
   request.dialect = dialect::Dialect::superset();
-  return events_.define(std::move(*definition), env(), sink, request);
+  return events_.define(std::move(*definition), env, sink, request);
 }
 
 Result<void> Tracing::write_line(grammar::EventsFile file, std::string_view line) {
@@ -138,9 +147,15 @@ Result<void> Tracing::write_line(grammar::EventsFile file, std::string_view line
     return remove(matches);
   }
   const TracedEvent* event = nullptr;
-  if (statement) event = events_.define(std::move(std::get<model::Definition>(*statement)), env(), sink);
-  if (!event) event = define_typed(file, line);
-  if (!event) return refuse(top().errors, sink.take());
+  std::vector<diag::Diagnostic> mistakes;
+  for (const target::TargetEnv* env : envs()) {
+    diag::Sink of_target = sink;
+    if (statement) event = events_.define(std::get<model::Definition>(*statement), *env, of_target);
+    if (!event) event = define_typed(file, line, *env);
+    if (event) break;
+    if (mistakes.empty()) mistakes = of_target.take();
+  }
+  if (!event) return refuse(top().errors, std::move(mistakes));
   if (!is_armed(event->id)) return {};
   // A sibling of an event that is on is armed at once, or is not there.
   const TracedEvent* const changed[] = {event};
@@ -200,6 +215,35 @@ void Tracing::forget(std::uint32_t event) {
   drain();
   code_.forget(event);
   for (const auto& instance : instances_) instance->events.erase(event);
+}
+
+// ---- targets that come and go ---------------------------------------------------------------
+
+std::vector<CodeRefusal> Tracing::add_target(TracedTarget& target) {
+  KEVT_ASSERT(options_.follows);
+  drain();
+  std::vector<CodeRequest> requests;
+  for (const auto& [id, event] : events_.events())
+    if (is_armed(id)) requests.push_back(request_for(*event));
+  std::vector<CodeRefusal> refusals;
+  if (!uses_jumps_)
+    if (auto done = target.runtime().use_jumps(false); !done) refusals.push_back({std::move(done.error()), ""});
+  std::ranges::move(code_.add_target(target, requests), std::back_inserter(refusals));
+  return refusals;
+}
+
+bool Tracing::remove_target(TracedTarget& target) {
+  drain();
+  if (waiting_.any_waits([&](const Waiting& one) { return one.target == &target; })) return false;
+  code_.remove_target(target);
+  return true;
+}
+
+void Tracing::forget_target(const TracedTarget& target) {
+  for (auto& [tid, was] : was_) std::erase_if(was, [&](const Was& one) { return one.target == &target; });
+  std::erase_if(was_, [](const auto& one) { return one.second.empty(); });
+  std::erase_if(nameless_, [&](const auto& one) { return one.first == &target; });
+  ++forgotten_;
 }
 
 void Tracing::clear_buffers() {

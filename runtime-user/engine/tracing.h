@@ -32,6 +32,8 @@ struct TracingOptions {
   std::vector<target::CatalogEntry> static_events;
   // Used instead of the first target's for looking at definitions.
   const target::TargetEnv* env = nullptr;
+  // Targets come and go (add_target): a probe has to be in one of them, and triggers act when records are read.
+  bool follows = false;
 };
 
 // Records that are no dynamic event's; their ids are the kernel's (TRACE_PRINT, TRACE_RAW_DATA, TRACE_STACK,
@@ -79,6 +81,18 @@ class Tracing {
   // A library has come to a target, which waits before its code runs: what waited for it there is armed.
   void libraries_changed(TracedTarget& target);
 
+  // ---- targets that come and go, where options.follows
+  // A program that has been followed, before its code runs: what is armed is armed there, too. What it cannot have is
+  // returned.
+  std::vector<CodeRefusal> add_target(TracedTarget& target);
+  // One that has ended and that nothing can hit any more: its counts stay the events', its records stay in the buffers.
+  // Its runtime is not used again; forget_target() is called before it goes. False: records of it are under way still.
+  bool remove_target(TracedTarget& target);
+  // Addresses in its records have no names from now on.
+  void forget_target(const TracedTarget& target);
+  // Grows with each target that was forgotten: what was kept of a TargetEnv may be another's now.
+  std::uint64_t forgotten_targets() const { return forgotten_; }
+
   // ---- instances
   Instance& top() { return *instances_.front(); }
   Instance* find_instance(std::string_view name);
@@ -106,30 +120,31 @@ class Tracing {
   bool is_finished() const { return is_finished_; }
   // From now on hits of this program's own threads are filtered.
   void hide_own_threads();
-  // Is anything armed, so that drain() may find something?
-  bool is_active() const { return active_ > 0; }
+  // Is anything armed, so that drain() may find something, or may a program wait to be followed?
+  bool is_active() const { return active_ > 0 || options_.follows; }
   // Does any event record? One that a trigger alone needs (`0*`) is armed and does not.
   bool is_any_on() const;
 
   SavedTasks& tasks() { return tasks_; }
   const SavedTasks& tasks() const { return tasks_; }
-  // Where a record of this thread comes from; for symbols. nullptr: nobody knows.
-  const target::TargetEnv* env_of(std::int32_t tid) const;
-  TracedTarget* target_of(std::int32_t tid) const;
+  // Where a record of this thread comes from; for symbols. A thread may have become another program: `time_ns`, of
+  // CLOCK_MONOTONIC, tells which one it was then; nullopt: the last one. nullptr: nobody knows.
+  const target::TargetEnv* env_of(std::int32_t tid, std::optional<std::uint64_t> time_ns) const;
+  const TracedTarget* target_of(std::int32_t tid, std::optional<std::uint64_t> time_ns) const;
   std::uint32_t cpus() const { return options_.cpus; }
   std::uint64_t buffer_kb() const { return options_.buffer_kb; }
   static std::uint64_t now_ns();
 
  private:
   struct Waiting {
-    std::size_t target;
+    TracedTarget* target;
     std::uint32_t cpu;
     std::string comm;
     std::vector<std::uint8_t> bytes;
   };
-  const target::TargetEnv& env();
+  std::vector<const target::TargetEnv*> envs();
   Result<void> refuse(ErrorLog& log, std::vector<diag::Diagnostic> mistakes);
-  const TracedEvent* define_typed(grammar::EventsFile file, std::string_view line);
+  const TracedEvent* define_typed(grammar::EventsFile file, std::string_view line, const target::TargetEnv& env);
   Result<void> write_line(grammar::EventsFile file, std::string_view line);
   Result<void> remove(std::span<const EventTable::Match> matches);
   bool is_armed(std::uint32_t event) const;
@@ -160,8 +175,8 @@ class Tracing {
   Result<void> remove_trigger(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
   Result<void> apply_trigger_step(Instance& instance, const sema::TriggerStep& step);
   const TracedEvent* soft_target(const model::Trigger& trigger) const;
-  void deliver(std::size_t target, const runtime::Record& record);
-  void deliver(std::size_t target, const runtime::Record& record, const Instance* decided);
+  void deliver(TracedTarget& target, const runtime::Record& record);
+  void deliver(TracedTarget& target, const runtime::Record& record, const Instance* decided);
   // Whether a record came with what a stack can be made of.
   enum class Stack : std::uint8_t { None, Comes };
   // `decided`: the instance whose triggers and gates its hit has asked; nullptr: none.
@@ -190,16 +205,17 @@ class Tracing {
   bool is_open(const Instance& instance, const EventState& one, const Before& before) const;
   static bool has_stack_option(const Instance& instance);
   static bool wants_stack_sample(const Instance& instance, const TracedEvent& event);
-  void deliver_sampled(std::size_t target, const SampledType& type, const runtime::Record& record,
+  void deliver_sampled(TracedTarget& target, const SampledType& type, const runtime::Record& record,
                        const Instance* decided);
-  std::vector<std::uint8_t> user_stack_record(std::size_t target, const target::StackSample& sample,
+  std::vector<std::uint8_t> user_stack_record(TracedTarget& target, const target::StackSample& sample,
                                               std::span<const std::uint8_t> of);
   std::uint32_t process_of(std::int32_t tid, pid_t otherwise);
   void look_for_new_files(TracedTarget& target, std::span<const std::uint64_t> callers);
   void store_stack(Instance& instance, TraceBuffer& buffer, const runtime::Record& record);
   bool may_act(const Instance& instance, const model::Trigger& trigger) const;
   void act(Instance& instance, const model::Trigger& trigger);
-  void note_task(std::size_t target, std::int32_t tid, std::string_view comm);
+  bool has_several_targets() const { return options_.follows || code_.targets().size() > 1; }
+  void note_task(TracedTarget& target, const runtime::Record& record, std::int32_t tid);
   bool store(Instance& instance, TraceBuffer& buffer, const runtime::Record& record);
 
   TracingOptions options_;
@@ -210,8 +226,14 @@ class Tracing {
   Instance* at_hits_ = nullptr;                     // whose triggers and gates the code of all events asks
   const Instance* asked_by_hits_ = nullptr;         // or did last: of records that say so
   SavedTasks tasks_;
-  std::unordered_map<std::int32_t, std::size_t> target_of_;  // by thread; only with several targets
-  TimeMerger<Waiting> waiting_;                              // only with several targets
+  // What a thread was, and since when; only with several targets.
+  struct Was {
+    std::uint64_t since_ns;
+    const TracedTarget* target;
+  };
+  std::unordered_map<std::int32_t, std::vector<Was>> was_;
+  TimeMerger<Waiting> waiting_;  // only with several targets
+  std::uint64_t forgotten_ = 0;
   bool probes_armed_ = true;
   bool uses_jumps_ = true;
   bool is_finished_ = false;

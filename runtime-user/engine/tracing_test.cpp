@@ -2,60 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "runtime-user/engine/trace_text.h"
-#include "runtime-user/runtime/fake/fake_runtime.h"
+#include "runtime-user/engine/tracing_testing.h"
 
 namespace kevt::engine {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-class FakeTarget final : public TracedTarget {
- public:
-  explicit FakeTarget(std::size_t words) {
-    runtime_.words.resize(words);
-    env_.add_function({.name = "open64", .module = "libc.so.6", .address = 0x1000, .size = 0x100});
-    env_.add_function({.name = "close", .module = "libc.so.6", .address = 0x2000, .size = 0x100});
-  }
-  // While it is there, "comes_and_goes" is a function.
-  void load() {
-    unloaded_ = env_;
-    env_.add_function({.name = "comes_and_goes", .module = "libc.so.6", .address = 0x3000, .size = 0x100});
-  }
-  void unload() { env_ = unloaded_; }
-  std::string name() const override { return "a fake"; }
-  runtime::FakeRuntime& runtime() override { return runtime_; }
-  const target::TargetEnv& env() override { return env_; }
-  const target::TargetEnv& known_env() const override { return env_; }
-  bool is_alive() override { return alive; }
-  bool alive = true;
-  // As a process: of this program, in whose files no test's address lies.
-  Result<target::StackUnwinder*> unwinder() override {
-    if (!unwinds) return TracedTarget::unwinder();
-    if (!unwinder_) unwinder_.emplace(*target::StackUnwinder::of_process(getpid()));
-    return &*unwinder_;
-  }
-  bool unwinds = false;
-
- private:
-  std::optional<target::StackUnwinder> unwinder_;
-  target::FixedTargetEnv env_, unloaded_;
-  runtime::FakeRuntime runtime_;
-};
-
-// Records of `p:op open64 fd=%di:u32`: __probe_ip and fd.
-std::vector<std::uint8_t> payload(std::uint32_t fd) {
-  std::vector<std::uint8_t> bytes(12);
-  bytes[1] = 0x10;
-  std::memcpy(bytes.data() + 8, &fd, sizeof fd);
-  return bytes;
-}
 
 // The same with what with_stack_sample() adds: seven registers, and stack of zeros.
 std::vector<std::uint8_t> sampled_payload(std::uint32_t fd) {

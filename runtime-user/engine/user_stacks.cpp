@@ -75,7 +75,7 @@ Result<void> Tracing::set_option(Instance& instance, TraceOption option, bool on
 
 // ---- records --------------------------------------------------------------------------------
 
-void Tracing::deliver_sampled(std::size_t target, const SampledType& type, const runtime::Record& record,
+void Tracing::deliver_sampled(TracedTarget& target, const SampledType& type, const runtime::Record& record,
                               const Instance* decided) {
   const TracedEvent* event = events_.find(type.event);
   if (!event) return;
@@ -84,7 +84,7 @@ void Tracing::deliver_sampled(std::size_t target, const SampledType& type, const
   std::memcpy(bytes.data(), &id, sizeof id);
   runtime::Record seen = record;
   seen.bytes = bytes;
-  note_task(target, model::pid_of(bytes), record.comm);
+  note_task(target, record, model::pid_of(bytes));
   std::vector<std::uint8_t> stack;
   for (const auto& instance : instances_) {
     TraceBuffer* const buffer = deliver_to(*instance, *event, seen, {Stack::Comes, decided});
@@ -97,15 +97,14 @@ void Tracing::deliver_sampled(std::size_t target, const SampledType& type, const
 }
 
 // `of`: the record it stands behind, whose flags and thread it has.
-std::vector<std::uint8_t> Tracing::user_stack_record(std::size_t target, const target::StackSample& sample,
+std::vector<std::uint8_t> Tracing::user_stack_record(TracedTarget& target, const target::StackSample& sample,
                                                      std::span<const std::uint8_t> of) {
-  TracedTarget& traced = *code_.targets()[target];
   std::vector<std::uint64_t> callers = {sample.pc};
   pid_t process = 0;
-  if (auto unwinder = traced.unwinder()) {
+  if (auto unwinder = target.unwinder()) {
     callers = (*unwinder)->unwind(sample);
     process = (*unwinder)->pid();
-    look_for_new_files(traced, callers);
+    look_for_new_files(target, callers);
   }
   const std::uint32_t tgid = process_of(model::pid_of(of), process);
   callers.resize(std::max(callers.size(), kFormatCallers));  // 0: no more

@@ -147,7 +147,7 @@ Mount::~Mount() {
 }
 
 void Mount::serve(const std::function<bool()>& step) {
-  if (state_->options.refused.empty()) return serve_alone(step);
+  if (!state_->options.refused) return serve_alone(step);
   start_receiver(*state_);
   while (!state_->has_ended) {
     state_->queue.run(state_->tree.tracing().is_active() ? kActivePause : kIdlePause);

@@ -1,8 +1,8 @@
 // Mount: a tree as a directory of the system, through libfuse3. Nothing is decided here: requests become calls of the
 // tree, its errors errno.
 //
-// Two threads where processes are refused: one takes requests from the kernel; the one that called serve() carries them
-// out, and nobody else touches the tree. Otherwise that one does both. A read that has to wait is put aside and
+// Two threads where processes may be refused: one takes requests from the kernel; the one that called serve() carries
+// them out, and nobody else touches the tree. Otherwise that one does both. A read that has to wait is put aside and
 // answered when there is something, or when its caller is interrupted.
 #pragma once
 
@@ -15,17 +15,16 @@
 #include <vector>
 
 #include "common/error.h"
+#include "tracefs-compat/fuse/refused_processes.h"
 #include "tracefs-compat/tree/tree.h"
 
 namespace kevt::fuse {
 
 struct MountOptions {
   std::string directory;
-  std::optional<gid_t> group;  // of all files; else the mounting user's
-  // Processes that may not use the mount: they may stand still while it works on them. Their requests fail with
-  // EDEADLK.
-  std::vector<pid_t> refused;
-  bool hides_files = false;  // the directory need not be empty
+  std::optional<gid_t> group;                       // of all files; else the mounting user's
+  std::shared_ptr<const RefusedProcesses> refused;  // their requests fail with EDEADLK; nullptr: nobody is ever refused
+  bool hides_files = false;                         // the directory need not be empty
 };
 
 // Who has a file open.

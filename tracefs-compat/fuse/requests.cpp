@@ -17,9 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxWrite = 1 << 20;
 
-bool is_thread_of(pid_t process, pid_t tid) {
-  return process == tid || access(fmt::format("/proc/{}/task/{}", process, tid).c_str(), F_OK) == 0;
-}
+bool is_ours(pid_t tid) { return tid == getpid() || access(fmt::format("/proc/self/task/{}", tid).c_str(), F_OK) == 0; }
 
 std::string comm_of(pid_t tid) {
   std::ifstream file(fmt::format("/proc/{}/comm", tid));
@@ -108,11 +106,9 @@ Mount::State& state_of(fuse_req_t request) { return *static_cast<Mount::State*>(
 void serve_later(fuse_req_t request, std::function<void(Mount::State&)> work) {
   Mount::State& state = state_of(request);
   const pid_t tid = fuse_req_ctx(request)->pid;
-  const bool is_known = state.options.refused.empty() && tid == state.last_caller;
-  const bool refused =
-      !is_known && (is_thread_of(getpid(), tid) ||
-                    std::ranges::any_of(state.options.refused, [&](pid_t pid) { return is_thread_of(pid, tid); }));
-  if (refused) {
+  const RefusedProcesses* const refused = state.options.refused.get();
+  const bool is_known = !refused && tid == state.last_caller;
+  if (!is_known && (is_ours(tid) || (refused && refused->has_thread(tid)))) {
     fuse_reply_err(request, EDEADLK);
     return;
   }

@@ -1,0 +1,66 @@
+// For tests of the engine: a target that has no process.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/target/fixed_target.h"
+#include "runtime-user/engine/traced_target.h"
+#include "runtime-user/runtime/fake/fake_runtime.h"
+
+namespace kevt::engine {
+
+class FakeTarget final : public TracedTarget {
+ public:
+  struct Places {
+    std::uint64_t open64 = 0x1000, close = 0x2000;
+  };
+  // `words`: of its runtime, for triggers at the hit.
+  explicit FakeTarget(std::size_t words = 0) : FakeTarget(words, Places{}) {}
+  FakeTarget(std::size_t words, Places places) {
+    runtime_.words.resize(words);
+    add_function("open64", places.open64);
+    add_function("close", places.close);
+  }
+  void add_function(const char* name, std::uint64_t address) {
+    env_.add_function({.name = name, .module = "libc.so.6", .address = address, .size = 0x100});
+  }
+  // While it is there, "comes_and_goes" is a function.
+  void load() {
+    unloaded_ = env_;
+    add_function("comes_and_goes", 0x3000);
+  }
+  void unload() { env_ = unloaded_; }
+  std::string name() const override { return "a fake"; }
+  runtime::FakeRuntime& runtime() override { return runtime_; }
+  const target::TargetEnv& env() override { return env_; }
+  const target::TargetEnv& known_env() const override { return env_; }
+  bool is_alive() override { return alive; }
+  bool alive = true;
+  // As a process: of this program, in whose files no test's address lies.
+  Result<target::StackUnwinder*> unwinder() override {
+    if (!unwinds) return TracedTarget::unwinder();
+    if (!unwinder_) unwinder_.emplace(*target::StackUnwinder::of_process(getpid()));
+    return &*unwinder_;
+  }
+  bool unwinds = false;
+
+ private:
+  std::optional<target::StackUnwinder> unwinder_;
+  target::FixedTargetEnv env_, unloaded_;
+  runtime::FakeRuntime runtime_;
+};
+
+// Records of `p:op open64 fd=%di:u32`: __probe_ip and fd.
+inline std::vector<std::uint8_t> payload(std::uint32_t fd) {
+  std::vector<std::uint8_t> bytes(12);
+  bytes[1] = 0x10;
+  std::memcpy(bytes.data() + 8, &fd, sizeof fd);
+  return bytes;
+}
+
+}  // namespace kevt::engine
