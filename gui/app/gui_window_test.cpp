@@ -164,6 +164,31 @@ TEST_F(GuiWindow, FromAMistakeToAMeasuredEvent) {
   WAIT_FOR(::kill(pid, 0) != 0);  // the program was started by the window, and ends with it
 }
 
+// By the menu's switch: what a shell starts, and what it becomes.
+TEST_F(GuiWindow, ProgramsThatTheTargetStarts) {
+  if (!QFile("/dev/fuse").open(QIODevice::ReadWrite)) GTEST_SKIP() << "no FUSE here";
+  MainWindow window;
+  window.show();
+  for (QAction* action : window.actions())
+    if (action->text() == "Trace also the &programs that it starts") action->setChecked(true);
+  ASSERT_TRUE(window.target().isFollowing());
+  window.probes().editor().replaceText("p:begun libc:__libc_start_main argc=%si:s32");
+  const QString go = folder_.filePath("go");
+  window.startTarget(
+      {"/bin/sh", "-c",
+       "until [ -e \"$0\" ]; do read x < /dev/null; done; sh -c 'cat /dev/null; exec cat /dev/null'; exec cat "
+       "/dev/null",
+       go},
+      MainWindow::Start::Applies);
+  WAIT_FOR(window.service().isRunning() || !window.target().isRunning());
+  if (window.problems().has("ended with status 4")) GTEST_SKIP() << "no mount is allowed here";
+  const auto event = [&] { return window.eventTree().eventAt(window.eventTree().find("kprobes", "begun")); };
+  WAIT_FOR(event() && event()->is_enabled);
+  ASSERT_TRUE(QFile(go).open(QIODevice::WriteOnly));
+  WAIT_FOR(window.document().view().rows() == 4);  // sh, its cat, what sh became, and what the shell became
+  WAIT_FOR(event()->hits == 4);
+}
+
 TEST_F(GuiWindow, ARecordingItsSessionAndItsPicture) {
   const QString dat = folder_.filePath("run.dat");
   ASSERT_TRUE(record(dat)) << qPrintable(said_);

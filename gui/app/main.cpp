@@ -19,6 +19,7 @@
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
 #include "gui/app/screenshot.h"
+#include "gui/model/target_process.h"
 #include "gui/view/definition_editor.h"
 #include "gui/view/theme.h"
 
@@ -53,6 +54,8 @@ struct Options {
                            QStringLiteral("DEF")};
   QCommandLineOption pid{QStringLiteral("pid"), QStringLiteral("trace running processes"),
                          QStringLiteral("PID[,PID…]")};
+  QCommandLineOption follow{QStringLiteral("follow-forks"),
+                            QStringLiteral("trace also the programs that the target starts or becomes by exec")};
   QCommandLineOption tracefs{QStringLiteral("tracefs"), QStringLiteral("a tracing directory that is there already"),
                              QStringLiteral("DIR")};
   QCommandLineOption runtime{QStringLiteral("runtime"), QStringLiteral("trace the running kernel: bpf or kmod"),
@@ -103,6 +106,7 @@ int open(MainWindow& window, const QCommandLineParser& parser, const Options& op
       if (!path.isEmpty() && !QFileInfo(path).isReadable()) return fail(path + QStringLiteral(": cannot be read"));
     window.useKernelFiles(parser.value(options.kallsyms), parser.value(options.btf));
   }
+  window.target().setFollowing(parser.isSet(options.follow));
   if (!command.isEmpty()) window.startTarget(command, start);
   if (const QString runtime = parser.value(options.runtime); !runtime.isEmpty()) {
     if (runtime != QLatin1String("bpf") && runtime != QLatin1String("kmod"))
@@ -151,8 +155,8 @@ int run(int argc, char** argv) {
   parser.addPositionalArgument(QStringLiteral("FILE"), QStringLiteral("a recording"),
                                QStringLiteral("[FILE | -- CMD …]"));
   parser.addOptions({options.session, options.screenshot, options.after, options.theme, options.size, options.probes,
-                     options.event, options.pid, options.tracefs, options.runtime, options.last, options.apply,
-                     options.btf, options.kallsyms});
+                     options.event, options.pid, options.follow, options.tracefs, options.runtime, options.last,
+                     options.apply, options.btf, options.kallsyms});
   parser.process(app);
   const QString theme = parser.value(options.theme);
   if (theme != QLatin1String("light") && theme != QLatin1String("dark") && theme != QLatin1String("system"))

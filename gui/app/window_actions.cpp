@@ -68,6 +68,11 @@ void MainWindow::makeActions() {
     if (ok && !text.trimmed().isEmpty()) startTarget(QProcess::splitCommand(text));
   });
   add(file, tr("&Attach to a process …"), QKeySequence(tr("Ctrl+Shift+A")), [this] { askAttach(); });
+  QAction* follow = add(file, tr("Trace also the &programs that it starts"), {}, [] {});
+  follow->setCheckable(true);
+  follow->setToolTip(tr("of the next target that is started or attached to"));
+  connect(follow, &QAction::toggled, this, [this](bool on) { target_->setFollowing(on); });
+  connect(file, &QMenu::aboutToShow, follow, [this, follow] { follow->setChecked(target_->isFollowing()); });
   add(file, tr("Trace the kernel through BPF"), {}, [this] { traceKernel(QStringLiteral("bpf")); });
   add(file, tr("Trace the kernel through kevtrace.ko"), {}, [this] { traceKernel(QStringLiteral("kmod")); });
   add(file, tr("Open a tracing &directory …"), {}, [this] {

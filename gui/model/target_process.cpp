@@ -107,15 +107,19 @@ void TargetProcess::start(const QStringList& words, const QString& separator, co
   process_.start(program, arguments + command);
 }
 
+QStringList TargetProcess::followWords() const {
+  return follows_ ? QStringList{QStringLiteral("--follow-forks")} : QStringList{};
+}
+
 // What was recorded is looked at when the program has ended, too.
 void TargetProcess::startCommand(const QStringList& command) {
-  start({QStringLiteral("--keep")}, QStringLiteral("--"), command);
+  start(QStringList{QStringLiteral("--keep")} + followWords(), QStringLiteral("--"), command);
 }
 
 void TargetProcess::attach(const QList<int>& pids) {
   QStringList numbers;
   for (const int pid : pids) numbers.append(QString::number(pid));
-  start({QStringLiteral("--pid"), numbers.join(QLatin1Char(','))}, {}, {});
+  start(QStringList{QStringLiteral("--pid"), numbers.join(QLatin1Char(','))} + followWords(), {}, {});
 }
 
 void TargetProcess::startKernel(const QString& runtime) { start({QStringLiteral("--runtime"), runtime}, {}, {}); }

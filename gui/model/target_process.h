@@ -26,6 +26,9 @@ class TargetProcess : public QObject {
   static QString findKevtrace();
   // What targets of killed windows have left in `folder`: theirs, not mounted any more, and not just made.
   static void removeAbandoned(const QString& folder);
+  // Of the next target: the programs that it starts or becomes by exec are traced, too.
+  void setFollowing(bool on) { follows_ = on; }
+  bool isFollowing() const { return follows_; }
   // The directory is made in a temporary place.
   void startCommand(const QStringList& command);
   void attach(const QList<int>& pids);
@@ -45,6 +48,7 @@ class TargetProcess : public QObject {
 
  private:
   void start(const QStringList& words, const QString& separator, const QStringList& command);
+  QStringList followWords() const;
   void takeOutput();
   void endBoth();
 
@@ -55,6 +59,7 @@ class TargetProcess : public QObject {
   QString rest_;
   int pid_ = 0;
   bool is_mounted_ = false;
+  bool follows_ = false;
   bool is_ours_ = false;  // the program was started here, not attached to
 };
 

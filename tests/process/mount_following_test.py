@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 from kevtest import KEVTRACE, PROGRAMS, ProcessTest, main
 from mounted import is_mounted, wait_until
@@ -151,6 +152,21 @@ class Following(ProcessTest):
         self.mount.stdin.flush()
         lines, _ = self.finish()
         self.assertEqual([line.split(": ")[1] for line in lines], ["packed", "ended"])
+
+    def test_switched_while_programs_start(self):
+        """A shell that waits in vfork() for a child that asks to exec: it stops when the child has its answer."""
+        stop = os.path.join(self.folder, "stop")
+        self.start(f"until [ -e {stop} ]; do /bin/true; done", MAINS, words=())
+        for _ in range(20):
+            began = time.monotonic()
+            self.begin()
+            self.echo("0", "events/kprobes/enable")
+            self.assertLess(time.monotonic() - began, 8, "it waited in vain for a thread to stop")
+        self.begin()
+        wait_until(lambda: int(self.cat("kprobe_profile").split()[1]) > 20, "hits")
+        open(stop, "w").close()
+        _, accounts = self.finish()
+        self.assertGreater(accounts["begun"][1], 20)
 
     def test_stacks_of_programs_that_have_ended(self):
         self.start("cat /etc/hostname; exec cat /etc/issue", OPENS)

@@ -25,6 +25,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "common/proc.h"
 #include "runtime-user/runtime/inproc/forked_children.h"
@@ -139,13 +140,15 @@ ExecFollower::Step ExecFollower::advance(const Awaited& awaited) const {
   return Step::Waits;
 }
 
-void ExecFollower::look_at(std::uint32_t ask, Clock::time_point now) {
+void ExecFollower::look_at(std::uint32_t ask, Clock::time_point now, Whose whose) {
   const kevt_exec_ask& there = memory_.session().execs[ask];
   const kevt_exec_ask seen = {.tid = __atomic_load_n(&there.tid, __ATOMIC_ACQUIRE),
                               .state = __atomic_load_n(&there.state, __ATOMIC_ACQUIRE)};
   Found& found = found_[ask];
   if (seen.tid != found.ask.tid || seen.state != found.ask.state) found = {seen, now};
   const bool is_awaited = std::ranges::find(awaited_, ask, &Awaited::ask) != awaited_.end();
+  const bool waits = seen.state == KEVT_EXEC_ASKED || seen.state == KEVT_EXEC_FAILED;
+  if (waits && whose == Whose::Others && proc::process_of(static_cast<pid_t>(seen.tid)) == own_) return;
   if (seen.state == KEVT_EXEC_ASKED) return take_up(ask, static_cast<pid_t>(seen.tid), now - found.since);
   if (seen.state == KEVT_EXEC_FAILED) {
     let_go_of(ask);
@@ -155,29 +158,34 @@ void ExecFollower::look_at(std::uint32_t ask, Clock::time_point now) {
 }
 
 std::vector<Tracee> ExecFollower::look() {
-  std::vector<Tracee> became;
-  if (!begun_) return became;
+  answer(Whose::All);
+  return std::exchange(became_, {});
+}
+
+void ExecFollower::answer(Whose whose) {
+  if (!begun_) return;
   const Clock::time_point now = Clock::now();
-  for (std::uint32_t ask = 0; ask < KEVT_EXEC_ASKS; ++ask) look_at(ask, now);
+  for (std::uint32_t ask = 0; ask < KEVT_EXEC_ASKS; ++ask) look_at(ask, now, whose);
   std::erase_if(awaited_, [&](const Awaited& awaited) {
+    if (whose == Whose::Others && awaited.process == own_) return false;
     const Step step = advance(awaited);
     if (step == Step::Waits) return false;
     if (awaited.ask != kNoAsk) set(awaited.ask, KEVT_EXEC_FREE);
     if (step != Step::Became) return true;
     if (auto tracee = Tracee::adopt(awaited.process)) {
-      became.push_back(std::move(*tracee));
+      became_.push_back(std::move(*tracee));
     } else {
       ptrace(PTRACE_DETACH, awaited.process, 0, 0);
       ++let_pass_;
     }
     return true;
   });
-  return became;
 }
 
 void ExecFollower::end() {
   if (!begun_) return;
   begun_ = false;
+  became_.clear();
   __atomic_store_n(&memory_.tables().follower, 0, __ATOMIC_RELEASE);
   for (const Awaited& awaited : awaited_) ptrace(PTRACE_INTERRUPT, awaited.tid, 0, 0);
   const timespec pause = {0, 50'000};

@@ -23,8 +23,11 @@ class ExecFollower {
   void begin();
   // Takes up what is asked now. Never waits for a thread; programs are held until their Tracee is destroyed.
   std::vector<Tracee> look();
+  // While the session's own process is being stopped: takes up what others ask, for the next look(). A thread of it may
+  // be in vfork(), and does not stop before its child has its answer.
+  void answer_others() { answer(Whose::Others); }
   // Whether a thread that asked is between its ask and the program that it becomes.
-  bool is_awaiting() const { return !awaited_.empty(); }
+  bool is_awaiting() const { return !awaited_.empty() || !became_.empty(); }
   // Programs that could not be held (no descriptor was left) and run untraced.
   std::size_t let_pass() const { return let_pass_; }
   // Nobody asks any more, everybody goes on.
@@ -47,7 +50,9 @@ class ExecFollower {
     Clock::time_point since;
   };
 
-  void look_at(std::uint32_t ask, Clock::time_point now);
+  enum class Whose : std::uint8_t { All, Others };
+  void answer(Whose whose);
+  void look_at(std::uint32_t ask, Clock::time_point now, Whose whose);
   void take_up(std::uint32_t ask, pid_t tid, Clock::duration age);
   Asker asker_of(std::uint32_t ask, pid_t tid) const;
   void let_go_of(std::uint32_t ask);
@@ -59,6 +64,7 @@ class ExecFollower {
   pid_t own_;
   std::array<Found, KEVT_EXEC_ASKS> found_;
   std::vector<Awaited> awaited_;
+  std::vector<Tracee> became_;  // not handed out yet
   std::size_t let_pass_ = 0;
   bool begun_ = false;
 };

@@ -140,7 +140,10 @@ Result<void> InprocRuntime::prepare() {
   if (auto placed = placement_.place_agent(); !placed) return placed;
   if (auto noted = note_filter(); !noted) return noted;
   if (auto hooked = hook_calls(); !hooked) return hooked;
-  if (hooked_ == HookedCalls::SignalsAndExec) follower_.begin();
+  if (hooked_ == HookedCalls::SignalsAndExec) {
+    follower_.begin();
+    tracee_.set_while_stopping([this] { follower_.answer_others(); });
+  }
   return {};
 }
 

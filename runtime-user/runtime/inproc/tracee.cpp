@@ -89,7 +89,8 @@ Tracee::Tracee(Tracee&& other) noexcept
       ignored_at_start_(other.ignored_at_start_),
       work_place_(other.work_place_),
       deferred_signals_(std::move(other.deferred_signals_)),
-      work_(std::exchange(other.work_, std::nullopt)) {}
+      work_(std::exchange(other.work_, std::nullopt)),
+      while_stopping_(std::move(other.while_stopping_)) {}
 
 Tracee::~Tracee() { release(); }
 
@@ -262,6 +263,7 @@ Result<void> Tracee::await_stops(std::vector<pid_t> asked) {
     std::erase_if(asked, [this](pid_t tid) { return has_come(tid); });
     if (asked.empty()) return {};
     collect_ended();
+    if (while_stopping_) while_stopping_();
     const timespec pause = {0, tries < kQuickTries ? 2'000 : 500'000};
     nanosleep(&pause, nullptr);
   }

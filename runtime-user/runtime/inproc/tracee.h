@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,6 +41,8 @@ class Tracee {
   // Stops every thread; fails when the process is gone. No-op while stopped. A thread that was in a blocking system
   // call starts it again when it is let go, and the program sees nothing of it.
   Result<void> stop();
+  // Called again and again while threads are awaited in stop(): for what they may be waiting for themselves.
+  void set_while_stopping(std::function<void()> work) { while_stopping_ = std::move(work); }
   // Lets every thread go on, untraced.
   void release();
   bool is_stopped() const { return !threads_.empty(); }
@@ -130,6 +133,7 @@ class Tracee {
   RemoteAddr work_place_;                    // in the target
   std::vector<siginfo_t> deferred_signals_;  // that the thread which works for us has not got yet
   std::optional<Work> work_;
+  std::function<void()> while_stopping_;
 };
 
 }  // namespace kevt::inproc
