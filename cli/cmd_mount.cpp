@@ -110,6 +110,10 @@ void MountRun::print_counts() const {
     print_to(stderr, "{}: hits {} = recorded {} + filtered {} + lost {} + missed {}\n", event->name, c.attempts,
              c.recorded, c.filtered, c.lost, c.missed);
   }
+  for (const auto& [id, event] : tracing_->events().events())
+    for (const engine::EventProbe* probe : tracing_->code().waiting(*event))
+      report_.status("`" + probe->definition.command + "` was never armed: " +
+                     (targets_->follows() ? "no program that was traced has it" : "its library was not loaded"));
 }
 
 int MountRun::go() {

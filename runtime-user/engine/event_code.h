@@ -45,6 +45,8 @@ class EventCode {
   std::vector<CodeRefusal> place_deferred(std::span<const CodeRequest> requests, TracedTarget& target);
   // Whether probes of the event wait for a library of this target.
   bool is_deferred(std::uint32_t event, const TracedTarget& target) const;
+  // Probes of the event, which is armed, that have had code in no target so far and wait for a library or program.
+  std::vector<const EventProbe*> waiting(const TracedEvent& event) const;
   // Takes an event's code out, whatever state it is in; its counts are forgotten.
   void forget(std::uint32_t event);
 

@@ -145,6 +145,27 @@ bool EventCode::is_deferred(std::uint32_t event, const TracedTarget& target) con
   return t < handles.size() && std::ranges::find(handles[t], kDeferred) != handles[t].end();
 }
 
+std::vector<const EventProbe*> EventCode::waiting(const TracedEvent& event) const {
+  std::vector<const EventProbe*> waiting;
+  const auto it = codes_.find(event.id);
+  if (it == codes_.end() || !it->second.armed) return waiting;
+  const Code& code = it->second;
+  const auto has = [](const Version& version, std::uint64_t serial, auto is_meant) {
+    const auto probe = static_cast<std::size_t>(std::ranges::find(version.serials, serial) - version.serials.begin());
+    return std::ranges::any_of(version.handles, [&](const Handles& of_target) {
+      return probe < of_target.size() && is_meant(of_target[probe]);
+    });
+  };
+  for (const EventProbe& probe : event.probes) {
+    const auto was_in = [&](const Version& version) { return has(version, probe.serial, is_placed); };
+    const bool was_placed =
+        code.gone.contains(probe.serial) || was_in(code.now) || std::ranges::any_of(code.former, was_in);
+    if (!was_placed && has(code.now, probe.serial, [](runtime::ProbeHandle handle) { return handle == kDeferred; }))
+      waiting.push_back(&probe);
+  }
+  return waiting;
+}
+
 std::vector<CodeRefusal> EventCode::place_deferred(std::span<const CodeRequest> requests, TracedTarget& target) {
   std::vector<CodeRefusal> refusals;
   CodePlacer placer = this->placer(target);

@@ -153,6 +153,14 @@ class Following(ProcessTest):
         lines, _ = self.finish()
         self.assertEqual([line.split(": ")[1] for line in lines], ["packed", "ended"])
 
+    def test_nobody_has_it(self):
+        self.start("/bin/true; /bin/true", MAINS, "p:x no_such_function_anywhere", "p:off no_such_function_either")
+        self.echo("1", "events/kprobes/x/enable")
+        self.echo("1", "events/kprobes/begun/enable")
+        self.finish()
+        self.assertIn("kevtrace: `p:x no_such_function_anywhere` was never armed: no program that was traced has it\n", self.said)
+        self.assertEqual(self.said.count("was never armed"), 1)
+
     def test_switched_while_programs_start(self):
         """A shell that waits in vfork() for a child that asks to exec: it stops when the child has its answer."""
         stop = os.path.join(self.folder, "stop")

@@ -206,6 +206,12 @@ class BehindAMount(MountTest):
         self.load()
         self.assertEqual(self.cat("kprobe_events"), "")
 
+    def test_it_never_comes(self):
+        self.echo("1", "events/kprobes/twice/enable", "w")
+        self.end_mount()
+        self.log.seek(0)
+        self.assertIn(f"kevtrace: `{TWICE}` was never armed: its library was not loaded\n", self.log.read())
+
     def test_one_that_is_wrong_takes_no_other_down(self):
         self.echo("p:wrong libwaited.so:thrice", "kprobe_events")
         self.echo("1", "events/kprobes/enable", "w")
