@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <initializer_list>
 
 namespace kevt {
 namespace {

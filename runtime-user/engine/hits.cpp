@@ -41,6 +41,7 @@ std::vector<std::uint8_t> record_of(std::uint32_t type, std::int32_t pid, std::s
 
 std::size_t Tracing::drain() {
   const auto& targets = code_.targets();
+  if (targets.empty() && !options_.follows) return 0;
   if (!has_several_targets())
     return targets.front()->runtime().drain([&](const runtime::Record& record) { deliver(*targets.front(), record); });
   const std::uint64_t until = now_ns();

@@ -106,7 +106,8 @@ class ReplacedFiles(Attached):
         if subprocess.run(command[:4] + ["mount", "-t", "tmpfs", "none", folder], capture_output=True).returncode != 0:
             self.skipTest("no mount namespace may be made here")
         script = script.replace(
-            '"$1/brief" "$3" wait &', """exec 3<&0; sh -c 'echo "pid $$"; exec "$@"' sh "$1/brief" "$3" wait <&3 &""")
+            '"$1/brief" "$3" wait &', """exec 3<&0; sh -c 'echo "pid $$"; exec "$@"' sh "$1/brief" "$3" wait <&3 &
+            until grep -q "$1/brief" /proc/$!/maps; do :; done;""")
         command[command.index("-c") + 1] = script
         shell = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.addCleanup(shell.communicate)

@@ -3,7 +3,8 @@
 //   head: u32 magic | u64 begin, u64 end, u64 content bits, u64 packet bits, u64 lost so far, u32 cpu
 //   event: u32 id, u64 time | s32 tid, comm\0 | fields: numbers as they are, texts with a NUL, bytes with a u32 length
 //
-// A packet ends at 256 KiB or at a flush: a trace that was killed is whole up to its last packet. Names get a '_' in
+// A packet is a page, or as many as one long record needs: a writer that is killed in write() leaves whole pages
+// (generic_perform_write() in mm/filemap.c of 6.1), so its trace can be read up to its last packet. Names get a '_' in
 // front, which readers take away: a field may be called `string`.
 #include "tracefs-compat/record/ctf_writer.h"
 
@@ -18,7 +19,7 @@ namespace kevt::record {
 namespace {
 
 constexpr std::size_t kStreamHead = 4 + 5 * 8 + 4;
-constexpr std::size_t kPacketBytes = 256 << 10;
+constexpr std::size_t kPacketBytes = 4096;
 constexpr std::uint32_t kMagic = 0xC1FC1FC1;
 
 std::string quoted(std::string_view text) {
@@ -150,14 +151,16 @@ Result<void> CtfWriter::end_packet(Stream& stream, std::uint32_t cpu) {
   put32(head, kMagic);
   put64(head, stream.begin_ns);
   put64(head, stream.end_ns);
+  const std::size_t pages = (stream.packet.size() + kPacketBytes - 1) / kPacketBytes;
   put64(head, stream.packet.size() * 8);
-  put64(head, stream.packet.size() * 8);
+  put64(head, pages * kPacketBytes * 8);
   put64(head, stream.lost);
   put32(head, cpu);
   stream.packet.replace(0, kStreamHead, head);
+  stream.packet.resize(pages * kPacketBytes);
   stream.file.append(stream.packet);
   stream.packet.clear();
-  return stream.file.flush();
+  return stream.file.flush_if_long();
 }
 
 Result<void> CtfWriter::add(const TypedRecord& record) {
@@ -168,26 +171,32 @@ Result<void> CtfWriter::add(const TypedRecord& record) {
     if (auto ended = end_packet(stream, record.cpu); !ended) return ended;
     stream.lost += record.lost_before == ~0ull ? 1 : record.lost_before;
   }
-  std::string& out = stream.packet;
   const std::uint64_t time = std::max(record.time_ns, stream.end_ns);
-  if (out.empty()) {
-    out.assign(kStreamHead, '\0');
+  std::string& event = event_;
+  event.clear();
+  put32(event, record.event->id);
+  put64(event, time);
+  put32(event, static_cast<std::uint32_t>(record.pid));
+  event += record.comm;
+  event += '\0';
+  for (const Field& field : record.event->fields) append_field(field, record.bytes, event);
+  if (stream.packet.size() + event.size() > kPacketBytes)
+    if (auto ended = end_packet(stream, record.cpu); !ended) return ended;
+  if (stream.packet.empty()) {
+    stream.packet.assign(kStreamHead, '\0');
     stream.begin_ns = time;
   }
   stream.end_ns = time;
-  put32(out, record.event->id);
-  put64(out, time);
-  put32(out, static_cast<std::uint32_t>(record.pid));
-  out += record.comm;
-  out += '\0';
-  for (const Field& field : record.event->fields) append_field(field, record.bytes, out);
-  return out.size() < kPacketBytes ? Result<void>() : end_packet(stream, record.cpu);
+  stream.packet += event;
+  return {};
 }
 
 Result<void> CtfWriter::flush() {
-  for (std::uint32_t cpu = 0; cpu < streams_.size(); ++cpu)
-    if (streams_[cpu])
-      if (auto ended = end_packet(*streams_[cpu], cpu); !ended) return ended;
+  for (std::uint32_t cpu = 0; cpu < streams_.size(); ++cpu) {
+    if (!streams_[cpu]) continue;
+    if (auto ended = end_packet(*streams_[cpu], cpu); !ended) return ended;
+    if (auto put = streams_[cpu]->file.flush(); !put) return put;
+  }
   return {};
 }
 

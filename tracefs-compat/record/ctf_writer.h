@@ -32,6 +32,7 @@ class CtfWriter final : public RecordWriter {
 
   UniqueFd folder_;
   std::vector<std::unique_ptr<Stream>> streams_;
+  std::string event_;  // of the record that is being added
 };
 
 // The TSDL text of `metadata`.
