@@ -38,17 +38,18 @@ Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
   }
   pending_ = {};
   bytes_.clear();
+  std::optional<Error> failed;  // what was read before is there all the same
   for (const std::string& cpu : cpus_) {
     std::uint32_t number = 0;
     std::from_chars(cpu.data() + 3, cpu.data() + cpu.size(), number);
     for (int page = 0; page < kMaxPagesOfRound; ++page) {
       auto text = directory.read_ready("per_cpu/" + cpu + "/trace_pipe_raw", kPageBytes);
-      if (!text) return std::unexpected(text.error());
-      if (text->empty()) break;
+      if (!text) failed = text.error();
+      if (!text || text->empty()) break;
       takePage(directory, *text, number);
     }
   }
-  return pending_.take(~0ull, [&](std::uint64_t time_ns, const Pending& one) {
+  const std::size_t taken = pending_.take(~0ull, [&](std::uint64_t time_ns, const Pending& one) {
     const auto bytes = std::span<const std::uint8_t>(bytes_).subspan(one.begin, one.size);
     std::int32_t pid = 0;
     if (bytes.size() >= 8) std::memcpy(&pid, bytes.data() + 4, 4);
@@ -61,6 +62,8 @@ Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
                   .bytes = bytes,
                   .lost_before = one.lost_before});
   });
+  if (failed && taken == 0) return std::unexpected(*std::move(failed));
+  return taken;
 }
 
 // Of the clocks that others read, too, the distance to the wall clock is known.
