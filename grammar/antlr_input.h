@@ -1,4 +1,4 @@
-// What every user of an ANTLR grammar here reads its text through.
+// What every user of an ANTLR grammar here reads its text through. Of this folder alone: others do not see ANTLR.
 #pragma once
 
 #include <CharStream.h>
