@@ -84,7 +84,8 @@ Result<target::StackUnwinder*> MountedProcess::unwinder() {
     if (!made) return std::unexpected(std::move(made.error()));
     unwinder_.emplace(std::move(*made));
     held.env->keep_files();
-    (void)held.runtime->watch_libraries();  // what comes is looked at before it is in a stack
+    // What comes is looked at before it is in a stack; where that cannot be, when it is found in one.
+    (void)held.runtime->watch_libraries();
   }
   return &*unwinder_;
 }

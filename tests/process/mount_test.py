@@ -14,7 +14,7 @@ import time
 import unittest
 
 from kevtest import KEVTRACE, ProcessTest, main
-from mounted import MountTest, is_mounted, wait_until
+from mounted import MountTest, PlaceTest, is_mounted, wait_until
 
 OPENER = 'import time\nwhile True:\n  open("/etc/hostname").close()\n  time.sleep(0.002)\n'
 DEFINITION = "p:op libc:open64 path=+0(%di):string\n"
@@ -475,28 +475,17 @@ class Held(ProcessTest):
                 self.assertEqual(mount.stdout.readline(), "went on\n")
 
 
-class Ended(ProcessTest):
+class Ended(PlaceTest):
     """What becomes of the mount when its program has ended."""
 
     OPENS = 300
     COMMAND = ("/usr/bin/python3", "-S", "-c", f"for i in range({OPENS}): open('/etc/hostname').close()\nraise SystemExit(7)")
 
-    def setUp(self):
-        super().setUp()
-        if not os.access("/dev/fuse", os.R_OK | os.W_OK):
-            self.skipTest("/dev/fuse cannot be opened")
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.place = os.path.join(self.folder, "t")
-
-    def path(self, name):
-        return os.path.join(self.place, name)
-
     def hold(self, *words, command=COMMAND):
-        mount = subprocess.Popen([KEVTRACE, "mount", self.place, "--hold", *words, "--", *command], stderr=subprocess.PIPE, text=True)
+        mount = subprocess.Popen([KEVTRACE, "mount", self.dir, "--hold", *words, "--", *command], stderr=subprocess.PIPE, text=True)
         self.addCleanup(mount.stderr.close)
         self.addCleanup(lambda: (mount.kill(), mount.wait()))
-        wait_until(lambda: is_mounted(self.place) or mount.poll() is not None, "the mount")
+        wait_until(lambda: is_mounted(self.dir) or mount.poll() is not None, "the mount")
         if mount.poll() is not None:
             self.skipTest("cannot mount here: " + mount.stderr.read())
         with open(self.path("kprobe_events"), "w") as file:
@@ -523,13 +512,13 @@ class Ended(ProcessTest):
             self.assertEqual(reader.wait(timeout=60), 0)
             lines.seek(0)
             self.assertEqual(sum('path="/etc/hostname"' in line for line in lines), self.OPENS)
-        self.assertFalse(is_mounted(self.place))
-        self.assertFalse(os.path.exists(self.place))
+        self.assertFalse(is_mounted(self.dir))
+        self.assertFalse(os.path.exists(self.dir))
 
     def test_a_slow_reader_has_all_before_it_ends(self):
         mount = self.hold()
         for name in ("trace_pipe", "per_cpu"):
-            self.assertIn(name, os.listdir(self.place))
+            self.assertIn(name, os.listdir(self.dir))
         pipe = os.open(self.path("trace_pipe"), os.O_RDONLY | os.O_NONBLOCK)
         self.begin()
         self.await_end_of_command(mount)
@@ -562,24 +551,24 @@ class Ended(ProcessTest):
         self.assertIn("stays until Ctrl-C or umount", self.await_end_of_command(mount))
         with open(self.path("trace")) as file:
             self.assertEqual(file.read().count('path="/etc/hostname"'), self.OPENS)
-        self.assertTrue(is_mounted(self.place))
+        self.assertTrue(is_mounted(self.dir))
         mount.send_signal(signal.SIGINT)
         self.assertEqual(mount.wait(timeout=60), 7)
 
     def test_a_folder_with_files_is_not_hidden_silently(self):
-        os.mkdir(self.place)
+        os.mkdir(self.dir)
         kept, made = self.path("notes"), os.path.join(self.folder, "made")
         with open(kept, "w") as file:
             file.write("mine\n")
         words = ["--", "/usr/bin/touch", made]
-        refused = subprocess.run([KEVTRACE, "mount", self.place, *words], stderr=subprocess.PIPE, text=True, timeout=60)
+        refused = subprocess.run([KEVTRACE, "mount", self.dir, *words], stderr=subprocess.PIPE, text=True, timeout=60)
         if "libfuse" in refused.stderr:
             self.skipTest("cannot mount here: " + refused.stderr)
         self.assertEqual(refused.returncode, 2)
-        self.assertIn(f"{self.place} is not empty", refused.stderr)
+        self.assertIn(f"{self.dir} is not empty", refused.stderr)
         self.assertIn("--nonempty", refused.stderr)
         self.assertFalse(os.path.exists(made))
-        taken = subprocess.run([KEVTRACE, "mount", "--nonempty", self.place, *words], stderr=subprocess.PIPE, text=True, timeout=60)
+        taken = subprocess.run([KEVTRACE, "mount", "--nonempty", self.dir, *words], stderr=subprocess.PIPE, text=True, timeout=60)
         self.assertEqual(taken.returncode, 0, taken.stderr)
         self.assertTrue(os.path.exists(made))
         with open(kept) as file:

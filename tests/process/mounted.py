@@ -22,17 +22,36 @@ def is_mounted(path):
         return any(line.split()[4] == path for line in table)
 
 
-class MountTest(ProcessTest):
-    """`self.target` runs COMMAND; `self.dir` is its mount, whose messages are in `self.log`."""
-
-    COMMAND = ()
+class PlaceTest(ProcessTest):
+    """`self.dir` is where a test may mount, in a folder of its own, `self.folder`."""
 
     def setUp(self):
         super().setUp()
         if not os.access("/dev/fuse", os.R_OK | os.W_OK):
             self.skipTest("/dev/fuse cannot be opened")
         self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.dir = os.path.join(self.folder, "t")
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def cat(self, name):
+        with open(self.path(name)) as file:
+            return file.read()
+
+    def echo(self, text, name, mode="a"):
+        with open(self.path(name), mode) as file:
+            file.write(text)
+
+
+class MountTest(PlaceTest):
+    """`self.target` runs COMMAND; `self.dir` is its mount, whose messages are in `self.log`."""
+
+    COMMAND = ()
+
+    def setUp(self):
+        super().setUp()
         self.log = open(os.path.join(self.folder, "log"), "w+")
         self.target = subprocess.Popen(self.COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.mount = None
@@ -56,18 +75,6 @@ class MountTest(ProcessTest):
         self.target.stdout.close()
         subprocess.run(["umount", "-l", self.dir], stderr=subprocess.DEVNULL)
         self.log.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def path(self, name):
-        return os.path.join(self.dir, name)
-
-    def cat(self, name):
-        with open(self.path(name)) as file:
-            return file.read()
-
-    def echo(self, text, name, mode="a"):
-        with open(self.path(name), mode) as file:
-            file.write(text)
 
     def signal_mount(self, number):
         """To it and the process that watches over it."""
