@@ -188,12 +188,12 @@ std::optional<int> Compile::hold() {
 }
 
 std::optional<int> Compile::check(const target::TargetEnv& env) {
-  engine::Draft draft({});
+  engine::Draft draft;
   std::vector<engine::Problem> problems;
   const Texts& texts = request_->texts;
   draft.check(texts_of(texts.definitions), texts.filters.filters, env, pipeline::Forms::Runnable, problems);
   if (!problems.empty()) {
-    report_.problems(problems, texts.definitions, texts.filters.sources);
+    report_.problems(problems, {.definitions = texts.definitions, .filters = texts.filters.sources});
     return kNotCompiled;
   }
   events_.clear();

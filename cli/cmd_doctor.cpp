@@ -26,11 +26,12 @@
 #include "cli/launch.h"
 #include "cli/print.h"
 #include "cli/report.h"
+#include "cli/traced_process.h"
 #include "common/unique_fd.h"
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/fixed_target.h"
 #include "runtime-user/engine/draft.h"
-#include "runtime-user/engine/engine.h"
+#include "runtime-user/engine/tracing.h"
 
 namespace kevt::cli {
 
@@ -166,7 +167,7 @@ Finding check_membarrier() {
 Finding check_compiler() {
   const std::string definition = "p:doctor main a=%di:u64 text=+0(%si):string";
   const auto start = Clock::now();
-  engine::Draft draft({});
+  engine::Draft draft;
   std::vector<engine::Problem> problems;
   const target::UncheckedTargetEnv env;
   draft.check(std::span(&definition, 1), {}, env, pipeline::Forms::Runnable, problems);
@@ -187,21 +188,22 @@ Finding check_inproc(const Reporter& report) {
   int status = 0;
   auto held = launch_held({"/bin/true"}, {.ring_bytes = 64u << 10, .rows = 64}, report, status);
   if (!held) return missing;
-  engine::Engine engine(*held->runtime, *held->env);
-  std::vector<engine::Problem> problems;
+  TracedProcess process(std::move(*held));
+  engine::Tracing tracing({&process}, {.cpus = inproc::possible_cpus()});
   const std::string definition = "p:doctor libc:exit status=%di:s32";
-  auto defined = engine.define(std::span(&definition, 1), {}, problems);
-  auto armed = defined && *defined ? engine.enable_all() : Result<void>(std::unexpected(Error("not compiled")));
-  if (!armed) {
-    end_held(*held);
+  const auto defined = tracing.write_definitions(grammar::EventsFile::Dynamic, definition);
+  const engine::TracedEvent* const event = defined ? tracing.events().find("kprobes", "doctor") : nullptr;
+  if (!event || !tracing.set_enabled(tracing.top(), std::span(&event, 1), true)) {
+    end_held(process.held);
     return missing;
   }
   const double ready = ms_since(start);
-  held->runtime->go();
+  process.runtime().go();
   timespec pause = {0, 200'000};
-  for (int tries = 0; tries < 10000 && !held->runtime->poll_exit(); ++tries) nanosleep(&pause, nullptr);
-  held->runtime->settle();
-  if (engine.counts(engine.events().front()).recorded != 1) return missing;
+  for (int tries = 0; tries < 10000 && !process.runtime().poll_exit(); ++tries) nanosleep(&pause, nullptr);
+  process.runtime().settle();
+  tracing.drain();
+  if (tracing.counts(tracing.top(), *event).recorded != 1) return missing;
   return {State::Ok, "inproc", fmt::format("/bin/true was traced; its probe was armed after {:.0f} ms", ready), ""};
 }
 

@@ -18,7 +18,7 @@
 #include "cli/report.h"
 #include "common/proc.h"
 #include "compiler/codegen/backend.h"
-#include "runtime-user/engine/trace_printer.h"
+#include "runtime-user/engine/accounting.h"
 #include "tracefs-compat/fuse/mount.h"
 
 namespace kevt::cli {
@@ -107,8 +107,8 @@ void MountRun::print_counts() const {
   for (const auto& [id, event] : tracing_->events().events()) {
     const runtime::EventCounts c = tracing_->counts(tracing_->top(), *event);
     if (c.attempts == 0) continue;
-    print_to(stderr, "{}: hits {} = recorded {} + filtered {} + lost {} + missed {}\n", event->name, c.attempts,
-             c.recorded, c.filtered, c.lost, c.missed);
+    const auto misses = tracing_->sees_misses() ? engine::Misses::Known : engine::Misses::Unknown;
+    print_to(stderr, "{}", Lines{engine::accounting_line(event->name, c, misses)});
   }
   for (const auto& [id, event] : tracing_->events().events())
     for (const engine::EventProbe* probe : tracing_->code().waiting(*event))

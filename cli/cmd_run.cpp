@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <bit>
 #include <set>
 
@@ -21,12 +22,12 @@
 #include "cli/launch.h"
 #include "cli/print.h"
 #include "cli/report.h"
+#include "cli/run_definitions.h"
 #include "cli/run_request.h"
 #include "cli/run_trace.h"
 #include "cli/stored_code.h"
 #include "cli/traced_processes.h"
 #include "compiler/layout/layout.h"
-#include "runtime-user/engine/trace_printer.h"
 
 namespace kevt::cli {
 
@@ -40,6 +41,28 @@ int status_of(int wait_status) {
   return WEXITSTATUS(wait_status);
 }
 
+std::string armed_text(const runtime::ArmStatus& status) {
+  switch (status.state) {
+    case runtime::ArmState::Off:
+      return "off";
+    case runtime::ArmState::Jump:
+      return "jump";
+    case runtime::ArmState::Breakpoint:
+      return "int3 (" + status.reason + ")";
+    case runtime::ArmState::Gone:
+      return "[GONE] (" + status.reason + ")";
+    case runtime::ArmState::Deferred:
+      return "waits (" + status.reason + ")";
+  }
+  return "";
+}
+
+bool has_symbols(const engine::TracedEvent& event) {
+  return std::ranges::any_of(event.layout.fields, [](const model::RecordField& field) {
+    return field.type.kind == model::TypeKind::Symbol || field.type.kind == model::TypeKind::SymbolString;
+  });
+}
+
 class Run {
  public:
   Run(RunRequest request, const GlobalOptions& global, const MakeWriter& make)
@@ -47,111 +70,176 @@ class Run {
   int go();
 
  private:
+  inproc::SessionOptions session() const;
   std::optional<int> start();  // an exit status when it failed
-  std::optional<int> open_output();
+  std::optional<int> define();
+  std::optional<int> arm();
+  bool has_several() const { return processes_.all().size() > 1; }
   void record();
-  void follow();
   void stop_tracing();
+  void report_ended();
+  void report_armed() const;
+  void report_gone() const;
+  void report_waiting() const;
   void print_summary() const;
-  void print_account(std::size_t event) const;
   int exit_status() const;
 
   RunRequest request_;
-  inproc::SessionOptions session_;
   const RunOptions& options_;
   Reporter report_;
+  const std::optional<pipeline::CodeStore> stored_ = stored_code(request_.texts.compiled);
+  TracedProcesses processes_{session(), 0, report_};
+  RunDefinitions definitions_{request_, report_};
+  std::unique_ptr<engine::Tracing> tracing_;
   RunTrace trace_;
-  TracedProcesses processes_{report_};
-  bool tracing_ = false;
+  bool is_tracing_ = false;
   bool stop_failed_ = false;
 };
 
+// Each trigger that is set or removed while events are armed takes rows of its own.
+inproc::SessionOptions Run::session() const {
+  const std::size_t events = request_.texts.definitions.size() * (request_.triggers.empty() ? 1 : 2);
+  const std::uint64_t kb = options_.buffer_kb.value_or(options_.stack ? kStackBufferKb : kDefaultBufferKb);
+  return {.ring_bytes = std::bit_ceil(kb * 1024),
+          .rows = static_cast<std::uint32_t>(std::bit_ceil(events + kGuardRows)),
+          .follows_exec = options_.follow,
+          .files = std::make_shared<inproc::ProbedFiles>()};
+}
+
 std::optional<int> Run::start() {
-  inproc::SessionOptions session;
-  session.ring_bytes =
-      std::bit_ceil(options_.buffer_kb.value_or(options_.stack ? kStackBufferKb : kDefaultBufferKb) * 1024);
-  session.rows = static_cast<std::uint32_t>(std::bit_ceil(request_.texts.definitions.size() + kGuardRows));
-  session.follows_exec = options_.follow;
-  session.files = std::make_shared<inproc::ProbedFiles>();
-  session_ = session;
-  int status = kOurFailure;
-  if (options_.pids.empty()) {
-    auto held = launch_held(options_.command, session, report_, status);
-    if (!held) return status;
-    processes_.add(std::move(*held));
-  }
+  if (options_.pids.empty())
+    if (auto failed = processes_.start(options_.command)) return failed;
   catch_interrupts();  // CMD has inherited what the user set; processes are never left half seized
-  for (pid_t pid : std::set<pid_t>(options_.pids.begin(), options_.pids.end())) {
-    auto held = attach_running(pid, session, report_, status);
-    if (!held) return status;
-    processes_.add(std::move(*held));
-  }
+  for (pid_t pid : std::set<pid_t>(options_.pids.begin(), options_.pids.end()))
+    if (auto failed = processes_.attach(pid)) return failed;
   for (const auto& process : processes_.all()) {
     if (!request_.mapped_file || has_mapped(process->pid(), *request_.mapped_file)) continue;
     report_.error(
         fmt::format("process {} has not mapped `{}`, the script's target", process->pid(), *request_.mapped_file));
     return kFailed;
   }
+  processes_.listen({.added = [this](TracedProcess& process) { trace_.add(process); },
+                     .removed = [this](TracedProcess& process) { trace_.remove(process); }});
   return std::nullopt;
 }
 
-std::optional<int> Run::open_output() {
-  return trace_.open(processes_.sources(), [this](ReadRound round, std::uint64_t limit, const LineSink& sink) {
-    return processes_.read(round, limit, sink);
-  });
+std::optional<int> Run::define() {
+  tracing_ = std::make_unique<engine::Tracing>(processes_.targets(),
+                                               engine::TracingOptions{.cpus = inproc::possible_cpus(),
+                                                                      .buffer_kb = 0,
+                                                                      .check = {},
+                                                                      .static_events = {},
+                                                                      .follows = options_.follow,
+                                                                      .keep_going = options_.keep_going,
+                                                                      .injections = request_.injections,
+                                                                      .brought = stored_ ? &*stored_ : nullptr,
+                                                                      .is_tapped = true});
+  if (options_.stack)
+    if (auto set = tracing_->set_option(tracing_->top(), engine::TraceOption::UserStacktrace, true); !set) {
+      report_.error(set.error());
+      return kFailed;
+    }
+  return definitions_.define(*tracing_);
+}
+
+// All that is defined, but for what a script says is off, which triggers may switch on.
+std::optional<int> Run::arm() {
+  const auto fail = [&](const Error& error) {
+    report_.error(error);
+    return kFailed;
+  };
+  const auto events = definitions_.to_switch_on(*tracing_);
+  if (options_.stack || std::ranges::any_of(events, [](const auto* event) { return has_symbols(*event); }))
+    if (auto kept = processes_.keep_names(); !kept) return fail(kept.error());
+  auto left_out = tracing_->switch_on(events);
+  if (!left_out) return fail(left_out.error().error);
+  definitions_.report_left_out(*left_out);
+  return std::nullopt;
 }
 
 void Run::stop_tracing() {
-  tracing_ = false;
-  if (!processes_.detach()) stop_failed_ = true;
+  is_tracing_ = false;
+  if (!processes_.leave()) stop_failed_ = true;
+  report_gone();
+  report_waiting();
 }
 
 // CMD is waited for; running processes are left when tracing stops.
 void Run::record() {
-  tracing_ = true;
+  is_tracing_ = true;
   trace_.start();
-  for (const auto& process : processes_.all()) process->runtime().go();
+  processes_.go();
   const timespec pause = {0, 1'000'000};
   while (processes_.is_any_alive()) {
-    trace_.take(ReadRound::Running);
-    if (tracing_) processes_.look_at_libraries([this] { trace_.take(ReadRound::Running); });
-    if (tracing_ && options_.follow) follow();
-    trace_.show_progress([this] { return processes_.counts(); });
-    if (tracing_ && (trace_.is_over() || is_interrupted() || is_abandoned())) stop_tracing();
-    if (!tracing_ && (!options_.pids.empty() || is_abandoned())) return;
+    trace_.round();
+    if (is_tracing_) processes_.step(*tracing_);
+    report_ended();
+    trace_.show_progress();
+    if (is_tracing_ && (trace_.is_over() || is_interrupted() || is_abandoned())) stop_tracing();
+    if (!is_tracing_ && (!options_.pids.empty() || is_abandoned())) return;
     nanosleep(&pause, nullptr);
   }
-  if (tracing_) stop_tracing();
+  report_ended();
+  if (is_tracing_) stop_tracing();
 }
 
-void Run::follow() {
-  processes_.follow(session_, [this](const RecordSource& source) { trace_.add(source); });
-  processes_.let_go_of_ended([this] { trace_.take(ReadRound::Running); },
-                             [this](const engine::Engine& engine) { return trace_.awaits(engine); },
-                             [this](const engine::Engine& engine) { trace_.remove(engine); });
+// CMD's end is its exit status.
+void Run::report_ended() {
+  for (const auto& process : processes_.all())
+    if (process->held.origin == Origin::Running && process->has_just_ended())
+      report_.status(process->name() + " has ended");
 }
 
-void Run::print_account(std::size_t event) const {
-  const runtime::EventCounts sum = processes_.counts(event);
-  if (report_.is_quiet() && !sum.lost && !sum.missed && !sum.faults) return;
-  const engine::Event& shown = processes_.events()[event];
-  print_to(stderr, "{}", Lines{engine::accounting_line(shown, sum)});
-  trace_.print_overwritten(event);
-  if (processes_.all().size() > 1 && !options_.follow)
-    for (const auto& process : processes_.all())
-      print_to(stderr, "  pid {} {}", process->pid(),
-               Lines{engine::accounting_line(shown, process->engine.counts(process->engine.events()[event]))});
-  if (sum.faults) print_to(stderr, "{}: {} numbers could not be read and are recorded as 0\n", shown.name, sum.faults);
+// One text per process, in the order of definitions.
+void Run::report_armed() const {
+  for (const auto& process : processes_.all()) {
+    std::string how, waits;
+    for (const engine::EventProbe* probe : tracing_->events().probes_of(grammar::EventsFile::Dynamic)) {
+      const engine::TracedEvent& event = *tracing_->events().find(probe->definition.group, probe->definition.event);
+      if (const auto status = tracing_->code().arm_status(event.id, probe->serial, *process))
+        how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name, armed_text(*status));
+      if (tracing_->code().is_deferred(event.id, probe->serial, *process))
+        waits += fmt::format(", `{}` waits for its library", probe->definition.command);
+    }
+    if (how.empty() && !waits.empty()) waits.erase(0, 2);
+    report_.status(fmt::format("runtime=inproc pid={} {}{}", process->pid(), how, waits));
+  }
+}
+
+// As the kernel's list of kprobes marks them.
+void Run::report_gone() const {
+  for (const auto& [id, event] : tracing_->events().events())
+    for (const engine::EventProbe& probe : event->probes)
+      for (const auto& process : processes_.all())
+        if (const auto status = tracing_->code().arm_status(id, probe.serial, *process);
+            status && status->state == runtime::ArmState::Gone)
+          report_.status(fmt::format("{} [GONE] in {}: {}", event->name, process->name(), status->reason));
+}
+
+// Where programs were followed, what none of them had.
+void Run::report_waiting() const {
+  for (const auto& [id, event] : tracing_->events().events()) {
+    if (processes_.followed())
+      for (const engine::EventProbe* probe : tracing_->code().waiting(*event))
+        report_.status(fmt::format("`{}` was never armed: none of {} programs has it", probe->definition.command,
+                                   processes_.all().size() + processes_.taken_away()));
+    else
+      for (const auto& process : processes_.all())
+        for (const engine::EventProbe& probe : event->probes)
+          if (tracing_->code().is_deferred(id, probe.serial, *process))
+            report_.status("`" + probe.definition.command + "` was never armed: " + process->name() +
+                           " has not loaded its library");
+  }
 }
 
 // With -q only what is not as it should be.
 void Run::print_summary() const {
-  for (std::size_t i = 0; i < processes_.events().size(); ++i) {
-    const runtime::EventCounts c = processes_.counts(i);
+  for (const engine::TracedEvent* event : trace_.events()) {
+    const runtime::EventCounts c = tracing_->counts(tracing_->top(), *event);
     if (!report_.is_quiet() || c.lost || c.missed || c.faults)
-      print_to(stderr, "{}", Lines{layout::profile_line(processes_.events()[i].name, c.attempts - c.missed, c.missed)});
+      print_to(stderr, "{}", Lines{layout::profile_line(event->name, c.attempts - c.missed, c.missed)});
   }
-  for (std::size_t i = 0; i < processes_.events().size(); ++i) print_account(i);
+  trace_.print_accounts();
   if (options_.follow) report_.status(fmt::format("followed {} programs through exec", processes_.followed()));
   if (const std::size_t count = processes_.let_pass(); count > 0)
     report_.error(fmt::format("{} programs ran untraced: no file descriptor was left (ulimit -n)", count));
@@ -159,29 +247,25 @@ void Run::print_summary() const {
 
 int Run::exit_status() const {
   if (trace_.has_failed() || stop_failed_) return kFailed;
-  if (const auto lost = data_lost_status(options_, processes_.counts())) return *lost;
+  if (const auto lost = data_lost_status(options_, trace_.counts())) return *lost;
   if (!options_.pids.empty()) return kOk;
   return status_of(processes_.end_of_command());
 }
 
 int Run::go() {
   auto failed = start();
-  const std::optional<pipeline::CodeStore> made = stored_code(request_.texts.compiled);
-  if (made) processes_.set_code(&*made);
-  if (options_.stack) processes_.sample_stacks();
-  if (options_.keep_going) processes_.keep_going();
   for (const engine::EventInjection& one : request_.injections) report_.status(injection_text(one));
-  processes_.inject(request_.injections);
-  if (!failed) failed = processes_.define(request_.texts.definitions, request_.texts.filters);
-  if (!failed) failed = open_output();
+  if (!failed) failed = define();
+  if (!failed) failed = arm();
+  if (!failed) failed = trace_.open(*tracing_);
   if (failed || is_abandoned()) {
     processes_.abandon();
     return failed.value_or(kFailed);
   }
-  for (const std::string& how : processes_.how_armed()) report_.status(how);
+  report_armed();
   record();
   processes_.settle();
-  trace_.finish([this](std::size_t event) { return processes_.counts(event); });
+  trace_.finish();
   print_summary();
   return exit_status();
 }

@@ -31,7 +31,7 @@ std::optional<int> Compilation::use_kernel() {
 }
 
 std::optional<int> Compilation::check() {
-  engine::Draft draft({}, statics_.get());
+  engine::Draft draft(statics_.get());
   std::vector<engine::Problem> problems;
   const std::vector<std::string> texts = texts_of(definitions_);
   if (statics_ && !statics_->is_readable() && std::ranges::any_of(texts, engine::stands_on_event)) {
@@ -40,7 +40,7 @@ std::optional<int> Compilation::check() {
   }
   draft.check(texts, filters_.filters, env(), pipeline::Forms::Runnable, problems);
   if (!problems.empty()) {
-    report_.problems(problems, definitions_, filters_.sources);
+    report_.problems(problems, {.definitions = definitions_, .filters = filters_.sources});
     return kNotCompiled;
   }
   for (engine::Draft::Entry& entry : draft.entries()) {

@@ -68,8 +68,9 @@ model::TypeSpec type_of(const record::Field& field) {
   return type;
 }
 
-// No other name is a folder's of events/.
-bool is_name(std::string_view word) {
+}  // namespace
+
+bool is_folder_of_events(std::string_view word) {
   return !word.empty() && word.find_first_of("./") == std::string_view::npos &&
          word.find('\0') == std::string_view::npos;
 }
@@ -78,8 +79,6 @@ bool is_of_probes(std::string_view group) {
   constexpr std::string_view kGroups[] = {"kprobes", "uprobes", "eprobes", "fprobes", "tracepoints", "ftrace"};
   return std::ranges::find(kGroups, group) != std::end(kGroups);
 }
-
-}  // namespace
 
 model::RecordLayout layout_of(const record::EventFormat& format) {
   model::RecordLayout layout;
@@ -105,7 +104,7 @@ bool KernelCatalog::is_readable() const {
 }
 
 const KernelCatalog::Found* KernelCatalog::look_up(std::string_view group, std::string_view event) const {
-  if (!tracefs_ || !is_name(group) || !is_name(event) || is_of_probes(group)) return nullptr;
+  if (!tracefs_ || !is_folder_of_events(group) || !is_folder_of_events(event) || is_of_probes(group)) return nullptr;
   const std::string path = std::string(group) + "/" + std::string(event);
   const auto [it, is_new] = found_.try_emplace(path);
   if (is_new) {

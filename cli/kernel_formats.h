@@ -18,6 +18,10 @@ namespace kevt::cli {
 UniqueFd open_tracefs();
 // Of a file below the directory `at`; empty where it cannot be read.
 std::string text_in(int at, const std::string& path);
+// Whether it may be the name of a folder of events/: no path leads out of there.
+bool is_folder_of_events(std::string_view word);
+// Whether a group of the kernel's is one of probes that somebody has defined there: no program can be attached to them.
+bool is_of_probes(std::string_view group);
 model::RecordLayout layout_of(const record::EventFormat& format);
 
 // Static events by name, each read when it is first asked for.

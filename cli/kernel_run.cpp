@@ -12,19 +12,17 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <set>
 
 #include "cli/exit_status.h"
 #include "cli/interrupts.h"
 #include "cli/kernel_formats.h"
-#include "cli/kernel_runtime.h"
-#include "cli/print.h"
+#include "cli/kernel_target.h"
+#include "cli/run_definitions.h"
 #include "cli/run_trace.h"
 #include "cli/started_command.h"
 #include "cli/stored_code.h"
-#include "compiler/layout/layout.h"
-#include "compiler/target/kernel_env.h"
-#include "runtime-user/engine/engine.h"
-#include "runtime-user/engine/trace_printer.h"
+#include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/kmod/device.h"
 
 namespace kevt::cli {
@@ -32,6 +30,22 @@ namespace kevt::cli {
 namespace {
 
 constexpr timespec kPause = {0, 5'000'000};
+
+// Of the kernel's own events those that are to be on, and those that event probes stand on.
+std::set<model::EventName> needed_statics(const RunRequest& request) {
+  std::set<model::EventName> names = request.statics;
+  for (const engine::EventTrigger& trigger : request.triggers)
+    if (const auto separator = trigger.event.find_first_of(":/"); separator != std::string::npos)
+      names.insert({trigger.event.substr(0, separator), trigger.event.substr(separator + 1)});
+  for (const Source& source : request.texts.definitions) {
+    if (!engine::stands_on_event(source.text)) continue;
+    diag::Sink ignored;  // mistakes are told when it is defined
+    const auto written = pipeline::parse_event(source.text, ignored);
+    const auto* place = written ? std::get_if<model::EventPlace>(&written->place) : nullptr;
+    if (place && !is_of_probes(place->system)) names.insert({place->system, place->event});
+  }
+  return names;
+}
 
 class KernelRun {
  public:
@@ -41,103 +55,62 @@ class KernelRun {
 
  private:
   std::optional<int> prepare();  // an exit status when it failed
-  std::optional<int> define();
+  std::optional<int> check_statics() const;
   std::optional<int> start_command();
   void record();
-  std::optional<int> open_output();
-  runtime::EventCounts counts() const;
-  void print_summary() const;
   int exit_status();
 
   RunRequest request_;
   const RunOptions& options_;
   Reporter report_;
   const std::optional<pipeline::CodeStore> stored_ = stored_code(request_.texts.compiled);
-  std::unique_ptr<target::KernelEnv> env_;
-  std::unique_ptr<KernelCatalog> statics_;  // where an event probe is defined
-  std::unique_ptr<runtime::ProbeRuntime> runtime_;
-  std::function<void()> settle_;
-  std::unique_ptr<engine::Engine> engine_;
-  std::unique_ptr<engine::TracePrinter> printer_;
+  RunDefinitions definitions_{request_, report_};
+  std::unique_ptr<KernelTarget> target_;
+  std::unique_ptr<engine::Tracing> tracing_;
   RunTrace trace_;
   std::optional<StartedCommand> command_;
 };
 
-std::optional<int> KernelRun::prepare() {
-  auto env = target::KernelEnv::of_running_kernel(target::TypeSource::DebugInformation);
-  if (!env) {
-    report_.error(env.error());
-    return kMissing;
+std::optional<int> KernelRun::check_statics() const {
+  for (const model::EventName& name : request_.statics) {
+    const auto is_it = [&](const engine::StaticEvent& event) {
+      return event.group == name.system && event.name == name.event;
+    };
+    if (std::ranges::any_of(target_->static_events()->all(), is_it)) continue;
+    report_.error("the kernel has no event `" + name.system + ":" + name.event + "`");
+    return kNotCompiled;
   }
-  env_ = std::make_unique<target::KernelEnv>(std::move(*env));
-  const std::vector<std::string> definitions = texts_of(request_.texts.definitions);
-  if (std::ranges::any_of(definitions, engine::stands_on_event)) {
-    statics_ = std::make_unique<KernelCatalog>();
-    if (!statics_->is_readable()) {
-      report_.error(kNoTracefs);
-      return kMissing;
-    }
-  }
-  auto runtime = make_kernel_runtime(
-      options_.runtime,
-      {.ring_bytes = static_cast<std::uint32_t>(std::bit_ceil(options_.buffer_kb.value_or(kDefaultBufferKb) * 1024)),
-       .possible_cpus = env_->possible_cpus(),
-       .probed_address = [env = env_.get()](std::uint64_t place) { return env->probed_address(place); },
-       .return_trampoline = env_->return_trampoline(),
-       .event_id =
-           [this](const model::EventPlace& place) { return statics_ ? statics_->id_of(place) : std::nullopt; }});
-  if (!runtime) {
-    report_.error(runtime.error());
-    return kMissing;
-  }
-  runtime_ = std::move(runtime->runtime);
-  if (options_.runtime == "auto") report_.status(chosen_runtime(*runtime_));
-  settle_ = std::move(runtime->settle);
-  engine_ = std::make_unique<engine::Engine>(*runtime_, *env_);
-  if (stored_) engine_->set_code({.brought = &*stored_});
-  engine_->set_statics(statics_.get());
-  printer_ = std::make_unique<engine::TracePrinter>(*engine_, *env_);
   return std::nullopt;
 }
 
-std::optional<int> KernelRun::define() {
-  std::vector<engine::Problem> problems;
-  auto defined = engine_->define(texts_of(request_.texts.definitions), request_.texts.filters.filters, problems);
-  if (!defined) {
-    report_.error(defined.error());
-    return kFailed;
+std::optional<int> KernelRun::prepare() {
+  const auto statics = needed_statics(request_);
+  if (!statics.empty() && !KernelCatalog().is_readable()) {
+    report_.error(kNoTracefs);
+    return kMissing;
   }
-  if (!*defined) {
-    report_.problems(problems, request_.texts.definitions, request_.texts.filters.sources);
-    return kNotCompiled;
+  const std::uint64_t ring_bytes = std::bit_ceil(options_.buffer_kb.value_or(kDefaultBufferKb) * 1024);
+  auto target = KernelTarget::open({.runtime = options_.runtime,
+                                    .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
+                                    .types = target::TypeSource::DebugInformation,
+                                    .statics = statics});
+  if (!target) {
+    report_.error(target.error());
+    return kMissing;
   }
-  return open_output();
-}
-
-std::optional<int> KernelRun::open_output() {
-  const RecordSource source{.engine = engine_.get(),
-                            .env = env_.get(),
-                            .drain = [this](const runtime::RecordSink& sink) { return runtime_->drain(sink); },
-                            .drain_by_cpu = {},
-                            .sees_misses = runtime_->capabilities().sees_misses};
-  return trace_.open({source}, [this](ReadRound, std::uint64_t limit, const LineSink& sink) {
-    std::uint64_t printed = 0;
-    std::string line;
-    runtime_->drain([&](const runtime::Record& record) {
-      if (printed >= limit) return;
-      ++printed;
-      line.clear();
-      printer_->print(record, line);
-      if (!line.empty()) sink(line);
-    });
-    return printed;
-  });
-}
-
-runtime::EventCounts KernelRun::counts() const {
-  runtime::EventCounts sum;
-  for (const engine::Event& event : engine_->events()) sum += engine_->counts(event);
-  return sum;
+  target_ = std::move(*target);
+  if (options_.runtime == "auto") report_.status(chosen_runtime(target_->runtime()));
+  if (auto missing = check_statics()) return missing;
+  tracing_ = std::make_unique<engine::Tracing>(std::vector<engine::TracedTarget*>{target_.get()},
+                                               engine::TracingOptions{.cpus = target_->known_env().possible_cpus(),
+                                                                      .buffer_kb = 0,
+                                                                      .check = {},
+                                                                      .static_events = {},
+                                                                      .injections = {},
+                                                                      .brought = stored_ ? &*stored_ : nullptr,
+                                                                      .is_tapped = true});
+  if (auto wrong = definitions_.define(*tracing_)) return wrong;
+  return trace_.open(*tracing_);
 }
 
 std::optional<int> KernelRun::start_command() {
@@ -150,10 +123,11 @@ std::optional<int> KernelRun::start_command() {
     command_ = std::move(*command);
   }
   catch_interrupts();
-  if (auto armed = engine_->enable_all(); !armed) {
-    report_.error(armed.error());
+  if (auto armed = tracing_->switch_on(definitions_.to_switch_on(*tracing_)); !armed) {
+    const Error& error = armed.error().error;
+    report_.error(error);
     if (command_) command_->abandon();
-    return armed.error().errno_value() == EPERM ? kMissing : kFailed;
+    return error.errno_value() == EPERM ? kMissing : kFailed;
   }
   trace_.start();
   if (!command_) return std::nullopt;
@@ -167,30 +141,19 @@ std::optional<int> KernelRun::start_command() {
 
 void KernelRun::record() {
   while (!trace_.is_over() && !is_interrupted() && !(command_ && command_->poll_exit())) {
-    trace_.take(ReadRound::Running);
-    trace_.show_progress([this] { return counts(); });
+    trace_.round();
+    trace_.show_progress();
     nanosleep(&kPause, nullptr);
   }
-  if (auto off = engine_->disable_all(); !off) report_.error(off.error());
-  settle_();
-  trace_.finish([this](std::size_t event) { return engine_->counts(engine_->events()[event]); });
-}
-
-void KernelRun::print_summary() const {
-  const auto misses = runtime_->capabilities().sees_misses ? engine::Misses::Known : engine::Misses::Unknown;
-  for (std::size_t i = 0; i < engine_->events().size(); ++i) {
-    const engine::Event& event = engine_->events()[i];
-    const runtime::EventCounts c = engine_->counts(event);
-    if (report_.is_quiet() && !c.lost && !c.missed && !c.faults) continue;
-    print_to(stderr, "{}", Lines{engine::accounting_line(event, c, misses)});
-    trace_.print_overwritten(i);
-    if (c.faults) print_to(stderr, "{}: {} numbers could not be read and are recorded as 0\n", event.name, c.faults);
-  }
+  if (auto off = tracing_->set_probes_armed(false); !off) report_.error(off.error());
+  (void)target_->switch_statics_off();  // how many stay open matters to who waits for their end
+  target_->settle();
+  trace_.finish();
 }
 
 int KernelRun::exit_status() {
   if (trace_.has_failed()) return kFailed;
-  if (const auto lost = data_lost_status(options_, counts())) return *lost;
+  if (const auto lost = data_lost_status(options_, trace_.counts())) return *lost;
   while (command_ && !command_->poll_exit()) nanosleep(&kPause, nullptr);
   if (!command_) return kOk;
   const int status = *command_->poll_exit();
@@ -199,11 +162,10 @@ int KernelRun::exit_status() {
 
 int KernelRun::go() {
   auto failed = prepare();
-  if (!failed) failed = define();
   if (!failed) failed = start_command();
   if (failed) return *failed;
   record();
-  print_summary();
+  trace_.print_accounts();
   return exit_status();
 }
 

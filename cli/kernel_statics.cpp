@@ -32,22 +32,30 @@ std::vector<std::string> folders_in(int at, const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<KernelStatics>> KernelStatics::read(unsigned cpus, std::uint32_t ring_bytes) {
+Result<std::unique_ptr<KernelStatics>> KernelStatics::read(unsigned cpus, std::uint32_t ring_bytes,
+                                                           const std::optional<std::set<model::EventName>>& only) {
   auto reader = bpf::TracepointReader::create(cpus, ring_bytes);
   if (!reader) return std::unexpected(std::move(reader.error()));
   std::unique_ptr<KernelStatics> made(new KernelStatics(std::move(*reader)));
   made->tracefs_ = open_tracefs();
-  const UniqueFd& tracefs = made->tracefs_;
-  if (!tracefs) return made;
-  for (const std::string& group : folders_in(tracefs.get(), "events")) {
-    if (group == kFtraceGroup) continue;
-    const std::string folder = "events/" + group;
-    for (const std::string& name : folders_in(tracefs.get(), folder))
-      if (group + "/" + name != kRaisedByPerf)
-        made->add(group, name, text_in(tracefs.get(), folder + "/" + name + "/format"));
-  }
+  if (!made->tracefs_) return made;
+  if (!only) made->add_all();
+  for (const model::EventName& name : only.value_or(std::set<model::EventName>()))
+    if (is_folder_of_events(name.system) && is_folder_of_events(name.event))
+      made->add(name.system, name.event,
+                text_in(made->tracefs_.get(), "events/" + name.system + "/" + name.event + "/format"));
   std::ranges::sort(made->all_, {}, &engine::StaticEvent::id);
   return made;
+}
+
+void KernelStatics::add_all() {
+  for (const std::string& group : folders_in(tracefs_.get(), "events")) {
+    if (group == kFtraceGroup) continue;
+    const std::string folder = "events/" + group;
+    for (const std::string& name : folders_in(tracefs_.get(), folder))
+      if (group + "/" + name != kRaisedByPerf)
+        add(group, name, text_in(tracefs_.get(), folder + "/" + name + "/format"));
+  }
 }
 
 std::string KernelStatics::functions() const {

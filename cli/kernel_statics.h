@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "common/error.h"
+#include "compiler/model/histogram.h"
 #include "runtime-user/engine/static_events.h"
 #include "runtime-user/runtime/bpf/tracepoint_reader.h"
 #include "tracefs-compat/record/event_format.h"
@@ -15,8 +17,10 @@ namespace kevt::cli {
 
 class KernelStatics final : public engine::StaticEvents {
  public:
-  // Where there is no tracefs for us there are no events, and that is no error.
-  static Result<std::unique_ptr<KernelStatics>> read(unsigned cpus, std::uint32_t ring_bytes);
+  // Where there is no tracefs for us there are no events, and that is no error. `only`: of these, those that are there;
+  // nullopt: all.
+  static Result<std::unique_ptr<KernelStatics>> read(unsigned cpus, std::uint32_t ring_bytes,
+                                                     const std::optional<std::set<model::EventName>>& only);
 
   const std::vector<engine::StaticEvent>& all() const override { return all_; }
   Result<void> change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off) override {
@@ -33,6 +37,7 @@ class KernelStatics final : public engine::StaticEvents {
 
  private:
   explicit KernelStatics(bpf::TracepointReader reader) : reader_(std::move(reader)) {}
+  void add_all();
   void add(const std::string& group, const std::string& name, std::string text);
   const record::Symbols& symbols(const record::EventFormat& format) const;
 

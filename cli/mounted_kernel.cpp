@@ -11,17 +11,13 @@
 #include "cli/exit_status.h"
 #include "cli/front.h"
 #include "cli/interrupts.h"
-#include "cli/kernel_runtime.h"
-#include "cli/kernel_statics.h"
+#include "cli/kernel_target.h"
 #include "cli/mounted_targets.h"
 #include "cli/started_command.h"
-#include "compiler/target/kernel_env.h"
 
 namespace kevt::cli {
 
 namespace {
-
-constexpr std::uint32_t kRingBytes = 4u << 20;  // of each CPU, for probes and for static events
 
 constexpr unsigned kCloseMs = 20;        // what it takes the kernel to close a static event (parked_events.h)
 constexpr std::size_t kManyEvents = 50;  // so many that it is seen
@@ -46,29 +42,6 @@ dialect::Dialect running_dialect() {
   return dialect::Dialect::running(major, minor);
 }
 
-class KernelTarget final : public engine::TracedTarget {
- public:
-  KernelTarget(target::KernelEnv env, std::unique_ptr<KernelStatics> statics)
-      : env_(std::move(env)), statics_(std::move(statics)) {}
-  void set_runtime(KernelRuntime runtime) { runtime_ = std::move(runtime); }
-
-  std::string name() const override { return "the kernel"; }
-  runtime::ProbeRuntime& runtime() override { return *runtime_.runtime; }
-  const target::KernelEnv& env() override { return env_; }
-  const target::KernelEnv& known_env() const override { return env_; }
-  bool is_alive() override { return true; }
-  std::string functions() const override { return statics_->functions(); }
-  engine::StaticEvents* static_events() override { return statics_.get(); }
-  void settle() { runtime_.settle(); }
-  std::size_t switch_statics_off() { return statics_->reader().switch_off(); }
-  pid_t close_statics_behind() { return statics_->reader().close_behind(); }
-
- private:
-  target::KernelEnv env_;
-  std::unique_ptr<KernelStatics> statics_;
-  KernelRuntime runtime_;
-};
-
 class MountedKernel final : public MountedTargets {
  public:
   MountedKernel(const MountVerbOptions& options, const Reporter& report) : options_(options), report_(report) {}
@@ -90,11 +63,6 @@ class MountedKernel final : public MountedTargets {
  private:
   int status_of_command();
   std::optional<int> let_go();
-  std::optional<int> missing(const Error& error) const {
-    report_.error(error);
-    return kMissing;
-  }
-
   const MountVerbOptions& options_;
   const Reporter& report_;
   std::unique_ptr<KernelTarget> target_;
@@ -110,30 +78,17 @@ std::optional<int> MountedKernel::take() {
   raise_file_limit();
   // A kernel that knows names of arguments gives `$arg1` its type; of an older one only who asks for a name has types.
   const bool has_names = running_dialect().has(dialect::Feature::ArgumentNames);
-  auto env = target::KernelEnv::of_running_kernel(has_names ? target::TypeSource::Kernel
-                                                            : target::TypeSource::DebugInformation);
-  if (!env) return missing(env.error());
-  const unsigned cpus = env->possible_cpus();
-  auto statics = KernelStatics::read(cpus, kRingBytes);
-  if (!statics) return missing(statics.error());
-  if ((*statics)->all().empty()) report_.status("no tracefs can be read here: the kernel's own events are not listed");
-  bpf::TracepointReader* reader = &(*statics)->reader();
-  target_ = std::make_unique<KernelTarget>(std::move(*env), std::move(*statics));
-  auto runtime = make_kernel_runtime(
-      options_.runtime,
-      {.ring_bytes = kRingBytes,
-       .possible_cpus = cpus,
-       .probed_address = [target =
-                              target_.get()](std::uint64_t place) { return target->known_env().probed_address(place); },
-       .return_trampoline = target_->known_env().return_trampoline(),
-       .event_id = [target = target_.get()](const model::EventPlace& place) -> std::optional<std::uint32_t> {
-         for (const engine::StaticEvent& event : target->static_events()->all())
-           if (event.group == place.system && event.name == place.event) return event.id;
-         return std::nullopt;
-       }});
-  if (!runtime) return missing(runtime.error());
-  runtime->read_also(reader);
-  target_->set_runtime(*std::move(runtime));
+  auto target =
+      KernelTarget::open({.runtime = options_.runtime,
+                          .types = has_names ? target::TypeSource::Kernel : target::TypeSource::DebugInformation,
+                          .statics = std::nullopt});
+  if (!target) {
+    report_.error(target.error());
+    return kMissing;
+  }
+  target_ = std::move(*target);
+  if (target_->static_events()->all().empty())
+    report_.status("no tracefs can be read here: the kernel's own events are not listed");
   if (options_.command.empty()) return std::nullopt;
   auto command = StartedCommand::start(options_.command);
   if (!command) {

@@ -117,6 +117,12 @@ void add_tracing(CLI::App& app, RunOptions& run) {
   verb->add_option("--filter", run.filters, "record only what matches, e.g. 'open: path ~ \"/etc/*\"'")
       ->type_name("EV:EXPR")
       ->allow_extra_args(false);
+  verb->add_option("--trigger", run.triggers, "what hits switch, e.g. 'open: traceoff:1 if fd == 3'")
+      ->type_name("EV:TRIGGER")
+      ->allow_extra_args(false);
+  verb->add_option("--enable", run.enabled, "record one of the kernel's own events, too, e.g. sched:sched_switch")
+      ->type_name("GROUP:EVENT")
+      ->allow_extra_args(false);
   verb->add_option("-d,--duration", run.seconds, "stop tracing after SEC seconds (CMD goes on)")
       ->type_name("SEC")
       ->check(positive("a positive number of seconds"));
@@ -175,7 +181,8 @@ void add_run(CLI::App& app, RunOptions& run) {
       run.command.erase(run.command.begin());
     }
     const bool whole_machine = run.runtime == "bpf" || run.runtime == "kmod";
-    if (run.command.empty() && run.pids.empty() && run.definition_files.empty() && !whole_machine)
+    if (run.command.empty() && run.pids.empty() && run.definition_files.empty() && run.enabled.empty() &&
+        !whole_machine)
       throw CLI::RequiredError("CMD");
     if (!run.command.empty() && !run.pids.empty())
       throw CLI::ValidationError("--pid", "CMD and --pid exclude each other");

@@ -84,14 +84,22 @@ void Reporter::object(const diag::Report& report, std::FILE* stream) const {
   print_to(stream, "{}", Lines{text});
 }
 
-void Reporter::problems(std::span<const engine::Problem> problems, std::span<const Source> definitions,
-                        std::span<const Source> filters) const {
-  diag::Report report{.tool_version = KEVT_VERSION, .definitions = static_cast<std::uint32_t>(definitions.size())};
-  for (const engine::Problem& problem : problems) {
-    const bool definition = problem.kind == engine::Problem::Kind::Definition;
-    report.mistakes.push_back(
-        locate(problem.diagnostic, definition ? definitions[problem.index] : filters[problem.index]));
-  }
+void Reporter::problems(std::span<const engine::Problem> problems, const Sources& sources) const {
+  diag::Report report{.tool_version = KEVT_VERSION,
+                      .definitions = static_cast<std::uint32_t>(sources.definitions.size())};
+  const auto all_of = [&](engine::Problem::Kind kind) {
+    switch (kind) {
+      case engine::Problem::Kind::Definition:
+        return sources.definitions;
+      case engine::Problem::Kind::Filter:
+        return sources.filters;
+      case engine::Problem::Kind::Trigger:
+        return sources.triggers;
+    }
+    return sources.definitions;
+  };
+  for (const engine::Problem& problem : problems)
+    report.mistakes.push_back(locate(problem.diagnostic, all_of(problem.kind)[problem.index]));
   if (is_object()) return object(report, stderr);
   for (const diag::Located& mistake : report.mistakes) diagnostic(mistake);
   if (options_.diagnostics == Format::Text && problems.size() > 1)

@@ -37,8 +37,10 @@ class Reporter {
   bool is_object() const { return options_.diagnostics == Format::Json || options_.diagnostics == Format::Sarif; }
   void object(const diag::Report& report, std::FILE* stream) const;
   // All of them, and how many the kernel would have shown.
-  void problems(std::span<const engine::Problem> problems, std::span<const Source> definitions,
-                std::span<const Source> filters) const;
+  struct Sources {
+    std::span<const Source> definitions, filters, triggers;
+  };
+  void problems(std::span<const engine::Problem> problems, const Sources& sources) const;
 
  private:
   GlobalOptions options_;

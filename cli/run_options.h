@@ -13,7 +13,9 @@ inline constexpr std::uint64_t kDefaultBufferKb = 4096;
 struct RunOptions {
   std::vector<std::string> definitions;
   std::vector<std::string> definition_files;
-  std::vector<std::string> filters;  // EVENT:EXPRESSION
+  std::vector<std::string> filters;   // EVENT:EXPRESSION
+  std::vector<std::string> triggers;  // EVENT:TRIGGER
+  std::vector<std::string> enabled;   // GROUP:EVENT of the kernel's own events
   std::optional<double> seconds;
   std::optional<std::uint64_t> events;
   std::string output;                      // empty or "-": standard output

@@ -1,8 +1,6 @@
 // Records of a run → typed records → a writer.
 //
-// One source: its rings are read CPU by CPU where the writer takes that (trace.dat: per-CPU pages), merged by time
-// otherwise. Several: a CPU's records come from several rings, so they always wait until nothing older can come. An
-// address that is recorded as a place or a symbol is looked up once, in what was kept of the process's files. Code
+// An address that is recorded as a place or a symbol is looked up once, in what was kept of the process's files. Code
 // without a symbol, in a stack or as a place, is called by its file and the offset there: the same in every run.
 #include "cli/run_recorder.h"
 
@@ -18,6 +16,7 @@
 #include "common/assert.h"
 #include "common/proc.h"
 #include "compiler/layout/layout.h"
+#include "compiler/model/record_view.h"
 #include "runtime-user/engine/symbol_text.h"
 
 namespace kevt::cli {
@@ -67,6 +66,13 @@ std::optional<std::int32_t> process_of(std::int32_t thread) {
   return std::nullopt;
 }
 
+// The text of a static event's format file.
+const std::string& format_of(const engine::StaticEvents& statics, std::uint32_t id) {
+  const auto it = std::ranges::lower_bound(statics.all(), id, {}, &engine::StaticEvent::id);
+  KEVT_ASSERT(it != statics.all().end() && it->id == id);
+  return it->format;
+}
+
 std::string host_text() {
   utsname name = {};
   uname(&name);
@@ -75,8 +81,8 @@ std::string host_text() {
 
 }  // namespace
 
-Result<std::unique_ptr<RunRecorder>> RunRecorder::create(std::vector<RecordSource> sources, const MakeWriter& make) {
-  std::unique_ptr<RunRecorder> made(new RunRecorder(std::move(sources)));
+Result<std::unique_ptr<RunRecorder>> RunRecorder::create(engine::Tracing& tracing, const MakeWriter& make) {
+  std::unique_ptr<RunRecorder> made(new RunRecorder(tracing));
   if (auto described = made->describe(); !described) return std::unexpected(std::move(described.error()));
   auto writer = make(made->metadata_);
   if (!writer) return std::unexpected(std::move(writer.error()));
@@ -87,202 +93,152 @@ Result<std::unique_ptr<RunRecorder>> RunRecorder::create(std::vector<RecordSourc
 Result<void> RunRecorder::describe() {
   metadata_.clock = "mono";
   metadata_.wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
-  metadata_.cpus = sources_.front().env->possible_cpus();
+  metadata_.cpus = tracing_.cpus();
   metadata_.host = host_text();
   metadata_.maker = "kevtrace " KEVT_VERSION;
-  for (const engine::Event& event : sources_.front().engine->events())
-    if (auto described = describe(event); !described) return described;
-  for (const RecordSource& source : sources_) describe_process(source);
-  return {};
+  for (const auto& [id, event] : tracing_.events().events()) {
+    const engine::EventState* state = tracing_.state(tracing_.top(), id);
+    if (event->is_static() && (!state || !state->registered)) continue;
+    if (auto described = describe(*event); !described) return described;
+  }
+  for (const engine::TracedTarget* target : tracing_.code().targets()) describe_process(*target);
+  return tracing_.records_stacks(tracing_.top()) ? describe_stacks() : Result<void>();
 }
 
 // A process that has become another program keeps the symbols of what it was.
-void RunRecorder::describe_process(const RecordSource& source) {
-  if (!source.pid) return;
-  record::Process& process = metadata_.processes[source.pid];
-  process.name = proc::comm(source.pid);
-  process.mappings = code_of(source.pid);
+void RunRecorder::describe_process(const engine::TracedTarget& target) {
+  if (!target.pid()) return;
+  record::Process& process = metadata_.processes[target.pid()];
+  process.name = proc::comm(target.pid());
+  process.mappings = code_of(target.pid());
 }
 
-void RunRecorder::add(const RecordSource& source) {
-  sources_.push_back(source);
-  merges_ = true;
-  describe_process(source);
-}
-
-bool RunRecorder::awaits(const engine::Engine& source) const {
-  return waiting_.any_waits([&](const Waiting& one) { return one.source->engine == &source; });
-}
-
-void RunRecorder::remove(const engine::Engine& source) {
-  const auto it = std::ranges::find(sources_, &source, &RecordSource::engine);
-  KEVT_ASSERT(it != sources_.end() && it != sources_.begin());
-  std::erase_if(seen_, [&](const auto& seen) { return seen.first == &*it; });
-  for (EventFields& fields : by_id_)
+void RunRecorder::remove(const engine::TracedTarget& target) {
+  std::erase_if(seen_, [&](const auto& seen) { return seen.first == &target; });
+  for (EventFields& fields : events_)
     for (SymbolField& field : fields.symbols)
-      if (field.of == &*it) field.of = nullptr;
-  sources_.erase(it);
+      if (field.of == &target) field.of = nullptr;
 }
 
-Result<void> RunRecorder::describe(const engine::Event& event) {
-  auto stack = engine::StackSamples::of(event.layout);
-  const bool is_sampled = stack.has_value();
-  const model::Definition definition = is_sampled ? stack->definition(event.definition) : event.definition;
-  const model::RecordLayout& record_layout = is_sampled ? stack->layout() : event.layout;
-  auto format = record::parse_format(event.group, layout::format_text(definition, record_layout, event.id));
+Result<void> RunRecorder::describe(const engine::TracedEvent& event) {
+  const std::string text = event.is_static()
+                               ? format_of(*tracing_.code().static_events(), event.id)
+                               : layout::format_text(event.probes.front().definition, event.layout, event.id);
+  auto format = record::parse_format(event.group, text);
   if (!format) return std::unexpected(std::move(format.error()));
-  for (const std::string& line : event.listings)
-    metadata_.definitions.push_back(is_sampled ? engine::without_stack_sample(line) : line);
-  if (event.filter) metadata_.filters.push_back(fmt::format("{}/{}: {}", event.group, event.name, *event.filter));
-  if (by_id_.empty()) first_id_ = event.id;
-  EventFields fields{.format = &metadata_.formats.add(std::move(*format)), .event = &event, .stack = {}, .symbols = {}};
-  fields.has_symbol_text = engine::has_symbol_text(event.layout);
+  for (const engine::EventProbe& probe : event.probes) metadata_.definitions.push_back(probe.listing);
+  if (const engine::EventState* state = tracing_.state(tracing_.top(), event.id); state && state->filter_text)
+    metadata_.filters.push_back(fmt::format("{}/{}: {}", event.group, event.name, *state->filter_text));
+  EventFields fields{.format = &metadata_.formats.add(std::move(*format)), .event = &event, .symbols = {}};
+  fields.has_symbol_text = !event.is_static() && engine::has_symbol_text(event.layout);
   for (const record::Field& field : fields.format->fields) {
     const auto it = std::ranges::find(event.layout.fields, field.name, &model::RecordField::name);
     const bool is_symbol = it != event.layout.fields.end() && it->type.kind == model::TypeKind::Symbol;
     if (is_symbol || field.role != record::PlaceRole::None) fields.symbols.push_back({&field});
   }
-  if (is_sampled) fields.stack = std::move(stack);
-  by_id_.resize(std::max<std::size_t>(by_id_.size(), event.id - first_id_ + 1));
-  by_id_[event.id - first_id_] = std::move(fields);
-  if (!is_sampled || stack_format_) return {};
+  if (by_id_.size() <= event.id) by_id_.resize(event.id + 1);
+  events_.push_back(std::move(fields));
+  by_id_[event.id] = static_cast<std::uint16_t>(events_.size());
+  return {};
+}
+
+Result<void> RunRecorder::describe_stacks() {
   auto stacks = record::parse_format("ftrace", kStackFormat);
   if (!stacks) return std::unexpected(std::move(stacks.error()));
   stack_format_ = &metadata_.formats.add(std::move(*stacks));
   return {};
 }
 
-void RunRecorder::note_symbols(const RecordSource& source, EventFields& fields, std::span<const std::uint8_t> bytes) {
+void RunRecorder::note_symbols(const engine::TracedTarget& target, EventFields& fields,
+                               std::span<const std::uint8_t> bytes) {
   for (SymbolField& one : fields.symbols) {
     const std::uint64_t address = record::value_of(*one.field, bytes).number;
-    if (address == one.last && &source == one.of) continue;
+    if (address == one.last && &target == one.of) continue;
     one.last = address;
-    one.of = &source;
-    note_symbol(source, address,
+    one.of = &target;
+    note_symbol(target, address,
                 one.field->role == record::PlaceRole::None ? Nameless::StaysAddress : Nameless::InFile);
   }
 }
 
 // Several processes: an address means something else in each.
-void RunRecorder::note_symbol(const RecordSource& source, std::uint64_t address, Nameless nameless) {
-  if (seen_.size() >= kMaxSymbols || !seen_.emplace(&source, address).second) return;
-  const auto found = source.env->symbolize(address);
-  const auto file = found || nameless == Nameless::StaysAddress ? std::nullopt : source.env->place_name(address);
+void RunRecorder::note_symbol(const engine::TracedTarget& target, std::uint64_t address, Nameless nameless) {
+  if (seen_.size() >= kMaxSymbols || !seen_.emplace(&target, address).second) return;
+  const auto found = target.known_env().symbolize(address);
+  const auto file = found || nameless == Nameless::StaysAddress ? std::nullopt : target.known_env().place_name(address);
   if (!found && !file) return;
   const record::Symbol symbol = file ? record::place_symbol(address, *file)
                                      : record::Symbol{found->address, found->size, found->name, found->module};
   metadata_.symbols.add(symbol);
-  if (source.pid) metadata_.processes[source.pid].symbols.add(symbol);
+  if (target.pid()) metadata_.processes[target.pid()].symbols.add(symbol);
 }
 
 // Once for each thread, while it can still be asked: children that were forked are processes of their own.
-void RunRecorder::note_process(const RecordSource& source, std::int32_t thread) {
-  if (!source.pid || metadata_.process_of.size() >= kMaxSymbols) return;
-  const auto [it, is_new] = metadata_.process_of.try_emplace(thread, source.pid);
-  if (is_new) it->second = process_of(thread).value_or(source.pid);
+void RunRecorder::note_process(const engine::TracedTarget& target, std::int32_t thread) {
+  if (!target.pid() || metadata_.process_of.size() >= kMaxSymbols) return;
+  const auto [it, is_new] = metadata_.process_of.try_emplace(thread, target.pid());
+  if (is_new) it->second = process_of(thread).value_or(target.pid());
+}
+
+Result<void> RunRecorder::give(const engine::TracedEvent& event, engine::TracedTarget& target,
+                               const runtime::Record& from) {
+  if (event.id >= by_id_.size() || !by_id_[event.id] || from.bytes.size() < model::kCommonBytes) return {};
+  EventFields& fields = events_[by_id_[event.id] - 1u];
+  record::TypedRecord record{.event = fields.format, .time_ns = from.timestamp_ns, .cpu = from.cpu, .comm = from.comm};
+  record.pid = model::pid_of(from.bytes);
+  if (record.pid != last_pid_ || from.comm != last_comm_) {
+    last_pid_ = record.pid;
+    last_comm_ = from.comm;
+    metadata_.comms.insert_or_assign(record.pid, last_comm_);
+    note_process(target, record.pid);
+  }
+  record.bytes = from.bytes;
+  std::vector<std::uint8_t> complete;
+  if (fields.has_symbol_text) {
+    complete = engine::expand_symbol_texts(event.layout, from.bytes, target.known_env());
+    record.bytes = complete;
+  }
+  note_symbols(target, fields, record.bytes);
+  return writer_->add(record);
 }
 
 // Behind the record of the event, at the same time on the same CPU.
-void RunRecorder::give_stack(const RecordSource& source, const engine::StackSamples& samples,
-                             const record::TypedRecord& of, std::span<const std::uint8_t> bytes) {
-  if (!source.unwinder || !failed_) return;
-  const auto frames = source.unwinder->unwind(samples.sample(bytes));
+Result<void> RunRecorder::give_stack(engine::TracedTarget& target, const runtime::Record& of,
+                                     std::span<const std::uint64_t> frames) {
+  if (!stack_format_) return {};
   const std::size_t count = std::min<std::size_t>(frames.size(), kStackFrames);
   stack_.assign(kStackHead + count * sizeof frames[0], 0);
-  std::memcpy(stack_.data(), bytes.data(), model::kCommonBytes);
+  std::memcpy(stack_.data(), of.bytes.data(), model::kCommonBytes);
   const std::uint16_t id = static_cast<std::uint16_t>(stack_format_->id);
   const auto size = static_cast<std::int32_t>(count);
   std::memcpy(stack_.data(), &id, sizeof id);
   std::memcpy(stack_.data() + model::kCommonBytes, &size, sizeof size);
   std::memcpy(stack_.data() + kStackHead, frames.data(), count * sizeof frames[0]);
-  for (std::size_t i = 0; i < count; ++i) note_symbol(source, frames[i], Nameless::InFile);
-  record::TypedRecord stack = of;
-  stack.event = stack_format_;
-  stack.bytes = stack_;
-  stack.lost_before = 0;
-  failed_ = writer_->add(stack);
+  for (std::size_t i = 0; i < count; ++i) note_symbol(target, frames[i], Nameless::InFile);
+  return writer_->add({.event = stack_format_,
+                       .time_ns = of.timestamp_ns,
+                       .cpu = of.cpu,
+                       .pid = model::pid_of(of.bytes),
+                       .comm = of.comm,
+                       .bytes = stack_});
 }
 
-void RunRecorder::give(const RecordSource& source, const runtime::Record& from) {
-  std::uint16_t id = 0;
-  if (!failed_ || from.bytes.size() < model::kCommonBytes) return;
-  std::memcpy(&id, from.bytes.data(), sizeof id);
-  if (id < first_id_ || id - first_id_ >= by_id_.size()) return;
-  EventFields& fields = by_id_[id - first_id_];
-  if (!fields.format) return;
-  record::TypedRecord record{.event = fields.format, .time_ns = from.timestamp_ns, .cpu = from.cpu, .comm = from.comm};
-  std::memcpy(&record.pid, from.bytes.data() + 4, sizeof record.pid);
-  if (record.pid != last_pid_ || from.comm != last_comm_) {
-    last_pid_ = record.pid;
-    last_comm_ = from.comm;
-    metadata_.comms.insert_or_assign(record.pid, last_comm_);
-    note_process(source, record.pid);
-  }
-  record.bytes = from.bytes;
-  std::vector<std::uint8_t> complete;
-  if (fields.has_symbol_text) {
-    complete = engine::expand_symbol_texts(fields.event->layout, from.bytes, *source.env);
-    record.bytes = complete;
-  }
-  if (fields.stack) {
-    complete = fields.stack->public_record(record.bytes);
-    record.bytes = complete;
-  }
-  note_symbols(source, fields, record.bytes);
-  failed_ = writer_->add(record);
-  if (failed_) ++given_;
-  if (fields.stack) give_stack(source, *fields.stack, record, from.bytes);
-}
-
-std::uint64_t RunRecorder::read_merged(ReadRound round, std::uint64_t limit) {
-  const auto until = round == ReadRound::Last ? ~0ull : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
-  for (const RecordSource& source : sources_)
-    source.drain([&](const runtime::Record& record) {
-      waiting_.add(record.timestamp_ns,
-                   {&source, record.cpu, std::string(record.comm), {record.bytes.begin(), record.bytes.end()}});
-    });
-  std::uint64_t given = 0;  // what comes behind the limit is not wanted
-  waiting_.take(until, [&](std::uint64_t time_ns, const Waiting& one) {
-    if (given == limit) return;
-    give(*one.source, {0, time_ns, one.cpu, one.comm, one.bytes});
-    ++given;
-  });
-  return given;
-}
-
-Result<std::uint64_t> RunRecorder::read(ReadRound round, std::uint64_t limit) {
-  const std::uint64_t before = given_;
-  if (merges_) {
-    read_merged(round, limit);
-  } else {
-    const RecordSource& source = sources_.front();
-    const auto take = [&](const runtime::Record& record) {
-      if (given_ - before < limit) give(source, record);
-    };
-    // With a limit the first records are meant, not those of the first CPU.
-    const bool merged = writer_->wants_order() || limit != ~0ull || !source.drain_by_cpu;
-    (merged ? source.drain : source.drain_by_cpu)(take);
-  }
-  if (!failed_) return std::unexpected(failed_.error());
-  return given_ - before;
-}
-
-std::uint64_t RunRecorder::overwritten(std::size_t event) const {
-  return writer_->overwritten(static_cast<std::uint16_t>(sources_.front().engine->events()[event].id));
+std::uint64_t RunRecorder::overwritten(const engine::TracedEvent& event) const {
+  return writer_->overwritten(static_cast<std::uint16_t>(event.id));
 }
 
 std::uint64_t RunRecorder::overwritten() const {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < sources_.front().engine->events().size(); ++i) sum += overwritten(i);
+  for (const EventFields& fields : events_) sum += overwritten(*fields.event);
   return sum;
 }
 
-Result<void> RunRecorder::finish(const std::function<runtime::EventCounts(std::size_t)>& counts) {
+Result<void> RunRecorder::finish() {
   for (auto& [pid, process] : metadata_.processes)
     if (auto now = code_of(pid); now.size() > process.mappings.size()) process.mappings = std::move(now);
-  for (std::size_t i = 0; i < sources_.front().engine->events().size(); ++i) {
-    const engine::Event& event = sources_.front().engine->events()[i];
-    const runtime::EventCounts c = counts(i);
+  for (const EventFields& fields : events_) {
+    const engine::TracedEvent& event = *fields.event;
+    const runtime::EventCounts c = tracing_.counts(tracing_.top(), event);
     metadata_.totals.push_back({.event = event.group + "/" + event.name,
                                 .attempts = c.attempts,
                                 .recorded = c.recorded,
@@ -290,8 +246,8 @@ Result<void> RunRecorder::finish(const std::function<runtime::EventCounts(std::s
                                 .lost = c.lost,
                                 .missed = c.missed,
                                 .faults = c.faults,
-                                .sees_misses = sources_.front().sees_misses,
-                                .overwritten = overwritten(i)});
+                                .sees_misses = tracing_.sees_misses(),
+                                .overwritten = overwritten(event)});
   }
   return writer_->finish();
 }

@@ -4,16 +4,19 @@
 //   the same with -c 1 -- /bin/true                             run -c 1 -- /bin/true
 //
 // Problem: a script may ask for what no runtime does yet. Idea: everything that can be refused is refused here, at its
-// line, with the reason: the kernel as a target, events of the kernel, triggers, clocks other than the runtime's.
-// Events that are off stay out: nothing could switch them on.
+// line, with the reason: the kernel as a target, events of the kernel in a program, clocks other than the runtime's.
+// Events that are off stay out, unless a trigger may switch them on.
 #include "cli/run_request.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "cli/exit_status.h"
 #include "cli/injections.h"
+#include "cli/run_triggers.h"
+#include "compiler/script/event_name.h"
 
 namespace kevt::cli {
 namespace {
@@ -32,18 +35,51 @@ std::vector<diag::Located> refusals(const Texts& texts, const RunOptions& option
   };
   if (options.runtime == "inproc" && targets_kernel(texts))
     refuse(texts.target_source, "the kernel needs --runtime=bpf or kmod");
-  for (const Source& source : texts.trigger_sources)
-    refuse(source, "`run` carries out no triggers; they act in a mount (`kevtrace mount`)");
+  const bool is_kernel = options.runtime == "bpf" || options.runtime == "kmod" ||
+                         (options.runtime == "auto" && (targets_kernel(texts) || !options.enabled.empty()));
   for (const ForeignEvent& event : texts.foreign_events)
-    refuse(event.source,
-           "`run` does not record the kernel's own events; a mount does (`kevtrace mount --runtime bpf`)");
+    if (!is_kernel) refuse(event.source, "events of the kernel are recorded by --runtime bpf or kmod");
   if (texts.options.clock && *texts.options.clock != kClock)
     refuse(texts.option_sources.at("clock"), "the clock is `" + std::string(kClock) + "`");
   return out;
 }
 
-void drop_what_is_off(Texts& texts, const Reporter& report) {
-  for (const model::EventName& name : texts.off) report.status(name.system + "/" + name.event + " is off: `enable 0`");
+// Triggers of scripts, then those of the command line.
+Result<void> take_triggers(RunRequest& request) {
+  for (const script::TriggerText& one : request.texts.triggers)
+    request.triggers.push_back({one.event.system + "/" + one.event.event, one.text});
+  request.trigger_sources = request.texts.trigger_sources;
+  auto triggers = collect_triggers(request.options.triggers);
+  if (!triggers) return std::unexpected(std::move(triggers.error()));
+  std::ranges::move(triggers->triggers, std::back_inserter(request.triggers));
+  std::ranges::move(triggers->sources, std::back_inserter(request.trigger_sources));
+  return {};
+}
+
+// The kernel's own events: what scripts name and do not switch off, and --enable.
+Result<void> take_statics(RunRequest& request) {
+  for (const ForeignEvent& event : request.texts.foreign_events)
+    if (!request.texts.off.contains(event.name)) request.statics.insert(event.name);
+  for (const std::string& word : request.options.enabled) {
+    model::EventName name = script::split_event_name(word);
+    if (name.system.empty()) return std::unexpected(Error("--enable " + word + ": write GROUP:EVENT"));
+    request.statics.insert(std::move(name));
+  }
+  Filters& filters = request.texts.filters;
+  std::ranges::move(request.texts.foreign_filters.filters, std::back_inserter(filters.filters));
+  std::ranges::move(request.texts.foreign_filters.sources, std::back_inserter(filters.sources));
+  return {};
+}
+
+// nullopt where all of it can be asked for.
+std::optional<std::string> why_not_in_kernel(const RunOptions& options, const RunRequest& request) {
+  if (options.keep_going) return "--keep-going is for programs";
+  if (!request.injections.empty()) return "--inject is for programs; it never changes the kernel";
+  if (options.stack) return "--stack is for programs: kevtrace does not record the kernel's stacks";
+  return std::nullopt;
+}
+
+void drop_what_is_off(Texts& texts) {
   for (std::size_t i = texts.definitions.size(); i-- > 0;) {
     if (!texts.names[i] || !texts.off.contains(*texts.names[i])) continue;
     texts.definitions.erase(texts.definitions.begin() + static_cast<std::ptrdiff_t>(i));
@@ -85,7 +121,8 @@ void take_target(RunRequest& request) {
 
 bool traces_kernel(const RunRequest& request) {
   const std::string& runtime = request.options.runtime;
-  return runtime == "bpf" || runtime == "kmod" || (runtime == "auto" && targets_kernel(request.texts));
+  const bool is_meant = targets_kernel(request.texts) || !request.options.enabled.empty();
+  return runtime == "bpf" || runtime == "kmod" || (runtime == "auto" && is_meant);
 }
 
 std::optional<RunRequest> read_run_request(const RunOptions& options, const Reporter& report, int& status) {
@@ -101,7 +138,8 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
   if (!injections) return fail(kUsage, injections.error().message());
   if (!injections->empty() && !options.unsafe)
     return fail(kUsage, "--inject changes the way the program takes; say --unsafe if you mean it");
-  RunRequest request{options, *std::move(texts), std::nullopt, *std::move(injections), std::nullopt};
+  RunRequest request{
+      .options = options, .texts = *std::move(texts), .mapped_file = {}, .injections = *std::move(injections)};
   if (!request.texts.mistakes.empty()) {
     show_mistakes(report, request.texts.mistakes, request.texts.definitions.size());
     status = kNotCompiled;
@@ -113,18 +151,21 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
     status = kMissing;
     return std::nullopt;
   }
-  drop_what_is_off(request.texts, report);
-  if (request.texts.definitions.empty()) return fail(kUsage, "no event is defined; give -e DEF or -p FILE");
+  if (auto taken = take_triggers(request); !taken) return fail(kUsage, taken.error().message());
+  if (auto taken = take_statics(request); !taken) return fail(kUsage, taken.error().message());
+  for (const model::EventName& name : request.texts.off)
+    report.status(name.system + "/" + name.event + " is off: `enable 0`");
+  if (request.triggers.empty()) drop_what_is_off(request.texts);
+  if (request.texts.definitions.empty() && request.statics.empty())
+    return fail(kUsage, "no event is defined; give -e DEF or -p FILE");
   take_options(request);
   take_target(request);
   if (traces_kernel(request)) {
     if (!request.options.pids.empty()) return fail(kUsage, "--pid is for programs; the kernel is traced as a whole");
-    if (request.options.keep_going) return fail(kMissing, "--keep-going is for programs");
-    if (!request.injections.empty()) return fail(kMissing, "--inject is for programs; it never changes the kernel");
-    if (request.options.stack)
-      return fail(kMissing, "--stack is for programs: kevtrace does not record the kernel's stacks");
+    if (const auto why = why_not_in_kernel(request.options, request)) return fail(kMissing, *why);
     return request;
   }
+  if (!request.statics.empty()) return fail(kMissing, "--enable is for the kernel's own events: --runtime bpf or kmod");
   if (request.options.keep_going && request.options.pids.size() > 1)
     return fail(kUsage, "--keep-going is for one program: several could have different events then");
   if (request.options.command.empty() && request.options.pids.empty())

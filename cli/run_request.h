@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "cli/options.h"
 #include "cli/report.h"
@@ -15,7 +17,10 @@ struct RunRequest {
   Texts texts;                             // without what is off
   std::optional<std::string> mapped_file;  // each process must have it mapped
   std::vector<engine::EventInjection> injections;
+  std::vector<engine::EventTrigger> triggers;  // of scripts, then of the command line
+  std::vector<Source> trigger_sources;
   std::optional<Source> output_source;  // the line of the script that named the output
+  std::set<model::EventName> statics;   // the kernel's own events that are to be on
 };
 
 // Whether the kernel is traced, not a process: asked for by --runtime or by the script's target.

@@ -10,6 +10,8 @@
 #include "cli/exit_status.h"
 #include "cli/output_format.h"
 #include "cli/print.h"
+#include "compiler/model/record_view.h"
+#include "runtime-user/engine/accounting.h"
 #include "tracefs-compat/record/flight_recorder.h"
 
 namespace kevt::cli {
@@ -19,51 +21,89 @@ constexpr std::chrono::milliseconds kFlushEvery{100};
 
 }  // namespace
 
-std::optional<int> RunTrace::open(std::vector<RecordSource> sources, ReadLines read_lines) {
-  read_lines_ = std::move(read_lines);
-  std::optional<Error> failed;
-  if (make_) {
-    auto recorder = RunRecorder::create(std::move(sources), make_);
-    if (recorder)
-      recorder_ = std::move(*recorder);
-    else
-      failed = std::move(recorder.error());
-  } else {
-    auto output = RunOutput::open(options_.output);
-    if (output)
-      output_ = std::move(*output);
-    else
-      failed = std::move(output.error());
+std::optional<int> RunTrace::open(engine::Tracing& tracing) {
+  tracing_ = &tracing;
+  text_.emplace(tracing.code().static_events());
+  if (auto opened = open_output(); !opened) {
+    report_.error(opened.error());
+    return kFailed;
   }
-  if (!failed) return std::nullopt;
-  report_.error(*failed);
-  return kFailed;
+  // With a limit the first records are meant, not those of the first CPU; triggers act in the order of the hits.
+  const bool any_order =
+      recorder_ && recorder_->takes_any_order() && !options_.events && tracing.top().triggers.events().empty();
+  tracing.set_tap(*this, any_order ? engine::DrainOrder::ByCpu : engine::DrainOrder::ByTime);
+  return std::nullopt;
 }
 
-void RunTrace::take_lines(ReadRound round, std::uint64_t limit) {
-  taken_ += read_lines_(round, limit, [this](std::string_view line) { output_->add_line(line); });
-  if (is_closed_) return output_->drop();
-  written_ += output_->waiting();
-  note_written(output_->flush());
+// Lines have no room for stacks: the recorder's writer of text prints them.
+Result<void> RunTrace::open_output() {
+  if (!make_ && tracing_->records_stacks(tracing_->top()))
+    make_ = [output = options_.output](const record::Metadata& metadata) {
+      return record::create_recording(record::FileFormat::Text, output, metadata);
+    };
+  if (!make_) {
+    auto output = RunOutput::open(options_.output);
+    if (!output) return std::unexpected(std::move(output.error()));
+    output_ = std::move(*output);
+    return {};
+  }
+  auto recorder = RunRecorder::create(*tracing_, make_);
+  if (!recorder) return std::unexpected(std::move(recorder.error()));
+  recorder_ = std::move(*recorder);
+  return {};
 }
 
-Result<void> RunTrace::record(ReadRound round, std::uint64_t limit) {
-  if (is_closed_) return {};
-  const auto read = recorder_->read(round, limit);
-  if (!read) return std::unexpected(read.error());
-  taken_ += *read;
-  written_ = recorder_->bytes();
-  if (round == ReadRound::Last || Clock::now() - flushed_ < kFlushEvery) return {};
-  flushed_ = Clock::now();
-  return recorder_->flush();
-}
+// ---- records --------------------------------------------------------------------------------
 
-void RunTrace::take(ReadRound round) {
-  const std::uint64_t limit = options_.events ? *options_.events - std::min(taken_, *options_.events) : ~0ull;
+void RunTrace::take(const engine::TracedEvent& event, engine::TracedTarget& target, const runtime::Record& record) {
+  is_last_taken_ = !is_closed_ && taken_ < options_.events.value_or(~0ull);
+  if (!is_last_taken_) return;
+  ++taken_;
   if (recorder_)
-    note_written(record(round, limit));
+    note_written(recorder_->give(event, target, record));
   else
-    take_lines(round, limit);
+    print_line(event, target, record);
+}
+
+void RunTrace::take_stack(engine::TracedTarget& target, const runtime::Record& of,
+                          std::span<const std::uint64_t> frames) {
+  if (recorder_ && is_last_taken_ && !is_closed_) note_written(recorder_->give_stack(target, of, frames));
+}
+
+void RunTrace::print_line(const engine::TracedEvent& event, const engine::TracedTarget& target,
+                          const runtime::Record& record) {
+  if (record.bytes.size() < model::kCommonBytes) return;
+  line_.clear();
+  layout::LineContext context;
+  context.comm = record.comm;
+  context.pid = model::pid_of(record.bytes);
+  context.cpu = record.cpu;
+  context.timestamp_ns = record.timestamp_ns;
+  context.flags = record.bytes[2];
+  context.preempt_count = record.bytes[3];
+  layout::append_line_prefix(line_, context);
+  text_->append(event, record.bytes, text_->symbols(&target.known_env()), {}, line_);
+  output_->add_line(line_);
+}
+
+void RunTrace::write(Round round) {
+  if (is_closed_) {
+    if (output_) output_->drop();
+    return;
+  }
+  if (output_) {
+    written_ += output_->waiting();
+    return note_written(output_->flush());
+  }
+  written_ = recorder_->bytes();
+  if (round == Round::Last || Clock::now() - flushed_ < kFlushEvery) return;
+  flushed_ = Clock::now();
+  note_written(recorder_->flush());
+}
+
+void RunTrace::round() {
+  tracing_->drain();
+  write(Round::Running);
 }
 
 void RunTrace::note_written(const Result<void>& written) {
@@ -76,11 +116,13 @@ void RunTrace::note_written(const Result<void>& written) {
     report_.status("nobody reads the trace any more; tracing stops, what was traced goes on");
 }
 
-void RunTrace::finish(const std::function<runtime::EventCounts(std::size_t)>& counts) {
-  take(ReadRound::Last);
+void RunTrace::finish() {
+  tracing_->finish();
+  tracing_->drain();
+  write(Round::Last);
   progress_.end();
   if (!recorder_ || is_closed_) return;
-  note_written(recorder_->finish(counts));
+  note_written(recorder_->finish());
   if (is_closed_ || options_.output.empty() || options_.output == "-") return;
   report_.status(fmt::format("wrote {}: {} events, {} bytes", options_.output, taken_ - recorder_->overwritten(),
                              recorder_->bytes()));
@@ -93,15 +135,47 @@ bool RunTrace::is_over() const {
   return options_.seconds && std::chrono::duration<double>(Clock::now() - started_).count() >= *options_.seconds;
 }
 
-void RunTrace::show_progress(const std::function<runtime::EventCounts()>& sum) {
-  if (!progress_.is_due()) return;
-  const runtime::EventCounts counts = sum();  // read seldom
-  progress_.show({.events = taken_, .lost = counts.lost, .missed = counts.missed, .bytes = written_});
+// ---- figures --------------------------------------------------------------------------------
+
+runtime::EventCounts RunTrace::counts() const {
+  runtime::EventCounts sum;
+  for (const engine::TracedEvent* event : events()) sum += tracing_->counts(tracing_->top(), *event);
+  return sum;
 }
 
-void RunTrace::print_overwritten(std::size_t event) const {
-  const std::uint64_t count = recorder_ ? recorder_->overwritten(event) : 0;
-  if (count) print_to(stderr, "{}: {} of the recorded were overwritten by newer ones\n", recorder_->name(event), count);
+void RunTrace::show_progress() {
+  if (!progress_.is_due()) return;
+  const runtime::EventCounts sum = counts();  // read seldom
+  progress_.show({.events = taken_, .lost = sum.lost, .missed = sum.missed, .bytes = written_});
+}
+
+// Those of the kernel's own events that nobody asked for are left out.
+std::vector<const engine::TracedEvent*> RunTrace::events() const {
+  std::vector<const engine::TracedEvent*> events;
+  for (const auto& [id, event] : tracing_->events().events()) {
+    const engine::EventState* state = tracing_->state(tracing_->top(), id);
+    if (!event->is_static() || (state && state->registered)) events.push_back(event.get());
+  }
+  return events;
+}
+
+void RunTrace::print_account(const engine::TracedEvent& event) const {
+  const runtime::EventCounts c = tracing_->counts(tracing_->top(), event);
+  if (report_.is_quiet() && !c.lost && !c.missed && !c.faults) return;
+  const auto misses = tracing_->sees_misses() ? engine::Misses::Known : engine::Misses::Unknown;
+  print_to(stderr, "{}", Lines{engine::accounting_line(event.name, c, misses)});
+  if (const std::uint64_t gone = recorder_ ? recorder_->overwritten(event) : 0)
+    print_to(stderr, "{}: {} of the recorded were overwritten by newer ones\n", event.name, gone);
+  const auto& targets = tracing_->code().targets();
+  if (targets.size() > 1 && !options_.follow)
+    for (const engine::TracedTarget* target : targets)
+      print_to(stderr, "  pid {} {}", target->pid(),
+               Lines{engine::accounting_line(event.name, tracing_->counts(event, *target), misses)});
+  if (c.faults) print_to(stderr, "{}: {} numbers could not be read and are recorded as 0\n", event.name, c.faults);
+}
+
+void RunTrace::print_accounts() const {
+  for (const engine::TracedEvent* event : events()) print_account(*event);
 }
 
 MakeWriter writer_of(const RunOptions& options, const Reporter& report) {

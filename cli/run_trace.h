@@ -1,7 +1,7 @@
 // RunTrace: what becomes of the records of one run, and when they are enough.
 //
 // They are printed as trace lines or given to a recording; limits (-d, -c, --max-bytes) are watched, progress is shown,
-// and the first write that fails ends it. The same for a process and for the kernel.
+// and the first write that fails ends it. The same for processes and for the kernel: it is the tap of their Tracing.
 #pragma once
 
 #include <chrono>
@@ -17,62 +17,73 @@
 #include "cli/run_output.h"
 #include "cli/run_progress.h"
 #include "cli/run_recorder.h"
+#include "runtime-user/engine/event_text.h"
+#include "runtime-user/engine/tracing.h"
 
 namespace kevt::cli {
 
-class RunTrace {
+class RunTrace final : public engine::RecordTap {
  public:
-  // Hands out at most `limit` trace lines; how many. What waits is handed out in the last round.
-  using ReadLines = std::function<std::uint64_t(ReadRound round, std::uint64_t limit, const LineSink& sink)>;
-
-  // `make`: who takes the records; empty: trace lines are printed.
+  // `make`: who takes the records; empty: trace lines are printed, or where they have stacks a text writer takes them.
   RunTrace(const RunOptions& options, const Reporter& report, MakeWriter make)
       : options_(options), report_(report), make_(std::move(make)), progress_(report) {}
 
-  // Opens the output; an exit status when that failed. Only when the definitions are right: a mistake must not empty
-  // the file of an earlier trace.
-  std::optional<int> open(std::vector<RecordSource> sources, ReadLines read_lines);
-  // Another process, with the events of the others.
-  void add(const RecordSource& source) {
-    if (recorder_) recorder_->add(source);
+  // Opens the output, and takes the records of `tracing` from now on; an exit status when that failed. Only when the
+  // definitions are right: a mistake must not empty the file of an earlier trace.
+  std::optional<int> open(engine::Tracing& tracing);
+  // Targets that come and go.
+  void add(const engine::TracedTarget& target) {
+    if (recorder_) recorder_->add(target);
   }
-  // Whether records of a process wait to be written; nothing comes from it any more.
-  bool awaits(const engine::Engine& source) const { return recorder_ && recorder_->awaits(source); }
-  void remove(const engine::Engine& source) {
-    if (recorder_) recorder_->remove(source);
+  void remove(const engine::TracedTarget& target) {
+    if (recorder_) recorder_->remove(target);
+    text_->forget();
   }
   // The time of -d begins.
   void start() { started_ = Clock::now(); }
   // Reads what was recorded since.
-  void take(ReadRound round);
-  // The last round; the file is whole then. `counts`: of an event, an index; they are final after the round.
-  void finish(const std::function<runtime::EventCounts(std::size_t)>& counts);
+  void round();
+  // The last round; the file is whole then. Nothing is recorded any more, and counters are final.
+  void finish();
 
   // A limit was reached, or nothing can be written any more.
   bool is_over() const;
   // The output could not be written, and not because its reader had seen enough.
   bool has_failed() const { return has_failed_; }
-  // Shows how it goes, when it is time to; `sum` reads counters of all events.
-  void show_progress(const std::function<runtime::EventCounts()>& sum);
-  // On standard error, where records of the event had to go for newer ones; `event`: an index.
-  void print_overwritten(std::size_t event) const;
+  // Shows how it goes, when it is time to.
+  void show_progress();
+  // Those that were asked for, in the order of their ids.
+  std::vector<const engine::TracedEvent*> events() const;
+  // On standard error, of each event: hits by what became of them. With -q only what is not as it should be.
+  void print_accounts() const;
+  runtime::EventCounts counts() const;  // of all events
+
+  void take(const engine::TracedEvent& event, engine::TracedTarget& target, const runtime::Record& record) override;
+  void take_stack(engine::TracedTarget& target, const runtime::Record& of,
+                  std::span<const std::uint64_t> frames) override;
 
  private:
   using Clock = std::chrono::steady_clock;
-  void take_lines(ReadRound round, std::uint64_t limit);
-  Result<void> record(ReadRound round, std::uint64_t limit);
+  enum class Round : std::uint8_t { Running, Last };
+  Result<void> open_output();
+  void print_line(const engine::TracedEvent& event, const engine::TracedTarget& target, const runtime::Record& record);
+  void print_account(const engine::TracedEvent& event) const;
+  void write(Round round);
   void note_written(const Result<void>& written);
 
   const RunOptions& options_;
   const Reporter& report_;
   MakeWriter make_;
-  ReadLines read_lines_;
   RunProgress progress_;
+  engine::Tracing* tracing_ = nullptr;
+  std::optional<engine::EventText> text_;
+  std::string line_;
   std::optional<RunOutput> output_;        // of trace lines
   std::unique_ptr<RunRecorder> recorder_;  // of anything else
   std::uint64_t taken_ = 0;                // records
   std::uint64_t written_ = 0;              // bytes
   Clock::time_point started_, flushed_;
+  bool is_last_taken_ = false;  // whether a stack that comes belongs to a record that was taken
   bool is_closed_ = false;
   bool has_failed_ = false;
 };

@@ -189,6 +189,8 @@ void Collector::add_filter(const model::ScriptLine& line, const model::EventName
     texts_.filters.sources.push_back(source_of(line));
     return;
   }
+  texts_.foreign_filters.filters.push_back({name.system + "/" + name.event, std::string(line.body_text())});
+  texts_.foreign_filters.sources.push_back(source_of(line));
   diag::Sink sink;
   grammar::parse_filter(line.body_text(), sink, request_.dialect);
   for (diag::Diagnostic& one : sink.take()) texts_.mistakes.push_back(locate(std::move(one), source_of(line)));

@@ -28,6 +28,7 @@ struct Texts {
   std::vector<script::TriggerText> triggers;
   std::vector<Source> trigger_sources;
   std::vector<ForeignEvent> foreign_events;
+  Filters foreign_filters;                             // of those
   std::vector<std::optional<model::EventName>> names;  // of each definition; absent: it is wrong, or a deletion
   std::set<model::EventName> off;                      // `enable 0`
   std::optional<model::ScriptTarget> target;

@@ -1,262 +1,137 @@
-// One session per process: a ring, a counter, an address means nothing in another process. What is shared
-// is made here, from the outside:
-//
-//   define    all of them, or an error that names the process      `malloc` is not in process 12
-//   read      each drained, lines merged by time (engine/merged_lines.h)
-//   counts    sums
+// A ring, a counter, an address means nothing in another process, so each is a target of its own; what is theirs
+// together (definitions, counts, the order of records) is Tracing's.
 //
 // A process that ends or becomes another program drops out; the others go on.
 #include "cli/traced_processes.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
-#include <fstream>
-#include <map>
 
 #include "cli/exit_status.h"
 #include "common/proc.h"
+#include "runtime-user/runtime/inproc/forked_children.h"
 
 namespace kevt::cli {
 
-namespace {
-
-std::uint64_t monotonic_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-}  // namespace
-
-void TracedProcesses::add(HeldProgram program) {
-  all_.push_back(std::make_unique<TracedProcess>(std::move(program)));
-  all_.back()->name = proc::comm(all_.back()->pid());
-  merges_ = all_.size() > 1;
-}
-
-std::string TracedProcesses::where(const TracedProcess& process) const {
-  return fmt::format("process {} ({})", process.pid(), process.name);
-}
-
-std::optional<int> TracedProcesses::define(std::span<const Source> definitions, const Filters& filters) {
-  const auto failed = [&](const TracedProcess& process, Error error) {
-    report_.error(all_.size() > 1 ? std::move(error).while_doing("tracing " + where(process)) : std::move(error));
-    return kFailed;
-  };
-  std::vector<std::string> texts = texts_of(definitions);
-  if (samples_stacks_) std::ranges::transform(texts, texts.begin(), engine::with_stack_sample);
-  for (const auto& process : all_) {
-    std::vector<engine::Problem> problems;
-    process->engine.set_code({.brought = brought_, .kept = &kept_});
-    process->engine.set_injections(injections_);
-    auto defined = process->engine.define(texts, filters.filters, problems, together_);
-    if (!defined) return failed(*process, std::move(defined.error()));
-    if (*defined && problems.empty()) continue;
-    report_.problems(problems, definitions, filters.sources);
-    if (all_.size() > 1) report_.error("that is so in " + where(*process));
-    if (!*defined) return kNotCompiled;
-  }
-  for (const auto& process : all_) {
-    if (auto ready = keep_names(*process); !ready) return failed(*process, std::move(ready.error()));
-    if (auto armed = process->engine.enable_all(); !armed) return failed(*process, std::move(armed.error()));
-    const bool waits = !process->engine.waiting().empty();
-    if (!waits && !process->runtime().has_returns()) continue;
-    auto watched = process->runtime().watch_libraries();
-    if (!watched)
-      return failed(*process, std::move(watched.error()).while_doing("watching which libraries are loaded"));
-    if (!*watched && waits)
-      return failed(*process, Error("`" + process->engine.waiting().front() +
-                                    "` would wait for ever: the program has no dynamic linker that reports libraries"));
-    if (!waits || process->held.origin != Origin::Running) continue;  // else it stands still: nothing came meanwhile
-    if (auto armed = arm_arrived(*process); !armed) return failed(*process, std::move(armed.error()));
-  }
+std::optional<int> TracedProcesses::start(const std::vector<std::string>& command) {
+  int status = kOurFailure;
+  auto held = launch_held(command, session_, report_, status);
+  if (!held) return status;
+  add(std::move(*held));
   return std::nullopt;
 }
 
-Result<void> TracedProcesses::arm_arrived(TracedProcess& process) {
-  if (auto seen = process.held.env->refresh(); !seen) return seen;
-  if (process.names_addresses) process.held.env->keep_files();
-  if (process.unwinder) process.unwinder->refresh();
-  if (process.runtime().has_returns())  // the library may walk stacks
-    if (auto guarded = process.runtime().arm({}); !guarded) return guarded;
-  if (process.engine.waiting().empty()) return {};
-  std::vector<engine::Problem> problems;
-  auto arrived = process.engine.define_arrived(problems);
-  for (const engine::Problem& problem : problems)
-    report_.error("in " + where(process) + ", whose library has come: " + problem.diagnostic.command + ": " +
-                  problem.diagnostic.detail);
-  if (!arrived) return std::unexpected(std::move(arrived.error()));
-  if (arrived->empty()) return {};
-  return process.runtime().arm(*arrived);
+std::optional<int> TracedProcesses::attach(int pid) {
+  int status = kOurFailure;
+  auto held = attach_running(pid, session_, report_, status);
+  if (!held) return status;
+  add(std::move(*held));
+  return std::nullopt;
 }
 
-void TracedProcesses::look_at_libraries(const std::function<void()>& take) {
-  for (const auto& process : all_) {
-    if (!process->runtime().is_asked_for_libraries()) continue;
-    if (process->names_addresses) take();  // what was recorded in a library that is gone now
-    if (auto armed = arm_arrived(*process); !armed && !process->runtime().poll_exit())
-      report_.error(
-          std::move(armed.error()).while_doing("arming probes in a library that " + where(*process) + " has loaded"));
-    process->runtime().answer_for_libraries();
-  }
+void TracedProcesses::add(HeldProgram program) { all_.push_back(std::make_unique<TracedProcess>(std::move(program))); }
+
+std::vector<engine::TracedTarget*> TracedProcesses::targets() const {
+  std::vector<engine::TracedTarget*> targets;
+  for (const auto& process : all_) targets.push_back(process.get());
+  return targets;
 }
 
-namespace {
-
-std::string armed_text(const runtime::ArmStatus& status) {
-  switch (status.state) {
-    case runtime::ArmState::Off:
-      return "off";
-    case runtime::ArmState::Jump:
-      return "jump";
-    case runtime::ArmState::Breakpoint:
-      return "int3 (" + status.reason + ")";
-    case runtime::ArmState::Gone:
-      return "[GONE] (" + status.reason + ")";
-    case runtime::ArmState::Deferred:
-      return "waits (" + status.reason + ")";
-  }
-  return "";
+void TracedProcesses::go() {
+  for (const auto& process : all_) process->runtime().go();
 }
 
-}  // namespace
-
-std::vector<std::string> TracedProcesses::how_armed() const {
-  std::vector<std::string> texts;
-  for (const auto& process : all_) {
-    std::string how;
-    for (const engine::Event& event : process->engine.events())
-      for (runtime::ProbeHandle probe : process->engine.probes(event)) {
-        const runtime::ArmStatus status = process->runtime().arm_status(probe);
-        how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name, armed_text(status));
-      }
-    for (const std::string& definition : process->engine.waiting())
-      how += fmt::format("{}`{}` waits for its library", how.empty() ? "" : ", ", definition);
-    texts.push_back(fmt::format("runtime=inproc pid={} {}", process->pid(), how));
-  }
-  return texts;
-}
-
-std::uint64_t TracedProcesses::read_only_one(std::uint64_t limit, const LineSink& sink) {
-  std::uint64_t printed = 0;
-  std::string line;
-  all_.front()->runtime().drain([&](const runtime::Record& record) {
-    if (printed >= limit) return;
-    ++printed;
-    line.clear();
-    all_.front()->printer.print(record, line);
-    if (!line.empty()) sink(line);
-  });
-  return printed;
-}
-
-std::uint64_t TracedProcesses::read(ReadRound round, std::uint64_t limit, const LineSink& sink) {
-  if (!merges_) return read_only_one(limit, sink);
-  const std::uint64_t until = round == ReadRound::Last ? ~0ull : monotonic_ns();
-  std::string line;
+Result<void> TracedProcesses::keep_names() {
+  keeps_names_ = true;
   for (const auto& process : all_)
-    process->runtime().drain([&](const runtime::Record& record) {
-      line.clear();
-      process->printer.print(record, line);
-      if (!line.empty()) lines_.add(record.timestamp_ns, std::string(line));
-    });
-  return lines_.take(until, limit, [&](std::uint64_t, const std::string& merged) { sink(merged); });
+    if (auto kept = process->keep_names_of_libraries(); !kept)
+      return std::unexpected(
+          std::move(kept.error()).while_doing("watching which libraries " + process->name() + " loads"));
+  return {};
 }
 
-namespace {
+// ---- what comes and goes --------------------------------------------------------------------
 
-bool has_symbols(const engine::Event& event) {
-  return std::ranges::any_of(event.layout.fields, [](const model::RecordField& field) {
-    return field.type.kind == model::TypeKind::Symbol || field.type.kind == model::TypeKind::SymbolString;
-  });
-}
-
-}  // namespace
-
-// Records are read later than they are made, perhaps when the process has ended: what names its addresses is taken now,
-// and again whenever it tells that a library has come or gone.
-Result<void> TracedProcesses::keep_names(TracedProcess& process) const {
-  process.names_addresses = samples_stacks_ || std::ranges::any_of(process.engine.events(), has_symbols);
-  if (!process.names_addresses) return {};
-  process.held.env->keep_files();
-  if (samples_stacks_) {
-    auto unwinder = target::StackUnwinder::of_process(process.pid());
-    if (!unwinder) return std::unexpected(std::move(unwinder.error()));
-    process.unwinder.emplace(std::move(*unwinder));
-  }
-  auto watched = process.runtime().watch_libraries();  // false: a static program, which gets no more libraries
-  return watched ? Result<void>() : std::unexpected(std::move(watched.error()));
-}
-
-std::vector<RecordSource> TracedProcesses::sources() {
-  std::vector<RecordSource> out;
-  for (const auto& process : all_) {
-    out.push_back(source_of(*process));
-  }
-  return out;
-}
-
-RecordSource TracedProcesses::source_of(TracedProcess& process) const {
-  inproc::InprocRuntime& runtime = process.runtime();
-  return {.engine = &process.engine,
-          .env = process.held.env.get(),
-          .drain = [&runtime](const runtime::RecordSink& sink) { return runtime.drain(sink); },
-          .drain_by_cpu = [&runtime](const runtime::RecordSink& sink) { return runtime.drain_by_cpu(sink); },
-          .pid = process.pid(),
-          .unwinder = process.unwinder ? &*process.unwinder : nullptr};
-}
-
-Result<void> TracedProcesses::arm_followed(TracedProcess& process) {
-  process.engine.set_code({.brought = brought_, .kept = &kept_});
-  process.engine.define_as(all_.front()->engine);
-  if (auto ready = keep_names(process); !ready) return ready;
-  std::vector<engine::Problem> problems;
-  auto probes = process.engine.define_arrived(problems);
-  for (const engine::Problem& problem : problems) {
-    std::string text = problem.diagnostic.command + ": " + problem.diagnostic.detail;
-    if (told_.insert(text).second) report_.status("not in " + where(process) + ", which was followed: " + text);
-  }
-  if (!probes) return std::unexpected(std::move(probes.error()));
-  if (auto armed = process.runtime().arm(*probes); !armed) return armed;
-  if (process.engine.waiting().empty()) return {};
-  auto watched = process.runtime().watch_libraries();  // false: a static program, which gets no more libraries
-  return watched ? Result<void>() : std::unexpected(std::move(watched.error()));
-}
-
-void TracedProcesses::take_over(inproc::Tracee program, const inproc::SessionOptions& session,
-                                const std::function<void(const RecordSource&)>& added) {
+// A child of its own, or one of ours that has become another program: that one is over.
+void TracedProcesses::take_over(inproc::Tracee program, engine::Tracing& tracing) {
   const pid_t pid = program.pid();
-  // A child of its own, or the process itself: then that one is over.
   Origin origin = Origin::Followed;
   for (const auto& process : all_) {
-    if (process->pid() != pid || process->is_reported) continue;
-    process->is_reported = true;
+    if (process->pid() != pid || process->has_given_way()) continue;
     if (process->held.origin == Origin::Started) origin = Origin::Started;
-    process->runtime().give_up();
+    process->give_way();
   }
-  auto held = adopt_followed(std::move(program), origin, session);
+  auto held = adopt_followed(std::move(program), origin, session_);
   if (!held) {
     report_.status(
         fmt::format("process {} ({}) is not followed through exec: {}", pid, proc::comm(pid), held.error().message()));
     return;
   }
-  auto process = std::make_unique<TracedProcess>(std::move(*held));
-  process->name = proc::comm(pid);
-  if (auto armed = arm_followed(*process); !armed)
-    report_.status(std::move(armed.error()).while_doing("arming probes in " + where(*process)).message());
+  add(*std::move(held));
   ++followed_;
-  all_.push_back(std::move(process));
-  merges_ = true;
-  added(source_of(*all_.back()));
-  all_.back()->runtime().go();
+  TracedProcess& process = *all_.back();
+  if (keeps_names_) (void)process.keep_names_of_libraries();  // else they are looked at when they are found in a record
+  if (listener_.added) listener_.added(process);
+  for (const engine::CodeRefusal& refusal : tracing.add_target(process))
+    if (told_.insert(refusal.command).second)
+      report_.status(fmt::format("not in {}, which was followed: {}{}{}", process.name(), refusal.command,
+                                 refusal.command.empty() ? "" : ": ", refusal.error.message()));
+  process.runtime().go();
 }
 
-void TracedProcesses::follow(const inproc::SessionOptions& session,
-                             const std::function<void(const RecordSource&)>& added) {
+void TracedProcesses::follow(engine::Tracing& tracing) {
   for (std::size_t i = 0; i < all_.size(); ++i)
-    for (inproc::Tracee& program : all_[i]->runtime().followed()) take_over(std::move(program), session, added);
+    for (inproc::Tracee& program : all_[i]->runtime().followed()) take_over(std::move(program), tracing);
+  let_go_of_ended(tracing);
+}
+
+// Lines of their records may be made when somebody reads them: what names them needs is kept for the last ones.
+void TracedProcesses::let_go_of_ended(engine::Tracing& tracing) {
+  ends_.note(all_);
+  if (std::ranges::none_of(all_, [](const auto& process) { return process->is_over; })) return;
+  std::vector<std::unique_ptr<TracedProcess>> stay;
+  for (auto& process : all_) {
+    if (!process->is_over || !tracing.remove_target(*process)) {
+      stay.push_back(std::move(process));
+      continue;
+    }
+    if (listener_.removed) listener_.removed(*process);
+    let_pass_ += process->runtime().let_pass();
+    ++taken_away_;
+    process->keep_names();
+    ended_.push_back(std::move(process));
+  }
+  all_ = std::move(stay);
+  for (; ended_.size() > names_kept_; ended_.pop_front()) tracing.forget_target(*ended_.front());
+}
+
+// What was recorded in a library that goes is read while its names are known.
+void TracedProcesses::look_at_libraries(TracedProcess& process, engine::Tracing& tracing) {
+  if (!process.runtime().is_asked_for_libraries()) return;
+  tracing.drain();
+  process.refresh_libraries();
+  for (const engine::CodeRefusal& refusal : tracing.libraries_changed(process))
+    report_.error(fmt::format("in {}, whose library has come: {}{}{}", process.name(), refusal.command,
+                              refusal.command.empty() ? "" : ": ", refusal.error.message()));
+  process.runtime().answer_for_libraries();
+}
+
+void TracedProcesses::step(engine::Tracing& tracing) {
+  if (session_.follows_exec) follow(tracing);
+  for (const auto& process : all_) {
+    look_at_libraries(*process, tracing);
+    if (process->has_become_another())
+      report_.status(process->name() + " has become another program (exec): its probes are gone");
+  }
+}
+
+bool TracedProcesses::is_any_alive() const {
+  const auto is_running = [](const auto& process) { return process->held.origin == Origin::Running; };
+  const bool has_running = std::ranges::any_of(all_, is_running);
+  return std::ranges::any_of(all_, [&](const auto& process) {
+    return (has_running || process->held.origin != Origin::Followed) && process->is_alive();
+  });
 }
 
 std::size_t TracedProcesses::let_pass() const {
@@ -265,55 +140,14 @@ std::size_t TracedProcesses::let_pass() const {
   return sum;
 }
 
-void TracedProcesses::fold(const TracedProcess& process) {
-  counts_gone_.resize(events().size());
-  for (std::size_t i = 0; i < events().size(); ++i)
-    counts_gone_[i] += process.engine.counts(process.engine.events()[i]);
-  for (const std::string& definition : process.engine.waiting()) ++waited_[definition];
-  let_pass_ += process.runtime().let_pass();
-  ++gone_;
+TracedProcess& TracedProcesses::command() const {
+  const auto is_it = [](const auto& process) { return process->held.origin == Origin::Started; };
+  return **std::ranges::find_if(all_.rbegin(), all_.rend(), is_it);
 }
 
-void TracedProcesses::let_go_of_ended(const std::function<void()>& take,
-                                      const std::function<bool(const engine::Engine&)>& awaits,
-                                      const std::function<void(const engine::Engine&)>& removed) {
-  ends_.note(all_);
-  if (std::ranges::none_of(all_, [](const auto& process) { return process->is_over; })) return;
-  take();
-  std::erase_if(all_, [&](const auto& process) {
-    if (!process->is_over || awaits(process->engine)) return false;
-    fold(*process);
-    removed(process->engine);
-    return true;
-  });
-}
+int TracedProcesses::end_of_command() const { return command().runtime().poll_exit().value_or(0); }
 
-bool TracedProcesses::is_any_alive() {
-  constexpr unsigned kSeldom = 64;  // looking for an exec is a read of the target's memory
-  const bool looks_closer = ++looks_ % kSeldom == 0;
-  bool any = false;
-  for (const auto& process : all_) {
-    const bool ended = process->runtime().poll_exit().has_value();
-    const bool running = process->held.origin == Origin::Running;
-    const bool replaced = running && !ended && looks_closer && process->runtime().was_replaced();
-    if ((ended || replaced) && !process->is_reported) {
-      process->is_reported = true;
-      if (running)
-        report_.status(where(*process) +
-                       (ended ? " has ended" : " has become another program (exec): its probes are gone"));
-    }
-    const bool counts = process->held.origin != Origin::Followed || all_.front()->held.origin == Origin::Running;
-    any = any || (counts && !process->is_reported);
-  }
-  return any;
-}
-
-int TracedProcesses::end_of_command() const {
-  int status = 0;
-  for (const auto& process : all_)
-    if (process->held.origin == Origin::Started) status = process->runtime().poll_exit().value_or(0);
-  return status;
-}
+// ---- the end --------------------------------------------------------------------------------
 
 void TracedProcesses::report_leftover(const TracedProcess& process, inproc::Leftover left) const {
   switch (left) {
@@ -321,61 +155,42 @@ void TracedProcesses::report_leftover(const TracedProcess& process, inproc::Left
     case inproc::Leftover::Unseen:
       return;
     case inproc::Leftover::Code:
-      report_.status(where(process) + " keeps our code mapped: a call under a return probe may still come back to it");
+      report_.status(process.name() + " keeps our code mapped: a call under a return probe may still come back to it");
       return;
     case inproc::Leftover::Agent:
-      report_.status(where(process) + " keeps our signal handlers and code: a thread stays inside a hit");
+      report_.status(process.name() + " keeps our signal handlers and code: a thread stays inside a hit");
       return;
     case inproc::Leftover::Filtered:
       report_.status(
-          where(process) +
+          process.name() +
           " keeps our signal handlers and code: its seccomp filter lets no system call be made there to take "
           "them away (CAP_SYS_ADMIN may)");
       return;
   }
 }
 
-// As the kernel's list of kprobes marks them.
-void TracedProcesses::report_gone(const TracedProcess& process) const {
-  for (const engine::Event& event : process.engine.events())
-    for (runtime::ProbeHandle probe : process.engine.probes(event))
-      if (const auto status = process.held.runtime->arm_status(probe); status.state == runtime::ArmState::Gone)
-        report_.status(fmt::format("{} [GONE] in {}: {}", event.name, where(process), status.reason));
-}
-
-// Where programs were followed, what none of them had.
-void TracedProcesses::report_waiting() {
-  std::map<std::string, std::size_t>& waiting = waited_;
-  for (const auto& process : all_)
-    for (const std::string& definition : process->engine.waiting()) {
-      if (!followed_)
-        report_.status("`" + definition + "` was never armed: " + where(*process) + " has not loaded its library");
-      ++waiting[definition];
-    }
-  for (const auto& [definition, programs] : waiting)
-    if (followed_ && programs == all_.size() + gone_)
-      report_.status(fmt::format("`{}` was never armed: none of {} programs has it", definition, programs));
-}
-
 // Children last: one that is forked until its parent is free would be overlooked.
-bool TracedProcesses::detach() {
+bool TracedProcesses::leave(TracedProcess& process, const inproc::SharedSessions& sessions) {
   bool all_good = true;
-  const auto note = [&](TracedProcess& process, const Result<inproc::Leftover>& left, const std::string& whose) {
+  const auto note = [&](const Result<inproc::Leftover>& left, const std::string& whose) {
     if (left) return report_leftover(process, *left);
     all_good = false;
-    report_.error(Error(left.error()).while_doing("removing the probes of " + whose + where(process)));
+    report_.error(Error(left.error()).while_doing("removing the probes of " + whose + process.name()));
   };
-  const auto sessions = inproc::SharedSessions::look();
-  for (const auto& process : all_) {
-    if (process->runtime().poll_exit() && !process->runtime().may_be_hit(sessions)) continue;
-    if (!process->runtime().poll_exit()) {
-      const auto detached = process->runtime().detach();
-      if (detached || !process->runtime().poll_exit()) note(*process, detached, "");
-      if (detached) report_gone(*process);
-    }
-    note(*process, process->runtime().leave_children(), "forked children of ");
+  inproc::InprocRuntime& runtime = process.runtime();
+  if (runtime.poll_exit() && !runtime.may_be_hit(sessions)) return true;
+  if (!runtime.poll_exit()) {
+    const auto detached = runtime.detach();
+    if (detached || !runtime.poll_exit()) note(detached, "");
   }
-  report_waiting();
+  note(runtime.leave_children(), "forked children of ");
+  return all_good;
+}
+
+bool TracedProcesses::leave() {
+  const auto sessions = inproc::SharedSessions::look();
+  bool all_good = true;
+  for (const auto& process : all_) all_good = leave(*process, sessions) && all_good;
   return all_good;
 }
 
@@ -385,18 +200,6 @@ void TracedProcesses::settle() {
 
 void TracedProcesses::abandon() {
   for (const auto& process : all_) end_held(process->held);
-}
-
-runtime::EventCounts TracedProcesses::counts(std::size_t event) const {
-  runtime::EventCounts sum = event < counts_gone_.size() ? counts_gone_[event] : runtime::EventCounts{};
-  for (const auto& process : all_) sum += process->engine.counts(process->engine.events()[event]);
-  return sum;
-}
-
-runtime::EventCounts TracedProcesses::counts() const {
-  runtime::EventCounts sum;
-  for (std::size_t i = 0; i < events().size(); ++i) sum += counts(i);
-  return sum;
 }
 
 }  // namespace kevt::cli

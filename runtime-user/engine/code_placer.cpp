@@ -17,7 +17,11 @@ namespace kevt::engine {
 namespace {
 
 CodeRefusal refusal(std::string text, int errno_value, const EventProbe& probe) {
-  return {Error(std::move(text), errno_value), probe.definition.command};
+  return {Error(std::move(text), errno_value), probe.definition.command, probe.serial};
+}
+
+CodeRefusal refusal(Error error, const CheckedProbe& probe) {
+  return {std::move(error), probe.event.definition.command, probe.serial};
 }
 
 std::vector<std::uint32_t> types_of(std::span<const CheckedProbe> probes) {
@@ -30,23 +34,25 @@ std::vector<std::uint32_t> types_of(std::span<const CheckedProbe> probes) {
 
 std::expected<std::optional<CheckedProbe>, CodeRefusal> CodePlacer::check(const EventProbe& probe,
                                                                           const CodeRequest& request) const {
-  const std::string& written = probe.definition.command;
   diag::Sink sink;
-  if (!pipeline::can_run(probe.definition, target_.env(), sink))
+  const target::TargetEnv& env = target_.known_env();
+  if (!pipeline::can_run(probe.definition, env, sink))
     return std::unexpected(
         refusal(fmt::format("{} ({})", sink.diagnostics().front().detail, target_.name()), EOPNOTSUPP, probe));
   if (const auto* place = std::get_if<model::EventPlace>(&probe.definition.place);
       probe.definition.kind == model::EventKind::Eprobe && (!place || !statics_.find(place->system, place->event)))
     return std::unexpected(refusal("nothing here makes records of the event it stands on", EOPNOTSUPP, probe));
-  auto checked = pipeline::check_event(request.samples_stack ? with_stack_sample(written) : written, target_.env(),
-                                       statics_, pipeline::Forms::RunnableLater, sink);
+  model::Definition written = probe.written;
+  if (request.samples_stack) add_stack_sample(written);
+  auto checked = pipeline::check_event(std::move(written), env, statics_, pipeline::Forms::RunnableLater, sink);
   if (checked && checked->waits) return std::nullopt;
   if (checked) {
     checked->definition.group = probe.definition.group;
     checked->definition.event = probe.definition.event;
-    checked->definition.command = written;  // messages are about what the user wrote
     checked->switches = request.switches;
-    return CheckedProbe{.request = &request, .event = *std::move(checked), .type = request.event->id};
+    checked->injection = request.injection;
+    return CheckedProbe{
+        .request = &request, .event = *std::move(checked), .type = request.event->id, .serial = probe.serial};
   }
   const auto mistakes = sink.take();
   if (mistakes.empty()) return std::unexpected(refusal("nothing to run", EINVAL, probe));
@@ -80,8 +86,9 @@ std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> CodePlacer::instal
   auto installed = target_.runtime().install(*compiled, types_of(probes));
   if (installed) return *std::move(installed);
   Error error = std::move(installed.error());
-  return std::unexpected(CodeRefusal{error.errno_value() ? error : Error(error.message(), EINVAL),
-                                     probes.size() == 1 ? probes.front().event.definition.command : ""});
+  if (!error.errno_value()) error = Error(error.message(), EINVAL);
+  if (probes.size() == 1) return std::unexpected(refusal(std::move(error), probes.front()));
+  return std::unexpected(CodeRefusal{std::move(error), ""});
 }
 
 // Those that the runtime refuses are left out and the others installed together; whatever else goes wrong with one is
@@ -106,7 +113,7 @@ std::vector<std::optional<runtime::ProbeHandle>> CodePlacer::install_each(std::s
     if (auto installed = target_.runtime().install(*compiled, types)) {
       for (std::size_t i = 0; i < taken.size(); ++i) handles[taken[i]] = (*installed)[i];
       for (std::size_t i = 0; i < all.size(); ++i)
-        if (!handles[i]) refusals.push_back({Error((*refused)[i], EINVAL), probes[i].event.definition.command});
+        if (!handles[i]) refusals.push_back(refusal(Error((*refused)[i], EINVAL), probes[i]));
       return handles;
     }
   }
@@ -114,7 +121,7 @@ std::vector<std::optional<runtime::ProbeHandle>> CodePlacer::install_each(std::s
     if (auto installed = install(probes.subspan(i, 1)))
       handles[i] = installed->front();
     else
-      refusals.push_back({std::move(installed.error().error), probes[i].event.definition.command});
+      refusals.push_back(refusal(std::move(installed.error().error), probes[i]));
   }
   return handles;
 }

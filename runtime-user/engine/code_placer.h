@@ -28,13 +28,15 @@ struct CodeRequest {
   // Likewise, with `switches_text`.
   model::HitSwitches switches;
   std::string switches_text;
-  bool samples_stack = false;  // its records are of a SampledType
+  bool samples_stack = false;                 // its records are of a SampledType
+  std::optional<model::Injection> injection;  // the same as long as the event lives
 };
 
 // Why the code of an event cannot be made.
 struct CodeRefusal {
   Error error;
-  std::string command;  // of the definition; empty: it is about none of them
+  std::string command;       // of the definition; empty: it is about none of them
+  std::uint64_t serial = 0;  // of the probe; 0: likewise
 };
 
 // One probe that is right for the target, ready to be compiled.
@@ -42,6 +44,7 @@ struct CheckedProbe {
   const CodeRequest* request = nullptr;
   pipeline::CheckedEvent event;
   std::uint32_t type = 0;  // of its records: common_type
+  std::uint64_t serial = 0;
 };
 
 class CodePlacer {
@@ -50,7 +53,8 @@ class CodePlacer {
   CodePlacer(TracedTarget& target, const target::EventCatalog& statics, pipeline::MadeCode made)
       : target_(target), statics_(statics), made_(made) {}
 
-  // Looks the probe's definition up again, in this target. nullopt: its library may come and is not loaded yet.
+  // Looks the probe's definition up again, in this target as it was last looked at (TracedTarget::env). nullopt: its
+  // library may come and is not loaded yet.
   std::expected<std::optional<CheckedProbe>, CodeRefusal> check(const EventProbe& probe,
                                                                 const CodeRequest& request) const;
   // Installs them disarmed, in one compilation: all, or none and why.

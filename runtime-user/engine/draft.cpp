@@ -8,14 +8,16 @@
 // otherwise the event may be missing because of its own mistake.
 #include "runtime-user/engine/draft.h"
 
+#include "runtime-user/engine/stack_samples.h"
+
 namespace kevt::engine {
 
-bool names_event(std::string_view event, const model::Definition& definition) {
-  if (!event.ends_with(definition.event)) return false;
-  event.remove_suffix(definition.event.size());
-  if (event.empty()) return true;
-  return event.size() == definition.group.size() + 1 && event.starts_with(definition.group) &&
-         std::string_view(":/.").contains(event.back());
+bool names_event(std::string_view written, std::string_view group, std::string_view event) {
+  if (!written.ends_with(event)) return false;
+  written.remove_suffix(event.size());
+  if (written.empty()) return true;
+  return written.size() == group.size() + 1 && written.starts_with(group) &&
+         std::string_view(":/.").contains(written.back());
 }
 
 bool stands_on_event(std::string_view definition) {
@@ -39,13 +41,23 @@ diag::Diagnostic missing_event(const EventFilter& filter) {
 }  // namespace
 
 const target::CatalogEntry* Draft::find(std::string_view group, std::string_view event) const {
-  const target::CatalogEntry* ours = catalog_.find(group, event);
-  return ours == nullptr && asks_statics_ ? statics_->find(group, event) : ours;
+  const target::CatalogEntry* found = catalog_.find(group, event);
+  if (found == nullptr && existing_ != nullptr) found = existing_->find(group, event);
+  return found == nullptr && asks_statics_ ? statics_->find(group, event) : found;
 }
 
-void Draft::add(std::size_t index, pipeline::CheckedEvent event) {
-  catalog_.add(event.definition, event.layout);
-  entries_.push_back({index, std::move(event), std::nullopt, std::nullopt});
+void Draft::add(std::size_t index, model::Definition written, pipeline::CheckedEvent event) {
+  const model::Definition& definition = event.definition;
+  target::CatalogEntry* entry = catalog_.find(definition.group, definition.event);
+  if (entry == nullptr) {
+    const target::CatalogEntry* known = existing_ ? existing_->find(definition.group, definition.event) : nullptr;
+    catalog_.add(known ? *known
+                       : target::CatalogEntry{
+                             definition.group, definition.event, target::owner_of(definition.kind), {}, event.layout});
+    entry = catalog_.find(definition.group, definition.event);
+  }
+  entry->siblings.push_back(definition);
+  entries_.push_back({index, std::move(written), std::move(event), std::nullopt, std::nullopt});
 }
 
 bool Draft::bind(const EventFilter& filter, diag::Sink& sink) {
@@ -62,6 +74,21 @@ bool Draft::bind(const EventFilter& filter, diag::Sink& sink) {
   return used;
 }
 
+std::optional<pipeline::CheckedEvent> Draft::check_one(const model::Definition& written, const target::TargetEnv& env,
+                                                       pipeline::Forms forms, diag::Sink& sink) const {
+  auto checked = pipeline::check_event(written, env, *this, forms, sink);
+  if (!checked || !has_stacks_) return checked;
+  model::Definition sampled = written;
+  add_stack_sample(sampled);
+  diag::Sink of_sample;
+  if (pipeline::check_event(std::move(sampled), env, *this, forms, of_sample)) return checked;
+  for (diag::Diagnostic& mistake : of_sample.take()) {
+    explain_stack_sample(mistake);
+    sink.report(std::move(mistake));
+  }
+  return std::nullopt;
+}
+
 void Draft::check(std::span<const std::string> definitions, std::span<const EventFilter> filters,
                   const target::TargetEnv& env, pipeline::Forms forms, std::vector<Problem>& problems) {
   const auto note = [&](Problem::Kind kind, std::size_t index, diag::Sink& sink) {
@@ -70,9 +97,10 @@ void Draft::check(std::span<const std::string> definitions, std::span<const Even
   for (std::size_t i = 0; i < definitions.size(); ++i) {
     diag::Sink sink;
     asks_statics_ = statics_ != nullptr && stands_on_event(definitions[i]);
-    auto checked = pipeline::check_event(definitions[i], env, *this, forms, sink);
+    auto written = pipeline::parse_event(definitions[i], sink);
+    auto checked = written ? check_one(*written, env, forms, sink) : std::nullopt;
     note(Problem::Kind::Definition, i, sink);
-    if (checked) add(i, std::move(*checked));
+    if (checked) add(i, *std::move(written), *std::move(checked));
   }
   const bool definitions_are_good = problems.empty();
   for (std::size_t f = 0; f < filters.size(); ++f) {
@@ -83,10 +111,10 @@ void Draft::check(std::span<const std::string> definitions, std::span<const Even
 }
 
 std::vector<const model::Definition*> Draft::probes_of(model::EventKind kind) const {
-  std::vector<const model::Definition*> probes;
-  for (const target::CatalogEntry& entry : catalog_.entries())
-    for (const model::Definition& sibling : entry.siblings)
-      if (sibling.kind == kind) probes.push_back(&sibling);
+  std::vector<const model::Definition*> probes = catalog_.probes_of(kind);
+  if (existing_ == nullptr) return probes;
+  for (const model::Definition* probe : existing_->probes_of(kind))
+    if (catalog_.find(probe->group, probe->event) == nullptr) probes.push_back(probe);  // else it is there already
   return probes;
 }
 

@@ -12,8 +12,8 @@
 #include "compiler/model/filter.h"
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/event_catalog.h"
+#include "compiler/target/fixed_target.h"
 #include "compiler/target/target_env.h"
-#include "runtime-user/engine/catalog.h"
 
 namespace kevt::engine {
 
@@ -28,15 +28,23 @@ struct EventInjection {
   model::Injection injection;
 };
 
+struct EventTrigger {
+  std::string event;  // as above
+  std::string text;   // as the event's `trigger` file takes it
+};
+
 // What is wrong, with the request it belongs to.
 struct Problem {
-  enum class Kind : std::uint8_t { Definition, Filter } kind = Kind::Definition;
-  std::size_t index = 0;  // into the definitions or filters given
+  enum class Kind : std::uint8_t { Definition, Filter, Trigger } kind = Kind::Definition;
+  std::size_t index = 0;  // into the definitions, filters or triggers given
   diag::Diagnostic diagnostic;
 };
 
-// Whether `event`, as a user writes it, means the definition's.
-bool names_event(std::string_view event, const model::Definition& definition);
+// Whether `written`, as a user writes it, means the event of that group and name.
+bool names_event(std::string_view written, std::string_view group, std::string_view event);
+inline bool names_event(std::string_view written, const model::Definition& definition) {
+  return names_event(written, definition.group, definition.event);
+}
 
 // Whether it stands on another event's records: an event probe, `e`.
 bool stands_on_event(std::string_view definition);
@@ -45,36 +53,41 @@ class Draft final : public target::EventCatalog {
  public:
   // One checked definition.
   struct Entry {
-    std::size_t index = 0;  // into the definitions given
+    std::size_t index = 0;      // into the definitions given
+    model::Definition written;  // as it was parsed, before it was looked up in the target
     pipeline::CheckedEvent event;
     std::optional<model::FilterExpr> filter;
     std::optional<std::string> filter_text;
   };
 
-  // `existing`: events that are defined already. `statics`: what event probes may stand on beside those, kept by the
-  // caller; nullptr: nothing.
-  explicit Draft(Catalog existing, const target::EventCatalog* statics = nullptr)
-      : catalog_(std::move(existing)), statics_(statics) {}
+  // `statics`: what event probes may stand on beside what is defined here. `existing`: events that are defined
+  // already. Both are kept by the caller; nullptr: there are none.
+  explicit Draft(const target::EventCatalog* statics = nullptr, const target::EventCatalog* existing = nullptr)
+      : statics_(statics), existing_(existing) {}
 
+  // From now on definitions are right only if a sample of the stack has room behind them (stack_samples.h).
+  void leave_room_for_stacks() { has_stacks_ = true; }
   // Mistakes are appended to `problems`; what is right is in entries(), in the order given.
   void check(std::span<const std::string> definitions, std::span<const EventFilter> filters,
              const target::TargetEnv& env, pipeline::Forms forms, std::vector<Problem>& problems);
 
   std::vector<Entry>& entries() { return entries_; }
   const std::vector<Entry>& entries() const { return entries_; }
-  const Catalog& catalog() const { return catalog_; }
-  Catalog take_catalog() { return std::move(catalog_); }
 
   const target::CatalogEntry* find(std::string_view group, std::string_view event) const override;
   std::vector<const model::Definition*> probes_of(model::EventKind kind) const override;
 
  private:
-  void add(std::size_t index, pipeline::CheckedEvent event);
+  std::optional<pipeline::CheckedEvent> check_one(const model::Definition& written, const target::TargetEnv& env,
+                                                  pipeline::Forms forms, diag::Sink& sink) const;
+  void add(std::size_t index, model::Definition written, pipeline::CheckedEvent event);
   // Whether an event of that name is there.
   bool bind(const EventFilter& filter, diag::Sink& sink);
 
-  Catalog catalog_;
-  const target::EventCatalog* statics_ = nullptr;
+  target::FixedCatalog catalog_;  // of what is right here, with what exists of the same names
+  const target::EventCatalog* statics_;
+  const target::EventCatalog* existing_;
+  bool has_stacks_ = false;
   bool asks_statics_ = false;  // while an event probe is checked
   std::vector<Entry> entries_;
 };

@@ -18,7 +18,7 @@ target::FixedCatalog static_events() {
 
 // How many of the definitions are wrong.
 std::size_t wrong(const std::vector<std::string>& definitions, const target::EventCatalog* statics) {
-  Draft draft({}, statics);
+  Draft draft(statics);
   std::vector<Problem> problems;
   draft.check(definitions, {}, target::UncheckedTargetEnv(), pipeline::Forms::Runnable, problems);
   return problems.size();

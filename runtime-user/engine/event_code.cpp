@@ -35,7 +35,8 @@ std::string key_of(const CodeRequest& request) {
 
 }  // namespace
 
-EventCode::EventCode(std::vector<TracedTarget*> targets, Needs needs) : targets_(std::move(targets)), needs_(needs) {
+EventCode::EventCode(std::vector<TracedTarget*> targets, Needs needs, const pipeline::CodeStore* brought)
+    : targets_(std::move(targets)), needs_(needs), brought_(brought) {
   if (const StaticEvents* statics = static_events())
     for (const StaticEvent& event : statics->all()) statics_.add(catalog_entry(event));
 }
@@ -140,6 +141,10 @@ std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> reque
   std::vector<CodeRefusal> refusals;
   for (std::size_t t = 0; t < targets_.size(); ++t)
     if (auto refusal = install_in(t, changes, refusals)) return refusal;
+  if (needs_ == Needs::NoTarget) {
+    std::ranges::move(refusals, std::back_inserter(left_out_));
+    return std::nullopt;
+  }
   for (const Change& change : changes) {
     if (!change.is_new || change.is_former || !is_in_no_target(change.next)) continue;
     const auto is_of_it = [&](const CodeRefusal& one) {
@@ -256,6 +261,39 @@ runtime::EventCounts EventCode::counts(std::uint32_t event, std::uint64_t serial
   add(it->second.now);
   std::ranges::for_each(it->second.former, add);
   return sum;
+}
+
+runtime::EventCounts EventCode::counts(std::uint32_t event, const TracedTarget& target) const {
+  runtime::EventCounts sum;
+  const auto it = codes_.find(event);
+  if (it == codes_.end()) return sum;
+  const std::size_t t = index_of(target);
+  const auto add = [&](const Version& version) {
+    if (t >= version.handles.size()) return;
+    for (runtime::ProbeHandle handle : placed_of(version.handles[t])) sum += targets_[t]->runtime().counts(handle);
+  };
+  add(it->second.now);
+  std::ranges::for_each(it->second.former, add);
+  return sum;
+}
+
+bool EventCode::always_asks(std::uint32_t event, std::string_view filter_text) const {
+  const auto it = codes_.find(event);
+  if (it == codes_.end() || !it->second.former.empty()) return false;
+  const std::string& key = it->second.now.key;
+  return key.starts_with(filter_text) && key.size() > filter_text.size() && key[filter_text.size()] == '\n';
+}
+
+std::optional<runtime::ArmStatus> EventCode::arm_status(std::uint32_t event, std::uint64_t serial,
+                                                        const TracedTarget& target) const {
+  const auto it = codes_.find(event);
+  if (it == codes_.end()) return std::nullopt;
+  const Version& now = it->second.now;
+  const std::size_t t = index_of(target);
+  const auto probe = static_cast<std::size_t>(std::ranges::find(now.serials, serial) - now.serials.begin());
+  if (t >= now.handles.size() || probe >= now.handles[t].size() || !is_placed(now.handles[t][probe]))
+    return std::nullopt;
+  return targets_[t]->runtime().arm_status(now.handles[t][probe]);
 }
 
 std::vector<runtime::ArmStatus> EventCode::arm_status(std::uint32_t event, std::size_t probe) const {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/error.h"
@@ -26,15 +27,19 @@ struct SampledType {
   StackSamples samples;
 };
 
-// How many of the targets that live must be able to have a probe.
-enum class Needs : std::uint8_t { EveryTarget, OneTarget };
+// How many of the targets that live must be able to have a probe. NoTarget: what cannot be had is left out, and told
+// (take_left_out).
+enum class Needs : std::uint8_t { EveryTarget, OneTarget, NoTarget };
 
 class EventCode {
  public:
-  EventCode(std::vector<TracedTarget*> targets, Needs needs);
+  // `brought`: code that need not be compiled, kept by the caller; nullptr: there is none.
+  EventCode(std::vector<TracedTarget*> targets, Needs needs, const pipeline::CodeStore* brought = nullptr);
 
   // All of it, or nothing is changed and the refusal says why.
   std::expected<void, CodeRefusal> apply(std::span<const CodeRequest> requests);
+  // What was left out since the last call, where nothing has to be had.
+  std::vector<CodeRefusal> take_left_out() { return std::exchange(left_out_, {}); }
   // A target that comes, which must outlive this or be removed: of the requests, what is armed is armed there, too.
   // What it cannot have is returned and left out.
   std::vector<CodeRefusal> add_target(TracedTarget& target, std::span<const CodeRequest> requests);
@@ -43,8 +48,9 @@ class EventCode {
   // A library has come to this target: places and arms what waited for it there, of events that are armed. What turns
   // out wrong with a probe then (no such function, no room) is returned; it waits no more.
   std::vector<CodeRefusal> place_deferred(std::span<const CodeRequest> requests, TracedTarget& target);
-  // Whether probes of the event wait for a library of this target.
+  // Whether probes of the event, or this one of them, wait for a library of this target.
   bool is_deferred(std::uint32_t event, const TracedTarget& target) const;
+  bool is_deferred(std::uint32_t event, std::uint64_t serial, const TracedTarget& target) const;
   // Probes of the event, which is armed, that have had code in no target so far and wait for a library or program.
   std::vector<const EventProbe*> waiting(const TracedEvent& event) const;
   // Takes an event's code out, whatever state it is in; its counts are forgotten.
@@ -54,6 +60,13 @@ class EventCode {
   runtime::EventCounts counts(std::uint32_t event) const;
   // Of one of its probes.
   runtime::EventCounts counts(std::uint32_t event, std::uint64_t serial) const;
+  // Of all its probes in one target.
+  runtime::EventCounts counts(std::uint32_t event, const TracedTarget& target) const;
+  // Whether all code that the event has had asks this filter: no record comes that it rejects.
+  bool always_asks(std::uint32_t event, std::string_view filter_text) const;
+  // Of one probe in one target; nullopt: it has no code there.
+  std::optional<runtime::ArmStatus> arm_status(std::uint32_t event, std::uint64_t serial,
+                                               const TracedTarget& target) const;
   // Of one probe of the event as it is armed now, in each target.
   std::vector<runtime::ArmStatus> arm_status(std::uint32_t event, std::size_t probe) const;
   const std::vector<TracedTarget*>& targets() const { return targets_; }
@@ -88,9 +101,6 @@ class EventCode {
   std::size_t index_of(const TracedTarget& target) const;
   std::expected<std::optional<CheckedProbe>, CodeRefusal> check(const CodePlacer& placer, const EventProbe& probe,
                                                                 const CodeRequest& request);
-  std::expected<std::optional<CheckedProbe>, CodeRefusal> check_or_watch(const CodePlacer& placer, TracedTarget& target,
-                                                                         const EventProbe& probe,
-                                                                         const CodeRequest& request);
   std::expected<LookedUp, CodeRefusal> look_up(std::span<const CodeRequest* const> requests, TracedTarget& target,
                                                std::vector<CodeRefusal>* refusals);
   std::expected<std::vector<Handles>, CodeRefusal> install(std::span<const CodeRequest* const> requests,
@@ -112,6 +122,8 @@ class EventCode {
 
   std::vector<TracedTarget*> targets_;
   Needs needs_;
+  const pipeline::CodeStore* brought_;
+  std::vector<CodeRefusal> left_out_;
   pipeline::CodeStore kept_;      // what is compiled for one target is there for the next
   target::FixedCatalog statics_;  // what eprobes stand on
   std::unordered_map<std::uint32_t, Code> codes_;

@@ -25,9 +25,9 @@ struct EventCode::LookedUp {
 };
 
 CodePlacer EventCode::placer(TracedTarget& target) {
-  const bool shares = targets_.size() > 1 || needs_ == Needs::OneTarget;
+  const bool shares = targets_.size() > 1 || needs_ != Needs::EveryTarget;
   if (kept_.images().size() > kMostKept) kept_ = {};
-  return {target, statics_, {.brought = nullptr, .kept = shares ? &kept_ : nullptr}};
+  return {target, statics_, {.brought = brought_, .kept = shares ? &kept_ : nullptr}};
 }
 
 std::size_t EventCode::index_of(const TracedTarget& target) const {
@@ -41,8 +41,8 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> EventCode::check(const C
   if (!checked || !*checked || !request.samples_stack) return checked;
   const auto type = sampled_type_of(*request.event, (*checked)->event.layout);
   if (!type)
-    return std::unexpected(
-        CodeRefusal{Error("there are as many events with stacks as types", ENOSPC), probe.definition.command});
+    return std::unexpected(CodeRefusal{Error("there are as many events with stacks as types", ENOSPC),
+                                       probe.definition.command, probe.serial});
   (*checked)->type = *type;
   return checked;
 }
@@ -59,19 +59,8 @@ std::string why_not_watched(TracedTarget& target) {
 
 }  // namespace
 
-// nullopt: it waits for its library, which is watched.
-std::expected<std::optional<CheckedProbe>, CodeRefusal> EventCode::check_or_watch(const CodePlacer& placer,
-                                                                                  TracedTarget& target,
-                                                                                  const EventProbe& probe,
-                                                                                  const CodeRequest& request) {
-  auto checked = check(placer, probe, request);
-  if (!checked || *checked) return checked;
-  if (auto why = why_not_watched(target); !why.empty())
-    return std::unexpected(CodeRefusal{Error(std::move(why), ENOENT), probe.definition.command});
-  return check(placer, probe, request);  // it may have come before it was watched
-}
-
-// Without `refusals` the first one is the answer.
+// Those that wait for their library wait only where it is watched, and looked for once more then: it may have come
+// before. Without `refusals` the first one is the answer.
 std::expected<EventCode::LookedUp, CodeRefusal> EventCode::look_up(std::span<const CodeRequest* const> requests,
                                                                    TracedTarget& target,
                                                                    std::vector<CodeRefusal>* refusals) {
@@ -79,12 +68,26 @@ std::expected<EventCode::LookedUp, CodeRefusal> EventCode::look_up(std::span<con
   LookedUp found;
   std::vector<const model::Definition*> expected;
   for (const CodeRequest* request : requests)
-    for (const EventProbe& probe : request->event->probes) expected.push_back(&probe.definition);
+    for (const EventProbe& probe : request->event->probes) expected.push_back(&probe.written);
   pipeline::expect_functions(expected, target.env());
+  std::optional<std::string> why_not_watched;
+  const auto look = [&](const EventProbe& probe, const CodeRequest& request) {
+    auto checked = check(placer, probe, request);
+    if (!checked || *checked) return checked;
+    if (!why_not_watched) {
+      why_not_watched = engine::why_not_watched(target);
+      target.env();
+      checked = check(placer, probe, request);
+      if (!checked || *checked) return checked;
+    }
+    if (why_not_watched->empty()) return checked;
+    checked = std::unexpected(CodeRefusal{Error(*why_not_watched, ENOENT), probe.definition.command, probe.serial});
+    return checked;
+  };
   for (const CodeRequest* request : requests) {
     found.handles.emplace_back();
     for (const EventProbe& probe : request->event->probes) {
-      auto checked = check_or_watch(placer, target, probe, *request);
+      auto checked = look(probe, *request);
       if (!checked && !refusals) return std::unexpected(std::move(checked.error()));
       found.handles.back().push_back(!checked ? kRefused : *checked ? 0 : kDeferred);
       if (!checked)
@@ -143,6 +146,15 @@ bool EventCode::is_deferred(std::uint32_t event, const TracedTarget& target) con
   const std::size_t t = index_of(target);
   const auto& handles = it->second.now.handles;
   return t < handles.size() && std::ranges::find(handles[t], kDeferred) != handles[t].end();
+}
+
+bool EventCode::is_deferred(std::uint32_t event, std::uint64_t serial, const TracedTarget& target) const {
+  const auto it = codes_.find(event);
+  if (it == codes_.end()) return false;
+  const Version& now = it->second.now;
+  const std::size_t t = index_of(target);
+  const auto probe = static_cast<std::size_t>(std::ranges::find(now.serials, serial) - now.serials.begin());
+  return t < now.handles.size() && probe < now.handles[t].size() && now.handles[t][probe] == kDeferred;
 }
 
 std::vector<const EventProbe*> EventCode::waiting(const TracedEvent& event) const {

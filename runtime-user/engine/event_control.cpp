@@ -60,6 +60,7 @@ CodeRequest Tracing::request_for(const TracedEvent& event) {
     request.switches_text = switches_text(*at_hits_, event, request.switches);
   }
   request.armed = only != nullptr && probes_armed_;
+  request.injection = injection_of(event);
   if (only && !shared && only->filter && !sema::is_only_judged(*only->filter)) {
     request.filter = only->filter;
     request.filter_text = *only->filter_text;
@@ -94,7 +95,17 @@ std::expected<void, CodeRefusal> Tracing::apply_by(Instance* at_hits, std::span<
   return done;
 }
 
+std::optional<model::Injection> Tracing::injection_of(const TracedEvent& event) const {
+  for (const EventInjection& one : options_.injections)
+    if (names_event(one.event, event.group, event.name)) return one.injection;
+  return std::nullopt;
+}
+
 Result<void> Tracing::sync(std::span<const TracedEvent* const> events) {
+  if (postponed_) {
+    postponed_->insert(postponed_->end(), events.begin(), events.end());
+    return {};
+  }
   auto done = try_sync(events);
   if (done) return {};
   top().errors.add(done.error().error.message(), done.error().command, now_ns());
@@ -132,13 +143,14 @@ Result<void> Tracing::use_jumps(bool wanted) {
   return {};
 }
 
-void Tracing::libraries_changed(TracedTarget& target) {
+std::vector<CodeRefusal> Tracing::libraries_changed(TracedTarget& target) {
   drain();
   std::vector<CodeRequest> requests;
   for (const auto& [id, event] : events_.events())
     if (code_.is_deferred(id, target)) requests.push_back(request_for(*event));
-  for (const CodeRefusal& refusal : code_.place_deferred(requests, target))
-    top().errors.add(refusal.error.message(), refusal.command, now_ns());
+  auto refusals = code_.place_deferred(requests, target);
+  for (const CodeRefusal& refusal : refusals) top().errors.add(refusal.error.message(), refusal.command, now_ns());
+  return refusals;
 }
 
 // ---- on and off -----------------------------------------------------------------------------
@@ -177,6 +189,22 @@ Result<void> Tracing::set_enabled(Instance& instance, std::span<const TracedEven
   auto first = set_enabled(instance, events.first(half), on);
   auto second = set_enabled(instance, events.subspan(half), on);
   return first ? second : first;
+}
+
+std::expected<std::vector<CodeRefusal>, CodeRefusal> Tracing::switch_on(std::span<const TracedEvent* const> events) {
+  std::vector<const TracedEvent*> changed(events.begin(), events.end());
+  if (const auto postponed = std::exchange(postponed_, std::nullopt))
+    changed.insert(changed.end(), postponed->begin(), postponed->end());
+  std::ranges::sort(changed);
+  changed.erase(std::ranges::unique(changed).begin(), changed.end());
+  for (const TracedEvent* event : events) {
+    EventState& one = touch(top(), *event);
+    one.registered = true;
+    one.softly_on = true;
+  }
+  auto done = try_sync(changed);
+  if (!done) return std::unexpected(std::move(done.error()));
+  return code_.take_left_out();
 }
 
 Result<void> Tracing::use_softly(Instance& instance, const TracedEvent& event, int change) {
@@ -338,7 +366,11 @@ const char* why_not_run(const model::Trigger& trigger, const TracedEvent& event)
 
 }  // namespace
 
-Result<void> Tracing::can_run(const model::Trigger& trigger, const TracedEvent& event) {
+Result<void> Tracing::can_run(const Instance& instance, const model::Trigger& trigger, const TracedEvent& event) {
+  if (trigger.kind == model::TriggerKind::Snapshot && is_tapped(instance))
+    return std::unexpected(Error(
+        "`snapshot` keeps a buffer aside; records of `run` are written as they come (`kevtrace mount` has buffers)",
+        EOPNOTSUPP));
   if (const char* why = why_not_run(trigger, event)) return std::unexpected(Error(why, EOPNOTSUPP));
   if (trigger.kind != model::TriggerKind::Stacktrace || event.is_static()) return {};
   return can_unwind();
@@ -360,7 +392,7 @@ Result<void> Tracing::write_trigger(Instance& instance, const TracedEvent& event
   }
   for (const sema::TriggerStep& step : change->steps)
     if (const auto* added = std::get_if<sema::AddTrigger>(&step))
-      if (auto can = can_run(added->trigger, event); !can) {
+      if (auto can = can_run(instance, added->trigger, event); !can) {
         instance.errors.add(can.error().message(), stripped(text), now_ns());
         return can;
       }

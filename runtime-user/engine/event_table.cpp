@@ -88,42 +88,59 @@ void EventTable::add_running(const StaticEvent& event) {
 
 const TracedEvent* EventTable::define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink,
                                       const sema::CheckRequest& request) {
+  model::Definition written = definition;
   auto checked = sema::check_definition(std::move(definition), env, catalog_, sink, request);
   if (!checked) return nullptr;
-  const auto layout = layout::layout_record(checked->definition, sink);
+  auto layout = layout::layout_record(checked->definition, sink);
   if (!layout) return nullptr;
-  const model::Definition& made = checked->definition;
+  const std::string command = checked->definition.command;
+  const TracedEvent* event = keep({.written = std::move(written),
+                                   .definition = std::move(checked->definition),
+                                   .layout = *std::move(layout),
+                                   .cpus = checked->waits ? 0 : env.possible_cpus()});
+  if (!event)
+    sink.report({.kind = diag::Kind::FailRegProbe,
+                 .location = diag::Location::Kevtrace,
+                 .command = command,
+                 .column = 0,
+                 .errno_value = ENOSPC,
+                 .detail = "there are as many events as ids",
+                 .notes = {},
+                 .fixits = {}});
+  return event;
+}
+
+const TracedEvent* EventTable::add(model::Definition written, pipeline::CheckedEvent checked,
+                                   const target::TargetEnv& env) {
+  return keep({.written = std::move(written),
+               .definition = std::move(checked.definition),
+               .layout = std::move(checked.layout),
+               .cpus = checked.waits ? 0 : env.possible_cpus()});
+}
+
+const TracedEvent* EventTable::keep(Checked checked) {
+  const model::Definition& definition = checked.definition;
   std::uint32_t id = 0;
-  if (const auto known = by_name_.find(std::pair(made.group, made.event)); known != by_name_.end()) {
+  if (const auto known = by_name_.find(std::pair(definition.group, definition.event)); known != by_name_.end()) {
     id = known->second;
   } else {
     const auto free = free_id();
-    if (!free) {
-      sink.report({.kind = diag::Kind::FailRegProbe,
-                   .location = diag::Location::Kevtrace,
-                   .command = made.command,
-                   .column = 0,
-                   .errno_value = ENOSPC,
-                   .detail = "there are as many events as ids",
-                   .notes = {},
-                   .fixits = {}});
-      return nullptr;
-    }
+    if (!free) return nullptr;
     id = *free;
     last_id_ = std::max(last_id_, id);
-    by_name_[{made.group, made.event}] = id;
+    by_name_[{definition.group, definition.event}] = id;
     auto event = std::make_unique<TracedEvent>();
     event->id = id;
-    event->group = made.group;
-    event->name = made.event;
-    event->owner = target::owner_of(made.kind);
-    event->layout = *layout;
+    event->group = definition.group;
+    event->name = definition.event;
+    event->owner = target::owner_of(definition.kind);
+    event->layout = std::move(checked.layout);
     events_[id] = std::move(event);
   }
   TracedEvent& event = *events_[id];
-  const unsigned cpus = checked->waits ? 0 : env.possible_cpus();
-  std::string listing = listing_of(made, cpus);
-  event.probes.push_back({++last_serial_, std::move(checked->definition), std::move(listing)});
+  std::string listing = listing_of(definition, checked.cpus);
+  event.probes.push_back(
+      {++last_serial_, std::move(checked.written), std::move(checked.definition), std::move(listing)});
   update_catalog(event);
   return &event;
 }
@@ -195,6 +212,14 @@ const TracedEvent* EventTable::find(std::string_view group, std::string_view eve
 const TracedEvent* EventTable::find(std::uint32_t id) const {
   const auto it = events_.find(id);
   return it == events_.end() ? nullptr : it->second.get();
+}
+
+const TracedEvent* EventTable::find_written(std::string_view written) const {
+  const std::size_t separator = written.find_first_of(":/.");
+  if (separator != std::string_view::npos) return find(written.substr(0, separator), written.substr(separator + 1));
+  for (const auto& [id, event] : events_)
+    if (!event->is_static() && event->name == written) return event.get();
+  return nullptr;
 }
 
 std::vector<std::string> EventTable::groups() const {

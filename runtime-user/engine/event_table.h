@@ -14,6 +14,7 @@
 #include "compiler/diag/diagnostic.h"
 #include "compiler/model/definition.h"
 #include "compiler/model/record_layout.h"
+#include "compiler/pipeline/compile.h"
 #include "compiler/sema/sema.h"
 #include "compiler/target/fixed_target.h"
 #include "grammar/parse.h"
@@ -26,8 +27,9 @@ inline constexpr std::uint32_t kLastId = 65535;   // common_type has 16 bits
 
 // One probe of an event: one line of dynamic_events.
 struct EventProbe {
-  std::uint64_t serial = 0;  // grows with each definition
-  model::Definition definition;
+  std::uint64_t serial = 0;      // grows with each definition
+  model::Definition written;     // as it was parsed: what each target looks up for itself
+  model::Definition definition;  // as the target in which it was defined has it
   std::string listing;
 };
 
@@ -58,6 +60,8 @@ class EventTable {
   // By another request's rules.
   const TracedEvent* define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink,
                             const sema::CheckRequest& request);
+  // Keeps a definition that was checked against this table's events. nullptr: there are as many events as ids.
+  const TracedEvent* add(model::Definition written, pipeline::CheckedEvent checked, const target::TargetEnv& env);
 
   // A probe that a deletion takes away.
   struct Match {
@@ -74,6 +78,8 @@ class EventTable {
   // Good until the event is changed or removed.
   const TracedEvent* find(std::string_view group, std::string_view event) const;
   const TracedEvent* find(std::uint32_t id) const;
+  // As a user writes it: NAME, GROUP:NAME or GROUP/NAME. An event without a group is one that was defined here.
+  const TracedEvent* find_written(std::string_view written) const;
   // In the order of their ids.
   const std::map<std::uint32_t, std::unique_ptr<TracedEvent>>& events() const { return events_; }
   std::vector<std::string> groups() const;  // sorted
@@ -89,6 +95,12 @@ class EventTable {
 
  private:
   std::optional<std::uint32_t> free_id() const;
+  struct Checked {
+    model::Definition written, definition;
+    model::RecordLayout layout;
+    unsigned cpus = 0;  // that listings speak of; 0: the probe waits for its library
+  };
+  const TracedEvent* keep(Checked checked);
   void update_catalog(const TracedEvent& event);
 
   sema::CheckRequest request_;

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <utility>
 
 #include "common/proc.h"
@@ -42,17 +43,53 @@ std::vector<std::uint8_t> record_of(std::uint32_t type, std::int32_t pid, std::s
 std::size_t Tracing::drain() {
   const auto& targets = code_.targets();
   if (targets.empty() && !options_.follows) return 0;
-  if (!has_several_targets())
-    return targets.front()->runtime().drain([&](const runtime::Record& record) { deliver(*targets.front(), record); });
-  const std::uint64_t until = now_ns();
+  if (options_.is_tapped && !tap_) return 0;
+  ++rounds_;
+  const bool plain = is_plain_tap();
+  const auto take = [&](TracedTarget& target, const runtime::Record& record) {
+    plain ? tap_plainly(target, record) : deliver(target, record);
+  };
+  if (!has_several_targets()) {
+    TracedTarget& only = *targets.front();
+    const auto sink = [&](const runtime::Record& record) { take(only, record); };
+    return order_ == DrainOrder::ByCpu ? only.runtime().drain_by_cpu(sink) : only.runtime().drain(sink);
+  }
+  const std::uint64_t until = is_finished_ ? ~0ull : now_ns();
   for (TracedTarget* target : targets)
     target->runtime().drain([&](const runtime::Record& record) {
       waiting_.add(record.timestamp_ns,
                    {target, record.cpu, std::string(record.comm), {record.bytes.begin(), record.bytes.end()}});
     });
   return waiting_.take(until, [&](std::uint64_t time_ns, const Waiting& one) {
-    deliver(*one.target, {.timestamp_ns = time_ns, .cpu = one.cpu, .comm = one.comm, .bytes = one.bytes});
+    take(*one.target, {.timestamp_ns = time_ns, .cpu = one.cpu, .comm = one.comm, .bytes = one.bytes});
   });
+}
+
+// ---- straight to a tap ----------------------------------------------------------------------
+
+bool Tracing::is_plain_tap() const {
+  if (!tap_ || instances_.size() != 1 || !hidden_.empty()) return false;
+  const Instance& only = *instances_.front();
+  return only.tracing_on && only.pauses == 0 && !only.pids && !only.refused_pids && only.triggers.events().empty() &&
+         std::ranges::all_of(only.cpu_mask, std::identity{});
+}
+
+bool Tracing::is_plain(const TracedEvent& event, const EventState& one) const {
+  return one.records() && !event.is_static() && (!one.filter || code_.always_asks(event.id, *one.filter_text));
+}
+
+void Tracing::tap_plainly(TracedTarget& target, const runtime::Record& record) {
+  const std::uint32_t type = model::type_of(record.bytes);
+  if (type >= routes_.size()) routes_.resize(std::size_t{type} + 1);
+  Route& route = routes_[type];
+  if (route.of_round != rounds_) {
+    const TracedEvent* event = code_.sampled(type) ? nullptr : events_.find(type);
+    EventState* state = event ? &touch(top(), *event) : nullptr;
+    route = {.of_round = rounds_, .event = event, .state = state && is_plain(*event, *state) ? state : nullptr};
+  }
+  if (!route.state) return deliver(target, record);
+  ++route.state->recorded;
+  tap_->take(*route.event, target, record);
 }
 
 void Tracing::note_task(TracedTarget& target, const runtime::Record& record, std::int32_t tid) {
@@ -84,10 +121,11 @@ void Tracing::deliver(TracedTarget& target, const runtime::Record& record, const
   const TracedEvent* event = events_.find(model::type_of(record.bytes));
   if (!event) return;
   note_task(target, record, model::pid_of(record.bytes));
+  const Origin origin = {
+      .target = &target, .stack = event->is_static() ? Stack::Comes : Stack::None, .decided = decided};
   for (const auto& instance : instances_)
-    if (TraceBuffer* buffer =
-            deliver_to(*instance, *event, record, {event->is_static() ? Stack::Comes : Stack::None, decided}))
-      store_stack(*instance, *buffer, record);
+    if (TraceBuffer* buffer = deliver_to(*instance, *event, record, origin))
+      store_stack(*instance, *buffer, target, record);
 }
 
 void Tracing::hide_own_threads() {
@@ -128,6 +166,10 @@ TraceBuffer* Tracing::deliver_to(Instance& instance, const TracedEvent& event, c
   TraceBuffer* of_stack = nullptr;
   if (!wanted) {
     ++one.filtered;
+  } else if (is_tapped(instance)) {
+    tap_->take(event, *origin.target, record);
+    ++one.recorded;
+    if (origin.stack == Stack::Comes && has_stack_option(instance)) of_stack = &buffer;
   } else if (store(instance, buffer, record)) {
     ++one.recorded;
     if (origin.stack == Stack::Comes && has_stack_option(instance)) of_stack = &buffer;
@@ -139,7 +181,9 @@ TraceBuffer* Tracing::deliver_to(Instance& instance, const TracedEvent& event, c
 }
 
 // What kernel_stack's format says: how many, and the addresses.
-void Tracing::store_stack(Instance& instance, TraceBuffer& buffer, const runtime::Record& record) {
+void Tracing::store_stack(Instance& instance, TraceBuffer& buffer, TracedTarget& target,
+                          const runtime::Record& record) {
+  if (is_tapped(instance)) return tap_->take_stack(target, record, record.stack);
   std::vector<std::uint8_t> payload(8 + 8 * record.stack.size());
   const auto count = static_cast<std::uint32_t>(record.stack.size());
   std::memcpy(payload.data(), &count, sizeof count);
@@ -263,10 +307,18 @@ void Tracing::mark_raw(Instance& instance, std::int32_t tid, std::string_view co
 runtime::EventCounts Tracing::counts(const Instance& instance, const TracedEvent& event) const {
   runtime::EventCounts sum = code_.counts(event.id);
   const EventState* one = state(instance, event.id);
-  sum.recorded = one ? one->recorded : 0;
+  if (!is_tapped(instance))
+    sum.recorded = one ? one->recorded : 0;
+  else if (one)  // what is still in a ring is recorded, too
+    sum.recorded -= std::min(sum.recorded, one->filtered + one->lost);
   sum.filtered += one ? one->filtered : 0;
   sum.lost += one ? one->lost : 0;
   return sum;
+}
+
+bool Tracing::sees_misses() const {
+  return std::ranges::all_of(code_.targets(),
+                             [](TracedTarget* target) { return target->runtime().capabilities().sees_misses; });
 }
 
 const target::TargetEnv* Tracing::env_of(std::int32_t tid, std::optional<std::uint64_t> time_ns) const {

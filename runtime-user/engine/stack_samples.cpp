@@ -12,8 +12,9 @@
 #include <array>
 #include <cstring>
 
-#include "compiler/layout/layout.h"
+#include "common/assert.h"
 #include "compiler/model/record_view.h"
+#include "grammar/parse.h"
 
 namespace kevt::engine {
 namespace {
@@ -22,30 +23,31 @@ constexpr std::array<std::string_view, 6> kRegisters = {"bx", "bp", "r12", "r13"
 constexpr std::uint32_t kPieces = 5, kPieceWords = 64, kWord = 8;
 constexpr std::string_view kStackPointer = "kevt_sp";
 
+// Parsed once, as if it stood behind a definition.
+std::vector<model::FetchArg> sample_args() {
+  std::string text = fmt::format("p:sample sample {}=$stack:x64", kStackPointer);
+  for (std::string_view name : kRegisters) text += fmt::format(" kevt_{}=%{}:x64", name, name);
+  for (std::uint32_t i = 0; i < kPieces; ++i)
+    text += fmt::format(" kevt_s{}=+{}($stack):x64[{}]", i, i * kPieceWords * kWord, kPieceWords);
+  diag::Sink sink;
+  auto parsed = grammar::parse_line_leniently(text, grammar::EventsFile::Dynamic, sink);
+  KEVT_ASSERT(parsed && sink.empty());
+  return std::get<model::Definition>(std::move(*parsed)).args;
+}
+
 }  // namespace
 
-std::string with_stack_sample(const std::string& definition) {
-  const std::string_view written = std::string_view(definition).substr(0, definition.find('#'));  // without a comment
-  std::string out = fmt::format("{} {}=$stack:x64", written, kStackPointer);
-  for (std::string_view name : kRegisters) out += fmt::format(" kevt_{}=%{}:x64", name, name);
-  for (std::uint32_t i = 0; i < kPieces; ++i)
-    out += fmt::format(" kevt_s{}=+{}($stack):x64[{}]", i, i * kPieceWords * kWord, kPieceWords);
-  return out;
+void add_stack_sample(model::Definition& written) {
+  static const std::vector<model::FetchArg> args = sample_args();
+  const auto end = static_cast<std::uint32_t>(written.command.size());  // where a mistake in them is shown
+  for (model::FetchArg arg : args) {
+    arg.span = arg.expr_span = arg.expr.base_span = arg.type.span = {end, end};
+    for (model::Dereference& dereference : arg.expr.dereferences) dereference.span = {end, end};
+    written.args.push_back(std::move(arg));
+  }
 }
 
-std::string without_stack_sample(const std::string& listing) {
-  return listing.substr(0, listing.find(fmt::format(" {}=", kStackPointer)));
-}
-
-void hide_stack_sample(diag::Diagnostic& mistake) {
-  std::string own = without_stack_sample(mistake.command);
-  if (own.size() == mistake.command.size()) return;
-  mistake.command = std::move(own);
-  const auto end = static_cast<std::uint32_t>(mistake.command.size());
-  const bool is_behind = mistake.column && *mistake.column > end;
-  const bool is_for_room = mistake.kind == diag::Kind::TooManyArgs || mistake.kind == diag::Kind::EventTooBig;
-  if (!is_behind && !is_for_room) return;
-  if (is_behind) mistake.column = end;
+void explain_stack_sample(diag::Diagnostic& mistake) {
   mistake.notes.push_back({"a sample of the stack (--stack) stands behind it: 12 arguments, 2.6 KiB"});
 }
 
@@ -54,7 +56,6 @@ std::optional<StackSamples> StackSamples::of(const model::RecordLayout& sampled)
   const auto first = std::ranges::find(fields, kStackPointer, &model::RecordField::name);
   if (first == fields.end() || fields.end() - first != 1 + std::ssize(kRegisters) + kPieces) return std::nullopt;
   StackSamples made;
-  made.args_ = first->arg_index;
   made.whole_size_ = sampled.fixed_size;
   made.registers_at_ = first->offset;
   made.stack_at_ = made.registers_at_ + (1 + std::size(kRegisters)) * kWord;
@@ -65,11 +66,6 @@ std::optional<StackSamples> StackSamples::of(const model::RecordLayout& sampled)
   made.layout_.fields.resize(static_cast<std::size_t>(first - fields.begin()));
   made.layout_.fixed_size = made.registers_at_;
   return made;
-}
-
-model::Definition StackSamples::definition(model::Definition sampled) const {
-  sampled.args.resize(args_);
-  return sampled;
 }
 
 std::vector<std::uint8_t> StackSamples::public_record(std::span<const std::uint8_t> record) const {

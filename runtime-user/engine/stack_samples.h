@@ -19,13 +19,11 @@
 
 namespace kevt::engine {
 
-// The definition with fetch-args for the registers that unwinding needs and for 2.5 KiB of stack.
-std::string with_stack_sample(const std::string& definition);
+// Appends fetch-args for the registers that unwinding needs and for 2.5 KiB of stack, to a definition as it was parsed.
+void add_stack_sample(model::Definition& written);
 
-// A listing of such a definition, or its text, as it would be without them.
-std::string without_stack_sample(const std::string& listing);
-// The same of a mistake in one; that there is no room for the sample is told.
-void hide_stack_sample(diag::Diagnostic& mistake);
+// For a mistake that a definition has with the sample alone: a note says what stands behind it.
+void explain_stack_sample(diag::Diagnostic& mistake);
 
 // The records of an event that was defined so.
 class StackSamples {
@@ -35,7 +33,6 @@ class StackSamples {
 
   // As the definition without the sample would have made it.
   const model::RecordLayout& layout() const { return layout_; }
-  model::Definition definition(model::Definition sampled) const;
   // The record as that layout describes it. `record` may be hostile.
   std::vector<std::uint8_t> public_record(std::span<const std::uint8_t> record) const;
   // What the hit found; the bytes are the record's.
@@ -45,7 +42,6 @@ class StackSamples {
   StackSamples() = default;
 
   model::RecordLayout layout_;
-  std::size_t args_ = 0;                                       // of the definition without the sample
   std::uint32_t whole_size_ = 0;                               // of a record's fixed part, with the sample
   std::uint32_t pc_at_ = 0, registers_at_ = 0, stack_at_ = 0;  // offsets in a record
 };

@@ -14,16 +14,10 @@
 
 #include "compiler/layout/layout.h"
 #include "compiler/model/record_view.h"
-#include "runtime-user/engine/symbol_text.h"
 
 namespace kevt::engine {
 
 namespace {
-
-const target::TargetEnv& nothing_known() {
-  static const target::UncheckedTargetEnv none;
-  return none;
-}
 
 // Most significant byte first, two digits each, then a blank.
 template <class T>
@@ -84,14 +78,9 @@ std::string TraceText::header(const Instance& instance, const TraceBuffer& buffe
 const target::TargetEnv& TraceText::symbols(const Instance& instance, const MergedEntry& entry) {
   if (forgotten_ != tracing_.forgotten_targets()) {
     forgotten_ = tracing_.forgotten_targets();
-    symbols_.clear();
-    places_.clear();
-    known_.clear();
+    text_.forget();
   }
-  const target::TargetEnv* env =
-      tracing_.env_of(model::pid_of(entry.entry.record), instance.mono_ns(entry.entry.time_ns));
-  if (!env) return nothing_known();
-  return symbols_.try_emplace(env, *env).first->second;
+  return text_.symbols(tracing_.env_of(model::pid_of(entry.entry.record), instance.mono_ns(entry.entry.time_ns)));
 }
 
 void TraceText::append_context(const Instance& instance, const MergedEntry& entry, std::string& out) const {
@@ -131,48 +120,14 @@ void TraceText::append_event(const Instance& instance, const MergedEntry& entry,
     return;
   }
   const target::TargetEnv& env = symbols(instance, entry);
-  const Known* known = find(type);
-  if (!known) {
+  const TracedEvent* event = tracing_.events().find(type);
+  if (!event) {
     out += fmt::format("Unknown type {}\n", type);
-    return;
-  }
-  const TracedEvent* event = known->event;
-  if (event->is_static()) {
-    out += event->name;
-    out += ": ";
-    tracing_.code().static_events()->append_text(type, record, out);
-    out += '\n';
     return;
   }
   const layout::PlaceStyle style{.offsets = instance.options.has(TraceOption::SymOffset),
                                  .addresses = instance.options.has(TraceOption::SymAddr)};
-  if (event->owner == target::EventOwner::Synthetic) {
-    out += layout::event_text(event->probes.front().definition, event->layout, record, env, style);
-  } else {
-    out += known->plan->head();
-    out += place(*known, record, env, style);
-    out += ')';
-    if (known->plan->is_plain())
-      known->plan->append_arguments(record, out);
-    else if (has_symbol_text(event->layout))
-      layout::append_arguments(out, event->layout, expand_symbol_texts(event->layout, record, env), env);
-    else
-      layout::append_arguments(out, event->layout, record, env);
-  }
-  out += '\n';
-}
-
-const TraceText::Known* TraceText::find(std::uint32_t type) {
-  const TracedEvent* event = tracing_.events().find(type);
-  if (!event) return nullptr;
-  const auto [it, is_new] = known_.try_emplace(type);
-  Known& known = it->second;
-  if (known.event != event) {
-    known.event = event;
-    known.plan.reset();
-    if (!event->probes.empty()) known.plan.emplace(*event);
-  }
-  return &known;
+  text_.append(*event, record, env, style, out);
 }
 
 void TraceText::append_stack(const Instance& instance, const MergedEntry& entry, std::string& out) {
@@ -225,23 +180,6 @@ void TraceText::append_user_stack(const Instance& instance, const MergedEntry& e
     if (shows_address) out += fmt::format(" <{:016x}>", address);
     out += '\n';
   }
-}
-
-const std::string& TraceText::place(const Known& known, std::span<const std::uint8_t> record,
-                                    const target::TargetEnv& env, layout::PlaceStyle style) {
-  LinePlan& plan = *known.plan;
-  PlaceKey key{.env = &env,
-               .event = known.event->id,
-               .style = (style.offsets ? 1u : 0u) | (style.addresses ? 2u : 0u),
-               .addresses = plan.addresses(record)};
-  if (plan.last && plan.last->addresses == key.addresses && plan.last->env == key.env && plan.last->style == key.style)
-    return plan.last->text;
-  if (places_.size() >= kMaxPlaces) places_.clear();
-  const auto [it, is_new] = places_.try_emplace(key);
-  if (is_new)
-    it->second = layout::place_text(known.event->probes.front().definition, known.event->layout, record, env, style);
-  plan.last = {.env = &env, .addresses = key.addresses, .style = key.style, .text = it->second};
-  return plan.last->text;
 }
 
 void TraceText::append_line(const Instance& instance, const MergedEntry& entry, std::string& out) {

@@ -17,7 +17,8 @@ namespace kevt::engine {
 class TracedTarget {
  public:
   virtual ~TracedTarget() = default;
-  virtual std::string name() const = 0;  // "process 12 (python3)"
+  virtual std::string name() const = 0;           // "process 12 (python3)"
+  virtual std::int32_t pid() const { return 0; }  // of the process; 0: it is none
   virtual runtime::ProbeRuntime& runtime() = 0;
   // As it is now: what has been loaded since is there. Good until the next call.
   virtual const target::TargetEnv& env() = 0;

@@ -60,7 +60,11 @@ std::span<std::uint64_t> command_words(const std::vector<TracedTarget*>& targets
 Tracing::Tracing(std::vector<TracedTarget*> targets, TracingOptions options)
     : options_(std::move(options)),
       events_(options_.check),
-      code_(std::move(targets), options_.follows ? Needs::OneTarget : Needs::EveryTarget),
+      code_(std::move(targets),
+            options_.keep_going ? Needs::NoTarget
+            : options_.follows  ? Needs::OneTarget
+                                : Needs::EveryTarget,
+            options_.brought),
       words_(command_words(code_.targets(), options_)) {
   for (const target::CatalogEntry& event : options_.static_events) events_.add_static(event);
   marker_ = {.id = kPrintId,

@@ -16,9 +16,11 @@
 
 #include "common/error.h"
 #include "common/time_merger.h"
+#include "runtime-user/engine/draft.h"
 #include "runtime-user/engine/event_code.h"
 #include "runtime-user/engine/event_table.h"
 #include "runtime-user/engine/instance.h"
+#include "runtime-user/engine/record_tap.h"
 #include "runtime-user/engine/saved_tasks.h"
 #include "runtime-user/engine/traced_target.h"
 
@@ -34,6 +36,27 @@ struct TracingOptions {
   const target::TargetEnv* env = nullptr;
   // Targets come and go (add_target): a probe has to be in one of them, and triggers act when records are read.
   bool follows = false;
+  // What cannot be had, of definitions or in a target, takes nothing else down.
+  bool keep_going = false;
+  // Hits of these events make their function return, whenever the events are defined (in process).
+  std::vector<EventInjection> injections;
+  // Code that need not be compiled, of compiled scripts; kept by the caller.
+  const pipeline::CodeStore* brought = nullptr;
+  // Records of the top instance go to a tap (set_tap); until there is one they stay in the targets' rings.
+  bool is_tapped = false;
+};
+
+// Definitions that belong together, with filters and triggers of the top instance.
+struct DefinitionBatch {
+  std::span<const std::string> definitions;
+  std::span<const EventFilter> filters;
+  std::span<const EventTrigger> triggers;
+};
+struct BatchAnswer {
+  bool is_defined = false;
+  std::vector<Problem> problems;
+  const TracedTarget* where = nullptr;  // the target in which they were found; nullptr: it is not one of several
+  std::vector<std::uint64_t> serials;   // of each definition's probe; 0: it has none
 };
 
 // Records that are no dynamic event's; their ids are the kernel's (TRACE_PRINT, TRACE_RAW_DATA, TRACE_STACK,
@@ -53,6 +76,10 @@ class Tracing {
   // Line by line, until one is refused; those before it stay.
   Result<void> write_definitions(grammar::EventsFile file, std::string_view text);
   Result<void> remove_definitions(grammar::EventsFile file);  // all; EBUSY and none when one is in use
+  // Together, each definition checked against the ones before it and in every target; `problems` says what is wrong.
+  // Then nothing is defined, or where options.keep_going the definitions that are right (a wrong filter or trigger
+  // takes all down: its event must not be recorded without it). Nothing is armed before switch_on().
+  Result<BatchAnswer> define(const DefinitionBatch& batch);
   const EventTable& events() const { return events_; }
   // Whose language they are in.
   const sema::CheckRequest& check() const { return options_.check; }
@@ -61,6 +88,9 @@ class Tracing {
   // nullptr where it was never touched: everything is off.
   const EventState* state(const Instance& instance, std::uint32_t event) const;
   Result<void> set_enabled(Instance& instance, std::span<const TracedEvent* const> events, bool on);
+  // The same, and all that define() left to be armed: all or none, and why. Where options.keep_going what was left out
+  // is returned.
+  std::expected<std::vector<CodeRefusal>, CodeRefusal> switch_on(std::span<const TracedEvent* const> events);
   Result<void> write_filter(Instance& instance, const TracedEvent& event, std::string_view text);
   Result<void> write_group_filter(Instance& instance, std::string_view group, std::string_view text);
   Result<void> write_trigger(Instance& instance, const TracedEvent& event, std::string_view text);
@@ -78,8 +108,9 @@ class Tracing {
   Result<void> use_jumps(bool wanted);
   bool probes_armed() const { return probes_armed_; }
 
-  // A library has come to a target, which waits before its code runs: what waited for it there is armed.
-  void libraries_changed(TracedTarget& target);
+  // A library has come to a target, which waits before its code runs: what waited for it there is armed. What turns out
+  // wrong with it then is returned, and in the error_log.
+  std::vector<CodeRefusal> libraries_changed(TracedTarget& target);
 
   // ---- targets that come and go, where options.follows
   // A program that has been followed, before its code runs: what is armed is armed there, too. What it cannot have is
@@ -101,8 +132,14 @@ class Tracing {
   const std::list<std::unique_ptr<Instance>>& instances() const { return instances_; }
 
   // ---- records
-  // Takes what the runtimes have recorded; returns how much. Never blocks.
+  // Takes what the runtimes have recorded; returns how much. Never blocks. Behind finish() nothing waits for a slower
+  // target any more.
   std::size_t drain();
+  // Where options.is_tapped: takes the top instance's records from now on; it outlives this.
+  void set_tap(RecordTap& tap, DrainOrder order) {
+    tap_ = &tap;
+    order_ = order;
+  }
   // Writes to trace_marker and trace_marker_raw.
   void mark(Instance& instance, std::int32_t tid, std::string_view comm, std::string_view text);
   // Its triggers see every marker.
@@ -111,6 +148,10 @@ class Tracing {
   void take_snapshot(Instance& instance);
   // Of the event in this instance, up to the last drain(); final when every process has ended before that.
   runtime::EventCounts counts(const Instance& instance, const TracedEvent& event) const;
+  // Of the event in one of several targets, as its runtime counts.
+  runtime::EventCounts counts(const TracedEvent& event, const TracedTarget& target) const {
+    return code_.counts(event.id, target);
+  }
   // hits and misses over all instances, as kprobe_profile counts.
   runtime::EventCounts hits(const TracedEvent& event) const { return code_.counts(event.id); }
   runtime::EventCounts hits(const EventProbe& probe) const;  // of one of its probes
@@ -120,6 +161,10 @@ class Tracing {
   bool is_finished() const { return is_finished_; }
   // From now on hits of this program's own threads are filtered.
   void hide_own_threads();
+  // Whether misses are counted in every target: `missed ?` else.
+  bool sees_misses() const;
+  // Whether stacks may stand behind records of this instance.
+  bool records_stacks(const Instance& instance) const;
   // Is anything armed, so that drain() may find something, or may a program wait to be followed?
   bool is_active() const { return active_ > 0 || options_.follows; }
   // Does any event record? One that a trigger alone needs (`0*`) is armed and does not.
@@ -147,6 +192,14 @@ class Tracing {
   const TracedEvent* define_typed(grammar::EventsFile file, std::string_view line, const target::TargetEnv& env);
   Result<void> write_line(grammar::EventsFile file, std::string_view line);
   Result<void> remove(std::span<const EventTable::Match> matches);
+  // Of define().
+  struct Checked;
+  Result<Checked> check_together(const DefinitionBatch& batch, BatchAnswer& answer);
+  void keep_together(Checked checked, BatchAnswer& answer);
+  void bind_existing(const DefinitionBatch& batch, std::span<const std::size_t> filters, BatchAnswer& answer);
+  void set_triggers(const DefinitionBatch& batch, BatchAnswer& answer);
+  Result<void> check_injections(const DefinitionBatch& batch, const BatchAnswer& answer) const;
+  std::optional<model::Injection> injection_of(const TracedEvent& event) const;
   bool is_armed(std::uint32_t event) const;
   void forget(std::uint32_t event);
   void clear_buffers();
@@ -168,7 +221,7 @@ class Tracing {
   Result<void> sync(std::span<const TracedEvent* const> events);
   EventState& touch(Instance& instance, const TracedEvent& event) { return instance.events[event.id]; }
   bool bind_filter(Instance& instance, const TracedEvent& event, std::string_view text, diag::Sink& sink);
-  Result<void> can_run(const model::Trigger& trigger, const TracedEvent& event);
+  Result<void> can_run(const Instance& instance, const model::Trigger& trigger, const TracedEvent& event);
   Result<void> sync_stacks(const TracedEvent& event);
   Result<void> use_softly(Instance& instance, const TracedEvent& event, int change);
   Result<void> add_trigger(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
@@ -181,6 +234,7 @@ class Tracing {
   enum class Stack : std::uint8_t { None, Comes };
   // `decided`: the instance whose triggers and gates its hit has asked; nullptr: none.
   struct Origin {
+    TracedTarget* target = nullptr;
     Stack stack = Stack::None;
     const Instance* decided = nullptr;
   };
@@ -192,6 +246,11 @@ class Tracing {
   };
   // Where a stack is to stand behind it; nullptr: nowhere.
   TraceBuffer* deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Origin origin);
+  bool is_tapped(const Instance& instance) const { return options_.is_tapped && &instance == instances_.front().get(); }
+  // Whether a record needs no look at gates and triggers.
+  bool is_plain_tap() const;
+  bool is_plain(const TracedEvent& event, const EventState& one) const;
+  void tap_plainly(TracedTarget& target, const runtime::Record& record);
   bool is_hidden(std::span<const std::uint8_t> record) const;
   // What the triggers of a hit have left to be done, and done. An event has one of each kind.
   struct Fired {
@@ -207,16 +266,24 @@ class Tracing {
   static bool wants_stack_sample(const Instance& instance, const TracedEvent& event);
   void deliver_sampled(TracedTarget& target, const SampledType& type, const runtime::Record& record,
                        const Instance* decided);
-  std::vector<std::uint8_t> user_stack_record(TracedTarget& target, const target::StackSample& sample,
+  std::vector<std::uint64_t> unwind(TracedTarget& target, const target::StackSample& sample);
+  std::vector<std::uint8_t> user_stack_record(TracedTarget& target, std::vector<std::uint64_t> callers,
                                               std::span<const std::uint8_t> of);
   std::uint32_t process_of(std::int32_t tid, pid_t otherwise);
   void look_for_new_files(TracedTarget& target, std::span<const std::uint64_t> callers);
-  void store_stack(Instance& instance, TraceBuffer& buffer, const runtime::Record& record);
+  void store_stack(Instance& instance, TraceBuffer& buffer, TracedTarget& target, const runtime::Record& record);
   bool may_act(const Instance& instance, const model::Trigger& trigger) const;
   void act(Instance& instance, const model::Trigger& trigger);
   bool has_several_targets() const { return options_.follows || code_.targets().size() > 1; }
   void note_task(TracedTarget& target, const runtime::Record& record, std::int32_t tid);
   bool store(Instance& instance, TraceBuffer& buffer, const runtime::Record& record);
+
+  // What a record's type means to a tap, looked up once.
+  struct Route {
+    std::uint64_t of_round = 0;  // of drain(): between two of them anything may change
+    const TracedEvent* event = nullptr;
+    EventState* state = nullptr;  // nullptr: deliver() knows what becomes of it
+  };
 
   TracingOptions options_;
   EventTable events_;
@@ -233,6 +300,12 @@ class Tracing {
   };
   std::unordered_map<std::int32_t, std::vector<Was>> was_;
   TimeMerger<Waiting> waiting_;  // only with several targets
+  RecordTap* tap_ = nullptr;
+  DrainOrder order_ = DrainOrder::ByTime;
+  std::vector<Route> routes_;  // by type
+  std::uint64_t rounds_ = 0;
+  // Events whose code was not brought up to date: define() leaves that to switch_on().
+  std::optional<std::vector<const TracedEvent*>> postponed_;
   std::uint64_t forgotten_ = 0;
   bool probes_armed_ = true;
   bool uses_jumps_ = true;

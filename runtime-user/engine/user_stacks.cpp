@@ -39,6 +39,14 @@ bool Tracing::has_stack_option(const Instance& instance) {
   return instance.options.has(TraceOption::UserStacktrace) || instance.options.has(TraceOption::Stacktrace);
 }
 
+bool Tracing::records_stacks(const Instance& instance) const {
+  const auto wants = [](const auto& of_event) {
+    return std::ranges::find(of_event.second, model::TriggerKind::Stacktrace, &model::Trigger::kind) !=
+           of_event.second.end();
+  };
+  return has_stack_option(instance) || std::ranges::any_of(instance.triggers.events(), wants);
+}
+
 bool Tracing::wants_stack_sample(const Instance& instance, const TracedEvent& event) {
   return !event.is_static() && event.owner != target::EventOwner::Synthetic &&
          (has_stacktrace(instance, event) || has_stack_option(instance));
@@ -85,28 +93,37 @@ void Tracing::deliver_sampled(TracedTarget& target, const SampledType& type, con
   runtime::Record seen = record;
   seen.bytes = bytes;
   note_task(target, record, model::pid_of(bytes));
+  std::vector<std::uint64_t> callers;
   std::vector<std::uint8_t> stack;
   for (const auto& instance : instances_) {
-    TraceBuffer* const buffer = deliver_to(*instance, *event, seen, {Stack::Comes, decided});
+    TraceBuffer* const buffer =
+        deliver_to(*instance, *event, seen, {.target = &target, .stack = Stack::Comes, .decided = decided});
     if (!buffer) continue;
-    if (stack.empty()) stack = user_stack_record(target, type.samples.sample(record.bytes), bytes);
+    if (callers.empty()) callers = unwind(target, type.samples.sample(record.bytes));
+    if (is_tapped(*instance)) {
+      tap_->take_stack(target, seen, callers);
+      continue;
+    }
+    if (stack.empty()) stack = user_stack_record(target, callers, bytes);
     seen.bytes = stack;
     store(*instance, *buffer, seen);
     seen.bytes = bytes;
   }
 }
 
+std::vector<std::uint64_t> Tracing::unwind(TracedTarget& target, const target::StackSample& sample) {
+  auto unwinder = target.unwinder();
+  if (!unwinder) return {sample.pc};
+  std::vector<std::uint64_t> callers = (*unwinder)->unwind(sample);
+  look_for_new_files(target, callers);
+  return callers;
+}
+
 // `of`: the record it stands behind, whose flags and thread it has.
-std::vector<std::uint8_t> Tracing::user_stack_record(TracedTarget& target, const target::StackSample& sample,
+std::vector<std::uint8_t> Tracing::user_stack_record(TracedTarget& target, std::vector<std::uint64_t> callers,
                                                      std::span<const std::uint8_t> of) {
-  std::vector<std::uint64_t> callers = {sample.pc};
-  pid_t process = 0;
-  if (auto unwinder = target.unwinder()) {
-    callers = (*unwinder)->unwind(sample);
-    process = (*unwinder)->pid();
-    look_for_new_files(target, callers);
-  }
-  const std::uint32_t tgid = process_of(model::pid_of(of), process);
+  auto unwinder = target.unwinder();
+  const std::uint32_t tgid = process_of(model::pid_of(of), unwinder ? (*unwinder)->pid() : 0);
   callers.resize(std::max(callers.size(), kFormatCallers));  // 0: no more
   std::vector<std::uint8_t> bytes(kCallersAt + callers.size() * sizeof callers[0]);
   bytes[0] = kUserStackId;

@@ -81,7 +81,7 @@ double wall_ms(Work work) {
 
 std::size_t check(const std::vector<std::string>& texts) {
   const target::UncheckedTargetEnv env;
-  engine::Draft draft({});
+  engine::Draft draft;
   std::vector<engine::Problem> problems;
   draft.check(texts, {}, env, pipeline::Forms::Runnable, problems);
   for (const engine::Problem& one : problems) fmt::print(stderr, "{}\n", one.diagnostic.command);
@@ -98,7 +98,7 @@ struct Compilable {
 
 Compilable checked(const std::vector<std::string>& texts) {
   const target::UncheckedTargetEnv env;
-  engine::Draft draft({});
+  engine::Draft draft;
   std::vector<engine::Problem> problems;
   draft.check(texts, {}, env, pipeline::Forms::Runnable, problems);
   Compilable all;
@@ -183,7 +183,7 @@ double slowest_ms(const std::string& entrance, std::string_view begin, Read read
 
 void measure_odd() {
   const target::UncheckedTargetEnv env;
-  engine::Draft empty({});
+  engine::Draft empty;
   diag::Sink right;
   const auto event = pipeline::check_event("p:g/e f a=%di b=+0(%si):string", env, empty, pipeline::Forms::All, right);
   const double definition = slowest_ms("a definition", "p:g/e f x=", [&](const std::string& text) {
@@ -198,7 +198,7 @@ void measure_odd() {
     diag::Sink sink;
     const auto spec = grammar::parse_trigger(text, sink);
     if (!spec) return false;
-    engine::Draft draft({});
+    engine::Draft draft;
     std::vector<engine::Problem> problems;
     draft.check(std::vector<std::string>{"p:g/e f a=%di"}, {}, env, pipeline::Forms::All, problems);
     return sema::check_trigger(*spec, {"g", "e"}, {draft, {}}, sink).has_value();

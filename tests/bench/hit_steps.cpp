@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "compiler/target/process_env.h"
-#include "runtime-user/engine/engine.h"
+#include "runtime-user/engine/borrowed_target.h"
+#include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
 
 namespace kevt {
@@ -41,18 +42,20 @@ int count(const std::vector<std::string>& arguments) {
   target::ProcessEnvOptions options;
   auto env = target::ProcessEnv::of_process((*runtime)->pid(), std::move(options));
   if (!env) return fail(env.error().message());
-  engine::Engine engine(**runtime, *env);
+  engine::BorrowedTarget target(**runtime, *env);
+  engine::Tracing tracing({&target}, {.is_tapped = true});
   const std::vector<std::string> definitions = {arguments[2]};
   std::vector<engine::EventFilter> filters;
   if (arguments.size() > 3) {
     const auto colon = arguments[3].find(':');
     filters.push_back({arguments[3].substr(0, colon), arguments[3].substr(colon + 1)});
   }
-  std::vector<engine::Problem> problems;
-  auto defined = engine.define(definitions, filters, problems);
+  auto defined = tracing.define({.definitions = definitions, .filters = filters, .triggers = {}});
   if (!defined) return fail(defined.error().message());
-  if (!*defined) return fail("the definition is wrong");
-  if (auto armed = engine.enable_all(); !armed) return fail(armed.error().message());
+  if (!defined->is_defined) return fail("the definition is wrong");
+  std::vector<const engine::TracedEvent*> events;
+  for (const auto& [id, event] : tracing.events().events()) events.push_back(event.get());
+  if (auto armed = tracing.switch_on(events); !armed) return fail(armed.error().error.message());
   const auto loop = env->find_function(std::nullopt, "loop_work_" + arguments[1]);
   if (!loop) return fail("the program has no loop over " + arguments[1]);
   if (auto ran = (*runtime)->run_to(RemoteAddr{loop->address}); !ran) return fail(ran.error().message());

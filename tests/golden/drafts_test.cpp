@@ -76,7 +76,7 @@ std::string draft_answer(const std::vector<std::string>& lines) {
       definition_lines.push_back(i + 1);
     }
   }
-  engine::Draft draft({});
+  engine::Draft draft;
   std::vector<engine::Problem> problems;
   draft.check(definitions, filters, world.env(), pipeline::Forms::Runnable, problems);
   std::string answer;

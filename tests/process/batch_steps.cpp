@@ -46,7 +46,7 @@ Result<void> BatchSteps::define(const std::vector<std::string>& definitions) {
   std::vector<std::vector<std::optional<model::FilterExpr>>> sinks;
   {
     const Timed timed(times_.check_ms);
-    engine::Draft draft({});
+    engine::Draft draft;
     std::vector<engine::Problem> problems;
     draft.check(definitions, {}, *env_, pipeline::Forms::Runnable, problems);
     if (!problems.empty()) return std::unexpected(Error(definitions[problems.front().index] + " is refused"));

@@ -40,7 +40,7 @@ std::string_view text_at(std::span<const std::uint8_t> bytes, std::size_t word_a
 }
 
 model::CompiledBatch compile(const std::vector<std::string>& definitions, const target::TargetEnv& env) {
-  engine::Draft draft({});
+  engine::Draft draft;
   std::vector<engine::Problem> problems;
   draft.check(definitions, {}, env, pipeline::Forms::Runnable, problems);
   EXPECT_TRUE(problems.empty()) << problems.size() << " problems";

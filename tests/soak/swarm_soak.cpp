@@ -21,7 +21,8 @@
 #include <random>
 
 #include "compiler/target/process_env.h"
-#include "runtime-user/engine/engine.h"
+#include "runtime-user/engine/borrowed_target.h"
+#include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
 #include "tests/soak/swarm_page.h"
 
@@ -105,7 +106,7 @@ std::string Swarm::how_it_ended() {
 }
 
 // From attaching to leaving.
-class Session {
+class Session final : private engine::RecordTap {
  public:
   Session(pid_t pid, std::mt19937_64& random) : pid_(pid), random_(random) {}
   // Empty: all was right.
@@ -115,16 +116,20 @@ class Session {
   unsigned pick(unsigned below) { return std::uniform_int_distribution<unsigned>(0, below - 1)(random_); }
   Result<void> start();
   Result<void> change(Totals& totals);
-  void drain();
+  void take(const engine::TracedEvent& event, engine::TracedTarget&, const runtime::Record&) override {
+    ++taken_[event.id];
+  }
+  void take_stack(engine::TracedTarget&, const runtime::Record&, std::span<const std::uint64_t>) override {}
   std::string check(Totals& totals);
 
   pid_t pid_;
   std::mt19937_64& random_;
   std::unique_ptr<inproc::InprocRuntime> runtime_;
   std::unique_ptr<target::ProcessEnv> env_;
-  std::unique_ptr<engine::Engine> engine_;
-  std::map<runtime::ProbeHandle, std::uint64_t> drained_;
-  std::map<runtime::ProbeHandle, bool> armed_;
+  std::unique_ptr<engine::BorrowedTarget> target_;
+  std::unique_ptr<engine::Tracing> tracing_;
+  std::map<std::uint32_t, std::uint64_t> taken_;  // records, by event
+  std::vector<std::pair<const engine::TracedEvent*, bool>> on_;
 };
 
 Result<void> Session::start() {
@@ -135,47 +140,43 @@ Result<void> Session::start() {
   auto env = target::ProcessEnv::of_process(pid_, {});
   if (!env) return std::unexpected(std::move(env.error()));
   env_ = std::make_unique<target::ProcessEnv>(std::move(*env));
-  engine_ = std::make_unique<engine::Engine>(*runtime_, *env_);
+  target_ = std::make_unique<engine::BorrowedTarget>(*runtime_, *env_);
+  const std::vector<engine::TracedTarget*> targets = {target_.get()};
+  tracing_ = std::make_unique<engine::Tracing>(targets, engine::TracingOptions{.is_tapped = true});
+  tracing_->set_tap(*this, engine::DrainOrder::ByTime);
   std::vector<engine::EventFilter> filters;
   for (const char* event : {"entry", "back", "few", "short", "short_back"}) filters.push_back({event, "k == 1"});
-  std::vector<engine::Problem> problems;
-  auto defined = engine_->define(kDefinitions, filters, problems);
+  auto defined = tracing_->define({.definitions = kDefinitions, .filters = filters, .triggers = {}});
   if (!defined) return std::unexpected(std::move(defined.error()));
-  if (!*defined) return std::unexpected(Error("a definition is refused: " + problems.front().diagnostic.detail));
-  for (const engine::Event& event : engine_->events()) armed_[engine_->probes(event).front()] = false;
-  return {};
+  if (!defined->is_defined)
+    return std::unexpected(Error("a definition is refused: " + defined->problems.front().diagnostic.detail));
+  for (const auto& [id, event] : tracing_->events().events()) on_.emplace_back(event.get(), false);
+  auto ready = tracing_->switch_on({});
+  return ready ? Result<void>() : std::unexpected(std::move(ready.error().error));
 }
 
-// Arms or disarms some, now and then all.
+// Switches some on or off, now and then all.
 Result<void> Session::change(Totals& totals) {
-  const bool arms = pick(5) != 0, all = pick(4) == 0;
-  std::vector<runtime::ProbeHandle> chosen;
-  for (auto& [probe, armed] : armed_) {
-    if (armed == arms || (!all && pick(2))) continue;
-    armed = arms;
-    chosen.push_back(probe);
+  const bool wanted = pick(5) != 0, all = pick(4) == 0;
+  std::vector<const engine::TracedEvent*> chosen;
+  for (auto& [event, on] : on_) {
+    if (on == wanted || (!all && pick(2))) continue;
+    on = wanted;
+    chosen.push_back(event);
   }
   totals.changes += chosen.size();
-  return arms ? runtime_->arm(chosen) : runtime_->disarm(chosen);
+  return tracing_->set_enabled(tracing_->top(), chosen, wanted);
 }
 
-void Session::drain() {
-  runtime_->drain([this](const runtime::Record& record) { ++drained_[record.event]; });
-}
-
+// What the engine says of every hit, and the runtime's own counters, which must agree.
 std::string Session::check(Totals& totals) {
-  for (const engine::Event& event : engine_->events()) {
-    const runtime::EventCounts c = engine_->counts(event);
+  for (const auto& [id, event] : tracing_->events().events()) {
+    const runtime::EventCounts c = tracing_->counts(tracing_->top(), *event);
     const std::uint64_t sum = c.recorded + c.filtered + c.lost + c.missed;
-    const std::uint64_t drained = drained_[engine_->probes(event).front()];
-    if (c.attempts != sum || c.recorded != drained)
+    if (c.attempts != sum || c.recorded != taken_[id])
       return fmt::format("{}: {} hits, but recorded {} + filtered {} + lost {} + missed {} = {}; {} were read",
-                         event.name, c.attempts, c.recorded, c.filtered, c.lost, c.missed, sum, drained);
-    totals.counts.attempts += c.attempts;
-    totals.counts.recorded += c.recorded;
-    totals.counts.filtered += c.filtered;
-    totals.counts.lost += c.lost;
-    totals.counts.missed += c.missed;
+                         event->name, c.attempts, c.recorded, c.filtered, c.lost, c.missed, sum, taken_[id]);
+    totals.counts += c;
   }
   return "";
 }
@@ -187,15 +188,14 @@ std::string Session::run(Totals& totals, std::uint64_t steps) {
     const unsigned rounds = 1 + pick(20);
     for (unsigned i = 0; i < rounds; ++i) {
       usleep(1000 * pick(8));
-      drain();
+      tracing_->drain();
     }
   }
   if (!done) return done.error().message();
   auto left = runtime_->detach();
   if (left) left = runtime_->leave_children();
   if (!left) return "leaving: " + left.error().message();
-  for (int i = 0; i < 1000 && runtime_->drain([this](const runtime::Record& r) { ++drained_[r.event]; }); ++i)
-    usleep(500);
+  for (int i = 0; i < 1000 && tracing_->drain(); ++i) usleep(500);
   const std::string unsettled = check(totals);
   ++totals.sessions;
   return unsettled;

@@ -97,7 +97,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   std::size_t drain(const runtime::RecordSink& sink) override;
   // The same without merging: each CPU's records in their order, at once and without a copy. Not to be mixed with
   // drain().
-  std::size_t drain_by_cpu(const runtime::RecordSink& sink);
+  std::size_t drain_by_cpu(const runtime::RecordSink& sink) override;
 
  private:
   struct Installed {

@@ -1,7 +1,7 @@
-// A mount lives long: its processes load libraries, end, or become other programs. Whether the libraries changed is
-// seen in /proc/PID/maps; only then they are looked at again. The environment stays where it is, since printers refer
-// to it.
-#include "cli/mounted_process.h"
+// A session may live long: its processes load libraries, end, or become other programs. Whether the libraries changed
+// is seen in /proc/PID/maps; only then they are looked at again. The environment stays where it is, since printers
+// refer to it.
+#include "cli/traced_process.h"
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ std::string file_mappings(pid_t pid) {
 
 }  // namespace
 
-MountedProcess::MountedProcess(HeldProgram program)
+TracedProcess::TracedProcess(HeldProgram program)
     : held(std::move(program)),
       pid_(held.runtime->pid()),
       name_(fmt::format("process {} ({})", pid_, proc::comm(pid_))) {
@@ -37,31 +37,33 @@ MountedProcess::MountedProcess(HeldProgram program)
   if (keeps_files()) held.env->keep_files();
 }
 
-const target::TargetEnv& MountedProcess::env() {
-  std::string now = file_mappings(pid());
-  if (now.empty() || now == mappings_) return *held.env;
-  if (!held.env->refresh()) return *held.env;  // it is ending
-  mappings_ = std::move(now);
-  if (keeps_files()) held.env->keep_files();
+const target::TargetEnv& TracedProcess::env() {
+  if (!tells_of_libraries_) look_at_mappings();
   return *held.env;
 }
 
+void TracedProcess::look_at_mappings() {
+  std::string now = file_mappings(pid());
+  if (now.empty() || now == mappings_) return;
+  if (!held.env->refresh()) return;  // it is ending
+  mappings_ = std::move(now);
+  if (keeps_files()) held.env->keep_files();
+}
+
 // A return probe has the runtime look at every library that comes: it may walk stacks.
-Result<void> MountedProcess::note_armed() {
+Result<void> TracedProcess::note_armed() {
   if (!held.runtime->has_returns()) return {};
   auto watched = held.runtime->watch_libraries();  // false: a static program, which gets no more libraries
   return watched ? Result<void>() : std::unexpected(std::move(watched.error()));
 }
 
-bool MountedProcess::asks_about_libraries() {
-  if (!held.runtime->is_asked_for_libraries()) return false;
-  (void)env();
+void TracedProcess::refresh_libraries() {
+  look_at_mappings();
   if (unwinder_) unwinder_->refresh();
-  return true;
 }
 
 // Of the program and its libraries.
-std::string MountedProcess::functions() const {
+std::string TracedProcess::functions() const {
   std::set<std::string> lines;
   const auto maps = target::read_maps(pid());
   if (!maps) return "";
@@ -78,7 +80,7 @@ std::string MountedProcess::functions() const {
   return text;
 }
 
-Result<target::StackUnwinder*> MountedProcess::unwinder() {
+Result<target::StackUnwinder*> TracedProcess::unwinder() {
   if (!unwinder_) {
     auto made = target::StackUnwinder::of_process(pid());
     if (!made) return std::unexpected(std::move(made.error()));
@@ -90,7 +92,7 @@ Result<target::StackUnwinder*> MountedProcess::unwinder() {
   return &*unwinder_;
 }
 
-std::optional<engine::TracedTarget::MappedFile> MountedProcess::file_at(std::uint64_t address) const {
+std::optional<engine::TracedTarget::MappedFile> TracedProcess::file_at(std::uint64_t address) const {
   std::istringstream maps(mappings_);
   for (std::string line; std::getline(maps, line);) {
     std::uint64_t start = 0, end = 0;
@@ -100,29 +102,45 @@ std::optional<engine::TracedTarget::MappedFile> MountedProcess::file_at(std::uin
   return std::nullopt;
 }
 
-bool MountedProcess::is_alive() {
+bool TracedProcess::is_alive() {
   constexpr unsigned kSeldom = 64;  // looking for an exec is a read of the target's memory
   if (held.runtime->poll_exit()) return false;
   if (!replaced_ && ++looks_ % kSeldom == 0) replaced_ = held.runtime->was_replaced();
   return !replaced_;
 }
 
-void MountedProcess::give_way() {
+void TracedProcess::give_way() {
   held.runtime->give_up();
   replaced_ = told_replaced_ = has_given_way_ = true;
 }
 
-void MountedProcess::keep_names() {
+void TracedProcess::keep_names() {
   unwinder_.reset();
   held.runtime.reset();
 }
 
-bool MountedProcess::has_become_another() {
+bool TracedProcess::has_become_another() {
   if (told_replaced_ || is_alive() || !replaced_) return false;
   return told_replaced_ = true;
 }
 
-bool MountedProcess::settle_if_ended() {
+bool TracedProcess::has_just_ended() {
+  if (told_ended_ || has_given_way_ || !held.runtime->poll_exit()) return false;
+  return told_ended_ = true;
+}
+
+// Records are read later than they are made, perhaps when the process has ended: what names its addresses is taken now,
+// and again whenever it tells that a library has come or gone.
+Result<void> TracedProcess::keep_names_of_libraries() {
+  names_libraries_ = true;
+  held.env->keep_files();
+  auto watched = held.runtime->watch_libraries();  // false: a static program, which gets no more libraries
+  if (!watched) return std::unexpected(std::move(watched.error()));
+  tells_of_libraries_ = *watched;
+  return {};
+}
+
+bool TracedProcess::settle_if_ended() {
   if (settled_ || has_given_way_ || !held.runtime->poll_exit()) return false;
   settled_ = true;
   held.runtime->settle();

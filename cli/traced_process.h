@@ -1,4 +1,4 @@
-// MountedProcess: a process behind a mount, as a target of the engine.
+// TracedProcess: a process that is traced, as a target of the engine.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,14 @@
 
 namespace kevt::cli {
 
-class MountedProcess final : public engine::TracedTarget {
+class TracedProcess final : public engine::TracedTarget {
  public:
-  explicit MountedProcess(HeldProgram program);
+  explicit TracedProcess(HeldProgram program);
 
   std::string name() const override { return name_; }
+  std::int32_t pid() const override { return pid_; }
   inproc::InprocRuntime& runtime() override { return *held.runtime; }
-  // Looks whether libraries have come or gone.
+  // Looks whether libraries have come or gone, unless it tells of each.
   const target::TargetEnv& env() override;
   const target::TargetEnv& known_env() const override { return *held.env; }
   bool is_alive() override;
@@ -25,15 +26,16 @@ class MountedProcess final : public engine::TracedTarget {
   Result<target::StackUnwinder*> unwinder() override;
   std::optional<MappedFile> file_at(std::uint64_t address) const override;
 
-  pid_t pid() const { return pid_; }
+  // Records of it hold addresses that need names: those of its libraries are kept, as they come and go.
+  Result<void> keep_names_of_libraries();
   // After its end: what was under way is counted as lost. True when that happened now.
   bool has_settled() const { return settled_; }
   bool settle_if_ended();
-  // A library has come or gone: the process waits until answer_for_libraries() of its runtime. What is known of it has
-  // been refreshed.
-  bool asks_about_libraries();
-  // True when it became another program (exec) since the last call.
+  // A library has come or gone.
+  void refresh_libraries();
+  // True when it became another program (exec), or ended, since the last call.
   bool has_become_another();
+  bool has_just_ended();
   // It has, and that one is traced as another target.
   void give_way();
   bool has_given_way() const { return has_given_way_; }
@@ -44,16 +46,21 @@ class MountedProcess final : public engine::TracedTarget {
   bool is_over = false;  // see FollowedEnds
 
  private:
+  void look_at_mappings();
+
   pid_t pid_ = 0;
   std::string name_;
   std::string mappings_;  // of files, when its libraries were last looked at
   bool settled_ = false;
   bool replaced_ = false;  // by exec
   bool told_replaced_ = false;
+  bool told_ended_ = false;
+  bool names_libraries_ = false;
+  bool tells_of_libraries_ = false;  // so that nothing need be looked for meanwhile
   bool has_given_way_ = false;
   unsigned looks_ = 0;
   // Its addresses are looked up when it has ended.
-  bool keeps_files() const { return unwinder_ || held.origin == Origin::Followed; }
+  bool keeps_files() const { return unwinder_ || names_libraries_ || held.origin == Origin::Followed; }
   std::optional<target::StackUnwinder> unwinder_;  // once asked for
 };
 

@@ -1,0 +1,48 @@
+// KernelTarget: the running kernel, as a target of the engine: probes by bpf or kmod, its own events by perf.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "cli/kernel_runtime.h"
+#include "cli/kernel_statics.h"
+#include "compiler/target/kernel_env.h"
+#include "runtime-user/engine/traced_target.h"
+
+namespace kevt::cli {
+
+class KernelTarget final : public engine::TracedTarget {
+ public:
+  struct Request {
+    std::string runtime = "auto";
+    std::uint32_t ring_bytes = 4u << 20;  // of each CPU, for probes and for static events
+    target::TypeSource types = target::TypeSource::DebugInformation;
+    // Of its own events these alone, as far as they are there; nullopt: all. Reading all takes a second or so.
+    std::optional<std::set<model::EventName>> statics;
+  };
+  // An error says what is missing on this machine.
+  static Result<std::unique_ptr<KernelTarget>> open(const Request& request);
+
+  std::string name() const override { return "the kernel"; }
+  runtime::ProbeRuntime& runtime() override { return *runtime_.runtime; }
+  const target::KernelEnv& env() override { return env_; }
+  const target::KernelEnv& known_env() const override { return env_; }
+  bool is_alive() override { return true; }
+  std::string functions() const override { return statics_ ? statics_->functions() : ""; }
+  engine::StaticEvents* static_events() override { return statics_.get(); }
+  // Nothing hits any more.
+  void settle() { runtime_.settle(); }
+  std::size_t switch_statics_off() { return statics_ ? statics_->reader().switch_off() : 0; }
+  pid_t close_statics_behind() { return statics_ ? statics_->reader().close_behind() : 0; }
+
+ private:
+  explicit KernelTarget(target::KernelEnv env) : env_(std::move(env)) {}
+
+  target::KernelEnv env_;
+  std::unique_ptr<KernelStatics> statics_;  // nullptr: none were asked for
+  KernelRuntime runtime_;
+};
+
+}  // namespace kevt::cli

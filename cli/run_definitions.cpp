@@ -1,0 +1,59 @@
+// Mistakes are shown where they were written: the request keeps the place of every definition, filter and trigger.
+#include "cli/run_definitions.h"
+
+#include <algorithm>
+
+#include "cli/exit_status.h"
+
+namespace kevt::cli {
+
+std::optional<int> RunDefinitions::define(engine::Tracing& tracing) {
+  const std::vector<std::string> definitions = texts_of(request_.texts.definitions);
+  auto answer = tracing.define(
+      {.definitions = definitions, .filters = request_.texts.filters.filters, .triggers = request_.triggers});
+  if (!answer) {
+    report_.error(answer.error());
+    return kFailed;
+  }
+  serials_ = std::move(answer->serials);
+  if (!answer->problems.empty()) {
+    report_.problems(answer->problems, {.definitions = request_.texts.definitions,
+                                        .filters = request_.texts.filters.sources,
+                                        .triggers = request_.trigger_sources});
+    if (answer->where) report_.error("that is so in " + answer->where->name());
+  }
+  return answer->is_defined ? std::nullopt : std::optional<int>(kNotCompiled);
+}
+
+std::vector<const engine::TracedEvent*> RunDefinitions::to_switch_on(const engine::Tracing& tracing) const {
+  std::vector<const engine::TracedEvent*> events;
+  for (const auto& [id, event] : tracing.events().events()) {
+    const model::EventName name{event->group, event->name};
+    if (event->is_static() ? request_.statics.contains(name) : !request_.texts.off.contains(name))
+      events.push_back(event.get());
+  }
+  return events;
+}
+
+void RunDefinitions::report_left_out(std::span<const engine::CodeRefusal> left_out) const {
+  std::vector<engine::Problem> problems;
+  for (const engine::CodeRefusal& one : left_out) {
+    const auto it = one.serial ? std::ranges::find(serials_, one.serial) : serials_.end();
+    if (it == serials_.end()) {
+      report_.error(one.error);
+      continue;
+    }
+    problems.push_back({engine::Problem::Kind::Definition, static_cast<std::size_t>(it - serials_.begin()),
+                        diag::Diagnostic{.kind = diag::Kind::FailRegProbe,
+                                         .location = diag::Location::Kevtrace,
+                                         .command = one.command,
+                                         .column = 0,
+                                         .errno_value = one.error.errno_value(),
+                                         .detail = one.error.message(),
+                                         .notes = {},
+                                         .fixits = {}}});
+  }
+  if (!problems.empty()) report_.problems(problems, {.definitions = request_.texts.definitions});
+}
+
+}  // namespace kevt::cli

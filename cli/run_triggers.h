@@ -1,0 +1,20 @@
+// --trigger: what hits of an event switch.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/report.h"
+#include "common/error.h"
+
+namespace kevt::cli {
+
+struct Triggers {
+  std::vector<engine::EventTrigger> triggers;
+  std::vector<Source> sources;  // of each
+};
+
+// Reads each "EVENT:TRIGGER", "GROUP:EVENT:TRIGGER" or "GROUP/EVENT:TRIGGER"; fails when no event is named.
+Result<Triggers> collect_triggers(const std::vector<std::string>& words);
+
+}  // namespace kevt::cli

@@ -1,0 +1,23 @@
+// The lines that tell what became of an event's hits: the same wherever tracing ends.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "runtime-user/runtime/probe_runtime.h"
+
+namespace kevt::engine {
+
+// `missed ?` where nobody knows.
+enum class Misses : std::uint8_t { Known, Unknown };
+
+// "EVENT: hits N = recorded R + filtered F + lost L + missed M\n"
+inline std::string accounting_line(std::string_view event, const runtime::EventCounts& c,
+                                   Misses misses = Misses::Known) {
+  return fmt::format("{}: hits {} = recorded {} + filtered {} + lost {} + missed {}\n", event, c.attempts, c.recorded,
+                     c.filtered, c.lost, misses == Misses::Known ? std::to_string(c.missed) : "?");
+}
+
+}  // namespace kevt::engine

@@ -1,0 +1,173 @@
+// Definitions that are given together, as `kevtrace run` and scripts do:
+//
+//   p:a libc:open …          looked up in every target: all mistakes of all of them are told at once
+//   p:b libc:nosuch          one that is wrong takes all down, or where options.keep_going is left out
+//   filter a: x > 3          bound to what is right
+//   trigger a: traceoff …    set when the events are there; nothing acts before switch_on()
+//
+// The kernel's own files take one line after the other and stop at the first mistake: write_definitions()
+// (tracing.cpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "compiler/sema/filter.h"
+#include "compiler/sema/trigger.h"
+#include "grammar/parse_filter.h"
+#include "runtime-user/engine/tracing.h"
+
+namespace kevt::engine {
+
+namespace {
+
+diag::Diagnostic mistake(diag::Kind kind, std::string command, int errno_value, std::string detail) {
+  return {.kind = kind,
+          .location = diag::Location::Kevtrace,
+          .command = std::move(command),
+          .column = 0,
+          .errno_value = errno_value,
+          .detail = std::move(detail),
+          .notes = {},
+          .fixits = {}};
+}
+
+}  // namespace
+
+struct Tracing::Checked {
+  std::vector<Draft::Entry> entries;  // as the first target has them
+  const target::TargetEnv* env = nullptr;
+  std::vector<std::size_t> of_existing;  // filters of events that were there before
+};
+
+// In every target, since each is to have them; where programs are followed the others come later.
+Result<Tracing::Checked> Tracing::check_together(const DefinitionBatch& batch, BatchAnswer& answer) {
+  Checked checked;
+  std::vector<std::pair<const TracedTarget*, const target::TargetEnv*>> worlds;
+  if (!options_.env)
+    for (TracedTarget* target : code_.targets())
+      if (target->is_alive()) worlds.emplace_back(target, &target->env());
+  if (worlds.empty()) worlds.emplace_back(nullptr, envs().front());
+  // Filters of events that are there already are no draft's.
+  std::vector<EventFilter> filters;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < batch.filters.size(); ++i) {
+    if (events_.find_written(batch.filters[i].event)) {
+      checked.of_existing.push_back(i);
+      continue;
+    }
+    filters.push_back(batch.filters[i]);
+    places.push_back(i);
+  }
+  for (const auto& [target, env] : worlds) {
+    Draft draft(nullptr, &events_.catalog());
+    if (has_stack_option(top())) draft.leave_room_for_stacks();
+    const std::size_t before = answer.problems.size();
+    draft.check(batch.definitions, filters, *env, pipeline::Forms::RunnableLater, answer.problems);
+    for (std::size_t i = before; i < answer.problems.size(); ++i)
+      if (answer.problems[i].kind == Problem::Kind::Filter) answer.problems[i].index = places[answer.problems[i].index];
+    if (!checked.env) {
+      checked.env = env;
+      checked.entries = std::move(draft.entries());
+    }
+    if (answer.problems.empty()) continue;
+    if (worlds.size() > 1) answer.where = target;
+    break;
+  }
+  return checked;
+}
+
+void Tracing::keep_together(Checked checked, BatchAnswer& answer) {
+  for (Draft::Entry& entry : checked.entries) {
+    const std::string command = entry.event.definition.command;
+    const TracedEvent* event = events_.add(std::move(entry.written), std::move(entry.event), *checked.env);
+    if (!event) {
+      answer.problems.push_back(
+          {Problem::Kind::Definition, entry.index,
+           mistake(diag::Kind::FailRegProbe, command, ENOSPC,
+                   fmt::format("more than {} events: common_type has 16 bits", kLastId - kFirstId + 1))});
+      continue;
+    }
+    answer.serials[entry.index] = event->probes.back().serial;
+    if (!entry.filter) continue;
+    EventState& one = touch(top(), *event);
+    one.filter = std::move(entry.filter);
+    one.filter_text = std::string(grammar::filter_command(*entry.filter_text));
+  }
+}
+
+void Tracing::bind_existing(const DefinitionBatch& batch, std::span<const std::size_t> filters, BatchAnswer& answer) {
+  for (const std::size_t i : filters) {
+    const TracedEvent& event = *events_.find_written(batch.filters[i].event);
+    diag::Sink sink;
+    if (!bind_filter(top(), event, batch.filters[i].text, sink))
+      for (diag::Diagnostic& one : sink.take()) answer.problems.push_back({Problem::Kind::Filter, i, std::move(one)});
+    if (is_armed(event.id)) postponed_->push_back(&event);
+  }
+}
+
+void Tracing::set_triggers(const DefinitionBatch& batch, BatchAnswer& answer) {
+  const auto note = [&](std::size_t i, diag::Diagnostic one) {
+    answer.problems.push_back({Problem::Kind::Trigger, i, std::move(one)});
+  };
+  for (std::size_t i = 0; i < batch.triggers.size(); ++i) {
+    const EventTrigger& trigger = batch.triggers[i];
+    const TracedEvent* event = events_.find_written(trigger.event);
+    if (!event) {
+      note(i, mistake(diag::Kind::EventMissing, trigger.text, ENOENT, "`" + trigger.event + "` is not defined here"));
+      continue;
+    }
+    diag::Sink sink;
+    const sema::TriggerWorld world{
+        .catalog = events_.catalog(), .table = top().triggers, .dialect = options_.check.dialect};
+    auto change = sema::write_trigger(trigger.text, {event->group, event->name}, world, sink);
+    for (diag::Diagnostic& one : sink.take()) note(i, std::move(one));
+    if (!change) continue;
+    Result<void> done;
+    for (const sema::TriggerStep& step : change->steps)
+      if (const auto* added = std::get_if<sema::AddTrigger>(&step); added && done)
+        done = can_run(top(), added->trigger, *event);
+    for (const sema::TriggerStep& step : change->steps)
+      if (done) done = apply_trigger_step(top(), step);
+    if (!done) note(i, mistake(diag::Kind::NotSupportedByRuntime, trigger.text, EOPNOTSUPP, done.error().message()));
+  }
+}
+
+// Only what is defined can inject.
+Result<void> Tracing::check_injections(const DefinitionBatch& batch, const BatchAnswer& answer) const {
+  if (batch.definitions.empty() || !answer.problems.empty()) return {};
+  for (const EventInjection& one : options_.injections)
+    if (!events_.find_written(one.event))
+      return std::unexpected(Error("`" + one.event + "` is to inject and is not defined here", ENOENT));
+  return {};
+}
+
+Result<BatchAnswer> Tracing::define(const DefinitionBatch& batch) {
+  BatchAnswer answer;
+  answer.serials.resize(batch.definitions.size());
+  if (!postponed_) postponed_.emplace();
+  auto checked = check_together(batch, answer);
+  if (!checked) return std::unexpected(std::move(checked.error()));
+  const auto takes_all_down = [&](const Problem& problem) {
+    return !options_.keep_going || problem.kind != Problem::Kind::Definition;
+  };
+  const auto is_refused = [&] { return std::ranges::any_of(answer.problems, takes_all_down); };
+  if (is_refused() || (checked->entries.empty() && !answer.problems.empty())) return answer;
+  const std::vector<std::size_t> of_existing = std::move(checked->of_existing);
+  keep_together(std::move(*checked), answer);
+  bind_existing(batch, of_existing, answer);
+  if (!is_refused()) set_triggers(batch, answer);
+  auto known = check_injections(batch, answer);
+  answer.is_defined = known && !is_refused();
+  if (answer.is_defined) return answer;
+  // Events that were just made are in no target, so they go without further ado.
+  top().triggers = {};
+  for (const EventTable::Match& match : events_.all(grammar::EventsFile::Dynamic))
+    if (std::ranges::find(answer.serials, match.serial) != answer.serials.end() && events_.remove(match))
+      top().events.erase(match.event);
+  if (!known) return std::unexpected(std::move(known.error()));
+  return answer;
+}
+
+}  // namespace kevt::engine
