@@ -1,0 +1,110 @@
+"""Triggers in `kevtrace run`: on the command line and in scripts, for one program and for several, into lines and recordings."""
+import json
+import os
+import subprocess
+
+from kevtest import KEVTRACE, PROGRAMS, ProcessTest, main
+
+STEPS = os.path.join(PROGRAMS, "steps")
+STEP, OTHER = "p:step steps:step i=%di:s64", "p:other steps:other i=%di:s64"
+
+
+class RunTriggers(ProcessTest):
+    def steps(self, *words, definitions=(STEP, OTHER), to=100, **options):
+        """step(i) and other(i), in turn, for i below `to`."""
+        traced = self.run_traced([STEPS], *definitions, words=words, input=b"0 %d 1\n" % to, **options)
+        self.assertEqual((traced.status, traced.out), (0, b"done\n"), traced.err)
+        return traced
+
+    def numbers(self, traced, name):
+        return [record["i"] for record in traced.records(name)]
+
+    def test_traceoff_is_exact(self):
+        traced = self.steps("--trigger", "step: traceoff if i == 50")
+        self.assertEqual(self.numbers(traced, "step"), list(range(51)))
+        self.assertEqual(self.numbers(traced, "other"), list(range(50)))
+        self.assertEqual(traced.accounts["step"].filtered, 49)
+        self.assertEqual(traced.accounts["other"].filtered, 50)
+
+    def test_off_and_on_with_counts(self):
+        traced = self.steps("--trigger", "kprobes/step: traceoff:1 if i == 10", "--trigger", "other:traceon:1 if i == 30")
+        self.assertEqual(self.numbers(traced, "step"), list(range(11)) + list(range(31, 100)))
+
+    def test_a_filter_and_a_trigger_of_one_event(self):
+        traced = self.steps("--trigger", "kprobes:step:traceoff if i == 50", filters=("step: i & 1",))
+        self.assertEqual(self.numbers(traced, "step"), list(range(1, 50, 2)))
+
+    def test_a_script_switches_an_event_on(self):
+        script = self.path("s.kev", f"{OTHER}\n  enable 0\n{STEP}\n  trigger enable_event:kprobes:other if i == 90\n".encode())
+        done = subprocess.run([KEVTRACE, "run", "-p", script, "--", STEPS], input=b"0 100 1\n", capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"kprobes/other is off: `enable 0`\n", done.stderr)
+        self.assertIn(b"step: hits 100 = recorded 100 + filtered 0 + lost 0 + missed 0\n", done.stderr)
+        self.assertIn(b"other: hits 100 = recorded 10 + filtered 90 + lost 0 + missed 0\n", done.stderr)
+
+    def test_stacks_where_a_condition_holds(self):
+        done = subprocess.run([KEVTRACE, "run", "-e", STEP, "--trigger", "step: stacktrace:2 if i > 5", "--", STEPS],
+                              input=b"0 20 1\n", capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.decode().splitlines()
+        behind = {before.split("i=")[1] for before, line in zip(lines, lines[1:]) if line.endswith(": <stack trace>")}
+        self.assertEqual(behind, {"6", "7"})
+        self.assertEqual(lines.count(" => run"), 2)
+        self.assertEqual(sum(" step: " in line for line in lines), 20)
+
+    def test_into_a_recording(self):
+        file = self.path("t.dat")
+        done = subprocess.run([KEVTRACE, "run", "-e", STEP, "--trigger", "step: traceoff if i == 50", "-o", file, "--", STEPS],
+                              input=b"0 100 1\n", capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = subprocess.run([KEVTRACE, "report", file, "-f", "json"], capture_output=True, check=True, timeout=60)
+        records = [json.loads(line) for line in report.stdout.splitlines()]
+        events = [record for record in records if record["type"] == "event"]
+        self.assertEqual(len(events), 51)
+
+    def test_counted_live(self):
+        done = subprocess.run([KEVTRACE, "count", "-e", STEP, "--trigger", "step: traceoff if i == 50", "-f", "json", "--", STEPS],
+                              input=b"0 100 1\n", capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"step: hits 100 = recorded 51 + filtered 49 + lost 0 + missed 0\n", done.stderr)
+
+    def test_programs_that_are_followed(self):
+        """Their hits are decided in the order of time, when they are read."""
+        script = "for n in 1 2 3; do echo 0 10 1 | " + STEPS + "; done"
+        done = subprocess.run([KEVTRACE, "run", "--follow-forks", "-e", STEP, "--trigger", "step: traceoff:1 if i == 4", "--",
+                               "/bin/sh", "-c", script], capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"step: hits 30 = recorded 5 + filtered 25 + lost 0 + missed 0\n", done.stderr)
+
+    def refused(self, *words):
+        done = subprocess.run([KEVTRACE, "run", "-e", STEP, *words, "--", STEPS], stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=60)
+        self.assertEqual(done.stdout, b"")
+        return done.returncode, done.stderr
+
+    def test_mistakes_are_shown_where_they_were_written(self):
+        status, err = self.refused("--trigger", "step: traceoff", "--trigger", "step: traceof")
+        self.assertEqual(status, 3)
+        self.assertIn(b"<trigger 2>:1:1: error: ", err)
+        status, err = self.refused("--trigger", "nobody: traceoff")
+        self.assertEqual(status, 3)
+        self.assertIn(b"`nobody` is not defined here", err)
+        status, err = self.refused("--trigger", "traceoff")
+        self.assertEqual(status, 2)
+        self.assertIn(b"names no event; write EVENT:TRIGGER", err)
+
+    def test_what_has_no_place_in_a_run(self):
+        for trigger, word in (("snapshot", b"kevtrace mount"), ("hist:keys=i", b"not run yet")):
+            with self.subTest(trigger):
+                status, err = self.refused("--trigger", "step: " + trigger)
+                self.assertEqual(status, 3)
+                self.assertIn(word, err)
+
+    def test_events_of_the_kernel_need_its_runtime(self):
+        status, err = self.refused("--runtime", "inproc", "--enable", "sched:sched_switch")
+        self.assertEqual(status, 4)
+        self.assertIn(b"--enable is for the kernel's own events: --runtime bpf or kmod", err)
+
+
+if __name__ == "__main__":
+    main()
