@@ -12,10 +12,13 @@
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/front.h"
+#include "cli/injections.h"
 #include "cli/interrupts.h"
 #include "cli/mounted_targets.h"
 #include "cli/print.h"
 #include "cli/report.h"
+#include "cli/run_definitions.h"
+#include "cli/stored_code.h"
 #include "common/proc.h"
 #include "compiler/codegen/backend.h"
 #include "runtime-user/engine/accounting.h"
@@ -41,13 +44,18 @@ class MountRun {
   int go();
 
  private:
+  std::optional<int> read();  // what is to be defined from the start; exit statuses, as the others
+  std::optional<int> make_tracing();
   std::optional<int> open_mount();
+  bool is_kernel() const { return options_.runtime == "bpf" || options_.runtime == "kmod"; }
   bool step();
   void leave();
   void print_counts() const;
 
   MountVerbOptions options_;
   Reporter report_;
+  RunRequest request_;
+  std::optional<pipeline::CodeStore> stored_;
   std::unique_ptr<MountedTargets> targets_;
   std::unique_ptr<engine::Tracing> tracing_;
   std::unique_ptr<tree::Tree> tree_;
@@ -55,17 +63,51 @@ class MountRun {
   bool stop_failed_ = false;
 };
 
+std::optional<int> MountRun::read() {
+  int status = kUsage;
+  options_.defined.runtime = is_kernel() ? options_.runtime : "inproc";
+  auto request = read_definitions(options_.defined, report_, status);
+  if (!request) return status;
+  request_ = *std::move(request);
+  if (is_kernel() && !request_.injections.empty()) {
+    report_.error("--inject is for programs; it never changes the kernel");
+    return kMissing;
+  }
+  warn_of_brought_code(request_, report_);
+  stored_ = stored_code(request_.texts.compiled);
+  if (!options_.buffer_kb) options_.buffer_kb = request_.texts.options.buffer_kb;
+  for (const auto& [name, source] : request_.texts.option_sources)
+    if (name != "buffer") report_.note(source, "`" + name + "` is for `kevtrace run`; a mount goes on without it");
+  if (request_.texts.target)
+    report_.note(request_.texts.target_source, "the target of a mount is named on its command line");
+  return std::nullopt;
+}
+
+std::optional<int> MountRun::make_tracing() {
+  engine::TracingOptions tracing{.cpus = targets_->possible_cpus()};
+  tracing.check = targets_->check();
+  tracing.follows = targets_->follows();
+  tracing.injections = request_.injections;
+  tracing.brought = stored_ ? &*stored_ : nullptr;
+  if (options_.buffer_kb) tracing.buffer_kb = *options_.buffer_kb;
+  tracing_ = std::make_unique<engine::Tracing>(targets_->targets(), tracing);
+  for (const engine::EventInjection& one : request_.injections) report_.status(injection_text(one));
+  if (request_.texts.definitions.empty() && request_.statics.empty()) return std::nullopt;
+  RunDefinitions definitions(request_, report_);
+  if (auto wrong = definitions.define(*tracing_)) return wrong;
+  if (auto on = tracing_->switch_on(definitions.to_switch_on(*tracing_)); !on) {
+    report_.error(on.error().error);
+    return kFailed;
+  }
+  return std::nullopt;
+}
+
 std::optional<int> MountRun::open_mount() {
   auto group = find_group(options_.group);
   if (!group) {
     report_.error(group.error());
     return kUsage;
   }
-  engine::TracingOptions tracing{.cpus = targets_->possible_cpus()};
-  tracing.check = targets_->check();
-  tracing.follows = targets_->follows();
-  if (options_.buffer_kb) tracing.buffer_kb = *options_.buffer_kb;
-  tracing_ = std::make_unique<engine::Tracing>(targets_->targets(), tracing);
   tree_ = std::make_unique<tree::Tree>(*tracing_);
   auto mount = fuse::Mount::open(*tree_, {.directory = std::filesystem::absolute(options_.directory).string(),
                                           .group = *group,
@@ -117,9 +159,10 @@ void MountRun::print_counts() const {
 }
 
 int MountRun::go() {
-  const bool kernel = options_.runtime == "bpf" || options_.runtime == "kmod";
-  targets_ = kernel ? mounted_kernel(options_, report_) : mounted_processes(options_, report_);
+  if (auto wrong = read()) return *wrong;
+  targets_ = is_kernel() ? mounted_kernel(options_, report_) : mounted_processes(options_, report_);
   auto failed = targets_->take();
+  if (!failed) failed = make_tracing();
   if (!failed) failed = open_mount();
   if (failed || is_abandoned()) {
     targets_->abandon();

@@ -257,7 +257,7 @@ int Run::go() {
   for (const engine::EventInjection& one : request_.injections) report_.status(injection_text(one));
   if (!failed) failed = define();
   if (!failed) failed = arm();
-  if (!failed) failed = trace_.open(*tracing_);
+  if (!failed) failed = trace_.open(*tracing_, definitions_.to_record(*tracing_));
   if (failed || is_abandoned()) {
     processes_.abandon();
     return failed.value_or(kFailed);
@@ -281,11 +281,7 @@ bool allows(const RunRequest& request, const Reporter& report) {
                              source->line, request.options.output));
     return false;
   }
-  if (traces_kernel(request)) return true;  // whose verifier checks the code
-  for (std::size_t i = 0; i < request.texts.compiled.size(); ++i)
-    if (!request.texts.compiled[i].images.empty())
-      report.status(request.texts.compiled_names[i] +
-                    " holds machine code that nobody has checked; it runs in the traced program, with its rights");
+  warn_of_brought_code(request, report);
   return true;
 }
 

@@ -55,7 +55,6 @@ class KernelRun {
 
  private:
   std::optional<int> prepare();  // an exit status when it failed
-  std::optional<int> check_statics() const;
   std::optional<int> start_command();
   void record();
   int exit_status();
@@ -70,18 +69,6 @@ class KernelRun {
   RunTrace trace_;
   std::optional<StartedCommand> command_;
 };
-
-std::optional<int> KernelRun::check_statics() const {
-  for (const model::EventName& name : request_.statics) {
-    const auto is_it = [&](const engine::StaticEvent& event) {
-      return event.group == name.system && event.name == name.event;
-    };
-    if (std::ranges::any_of(target_->static_events()->all(), is_it)) continue;
-    report_.error("the kernel has no event `" + name.system + ":" + name.event + "`");
-    return kNotCompiled;
-  }
-  return std::nullopt;
-}
 
 std::optional<int> KernelRun::prepare() {
   const auto statics = needed_statics(request_);
@@ -100,7 +87,6 @@ std::optional<int> KernelRun::prepare() {
   }
   target_ = std::move(*target);
   if (options_.runtime == "auto") report_.status(chosen_runtime(target_->runtime()));
-  if (auto missing = check_statics()) return missing;
   tracing_ = std::make_unique<engine::Tracing>(std::vector<engine::TracedTarget*>{target_.get()},
                                                engine::TracingOptions{.cpus = target_->known_env().possible_cpus(),
                                                                       .buffer_kb = 0,
@@ -110,7 +96,7 @@ std::optional<int> KernelRun::prepare() {
                                                                       .brought = stored_ ? &*stored_ : nullptr,
                                                                       .is_tapped = true});
   if (auto wrong = definitions_.define(*tracing_)) return wrong;
-  return trace_.open(*tracing_);
+  return trace_.open(*tracing_, definitions_.to_record(*tracing_));
 }
 
 std::optional<int> KernelRun::start_command() {

@@ -105,8 +105,7 @@ void add_global(CLI::App& app, GlobalOptions& global) {
 
 }  // namespace
 
-// Of every verb that traces.
-void add_tracing(CLI::App& app, RunOptions& run) {
+void add_definitions(CLI::App& app, RunOptions& run) {
   CLI::App* verb = &app;
   verb->add_option("-e,--event", run.definitions, "a definition, e.g. 'p:open libc:open64 path=+0(%di):string'")
       ->type_name("DEF")
@@ -123,6 +122,18 @@ void add_tracing(CLI::App& app, RunOptions& run) {
   verb->add_option("--enable", run.enabled, "record one of the kernel's own events, too, e.g. sched:sched_switch")
       ->type_name("GROUP:EVENT")
       ->allow_extra_args(false);
+  verb->add_option("--inject", run.injections,
+                   "with --unsafe: accepted hits make the function return at once, e.g. 'ev: ret=-1 probability=5% "
+                   "count=3 seed=1'")
+      ->type_name("EV:ret=VALUE")
+      ->allow_extra_args(false);
+  verb->add_flag("--unsafe", run.unsafe, "allow what changes the way the program takes: --inject");
+}
+
+// Of every verb that traces.
+void add_tracing(CLI::App& app, RunOptions& run) {
+  CLI::App* verb = &app;
+  add_definitions(app, run);
   verb->add_option("-d,--duration", run.seconds, "stop tracing after SEC seconds (CMD goes on)")
       ->type_name("SEC")
       ->check(positive("a positive number of seconds"));
@@ -157,12 +168,6 @@ void add_tracing(CLI::App& app, RunOptions& run) {
       ->check(positive("a process id"));
   verb->add_flag("--keep-going", run.keep_going,
                  "leave out definitions that are wrong or cannot be placed, instead of refusing them all");
-  verb->add_option("--inject", run.injections,
-                   "with --unsafe: accepted hits make the function return at once, e.g. 'ev: ret=-1 probability=5% "
-                   "count=3 seed=1'")
-      ->type_name("EV:ret=VALUE")
-      ->allow_extra_args(false);
-  verb->add_flag("--unsafe", run.unsafe, "allow what changes the way the program takes: --inject");
   verb->add_flag("--follow-forks", run.follow,
                  "trace also the programs that CMD or the processes, and what they fork, become by exec");
 }

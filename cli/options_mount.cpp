@@ -3,12 +3,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/option_parts.h"
+
 namespace kevt::cli {
 
 void add_mount(CLI::App& app, MountVerbOptions& mount) {
   CLI::App* verb =
       app.add_subcommand("mount", "a tracing directory of CMD or of running processes, for every ftrace tool");
   verb->add_option("DIR", mount.directory, "where; it is made when it is missing")->type_name("")->required();
+  add_definitions(*verb, mount.defined);
   verb->add_option("--pid", mount.pids, "trace running processes instead of CMD; they go on when it ends")
       ->type_name("PID[,PID…]")
       ->delimiter(',')
@@ -47,14 +50,17 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
 echo, the trace is read with cat. CMD starts when DIR is there. DIR ends with CMD, when who reads trace_pipe has had what is
 there (--keep: it stays); or with Ctrl-C or `umount DIR`, and waits for CMD; with SIGTERM CMD goes on alone. Everything is taken out of the processes then, also when kevtrace is killed. The traced processes themselves cannot use DIR (EDEADLK).
 
+Definitions that are given here, as for `run`, are there and on from the start, with their filters and triggers.
+
 examples:
   kevtrace mount /tmp/t -- python3 server.py &
   echo 'p:op libc:open64 path=+0(%di):string' >> /tmp/t/kprobe_events
   echo 1 > /tmp/t/events/kprobes/enable
   cat /tmp/t/trace_pipe
   kevtrace exec /tmp/t -- trace-cmd show
+  kevtrace mount /tmp/t -p script.kev --trigger 'op: traceoff if path == "/etc/passwd"' -- python3 server.py &
 
-exit status: CMD's own, 0 with --pid or when CMD goes on; 2 usage, 4 something is missing here, 126/127 CMD cannot be executed / is not
+exit status: CMD's own, 0 with --pid or when CMD goes on; 2 usage, 3 a definition, filter or trigger is wrong, 4 something is missing here, 126/127 CMD cannot be executed / is not
   there, 125 kevtrace failed
 
 Every verb also takes --color, --escape, --diagnostics and -q: `kevtrace --help`)");

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/run_options.h"
+
 namespace CLI {
 class App;
 }
@@ -21,6 +23,7 @@ struct MountVerbOptions {
   bool hold = false;                       // CMD begins when the first event is on
   bool keep = false;                       // the mount stays when CMD has ended
   bool nonempty = false;                   // DIR may hold files
+  RunOptions defined;                      // what is defined and on from the start; nothing else of it
   std::vector<int> pids;                   // running processes, instead of a command
   std::vector<std::string> command;
 };

@@ -8,6 +8,11 @@
 namespace kevt::cli {
 
 std::optional<int> RunDefinitions::define(engine::Tracing& tracing) {
+  for (const model::EventName& name : request_.statics) {
+    if (tracing.events().find(name.system, name.event)) continue;
+    report_.error("there is no event `" + name.system + ":" + name.event + "` of the kernel here");
+    return kNotCompiled;
+  }
   const std::vector<std::string> definitions = texts_of(request_.texts.definitions);
   auto answer = tracing.define(
       {.definitions = definitions, .filters = request_.texts.filters.filters, .triggers = request_.triggers});
@@ -25,13 +30,18 @@ std::optional<int> RunDefinitions::define(engine::Tracing& tracing) {
   return answer->is_defined ? std::nullopt : std::optional<int>(kNotCompiled);
 }
 
-std::vector<const engine::TracedEvent*> RunDefinitions::to_switch_on(const engine::Tracing& tracing) const {
+std::vector<const engine::TracedEvent*> RunDefinitions::to_record(const engine::Tracing& tracing) const {
   std::vector<const engine::TracedEvent*> events;
-  for (const auto& [id, event] : tracing.events().events()) {
-    const model::EventName name{event->group, event->name};
-    if (event->is_static() ? request_.statics.contains(name) : !request_.texts.off.contains(name))
-      events.push_back(event.get());
-  }
+  for (const auto& [id, event] : tracing.events().events())
+    if (!event->is_static() || request_.statics.contains({event->group, event->name})) events.push_back(event.get());
+  return events;
+}
+
+std::vector<const engine::TracedEvent*> RunDefinitions::to_switch_on(const engine::Tracing& tracing) const {
+  auto events = to_record(tracing);
+  std::erase_if(events, [&](const engine::TracedEvent* event) {
+    return !event->is_static() && request_.texts.off.contains({event->group, event->name});
+  });
   return events;
 }
 

@@ -21,6 +21,8 @@ class RunDefinitions {
   std::optional<int> define(engine::Tracing& tracing);
   // What is to be on: what is defined but for what scripts say is off, and what is named of the kernel's own.
   std::vector<const engine::TracedEvent*> to_switch_on(const engine::Tracing& tracing) const;
+  // What is told of: the same, and what is off and may be switched on. In the order of their ids.
+  std::vector<const engine::TracedEvent*> to_record(const engine::Tracing& tracing) const;
   // Tells what could not be armed and took nothing else down.
   void report_left_out(std::span<const engine::CodeRefusal> left_out) const;
 

@@ -81,26 +81,25 @@ std::string host_text() {
 
 }  // namespace
 
-Result<std::unique_ptr<RunRecorder>> RunRecorder::create(engine::Tracing& tracing, const MakeWriter& make) {
+Result<std::unique_ptr<RunRecorder>> RunRecorder::create(engine::Tracing& tracing,
+                                                         std::span<const engine::TracedEvent* const> events,
+                                                         const MakeWriter& make) {
   std::unique_ptr<RunRecorder> made(new RunRecorder(tracing));
-  if (auto described = made->describe(); !described) return std::unexpected(std::move(described.error()));
+  if (auto described = made->describe(events); !described) return std::unexpected(std::move(described.error()));
   auto writer = make(made->metadata_);
   if (!writer) return std::unexpected(std::move(writer.error()));
   made->writer_ = std::move(*writer);
   return made;
 }
 
-Result<void> RunRecorder::describe() {
+Result<void> RunRecorder::describe(std::span<const engine::TracedEvent* const> events) {
   metadata_.clock = "mono";
   metadata_.wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
   metadata_.cpus = tracing_.cpus();
   metadata_.host = host_text();
   metadata_.maker = "kevtrace " KEVT_VERSION;
-  for (const auto& [id, event] : tracing_.events().events()) {
-    const engine::EventState* state = tracing_.state(tracing_.top(), id);
-    if (event->is_static() && (!state || !state->registered)) continue;
+  for (const engine::TracedEvent* event : events)
     if (auto described = describe(*event); !described) return described;
-  }
   for (const engine::TracedTarget* target : tracing_.code().targets()) describe_process(*target);
   return tracing_.records_stacks(tracing_.top()) ? describe_stacks() : Result<void>();
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,8 +20,10 @@ using MakeWriter = std::function<Result<std::unique_ptr<record::RecordWriter>>(c
 
 class RunRecorder {
  public:
-  // Of the events that are defined, and of the targets' own that are on. `tracing` outlives it.
-  static Result<std::unique_ptr<RunRecorder>> create(engine::Tracing& tracing, const MakeWriter& make);
+  // `events`: whose records may come. `tracing` outlives it.
+  static Result<std::unique_ptr<RunRecorder>> create(engine::Tracing& tracing,
+                                                     std::span<const engine::TracedEvent* const> events,
+                                                     const MakeWriter& make);
 
   // Another target has come.
   void add(const engine::TracedTarget& target) { describe_process(target); }
@@ -56,7 +59,7 @@ class RunRecorder {
   };
 
   explicit RunRecorder(engine::Tracing& tracing) : tracing_(tracing) {}
-  Result<void> describe();
+  Result<void> describe(std::span<const engine::TracedEvent* const> events);
   Result<void> describe(const engine::TracedEvent& event);
   Result<void> describe_stacks();
   void describe_process(const engine::TracedTarget& target);

@@ -125,7 +125,7 @@ bool traces_kernel(const RunRequest& request) {
   return runtime == "bpf" || runtime == "kmod" || (runtime == "auto" && is_meant);
 }
 
-std::optional<RunRequest> read_run_request(const RunOptions& options, const Reporter& report, int& status) {
+std::optional<RunRequest> read_definitions(const RunOptions& options, const Reporter& report, int& status) {
   const auto fail = [&](int what, const std::string& why) {
     report.error(why);
     status = what;
@@ -155,6 +155,26 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
   if (auto taken = take_statics(request); !taken) return fail(kUsage, taken.error().message());
   for (const model::EventName& name : request.texts.off)
     report.status(name.system + "/" + name.event + " is off: `enable 0`");
+  return request;
+}
+
+void warn_of_brought_code(const RunRequest& request, const Reporter& report) {
+  if (traces_kernel(request)) return;  // whose verifier checks the code
+  for (std::size_t i = 0; i < request.texts.compiled.size(); ++i)
+    if (!request.texts.compiled[i].images.empty())
+      report.status(request.texts.compiled_names[i] +
+                    " holds machine code that nobody has checked; it runs in the traced program, with its rights");
+}
+
+std::optional<RunRequest> read_run_request(const RunOptions& options, const Reporter& report, int& status) {
+  const auto fail = [&](int what, const std::string& why) {
+    report.error(why);
+    status = what;
+    return std::nullopt;
+  };
+  auto read = read_definitions(options, report, status);
+  if (!read) return std::nullopt;
+  RunRequest& request = *read;
   if (request.triggers.empty()) drop_what_is_off(request.texts);
   if (request.texts.definitions.empty() && request.statics.empty())
     return fail(kUsage, "no event is defined; give -e DEF or -p FILE");
@@ -163,14 +183,14 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
   if (traces_kernel(request)) {
     if (!request.options.pids.empty()) return fail(kUsage, "--pid is for programs; the kernel is traced as a whole");
     if (const auto why = why_not_in_kernel(request.options, request)) return fail(kMissing, *why);
-    return request;
+    return read;
   }
   if (!request.statics.empty()) return fail(kMissing, "--enable is for the kernel's own events: --runtime bpf or kmod");
   if (request.options.keep_going && request.options.pids.size() > 1)
     return fail(kUsage, "--keep-going is for one program: several could have different events then");
   if (request.options.command.empty() && request.options.pids.empty())
     return fail(kUsage, "CMD is required; see `kevtrace run --help`");
-  return request;
+  return read;
 }
 
 bool stays_here(const std::string& path) {

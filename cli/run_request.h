@@ -29,6 +29,12 @@ bool traces_kernel(const RunRequest& request);
 // Whether a file that a script names lies in the working directory or below, whatever links are there.
 bool stays_here(const std::string& path);
 
+// The definitions alone, with all that belongs to them; there may be none. nullopt as below.
+std::optional<RunRequest> read_definitions(const RunOptions& options, const Reporter& report, int& status);
+
+// Says where machine code comes from that nobody here has compiled.
+void warn_of_brought_code(const RunRequest& request, const Reporter& report);
+
 // nullopt: there is nothing to run, or it cannot be run here; said why, and `status` is what kevtrace ends with.
 std::optional<RunRequest> read_run_request(const RunOptions& options, const Reporter& report, int& status);
 

@@ -21,8 +21,9 @@ constexpr std::chrono::milliseconds kFlushEvery{100};
 
 }  // namespace
 
-std::optional<int> RunTrace::open(engine::Tracing& tracing) {
+std::optional<int> RunTrace::open(engine::Tracing& tracing, std::vector<const engine::TracedEvent*> events) {
   tracing_ = &tracing;
+  events_ = std::move(events);
   text_.emplace(tracing.code().static_events());
   if (auto opened = open_output(); !opened) {
     report_.error(opened.error());
@@ -47,7 +48,7 @@ Result<void> RunTrace::open_output() {
     output_ = std::move(*output);
     return {};
   }
-  auto recorder = RunRecorder::create(*tracing_, make_);
+  auto recorder = RunRecorder::create(*tracing_, events_, make_);
   if (!recorder) return std::unexpected(std::move(recorder.error()));
   recorder_ = std::move(*recorder);
   return {};
@@ -139,7 +140,7 @@ bool RunTrace::is_over() const {
 
 runtime::EventCounts RunTrace::counts() const {
   runtime::EventCounts sum;
-  for (const engine::TracedEvent* event : events()) sum += tracing_->counts(tracing_->top(), *event);
+  for (const engine::TracedEvent* event : events_) sum += tracing_->counts(tracing_->top(), *event);
   return sum;
 }
 
@@ -147,16 +148,6 @@ void RunTrace::show_progress() {
   if (!progress_.is_due()) return;
   const runtime::EventCounts sum = counts();  // read seldom
   progress_.show({.events = taken_, .lost = sum.lost, .missed = sum.missed, .bytes = written_});
-}
-
-// Those of the kernel's own events that nobody asked for are left out.
-std::vector<const engine::TracedEvent*> RunTrace::events() const {
-  std::vector<const engine::TracedEvent*> events;
-  for (const auto& [id, event] : tracing_->events().events()) {
-    const engine::EventState* state = tracing_->state(tracing_->top(), id);
-    if (!event->is_static() || (state && state->registered)) events.push_back(event.get());
-  }
-  return events;
 }
 
 void RunTrace::print_account(const engine::TracedEvent& event) const {
@@ -175,7 +166,7 @@ void RunTrace::print_account(const engine::TracedEvent& event) const {
 }
 
 void RunTrace::print_accounts() const {
-  for (const engine::TracedEvent* event : events()) print_account(*event);
+  for (const engine::TracedEvent* event : events_) print_account(*event);
 }
 
 MakeWriter writer_of(const RunOptions& options, const Reporter& report) {

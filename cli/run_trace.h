@@ -29,8 +29,8 @@ class RunTrace final : public engine::RecordTap {
       : options_(options), report_(report), make_(std::move(make)), progress_(report) {}
 
   // Opens the output, and takes the records of `tracing` from now on; an exit status when that failed. Only when the
-  // definitions are right: a mistake must not empty the file of an earlier trace.
-  std::optional<int> open(engine::Tracing& tracing);
+  // definitions are right: a mistake must not empty the file of an earlier trace. `events`: whose records may come.
+  std::optional<int> open(engine::Tracing& tracing, std::vector<const engine::TracedEvent*> events);
   // Targets that come and go.
   void add(const engine::TracedTarget& target) {
     if (recorder_) recorder_->add(target);
@@ -52,8 +52,7 @@ class RunTrace final : public engine::RecordTap {
   bool has_failed() const { return has_failed_; }
   // Shows how it goes, when it is time to.
   void show_progress();
-  // Those that were asked for, in the order of their ids.
-  std::vector<const engine::TracedEvent*> events() const;
+  const std::vector<const engine::TracedEvent*>& events() const { return events_; }
   // On standard error, of each event: hits by what became of them. With -q only what is not as it should be.
   void print_accounts() const;
   runtime::EventCounts counts() const;  // of all events
@@ -76,6 +75,7 @@ class RunTrace final : public engine::RecordTap {
   MakeWriter make_;
   RunProgress progress_;
   engine::Tracing* tracing_ = nullptr;
+  std::vector<const engine::TracedEvent*> events_;
   std::optional<engine::EventText> text_;
   std::string line_;
   std::optional<RunOutput> output_;        // of trace lines

@@ -134,9 +134,9 @@ void Tracing::set_triggers(const DefinitionBatch& batch, BatchAnswer& answer) {
   }
 }
 
-// Only what is defined can inject.
+// Only what is defined can inject; where records are not tapped, events may be defined later.
 Result<void> Tracing::check_injections(const DefinitionBatch& batch, const BatchAnswer& answer) const {
-  if (batch.definitions.empty() || !answer.problems.empty()) return {};
+  if (!options_.is_tapped || batch.definitions.empty() || !answer.problems.empty()) return {};
   for (const EventInjection& one : options_.injections)
     if (!events_.find_written(one.event))
       return std::unexpected(Error("`" + one.event + "` is to inject and is not defined here", ENOENT));
