@@ -47,6 +47,7 @@ void TracedProcess::look_at_mappings() {
   if (now.empty() || now == mappings_) return;
   if (!held.env->refresh()) return;  // it is ending
   mappings_ = std::move(now);
+  ++env_version_;
   if (keeps_files()) held.env->keep_files();
 }
 

@@ -18,6 +18,7 @@ class TracedProcess final : public engine::TracedTarget {
   inproc::InprocRuntime& runtime() override { return *held.runtime; }
   // Looks whether libraries have come or gone, unless it tells of each.
   const target::TargetEnv& env() override;
+  std::uint64_t env_version() const override { return env_version_; }
   const target::TargetEnv& known_env() const override { return *held.env; }
   bool is_alive() override;
   Result<bool> watch_libraries() override { return runtime().watch_libraries(); }
@@ -51,6 +52,7 @@ class TracedProcess final : public engine::TracedTarget {
   pid_t pid_ = 0;
   std::string name_;
   std::string mappings_;  // of files, when its libraries were last looked at
+  std::uint64_t env_version_ = 0;
   bool settled_ = false;
   bool replaced_ = false;  // by exec
   bool told_replaced_ = false;

@@ -46,14 +46,7 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> CodePlacer::check(const 
   if (request.samples_stack) add_stack_sample(written);
   auto checked = pipeline::check_event(std::move(written), env, statics_, pipeline::Forms::RunnableLater, sink);
   if (checked && checked->waits) return std::nullopt;
-  if (checked) {
-    checked->definition.group = probe.definition.group;
-    checked->definition.event = probe.definition.event;
-    checked->switches = request.switches;
-    checked->injection = request.injection;
-    return CheckedProbe{
-        .request = &request, .event = *std::move(checked), .type = request.event->id, .serial = probe.serial};
-  }
+  if (checked) return ready(probe, request, *std::move(checked));
   const auto mistakes = sink.take();
   if (mistakes.empty()) return std::unexpected(refusal("nothing to run", EINVAL, probe));
   const diag::Diagnostic& first = mistakes.front();
@@ -63,6 +56,14 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> CodePlacer::check(const 
   const bool not_here = first.kind == diag::Kind::NotSupportedByRuntime || first.kind == diag::Kind::UnsupportedForm;
   return std::unexpected(
       refusal(fmt::format("{} ({})", text, target_.name()), not_here ? EOPNOTSUPP : first.errno_value, probe));
+}
+
+CheckedProbe CodePlacer::ready(const EventProbe& probe, const CodeRequest& request, pipeline::CheckedEvent checked) {
+  checked.definition.group = probe.definition.group;
+  checked.definition.event = probe.definition.event;
+  checked.switches = request.switches;
+  checked.injection = request.injection;
+  return {.request = &request, .event = std::move(checked), .type = request.event->id, .serial = probe.serial};
 }
 
 Result<model::CompiledBatch> CodePlacer::compile(std::span<const CheckedProbe> probes) const {

@@ -57,6 +57,8 @@ class CodePlacer {
   // library may come and is not loaded yet.
   std::expected<std::optional<CheckedProbe>, CodeRefusal> check(const EventProbe& probe,
                                                                 const CodeRequest& request) const;
+  // What was looked up already, as code of this request.
+  static CheckedProbe ready(const EventProbe& probe, const CodeRequest& request, pipeline::CheckedEvent checked);
   // Installs them disarmed, in one compilation: all, or none and why.
   std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> install(std::span<const CheckedProbe> probes);
   // Installs each that can be: nullopt for the others; why is appended to `refusals`.

@@ -36,8 +36,12 @@ diag::Diagnostic mistake(diag::Kind kind, std::string command, int errno_value, 
 }  // namespace
 
 struct Tracing::Checked {
-  std::vector<Draft::Entry> entries;  // as the first target has them
-  const target::TargetEnv* env = nullptr;
+  struct World {
+    const TracedTarget* target = nullptr;
+    const target::TargetEnv* env = nullptr;
+    std::vector<Draft::Entry> entries;
+  };
+  std::vector<World> worlds;             // the same entries in each, as it has them
   std::vector<std::size_t> of_existing;  // filters of events that were there before
 };
 
@@ -67,10 +71,7 @@ Result<Tracing::Checked> Tracing::check_together(const DefinitionBatch& batch, B
     draft.check(batch.definitions, filters, *env, pipeline::Forms::RunnableLater, answer.problems);
     for (std::size_t i = before; i < answer.problems.size(); ++i)
       if (answer.problems[i].kind == Problem::Kind::Filter) answer.problems[i].index = places[answer.problems[i].index];
-    if (!checked.env) {
-      checked.env = env;
-      checked.entries = std::move(draft.entries());
-    }
+    checked.worlds.push_back({target, env, std::move(draft.entries())});
     if (answer.problems.empty()) continue;
     if (worlds.size() > 1) answer.where = target;
     break;
@@ -78,22 +79,28 @@ Result<Tracing::Checked> Tracing::check_together(const DefinitionBatch& batch, B
   return checked;
 }
 
+// With --keep-going, whose target is one, entries may be fewer than definitions.
 void Tracing::keep_together(Checked checked, BatchAnswer& answer) {
-  for (Draft::Entry& entry : checked.entries) {
-    const std::string command = entry.event.definition.command;
-    const TracedEvent* event = events_.add(std::move(entry.written), std::move(entry.event), *checked.env);
+  Checked::World& first = checked.worlds.front();
+  for (std::size_t i = 0; i < first.entries.size(); ++i) {
+    Draft::Entry& entry = first.entries[i];
+    const TracedEvent* event = events_.add(std::move(entry.written), entry.event, *first.env);
     if (!event) {
       answer.problems.push_back(
           {Problem::Kind::Definition, entry.index,
-           mistake(diag::Kind::FailRegProbe, command, ENOSPC,
+           mistake(diag::Kind::FailRegProbe, entry.event.definition.command, ENOSPC,
                    fmt::format("more than {} events: common_type has 16 bits", kLastId - kFirstId + 1))});
       continue;
     }
-    answer.serials[entry.index] = event->probes.back().serial;
-    if (!entry.filter) continue;
-    EventState& one = touch(top(), *event);
-    one.filter = std::move(entry.filter);
-    one.filter_text = std::string(grammar::filter_command(*entry.filter_text));
+    const std::uint64_t serial = answer.serials[entry.index] = event->probes.back().serial;
+    if (entry.filter) {
+      EventState& one = touch(top(), *event);
+      one.filter = std::move(entry.filter);
+      one.filter_text = std::string(grammar::filter_command(*entry.filter_text));
+    }
+    for (Checked::World& world : checked.worlds)
+      if (world.target && i < world.entries.size() && !world.entries[i].event.waits)
+        code_.expect(*world.target, serial, std::move(world.entries[i].event));
   }
 }
 
@@ -153,7 +160,7 @@ Result<BatchAnswer> Tracing::define(const DefinitionBatch& batch) {
     return !options_.keep_going || problem.kind != Problem::Kind::Definition;
   };
   const auto is_refused = [&] { return std::ranges::any_of(answer.problems, takes_all_down); };
-  if (is_refused() || (checked->entries.empty() && !answer.problems.empty())) return answer;
+  if (is_refused() || (checked->worlds.front().entries.empty() && !answer.problems.empty())) return answer;
   const std::vector<std::size_t> of_existing = std::move(checked->of_existing);
   keep_together(std::move(*checked), answer);
   bind_existing(batch, of_existing, answer);

@@ -185,7 +185,9 @@ Result<void> EventCode::exchange(std::span<const Change> changes, std::size_t ta
 
 std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> requests) {
   std::vector<Change> changes;
-  if (auto refusal = prepare(requests, changes)) return std::unexpected(*std::move(refusal));
+  auto refusal = prepare(requests, changes);
+  expected_.clear();
+  if (refusal) return std::unexpected(*std::move(refusal));
   // A request is about static events or about probes, hardly ever both: what is switched here stays where the rest
   // fails.
   if (auto done = switch_static(requests); !done) return std::unexpected(CodeRefusal{std::move(done.error()), ""});

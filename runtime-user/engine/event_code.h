@@ -36,6 +36,11 @@ class EventCode {
   // `brought`: code that need not be compiled, kept by the caller; nullptr: there is none.
   EventCode(std::vector<TracedTarget*> targets, Needs needs, const pipeline::CodeStore* brought = nullptr);
 
+  // A probe as it was just looked up in a target, so that the next apply() need not do it again, unless the target has
+  // changed; forgotten then.
+  void expect(const TracedTarget& target, std::uint64_t serial, pipeline::CheckedEvent checked) {
+    expected_[&target].insert_or_assign(serial, Expected{target.env_version(), std::move(checked)});
+  }
   // All of it, or nothing is changed and the refusal says why.
   std::expected<void, CodeRefusal> apply(std::span<const CodeRequest> requests);
   // What was left out since the last call, where nothing has to be had.
@@ -99,8 +104,9 @@ class EventCode {
   struct LookedUp;
   CodePlacer placer(TracedTarget& target);
   std::size_t index_of(const TracedTarget& target) const;
-  std::expected<std::optional<CheckedProbe>, CodeRefusal> check(const CodePlacer& placer, const EventProbe& probe,
-                                                                const CodeRequest& request);
+  std::expected<std::optional<CheckedProbe>, CodeRefusal> check(const CodePlacer& placer, const TracedTarget& target,
+                                                                const EventProbe& probe, const CodeRequest& request);
+  std::optional<pipeline::CheckedEvent> take_expected(const TracedTarget& target, std::uint64_t serial);
   std::expected<LookedUp, CodeRefusal> look_up(std::span<const CodeRequest* const> requests, TracedTarget& target,
                                                std::vector<CodeRefusal>* refusals);
   std::expected<std::vector<Handles>, CodeRefusal> install(std::span<const CodeRequest* const> requests,
@@ -124,6 +130,11 @@ class EventCode {
   Needs needs_;
   const pipeline::CodeStore* brought_;
   std::vector<CodeRefusal> left_out_;
+  struct Expected {
+    std::uint64_t env_version = 0;
+    pipeline::CheckedEvent checked;
+  };
+  std::unordered_map<const TracedTarget*, std::unordered_map<std::uint64_t, Expected>> expected_;  // by serial
   pipeline::CodeStore kept_;      // what is compiled for one target is there for the next
   target::FixedCatalog statics_;  // what eprobes stand on
   std::unordered_map<std::uint32_t, Code> codes_;

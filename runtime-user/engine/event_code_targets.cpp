@@ -34,9 +34,21 @@ std::size_t EventCode::index_of(const TracedTarget& target) const {
   return static_cast<std::size_t>(std::ranges::find(targets_, &target) - targets_.begin());
 }
 
+std::optional<pipeline::CheckedEvent> EventCode::take_expected(const TracedTarget& target, std::uint64_t serial) {
+  const auto of_target = expected_.find(&target);
+  if (of_target == expected_.end()) return std::nullopt;
+  auto taken = of_target->second.extract(serial);
+  if (!taken || taken.mapped().env_version != target.env_version()) return std::nullopt;
+  return std::move(taken.mapped().checked);
+}
+
 std::expected<std::optional<CheckedProbe>, CodeRefusal> EventCode::check(const CodePlacer& placer,
+                                                                         const TracedTarget& target,
                                                                          const EventProbe& probe,
                                                                          const CodeRequest& request) {
+  if (!request.samples_stack)
+    if (auto expected = take_expected(target, probe.serial))
+      return CodePlacer::ready(probe, request, *std::move(expected));
   auto checked = placer.check(probe, request);
   if (!checked || !*checked || !request.samples_stack) return checked;
   const auto type = sampled_type_of(*request.event, (*checked)->event.layout);
@@ -72,12 +84,12 @@ std::expected<EventCode::LookedUp, CodeRefusal> EventCode::look_up(std::span<con
   pipeline::expect_functions(expected, target.env());
   std::optional<std::string> why_not_watched;
   const auto look = [&](const EventProbe& probe, const CodeRequest& request) {
-    auto checked = check(placer, probe, request);
+    auto checked = check(placer, target, probe, request);
     if (!checked || *checked) return checked;
     if (!why_not_watched) {
       why_not_watched = engine::why_not_watched(target);
       target.env();
-      checked = check(placer, probe, request);
+      checked = check(placer, target, probe, request);
       if (!checked || *checked) return checked;
     }
     if (why_not_watched->empty()) return checked;
@@ -189,7 +201,7 @@ std::vector<CodeRefusal> EventCode::place_deferred(std::span<const CodeRequest> 
     Handles& handles = codes_[request.event->id].now.handles[t];
     for (std::size_t i = 0; i < handles.size(); ++i) {
       if (handles[i] != kDeferred) continue;
-      auto checked = check(placer, request.event->probes[i], request);
+      auto checked = check(placer, target, request.event->probes[i], request);
       if (checked && !*checked) continue;  // another library has come
       handles[i] = kRefused;
       if (!checked) {

@@ -110,11 +110,11 @@ const TracedEvent* EventTable::define(model::Definition definition, const target
   return event;
 }
 
-const TracedEvent* EventTable::add(model::Definition written, pipeline::CheckedEvent checked,
+const TracedEvent* EventTable::add(model::Definition written, const pipeline::CheckedEvent& checked,
                                    const target::TargetEnv& env) {
   return keep({.written = std::move(written),
-               .definition = std::move(checked.definition),
-               .layout = std::move(checked.layout),
+               .definition = checked.definition,
+               .layout = checked.layout,
                .cpus = checked.waits ? 0 : env.possible_cpus()});
 }
 

@@ -61,7 +61,8 @@ class EventTable {
   const TracedEvent* define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink,
                             const sema::CheckRequest& request);
   // Keeps a definition that was checked against this table's events. nullptr: there are as many events as ids.
-  const TracedEvent* add(model::Definition written, pipeline::CheckedEvent checked, const target::TargetEnv& env);
+  const TracedEvent* add(model::Definition written, const pipeline::CheckedEvent& checked,
+                         const target::TargetEnv& env);
 
   // A probe that a deletion takes away.
   struct Match {

@@ -22,6 +22,8 @@ class TracedTarget {
   virtual runtime::ProbeRuntime& runtime() = 0;
   // As it is now: what has been loaded since is there. Good until the next call.
   virtual const target::TargetEnv& env() = 0;
+  // Grows whenever env() has found something changed.
+  virtual std::uint64_t env_version() const { return 0; }
   // The one env() gave last, for texts about addresses.
   virtual const target::TargetEnv& known_env() const = 0;
   virtual bool is_alive() = 0;

@@ -34,9 +34,14 @@ class FakeTarget final : public TracedTarget {
   // While it is there, "comes_and_goes" is a function.
   void load() {
     unloaded_ = env_;
+    ++version_;
     add_function("comes_and_goes", 0x3000);
   }
-  void unload() { env_ = unloaded_; }
+  void unload() {
+    env_ = unloaded_;
+    ++version_;
+  }
+  std::uint64_t env_version() const override { return version_; }
   std::string name() const override { return "a fake"; }
   runtime::FakeRuntime& runtime() override { return runtime_; }
   const target::TargetEnv& env() override { return env_; }
@@ -54,6 +59,7 @@ class FakeTarget final : public TracedTarget {
  private:
   std::optional<target::StackUnwinder> unwinder_;
   target::FixedTargetEnv env_, unloaded_;
+  std::uint64_t version_ = 0;
   runtime::FakeRuntime runtime_;
 };
 
