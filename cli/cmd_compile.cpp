@@ -19,7 +19,6 @@
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/fix_files.h"
-#include "cli/launch.h"
 #include "cli/report.h"
 #include "cli/run_request.h"
 #include "compiler/ir/text.h"
@@ -31,6 +30,7 @@
 #include "compiler/target/kernel_of_types.h"
 #include "grammar/parse.h"
 #include "runtime-user/engine/draft.h"
+#include "runtime-user/session/launch.h"
 
 namespace kevt::cli {
 
@@ -67,7 +67,7 @@ class Compile {
  public:
   Compile(const CompileOptions& options, const GlobalOptions& global) : options_(options), report_(global) {}
   ~Compile() {
-    if (held_) end_held(*held_);
+    if (held_) session::end_held(*held_);
   }
   int go();
 
@@ -94,7 +94,7 @@ class Compile {
   std::string text_;
   std::optional<RunRequest> request_;
   std::vector<bool> typed_;  // of each definition
-  std::optional<HeldProgram> held_;
+  std::optional<session::HeldProgram> held_;
   target::UncheckedTargetEnv unchecked_;
   script::CompiledScript script_;
   // For the kernel that is compiled for now, or the programs.
@@ -183,7 +183,7 @@ std::optional<int> Compile::hold() {
     return kUsage;
   }
   int status = kOurFailure;
-  held_ = launch_held(command, {.ring_bytes = 64u << 10, .rows = 64}, report_, status);
+  held_ = session::launch_held(command, {.ring_bytes = 64u << 10, .rows = 64}, report_, status);
   return held_ ? std::nullopt : std::optional(status);
 }
 

@@ -13,7 +13,7 @@
 #include "cli/commands.h"
 #include "cli/compilation.h"
 #include "cli/exit_status.h"
-#include "cli/print.h"
+#include "common/print.h"
 #include "runtime-user/runtime/inproc/hit_cost.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 

@@ -4,7 +4,7 @@
 //   missing  membarrier          what that costs, and in the next line how to get it
 //
 // The line of inproc traces /bin/true and counts the hit: that decides the exit status. What the kernel runtimes need
-// is looked at only (kernel_offers.h).
+// is looked at only (kernel_support.h).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/membarrier.h>
@@ -22,16 +22,16 @@
 
 #include "cli/commands.h"
 #include "cli/exit_status.h"
-#include "cli/kernel_offers.h"
-#include "cli/launch.h"
-#include "cli/print.h"
 #include "cli/report.h"
-#include "cli/traced_process.h"
+#include "common/print.h"
 #include "common/unique_fd.h"
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/fixed_target.h"
 #include "runtime-user/engine/draft.h"
 #include "runtime-user/engine/tracing.h"
+#include "runtime-user/session/kernel_support.h"
+#include "runtime-user/session/launch.h"
+#include "runtime-user/session/traced_process.h"
 
 namespace kevt::cli {
 
@@ -186,15 +186,15 @@ Finding check_inproc(const Reporter& report) {
   const Finding missing{State::Missing, "inproc", "tracing /bin/true failed: no program can be traced",
                         "see what is missing above"};
   int status = 0;
-  auto held = launch_held({"/bin/true"}, {.ring_bytes = 64u << 10, .rows = 64}, report, status);
+  auto held = session::launch_held({"/bin/true"}, {.ring_bytes = 64u << 10, .rows = 64}, report, status);
   if (!held) return missing;
-  TracedProcess process(std::move(*held));
+  session::TracedProcess process(std::move(*held));
   engine::Tracing tracing({&process}, {.cpus = inproc::possible_cpus()});
   const std::string definition = "p:doctor libc:exit status=%di:s32";
   const auto defined = tracing.write_definitions(grammar::EventsFile::Dynamic, definition);
   const engine::TracedEvent* const event = defined ? tracing.events().find("kprobes", "doctor") : nullptr;
   if (!event || !tracing.set_enabled(tracing.top(), std::span(&event, 1), true)) {
-    end_held(process.held);
+    session::end_held(process.held);
     return missing;
   }
   const double ready = ms_since(start);
@@ -207,7 +207,7 @@ Finding check_inproc(const Reporter& report) {
   return {State::Ok, "inproc", fmt::format("/bin/true was traced; its probe was armed after {:.0f} ms", ready), ""};
 }
 
-Finding kernel_finding(const char* runtime, const KernelOffer& offer) {
+Finding kernel_finding(const char* runtime, const session::KernelSupport& offer) {
   if (offer.missing.empty()) return {State::Ok, runtime, offer.text, ""};
   std::string text = "no probes of the kernel; missing: ";
   for (std::size_t i = 0; i < offer.missing.size(); ++i) text += (i ? ", " : "") + offer.missing[i];
@@ -231,8 +231,8 @@ int doctor(const DoctorOptions&, const GlobalOptions& global) {
   show(check_compiler());
   const Finding inproc = check_inproc(report);
   show(inproc);
-  show(kernel_finding("bpf", look_for_bpf()));
-  show(kernel_finding("kmod", look_for_kmod()));
+  show(kernel_finding("bpf", session::look_for_bpf()));
+  show(kernel_finding("kmod", session::look_for_kmod()));
   return inproc.state == State::Ok ? kOk : kMissing;
 }
 

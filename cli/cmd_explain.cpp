@@ -13,9 +13,9 @@
 #include "cli/commands.h"
 #include "cli/compilation.h"
 #include "cli/exit_status.h"
-#include "cli/print.h"
 #include "cli/report.h"
 #include "common/abi/registers.h"
+#include "common/print.h"
 #include "compiler/codegen/native.h"
 #include "compiler/ir/text.h"
 #include "compiler/layout/layout.h"
@@ -109,7 +109,7 @@ void Explain::print_plan(const model::CompiledEvent& event, const target::Proces
 
 // The kernel's way to the program.
 std::string hook_text(const model::CompiledEvent& event, const target::KernelEnv& kernel,
-                      const KernelCatalog& statics) {
+                      const session::KernelCatalog& statics) {
   const model::Definition& definition = event.definition;
   if (const auto* place = std::get_if<model::EventPlace>(&definition.place))
     return fmt::format("at the static event `{}/{}`, number {}: the program reads its record", place->system,

@@ -8,9 +8,9 @@
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/fix_files.h"
-#include "cli/print.h"
 #include "cli/report.h"
 #include "cli/script_texts.h"
+#include "common/print.h"
 #include "compiler/script/boot.h"
 #include "compiler/script/import_shell.h"
 

@@ -1,7 +1,7 @@
 // kevtrace mount: take the targets → mount the tree → serve it → unmount → leave everything.
 //
-// The process the user started waits in front (front.h); the one behind it holds the targets and serves the mount. When
-// the front is killed the one behind sees it, unmounts and takes every probe out.
+// The process the user started is the supervisor (supervisor.h); the one behind it holds the targets and serves the
+// mount. When the supervisor is killed the one behind sees it, unmounts and takes every probe out.
 #include <fmt/format.h>
 #include <grp.h>
 
@@ -11,17 +11,17 @@
 
 #include "cli/commands.h"
 #include "cli/exit_status.h"
-#include "cli/front.h"
 #include "cli/injections.h"
-#include "cli/interrupts.h"
 #include "cli/mounted_targets.h"
-#include "cli/print.h"
 #include "cli/report.h"
 #include "cli/run_definitions.h"
-#include "cli/stored_code.h"
+#include "common/print.h"
 #include "common/proc.h"
 #include "compiler/codegen/backend.h"
 #include "runtime-user/engine/accounting.h"
+#include "runtime-user/session/interrupts.h"
+#include "runtime-user/session/stored_code.h"
+#include "runtime-user/session/supervisor.h"
 #include "tracefs-compat/fuse/mount.h"
 
 namespace kevt::cli {
@@ -74,7 +74,7 @@ std::optional<int> MountRun::read() {
     return kMissing;
   }
   warn_of_brought_code(request_, report_);
-  stored_ = stored_code(request_.texts.compiled);
+  stored_ = session::stored_code(request_.texts.compiled);
   if (!options_.buffer_kb) options_.buffer_kb = request_.texts.options.buffer_kb;
   for (const auto& [name, source] : request_.texts.option_sources)
     if (name != "buffer") report_.note(source, "`" + name + "` is for `kevtrace run`; a mount goes on without it");
@@ -119,7 +119,7 @@ std::optional<int> MountRun::open_mount() {
     return reason == ENODEV ? kMissing : reason == ENOTEMPTY ? kUsage : kFailed;
   }
   mount_ = std::move(*mount);
-  note_mounted(std::filesystem::absolute(options_.directory).string());
+  session::note_mounted(std::filesystem::absolute(options_.directory).string());
   for (const engine::TracedTarget* target : targets_->targets())
     report_.status("mounted on " + options_.directory + ": " + target->name());
   if (const auto compiler = codegen::find_backend(); !compiler)
@@ -133,7 +133,7 @@ bool MountRun::step() {
   tracing_->drain();
   targets_->step(*tracing_);
   if (has_ended) tracing_->finish();
-  return !is_interrupted() && !is_abandoned() && (!has_ended || mount_->is_being_read());
+  return !session::is_interrupted() && !session::is_abandoned() && (!has_ended || mount_->is_being_read());
 }
 
 void MountRun::leave() {
@@ -164,11 +164,11 @@ int MountRun::go() {
   auto failed = targets_->take();
   if (!failed) failed = make_tracing();
   if (!failed) failed = open_mount();
-  if (failed || is_abandoned()) {
+  if (failed || session::is_abandoned()) {
     targets_->abandon();
     return failed.value_or(kFailed);
   }
-  catch_interrupts();
+  session::catch_interrupts();
   failed = targets_->go();
   if (!failed) mount_->serve([this] { return step(); });
   leave();
@@ -180,8 +180,9 @@ int MountRun::go() {
 }  // namespace
 
 int mount(const MountVerbOptions& options, const GlobalOptions& global) {
-  const Behind where = options.pids.empty() ? Behind::SameSession : Behind::OwnSession;
-  return run_behind(where, [&] { return MountRun(options, global).go(); });
+  const session::Supervised where =
+      options.pids.empty() ? session::Supervised::SameSession : session::Supervised::OwnSession;
+  return session::run_supervised(where, [&] { return MountRun(options, global).go(); });
 }
 
 }  // namespace kevt::cli

@@ -18,7 +18,7 @@ namespace kevt::cli {
 namespace {
 
 // Records of a file through the analysis.
-int ask_file(const InputOptions& options, const MakeWriter& make, const Reporter& report) {
+int ask_file(const InputOptions& options, const session::MakeWriter& make, const Reporter& report) {
   int status = kOk;
   auto input = RecordingInput::open(options, report, status);
   if (!input) return status;
@@ -37,7 +37,7 @@ int ask_file(const InputOptions& options, const MakeWriter& make, const Reporter
   return kFailed;
 }
 
-int ask(const QuestionOptions& source, std::vector<std::string> filters, const MakeWriter& make,
+int ask(const QuestionOptions& source, std::vector<std::string> filters, const session::MakeWriter& make,
         const GlobalOptions& global) {
   const Reporter report(global);
   filters.insert(filters.end(), source.run.filters.begin(), source.run.filters.end());
@@ -49,7 +49,7 @@ int ask(const QuestionOptions& source, std::vector<std::string> filters, const M
 
 // Opens the output when the analysis is made: a mistake must not empty a file.
 template <class Make>
-MakeWriter to_output(const std::string& output, record::AnswerForm form, Make make) {
+session::MakeWriter to_output(const std::string& output, record::AnswerForm form, Make make) {
   return [output, form, make](const record::Metadata& metadata) -> record::Analysis {
     auto file = record::OutputFile::create(output);
     if (!file) return std::unexpected(std::move(file.error()));

@@ -3,8 +3,8 @@
 // CMD is started first and held before its first instruction: its libraries are then where they
 // will be, so definitions are checked against the real thing. A mistake ends it right there,
 // without having run. Running processes (--pid) are checked against one by one; a mistake leaves them
-// as they were. All of it happens in a second process (front.h). Trace lines go to standard output (or -o), everything
-// else to standard error.
+// as they were. All of it happens in a second process (supervisor.h). Trace lines go to standard output (or -o),
+// everything else to standard error.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -15,19 +15,19 @@
 
 #include "cli/commands.h"
 #include "cli/exit_status.h"
-#include "cli/front.h"
 #include "cli/injections.h"
-#include "cli/interrupts.h"
 #include "cli/kernel_run.h"
-#include "cli/launch.h"
-#include "cli/print.h"
 #include "cli/report.h"
 #include "cli/run_definitions.h"
 #include "cli/run_request.h"
 #include "cli/run_trace.h"
-#include "cli/stored_code.h"
-#include "cli/traced_processes.h"
+#include "common/print.h"
 #include "compiler/layout/layout.h"
+#include "runtime-user/session/interrupts.h"
+#include "runtime-user/session/launch.h"
+#include "runtime-user/session/stored_code.h"
+#include "runtime-user/session/supervisor.h"
+#include "runtime-user/session/traced_processes.h"
 
 namespace kevt::cli {
 
@@ -65,7 +65,7 @@ bool has_symbols(const engine::TracedEvent& event) {
 
 class Run {
  public:
-  Run(RunRequest request, const GlobalOptions& global, const MakeWriter& make)
+  Run(RunRequest request, const GlobalOptions& global, const session::MakeWriter& make)
       : request_(std::move(request)), options_(request_.options), report_(global), trace_(options_, report_, make) {}
   int go();
 
@@ -87,8 +87,8 @@ class Run {
   RunRequest request_;
   const RunOptions& options_;
   Reporter report_;
-  const std::optional<pipeline::CodeStore> stored_ = stored_code(request_.texts.compiled);
-  TracedProcesses processes_{session(), 0, report_};
+  const std::optional<pipeline::CodeStore> stored_ = session::stored_code(request_.texts.compiled);
+  session::TracedProcesses processes_{session(), 0, report_};
   RunDefinitions definitions_{request_, report_};
   std::unique_ptr<engine::Tracing> tracing_;
   RunTrace trace_;
@@ -109,7 +109,7 @@ inproc::SessionOptions Run::session() const {
 std::optional<int> Run::start() {
   if (options_.pids.empty())
     if (auto failed = processes_.start(options_.command)) return failed;
-  catch_interrupts();  // CMD has inherited what the user set; processes are never left half seized
+  session::catch_interrupts();  // CMD has inherited what the user set; processes are never left half seized
   for (pid_t pid : std::set<pid_t>(options_.pids.begin(), options_.pids.end()))
     if (auto failed = processes_.attach(pid)) return failed;
   for (const auto& process : processes_.all()) {
@@ -118,8 +118,8 @@ std::optional<int> Run::start() {
         fmt::format("process {} has not mapped `{}`, the script's target", process->pid(), *request_.mapped_file));
     return kFailed;
   }
-  processes_.listen({.added = [this](TracedProcess& process) { trace_.add(process); },
-                     .removed = [this](TracedProcess& process) { trace_.remove(process); }});
+  processes_.listen({.added = [this](session::TracedProcess& process) { trace_.add(process); },
+                     .removed = [this](session::TracedProcess& process) { trace_.remove(process); }});
   return std::nullopt;
 }
 
@@ -175,8 +175,8 @@ void Run::record() {
     if (is_tracing_) processes_.step(*tracing_);
     report_ended();
     trace_.show_progress();
-    if (is_tracing_ && (trace_.is_over() || is_interrupted() || is_abandoned())) stop_tracing();
-    if (!is_tracing_ && (!options_.pids.empty() || is_abandoned())) return;
+    if (is_tracing_ && (trace_.is_over() || session::is_interrupted() || session::is_abandoned())) stop_tracing();
+    if (!is_tracing_ && (!options_.pids.empty() || session::is_abandoned())) return;
     nanosleep(&pause, nullptr);
   }
   report_ended();
@@ -186,7 +186,7 @@ void Run::record() {
 // CMD's end is its exit status.
 void Run::report_ended() {
   for (const auto& process : processes_.all())
-    if (process->held.origin == Origin::Running && process->has_just_ended())
+    if (process->held.origin == session::Origin::Running && process->has_just_ended())
       report_.status(process->name() + " has ended");
 }
 
@@ -258,7 +258,7 @@ int Run::go() {
   if (!failed) failed = define();
   if (!failed) failed = arm();
   if (!failed) failed = trace_.open(*tracing_, definitions_.to_record(*tracing_));
-  if (failed || is_abandoned()) {
+  if (failed || session::is_abandoned()) {
     processes_.abandon();
     return failed.value_or(kFailed);
   }
@@ -287,16 +287,17 @@ bool allows(const RunRequest& request, const Reporter& report) {
 
 }  // namespace
 
-int run(const RunOptions& options, const GlobalOptions& global, const MakeWriter& make) {
+int run(const RunOptions& options, const GlobalOptions& global, const session::MakeWriter& make) {
   const Reporter report(global);
   int status = kOk;
   auto request = read_run_request(options, report, status);
   if (!request) return status;
   if (!allows(*request, report)) return kUsage;
-  const MakeWriter file = make ? make : writer_of(request->options, report);
+  const session::MakeWriter file = make ? make : writer_of(request->options, report);
   if (traces_kernel(*request)) return run_in_kernel(*std::move(request), global, file);
-  const Behind where = request->options.pids.empty() ? Behind::SameSession : Behind::OwnSession;
-  return run_behind(where, [&] { return Run(*std::move(request), global, file).go(); });
+  const session::Supervised where =
+      request->options.pids.empty() ? session::Supervised::SameSession : session::Supervised::OwnSession;
+  return session::run_supervised(where, [&] { return Run(*std::move(request), global, file).go(); });
 }
 
 }  // namespace kevt::cli

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "cli/options.h"
-#include "cli/run_recorder.h"
+#include "runtime-user/session/recorder.h"
 
 namespace kevt::cli {
 
 // `make`: who takes the records, instead of a file of options.format.
-int run(const RunOptions& options, const GlobalOptions& global, const MakeWriter& make = {});
+int run(const RunOptions& options, const GlobalOptions& global, const session::MakeWriter& make = {});
 int check(const CheckOptions& options, const GlobalOptions& global);
 int explain(const ExplainOptions& options, const GlobalOptions& global);
 int compile(const CompileOptions& options, const GlobalOptions& global);

@@ -10,7 +10,7 @@
 namespace kevt::cli {
 
 Compilation::~Compilation() {
-  if (held_) end_held(*held_);
+  if (held_) session::end_held(*held_);
 }
 
 const target::TargetEnv& Compilation::env() const {
@@ -26,7 +26,7 @@ std::optional<int> Compilation::use_kernel() {
     return kMissing;
   }
   kernel_ = std::make_unique<target::KernelEnv>(std::move(*env));
-  statics_ = std::make_unique<KernelCatalog>();
+  statics_ = std::make_unique<session::KernelCatalog>();
   return std::nullopt;
 }
 
@@ -35,7 +35,7 @@ std::optional<int> Compilation::check() {
   std::vector<engine::Problem> problems;
   const std::vector<std::string> texts = texts_of(definitions_);
   if (statics_ && !statics_->is_readable() && std::ranges::any_of(texts, engine::stands_on_event)) {
-    report_.error(kNoTracefs);
+    report_.error(session::kNoTracefs);
     return kMissing;
   }
   draft.check(texts, filters_.filters, env(), pipeline::Forms::Runnable, problems);
@@ -77,7 +77,7 @@ std::optional<int> Compilation::compile(const std::vector<std::string>& definiti
   filters_ = std::move(*collected_filters);
   if (!command.empty()) {
     int status = kOurFailure;
-    held_ = launch_held(command, {.ring_bytes = 64u << 10, .rows = 64}, report_, status);
+    held_ = session::launch_held(command, {.ring_bytes = 64u << 10, .rows = 64}, report_, status);
     if (!held_) return status;
   }
   if (auto failed = check()) return failed;

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/kernel_formats.h"
-#include "cli/launch.h"
 #include "cli/report.h"
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/fixed_target.h"
 #include "compiler/target/kernel_env.h"
+#include "runtime-user/session/kernel_formats.h"
+#include "runtime-user/session/launch.h"
 
 namespace kevt::cli {
 
@@ -36,9 +36,9 @@ class Compilation {
   const std::vector<std::optional<std::string>>& filters() const { return filter_texts_; }
   // Where events stand; nullptr without a program.
   const target::ProcessEnv* program() const { return held_ ? held_->env.get() : nullptr; }
-  const target::KernelEnv* kernel() const { return kernel_.get(); }  // nullptr: use_kernel() was not called
-  const KernelCatalog* statics() const { return statics_.get(); }    // nullptr: the same
-  std::span<const std::uint8_t> code(std::size_t event) const;       // of a program
+  const target::KernelEnv* kernel() const { return kernel_.get(); }         // nullptr: use_kernel() was not called
+  const session::KernelCatalog* statics() const { return statics_.get(); }  // nullptr: the same
+  std::span<const std::uint8_t> code(std::size_t event) const;              // of a program
 
  private:
   const target::TargetEnv& env() const;
@@ -48,9 +48,9 @@ class Compilation {
   Reporter& report_;
   std::vector<Source> definitions_;
   Filters filters_;
-  std::optional<HeldProgram> held_;
+  std::optional<session::HeldProgram> held_;
   std::unique_ptr<target::KernelEnv> kernel_;
-  std::unique_ptr<KernelCatalog> statics_;  // with kernel_
+  std::unique_ptr<session::KernelCatalog> statics_;  // with kernel_
   target::UncheckedTargetEnv unchecked_;
   std::vector<pipeline::CheckedEvent> events_;
   std::vector<std::vector<std::optional<model::FilterExpr>>> sinks_;

@@ -1,19 +1,10 @@
-// Exit statuses of kevtrace, the same for every verb (docs/cli.md).
+// Exit statuses by their short names: those of a session are the verbs' own.
 #pragma once
+
+#include "runtime-user/session/exit_status.h"
 
 namespace kevt::cli {
 
-enum ExitStatus : int {
-  kOk = 0,
-  kFailed = 1,        // the run failed
-  kUsage = 2,         // the command line
-  kNotCompiled = 3,   // a definition, filter or trigger
-  kMissing = 4,       // a privilege or feature
-  kDataLost = 5,      // with --fail-on
-  kOurFailure = 125,  // kevtrace itself
-  kNotExecutable = 126,
-  kNotFound = 127,
-  kSignalBase = 128,
-};
+using enum session::ExitStatus;
 
 }  // namespace kevt::cli

@@ -15,15 +15,15 @@
 #include <set>
 
 #include "cli/exit_status.h"
-#include "cli/interrupts.h"
-#include "cli/kernel_formats.h"
-#include "cli/kernel_target.h"
 #include "cli/run_definitions.h"
 #include "cli/run_trace.h"
-#include "cli/started_command.h"
-#include "cli/stored_code.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/kmod/device.h"
+#include "runtime-user/session/interrupts.h"
+#include "runtime-user/session/kernel_formats.h"
+#include "runtime-user/session/kernel_target.h"
+#include "runtime-user/session/started_command.h"
+#include "runtime-user/session/stored_code.h"
 
 namespace kevt::cli {
 
@@ -42,14 +42,14 @@ std::set<model::EventName> needed_statics(const RunRequest& request) {
     diag::Sink ignored;  // mistakes are told when it is defined
     const auto written = pipeline::parse_event(source.text, ignored);
     const auto* place = written ? std::get_if<model::EventPlace>(&written->place) : nullptr;
-    if (place && !is_of_probes(place->system)) names.insert({place->system, place->event});
+    if (place && !session::is_of_probes(place->system)) names.insert({place->system, place->event});
   }
   return names;
 }
 
 class KernelRun {
  public:
-  KernelRun(RunRequest request, const GlobalOptions& global, const MakeWriter& make)
+  KernelRun(RunRequest request, const GlobalOptions& global, const session::MakeWriter& make)
       : request_(std::move(request)), options_(request_.options), report_(global), trace_(options_, report_, make) {}
   int go();
 
@@ -62,31 +62,31 @@ class KernelRun {
   RunRequest request_;
   const RunOptions& options_;
   Reporter report_;
-  const std::optional<pipeline::CodeStore> stored_ = stored_code(request_.texts.compiled);
+  const std::optional<pipeline::CodeStore> stored_ = session::stored_code(request_.texts.compiled);
   RunDefinitions definitions_{request_, report_};
-  std::unique_ptr<KernelTarget> target_;
+  std::unique_ptr<session::KernelTarget> target_;
   std::unique_ptr<engine::Tracing> tracing_;
   RunTrace trace_;
-  std::optional<StartedCommand> command_;
+  std::optional<session::StartedCommand> command_;
 };
 
 std::optional<int> KernelRun::prepare() {
   const auto statics = needed_statics(request_);
-  if (!statics.empty() && !KernelCatalog().is_readable()) {
-    report_.error(kNoTracefs);
+  if (!statics.empty() && !session::KernelCatalog().is_readable()) {
+    report_.error(session::kNoTracefs);
     return kMissing;
   }
   const std::uint64_t ring_bytes = std::bit_ceil(options_.buffer_kb.value_or(kDefaultBufferKb) * 1024);
-  auto target = KernelTarget::open({.runtime = options_.runtime,
-                                    .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
-                                    .types = target::TypeSource::DebugInformation,
-                                    .statics = statics});
+  auto target = session::KernelTarget::open({.runtime = options_.runtime,
+                                             .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
+                                             .types = target::TypeSource::DebugInformation,
+                                             .statics = statics});
   if (!target) {
     report_.error(target.error());
     return kMissing;
   }
   target_ = std::move(*target);
-  if (options_.runtime == "auto") report_.status(chosen_runtime(target_->runtime()));
+  if (options_.runtime == "auto") report_.status(session::chosen_runtime(target_->runtime()));
   tracing_ = std::make_unique<engine::Tracing>(std::vector<engine::TracedTarget*>{target_.get()},
                                                engine::TracingOptions{.cpus = target_->known_env().possible_cpus(),
                                                                       .buffer_kb = 0,
@@ -101,14 +101,14 @@ std::optional<int> KernelRun::prepare() {
 
 std::optional<int> KernelRun::start_command() {
   if (!options_.command.empty()) {
-    auto command = StartedCommand::start(options_.command);
+    auto command = session::StartedCommand::start(options_.command);
     if (!command) {
       report_.error(command.error());
       return kOurFailure;
     }
     command_ = std::move(*command);
   }
-  catch_interrupts();
+  session::catch_interrupts();
   if (auto armed = tracing_->switch_on(definitions_.to_switch_on(*tracing_)); !armed) {
     const Error& error = armed.error().error;
     report_.error(error);
@@ -126,7 +126,7 @@ std::optional<int> KernelRun::start_command() {
 }
 
 void KernelRun::record() {
-  while (!trace_.is_over() && !is_interrupted() && !(command_ && command_->poll_exit())) {
+  while (!trace_.is_over() && !session::is_interrupted() && !(command_ && command_->poll_exit())) {
     trace_.round();
     trace_.show_progress();
     nanosleep(&kPause, nullptr);
@@ -157,7 +157,7 @@ int KernelRun::go() {
 
 }  // namespace
 
-int run_in_kernel(RunRequest request, const GlobalOptions& global, const MakeWriter& make) {
+int run_in_kernel(RunRequest request, const GlobalOptions& global, const session::MakeWriter& make) {
   if (request.options.runtime == "kmod") {  // said before anything else is looked for
     if (auto device = kmod::Device::open(); !device) {
       Reporter(global).error(device.error());

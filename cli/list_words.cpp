@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/print.h"
+#include "common/print.h"
 #include "compiler/target/target_env.h"
 
 namespace kevt::cli {

@@ -9,11 +9,11 @@
 #include <cstdio>
 
 #include "cli/exit_status.h"
-#include "cli/front.h"
-#include "cli/interrupts.h"
-#include "cli/kernel_target.h"
 #include "cli/mounted_targets.h"
-#include "cli/started_command.h"
+#include "runtime-user/session/interrupts.h"
+#include "runtime-user/session/kernel_target.h"
+#include "runtime-user/session/started_command.h"
+#include "runtime-user/session/supervisor.h"
 
 namespace kevt::cli {
 
@@ -65,8 +65,8 @@ class MountedKernel final : public MountedTargets {
   std::optional<int> let_go();
   const MountVerbOptions& options_;
   const Reporter& report_;
-  std::unique_ptr<KernelTarget> target_;
-  std::optional<StartedCommand> command_;
+  std::unique_ptr<session::KernelTarget> target_;
+  std::optional<session::StartedCommand> command_;
   bool told_end_ = false;
   std::optional<int> not_started_;  // the status that says why
   bool hidden_ = false;
@@ -78,10 +78,10 @@ std::optional<int> MountedKernel::take() {
   raise_file_limit();
   // A kernel that knows names of arguments gives `$arg1` its type; of an older one only who asks for a name has types.
   const bool has_names = running_dialect().has(dialect::Feature::ArgumentNames);
-  auto target =
-      KernelTarget::open({.runtime = options_.runtime,
-                          .types = has_names ? target::TypeSource::Kernel : target::TypeSource::DebugInformation,
-                          .statics = std::nullopt});
+  auto target = session::KernelTarget::open(
+      {.runtime = options_.runtime,
+       .types = has_names ? target::TypeSource::Kernel : target::TypeSource::DebugInformation,
+       .statics = std::nullopt});
   if (!target) {
     report_.error(target.error());
     return kMissing;
@@ -90,7 +90,7 @@ std::optional<int> MountedKernel::take() {
   if (target_->static_events()->all().empty())
     report_.status("no tracefs can be read here: the kernel's own events are not listed");
   if (options_.command.empty()) return std::nullopt;
-  auto command = StartedCommand::start(options_.command);
+  auto command = session::StartedCommand::start(options_.command);
   if (!command) {
     report_.error(command.error());
     return kOurFailure;
@@ -139,7 +139,7 @@ int MountedKernel::exit_status() {
 int MountedKernel::status_of_command() {
   if (!command_ || is_held_) return not_started_.value_or(kOk);
   const timespec pause = {0, 10'000'000};
-  while (!command_->poll_exit() && !is_abandoned() && !is_told_to_leave()) nanosleep(&pause, nullptr);
+  while (!command_->poll_exit() && !session::is_abandoned() && !session::is_told_to_leave()) nanosleep(&pause, nullptr);
   const int status = command_->poll_exit().value_or(0);
   return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
 }

@@ -4,10 +4,10 @@
 #include <sys/wait.h>
 
 #include "cli/exit_status.h"
-#include "cli/front.h"
-#include "cli/interrupts.h"
 #include "cli/mounted_targets.h"
-#include "cli/traced_processes.h"
+#include "runtime-user/session/interrupts.h"
+#include "runtime-user/session/supervisor.h"
+#include "runtime-user/session/traced_processes.h"
 
 namespace kevt::cli {
 
@@ -46,12 +46,12 @@ class MountedProcesses final : public MountedTargets {
 
   const MountVerbOptions& options_;
   const Reporter& report_;
-  TracedProcesses processes_{{.ring_bytes = kMountRingBytes,
-                              .rows = kRows,
-                              .follows_exec = options_.follow,
-                              .files = std::make_shared<inproc::ProbedFiles>()},
-                             kNamesKept,
-                             report_};
+  session::TracedProcesses processes_{{.ring_bytes = kMountRingBytes,
+                                       .rows = kRows,
+                                       .follows_exec = options_.follow,
+                                       .files = std::make_shared<inproc::ProbedFiles>()},
+                                      kNamesKept,
+                                      report_};
   const std::shared_ptr<fuse::RefusedProcesses> refused_ = std::make_shared<fuse::RefusedProcesses>();
   bool is_held_ = true;
 };
@@ -62,8 +62,8 @@ std::optional<int> MountedProcesses::take() {
   for (int pid : options_.pids)
     if (auto failed = processes_.attach(pid)) return failed;
   for (const auto& process : processes_.all()) refused_->add(process->pid());
-  processes_.listen({.added = [this](TracedProcess& process) { refused_->add(process.pid()); },
-                     .removed = [this](TracedProcess& process) { refused_->remove(process.pid()); }});
+  processes_.listen({.added = [this](session::TracedProcess& process) { refused_->add(process.pid()); },
+                     .removed = [this](session::TracedProcess& process) { refused_->remove(process.pid()); }});
   return std::nullopt;
 }
 
@@ -71,7 +71,7 @@ void MountedProcesses::step(engine::Tracing& tracing) {
   if (is_held_ && tracing.is_any_on()) let_go();
   if (!is_held_) processes_.step(tracing);
   for (const auto& process : processes_.all()) {
-    if (process->held.origin == Origin::Followed || !process->settle_if_ended()) continue;
+    if (process->held.origin == session::Origin::Followed || !process->settle_if_ended()) continue;
     tracing.drain();
     const bool stays = options_.keep || !options_.pids.empty();
     report_.status(process->name() + " has ended" +
@@ -96,7 +96,7 @@ int MountedProcesses::exit_status() {
   if (processes_.command().has_given_way()) return kFailed;
   inproc::InprocRuntime& runtime = processes_.command().runtime();
   const timespec pause = {0, 10'000'000};
-  while (!runtime.poll_exit() && !is_abandoned() && !is_told_to_leave()) nanosleep(&pause, nullptr);
+  while (!runtime.poll_exit() && !session::is_abandoned() && !session::is_told_to_leave()) nanosleep(&pause, nullptr);
   const int status = runtime.poll_exit().value_or(0);
   return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
 }

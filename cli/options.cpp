@@ -11,7 +11,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/option_parts.h"
-#include "cli/print.h"
+#include "common/print.h"
 #include "compiler/target/near_misses.h"
 
 namespace kevt::cli {

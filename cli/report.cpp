@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "cli/fix_files.h"
-#include "cli/print.h"
+#include "common/print.h"
 #include "compiler/sema/advice.h"
 #include "grammar/parse.h"
 

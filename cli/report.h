@@ -11,6 +11,7 @@
 #include "compiler/diag/diagnostic.h"
 #include "compiler/diag/report.h"
 #include "runtime-user/engine/draft.h"
+#include "runtime-user/session/notices.h"
 
 namespace kevt::cli {
 
@@ -21,14 +22,14 @@ struct Source {
   int line = 1;
 };
 
-class Reporter {
+class Reporter final : public session::Notices {
  public:
   explicit Reporter(const GlobalOptions& options);
   bool is_quiet() const { return options_.quiet > 0; }
 
-  void error(const std::string& message) const;  // "kevtrace: error: …"
-  void error(const Error& error) const { this->error(error.message()); }
-  void status(const std::string& message) const;  // "kevtrace: …", not with -q
+  using Notices::error;
+  void error(const std::string& message) const override;   // "kevtrace: error: …"
+  void status(const std::string& message) const override;  // "kevtrace: …", not with -q
   // "ORIGIN:LINE: note: …", not with -q.
   void note(const Source& source, const std::string& message) const;
   void diagnostic(const diag::Located& mistake) const;

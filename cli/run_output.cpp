@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "cli/front.h"
+#include "runtime-user/session/supervisor.h"
 
 namespace kevt::cli {
 
@@ -33,7 +33,7 @@ Result<void> RunOutput::flush() {
   std::size_t at = 0;
   while (at < buffer_.size()) {
     const ssize_t put = ::write(fd_, buffer_.data() + at, buffer_.size() - at);
-    if (put < 0 && errno == EINTR && !is_abandoned()) continue;
+    if (put < 0 && errno == EINTR && !session::is_abandoned()) continue;
     if (put < 0 && errno == EINTR) errno = EPIPE;
     if (put < 0) {
       Error error = Error::from_errno("writing " + name_);

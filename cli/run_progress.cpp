@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cli/print.h"
+#include "common/print.h"
 
 namespace kevt::cli {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/output_format.h"
-#include "cli/print.h"
+#include "common/print.h"
 #include "compiler/model/record_view.h"
 #include "runtime-user/engine/accounting.h"
 #include "tracefs-compat/record/flight_recorder.h"
@@ -48,7 +48,7 @@ Result<void> RunTrace::open_output() {
     output_ = std::move(*output);
     return {};
   }
-  auto recorder = RunRecorder::create(*tracing_, events_, make_);
+  auto recorder = session::Recorder::create(*tracing_, events_, make_);
   if (!recorder) return std::unexpected(std::move(recorder.error()));
   recorder_ = std::move(*recorder);
   return {};
@@ -169,7 +169,7 @@ void RunTrace::print_accounts() const {
   for (const engine::TracedEvent* event : events_) print_account(*event);
 }
 
-MakeWriter writer_of(const RunOptions& options, const Reporter& report) {
+session::MakeWriter writer_of(const RunOptions& options, const Reporter& report) {
   const record::FileFormat format = output_format(options.format, options.output, report);
   if (options.overwrite)
     return [format, options](const record::Metadata& metadata) {

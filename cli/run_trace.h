@@ -16,16 +16,16 @@
 #include "cli/run_options.h"
 #include "cli/run_output.h"
 #include "cli/run_progress.h"
-#include "cli/run_recorder.h"
 #include "runtime-user/engine/event_text.h"
 #include "runtime-user/engine/tracing.h"
+#include "runtime-user/session/recorder.h"
 
 namespace kevt::cli {
 
 class RunTrace final : public engine::RecordTap {
  public:
   // `make`: who takes the records; empty: trace lines are printed, or where they have stacks a text writer takes them.
-  RunTrace(const RunOptions& options, const Reporter& report, MakeWriter make)
+  RunTrace(const RunOptions& options, const Reporter& report, session::MakeWriter make)
       : options_(options), report_(report), make_(std::move(make)), progress_(report) {}
 
   // Opens the output, and takes the records of `tracing` from now on; an exit status when that failed. Only when the
@@ -72,16 +72,16 @@ class RunTrace final : public engine::RecordTap {
 
   const RunOptions& options_;
   const Reporter& report_;
-  MakeWriter make_;
+  session::MakeWriter make_;
   RunProgress progress_;
   engine::Tracing* tracing_ = nullptr;
   std::vector<const engine::TracedEvent*> events_;
   std::optional<engine::EventText> text_;
   std::string line_;
-  std::optional<RunOutput> output_;        // of trace lines
-  std::unique_ptr<RunRecorder> recorder_;  // of anything else
-  std::uint64_t taken_ = 0;                // records
-  std::uint64_t written_ = 0;              // bytes
+  std::optional<RunOutput> output_;              // of trace lines
+  std::unique_ptr<session::Recorder> recorder_;  // of anything else
+  std::uint64_t taken_ = 0;                      // records
+  std::uint64_t written_ = 0;                    // bytes
   Clock::time_point started_, flushed_;
   bool is_last_taken_ = false;  // whether a stack that comes belongs to a record that was taken
   bool is_closed_ = false;
@@ -89,7 +89,7 @@ class RunTrace final : public engine::RecordTap {
 };
 
 // Who writes what is asked for; empty for trace lines, which need no recorder.
-MakeWriter writer_of(const RunOptions& options, const Reporter& report);
+session::MakeWriter writer_of(const RunOptions& options, const Reporter& report);
 
 // 5 when something was lost or missed that --fail-on names.
 std::optional<int> data_lost_status(const RunOptions& options, const runtime::EventCounts& counts);

@@ -15,7 +15,7 @@
 #include <cerrno>
 
 #include "cli/fix_files.h"
-#include "cli/print.h"
+#include "common/print.h"
 #include "compiler/script/event_name.h"
 #include "grammar/parse.h"
 #include "grammar/parse_script.h"

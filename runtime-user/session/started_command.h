@@ -10,7 +10,7 @@
 #include "common/error.h"
 #include "common/unique_fd.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 class StartedCommand {
  public:
@@ -33,4 +33,4 @@ class StartedCommand {
   std::optional<int> status_;
 };
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

@@ -1,4 +1,4 @@
-// RunRecorder: what `kevtrace run` records, as the records of a recording.
+// Recorder: what `kevtrace run` records, as the records of a recording.
 //
 // Knows the events of the run as format files, the threads' names, and the symbols of every address that is recorded;
 // hands records to a RecordWriter, which may be a file or something that counts.
@@ -14,16 +14,16 @@
 #include "runtime-user/engine/tracing.h"
 #include "tracefs-compat/record/recording.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 using MakeWriter = std::function<Result<std::unique_ptr<record::RecordWriter>>(const record::Metadata&)>;
 
-class RunRecorder {
+class Recorder {
  public:
   // `events`: whose records may come. `tracing` outlives it.
-  static Result<std::unique_ptr<RunRecorder>> create(engine::Tracing& tracing,
-                                                     std::span<const engine::TracedEvent* const> events,
-                                                     const MakeWriter& make);
+  static Result<std::unique_ptr<Recorder>> create(engine::Tracing& tracing,
+                                                  std::span<const engine::TracedEvent* const> events,
+                                                  const MakeWriter& make);
 
   // Another target has come.
   void add(const engine::TracedTarget& target) { describe_process(target); }
@@ -58,7 +58,7 @@ class RunRecorder {
     std::vector<SymbolField> symbols;
   };
 
-  explicit RunRecorder(engine::Tracing& tracing) : tracing_(tracing) {}
+  explicit Recorder(engine::Tracing& tracing) : tracing_(tracing) {}
   Result<void> describe(std::span<const engine::TracedEvent* const> events);
   Result<void> describe(const engine::TracedEvent& event);
   Result<void> describe_stacks();
@@ -79,4 +79,4 @@ class RunRecorder {
   std::string last_comm_;
 };
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

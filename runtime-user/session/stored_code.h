@@ -7,9 +7,9 @@
 #include "compiler/pipeline/code_store.h"
 #include "compiler/script/compiled_script.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 // Of all of them; nullopt: there is none.
 std::optional<pipeline::CodeStore> stored_code(const std::vector<script::CompiledScript>& scripts);
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

@@ -12,7 +12,7 @@
 #include "compiler/target/event_catalog.h"
 #include "tracefs-compat/record/event_format.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 // A descriptor of the directory; none: there is no tracefs for us.
 UniqueFd open_tracefs();
@@ -50,4 +50,4 @@ class KernelCatalog final : public target::EventCatalog {
 inline constexpr const char* kNoTracefs =
     "`e` probes need the formats of the kernel's events: no tracefs can be read here (root can)";
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

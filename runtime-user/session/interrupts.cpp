@@ -1,11 +1,11 @@
 // A handler may do no more than note that it ran.
-#include "cli/interrupts.h"
+#include "runtime-user/session/interrupts.h"
 
 #include <signal.h>
 
 #include <atomic>
 
-namespace kevt::cli {
+namespace kevt::session {
 namespace {
 
 std::atomic<int> interrupted = 0;  // by this signal, the first one
@@ -28,4 +28,4 @@ bool is_interrupted() { return interrupted != 0; }
 
 bool is_told_to_leave() { return interrupted == SIGTERM || interrupted == SIGHUP; }
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

@@ -16,12 +16,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/followed_ends.h"
-#include "cli/report.h"
-#include "cli/traced_process.h"
 #include "runtime-user/engine/tracing.h"
+#include "runtime-user/session/followed_ends.h"
+#include "runtime-user/session/notices.h"
+#include "runtime-user/session/traced_process.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 class TracedProcesses {
  public:
@@ -31,7 +31,7 @@ class TracedProcesses {
   };
 
   // `names_kept`: of how many followed programs that have ended the names of functions are kept.
-  TracedProcesses(inproc::SessionOptions session, std::size_t names_kept, const Reporter& report)
+  TracedProcesses(inproc::SessionOptions session, std::size_t names_kept, const Notices& report)
       : session_(std::move(session)), names_kept_(names_kept), report_(report) {}
   void listen(Listener listener) { listener_ = std::move(listener); }
 
@@ -75,7 +75,7 @@ class TracedProcesses {
 
   const inproc::SessionOptions session_;
   const std::size_t names_kept_;
-  const Reporter& report_;
+  const Notices& report_;
   Listener listener_;
   std::vector<std::unique_ptr<TracedProcess>> all_;
   std::deque<std::unique_ptr<TracedProcess>> ended_;  // for names
@@ -85,4 +85,4 @@ class TracedProcesses {
   bool keeps_names_ = false;
 };
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

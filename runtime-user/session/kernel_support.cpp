@@ -2,7 +2,7 @@
 //
 //   bpf    perf's kprobe unit, CAP_BPF + CAP_PERFMON (or CAP_SYS_ADMIN), symbols that are not hidden, Linux 6.1
 //   kmod   the same, and /dev/kevtrace
-#include "cli/kernel_offers.h"
+#include "runtime-user/session/kernel_support.h"
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <fstream>
 
-namespace kevt::cli {
+namespace kevt::session {
 
 namespace {
 
@@ -34,7 +34,7 @@ bool is_old(const utsname& kernel) {
   return major < 6 || (major == 6 && minor < 1);
 }
 
-void look_at_capabilities(KernelOffer& offer) {
+void look_at_capabilities(KernelSupport& offer) {
   const std::uint64_t have = capabilities();
   const auto has = [&](unsigned capability) { return (have >> capability & 1) != 0; };
   const bool admin = has(kSysAdmin);
@@ -46,8 +46,8 @@ void look_at_capabilities(KernelOffer& offer) {
 
 }  // namespace
 
-KernelOffer look_for_bpf() {
-  KernelOffer offer;
+KernelSupport look_for_bpf() {
+  KernelSupport offer;
   utsname kernel{};
   uname(&kernel);
   look_at_capabilities(offer);
@@ -65,8 +65,8 @@ KernelOffer look_for_bpf() {
   return offer;
 }
 
-KernelOffer look_for_kmod() {
-  KernelOffer offer = look_for_bpf();
+KernelSupport look_for_kmod() {
+  KernelSupport offer = look_for_bpf();
   if (::access(kDevice, F_OK) != 0) {
     offer.missing.push_back("kevtrace.ko (" + std::string(kDevice) + ")");
     if (offer.fix.empty()) offer.fix = "build runtime-kmod/ for this kernel and load it";
@@ -77,4 +77,4 @@ KernelOffer look_for_kmod() {
   return offer;
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

@@ -1,6 +1,6 @@
 // Starting CMD, or seizing a process, is where most of what can be missing on a machine shows: the file, its kind,
 // ptrace, the clock. Each gets the exit status that shells and `env` give it.
-#include "cli/launch.h"
+#include "runtime-user/session/launch.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -8,10 +8,10 @@
 
 #include <cerrno>
 
-#include "cli/exit_status.h"
-#include "cli/front.h"
+#include "runtime-user/session/exit_status.h"
+#include "runtime-user/session/supervisor.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 namespace {
 
@@ -55,7 +55,7 @@ Result<void> add_environment(HeldProgram& held, const inproc::SessionOptions& se
 }
 
 std::optional<HeldProgram> with_environment(HeldProgram held, const inproc::SessionOptions& session,
-                                            const Reporter& report, int& status) {
+                                            const Notices& report, int& status) {
   if (auto added = add_environment(held, session); !added) {
     report.error(added.error());
     status = kOurFailure;
@@ -68,7 +68,7 @@ std::optional<HeldProgram> with_environment(HeldProgram held, const inproc::Sess
 }  // namespace
 
 std::optional<HeldProgram> launch_held(const std::vector<std::string>& command, const inproc::SessionOptions& session,
-                                       const Reporter& report, int& status) {
+                                       const Notices& report, int& status) {
   auto runtime = inproc::InprocRuntime::launch(command, session);
   if (!runtime) {
     report.error(runtime.error());
@@ -79,7 +79,7 @@ std::optional<HeldProgram> launch_held(const std::vector<std::string>& command, 
   return with_environment({Origin::Started, std::move(*runtime), nullptr}, session, report, status);
 }
 
-std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOptions& session, const Reporter& report,
+std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOptions& session, const Notices& report,
                                           int& status) {
   auto runtime = inproc::InprocRuntime::attach(pid, session);
   if (!runtime) {
@@ -123,4 +123,4 @@ void end_held(HeldProgram& held) {
   for (int tries = 0; tries < 5000 && !held.runtime->poll_exit(); ++tries) nanosleep(&pause, nullptr);
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

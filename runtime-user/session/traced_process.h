@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "cli/launch.h"
 #include "runtime-user/engine/traced_target.h"
+#include "runtime-user/session/launch.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 class TracedProcess final : public engine::TracedTarget {
  public:
@@ -66,4 +66,4 @@ class TracedProcess final : public engine::TracedTarget {
   std::optional<target::StackUnwinder> unwinder_;  // once asked for
 };
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

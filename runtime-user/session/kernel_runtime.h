@@ -9,7 +9,7 @@
 #include "runtime-user/runtime/bpf/kernel_events.h"
 #include "runtime-user/runtime/probe_runtime.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 struct KernelRuntime {
   std::unique_ptr<runtime::ProbeRuntime> runtime;
@@ -23,4 +23,4 @@ std::string chosen_runtime(const runtime::ProbeRuntime& runtime);
 // `name`: bpf, kmod, or auto: bpf, and for kprobes kmod where its device is there for us.
 Result<KernelRuntime> make_kernel_runtime(const std::string& name, const bpf::KernelSession& session);
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

@@ -14,7 +14,7 @@
 
 #include "common/controls.h"
 
-namespace kevt::cli {
+namespace kevt {
 
 // Text that ends its own lines: line ends and tabs stay.
 struct Lines {
@@ -53,4 +53,4 @@ void print(fmt::format_string<decltype(printable(Controls::Raw, std::declval<Arg
   print_to(stdout, format, args...);
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt

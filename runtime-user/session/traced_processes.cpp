@@ -2,17 +2,17 @@
 // together (definitions, counts, the order of records) is Tracing's.
 //
 // A process that ends or becomes another program drops out; the others go on.
-#include "cli/traced_processes.h"
+#include "runtime-user/session/traced_processes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "cli/exit_status.h"
 #include "common/proc.h"
 #include "runtime-user/runtime/inproc/forked_children.h"
+#include "runtime-user/session/exit_status.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 std::optional<int> TracedProcesses::start(const std::vector<std::string>& command) {
   int status = kOurFailure;
@@ -202,4 +202,4 @@ void TracedProcesses::abandon() {
   for (const auto& process : all_) end_held(process->held);
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

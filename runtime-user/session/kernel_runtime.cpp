@@ -1,10 +1,10 @@
-#include "cli/kernel_runtime.h"
+#include "runtime-user/session/kernel_runtime.h"
 
-#include "cli/kernel_offers.h"
 #include "runtime-user/runtime/bpf/bpf_runtime.h"
 #include "runtime-user/runtime/kmod/kmod_runtime.h"
+#include "runtime-user/session/kernel_support.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 namespace {
 
@@ -30,4 +30,4 @@ Result<KernelRuntime> make_kernel_runtime(const std::string& name, const bpf::Ke
   return whole(bpf::BpfRuntime::create(session));
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

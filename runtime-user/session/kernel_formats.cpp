@@ -2,7 +2,7 @@
 //
 // What others have defined there as probes is left out, as far as its group says so: no program can be attached to it
 // as to a static event.
-#include "cli/kernel_formats.h"
+#include "runtime-user/session/kernel_formats.h"
 
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -13,7 +13,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace kevt::cli {
+namespace kevt::session {
 
 // A descriptor of the directory; none: there is no tracefs for us.
 UniqueFd open_tracefs() {
@@ -130,4 +130,4 @@ std::optional<std::uint32_t> KernelCatalog::id_of(const model::EventPlace& place
   return found ? std::optional(found->id) : std::nullopt;
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

@@ -3,12 +3,12 @@
 //   a.kevo: images 0 1     b.kevo: images 0     →  images 0 1 2, and what b's event says of image 0 is said of 2
 //
 // BPF code is kept under each program that it was made for, with whether one event ran it or several: the code differs.
-#include "cli/stored_code.h"
+#include "runtime-user/session/stored_code.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace kevt::cli {
+namespace kevt::session {
 
 namespace {
 
@@ -54,4 +54,4 @@ std::optional<pipeline::CodeStore> stored_code(const std::vector<script::Compile
   return store;
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/report.h"
 #include "compiler/target/process_env.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
+#include "runtime-user/session/notices.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 enum class Origin : std::uint8_t {
   Started,   // by us, and waited for
@@ -28,10 +28,10 @@ struct HeldProgram {
 
 // nullopt when that failed: the reason has been reported, and `status` is what kevtrace ends with.
 std::optional<HeldProgram> launch_held(const std::vector<std::string>& command, const inproc::SessionOptions& session,
-                                       const Reporter& report, int& status);
+                                       const Notices& report, int& status);
 
 // The same for a process that runs. It goes on while definitions are compiled.
-std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOptions& session, const Reporter& report,
+std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOptions& session, const Notices& report,
                                           int& status);
 
 // The same for what a traced process, or a child of it, has become by exec.
@@ -40,4 +40,4 @@ Result<HeldProgram> adopt_followed(inproc::Tracee program, Origin origin, const 
 // Ends a held program, nothing of which has run; leaves a running one as it was.
 void end_held(HeldProgram& held);
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

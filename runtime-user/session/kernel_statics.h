@@ -13,7 +13,7 @@
 #include "tracefs-compat/record/event_format.h"
 #include "tracefs-compat/record/print_format.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 class KernelStatics final : public engine::StaticEvents {
  public:
@@ -53,4 +53,4 @@ class KernelStatics final : public engine::StaticEvents {
   mutable std::optional<record::Symbols> symbols_;  // read when an event first prints any
 };
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

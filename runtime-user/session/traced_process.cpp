@@ -1,7 +1,7 @@
 // A session may live long: its processes load libraries, end, or become other programs. Whether the libraries changed
 // is seen in /proc/PID/maps; only then they are looked at again. The environment stays where it is, since printers
 // refer to it.
-#include "cli/traced_process.h"
+#include "runtime-user/session/traced_process.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "compiler/target/elf_image.h"
 #include "compiler/target/mapped_file.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 namespace {
 
@@ -148,4 +148,4 @@ bool TracedProcess::settle_if_ended() {
   return true;
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

@@ -1,7 +1,7 @@
 // Static events are read as far as they are wanted: a mount lists all of them, a run names a few.
-#include "cli/kernel_target.h"
+#include "runtime-user/session/kernel_target.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 Result<std::unique_ptr<KernelTarget>> KernelTarget::open(const Request& request) {
   auto env = target::KernelEnv::of_running_kernel(request.types);
@@ -31,4 +31,4 @@ Result<std::unique_ptr<KernelTarget>> KernelTarget::open(const Request& request)
   return made;
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

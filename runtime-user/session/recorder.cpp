@@ -2,7 +2,7 @@
 //
 // An address that is recorded as a place or a symbol is looked up once, in what was kept of the process's files. Code
 // without a symbol, in a stack or as a place, is called by its file and the offset there: the same in every run.
-#include "cli/run_recorder.h"
+#include "runtime-user/session/recorder.h"
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
@@ -19,7 +19,7 @@
 #include "compiler/model/record_view.h"
 #include "runtime-user/engine/symbol_text.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 namespace {
 
 constexpr std::size_t kMaxSymbols = 200'000;
@@ -81,10 +81,10 @@ std::string host_text() {
 
 }  // namespace
 
-Result<std::unique_ptr<RunRecorder>> RunRecorder::create(engine::Tracing& tracing,
-                                                         std::span<const engine::TracedEvent* const> events,
-                                                         const MakeWriter& make) {
-  std::unique_ptr<RunRecorder> made(new RunRecorder(tracing));
+Result<std::unique_ptr<Recorder>> Recorder::create(engine::Tracing& tracing,
+                                                   std::span<const engine::TracedEvent* const> events,
+                                                   const MakeWriter& make) {
+  std::unique_ptr<Recorder> made(new Recorder(tracing));
   if (auto described = made->describe(events); !described) return std::unexpected(std::move(described.error()));
   auto writer = make(made->metadata_);
   if (!writer) return std::unexpected(std::move(writer.error()));
@@ -92,7 +92,7 @@ Result<std::unique_ptr<RunRecorder>> RunRecorder::create(engine::Tracing& tracin
   return made;
 }
 
-Result<void> RunRecorder::describe(std::span<const engine::TracedEvent* const> events) {
+Result<void> Recorder::describe(std::span<const engine::TracedEvent* const> events) {
   metadata_.clock = "mono";
   metadata_.wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
   metadata_.cpus = tracing_.cpus();
@@ -105,21 +105,21 @@ Result<void> RunRecorder::describe(std::span<const engine::TracedEvent* const> e
 }
 
 // A process that has become another program keeps the symbols of what it was.
-void RunRecorder::describe_process(const engine::TracedTarget& target) {
+void Recorder::describe_process(const engine::TracedTarget& target) {
   if (!target.pid()) return;
   record::Process& process = metadata_.processes[target.pid()];
   process.name = proc::comm(target.pid());
   process.mappings = code_of(target.pid());
 }
 
-void RunRecorder::remove(const engine::TracedTarget& target) {
+void Recorder::remove(const engine::TracedTarget& target) {
   std::erase_if(seen_, [&](const auto& seen) { return seen.first == &target; });
   for (EventFields& fields : events_)
     for (SymbolField& field : fields.symbols)
       if (field.of == &target) field.of = nullptr;
 }
 
-Result<void> RunRecorder::describe(const engine::TracedEvent& event) {
+Result<void> Recorder::describe(const engine::TracedEvent& event) {
   const std::string text = event.is_static()
                                ? format_of(*tracing_.code().static_events(), event.id)
                                : layout::format_text(event.probes.front().definition, event.layout, event.id);
@@ -141,15 +141,15 @@ Result<void> RunRecorder::describe(const engine::TracedEvent& event) {
   return {};
 }
 
-Result<void> RunRecorder::describe_stacks() {
+Result<void> Recorder::describe_stacks() {
   auto stacks = record::parse_format("ftrace", kStackFormat);
   if (!stacks) return std::unexpected(std::move(stacks.error()));
   stack_format_ = &metadata_.formats.add(std::move(*stacks));
   return {};
 }
 
-void RunRecorder::note_symbols(const engine::TracedTarget& target, EventFields& fields,
-                               std::span<const std::uint8_t> bytes) {
+void Recorder::note_symbols(const engine::TracedTarget& target, EventFields& fields,
+                            std::span<const std::uint8_t> bytes) {
   for (SymbolField& one : fields.symbols) {
     const std::uint64_t address = record::value_of(*one.field, bytes).number;
     if (address == one.last && &target == one.of) continue;
@@ -161,7 +161,7 @@ void RunRecorder::note_symbols(const engine::TracedTarget& target, EventFields& 
 }
 
 // Several processes: an address means something else in each.
-void RunRecorder::note_symbol(const engine::TracedTarget& target, std::uint64_t address, Nameless nameless) {
+void Recorder::note_symbol(const engine::TracedTarget& target, std::uint64_t address, Nameless nameless) {
   if (seen_.size() >= kMaxSymbols || !seen_.emplace(&target, address).second) return;
   const auto found = target.known_env().symbolize(address);
   const auto file = found || nameless == Nameless::StaysAddress ? std::nullopt : target.known_env().place_name(address);
@@ -173,14 +173,14 @@ void RunRecorder::note_symbol(const engine::TracedTarget& target, std::uint64_t 
 }
 
 // Once for each thread, while it can still be asked: children that were forked are processes of their own.
-void RunRecorder::note_process(const engine::TracedTarget& target, std::int32_t thread) {
+void Recorder::note_process(const engine::TracedTarget& target, std::int32_t thread) {
   if (!target.pid() || metadata_.process_of.size() >= kMaxSymbols) return;
   const auto [it, is_new] = metadata_.process_of.try_emplace(thread, target.pid());
   if (is_new) it->second = process_of(thread).value_or(target.pid());
 }
 
-Result<void> RunRecorder::give(const engine::TracedEvent& event, engine::TracedTarget& target,
-                               const runtime::Record& from) {
+Result<void> Recorder::give(const engine::TracedEvent& event, engine::TracedTarget& target,
+                            const runtime::Record& from) {
   if (event.id >= by_id_.size() || !by_id_[event.id] || from.bytes.size() < model::kCommonBytes) return {};
   EventFields& fields = events_[by_id_[event.id] - 1u];
   record::TypedRecord record{.event = fields.format, .time_ns = from.timestamp_ns, .cpu = from.cpu, .comm = from.comm};
@@ -201,9 +201,9 @@ Result<void> RunRecorder::give(const engine::TracedEvent& event, engine::TracedT
   return writer_->add(record);
 }
 
-// Behind the record of the event, at the same time on the same CPU.
-Result<void> RunRecorder::give_stack(engine::TracedTarget& target, const runtime::Record& of,
-                                     std::span<const std::uint64_t> frames) {
+// Supervised the record of the event, at the same time on the same CPU.
+Result<void> Recorder::give_stack(engine::TracedTarget& target, const runtime::Record& of,
+                                  std::span<const std::uint64_t> frames) {
   if (!stack_format_) return {};
   const std::size_t count = std::min<std::size_t>(frames.size(), kStackFrames);
   stack_.assign(kStackHead + count * sizeof frames[0], 0);
@@ -222,17 +222,17 @@ Result<void> RunRecorder::give_stack(engine::TracedTarget& target, const runtime
                        .bytes = stack_});
 }
 
-std::uint64_t RunRecorder::overwritten(const engine::TracedEvent& event) const {
+std::uint64_t Recorder::overwritten(const engine::TracedEvent& event) const {
   return writer_->overwritten(static_cast<std::uint16_t>(event.id));
 }
 
-std::uint64_t RunRecorder::overwritten() const {
+std::uint64_t Recorder::overwritten() const {
   std::uint64_t sum = 0;
   for (const EventFields& fields : events_) sum += overwritten(*fields.event);
   return sum;
 }
 
-Result<void> RunRecorder::finish() {
+Result<void> Recorder::finish() {
   for (auto& [pid, process] : metadata_.processes)
     if (auto now = code_of(pid); now.size() > process.mappings.size()) process.mappings = std::move(now);
   for (const EventFields& fields : events_) {
@@ -251,4 +251,4 @@ Result<void> RunRecorder::finish() {
   return writer_->finish();
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

@@ -1,6 +1,6 @@
 // events/*/*/format of the kernel's tracefs. Probes that others have defined there are events like any other; ftrace's
 // own records are the tree's (ftrace_formats.cpp).
-#include "cli/kernel_statics.h"
+#include "runtime-user/session/kernel_statics.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/kernel_formats.h"
+#include "runtime-user/session/kernel_formats.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 namespace {
 
@@ -96,4 +96,4 @@ void KernelStatics::append_text(std::uint32_t id, std::span<const std::uint8_t> 
     record::print_fields(printer.format, record, out);
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

@@ -1,7 +1,7 @@
-// Ctrl-C in a process that traces: the first one stops tracing; the process in front (front.h) deals with a second one.
+// Ctrl-C in a process that traces: the first one stops tracing; the supervisor (supervisor.h) deals with a second one.
 #pragma once
 
-namespace kevt::cli {
+namespace kevt::session {
 
 // From now on SIGINT, SIGTERM and SIGHUP are noted, and a reader that leaves is an error instead of SIGPIPE.
 void catch_interrupts();
@@ -9,4 +9,4 @@ bool is_interrupted();
 // By SIGTERM or SIGHUP: whoever sent it wants us gone, and CMD was not asked to end (Ctrl-C reaches both).
 bool is_told_to_leave();
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

@@ -8,7 +8,7 @@
 //
 // With OwnSession also a SIGKILL for the whole process group or terminal passes the tracer by. Killed both at once,
 // they leave the probes in the target, where their records are lost once the rings are full; the target goes on.
-#include "cli/front.h"
+#include "runtime-user/session/supervisor.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -27,22 +27,22 @@
 #include <exception>
 #include <new>
 
-#include "cli/exit_status.h"
-#include "cli/print.h"
+#include "common/print.h"
 #include "common/proc.h"
 #include "common/unique_fd.h"
 #include "runtime-user/runtime/inproc/left_session.h"
+#include "runtime-user/session/exit_status.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 namespace {
 
-pid_t front = 0;            // in the tracer
-volatile pid_t tracer = 0;  // in front of it
-volatile Behind place = Behind::OwnSession;
+pid_t supervisor = 0;       // in the tracer
+volatile pid_t tracer = 0;  // in the supervisor
+volatile Supervised place = Supervised::OwnSession;
 volatile std::int64_t asked_at_ms = 0;
 
-// What the tracer lets the process in front know; shared memory.
+// What the tracer lets the supervisor know; shared memory.
 struct Notes {
   pid_t command = 0;
   std::uint64_t command_began = 0;
@@ -64,7 +64,7 @@ constexpr std::int64_t kSameWishMs = 100;
 void on_signal(int signal, siginfo_t* info, void*) {
   if (asked_at_ms && now_ms() - asked_at_ms > kSameWishMs) _exit(kSignalBase + signal);
   if (!asked_at_ms) asked_at_ms = now_ms();
-  if (tracer && (place == Behind::OwnSession || info->si_code <= 0)) kill(tracer, signal);
+  if (tracer && (place == Supervised::OwnSession || info->si_code <= 0)) kill(tracer, signal);
 }
 
 void catch_signals() {
@@ -150,7 +150,7 @@ int guarded(const std::function<int()>& work) {
 
 }  // namespace
 
-bool is_abandoned() { return front != 0 && getppid() != front; }
+bool is_abandoned() { return supervisor != 0 && getppid() != supervisor; }
 
 void note_started(pid_t command) {
   if (!notes) return;
@@ -162,7 +162,7 @@ void note_mounted(const std::string& directory) {
   if (notes) std::strncpy(notes->directory, directory.c_str(), sizeof notes->directory - 1);
 }
 
-int run_behind(Behind where, const std::function<int()>& work) {
+int run_supervised(Supervised where, const std::function<int()>& work) {
   const pid_t self = getpid();
   place = where;
   signal(SIGCHLD, SIG_DFL);
@@ -173,11 +173,11 @@ int run_behind(Behind where, const std::function<int()>& work) {
   sigprocmask(SIG_SETMASK, &all, &before);
   const pid_t child = fork();
   if (child == 0) {
-    front = self;
+    supervisor = self;
     prctl(PR_SET_PDEATHSIG, SIGTERM);  // wakes it from a write that nobody reads
     prctl(PR_SET_NAME, "kevtrace-tracer");
     if (notes) inproc::note_preparations_in(&notes->preparation);
-    if (where == Behind::OwnSession) setsid();
+    if (where == Supervised::OwnSession) setsid();
     sigprocmask(SIG_SETMASK, &before, nullptr);
     std::exit(guarded(work));
   }
@@ -189,4 +189,4 @@ int run_behind(Behind where, const std::function<int()>& work) {
   return child < 0 ? guarded(work) : wait_for_tracer();
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

@@ -1,5 +1,5 @@
 // fork, wait at a pipe, exec. The second pipe closes itself at the exec: what comes through it is an errno.
-#include "cli/started_command.h"
+#include "runtime-user/session/started_command.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace kevt::cli {
+namespace kevt::session {
 
 namespace {
 
@@ -70,4 +70,4 @@ void StartedCommand::abandon() {
   status_ = status;
 }
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

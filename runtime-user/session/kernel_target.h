@@ -6,12 +6,12 @@
 #include <set>
 #include <string>
 
-#include "cli/kernel_runtime.h"
-#include "cli/kernel_statics.h"
 #include "compiler/target/kernel_env.h"
 #include "runtime-user/engine/traced_target.h"
+#include "runtime-user/session/kernel_runtime.h"
+#include "runtime-user/session/kernel_statics.h"
 
-namespace kevt::cli {
+namespace kevt::session {
 
 class KernelTarget final : public engine::TracedTarget {
  public:
@@ -45,4 +45,4 @@ class KernelTarget final : public engine::TracedTarget {
   KernelRuntime runtime_;
 };
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

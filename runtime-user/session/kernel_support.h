@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-namespace kevt::cli {
+namespace kevt::session {
 
-struct KernelOffer {
+struct KernelSupport {
   std::vector<std::string> missing;  // empty: the runtime should work
   std::string text;                  // when it should: with what
   std::string fix;                   // of what is missing
 };
 
-KernelOffer look_for_bpf();
-KernelOffer look_for_kmod();
+KernelSupport look_for_bpf();
+KernelSupport look_for_kmod();
 
-}  // namespace kevt::cli
+}  // namespace kevt::session

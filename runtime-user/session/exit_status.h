@@ -1,0 +1,19 @@
+// Exit statuses of kevtrace, the same for every verb (docs/cli.md).
+#pragma once
+
+namespace kevt::session {
+
+enum ExitStatus : int {
+  kOk = 0,
+  kFailed = 1,        // the run failed
+  kUsage = 2,         // the command line
+  kNotCompiled = 3,   // a definition, filter or trigger
+  kMissing = 4,       // a privilege or feature
+  kDataLost = 5,      // with --fail-on
+  kOurFailure = 125,  // kevtrace itself
+  kNotExecutable = 126,
+  kNotFound = 127,
+  kSignalBase = 128,
+};
+
+}  // namespace kevt::session
