@@ -92,7 +92,6 @@ std::optional<int> MountRun::make_tracing() {
   if (options_.buffer_kb) tracing.buffer_kb = *options_.buffer_kb;
   tracing_ = std::make_unique<engine::Tracing>(targets_->targets(), tracing);
   for (const engine::EventInjection& one : request_.injections) report_.status(injection_text(one));
-  if (request_.texts.definitions.empty() && request_.statics.empty()) return std::nullopt;
   RunDefinitions definitions(request_, report_);
   if (auto wrong = definitions.define(*tracing_)) return wrong;
   if (auto on = tracing_->switch_on(definitions.to_switch_on(*tracing_)); !on) {
@@ -162,13 +161,13 @@ int MountRun::go() {
   if (auto wrong = read()) return *wrong;
   targets_ = is_kernel() ? mounted_kernel(options_, report_) : mounted_processes(options_, report_);
   auto failed = targets_->take();
+  session::catch_interrupts();  // CMD has inherited what the user set; running processes are never left half armed
   if (!failed) failed = make_tracing();
   if (!failed) failed = open_mount();
   if (failed || session::is_abandoned()) {
     targets_->abandon();
     return failed.value_or(kFailed);
   }
-  session::catch_interrupts();
   failed = targets_->go();
   if (!failed) mount_->serve([this] { return step(); });
   leave();

@@ -149,7 +149,8 @@ std::optional<int> Run::arm() {
     return kFailed;
   };
   const auto events = definitions_.to_switch_on(*tracing_);
-  if (options_.stack || std::ranges::any_of(events, [](const auto* event) { return has_symbols(*event); }))
+  const auto recorded = definitions_.to_record(*tracing_);
+  if (options_.stack || std::ranges::any_of(recorded, [](const auto* event) { return has_symbols(*event); }))
     if (auto kept = processes_.keep_names(); !kept) return fail(kept.error());
   auto left_out = tracing_->switch_on(events);
   if (!left_out) return fail(left_out.error().error);
@@ -185,6 +186,7 @@ void Run::record() {
 
 // CMD's end is its exit status.
 void Run::report_ended() {
+  processes_.report_replaced();
   for (const auto& process : processes_.all())
     if (process->held.origin == session::Origin::Running && process->has_just_ended())
       report_.status(process->name() + " has ended");

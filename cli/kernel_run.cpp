@@ -31,12 +31,9 @@ namespace {
 
 constexpr timespec kPause = {0, 5'000'000};
 
-// Of the kernel's own events those that are to be on, and those that event probes stand on.
+// Of the kernel's own events those that are named, and those that event probes stand on.
 std::set<model::EventName> needed_statics(const RunRequest& request) {
-  std::set<model::EventName> names = request.statics;
-  for (const engine::EventTrigger& trigger : request.triggers)
-    if (const auto separator = trigger.event.find_first_of(":/"); separator != std::string::npos)
-      names.insert({trigger.event.substr(0, separator), trigger.event.substr(separator + 1)});
+  std::set<model::EventName> names = request.known_statics;
   for (const Source& source : request.texts.definitions) {
     if (!engine::stands_on_event(source.text)) continue;
     diag::Sink ignored;  // mistakes are told when it is defined
@@ -95,8 +92,7 @@ std::optional<int> KernelRun::prepare() {
                                                                       .injections = {},
                                                                       .brought = stored_ ? &*stored_ : nullptr,
                                                                       .is_tapped = true});
-  if (auto wrong = definitions_.define(*tracing_)) return wrong;
-  return trace_.open(*tracing_, definitions_.to_record(*tracing_));
+  return definitions_.define(*tracing_);
 }
 
 std::optional<int> KernelRun::start_command() {
@@ -114,6 +110,11 @@ std::optional<int> KernelRun::start_command() {
     report_.error(error);
     if (command_) command_->abandon();
     return error.errno_value() == EPERM ? kMissing : kFailed;
+  }
+  // Now that nothing is left to be refused. What is hit meanwhile waits in the rings.
+  if (auto failed = trace_.open(*tracing_, definitions_.to_record(*tracing_))) {
+    if (command_) command_->abandon();
+    return failed;
   }
   trace_.start();
   if (!command_) return std::nullopt;

@@ -122,6 +122,11 @@ void add_definitions(CLI::App& app, RunOptions& run) {
   verb->add_option("--enable", run.enabled, "record one of the kernel's own events, too, e.g. sched:sched_switch")
       ->type_name("GROUP:EVENT")
       ->allow_extra_args(false);
+  verb->add_option("--event-pid", run.event_pids, "record hits of these threads alone, as set_event_pid")
+      ->type_name("TID[,TID…]")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(positive("a thread id"));
   verb->add_option("--inject", run.injections,
                    "with --unsafe: accepted hits make the function return at once, e.g. 'ev: ret=-1 probability=5% "
                    "count=3 seed=1'")

@@ -2,12 +2,15 @@
 #include "cli/run_definitions.h"
 
 #include <algorithm>
+#include <set>
 
 #include "cli/exit_status.h"
 
 namespace kevt::cli {
 
 std::optional<int> RunDefinitions::define(engine::Tracing& tracing) {
+  if (const auto& pids = request_.options.event_pids; !pids.empty())
+    tracing.top().pids = std::set<std::int32_t>(pids.begin(), pids.end());
   for (const model::EventName& name : request_.statics) {
     if (tracing.events().find(name.system, name.event)) continue;
     report_.error("there is no event `" + name.system + ":" + name.event + "` of the kernel here");
@@ -33,14 +36,16 @@ std::optional<int> RunDefinitions::define(engine::Tracing& tracing) {
 std::vector<const engine::TracedEvent*> RunDefinitions::to_record(const engine::Tracing& tracing) const {
   std::vector<const engine::TracedEvent*> events;
   for (const auto& [id, event] : tracing.events().events())
-    if (!event->is_static() || request_.statics.contains({event->group, event->name})) events.push_back(event.get());
+    if (!event->is_static() || request_.known_statics.contains({event->group, event->name}))
+      events.push_back(event.get());
   return events;
 }
 
 std::vector<const engine::TracedEvent*> RunDefinitions::to_switch_on(const engine::Tracing& tracing) const {
   auto events = to_record(tracing);
   std::erase_if(events, [&](const engine::TracedEvent* event) {
-    return !event->is_static() && request_.texts.off.contains({event->group, event->name});
+    const model::EventName name{event->group, event->name};
+    return event->is_static() ? !request_.statics.contains(name) : request_.texts.off.contains(name);
   });
   return events;
 }

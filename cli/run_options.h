@@ -16,6 +16,7 @@ struct RunOptions {
   std::vector<std::string> filters;   // EVENT:EXPRESSION
   std::vector<std::string> triggers;  // EVENT:TRIGGER
   std::vector<std::string> enabled;   // GROUP:EVENT of the kernel's own events
+  std::vector<int> event_pids;        // hits of these threads alone are recorded; empty: of all
   std::optional<double> seconds;
   std::optional<std::uint64_t> events;
   std::string output;                      // empty or "-": standard output

@@ -17,6 +17,8 @@
 #include "cli/injections.h"
 #include "cli/run_triggers.h"
 #include "compiler/script/event_name.h"
+#include "grammar/parse.h"
+#include "runtime-user/session/kernel_formats.h"
 
 namespace kevt::cli {
 namespace {
@@ -56,15 +58,33 @@ Result<void> take_triggers(RunRequest& request) {
   return {};
 }
 
+// Events that triggers stand on or switch, and that are not defined here.
+void note_events_of_triggers(RunRequest& request) {
+  const auto note = [&](const model::EventName& name) {
+    const bool is_ours = std::ranges::find(request.texts.names, std::optional(name)) != request.texts.names.end();
+    if (!name.system.empty() && !is_ours && !session::is_of_probes(name.system)) request.known_statics.insert(name);
+  };
+  for (const engine::EventTrigger& trigger : request.triggers) {
+    note(script::split_event_name(trigger.event));
+    diag::Sink ignored;  // mistakes are told when it is set
+    if (const auto parsed = grammar::parse_trigger(trigger.text, ignored))
+      note({parsed->target_system, parsed->target_event});
+  }
+}
+
 // The kernel's own events: what scripts name and do not switch off, and --enable.
 Result<void> take_statics(RunRequest& request) {
-  for (const ForeignEvent& event : request.texts.foreign_events)
+  for (const ForeignEvent& event : request.texts.foreign_events) {
     if (!request.texts.off.contains(event.name)) request.statics.insert(event.name);
+    request.known_statics.insert(event.name);
+  }
   for (const std::string& word : request.options.enabled) {
     model::EventName name = script::split_event_name(word);
     if (name.system.empty()) return std::unexpected(Error("--enable " + word + ": write GROUP:EVENT"));
+    request.known_statics.insert(name);
     request.statics.insert(std::move(name));
   }
+  note_events_of_triggers(request);
   Filters& filters = request.texts.filters;
   std::ranges::move(request.texts.foreign_filters.filters, std::back_inserter(filters.filters));
   std::ranges::move(request.texts.foreign_filters.sources, std::back_inserter(filters.sources));
@@ -138,6 +158,8 @@ std::optional<RunRequest> read_definitions(const RunOptions& options, const Repo
   if (!injections) return fail(kUsage, injections.error().message());
   if (!injections->empty() && !options.unsafe)
     return fail(kUsage, "--inject changes the way the program takes; say --unsafe if you mean it");
+  if (!injections->empty() && !options.event_pids.empty())
+    return fail(kUsage, "--event-pid chooses what is recorded, not who is injected; a filter does (common_pid == N)");
   RunRequest request{
       .options = options, .texts = *std::move(texts), .mapped_file = {}, .injections = *std::move(injections)};
   if (!request.texts.mistakes.empty()) {

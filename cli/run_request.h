@@ -20,7 +20,8 @@ struct RunRequest {
   std::vector<engine::EventTrigger> triggers;  // of scripts, then of the command line
   std::vector<Source> trigger_sources;
   std::optional<Source> output_source;  // the line of the script that named the output
-  std::set<model::EventName> statics;   // the kernel's own events that are to be on
+  // The kernel's own events: those that are to be on; and those, too, that are off or that triggers name.
+  std::set<model::EventName> statics, known_statics;
 };
 
 // Whether the kernel is traced, not a process: asked for by --runtime or by the script's target.

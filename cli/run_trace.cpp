@@ -157,8 +157,10 @@ void RunTrace::print_account(const engine::TracedEvent& event) const {
   print_to(stderr, "{}", Lines{engine::accounting_line(event.name, c, misses)});
   if (const std::uint64_t gone = recorder_ ? recorder_->overwritten(event) : 0)
     print_to(stderr, "{}: {} of the recorded were overwritten by newer ones\n", event.name, gone);
+  // Counters of one process know nothing of what the reader filtered (triggers of several processes).
+  const engine::EventState* state = tracing_->state(tracing_->top(), event.id);
   const auto& targets = tracing_->code().targets();
-  if (targets.size() > 1 && !options_.follow)
+  if (targets.size() > 1 && !options_.follow && (!state || state->filtered + state->lost == 0))
     for (const engine::TracedTarget* target : targets)
       print_to(stderr, "  pid {} {}", target->pid(),
                Lines{engine::accounting_line(event.name, tracing_->counts(event, *target), misses)});

@@ -16,12 +16,14 @@ namespace kevt::engine {
 
 namespace {
 
-CodeRefusal refusal(std::string text, int errno_value, const EventProbe& probe) {
-  return {Error(std::move(text), errno_value), probe.definition.command, probe.serial};
+CodeRefusal refusal(const std::string& text, const TracedTarget& target, int errno_value, const EventProbe& probe) {
+  return {Error(fmt::format("{} ({})", text, target.name()), errno_value), probe.definition.command, probe.serial,
+          text};
 }
 
 CodeRefusal refusal(Error error, const CheckedProbe& probe) {
-  return {std::move(error), probe.event.definition.command, probe.serial};
+  std::string reason = error.message();
+  return {std::move(error), probe.event.definition.command, probe.serial, std::move(reason)};
 }
 
 std::vector<std::uint32_t> types_of(std::span<const CheckedProbe> probes) {
@@ -37,25 +39,24 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> CodePlacer::check(const 
   diag::Sink sink;
   const target::TargetEnv& env = target_.known_env();
   if (!pipeline::can_run(probe.definition, env, sink))
-    return std::unexpected(
-        refusal(fmt::format("{} ({})", sink.diagnostics().front().detail, target_.name()), EOPNOTSUPP, probe));
+    return std::unexpected(refusal(sink.diagnostics().front().detail, target_, EOPNOTSUPP, probe));
   if (const auto* place = std::get_if<model::EventPlace>(&probe.definition.place);
       probe.definition.kind == model::EventKind::Eprobe && (!place || !statics_.find(place->system, place->event)))
-    return std::unexpected(refusal("nothing here makes records of the event it stands on", EOPNOTSUPP, probe));
+    return std::unexpected(CodeRefusal{Error("nothing here makes records of the event it stands on", EOPNOTSUPP),
+                                       probe.definition.command, probe.serial});
   model::Definition written = probe.written;
   if (request.samples_stack) add_stack_sample(written);
   auto checked = pipeline::check_event(std::move(written), env, statics_, pipeline::Forms::RunnableLater, sink);
   if (checked && checked->waits) return std::nullopt;
   if (checked) return ready(probe, request, *std::move(checked));
   const auto mistakes = sink.take();
-  if (mistakes.empty()) return std::unexpected(refusal("nothing to run", EINVAL, probe));
+  if (mistakes.empty()) return std::unexpected(refusal("nothing to run", target_, EINVAL, probe));
   const diag::Diagnostic& first = mistakes.front();
   std::string text(diag::kernel_text(first.kind));
   if (request.samples_stack) text = "with a sample of the stack: " + text;
   if (!first.detail.empty()) text += ": " + first.detail;
   const bool not_here = first.kind == diag::Kind::NotSupportedByRuntime || first.kind == diag::Kind::UnsupportedForm;
-  return std::unexpected(
-      refusal(fmt::format("{} ({})", text, target_.name()), not_here ? EOPNOTSUPP : first.errno_value, probe));
+  return std::unexpected(refusal(text, target_, not_here ? EOPNOTSUPP : first.errno_value, probe));
 }
 
 CheckedProbe CodePlacer::ready(const EventProbe& probe, const CodeRequest& request, pipeline::CheckedEvent checked) {

@@ -37,6 +37,7 @@ struct CodeRefusal {
   Error error;
   std::string command;       // of the definition; empty: it is about none of them
   std::uint64_t serial = 0;  // of the probe; 0: likewise
+  std::string reason = {};   // the error without the target's name: the same in others
 };
 
 // One probe that is right for the target, ready to be compiled.

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "compiler/sema/filter.h"
@@ -104,41 +105,51 @@ void Tracing::keep_together(Checked checked, BatchAnswer& answer) {
   }
 }
 
-void Tracing::bind_existing(const DefinitionBatch& batch, std::span<const std::size_t> filters, BatchAnswer& answer) {
+// Filters of events that were there before are bound when nothing else is wrong.
+std::vector<Tracing::BoundFilter> Tracing::bind_existing(const DefinitionBatch& batch,
+                                                         std::span<const std::size_t> filters, BatchAnswer& answer) {
+  std::vector<BoundFilter> bound;
   for (const std::size_t i : filters) {
-    const TracedEvent& event = *events_.find_written(batch.filters[i].event);
+    const TracedEvent* event = events_.find_written(batch.filters[i].event);
     diag::Sink sink;
-    if (!bind_filter(top(), event, batch.filters[i].text, sink))
-      for (diag::Diagnostic& one : sink.take()) answer.problems.push_back({Problem::Kind::Filter, i, std::move(one)});
-    if (is_armed(event.id)) postponed_->push_back(&event);
+    auto filter = sema::compile_filter(batch.filters[i].text, event->layout, sink, options_.check);
+    for (diag::Diagnostic& one : sink.take()) answer.problems.push_back({Problem::Kind::Filter, i, std::move(one)});
+    if (filter)
+      bound.push_back({event, *std::move(filter), std::string(grammar::filter_command(batch.filters[i].text))});
   }
+  return bound;
 }
 
-void Tracing::set_triggers(const DefinitionBatch& batch, BatchAnswer& answer) {
+// Each with those before it set, in a table of its own: nothing is changed where one of them is wrong.
+std::vector<sema::TriggerStep> Tracing::check_triggers(const DefinitionBatch& batch, BatchAnswer& answer) {
+  std::vector<sema::TriggerStep> steps;
+  sema::TriggerTable table = top().triggers;
   const auto note = [&](std::size_t i, diag::Diagnostic one) {
     answer.problems.push_back({Problem::Kind::Trigger, i, std::move(one)});
   };
   for (std::size_t i = 0; i < batch.triggers.size(); ++i) {
     const EventTrigger& trigger = batch.triggers[i];
     const TracedEvent* event = events_.find_written(trigger.event);
-    if (!event) {
-      note(i, mistake(diag::Kind::EventMissing, trigger.text, ENOENT, "`" + trigger.event + "` is not defined here"));
+    if (!event || events_.is_ambiguous(trigger.event)) {
+      note(i, mistake(diag::Kind::EventMissing, trigger.text, ENOENT,
+                      event ? "several groups have `" + trigger.event + "`; write GROUP:EVENT"
+                            : "`" + trigger.event + "` is not defined here"));
       continue;
     }
     diag::Sink sink;
-    const sema::TriggerWorld world{
-        .catalog = events_.catalog(), .table = top().triggers, .dialect = options_.check.dialect};
+    const sema::TriggerWorld world{.catalog = events_.catalog(), .table = table, .dialect = options_.check.dialect};
     auto change = sema::write_trigger(trigger.text, {event->group, event->name}, world, sink);
     for (diag::Diagnostic& one : sink.take()) note(i, std::move(one));
     if (!change) continue;
-    Result<void> done;
-    for (const sema::TriggerStep& step : change->steps)
-      if (const auto* added = std::get_if<sema::AddTrigger>(&step); added && done)
-        done = can_run(top(), added->trigger, *event);
-    for (const sema::TriggerStep& step : change->steps)
-      if (done) done = apply_trigger_step(top(), step);
-    if (!done) note(i, mistake(diag::Kind::NotSupportedByRuntime, trigger.text, EOPNOTSUPP, done.error().message()));
+    for (sema::TriggerStep& step : change->steps) {
+      if (const auto* added = std::get_if<sema::AddTrigger>(&step))
+        if (auto can = can_run(top(), added->trigger, *event); !can)
+          note(i, mistake(diag::Kind::NotSupportedByRuntime, trigger.text, EOPNOTSUPP, can.error().message()));
+      table.apply(step);
+      steps.push_back(std::move(step));
+    }
   }
+  return steps;
 }
 
 // Only what is defined can inject; where records are not tapped, events may be defined later.
@@ -150,10 +161,16 @@ Result<void> Tracing::check_injections(const DefinitionBatch& batch, const Batch
   return {};
 }
 
+// Events that were just made are in no target, so they go without further ado.
+void Tracing::take_back(const BatchAnswer& answer) {
+  const std::set<std::uint64_t> made(answer.serials.begin(), answer.serials.end());
+  for (const EventTable::Match& match : events_.all(grammar::EventsFile::Dynamic))
+    if (made.contains(match.serial) && events_.remove(match)) top().events.erase(match.event);
+}
+
 Result<BatchAnswer> Tracing::define(const DefinitionBatch& batch) {
   BatchAnswer answer;
   answer.serials.resize(batch.definitions.size());
-  if (!postponed_) postponed_.emplace();
   auto checked = check_together(batch, answer);
   if (!checked) return std::unexpected(std::move(checked.error()));
   const auto takes_all_down = [&](const Problem& problem) {
@@ -163,17 +180,24 @@ Result<BatchAnswer> Tracing::define(const DefinitionBatch& batch) {
   if (is_refused() || (checked->worlds.front().entries.empty() && !answer.problems.empty())) return answer;
   const std::vector<std::size_t> of_existing = std::move(checked->of_existing);
   keep_together(std::move(*checked), answer);
-  bind_existing(batch, of_existing, answer);
-  if (!is_refused()) set_triggers(batch, answer);
-  auto known = check_injections(batch, answer);
-  answer.is_defined = known && !is_refused();
-  if (answer.is_defined) return answer;
-  // Events that were just made are in no target, so they go without further ado.
-  top().triggers = {};
-  for (const EventTable::Match& match : events_.all(grammar::EventsFile::Dynamic))
-    if (std::ranges::find(answer.serials, match.serial) != answer.serials.end() && events_.remove(match))
-      top().events.erase(match.event);
-  if (!known) return std::unexpected(std::move(known.error()));
+  std::vector<BoundFilter> filters = bind_existing(batch, of_existing, answer);
+  const std::vector<sema::TriggerStep> steps = check_triggers(batch, answer);
+  if (auto known = check_injections(batch, answer); !known || is_refused()) {
+    take_back(answer);
+    if (!known) return std::unexpected(std::move(known.error()));
+    return answer;
+  }
+  answer.is_defined = true;
+  if (!postponed_) postponed_.emplace();
+  for (BoundFilter& one : filters) {
+    EventState& state = touch(top(), *one.event);
+    state.filter = std::move(one.filter);
+    state.filter_text = std::move(one.text);
+    if (is_armed(one.event->id)) postponed_->push_back(one.event);
+  }
+  // What the code has to do for them is left to switch_on(); only the kernel's own events can refuse a stack at once.
+  for (const sema::TriggerStep& step : steps)
+    if (auto done = apply_trigger_step(top(), step); !done) return std::unexpected(std::move(done.error()));
   return answer;
 }
 

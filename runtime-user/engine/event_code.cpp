@@ -142,7 +142,7 @@ std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> reque
   for (std::size_t t = 0; t < targets_.size(); ++t)
     if (auto refusal = install_in(t, changes, refusals)) return refusal;
   if (needs_ == Needs::NoTarget) {
-    std::ranges::move(refusals, std::back_inserter(left_out_));
+    left_out_ = std::move(refusals);
     return std::nullopt;
   }
   for (const Change& change : changes) {
@@ -156,6 +156,7 @@ std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> reque
     KEVT_ASSERT(why != refusals.end());
     return std::move(*why);
   }
+  left_out_ = std::move(refusals);
   return std::nullopt;
 }
 
@@ -185,6 +186,7 @@ Result<void> EventCode::exchange(std::span<const Change> changes, std::size_t ta
 
 std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> requests) {
   std::vector<Change> changes;
+  left_out_.clear();
   auto refusal = prepare(requests, changes);
   expected_.clear();
   if (refusal) return std::unexpected(*std::move(refusal));

@@ -43,7 +43,7 @@ class EventCode {
   }
   // All of it, or nothing is changed and the refusal says why.
   std::expected<void, CodeRefusal> apply(std::span<const CodeRequest> requests);
-  // What was left out since the last call, where nothing has to be had.
+  // What the last apply() left out of some target, where not every target must have it.
   std::vector<CodeRefusal> take_left_out() { return std::exchange(left_out_, {}); }
   // A target that comes, which must outlive this or be removed: of the requests, what is armed is armed there, too.
   // What it cannot have is returned and left out.

@@ -73,7 +73,28 @@ std::expected<void, CodeRefusal> Tracing::apply(std::span<const TracedEvent* con
   std::ranges::sort(ordered, {}, &TracedEvent::id);  // as they were defined
   std::vector<CodeRequest> requests;
   for (const TracedEvent* event : ordered) requests.push_back(request_for(*event));
+  for (const CodeRequest& request : requests)
+    if (auto refusal = why_not_injected(request)) return std::unexpected(*std::move(refusal));
   return code_.apply(requests);
+}
+
+// An injection goes behind what the code asks, and before what the reader asks.
+std::optional<CodeRefusal> Tracing::why_not_injected(const CodeRequest& request) const {
+  if (!request.injection || !request.armed) return std::nullopt;
+  for (const auto& instance : instances_) {
+    const EventState* one = state(*instance, request.event->id);
+    if (!one || !one->registered) continue;
+    const bool is_asked_by_hits = instance.get() == at_hits_;
+    const bool has_filter = one->filter.has_value() && !request.filter;
+    if (!has_filter && (is_asked_by_hits || (one->softly_on && !has_triggers(*instance, *request.event)))) continue;
+    return CodeRefusal{
+        Error("`" + request.event->name +
+                  "` injects: its filter and triggers have to be asked at the hit, which cannot be done here (a "
+                  "second instance, several processes, a trigger that the reader carries out)",
+              EOPNOTSUPP),
+        request.event->probes.front().definition.command};
+  }
+  return std::nullopt;
 }
 
 // Where hits begin or cease to decide, the code of all events changes.
@@ -192,19 +213,30 @@ Result<void> Tracing::set_enabled(Instance& instance, std::span<const TracedEven
 }
 
 std::expected<std::vector<CodeRefusal>, CodeRefusal> Tracing::switch_on(std::span<const TracedEvent* const> events) {
+  struct Before {
+    bool registered, softly_on;
+  };
+  auto postponed = std::exchange(postponed_, std::nullopt);
   std::vector<const TracedEvent*> changed(events.begin(), events.end());
-  if (const auto postponed = std::exchange(postponed_, std::nullopt))
-    changed.insert(changed.end(), postponed->begin(), postponed->end());
+  if (postponed) changed.insert(changed.end(), postponed->begin(), postponed->end());
   std::ranges::sort(changed);
   changed.erase(std::ranges::unique(changed).begin(), changed.end());
+  std::vector<Before> before;
   for (const TracedEvent* event : events) {
     EventState& one = touch(top(), *event);
+    before.push_back({one.registered, bool(one.softly_on)});
     one.registered = true;
     one.softly_on = true;
   }
   auto done = try_sync(changed);
-  if (!done) return std::unexpected(std::move(done.error()));
-  return code_.take_left_out();
+  if (done) return code_.take_left_out();
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    EventState& one = touch(top(), *events[i]);
+    one.registered = before[i].registered;
+    one.softly_on = before[i].softly_on;
+  }
+  postponed_ = std::move(postponed);
+  return std::unexpected(std::move(done.error()));
 }
 
 Result<void> Tracing::use_softly(Instance& instance, const TracedEvent& event, int change) {

@@ -141,7 +141,10 @@ const TracedEvent* EventTable::keep(Checked checked) {
   std::string listing = listing_of(definition, checked.cpus);
   event.probes.push_back(
       {++last_serial_, std::move(checked.written), std::move(checked.definition), std::move(listing)});
-  update_catalog(event);
+  if (target::CatalogEntry* entry = event.probes.size() > 1 ? catalog_.find(event.group, event.name) : nullptr)
+    entry->siblings.push_back(event.probes.back().definition);
+  else
+    update_catalog(event);
   return &event;
 }
 
@@ -220,6 +223,12 @@ const TracedEvent* EventTable::find_written(std::string_view written) const {
   for (const auto& [id, event] : events_)
     if (!event->is_static() && event->name == written) return event.get();
   return nullptr;
+}
+
+bool EventTable::is_ambiguous(std::string_view written) const {
+  return written.find_first_of(":/.") == std::string_view::npos &&
+         std::ranges::count_if(
+             events_, [&](const auto& one) { return !one.second->is_static() && one.second->name == written; }) > 1;
 }
 
 std::vector<std::string> EventTable::groups() const {

@@ -81,6 +81,8 @@ class EventTable {
   const TracedEvent* find(std::uint32_t id) const;
   // As a user writes it: NAME, GROUP:NAME or GROUP/NAME. An event without a group is one that was defined here.
   const TracedEvent* find_written(std::string_view written) const;
+  // Whether several groups have it: a name alone that find_written() took for the first of them.
+  bool is_ambiguous(std::string_view written) const;
   // In the order of their ids.
   const std::map<std::uint32_t, std::unique_ptr<TracedEvent>>& events() const { return events_; }
   std::vector<std::string> groups() const;  // sorted

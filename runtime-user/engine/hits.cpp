@@ -177,6 +177,7 @@ TraceBuffer* Tracing::deliver_to(Instance& instance, const TracedEvent& event, c
     ++one.lost;
   }
   const bool triggered = run_late_triggers(instance, event, fired);
+  if (is_tapped(instance) && !wanted) return nullptr;  // a tap takes stacks of records that it took
   return triggered && !of_stack ? &instance.buffer : of_stack;
 }
 

@@ -88,8 +88,8 @@ class Tracing {
   // nullptr where it was never touched: everything is off.
   const EventState* state(const Instance& instance, std::uint32_t event) const;
   Result<void> set_enabled(Instance& instance, std::span<const TracedEvent* const> events, bool on);
-  // The same, and all that define() left to be armed: all or none, and why. Where options.keep_going what was left out
-  // is returned.
+  // Events of the top instance, and all that define() left to be armed: all or none, and why. Where options.keep_going
+  // or options.follows, what was left out of some target is returned.
   std::expected<std::vector<CodeRefusal>, CodeRefusal> switch_on(std::span<const TracedEvent* const> events);
   Result<void> write_filter(Instance& instance, const TracedEvent& event, std::string_view text);
   Result<void> write_group_filter(Instance& instance, std::string_view group, std::string_view text);
@@ -196,8 +196,15 @@ class Tracing {
   struct Checked;
   Result<Checked> check_together(const DefinitionBatch& batch, BatchAnswer& answer);
   void keep_together(Checked checked, BatchAnswer& answer);
-  void bind_existing(const DefinitionBatch& batch, std::span<const std::size_t> filters, BatchAnswer& answer);
-  void set_triggers(const DefinitionBatch& batch, BatchAnswer& answer);
+  struct BoundFilter {
+    const TracedEvent* event;
+    model::FilterExpr filter;
+    std::string text;
+  };
+  std::vector<BoundFilter> bind_existing(const DefinitionBatch& batch, std::span<const std::size_t> filters,
+                                         BatchAnswer& answer);
+  std::vector<sema::TriggerStep> check_triggers(const DefinitionBatch& batch, BatchAnswer& answer);
+  void take_back(const BatchAnswer& answer);
   Result<void> check_injections(const DefinitionBatch& batch, const BatchAnswer& answer) const;
   std::optional<model::Injection> injection_of(const TracedEvent& event) const;
   bool is_armed(std::uint32_t event) const;
@@ -205,6 +212,8 @@ class Tracing {
   void clear_buffers();
   CodeRequest request_for(const TracedEvent& event);
   std::expected<void, CodeRefusal> apply(std::span<const TracedEvent* const> events);
+  // Where hits would make their function return that the event's filter or triggers reject.
+  std::optional<CodeRefusal> why_not_injected(const CodeRequest& request) const;
   std::expected<void, CodeRefusal> apply_by(Instance* at_hits, std::span<const TracedEvent* const> events);
   // Of those whose triggers hits carry out themselves (hit_switches.cpp).
   Instance* instance_for_hits();

@@ -201,7 +201,7 @@ Result<void> Recorder::give(const engine::TracedEvent& event, engine::TracedTarg
   return writer_->add(record);
 }
 
-// Supervised the record of the event, at the same time on the same CPU.
+// Behind the record of the event, at the same time on the same CPU.
 Result<void> Recorder::give_stack(engine::TracedTarget& target, const runtime::Record& of,
                                   std::span<const std::uint64_t> frames) {
   if (!stack_format_) return {};

@@ -74,7 +74,7 @@ void TracedProcesses::take_over(inproc::Tracee program, engine::Tracing& tracing
   if (keeps_names_) (void)process.keep_names_of_libraries();  // else they are looked at when they are found in a record
   if (listener_.added) listener_.added(process);
   for (const engine::CodeRefusal& refusal : tracing.add_target(process))
-    if (told_.insert(refusal.command).second)
+    if (refusal.command.empty() || told_.insert(refusal.command + ": " + refusal.reason).second)
       report_.status(fmt::format("not in {}, which was followed: {}{}{}", process.name(), refusal.command,
                                  refusal.command.empty() ? "" : ": ", refusal.error.message()));
   process.runtime().go();
@@ -119,18 +119,23 @@ void TracedProcesses::look_at_libraries(TracedProcess& process, engine::Tracing&
 
 void TracedProcesses::step(engine::Tracing& tracing) {
   if (session_.follows_exec) follow(tracing);
-  for (const auto& process : all_) {
-    look_at_libraries(*process, tracing);
+  for (const auto& process : all_) look_at_libraries(*process, tracing);
+  report_replaced();
+}
+
+void TracedProcesses::report_replaced() const {
+  for (const auto& process : all_)
     if (process->has_become_another())
       report_.status(process->name() + " has become another program (exec): its probes are gone");
-  }
 }
 
 bool TracedProcesses::is_any_alive() const {
   const auto is_running = [](const auto& process) { return process->held.origin == Origin::Running; };
   const bool has_running = std::ranges::any_of(all_, is_running);
   return std::ranges::any_of(all_, [&](const auto& process) {
-    return (has_running || process->held.origin != Origin::Followed) && process->is_alive();
+    if (is_running(process)) return process->is_alive();
+    // CMD is waited for, whatever it becomes.
+    return (has_running || process->held.origin == Origin::Started) && !process->runtime().poll_exit();
   });
 }
 

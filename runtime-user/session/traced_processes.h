@@ -47,6 +47,8 @@ class TracedProcesses {
 
   // Once a round: programs that were started, libraries that came, programs that are other ones now.
   void step(engine::Tracing& tracing);
+  // Says which have become other programs since the last call.
+  void report_replaced() const;
   // Whether anything can still hit. Where CMD was started: whether that goes on.
   bool is_any_alive() const;
   // Everything is taken out; false: reported where that failed.
@@ -80,7 +82,7 @@ class TracedProcesses {
   std::vector<std::unique_ptr<TracedProcess>> all_;
   std::deque<std::unique_ptr<TracedProcess>> ended_;  // for names
   FollowedEnds ends_;
-  std::set<std::string> told_;  // definitions that a followed program could not have, each once
+  std::set<std::string> told_;  // what followed programs could not have and why, each once
   std::size_t followed_ = 0, taken_away_ = 0, let_pass_ = 0;
   bool keeps_names_ = false;
 };

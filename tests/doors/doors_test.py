@@ -237,6 +237,10 @@ def event_pid_in_mount(world):
     with_mount(mount, look)
 
 
+def event_pid_in_run(world):
+    expect(numbers(run(world, "--event-pid", "1", "-e", world.step), "step"), [])
+
+
 def injection(world, *words):
     code = "try: open('/etc/hosts')\nexcept OSError: print('refused')"
     return subprocess.run([KEVTRACE, *words, "-e", "p:fail libc:open64 path=+0(%di):string", "--filter", 'fail: path == "/etc/hosts"',
@@ -438,7 +442,7 @@ def table(world, runtime):
         "trigger `hist`": {"command line": OPEN, "script": OPEN, "mount": OPEN},
         "a stack for every record": {"command line": all_stacks_in_run, "script": OPEN, "mount": all_stacks_in_mount},
         "instances": {"command line": OPEN, "script": OPEN, "mount": instance_in_mount},
-        "`set_event_pid`": {"command line": OPEN, "script": OPEN, "mount": event_pid_in_mount},
+        "`set_event_pid`": {"command line": event_pid_in_run, "script": OPEN, "mount": event_pid_in_mount},
         "injection": {"command line": lambda w: expect(injection(w, "run", "-q", "-o", "/dev/null"), "refused\n"), "script": OPEN,
                       "mount": lambda w: expect(injection(w, "mount", w.path("t")), "refused\n")},
         "the newest records (overwrite)": {"command line": newest_in_run, "script": OPEN, "mount": newest_in_mount},

@@ -103,6 +103,13 @@ class Following(ProcessTest):
             records = [json.loads(line) for line in lines]
         self.assertEqual([r["comm"] for r in records if r["type"] == "event"], ["sh", "true", "true"])
 
+    def test_without_it_what_cmd_becomes_is_waited_for(self):
+        for words in ((), ("--follow-forks",)):
+            with self.subTest(words):
+                done = subprocess.run([KEVTRACE, "run", *words, "-e", "p:begun libc:__libc_start_main", "--", "/bin/sh", "-c",
+                                       "exec /bin/sh -c 'sleep 0.5; exit 7'"], capture_output=True, timeout=60)
+                self.assertEqual(done.returncode, 7, done.stderr)
+
     def test_without_it_children_are_left(self):
         traced = self.run_both([SHELL, "-c", "/bin/true; /bin/true"], MAINS)
         self.assertEqual([r.comm for r in traced.records("begun")], [b"sh"])

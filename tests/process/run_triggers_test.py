@@ -52,6 +52,26 @@ class RunTriggers(ProcessTest):
         self.assertEqual(lines.count(" => run"), 2)
         self.assertEqual(sum(" step: " in line for line in lines), 20)
 
+    def test_a_stack_belongs_to_a_record(self):
+        """What the filter rejects has no record, and no stack behind another's."""
+        done = subprocess.run([KEVTRACE, "run", "-e", STEP, "--filter", "step: i > 15", "--trigger", "step: stacktrace", "--", STEPS],
+                              input=b"0 20 1\n", capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.decode().splitlines()
+        self.assertEqual(lines.count(" => run"), 4)
+        self.assertEqual([line.split("i=")[1] for line in lines if " step: " in line], ["16", "17", "18", "19"])
+
+    def test_an_injection_asks_its_filter_at_the_hit_or_is_refused(self):
+        words = ("-e", "p:fail libc:open64 path=+0(%di):string", "--filter", 'fail: path == "/etc/hosts"', "--unsafe", "--inject",
+                 "fail: ret=-1")
+        code = "try: open('/etc/hosts')\nexcept OSError: print('refused')\nopen('/etc/passwd'); print('opened')"
+        for trigger, status, out in (("traceon", 0, b"refused\nopened\n"), ("stacktrace", 1, b"")):
+            with self.subTest(trigger):
+                done = subprocess.run([KEVTRACE, "run", "-q", "-o", "/dev/null", *words, "--trigger", "fail: " + trigger, "--",
+                                       "/usr/bin/python3", "-S", "-c", code], capture_output=True, timeout=60)
+                self.assertEqual((done.returncode, done.stdout), (status, out), done.stderr)
+                self.assertEqual(b"its filter and triggers have to be asked at the hit" in done.stderr, status == 1, done.stderr)
+
     def test_into_a_recording(self):
         file = self.path("t.dat")
         done = subprocess.run([KEVTRACE, "run", "-e", STEP, "--trigger", "step: traceoff if i == 50", "-o", file, "--", STEPS],
