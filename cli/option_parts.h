@@ -2,13 +2,42 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace kevt::cli {
 
 // The end of a verb's help.
 inline void add_footer(CLI::App& verb, const std::string& text) {
   verb.footer(text + "\n\nEvery verb also takes --color, --escape, --diagnostics and -q: `kevtrace --help`");
+}
+
+// One of these words.
+inline CLI::Validator member(std::vector<std::string> words) {
+  return CLI::Validator(
+      [words = std::move(words)](std::string& value) {
+        std::string all;
+        for (const std::string& word : words) {
+          if (value == word) return std::string();
+          all += (all.empty() ? "" : ", ") + word;
+        }
+        return "`" + value + "` is none of " + all;
+      },
+      "");
+}
+
+// `what` is said where it is not: "a positive number".
+inline CLI::Validator positive(std::string what) {
+  return CLI::Validator(
+      [what = std::move(what)](std::string& value) {
+        char* end = nullptr;
+        const double number = std::strtod(value.c_str(), &end);
+        const bool good = !value.empty() && *end == '\0' && number > 0 && number < 1e15;
+        return good ? std::string() : "`" + value + "` is not " + what;
+      },
+      "");
 }
 
 struct RunOptions;
