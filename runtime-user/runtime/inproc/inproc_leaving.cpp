@@ -1,7 +1,10 @@
 // How a runtime leaves its target and the children that the target has forked: detach, or that there is nothing left to
 // leave. departure.h does the work in one process.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 
 #include "runtime-user/runtime/inproc/fd_passing.h"
 #include "runtime-user/runtime/inproc/forked_children.h"
@@ -99,13 +102,23 @@ Result<Leftover> InprocRuntime::leave_children() {
 }
 
 // /proc/PID/mem stays with the memory it was opened on: after exec nothing can be read through it.
+namespace {
+
+// A process that is ending gives its memory up a while before its end can be seen.
+bool has_memory(pid_t pid) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  return maps.peek() != std::ifstream::traits_type::eof();
+}
+
+}  // namespace
+
 bool InprocRuntime::was_replaced() {
   if (replaced_ || left_ || tracee_.is_stopped()) return replaced_;
   std::uint64_t self = 0;
   const RemoteAddr at = memory_.target() + offsetof(kevt_tables, self);
   if (tracee_.read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}) && self == memory_.target().value)
     return false;
-  replaced_ = !poll_exit();
+  replaced_ = !poll_exit() && has_memory(pid());
   return replaced_;
 }
 
