@@ -94,10 +94,12 @@ std::optional<int> MountRun::make_tracing() {
   for (const engine::EventInjection& one : request_.injections) report_.status(injection_text(one));
   RunDefinitions definitions(request_, report_);
   if (auto wrong = definitions.define(*tracing_)) return wrong;
-  if (auto on = tracing_->switch_on(definitions.to_switch_on(*tracing_)); !on) {
-    report_.error(on.error().error);
+  auto left_out = tracing_->switch_on(definitions.to_switch_on(*tracing_));
+  if (!left_out) {
+    report_.error(left_out.error().error);
     return kFailed;
   }
+  definitions.report_left_out(*left_out);  // of one of several processes, where programs are followed
   return std::nullopt;
 }
 

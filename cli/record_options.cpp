@@ -18,19 +18,6 @@ CLI::Validator file_format() {
       "");
 }
 
-CLI::Validator one_of(std::vector<std::string> words) {
-  return CLI::Validator(
-      [words = std::move(words)](std::string& value) {
-        std::string all;
-        for (const std::string& word : words) {
-          if (value == word) return std::string();
-          all += (all.empty() ? "" : ", ") + word;
-        }
-        return "`" + value + "` is none of " + all;
-      },
-      "");
-}
-
 void add_input(CLI::App& verb, InputOptions& input) {
   verb.add_option("FILE", input.file, "a recording: trace.dat of kevtrace or trace-cmd, or NDJSON of kevtrace")
       ->type_name("")
@@ -48,7 +35,7 @@ void add_input(CLI::App& verb, InputOptions& input) {
 void add_answer_format(CLI::App& verb, std::string& format) {
   verb.add_option("-f,--format", format, "of the answer: text or json; the ending of -o FILE tells it, too")
       ->type_name("FORMAT")
-      ->check(one_of({"text", "json"}));
+      ->check(member({"text", "json"}));
 }
 
 void add_answer(CLI::App& verb, std::string& format, std::string& output) {
@@ -63,7 +50,7 @@ void add_report(CLI::App& app, ReportOptions& report, RecordingVerb& out) {
   verb->add_option("-o,--output", report.output, "write to FILE instead of standard output")->type_name("FILE");
   verb->add_option("--ts", report.times, "times in text: absolute, relative (to the first), delta, wall")
       ->type_name("STYLE")
-      ->check(one_of({"absolute", "relative", "delta", "wall"}));
+      ->check(member({"absolute", "relative", "delta", "wall"}));
   verb->add_option("--columns", report.columns,
                    "only these columns, with tabs between: time, cpu, pid, comm, event, text, or names of fields")
       ->type_name("NAMES")

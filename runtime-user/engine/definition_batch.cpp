@@ -47,7 +47,7 @@ struct Tracing::Checked {
 };
 
 // In every target, since each is to have them; where programs are followed the others come later.
-Result<Tracing::Checked> Tracing::check_together(const DefinitionBatch& batch, BatchAnswer& answer) {
+Tracing::Checked Tracing::check_together(const DefinitionBatch& batch, BatchAnswer& answer) {
   Checked checked;
   std::vector<std::pair<const TracedTarget*, const target::TargetEnv*>> worlds;
   if (!options_.env)
@@ -171,15 +171,14 @@ void Tracing::take_back(const BatchAnswer& answer) {
 Result<BatchAnswer> Tracing::define(const DefinitionBatch& batch) {
   BatchAnswer answer;
   answer.serials.resize(batch.definitions.size());
-  auto checked = check_together(batch, answer);
-  if (!checked) return std::unexpected(std::move(checked.error()));
+  Checked checked = check_together(batch, answer);
   const auto takes_all_down = [&](const Problem& problem) {
     return !options_.keep_going || problem.kind != Problem::Kind::Definition;
   };
   const auto is_refused = [&] { return std::ranges::any_of(answer.problems, takes_all_down); };
-  if (is_refused() || (checked->worlds.front().entries.empty() && !answer.problems.empty())) return answer;
-  const std::vector<std::size_t> of_existing = std::move(checked->of_existing);
-  keep_together(std::move(*checked), answer);
+  if (is_refused() || (checked.worlds.front().entries.empty() && !answer.problems.empty())) return answer;
+  const std::vector<std::size_t> of_existing = std::move(checked.of_existing);
+  keep_together(std::move(checked), answer);
   std::vector<BoundFilter> filters = bind_existing(batch, of_existing, answer);
   const std::vector<sema::TriggerStep> steps = check_triggers(batch, answer);
   if (auto known = check_injections(batch, answer); !known || is_refused()) {

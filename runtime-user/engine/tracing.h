@@ -194,7 +194,7 @@ class Tracing {
   Result<void> remove(std::span<const EventTable::Match> matches);
   // Of define().
   struct Checked;
-  Result<Checked> check_together(const DefinitionBatch& batch, BatchAnswer& answer);
+  Checked check_together(const DefinitionBatch& batch, BatchAnswer& answer);
   void keep_together(Checked checked, BatchAnswer& answer);
   struct BoundFilter {
     const TracedEvent* event;

@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// The same with what with_stack_sample() adds: seven registers, and stack of zeros.
+// The same with what add_stack_sample() adds: seven registers, and stack of zeros.
 std::vector<std::uint8_t> sampled_payload(std::uint32_t fd) {
   auto bytes = payload(fd);
   bytes.resize(bytes.size() + 7 * 8 + 5 * 64 * 8);

@@ -1,7 +1,6 @@
 // For tests of the engine: a target that has no process.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -11,7 +10,6 @@
 
 #include "compiler/target/fixed_target.h"
 #include "runtime-user/engine/traced_target.h"
-#include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/fake/fake_runtime.h"
 
 namespace kevt::engine {
@@ -61,24 +59,6 @@ class FakeTarget final : public TracedTarget {
   target::FixedTargetEnv env_, unloaded_;
   std::uint64_t version_ = 0;
   runtime::FakeRuntime runtime_;
-};
-
-// What a test asks of a Tracing; an answer is 0 or an errno.
-class WithTracing : public testing::Test {
- protected:
-  WithTracing(std::vector<TracedTarget*> targets, TracingOptions options) : tracing_(std::move(targets), options) {}
-  int define(std::string_view text, grammar::EventsFile file = grammar::EventsFile::Kprobe) {
-    auto done = tracing_.write_definitions(file, text);
-    return done ? 0 : done.error().errno_value();
-  }
-  const TracedEvent& event(std::string_view name) { return *tracing_.events().find("kprobes", name); }
-  int enable(std::string_view name, bool on = true) {
-    const TracedEvent* const all[] = {&event(name)};
-    auto done = tracing_.set_enabled(tracing_.top(), all, on);
-    return done ? 0 : done.error().errno_value();
-  }
-
-  Tracing tracing_;
 };
 
 // Records of `p:op open64 fd=%di:u32`: __probe_ip and fd.
