@@ -191,9 +191,9 @@ Finding check_inproc(const Reporter& report) {
   session::TracedProcess process(std::move(*held));
   engine::Tracing tracing({&process}, {.cpus = inproc::possible_cpus()});
   const std::string definition = "p:doctor libc:exit status=%di:s32";
-  const auto defined = tracing.write_definitions(grammar::EventsFile::Dynamic, definition);
+  const auto defined = tracing.definitions().write(grammar::EventsFile::Dynamic, definition);
   const engine::TracedEvent* const event = defined ? tracing.events().find("kprobes", "doctor") : nullptr;
-  if (!event || !tracing.set_enabled(tracing.top(), std::span(&event, 1), true)) {
+  if (!event || !tracing.switcher().set_enabled(tracing.top(), std::span(&event, 1), true)) {
     session::end_held(process.held);
     return missing;
   }
@@ -203,7 +203,7 @@ Finding check_inproc(const Reporter& report) {
   for (int tries = 0; tries < 10000 && !process.runtime().poll_exit(); ++tries) nanosleep(&pause, nullptr);
   process.runtime().settle();
   tracing.drain();
-  if (tracing.counts(tracing.top(), *event).recorded != 1) return missing;
+  if (tracing.records().counts(tracing.top(), *event).recorded != 1) return missing;
   return {State::Ok, "inproc", fmt::format("/bin/true was traced; its probe was armed after {:.0f} ms", ready), ""};
 }
 

@@ -88,13 +88,13 @@ std::optional<int> MountRun::make_tracing() {
   tracing.check = targets_->check();
   tracing.follows = targets_->follows();
   tracing.injections = request_.injections;
-  tracing.brought = stored_ ? &*stored_ : nullptr;
+  tracing.precompiled = stored_ ? &*stored_ : nullptr;
   if (options_.buffer_kb) tracing.buffer_kb = *options_.buffer_kb;
   tracing_ = std::make_unique<engine::Tracing>(targets_->targets(), tracing);
   for (const engine::EventInjection& one : request_.injections) report_.status(injection_text(one));
   RunDefinitions definitions(request_, report_);
   if (auto wrong = definitions.define(*tracing_)) return wrong;
-  auto left_out = tracing_->switch_on(definitions.to_switch_on(*tracing_));
+  auto left_out = tracing_->switcher().switch_on(definitions.to_switch_on(*tracing_));
   if (!left_out) {
     report_.error(left_out.error().error);
     return kFailed;
@@ -133,7 +133,7 @@ bool MountRun::step() {
   const bool has_ended = !options_.keep && targets_->has_ended();
   tracing_->drain();
   targets_->step(*tracing_);
-  if (has_ended) tracing_->finish();
+  if (has_ended) tracing_->records().finish();
   return !session::is_interrupted() && !session::is_abandoned() && (!has_ended || mount_->is_being_read());
 }
 
@@ -148,9 +148,9 @@ void MountRun::leave() {
 void MountRun::print_counts() const {
   if (report_.is_quiet()) return;
   for (const auto& [id, event] : tracing_->events().events()) {
-    const runtime::EventCounts c = tracing_->counts(tracing_->top(), *event);
+    const runtime::EventCounts c = tracing_->records().counts(tracing_->top(), *event);
     if (c.attempts == 0) continue;
-    const auto misses = tracing_->sees_misses() ? engine::Misses::Known : engine::Misses::Unknown;
+    const auto misses = tracing_->code().sees_misses() ? engine::Misses::Known : engine::Misses::Unknown;
     print_to(stderr, "{}", Lines{engine::accounting_line(event->name, c, misses)});
   }
   for (const auto& [id, event] : tracing_->events().events())

@@ -132,10 +132,10 @@ std::optional<int> Run::define() {
                                                                       .follows = options_.follow,
                                                                       .keep_going = options_.keep_going,
                                                                       .injections = request_.injections,
-                                                                      .brought = stored_ ? &*stored_ : nullptr,
+                                                                      .precompiled = stored_ ? &*stored_ : nullptr,
                                                                       .is_tapped = true});
   if (options_.stack)
-    if (auto set = tracing_->set_option(tracing_->top(), engine::TraceOption::UserStacktrace, true); !set) {
+    if (auto set = tracing_->switcher().set_option(tracing_->top(), engine::TraceOption::UserStacktrace, true); !set) {
       report_.error(set.error());
       return kFailed;
     }
@@ -152,7 +152,7 @@ std::optional<int> Run::arm() {
   const auto recorded = definitions_.to_record(*tracing_);
   if (options_.stack || std::ranges::any_of(recorded, [](const auto* event) { return has_symbols(*event); }))
     if (auto kept = processes_.keep_names(); !kept) return fail(kept.error());
-  auto left_out = tracing_->switch_on(events);
+  auto left_out = tracing_->switcher().switch_on(events);
   if (!left_out) return fail(left_out.error().error);
   definitions_.report_left_out(*left_out);
   return std::nullopt;
@@ -237,7 +237,7 @@ void Run::report_waiting() const {
 // With -q only what is not as it should be.
 void Run::print_summary() const {
   for (const engine::TracedEvent* event : trace_.events()) {
-    const runtime::EventCounts c = tracing_->counts(tracing_->top(), *event);
+    const runtime::EventCounts c = tracing_->records().counts(tracing_->top(), *event);
     if (!report_.is_quiet() || c.lost || c.missed || c.faults)
       print_to(stderr, "{}", Lines{layout::profile_line(event->name, c.attempts - c.missed, c.missed)});
   }

@@ -90,7 +90,7 @@ std::optional<int> KernelRun::prepare() {
                                                                       .check = {},
                                                                       .static_events = {},
                                                                       .injections = {},
-                                                                      .brought = stored_ ? &*stored_ : nullptr,
+                                                                      .precompiled = stored_ ? &*stored_ : nullptr,
                                                                       .is_tapped = true});
   return definitions_.define(*tracing_);
 }
@@ -105,7 +105,7 @@ std::optional<int> KernelRun::start_command() {
     command_ = std::move(*command);
   }
   session::catch_interrupts();
-  if (auto armed = tracing_->switch_on(definitions_.to_switch_on(*tracing_)); !armed) {
+  if (auto armed = tracing_->switcher().switch_on(definitions_.to_switch_on(*tracing_)); !armed) {
     const Error& error = armed.error().error;
     report_.error(error);
     if (command_) command_->abandon();
@@ -132,7 +132,7 @@ void KernelRun::record() {
     trace_.show_progress();
     nanosleep(&kPause, nullptr);
   }
-  if (auto off = tracing_->set_probes_armed(false); !off) report_.error(off.error());
+  if (auto off = tracing_->switcher().set_probes_armed(false); !off) report_.error(off.error());
   (void)target_->switch_statics_off();  // how many stay open matters to who waits for their end
   target_->settle();
   trace_.finish();

@@ -111,7 +111,7 @@ std::optional<int> MountedKernel::let_go() {
 void MountedKernel::step(engine::Tracing& tracing) {
   if (!hidden_) tracing.hide_own_threads();
   hidden_ = true;
-  if (is_held_ && tracing.is_any_on()) not_started_ = let_go();
+  if (is_held_ && tracing.instances().is_any_on()) not_started_ = let_go();
   if (not_started_) command_.reset();
   if (!command_ || told_end_ || !command_->poll_exit()) return;
   told_end_ = true;

@@ -68,7 +68,7 @@ std::optional<int> MountedProcesses::take() {
 }
 
 void MountedProcesses::step(engine::Tracing& tracing) {
-  if (is_held_ && tracing.is_any_on()) let_go();
+  if (is_held_ && tracing.instances().is_any_on()) let_go();
   if (!is_held_) processes_.step(tracing);
   for (const auto& process : processes_.all()) {
     if (process->held.origin == session::Origin::Followed || !process->settle_if_ended()) continue;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "cli/fix_files.h"
+#include "common/clock.h"
 #include "common/print.h"
 #include "compiler/sema/advice.h"
 #include "grammar/parse.h"
@@ -71,10 +72,9 @@ void Reporter::diagnostic(const diag::Located& mistake) const {
     error(fmt::format("{}:{}: {}", mistake.origin, mistake.line, diag::kernel_text(diagnostic.kind)));
     return;
   }
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const std::string text = diag::render_kernel(diagnostic, static_cast<std::uint64_t>(now.tv_sec),
-                                               static_cast<std::uint32_t>(now.tv_nsec / 1000));
+  const std::uint64_t now_us = now_ns() / 1000;
+  const std::string text =
+      diag::render_kernel(diagnostic, now_us / 1'000'000, static_cast<std::uint32_t>(now_us % 1'000'000));
   print_to(stderr, "{}", Lines{text});
 }
 

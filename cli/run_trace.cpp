@@ -32,13 +32,13 @@ std::optional<int> RunTrace::open(engine::Tracing& tracing, std::vector<const en
   // With a limit the first records are meant, not those of the first CPU; triggers act in the order of the hits.
   const bool any_order =
       recorder_ && recorder_->takes_any_order() && !options_.events && tracing.top().triggers.events().empty();
-  tracing.set_tap(*this, any_order ? engine::DrainOrder::ByCpu : engine::DrainOrder::ByTime);
+  tracing.records().set_tap(*this, any_order ? engine::DrainOrder::ByCpu : engine::DrainOrder::ByTime);
   return std::nullopt;
 }
 
 // Lines have no room for stacks: the recorder's writer of text prints them.
 Result<void> RunTrace::open_output() {
-  if (!make_ && tracing_->records_stacks(tracing_->top()))
+  if (!make_ && tracing_->top().records_stacks())
     make_ = [output = options_.output](const record::Metadata& metadata) {
       return record::create_recording(record::FileFormat::Text, output, metadata);
     };
@@ -118,7 +118,7 @@ void RunTrace::note_written(const Result<void>& written) {
 }
 
 void RunTrace::finish() {
-  tracing_->finish();
+  tracing_->records().finish();
   tracing_->drain();
   write(Round::Last);
   progress_.end();
@@ -140,7 +140,7 @@ bool RunTrace::is_over() const {
 
 runtime::EventCounts RunTrace::counts() const {
   runtime::EventCounts sum;
-  for (const engine::TracedEvent* event : events_) sum += tracing_->counts(tracing_->top(), *event);
+  for (const engine::TracedEvent* event : events_) sum += tracing_->records().counts(tracing_->top(), *event);
   return sum;
 }
 
@@ -151,19 +151,19 @@ void RunTrace::show_progress() {
 }
 
 void RunTrace::print_account(const engine::TracedEvent& event) const {
-  const runtime::EventCounts c = tracing_->counts(tracing_->top(), event);
+  const runtime::EventCounts c = tracing_->records().counts(tracing_->top(), event);
   if (report_.is_quiet() && !c.lost && !c.missed && !c.faults) return;
-  const auto misses = tracing_->sees_misses() ? engine::Misses::Known : engine::Misses::Unknown;
+  const auto misses = tracing_->code().sees_misses() ? engine::Misses::Known : engine::Misses::Unknown;
   print_to(stderr, "{}", Lines{engine::accounting_line(event.name, c, misses)});
   if (const std::uint64_t gone = recorder_ ? recorder_->overwritten(event) : 0)
     print_to(stderr, "{}: {} of the recorded were overwritten by newer ones\n", event.name, gone);
   // Counters of one process know nothing of what the reader filtered (triggers of several processes).
-  const engine::EventState* state = tracing_->state(tracing_->top(), event.id);
+  const engine::EventState* state = tracing_->top().find_state(event.id);
   const auto& targets = tracing_->code().targets();
   if (targets.size() > 1 && !options_.follow && (!state || state->filtered + state->lost == 0))
     for (const engine::TracedTarget* target : targets)
       print_to(stderr, "  pid {} {}", target->pid(),
-               Lines{engine::accounting_line(event.name, tracing_->counts(event, *target), misses)});
+               Lines{engine::accounting_line(event.name, tracing_->code().counts(event.id, *target), misses)});
   if (c.faults) print_to(stderr, "{}: {} numbers could not be read and are recorded as 0\n", event.name, c.faults);
 }
 

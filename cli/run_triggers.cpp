@@ -3,7 +3,7 @@
 //   open:traceoff:1           event `open`, trigger `traceoff:1`: the word behind the first `:` is a trigger's
 //   libc:open:traceoff:1      group `libc`, event `open`
 //
-// Whether the trigger is right is seen where its event is known (Tracing::define).
+// Whether the trigger is right is seen where its event is known (BatchDefiner).
 #include "cli/run_triggers.h"
 
 #include <fmt/format.h>

@@ -248,7 +248,7 @@ Value* BpfHooks::slot(llvm::IRBuilder<>& b, std::uint32_t index) {
   return b.CreateAdd(word, register_word(b, offsetof(kevt_registers, ip)));
 }
 // The slot holds its distance from the first one.
-Value* BpfHooks::shared_word(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
+Value* BpfHooks::shared_cell(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
   static_assert((KEVT_BPF_WORDS & (KEVT_BPF_WORDS - 1)) == 0);
   Value* distance = load(b, at(b, event_, layout_.slots_offset + 8ull * slot_index), 64);
   Value* inside = b.CreateAnd(opaque(b, distance), b.getInt64(8 * (KEVT_BPF_WORDS - 1)));

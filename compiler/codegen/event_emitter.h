@@ -30,8 +30,8 @@ class TargetHooks {
 
   virtual llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) = 0;
   virtual llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
-  // Where the word of a SharedWord slot lies.
-  virtual llvm::Value* shared_word(llvm::IRBuilder<>& b, std::uint32_t slot) = 0;
+  // Where the word of a SharedCell slot lies.
+  virtual llvm::Value* shared_cell(llvm::IRBuilder<>& b, std::uint32_t slot) = 0;
   virtual llvm::Value* event_id(llvm::IRBuilder<>& b) = 0;
   virtual llvm::Value* pid(llvm::IRBuilder<>& b) = 0;
   virtual llvm::Value* cpu(llvm::IRBuilder<>& b) = 0;

@@ -216,7 +216,7 @@ Value* NativeHooks::register_word(llvm::IRBuilder<>& b, std::uint32_t offset) {
 Value* NativeHooks::slot(llvm::IRBuilder<>& b, std::uint32_t index) {
   return read(b, event_, offsetof(kevt_event, slots) + 8ull * index, 64);
 }
-Value* NativeHooks::shared_word(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
+Value* NativeHooks::shared_cell(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
   return b.CreateIntToPtr(slot(b, slot_index), b.getPtrTy());
 }
 Value* NativeHooks::event_id(llvm::IRBuilder<>& b) {

@@ -24,7 +24,7 @@ Value* read_word(llvm::IRBuilder<>& b, Value* word) {
 }  // namespace
 
 Value* EventEmitter::is_open(std::uint32_t word) {
-  return b_.CreateICmpNE(read_word(b_, hooks_.shared_word(b_, word)), b_.getInt64(0));
+  return b_.CreateICmpNE(read_word(b_, hooks_.shared_cell(b_, word)), b_.getInt64(0));
 }
 
 void EventEmitter::read_early_gates() {
@@ -78,13 +78,13 @@ void EventEmitter::emit_late_actions() {
 }
 
 void EventEmitter::emit_action(const ir::Action& action, BasicBlock* next) {
-  Value* left = action.left ? hooks_.shared_word(b_, *action.left) : nullptr;
+  Value* left = action.left ? hooks_.shared_cell(b_, *action.left) : nullptr;
   if (left) {
     BasicBlock* may_act = block("may_act");
     branch(b_.CreateICmpSGT(read_word(b_, left), b_.getInt64(0)), may_act, next);
     start(may_act);
   }
-  Value* word = hooks_.shared_word(b_, action.word);
+  Value* word = hooks_.shared_cell(b_, action.word);
   Value* wanted = b_.getInt64(action.on ? 1 : 0);
   BasicBlock* differs = block("differs");
   branch(b_.CreateICmpNE(read_word(b_, word), wanted), differs, next);

@@ -21,7 +21,7 @@ class Machine {
 
   kevt_registers registers{};
   std::vector<std::uint64_t> slots;
-  std::vector<std::uint64_t> words;  // those of SharedWord slots, by their addend, before the hit
+  std::vector<std::uint64_t> words;  // those of SharedCell slots, by their addend, before the hit
   std::string comm;
   std::uint64_t probe_address = 0;
   std::uint64_t return_address = 0;

@@ -22,7 +22,7 @@
 // that is recorded.
 //
 // *Actions* are what triggers do, in their order: before the sinks, or late, behind them. They and *gates* use words
-// that all hits and the engine share, each by a slot of kind SharedWord:
+// that all hits and the engine share, each by a slot of kind SharedCell:
 //
 //   slot 0 = word ""+0     whether tracing is on
 //   slot 1 = word ""+7     how often the trigger may still act

@@ -254,7 +254,7 @@ Problem check_stores(const Program& program) {
 
 Problem check_word(const Program& program, std::uint32_t slot) {
   if (auto problem = check_index(slot, program.slots.size(), "slot")) return problem;
-  if (program.slots[slot].kind != model::SlotKind::SharedWord) return fmt::format("slot {} is no word", slot);
+  if (program.slots[slot].kind != model::SlotKind::SharedCell) return fmt::format("slot {} is no word", slot);
   if (auto problem = check_index(program.slots[slot].addend, KEVT_SHARED_WORDS, "word")) return problem;
   return std::nullopt;
 }

@@ -171,7 +171,7 @@ TEST(Verify, ConditionDepthIsBounded) {
 
 TEST(Verify, ActionsAndGates) {
   Program program = good();
-  program.slots = {{.kind = model::SlotKind::SharedWord, .name = "", .addend = 511},
+  program.slots = {{.kind = model::SlotKind::SharedCell, .name = "", .addend = 511},
                    {.kind = model::SlotKind::SymbolAddress, .name = "x", .addend = 0}};
   program.actions = {{.condition = Condition{}, .word = 0, .on = true, .left = 0}};
   program.gates = {{.word = 0}, {.word = 0, .early = true, .early_while = 0}};

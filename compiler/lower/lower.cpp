@@ -29,16 +29,16 @@ bool is_address(const model::FetchArg& arg) {
 // The slot of a shared word, once for each.
 std::uint32_t slot_of_word(std::uint32_t word, ir::Program& program) {
   const model::SlotSource source{
-      .kind = model::SlotKind::SharedWord, .name = "", .addend = static_cast<std::int64_t>(word), .address = 0};
+      .kind = model::SlotKind::SharedCell, .name = "", .addend = static_cast<std::int64_t>(word), .address = 0};
   const auto known = std::ranges::find(program.slots, source);
   const auto slot = static_cast<std::uint32_t>(known - program.slots.begin());
   if (known == program.slots.end()) program.slots.push_back(source);
   return slot;
 }
 
-void lower_switches(const model::HitSwitches& switches, const std::vector<FieldValue>& fields, ValueTable& values,
+void lower_switches(const model::InlineTriggers& switches, const std::vector<FieldValue>& fields, ValueTable& values,
                     ir::Program& program) {
-  for (const model::HitSwitches::Action& action : switches.actions) {
+  for (const model::InlineTriggers::Action& action : switches.actions) {
     ir::Action lowered{.condition = std::nullopt,
                        .word = slot_of_word(action.word, program),
                        .on = action.on,
@@ -48,7 +48,7 @@ void lower_switches(const model::HitSwitches& switches, const std::vector<FieldV
     if (action.condition) lowered.condition = lower_condition(*action.condition, fields, values);
     program.actions.push_back(std::move(lowered));
   }
-  for (const model::HitSwitches::Gate& gate : switches.gates) {
+  for (const model::InlineTriggers::Gate& gate : switches.gates) {
     ir::Gate lowered{.word = slot_of_word(gate.word, program), .early = gate.early, .early_while = std::nullopt};
     if (gate.early_while) lowered.early_while = slot_of_word(*gate.early_while, program);
     program.gates.push_back(lowered);
@@ -147,7 +147,7 @@ bool reads_located_text(const AttachedFilter& attached) {
 
 ir::Program lower_event(const model::Definition& definition, const model::RecordLayout& layout,
                         const std::vector<std::optional<model::FilterExpr>>& filters,
-                        const model::HitSwitches& switches, const AttachedFilter* attached) {
+                        const model::InlineTriggers& switches, const AttachedFilter* attached) {
   KEVT_ASSERT(lowerable(definition));
   ir::Program program;
   program.point = definition.point;

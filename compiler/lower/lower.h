@@ -31,6 +31,6 @@ bool reads_located_text(const AttachedFilter& attached);
 // lowerable(definition) must hold. The result passes ir::verify.
 ir::Program lower_event(const model::Definition& definition, const model::RecordLayout& layout,
                         const std::vector<std::optional<model::FilterExpr>>& filters,
-                        const model::HitSwitches& switches = {}, const AttachedFilter* attached = nullptr);
+                        const model::InlineTriggers& switches = {}, const AttachedFilter* attached = nullptr);
 
 }  // namespace kevt::lower

@@ -301,7 +301,7 @@ bool expected(CompareOp op, T a, T b) {
 
 TEST(LowerFilter, SwitchesShareTheFiltersValues) {
   const Event event;
-  model::HitSwitches switches;
+  model::InlineTriggers switches;
   switches.actions = {{.condition = integer(kFd, CompareOp::Equal, 5, 4, true), .word = 7, .on = false, .left = 9},
                       {.condition = std::nullopt, .word = 7, .on = true, .late = true, .left = std::nullopt}};
   switches.gates = {{.word = 7}, {.word = 3, .early = true, .early_while = 9}};

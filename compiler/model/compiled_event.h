@@ -19,7 +19,7 @@ namespace kevt::model {
 enum class SlotKind : std::uint8_t {
   SymbolAddress,  // address of data symbol `name` + addend
   FileAddress,    // address where byte `addend` of file `name` is mapped
-  SharedWord,     // address of word `addend` of those that hits and the engine share (ProbeRuntime::shared_words)
+  SharedCell,     // address of word `addend` of those that hits and the engine share (ProbeRuntime::shared_cells)
 };
 struct SlotSource {
   SlotKind kind = SlotKind::SymbolAddress;
@@ -51,9 +51,9 @@ struct Injection {
   std::uint64_t seed = 0;            // of these numbers
 };
 
-// What hits decide for the engine, and ask it, in words that they share. Words are by their index; ir/program.h says
-// when each is asked and changed.
-struct HitSwitches {
+// Triggers and gates of the engine that hits carry out, in cells of 64 bits that both share (SlotKind::SharedCell).
+// Cells are by their index; ir/program.h says when each is asked and changed.
+struct InlineTriggers {
   struct Action {
     std::optional<FilterExpr> condition;
     std::uint32_t word = 0;

@@ -70,8 +70,8 @@ class CodeStore {
 
 // Where code comes from that need not be compiled.
 struct MadeCode {
-  const CodeStore* brought = nullptr;  // by compiled scripts
-  CodeStore* kept = nullptr;           // compiled earlier; native code that is compiled now is added
+  const CodeStore* precompiled = nullptr;  // by compiled scripts
+  CodeStore* kept = nullptr;               // compiled earlier; native code that is compiled now is added
 };
 
 }  // namespace kevt::pipeline

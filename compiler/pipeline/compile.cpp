@@ -195,12 +195,12 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
   // Fetch IR → machine code, equal programs once.
   const auto keep_ir = artifacts == Artifacts::KeepAll ? codegen::KeepIr::Yes : codegen::KeepIr::No;
   const auto numbers = artifacts == Artifacts::Unresolved ? codegen::BpfNumbers::Open : codegen::BpfNumbers::Known;
-  auto code =
-      kind == model::CodeKind::Native
-          ? make_native(out, names, keep_ir, made)
-          : make_bpf(
-                out, events, names,
-                {.possible_cpus = env.possible_cpus(), .keep_ir = keep_ir, .numbers = numbers, .made = made.brought});
+  auto code = kind == model::CodeKind::Native ? make_native(out, names, keep_ir, made)
+                                              : make_bpf(out, events, names,
+                                                         {.possible_cpus = env.possible_cpus(),
+                                                          .keep_ir = keep_ir,
+                                                          .numbers = numbers,
+                                                          .made = made.precompiled});
   if (!code) return std::unexpected(std::move(code.error()));
   return out;
 }

@@ -34,7 +34,7 @@ struct CheckedEvent {
   bool by_types = false;                          // the target's types told what something in it means
   bool waits = false;                             // for its library: there is no address yet, and code cannot be made
   std::optional<model::Injection> injection;      // asked for beside the definition
-  model::HitSwitches switches;                    // likewise; with one sink
+  model::InlineTriggers switches;                 // likewise; with one sink
 };
 
 struct CompiledEvents {

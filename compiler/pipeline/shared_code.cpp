@@ -42,7 +42,7 @@ struct Sorted {
 };
 
 Made find_native(const std::string& program, MadeCode made) {
-  for (const CodeStore* store : {made.brought, static_cast<const CodeStore*>(made.kept)})
+  for (const CodeStore* store : {made.precompiled, static_cast<const CodeStore*>(made.kept)})
     if (const auto* place = store ? store->find(program) : nullptr) return {store, place};
   return {};
 }
@@ -168,7 +168,7 @@ Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::
   SharedCode code;
   code.places.resize(programs.size());
   for (std::size_t m = 0; m < modules.size(); ++m) {
-    if (!outputs[m]) return failed(std::move(outputs[m].error()), made.brought);
+    if (!outputs[m]) return failed(std::move(outputs[m].error()), made.precompiled);
     take_outputs(modules[m], programs, std::move(*outputs[m]), code);
   }
   if (made.kept != nullptr) keep_compiled(code, sorted, *made.kept);

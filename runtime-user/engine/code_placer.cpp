@@ -62,7 +62,7 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> CodePlacer::check(const 
 CheckedProbe CodePlacer::ready(const EventProbe& probe, const CodeRequest& request, pipeline::CheckedEvent checked) {
   checked.definition.group = probe.definition.group;
   checked.definition.event = probe.definition.event;
-  checked.switches = request.switches;
+  checked.switches = request.inline_triggers;
   checked.injection = request.injection;
   return {.request = &request, .event = std::move(checked), .type = request.event->id, .serial = probe.serial};
 }

@@ -25,9 +25,9 @@ struct CodeRequest {
   // Decided at the hit; `filter_text` names it: code with the same text is kept.
   std::optional<model::FilterExpr> filter;
   std::string filter_text;
-  // Likewise, with `switches_text`.
-  model::HitSwitches switches;
-  std::string switches_text;
+  // Likewise, with `inline_key`.
+  model::InlineTriggers inline_triggers;
+  std::string inline_key;
   bool samples_stack = false;                 // its records are of a SampledType
   std::optional<model::Injection> injection;  // the same as long as the event lives
 };

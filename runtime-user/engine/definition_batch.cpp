@@ -5,8 +5,9 @@
 //   filter a: x > 3          bound to what is right
 //   trigger a: traceoff …    set when the events are there; nothing acts before switch_on()
 //
-// The kernel's own files take one line after the other and stop at the first mistake: write_definitions()
-// (tracing.cpp).
+// The kernel's own files take one line after the other and stop at the first mistake: DefinitionFiles.
+#include "runtime-user/engine/definition_batch.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +18,6 @@
 #include "compiler/sema/filter.h"
 #include "compiler/sema/trigger.h"
 #include "grammar/parse_filter.h"
-#include "runtime-user/engine/tracing.h"
 
 namespace kevt::engine {
 
@@ -36,7 +36,7 @@ diag::Diagnostic mistake(diag::Kind kind, std::string command, int errno_value, 
 
 }  // namespace
 
-struct Tracing::Checked {
+struct BatchDefiner::Checked {
   struct World {
     const TracedTarget* target = nullptr;
     const target::TargetEnv* env = nullptr;
@@ -47,18 +47,18 @@ struct Tracing::Checked {
 };
 
 // In every target, since each is to have them; where programs are followed the others come later.
-Tracing::Checked Tracing::check_together(const DefinitionBatch& batch, BatchAnswer& answer) {
+BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAnswer& answer) {
   Checked checked;
   std::vector<std::pair<const TracedTarget*, const target::TargetEnv*>> worlds;
-  if (!options_.env)
-    for (TracedTarget* target : code_.targets())
+  if (!state_.options.env)
+    for (TracedTarget* target : state_.code.targets())
       if (target->is_alive()) worlds.emplace_back(target, &target->env());
-  if (worlds.empty()) worlds.emplace_back(nullptr, envs().front());
+  if (worlds.empty()) worlds.emplace_back(nullptr, state_.envs().front());
   // Filters of events that are there already are no draft's.
   std::vector<EventFilter> filters;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < batch.filters.size(); ++i) {
-    if (events_.find_written(batch.filters[i].event)) {
+    if (state_.events.find_written(batch.filters[i].event)) {
       checked.of_existing.push_back(i);
       continue;
     }
@@ -66,8 +66,8 @@ Tracing::Checked Tracing::check_together(const DefinitionBatch& batch, BatchAnsw
     places.push_back(i);
   }
   for (const auto& [target, env] : worlds) {
-    Draft draft(nullptr, &events_.catalog());
-    if (has_stack_option(top())) draft.leave_room_for_stacks();
+    Draft draft(nullptr, &state_.events.catalog());
+    if (state_.instances.top().has_stack_option()) draft.leave_room_for_stacks();
     const std::size_t before = answer.problems.size();
     draft.check(batch.definitions, filters, *env, pipeline::Forms::RunnableLater, answer.problems);
     for (std::size_t i = before; i < answer.problems.size(); ++i)
@@ -81,11 +81,11 @@ Tracing::Checked Tracing::check_together(const DefinitionBatch& batch, BatchAnsw
 }
 
 // With --keep-going, whose target is one, entries may be fewer than definitions.
-void Tracing::keep_together(Checked checked, BatchAnswer& answer) {
+void BatchDefiner::keep(Checked checked, BatchAnswer& answer) {
   Checked::World& first = checked.worlds.front();
   for (std::size_t i = 0; i < first.entries.size(); ++i) {
     Draft::Entry& entry = first.entries[i];
-    const TracedEvent* event = events_.add(std::move(entry.written), entry.event, *first.env);
+    const TracedEvent* event = state_.events.add(std::move(entry.written), entry.event, *first.env);
     if (!event) {
       answer.problems.push_back(
           {Problem::Kind::Definition, entry.index,
@@ -95,24 +95,25 @@ void Tracing::keep_together(Checked checked, BatchAnswer& answer) {
     }
     const std::uint64_t serial = answer.serials[entry.index] = event->probes.back().serial;
     if (entry.filter) {
-      EventState& one = touch(top(), *event);
+      EventState& one = state_.instances.top().state_of(event->id);
       one.filter = std::move(entry.filter);
       one.filter_text = std::string(grammar::filter_command(*entry.filter_text));
     }
     for (Checked::World& world : checked.worlds)
       if (world.target && i < world.entries.size() && !world.entries[i].event.waits)
-        code_.expect(*world.target, serial, std::move(world.entries[i].event));
+        state_.code.expect(*world.target, serial, std::move(world.entries[i].event));
   }
 }
 
 // Filters of events that were there before are bound when nothing else is wrong.
-std::vector<Tracing::BoundFilter> Tracing::bind_existing(const DefinitionBatch& batch,
-                                                         std::span<const std::size_t> filters, BatchAnswer& answer) {
+std::vector<BatchDefiner::BoundFilter> BatchDefiner::bind_existing(const DefinitionBatch& batch,
+                                                                   std::span<const std::size_t> filters,
+                                                                   BatchAnswer& answer) const {
   std::vector<BoundFilter> bound;
   for (const std::size_t i : filters) {
-    const TracedEvent* event = events_.find_written(batch.filters[i].event);
+    const TracedEvent* event = state_.events.find_written(batch.filters[i].event);
     diag::Sink sink;
-    auto filter = sema::compile_filter(batch.filters[i].text, event->layout, sink, options_.check);
+    auto filter = sema::compile_filter(batch.filters[i].text, event->layout, sink, state_.options.check);
     for (diag::Diagnostic& one : sink.take()) answer.problems.push_back({Problem::Kind::Filter, i, std::move(one)});
     if (filter)
       bound.push_back({event, *std::move(filter), std::string(grammar::filter_command(batch.filters[i].text))});
@@ -121,29 +122,30 @@ std::vector<Tracing::BoundFilter> Tracing::bind_existing(const DefinitionBatch& 
 }
 
 // Each with those before it set, in a table of its own: nothing is changed where one of them is wrong.
-std::vector<sema::TriggerStep> Tracing::check_triggers(const DefinitionBatch& batch, BatchAnswer& answer) {
+std::vector<sema::TriggerStep> BatchDefiner::check_triggers(const DefinitionBatch& batch, BatchAnswer& answer) const {
   std::vector<sema::TriggerStep> steps;
-  sema::TriggerTable table = top().triggers;
+  sema::TriggerTable table = state_.instances.top().triggers;
   const auto note = [&](std::size_t i, diag::Diagnostic one) {
     answer.problems.push_back({Problem::Kind::Trigger, i, std::move(one)});
   };
   for (std::size_t i = 0; i < batch.triggers.size(); ++i) {
     const EventTrigger& trigger = batch.triggers[i];
-    const TracedEvent* event = events_.find_written(trigger.event);
-    if (!event || events_.is_ambiguous(trigger.event)) {
+    const TracedEvent* event = state_.events.find_written(trigger.event);
+    if (!event || state_.events.is_ambiguous(trigger.event)) {
       note(i, mistake(diag::Kind::EventMissing, trigger.text, ENOENT,
                       event ? "several groups have `" + trigger.event + "`; write GROUP:EVENT"
                             : "`" + trigger.event + "` is not defined here"));
       continue;
     }
     diag::Sink sink;
-    const sema::TriggerWorld world{.catalog = events_.catalog(), .table = table, .dialect = options_.check.dialect};
+    const sema::TriggerWorld world{
+        .catalog = state_.events.catalog(), .table = table, .dialect = state_.options.check.dialect};
     auto change = sema::write_trigger(trigger.text, {event->group, event->name}, world, sink);
     for (diag::Diagnostic& one : sink.take()) note(i, std::move(one));
     if (!change) continue;
     for (sema::TriggerStep& step : change->steps) {
       if (const auto* added = std::get_if<sema::AddTrigger>(&step))
-        if (auto can = can_run(top(), added->trigger, *event); !can)
+        if (auto can = triggers_.can_run(state_.instances.top(), added->trigger, *event); !can)
           note(i, mistake(diag::Kind::NotSupportedByRuntime, trigger.text, EOPNOTSUPP, can.error().message()));
       table.apply(step);
       steps.push_back(std::move(step));
@@ -153,32 +155,32 @@ std::vector<sema::TriggerStep> Tracing::check_triggers(const DefinitionBatch& ba
 }
 
 // Only what is defined can inject; where records are not tapped, events may be defined later.
-Result<void> Tracing::check_injections(const DefinitionBatch& batch, const BatchAnswer& answer) const {
-  if (!options_.is_tapped || batch.definitions.empty() || !answer.problems.empty()) return {};
-  for (const EventInjection& one : options_.injections)
-    if (!events_.find_written(one.event))
+Result<void> BatchDefiner::check_injections(const DefinitionBatch& batch, const BatchAnswer& answer) const {
+  if (!state_.options.is_tapped || batch.definitions.empty() || !answer.problems.empty()) return {};
+  for (const EventInjection& one : state_.options.injections)
+    if (!state_.events.find_written(one.event))
       return std::unexpected(Error("`" + one.event + "` is to inject and is not defined here", ENOENT));
   return {};
 }
 
 // Events that were just made are in no target, so they go without further ado.
-void Tracing::take_back(const BatchAnswer& answer) {
+void BatchDefiner::take_back(const BatchAnswer& answer) {
   const std::set<std::uint64_t> made(answer.serials.begin(), answer.serials.end());
-  for (const EventTable::Match& match : events_.all(grammar::EventsFile::Dynamic))
-    if (made.contains(match.serial) && events_.remove(match)) top().events.erase(match.event);
+  for (const EventTable::Match& match : state_.events.all(grammar::EventsFile::Dynamic))
+    if (made.contains(match.serial) && state_.events.remove(match)) state_.instances.forget(match.event);
 }
 
-Result<BatchAnswer> Tracing::define(const DefinitionBatch& batch) {
+Result<BatchAnswer> BatchDefiner::define(const DefinitionBatch& batch) {
   BatchAnswer answer;
   answer.serials.resize(batch.definitions.size());
-  Checked checked = check_together(batch, answer);
+  Checked checked = check(batch, answer);
   const auto takes_all_down = [&](const Problem& problem) {
-    return !options_.keep_going || problem.kind != Problem::Kind::Definition;
+    return !state_.options.keep_going || problem.kind != Problem::Kind::Definition;
   };
   const auto is_refused = [&] { return std::ranges::any_of(answer.problems, takes_all_down); };
   if (is_refused() || (checked.worlds.front().entries.empty() && !answer.problems.empty())) return answer;
   const std::vector<std::size_t> of_existing = std::move(checked.of_existing);
-  keep_together(std::move(checked), answer);
+  keep(std::move(checked), answer);
   std::vector<BoundFilter> filters = bind_existing(batch, of_existing, answer);
   const std::vector<sema::TriggerStep> steps = check_triggers(batch, answer);
   if (auto known = check_injections(batch, answer); !known || is_refused()) {
@@ -187,16 +189,17 @@ Result<BatchAnswer> Tracing::define(const DefinitionBatch& batch) {
     return answer;
   }
   answer.is_defined = true;
-  if (!postponed_) postponed_.emplace();
+  switcher_.postpone();
   for (BoundFilter& one : filters) {
-    EventState& state = touch(top(), *one.event);
+    EventState& state = state_.instances.top().state_of(one.event->id);
     state.filter = std::move(one.filter);
     state.filter_text = std::move(one.text);
-    if (is_armed(one.event->id)) postponed_->push_back(one.event);
+    if (state_.instances.is_armed(one.event->id)) (void)switcher_.sync(std::span(&one.event, 1));
   }
   // What the code has to do for them is left to switch_on(); only the kernel's own events can refuse a stack at once.
   for (const sema::TriggerStep& step : steps)
-    if (auto done = apply_trigger_step(top(), step); !done) return std::unexpected(std::move(done.error()));
+    if (auto done = triggers_.apply(state_.instances.top(), step); !done)
+      return std::unexpected(std::move(done.error()));
   return answer;
 }
 

@@ -37,7 +37,7 @@ class BatchTest : public testing::Test {
   bool switch_on() {
     std::vector<const TracedEvent*> all;
     for (const auto& [id, event] : tracing_.events().events()) all.push_back(event.get());
-    return tracing_.switch_on(all).has_value();
+    return tracing_.switcher().switch_on(all).has_value();
   }
   void hit(std::string_view name, std::uint32_t fd) {
     target_.runtime().hit(tracing_.events().find("kprobes", name)->id,
@@ -45,7 +45,7 @@ class BatchTest : public testing::Test {
   }
   // hits, recorded, filtered
   std::vector<std::uint64_t> counts(std::string_view name) {
-    const auto c = tracing_.counts(tracing_.top(), *tracing_.events().find("kprobes", name));
+    const auto c = tracing_.records().counts(tracing_.top(), *tracing_.events().find("kprobes", name));
     return {c.attempts, c.recorded, c.filtered};
   }
   static std::vector<std::size_t> indices(const BatchAnswer& answer) {
@@ -101,7 +101,7 @@ TEST_F(BatchTest, RecordsStayInTheirRingsUntilThereIsATap) {
   ASSERT_TRUE(switch_on());
   hit("op", 1);
   EXPECT_EQ(tracing_.drain(), 0u);
-  tracing_.set_tap(taken_, DrainOrder::ByTime);
+  tracing_.records().set_tap(taken_, DrainOrder::ByTime);
   tracing_.drain();
   EXPECT_THAT(taken_.all, ElementsAre("op 1"));
   EXPECT_THAT(counts("op"), ElementsAre(1, 1, 0));
@@ -111,8 +111,8 @@ TEST_F(BatchTest, RecordsStayInTheirRingsUntilThereIsATap) {
 TEST_F(BatchTest, WhatAFilterOfTheReaderRejectsIsNotTaken) {
   ASSERT_TRUE(define({"p:op open64 fd=%di:u32", "p:cl close fd=%di:u32"}).is_defined);
   ASSERT_TRUE(switch_on());
-  tracing_.set_tap(taken_, DrainOrder::ByTime);
-  ASSERT_TRUE(tracing_.write_filter(tracing_.top(), *tracing_.events().find("kprobes", "op"), "fd > 3"));
+  tracing_.records().set_tap(taken_, DrainOrder::ByTime);
+  ASSERT_TRUE(tracing_.filters().write(tracing_.top(), *tracing_.events().find("kprobes", "op"), "fd > 3"));
   hit("op", 3);
   hit("op", 4);
   hit("cl", 1);
@@ -130,14 +130,14 @@ TEST(TapWithTriggers, WhatComesBehindATraceoffIsFiltered) {
   auto answer = tracing.define({.definitions = definitions, .filters = {}, .triggers = triggers});
   ASSERT_TRUE(answer && answer->is_defined);
   const TracedEvent* const event = tracing.events().find("kprobes", "op");
-  ASSERT_TRUE(tracing.switch_on(std::span(&event, 1)).has_value());
+  ASSERT_TRUE(tracing.switcher().switch_on(std::span(&event, 1)).has_value());
   Taken taken;
-  tracing.set_tap(taken, DrainOrder::ByTime);
+  tracing.records().set_tap(taken, DrainOrder::ByTime);
   for (std::uint32_t fd : {1u, 2u, 3u})
     target.runtime().hit(event->id, {.bytes = payload(fd), .timestamp_ns = fd * 1000, .comm = "me"});
   tracing.drain();
   EXPECT_THAT(taken.all, ElementsAre("op 1", "op 2"));
-  const runtime::EventCounts c = tracing.counts(tracing.top(), *event);
+  const runtime::EventCounts c = tracing.records().counts(tracing.top(), *event);
   EXPECT_EQ(c.attempts, 3u);
   EXPECT_EQ(c.recorded, 2u);
   EXPECT_EQ(c.filtered, 1u);
@@ -171,7 +171,7 @@ TEST_F(KeepGoingTest, WhatCannotBePlacedIsToldAndTheOthersAreOn) {
   target_.unload();
   const TracedEvent* const events[] = {tracing_.events().find("kprobes", "op"),
                                        tracing_.events().find("kprobes", "gone")};
-  const auto left_out = tracing_.switch_on(events);
+  const auto left_out = tracing_.switcher().switch_on(events);
   ASSERT_TRUE(left_out.has_value());
   ASSERT_EQ(left_out->size(), 1u);
   EXPECT_EQ(left_out->front().serial, answer.serials[1]);

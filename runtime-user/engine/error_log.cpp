@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+
+#include "common/clock.h"
 
 namespace kevt::engine {
 
@@ -38,6 +41,17 @@ void ErrorLog::add(std::string_view text, std::string_view command, std::uint64_
   std::ranges::replace(line, '\n', ' ');
   push(fmt::format("[{:>5}.{:06}] kevtrace: error: {}\n  Command: {}\n           ^\n", now_ns / kNsPerSecond,
                    now_ns % kNsPerSecond / 1000, line, command));
+}
+
+std::unexpected<Error> ErrorLog::refuse(std::span<const diag::Diagnostic> mistakes) {
+  if (mistakes.empty()) return std::unexpected(Error::of_errno(EINVAL));
+  const diag::Diagnostic& first = mistakes.front();
+  if (first.kind == diag::Kind::UnsupportedForm) {  // nothing is wrong with it, so no kernel would say anything
+    add(std::string(diag::kernel_text(first.kind)) + ": " + first.detail, first.command, now_ns());
+    return std::unexpected(Error::of_errno(EOPNOTSUPP));
+  }
+  add(first, now_ns());
+  return std::unexpected(Error::of_errno(first.errno_value));
 }
 
 std::string ErrorLog::text() const {

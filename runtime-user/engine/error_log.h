@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <expected>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "common/error.h"
 #include "compiler/diag/diagnostic.h"
 
 namespace kevt::engine {
@@ -16,6 +19,8 @@ class ErrorLog {
   void add(const diag::Diagnostic& diagnostic, std::uint64_t now_ns);
   // What only we refuse ("kevtrace: error: …"), under the definition it is about. `text` is one line.
   void add(std::string_view text, std::string_view command, std::uint64_t now_ns);
+  // Notes the first mistake, and returns what the write to the file answers for it.
+  std::unexpected<Error> refuse(std::span<const diag::Diagnostic> mistakes);
   void clear() { entries_.clear(); }
   std::string text() const;
   std::size_t size() const { return entries_.size(); }

@@ -28,15 +28,15 @@ struct EventCode::Change {
 namespace {
 
 std::string key_of(const CodeRequest& request) {
-  std::string key = request.filter_text + '\n' + request.switches_text + (request.samples_stack ? "\nstack " : "\n");
+  std::string key = request.filter_text + '\n' + request.inline_key + (request.samples_stack ? "\nstack " : "\n");
   for (const EventProbe& probe : request.event->probes) key += std::to_string(probe.serial) + ' ';
   return key;
 }
 
 }  // namespace
 
-EventCode::EventCode(std::vector<TracedTarget*> targets, Needs needs, const pipeline::CodeStore* brought)
-    : targets_(std::move(targets)), needs_(needs), brought_(brought) {
+EventCode::EventCode(std::vector<TracedTarget*> targets, Needs needs, const pipeline::CodeStore* precompiled)
+    : targets_(std::move(targets)), needs_(needs), precompiled_(precompiled) {
   if (const StaticEvents* statics = static_events())
     for (const StaticEvent& event : statics->all()) statics_.add(catalog_entry(event));
 }
@@ -45,6 +45,19 @@ StaticEvents* EventCode::static_events() const {
   for (TracedTarget* target : targets_)
     if (StaticEvents* statics = target->static_events()) return statics;
   return nullptr;
+}
+
+bool EventCode::sees_misses() const {
+  return std::ranges::all_of(targets_,
+                             [](TracedTarget* target) { return target->runtime().capabilities().sees_misses; });
+}
+
+Result<void> EventCode::can_unwind() const {
+  for (TracedTarget* target : targets_) {
+    if (!target->is_alive()) continue;
+    if (auto unwinder = target->unwinder(); !unwinder) return std::unexpected(std::move(unwinder.error()));
+  }
+  return {};
 }
 
 // They have no code: they are on or off.

@@ -33,8 +33,8 @@ enum class Needs : std::uint8_t { EveryTarget, OneTarget, NoTarget };
 
 class EventCode {
  public:
-  // `brought`: code that need not be compiled, kept by the caller; nullptr: there is none.
-  EventCode(std::vector<TracedTarget*> targets, Needs needs, const pipeline::CodeStore* brought = nullptr);
+  // `precompiled`: code that need not be compiled, kept by the caller; nullptr: there is none.
+  EventCode(std::vector<TracedTarget*> targets, Needs needs, const pipeline::CodeStore* precompiled = nullptr);
 
   // A probe as it was just looked up in a target, so that the next apply() need not do it again, unless the target has
   // changed; forgotten then.
@@ -75,6 +75,10 @@ class EventCode {
   // Of one probe of the event as it is armed now, in each target.
   std::vector<runtime::ArmStatus> arm_status(std::uint32_t event, std::size_t probe) const;
   const std::vector<TracedTarget*>& targets() const { return targets_; }
+  // Whether misses are counted in every target: `missed ?` else.
+  bool sees_misses() const;
+  // Can probes have stacks? An error where a target has none, or cannot be unwound.
+  Result<void> can_unwind() const;
   // nullptr: an event's own type, or nobody's.
   const SampledType* sampled(std::uint32_t type) const;
   // Of the first target that has any.
@@ -128,7 +132,7 @@ class EventCode {
 
   std::vector<TracedTarget*> targets_;
   Needs needs_;
-  const pipeline::CodeStore* brought_;
+  const pipeline::CodeStore* precompiled_;
   std::vector<CodeRefusal> left_out_;
   struct Expected {
     std::uint64_t env_version = 0;

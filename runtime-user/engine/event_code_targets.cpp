@@ -27,7 +27,7 @@ struct EventCode::LookedUp {
 CodePlacer EventCode::placer(TracedTarget& target) {
   const bool shares = targets_.size() > 1 || needs_ != Needs::EveryTarget;
   if (kept_.images().size() > kMostKept) kept_ = {};
-  return {target, statics_, {.brought = brought_, .kept = shares ? &kept_ : nullptr}};
+  return {target, statics_, {.precompiled = precompiled_, .kept = shares ? &kept_ : nullptr}};
 }
 
 std::size_t EventCode::index_of(const TracedTarget& target) const {

@@ -225,6 +225,12 @@ const TracedEvent* EventTable::find_written(std::string_view written) const {
   return nullptr;
 }
 
+const TracedEvent* EventTable::switched_by(const model::Trigger& trigger) const {
+  const bool switches =
+      trigger.kind == model::TriggerKind::EnableEvent || trigger.kind == model::TriggerKind::DisableEvent;
+  return switches ? find(trigger.target.system, trigger.target.event) : nullptr;
+}
+
 bool EventTable::is_ambiguous(std::string_view written) const {
   return written.find_first_of(":/.") == std::string_view::npos &&
          std::ranges::count_if(

@@ -14,6 +14,7 @@
 #include "compiler/diag/diagnostic.h"
 #include "compiler/model/definition.h"
 #include "compiler/model/record_layout.h"
+#include "compiler/model/trigger.h"
 #include "compiler/pipeline/compile.h"
 #include "compiler/sema/sema.h"
 #include "compiler/target/fixed_target.h"
@@ -43,6 +44,7 @@ struct TracedEvent {
   std::vector<EventProbe> probes;
 
   bool is_static() const { return owner == target::EventOwner::Static; }
+  model::EventName full_name() const { return {group, name}; }
 };
 
 class EventTable {
@@ -83,6 +85,8 @@ class EventTable {
   const TracedEvent* find_written(std::string_view written) const;
   // Whether several groups have it: a name alone that find_written() took for the first of them.
   bool is_ambiguous(std::string_view written) const;
+  // What enable_event or disable_event acts on; nullptr: any other trigger, or there is no such event.
+  const TracedEvent* switched_by(const model::Trigger& trigger) const;
   // In the order of their ids.
   const std::map<std::uint32_t, std::unique_ptr<TracedEvent>>& events() const { return events_; }
   std::vector<std::string> groups() const;  // sorted

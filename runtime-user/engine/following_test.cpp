@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "common/clock.h"
 #include "runtime-user/engine/trace_text.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/engine/tracing_testing.h"
@@ -17,13 +18,13 @@ using testing::MatchesRegex;
 class FollowingTest : public testing::Test {
  protected:
   int define(std::string_view text) {
-    auto done = tracing_.write_definitions(grammar::EventsFile::Kprobe, text);
+    auto done = tracing_.definitions().write(grammar::EventsFile::Kprobe, text);
     return done ? 0 : done.error().errno_value();
   }
   const TracedEvent& event(std::string_view name) { return *tracing_.events().find("kprobes", name); }
   int enable(std::string_view name, bool on = true) {
     const TracedEvent* const all[] = {&event(name)};
-    auto done = tracing_.set_enabled(tracing_.top(), all, on);
+    auto done = tracing_.switcher().set_enabled(tracing_.top(), all, on);
     return done ? 0 : done.error().errno_value();
   }
   // How many probes of the event it hits there.
@@ -47,7 +48,7 @@ class FollowingTest : public testing::Test {
 TEST_F(FollowingTest, ATargetThatComesHasWhatIsArmed) {
   ASSERT_EQ(define("p:op open64 fd=%di:u32\np:cl close fd=%di:u32"), 0);
   ASSERT_EQ(enable("op"), 0);
-  EXPECT_THAT(tracing_.add_target(second_), IsEmpty());
+  EXPECT_THAT(tracing_.targets().add(second_), IsEmpty());
   EXPECT_EQ(hit(second_, "op", 8), 1u);
   EXPECT_EQ(hit(second_, "cl", 8), 0u);
   ASSERT_EQ(enable("cl"), 0);
@@ -59,37 +60,37 @@ TEST_F(FollowingTest, ATargetThatComesHasWhatIsArmed) {
 TEST_F(FollowingTest, CountsOfATargetThatGoesStay) {
   ASSERT_EQ(define("p:op open64 fd=%di:u32"), 0);
   ASSERT_EQ(enable("op"), 0);
-  tracing_.add_target(second_);
+  tracing_.targets().add(second_);
   hit(first_, "op", 7);
   hit(second_, "op", 8);
   hit(second_, "op", 8);
-  EXPECT_TRUE(tracing_.remove_target(second_));
-  tracing_.forget_target(second_);
-  const auto counts = tracing_.counts(tracing_.top(), event("op"));
+  EXPECT_TRUE(tracing_.targets().remove(second_));
+  tracing_.targets().forget(second_);
+  const auto counts = tracing_.records().counts(tracing_.top(), event("op"));
   EXPECT_EQ(counts.attempts, 3u);
   EXPECT_EQ(counts.recorded, 3u);
-  EXPECT_EQ(tracing_.hits(event("op").probes.front()).attempts, 3u);
+  EXPECT_EQ(tracing_.code().counts(event("op").id, event("op").probes.front().serial).attempts, 3u);
   EXPECT_EQ(enable("op", false), 0);
   EXPECT_EQ(enable("op"), 0);
   hit(first_, "op", 7);
   tracing_.drain();
-  EXPECT_EQ(tracing_.counts(tracing_.top(), event("op")).attempts, 4u);
+  EXPECT_EQ(tracing_.records().counts(tracing_.top(), event("op")).attempts, 4u);
 }
 
 TEST_F(FollowingTest, ATargetWithRecordsUnderWayStays) {
   ASSERT_EQ(define("p:op open64 fd=%di:u32"), 0);
   ASSERT_EQ(enable("op"), 0);
-  tracing_.add_target(second_);
-  now_ = Tracing::now_ns() / 1000 + 3'600'000'000;  // a clock that is ahead
+  tracing_.targets().add(second_);
+  now_ = now_ns() / 1000 + 3'600'000'000;  // a clock that is ahead
   hit(second_, "op", 8);
-  EXPECT_FALSE(tracing_.remove_target(second_));
-  EXPECT_EQ(tracing_.counts(tracing_.top(), event("op")).attempts, 1u);
+  EXPECT_FALSE(tracing_.targets().remove(second_));
+  EXPECT_EQ(tracing_.records().counts(tracing_.top(), event("op")).attempts, 1u);
 }
 
 TEST_F(FollowingTest, AProbeHasToBeInOneTarget) {
   second_.add_function("extra", 0x5000);
   EXPECT_EQ(define("p:x extra"), EINVAL);
-  tracing_.add_target(second_);
+  tracing_.targets().add(second_);
   ASSERT_EQ(define("p:x extra\np:op open64"), 0);
   ASSERT_EQ(enable("x"), 0);
   EXPECT_EQ(hit(first_, "x", 7), 0u);
@@ -98,7 +99,7 @@ TEST_F(FollowingTest, AProbeHasToBeInOneTarget) {
   second_.alive = false;
   EXPECT_EQ(enable("x", false), 0);
   EXPECT_EQ(enable("op", false), 0);
-  EXPECT_EQ(tracing_.write_filter(tracing_.top(), event("x"), "common_pid > 3").has_value(), true);
+  EXPECT_EQ(tracing_.filters().write(tracing_.top(), event("x"), "common_pid > 3").has_value(), true);
   EXPECT_NE(enable("x"), 0);
 }
 
@@ -106,7 +107,7 @@ TEST_F(FollowingTest, WhatATargetHasIsNotMadeAgain) {
   ASSERT_EQ(define("p:op open64 fd=%di:u32"), 0);
   ASSERT_EQ(enable("op"), 0);
   ASSERT_EQ(enable("op", false), 0);
-  tracing_.add_target(second_);
+  tracing_.targets().add(second_);
   EXPECT_EQ(second_.runtime().installed(), 0u);
   for (int i = 0; i < 5; ++i) {
     ASSERT_EQ(enable("op"), 0);
@@ -116,7 +117,7 @@ TEST_F(FollowingTest, WhatATargetHasIsNotMadeAgain) {
   }
   EXPECT_EQ(first_.runtime().installed(), 1u);
   EXPECT_EQ(second_.runtime().installed(), 1u);
-  EXPECT_EQ(tracing_.counts(tracing_.top(), event("op")).attempts, 10u);
+  EXPECT_EQ(tracing_.records().counts(tracing_.top(), event("op")).attempts, 10u);
 }
 
 TEST_F(FollowingTest, WhatCannotBeThereIsToldAndLeftOut) {
@@ -124,7 +125,7 @@ TEST_F(FollowingTest, WhatCannotBeThereIsToldAndLeftOut) {
   ASSERT_EQ(define("p:op open64\np:x extra"), 0);
   ASSERT_EQ(enable("op"), 0);
   ASSERT_EQ(enable("x"), 0);
-  const auto refusals = tracing_.add_target(second_);
+  const auto refusals = tracing_.targets().add(second_);
   ASSERT_EQ(refusals.size(), 1u);
   EXPECT_EQ(refusals.front().command, "p:x extra");
   EXPECT_EQ(hit(second_, "op", 8), 1u);
@@ -136,14 +137,14 @@ TEST_F(FollowingTest, NamesAreThoseOfTheTime) {
   ASSERT_EQ(enable("op"), 0);
   hit(first_, "op", 7);
   FakeTarget other(0, {.open64 = 0x2000, .close = 0x1000});
-  tracing_.add_target(other);
+  tracing_.targets().add(other);
   hit(other, "op", 7);
   tracing_.drain();
   TraceText text(tracing_);
   EXPECT_THAT(lines(text), MatchesRegex(".*op: \\(open64.*\n.*op: \\(close.*\n"));
-  tracing_.remove_target(first_);
+  tracing_.targets().remove(first_);
   EXPECT_THAT(lines(text), MatchesRegex(".*op: \\(open64.*\n.*op: \\(close.*\n"));
-  tracing_.forget_target(first_);
+  tracing_.targets().forget(first_);
   EXPECT_THAT(lines(text), MatchesRegex(".*op: \\(0x0*1000\\).*\n.*op: \\(close.*\n"));
 }
 

@@ -4,6 +4,11 @@
 
 #include <time.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "common/clock.h"
+
 namespace kevt::engine {
 
 namespace {
@@ -13,14 +18,8 @@ constexpr TraceClockFacts kClocks[] = {
     {TraceClock::Mono, "mono", true},   {TraceClock::Boot, "boot", true},
 };
 
-std::uint64_t now_of(clockid_t clock) {
-  timespec now;
-  clock_gettime(clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 // What CLOCK_BOOTTIME is ahead by.
-std::uint64_t suspended_ns() { return now_of(CLOCK_BOOTTIME) - now_of(CLOCK_MONOTONIC); }
+std::uint64_t suspended_ns() { return clock_ns(CLOCK_BOOTTIME) - now_ns(); }
 
 }  // namespace
 
@@ -73,6 +72,48 @@ CpuBuffer::WhenFull Instance::when_full() const {
   return options.has(TraceOption::Overwrite) ? CpuBuffer::WhenFull::Overwrite : CpuBuffer::WhenFull::Stop;
 }
 
-void Instance::clear() { buffer.clear(); }
+const EventState* Instance::find_state(std::uint32_t event) const {
+  const auto it = events.find(event);
+  return it == events.end() ? nullptr : &it->second;
+}
+
+bool Instance::has_triggers(const TracedEvent& event) const { return !triggers.of(event.full_name()).empty(); }
+
+bool Instance::has_trigger(const TracedEvent& event, model::TriggerKind kind) const {
+  const auto all = triggers.of(event.full_name());
+  return std::ranges::find(all, kind, &model::Trigger::kind) != all.end();
+}
+
+bool Instance::has_stack_option() const {
+  return options.has(TraceOption::UserStacktrace) || options.has(TraceOption::Stacktrace);
+}
+
+bool Instance::wants_stack_of(const TracedEvent& event) const {
+  return has_stack_option() || has_trigger(event, model::TriggerKind::Stacktrace);
+}
+
+bool Instance::records_stacks() const {
+  const auto wants = [](const auto& of_event) {
+    return std::ranges::find(of_event.second, model::TriggerKind::Stacktrace, &model::Trigger::kind) !=
+           of_event.second.end();
+  };
+  return has_stack_option() || std::ranges::any_of(triggers.events(), wants);
+}
+
+bool Instance::store(TraceBuffer& into, const runtime::Record& record) {
+  if (record.cpu >= into.cpus()) return false;
+  if (!into.cpu(record.cpu).append(stamp(record.timestamp_ns), record.bytes, when_full())) return false;
+  ++arrivals;
+  return true;
+}
+
+void Instance::reserve_snapshot() {
+  if (!snapshot) snapshot.emplace(buffer.cpus(), buffer.cpu(0).pages());
+}
+
+void Instance::take_snapshot() {
+  reserve_snapshot();
+  std::swap(buffer, *snapshot);
+}
 
 }  // namespace kevt::engine

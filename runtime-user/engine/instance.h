@@ -13,9 +13,11 @@
 #include "compiler/model/filter.h"
 #include "compiler/sema/trigger_table.h"
 #include "runtime-user/engine/error_log.h"
-#include "runtime-user/engine/shared_word.h"
+#include "runtime-user/engine/event_table.h"
+#include "runtime-user/engine/shared_cell.h"
 #include "runtime-user/engine/trace_buffer.h"
 #include "runtime-user/engine/trace_options.h"
+#include "runtime-user/runtime/probe_runtime.h"
 
 namespace kevt::engine {
 
@@ -72,7 +74,23 @@ struct Instance {
   void note_fork(std::int32_t parent, std::int32_t child);
   bool lets_through(std::uint32_t cpu, std::int32_t pid) const;
   CpuBuffer::WhenFull when_full() const;
-  void clear();
+  void clear() { buffer.clear(); }
+  // Off where it was never touched; by the event's id.
+  EventState& state_of(std::uint32_t event) { return events[event]; }
+  const EventState* find_state(std::uint32_t event) const;
+  bool has_triggers(const TracedEvent& event) const;
+  bool has_trigger(const TracedEvent& event, model::TriggerKind kind) const;
+  // Whether records of probes come with stacks: by an option all of them, by a trigger the event's.
+  bool has_stack_option() const;
+  bool wants_stack_of(const TracedEvent& event) const;
+  // Whether stacks may stand behind records.
+  bool records_stacks() const;
+  // Into `buffer` or the snapshot, stamped. False: it is full, or has no such CPU.
+  bool store(TraceBuffer& into, const runtime::Record& record);
+  // Makes the snapshot's buffers where there are none.
+  void reserve_snapshot();
+  // Exchanges them with the buffers that are recorded into.
+  void take_snapshot();
 };
 
 }  // namespace kevt::engine

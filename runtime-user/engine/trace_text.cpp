@@ -14,6 +14,7 @@
 
 #include "compiler/layout/layout.h"
 #include "compiler/model/record_view.h"
+#include "runtime-user/engine/record_ids.h"
 
 namespace kevt::engine {
 
@@ -76,18 +77,19 @@ std::string TraceText::header(const Instance& instance, const TraceBuffer& buffe
 }
 
 const target::TargetEnv& TraceText::symbols(const Instance& instance, const MergedEntry& entry) {
-  if (forgotten_ != tracing_.forgotten_targets()) {
-    forgotten_ = tracing_.forgotten_targets();
+  if (forgotten_ != tracing_.tasks().forgotten_targets()) {
+    forgotten_ = tracing_.tasks().forgotten_targets();
     text_.forget();
   }
-  return text_.symbols(tracing_.env_of(model::pid_of(entry.entry.record), instance.mono_ns(entry.entry.time_ns)));
+  return text_.symbols(
+      tracing_.tasks().env_of(model::pid_of(entry.entry.record), instance.mono_ns(entry.entry.time_ns)));
 }
 
 void TraceText::append_context(const Instance& instance, const MergedEntry& entry, std::string& out) const {
   const auto record = entry.entry.record;
   layout::LineContext context;
   context.pid = model::pid_of(record);
-  const SavedTask* task = tracing_.tasks().find(context.pid);
+  const SavedTask* task = tracing_.tasks().saved().find(context.pid);
   context.comm = task && !task->comm.empty() ? std::string_view(task->comm) : std::string_view("<...>");
   if (context.pid == 0) context.comm = "<idle>";
   context.cpu = entry.cpu;
@@ -166,7 +168,8 @@ void TraceText::append_user_stack(const Instance& instance, const MergedEntry& e
     out += " => ";
     bool shows_address = true;
     if (instance.options.has(TraceOption::SymUserobj)) {
-      const TracedTarget* target = tracing_.target_of(model::pid_of(record), instance.mono_ns(entry.entry.time_ns));
+      const TracedTarget* target =
+          tracing_.tasks().target_of(model::pid_of(record), instance.mono_ns(entry.entry.time_ns));
       if (const auto file = target ? target->file_at(address) : std::nullopt) {
         out += fmt::format("{}[+0x{:x}]", file->path, address - file->start);
         shows_address = instance.options.has(TraceOption::SymAddr);

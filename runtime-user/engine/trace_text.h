@@ -30,7 +30,7 @@ class TraceText {
 
   const Tracing& tracing_;
   EventText text_;
-  std::uint64_t forgotten_ = 0;  // Tracing::forgotten_targets() when they were looked up
+  std::uint64_t forgotten_ = 0;  // TaskHistory::forgotten_targets() when they were looked up
 };
 
 }  // namespace kevt::engine

@@ -27,7 +27,7 @@ class TracedTarget {
   // The one env() gave last, for texts about addresses.
   virtual const target::TargetEnv& known_env() const = 0;
   virtual bool is_alive() = 0;
-  // From now on Tracing::libraries_changed() is called before code of a library that it loads later runs. False: it
+  // From now on Targets::libraries_changed() is called before code of a library that it loads later runs. False: it
   // reports no libraries.
   virtual Result<bool> watch_libraries() { return false; }
   // Probes of it were armed or disarmed.

@@ -27,21 +27,21 @@ class TracingTest : public testing::Test {
  protected:
   explicit TracingTest(std::size_t words = 0) : target_(words) {}
   int define(std::string_view text, grammar::EventsFile file = grammar::EventsFile::Kprobe) {
-    auto done = tracing_.write_definitions(file, text);
+    auto done = tracing_.definitions().write(file, text);
     return done ? 0 : done.error().errno_value();
   }
   const TracedEvent& event(std::string_view name) { return *tracing_.events().find("kprobes", name); }
   int enable(std::string_view name, bool on = true) {
     const TracedEvent* const all[] = {&event(name)};
-    auto done = tracing_.set_enabled(tracing_.top(), all, on);
+    auto done = tracing_.switcher().set_enabled(tracing_.top(), all, on);
     return done ? 0 : done.error().errno_value();
   }
   int filter(std::string_view name, std::string_view text) {
-    auto done = tracing_.write_filter(tracing_.top(), event(name), text);
+    auto done = tracing_.filters().write(tracing_.top(), event(name), text);
     return done ? 0 : done.error().errno_value();
   }
   int trigger(std::string_view name, std::string_view text) {
-    auto done = tracing_.write_trigger(tracing_.top(), event(name), text);
+    auto done = tracing_.triggers().write(tracing_.top(), event(name), text);
     return done ? 0 : done.error().errno_value();
   }
   void hit(std::string_view name, std::uint32_t fd) {
@@ -97,11 +97,11 @@ TEST_F(TracingTest, WhatIsOnCannotBeRemoved) {
   EXPECT_EQ(define("-:kprobes/"), EBUSY);
   EXPECT_EQ(listing(), "p:kprobes/b close\n");  // what stood before the busy one is gone
   EXPECT_EQ(define("-:nobody"), ENOENT);
-  auto all = tracing_.remove_definitions(grammar::EventsFile::Kprobe);
+  auto all = tracing_.definitions().remove_all(grammar::EventsFile::Kprobe);
   ASSERT_FALSE(all);
   EXPECT_EQ(all.error().errno_value(), EBUSY);
   enable("b", false);
-  EXPECT_TRUE(tracing_.remove_definitions(grammar::EventsFile::Kprobe));
+  EXPECT_TRUE(tracing_.definitions().remove_all(grammar::EventsFile::Kprobe));
   EXPECT_EQ(listing(), "");
 }
 
@@ -127,7 +127,7 @@ TEST_F(TracingTest, AFilterIsExchangedWhileItRuns) {
   hit("op", 2);
   const std::string text = lines();
   EXPECT_EQ(std::ranges::count(text, '\n'), 3);
-  const auto counts = tracing_.counts(tracing_.top(), event("op"));
+  const auto counts = tracing_.records().counts(tracing_.top(), event("op"));
   EXPECT_EQ(counts.attempts, 4u);
   EXPECT_EQ(counts.recorded, 3u);
   EXPECT_EQ(counts.filtered, 1u);
@@ -137,7 +137,7 @@ TEST_F(TracingTest, AWrongFilterTurnsFilteringOff) {
   define("p:op open64 fd=%di:u32");
   EXPECT_EQ(filter("op", "fd > 2"), 0);
   EXPECT_EQ(filter("op", "nosuch > 2"), EINVAL);
-  const EventState* state = tracing_.state(tracing_.top(), event("op").id);
+  const EventState* state = tracing_.top().find_state(event("op").id);
   EXPECT_FALSE(state->filter);
   EXPECT_THAT(state->filter_mistake, HasSubstr("parse_error: Field not found"));
   EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("event filter parse error: error: Field not found"));
@@ -147,15 +147,15 @@ TEST_F(TracingTest, TracesOffAtTheHitThatAsksForIt) {
   define("p:op open64 fd=%di:u32");
   enable("op");
   ASSERT_EQ(trigger("op", "traceoff:1 if fd == 5"), 0);
-  EXPECT_EQ(tracing_.trigger_text(tracing_.top(), event("op")), "traceoff:count=1 if fd == 5\n");
+  EXPECT_EQ(tracing_.triggers().text(tracing_.top(), event("op")), "traceoff:count=1 if fd == 5\n");
   for (std::uint32_t fd = 3; fd < 9; ++fd) hit("op", fd);
   EXPECT_THAT(lines(), HasSubstr("fd=5\n"));
   EXPECT_THAT(lines(), Not(HasSubstr("fd=6\n")));
   EXPECT_FALSE(tracing_.top().tracing_on);
-  EXPECT_EQ(tracing_.trigger_text(tracing_.top(), event("op")), "traceoff:count=0 if fd == 5\n");
+  EXPECT_EQ(tracing_.triggers().text(tracing_.top(), event("op")), "traceoff:count=0 if fd == 5\n");
   EXPECT_EQ(trigger("op", "!traceoff"), 0);
-  EXPECT_THAT(tracing_.trigger_text(tracing_.top(), event("op")), HasSubstr("# Available triggers:"));
-  const auto counts = tracing_.counts(tracing_.top(), event("op"));
+  EXPECT_THAT(tracing_.triggers().text(tracing_.top(), event("op")), HasSubstr("# Available triggers:"));
+  const auto counts = tracing_.records().counts(tracing_.top(), event("op"));
   EXPECT_EQ(counts.attempts, counts.recorded + counts.filtered + counts.lost + counts.missed);
 }
 
@@ -178,7 +178,7 @@ TEST_F(TracingTest, AStackStandsBehindTheHitsThatAskForIt) {
   }
   EXPECT_THAT(text, HasSubstr("fd=7\n"));
   EXPECT_EQ(text.find("<user", text.find("fd=6\n")), std::string::npos);
-  EXPECT_EQ(tracing_.trigger_text(tracing_.top(), event("op")), "stacktrace:count=0 if fd > 3\n");
+  EXPECT_EQ(tracing_.triggers().text(tracing_.top(), event("op")), "stacktrace:count=0 if fd > 3\n");
   ASSERT_EQ(trigger("op", "!stacktrace"), 0);
   EXPECT_EQ(target_.runtime().hit(kFirstSampled, {.bytes = sampled_payload(9)}), 0u);
   hit("op", 9);
@@ -192,14 +192,14 @@ TEST_F(TracingTest, AHitOfCodeWithoutASampleUsesNoCountUp) {
   target_.runtime().hit(event("op").id, {.bytes = payload(1), .timestamp_ns = 1000, .pid = 7});  // not drained yet
   ASSERT_EQ(trigger("op", "stacktrace:1"), 0);
   EXPECT_THAT(lines(), HasSubstr("fd=1\n"));
-  EXPECT_EQ(tracing_.trigger_text(tracing_.top(), event("op")), "stacktrace:count=1\n");
+  EXPECT_EQ(tracing_.triggers().text(tracing_.top(), event("op")), "stacktrace:count=1\n");
 }
 
 TEST_F(TracingTest, StacksAreRefusedWhereNobodyUnwinds) {
   define("p:op open64 fd=%di:u32");
   EXPECT_EQ(trigger("op", "stacktrace"), EOPNOTSUPP);
   EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("probes of a fake have no stacks"));
-  EXPECT_FALSE(tracing_.set_option(tracing_.top(), TraceOption::UserStacktrace, true));
+  EXPECT_FALSE(tracing_.switcher().set_option(tracing_.top(), TraceOption::UserStacktrace, true));
   EXPECT_FALSE(tracing_.top().options.has(TraceOption::UserStacktrace));
 }
 
@@ -218,7 +218,7 @@ TEST_F(TracingTest, AnEventSwitchesAnotherOne) {
   define("p:op open64 fd=%di:u32\np:cl close fd=%di:u32\n");
   enable("op");
   ASSERT_EQ(trigger("op", "enable_event:kprobes:cl:1 if fd == 2"), 0);
-  const EventState* target = tracing_.state(tracing_.top(), event("cl").id);
+  const EventState* target = tracing_.top().find_state(event("cl").id);
   EXPECT_TRUE(target->registered && !target->softly_on);
   hit("cl", 10);
   hit("op", 2);
@@ -227,7 +227,7 @@ TEST_F(TracingTest, AnEventSwitchesAnotherOne) {
   EXPECT_THAT(lines(), HasSubstr("cl: (open64+0x0/0x100 [libc.so.6]) fd=11"));
   EXPECT_EQ(define("-:cl"), EBUSY);
   EXPECT_EQ(trigger("op", "!enable_event:kprobes:cl"), 0);
-  EXPECT_EQ(tracing_.state(tracing_.top(), event("cl").id)->soft_users, 0u);
+  EXPECT_EQ(tracing_.top().find_state(event("cl").id)->soft_users, 0u);
 }
 
 TEST_F(TracingWithWordsTest, WhatHitsSwitchIsInSoftModeBeforeTheyDo) {
@@ -236,7 +236,7 @@ TEST_F(TracingWithWordsTest, WhatHitsSwitchIsInSoftModeBeforeTheyDo) {
   std::vector<std::uint32_t> users_when_op_was_armed;
   target_.runtime().before_change = [&](std::span<const std::uint32_t> ids, bool armed) {
     if (!armed || std::ranges::find(ids, event("op").id) == ids.end()) return;
-    const EventState* target = tracing_.state(tracing_.top(), event("cl").id);
+    const EventState* target = tracing_.top().find_state(event("cl").id);
     users_when_op_was_armed.push_back(target ? static_cast<std::uint32_t>(target->soft_users) : 0);
   };
   ASSERT_EQ(trigger("op", "disable_event:kprobes:cl:1"), 0);
@@ -245,7 +245,7 @@ TEST_F(TracingWithWordsTest, WhatHitsSwitchIsInSoftModeBeforeTheyDo) {
   users_when_op_was_armed.clear();
   ASSERT_EQ(trigger("op", "!disable_event:kprobes:cl"), 0);
   EXPECT_THAT(users_when_op_was_armed, testing::Each(1u)) << "the code that acts goes first";
-  EXPECT_EQ(tracing_.state(tracing_.top(), event("cl").id)->soft_users, 0u);
+  EXPECT_EQ(tracing_.top().find_state(event("cl").id)->soft_users, 0u);
 }
 
 TEST_F(TracingWithWordsTest, ATriggerWhoseCodeCannotBeTakenOutStays) {
@@ -254,28 +254,28 @@ TEST_F(TracingWithWordsTest, ATriggerWhoseCodeCannotBeTakenOutStays) {
   ASSERT_EQ(trigger("op", "disable_event:kprobes:cl:7"), 0);
   target_.runtime().next_arm_refusal = Error("not now", EAGAIN);
   EXPECT_EQ(trigger("op", "!disable_event:kprobes:cl"), EAGAIN);
-  EXPECT_EQ(tracing_.trigger_text(tracing_.top(), event("op")), "disable_event:kprobes:cl:count=7\n");
-  EXPECT_EQ(tracing_.state(tracing_.top(), event("cl").id)->soft_users, 1u);
-  EXPECT_EQ(tracing_.state(tracing_.top(), event("op").id)->soft_users, 1u);
+  EXPECT_EQ(tracing_.triggers().text(tracing_.top(), event("op")), "disable_event:kprobes:cl:count=7\n");
+  EXPECT_EQ(tracing_.top().find_state(event("cl").id)->soft_users, 1u);
+  EXPECT_EQ(tracing_.top().find_state(event("op").id)->soft_users, 1u);
   EXPECT_EQ(define("-:cl"), EBUSY);
   EXPECT_EQ(trigger("op", "!disable_event:kprobes:cl"), 0);
-  EXPECT_EQ(tracing_.state(tracing_.top(), event("cl").id)->soft_users, 0u);
-  EXPECT_EQ(tracing_.state(tracing_.top(), event("op").id)->soft_users, 0u);
+  EXPECT_EQ(tracing_.top().find_state(event("cl").id)->soft_users, 0u);
+  EXPECT_EQ(tracing_.top().find_state(event("op").id)->soft_users, 0u);
   EXPECT_EQ(define("-:cl"), 0);
 }
 
 TEST_F(TracingWithWordsTest, AnInstanceWhoseCodeCannotBeTakenOutStays) {
   define("p:op open64 fd=%di:u32");
-  ASSERT_TRUE(tracing_.make_instance("inner"));
-  Instance& inner = *tracing_.find_instance("inner");
+  ASSERT_TRUE(tracing_.instances().make("inner"));
+  Instance& inner = *tracing_.instances().find("inner");
   const TracedEvent* const all[] = {&event("op")};
-  ASSERT_TRUE(tracing_.set_enabled(inner, all, true));
-  ASSERT_TRUE(tracing_.write_trigger(inner, event("op"), "traceoff:3"));
+  ASSERT_TRUE(tracing_.switcher().set_enabled(inner, all, true));
+  ASSERT_TRUE(tracing_.triggers().write(inner, event("op"), "traceoff:3"));
   target_.runtime().next_refusal = Error("not now", EAGAIN);
   EXPECT_FALSE(tracing_.remove_instance("inner"));
-  ASSERT_EQ(tracing_.find_instance("inner"), &inner);
-  EXPECT_EQ(tracing_.trigger_text(inner, event("op")), "traceoff:count=3\n");
-  EXPECT_TRUE(tracing_.state(inner, event("op").id)->registered);
+  ASSERT_EQ(tracing_.instances().find("inner"), &inner);
+  EXPECT_EQ(tracing_.triggers().text(inner, event("op")), "traceoff:count=3\n");
+  EXPECT_TRUE(inner.find_state(event("op").id)->registered);
   EXPECT_EQ(target_.runtime().armed(), 1u);
   EXPECT_TRUE(tracing_.remove_instance("inner"));
   EXPECT_EQ(target_.runtime().armed(), 0u);
@@ -296,7 +296,7 @@ TEST_F(TracingWithWordsTest, CodeThatGoesToAndFroIsMadeOnce) {
   }
   EXPECT_EQ(target_.runtime().installed(), installed + 20) << "what acts is new each time, everything else is not";
   EXPECT_EQ(target_.runtime().armed(), 2u);
-  EXPECT_EQ(tracing_.hits(event("cl")).attempts, 40u);
+  EXPECT_EQ(tracing_.code().counts(event("cl").id).attempts, 40u);
 }
 
 TEST_F(TracingTest, CodeThatCannotBeExchangedStays) {
@@ -314,7 +314,7 @@ TEST_F(TracingTest, WhatCannotRunIsRefusedWhenItIsEnabled) {
   target_.runtime().next_refusal = Error("the place is not for probes");
   EXPECT_EQ(enable("op"), EINVAL);
   EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("kevtrace: error: the place is not for probes"));
-  EXPECT_FALSE(tracing_.state(tracing_.top(), event("op").id)->registered);
+  EXPECT_FALSE(tracing_.top().find_state(event("op").id)->registered);
   EXPECT_EQ(enable("op"), 0);
   target_.alive = false;
   EXPECT_EQ(define("p:other close"), 0);
@@ -331,10 +331,9 @@ TEST_F(TracingTest, OneThatIsRefusedCostsTheOthersFewSteps) {
     all.push_back(&event(name));
   }
   target_.unload();
-  auto done = tracing_.set_enabled(tracing_.top(), all, true);
+  auto done = tracing_.switcher().set_enabled(tracing_.top(), all, true);
   ASSERT_FALSE(done);
-  for (std::size_t i = 0; i < kEvents; ++i)
-    EXPECT_EQ(tracing_.state(tracing_.top(), all[i]->id)->registered, i != 100) << i;
+  for (std::size_t i = 0; i < kEvents; ++i) EXPECT_EQ(tracing_.top().find_state(all[i]->id)->registered, i != 100) << i;
   EXPECT_EQ(target_.runtime().armed(), kEvents - 1);
   EXPECT_LE(target_.runtime().changes, 2u * 8);  // of 256, by halves
   const std::string log = tracing_.top().errors.text();
@@ -343,43 +342,43 @@ TEST_F(TracingTest, OneThatIsRefusedCostsTheOthersFewSteps) {
 
 TEST_F(TracingTest, InstancesHaveBuffersAndFiltersOfTheirOwn) {
   define("p:op open64 fd=%di:u32");
-  ASSERT_TRUE(tracing_.make_instance("i"));
-  EXPECT_EQ(tracing_.make_instance("i").error().errno_value(), EEXIST);
-  Instance& other = *tracing_.find_instance("i");
+  ASSERT_TRUE(tracing_.instances().make("i"));
+  EXPECT_EQ(tracing_.instances().make("i").error().errno_value(), EEXIST);
+  Instance& other = *tracing_.instances().find("i");
   enable("op");
   const TracedEvent* const all[] = {&event("op")};
-  ASSERT_TRUE(tracing_.set_enabled(other, all, true));
-  ASSERT_TRUE(tracing_.write_filter(other, event("op"), "fd == 1"));
+  ASSERT_TRUE(tracing_.switcher().set_enabled(other, all, true));
+  ASSERT_TRUE(tracing_.filters().write(other, event("op"), "fd == 1"));
   hit("op", 1);
   hit("op", 2);
-  EXPECT_EQ(tracing_.counts(other, event("op")).recorded, 1u);
-  EXPECT_EQ(tracing_.counts(tracing_.top(), event("op")).recorded, 2u);
-  EXPECT_EQ(tracing_.hits(event("op")).attempts, 2u);
+  EXPECT_EQ(tracing_.records().counts(other, event("op")).recorded, 1u);
+  EXPECT_EQ(tracing_.records().counts(tracing_.top(), event("op")).recorded, 2u);
+  EXPECT_EQ(tracing_.code().counts(event("op").id).attempts, 2u);
   other.users = 1;
   EXPECT_EQ(tracing_.remove_instance("i").error().errno_value(), EBUSY);
   other.users = 0;
   EXPECT_TRUE(tracing_.remove_instance("i"));
   hit("op", 3);
-  EXPECT_EQ(tracing_.counts(tracing_.top(), event("op")).recorded, 3u);
+  EXPECT_EQ(tracing_.records().counts(tracing_.top(), event("op")).recorded, 3u);
 }
 
 TEST_F(TracingTest, MarkersAreLines) {
-  tracing_.mark(tracing_.top(), 12, "sh", "hello");
+  tracing_.markers().write(tracing_.top(), 12, "sh", "hello");
   const std::string text = lines();
   EXPECT_THAT(text, HasSubstr("              sh-12      [000] ..... "));
   EXPECT_THAT(text, HasSubstr(": tracing_mark_write: hello\n"));
 }
 
 TEST_F(TracingTest, AMarkersTriggerSeesItAsItWasWritten) {
-  ASSERT_TRUE(tracing_.write_trigger(tracing_.top(), tracing_.marker_event(), "traceoff if buf == \"stop\""));
-  for (const char* text : {"stop it", "stop", "late"}) tracing_.mark(tracing_.top(), 12, "sh", text);
+  ASSERT_TRUE(tracing_.triggers().write(tracing_.top(), tracing_.markers().event(), "traceoff if buf == \"stop\""));
+  for (const char* text : {"stop it", "stop", "late"}) tracing_.markers().write(tracing_.top(), 12, "sh", text);
   EXPECT_THAT(lines(), HasSubstr(": tracing_mark_write: stop\n"));
   EXPECT_THAT(lines(), Not(HasSubstr("late")));
 }
 
 TEST_F(TracingTest, AConditionOnCharactersInPlaceReadsThem) {
-  ASSERT_TRUE(tracing_.write_trigger(tracing_.top(), tracing_.marker_event(), "traceoff:1 if buf ~ \"*end*\""));
-  for (const char* text : {"begin", "the end of it", "late"}) tracing_.mark(tracing_.top(), 12, "sh", text);
+  ASSERT_TRUE(tracing_.triggers().write(tracing_.top(), tracing_.markers().event(), "traceoff:1 if buf ~ \"*end*\""));
+  for (const char* text : {"begin", "the end of it", "late"}) tracing_.markers().write(tracing_.top(), 12, "sh", text);
   EXPECT_THAT(lines(), testing::AllOf(HasSubstr("the end of it\n"), Not(HasSubstr("late"))));
 }
 
@@ -403,12 +402,12 @@ TEST_F(TracingTest, ASnapshotWithoutAConditionComesBeforeTheRecord) {
 
 TEST_F(TracingTest, AnEventThatATriggerAloneNeedsIsNotOn) {
   define("p:op open64 fd=%di:u32");
-  EXPECT_FALSE(tracing_.is_any_on());
+  EXPECT_FALSE(tracing_.instances().is_any_on());
   ASSERT_EQ(trigger("op", "traceoff if fd == 5"), 0);
-  EXPECT_TRUE(tracing_.is_active());
-  EXPECT_FALSE(tracing_.is_any_on());
+  EXPECT_TRUE(tracing_.switcher().is_active());
+  EXPECT_FALSE(tracing_.instances().is_any_on());
   enable("op");
-  EXPECT_TRUE(tracing_.is_any_on());
+  EXPECT_TRUE(tracing_.instances().is_any_on());
 }
 
 TEST_F(TracingTest, SyntheticEventsAreDefinedAndListed) {

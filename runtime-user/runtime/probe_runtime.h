@@ -103,9 +103,9 @@ class ProbeRuntime {
     return std::unexpected(Error("this runtime does not choose how probes are armed", EOPNOTSUPP));
   }
 
-  // Words that hits read and change at any time, those of SharedWord slots by index: 0 at first. Empty: this runtime
+  // Words that hits read and change at any time, those of SharedCell slots by index: 0 at first. Empty: this runtime
   // has none.
-  virtual std::span<std::uint64_t> shared_words() { return {}; }
+  virtual std::span<std::uint64_t> shared_cells() { return {}; }
 
   virtual EventCounts counts(ProbeHandle probe) const = 0;
   virtual ArmStatus arm_status(ProbeHandle probe) const = 0;

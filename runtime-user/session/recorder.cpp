@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "common/assert.h"
+#include "common/clock.h"
 #include "common/proc.h"
 #include "compiler/layout/layout.h"
 #include "compiler/model/record_view.h"
@@ -23,12 +24,6 @@ namespace kevt::session {
 namespace {
 
 constexpr std::size_t kMaxSymbols = 200'000;
-
-std::int64_t clock_ns(clockid_t clock) {
-  timespec now = {};
-  clock_gettime(clock, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 // As trace-cmd and KernelShark know stacks: a record of its own behind the event's. (kernel/trace/trace_entries.h)
 constexpr std::size_t kStackFrames = 127, kStackHead = 16;
@@ -94,14 +89,14 @@ Result<std::unique_ptr<Recorder>> Recorder::create(engine::Tracing& tracing,
 
 Result<void> Recorder::describe(std::span<const engine::TracedEvent* const> events) {
   metadata_.clock = "mono";
-  metadata_.wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
-  metadata_.cpus = tracing_.cpus();
+  metadata_.wall_offset_ns = static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME) - now_ns());
+  metadata_.cpus = tracing_.options().cpus;
   metadata_.host = host_text();
   metadata_.maker = "kevtrace " KEVT_VERSION;
   for (const engine::TracedEvent* event : events)
     if (auto described = describe(*event); !described) return described;
   for (const engine::TracedTarget* target : tracing_.code().targets()) describe_process(*target);
-  return tracing_.records_stacks(tracing_.top()) ? describe_stacks() : Result<void>();
+  return tracing_.top().records_stacks() ? describe_stacks() : Result<void>();
 }
 
 // A process that has become another program keeps the symbols of what it was.
@@ -126,7 +121,7 @@ Result<void> Recorder::describe(const engine::TracedEvent& event) {
   auto format = record::parse_format(event.group, text);
   if (!format) return std::unexpected(std::move(format.error()));
   for (const engine::EventProbe& probe : event.probes) metadata_.definitions.push_back(probe.listing);
-  if (const engine::EventState* state = tracing_.state(tracing_.top(), event.id); state && state->filter_text)
+  if (const engine::EventState* state = tracing_.top().find_state(event.id); state && state->filter_text)
     metadata_.filters.push_back(fmt::format("{}/{}: {}", event.group, event.name, *state->filter_text));
   EventFields fields{.format = &metadata_.formats.add(std::move(*format)), .event = &event, .symbols = {}};
   fields.has_symbol_text = !event.is_static() && engine::has_symbol_text(event.layout);
@@ -237,7 +232,7 @@ Result<void> Recorder::finish() {
     if (auto now = code_of(pid); now.size() > process.mappings.size()) process.mappings = std::move(now);
   for (const EventFields& fields : events_) {
     const engine::TracedEvent& event = *fields.event;
-    const runtime::EventCounts c = tracing_.counts(tracing_.top(), event);
+    const runtime::EventCounts c = tracing_.records().counts(tracing_.top(), event);
     metadata_.totals.push_back({.event = event.group + "/" + event.name,
                                 .attempts = c.attempts,
                                 .recorded = c.recorded,
@@ -245,7 +240,7 @@ Result<void> Recorder::finish() {
                                 .lost = c.lost,
                                 .missed = c.missed,
                                 .faults = c.faults,
-                                .sees_misses = tracing_.sees_misses(),
+                                .sees_misses = tracing_.code().sees_misses(),
                                 .overwritten = overwritten(event)});
   }
   return writer_->finish();

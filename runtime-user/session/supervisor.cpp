@@ -27,6 +27,7 @@
 #include <exception>
 #include <new>
 
+#include "common/clock.h"
 #include "common/print.h"
 #include "common/proc.h"
 #include "common/unique_fd.h"
@@ -51,11 +52,7 @@ struct Notes {
 };
 Notes* notes = nullptr;
 
-std::int64_t now_ms() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
-}
+std::int64_t now_ms() { return static_cast<std::int64_t>(now_ns() / 1'000'000); }
 
 // timeout(1) and some terminals send one wish twice.
 constexpr std::int64_t kSameWishMs = 100;

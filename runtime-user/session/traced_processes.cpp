@@ -73,7 +73,7 @@ void TracedProcesses::take_over(inproc::Tracee program, engine::Tracing& tracing
   TracedProcess& process = *all_.back();
   if (keeps_names_) (void)process.keep_names_of_libraries();  // else they are looked at when they are found in a record
   if (listener_.added) listener_.added(process);
-  for (const engine::CodeRefusal& refusal : tracing.add_target(process))
+  for (const engine::CodeRefusal& refusal : tracing.targets().add(process))
     if (refusal.command.empty() || told_.insert(refusal.command + ": " + refusal.reason).second)
       report_.status(fmt::format("not in {}, which was followed: {}{}{}", process.name(), refusal.command,
                                  refusal.command.empty() ? "" : ": ", refusal.error.message()));
@@ -92,7 +92,7 @@ void TracedProcesses::let_go_of_ended(engine::Tracing& tracing) {
   if (std::ranges::none_of(all_, [](const auto& process) { return process->is_over; })) return;
   std::vector<std::unique_ptr<TracedProcess>> stay;
   for (auto& process : all_) {
-    if (!process->is_over || !tracing.remove_target(*process)) {
+    if (!process->is_over || !tracing.targets().remove(*process)) {
       stay.push_back(std::move(process));
       continue;
     }
@@ -103,7 +103,7 @@ void TracedProcesses::let_go_of_ended(engine::Tracing& tracing) {
     ended_.push_back(std::move(process));
   }
   all_ = std::move(stay);
-  for (; ended_.size() > names_kept_; ended_.pop_front()) tracing.forget_target(*ended_.front());
+  for (; ended_.size() > names_kept_; ended_.pop_front()) tracing.targets().forget(*ended_.front());
 }
 
 // What was recorded in a library that goes is read while its names are known.
@@ -111,7 +111,7 @@ void TracedProcesses::look_at_libraries(TracedProcess& process, engine::Tracing&
   if (!process.runtime().is_asked_for_libraries()) return;
   tracing.drain();
   process.refresh_libraries();
-  for (const engine::CodeRefusal& refusal : tracing.libraries_changed(process))
+  for (const engine::CodeRefusal& refusal : tracing.targets().libraries_changed(process))
     report_.error(fmt::format("in {}, whose library has come: {}{}{}", process.name(), refusal.command,
                               refusal.command.empty() ? "" : ": ", refusal.error.message()));
   process.runtime().answer_for_libraries();

@@ -55,7 +55,7 @@ int count(const std::vector<std::string>& arguments) {
   if (!defined->is_defined) return fail("the definition is wrong");
   std::vector<const engine::TracedEvent*> events;
   for (const auto& [id, event] : tracing.events().events()) events.push_back(event.get());
-  if (auto armed = tracing.switch_on(events); !armed) return fail(armed.error().error.message());
+  if (auto armed = tracing.switcher().switch_on(events); !armed) return fail(armed.error().error.message());
   const auto loop = env->find_function(std::nullopt, "loop_work_" + arguments[1]);
   if (!loop) return fail("the program has no loop over " + arguments[1]);
   if (auto ran = (*runtime)->run_to(RemoteAddr{loop->address}); !ran) return fail(ran.error().message());

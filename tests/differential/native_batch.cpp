@@ -168,7 +168,7 @@ void load_event(const LocalSession& session, const NativeEvent& event, const ir:
   std::ranges::copy(machine.slots, event.local.block->slots);
   for (std::size_t i = 0; i < event.program.slots.size(); ++i) {
     const model::SlotSource& slot = event.program.slots[i];
-    if (slot.kind == model::SlotKind::SharedWord)
+    if (slot.kind == model::SlotKind::SharedCell)
       event.local.block->slots[i] = session.memory().word(static_cast<std::uint64_t>(slot.addend)).value;
   }
   std::ranges::copy(machine.words, session.memory().words().begin());

@@ -95,12 +95,12 @@ std::string group_answer(const std::string& group, std::vector<std::string> line
   const std::string text = std::move(lines.back());
   lines.pop_back();
   for (const std::string& line : lines)
-    EXPECT_TRUE(tracing.write_definitions(grammar::EventsFile::Dynamic, line + "\n")) << line;
-  const auto written = tracing.write_group_filter(tracing.top(), group, text);
+    EXPECT_TRUE(tracing.definitions().write(grammar::EventsFile::Dynamic, line + "\n")) << line;
+  const auto written = tracing.filters().write_group(tracing.top(), group, text);
   std::string answer = written ? "" : "  refused\n";
   for (const auto& [id, event] : tracing.events().events()) {
     if (event->group != group) continue;
-    const engine::EventState* state = tracing.state(tracing.top(), id);
+    const engine::EventState* state = tracing.top().find_state(id);
     if (state == nullptr || state->filter_mistake.empty()) continue;
     answer += fmt::format("  {}:\n", event->name);
     std::istringstream mistake(state->filter_mistake);

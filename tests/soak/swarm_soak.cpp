@@ -143,7 +143,7 @@ Result<void> Session::start() {
   target_ = std::make_unique<engine::BorrowedTarget>(*runtime_, *env_);
   const std::vector<engine::TracedTarget*> targets = {target_.get()};
   tracing_ = std::make_unique<engine::Tracing>(targets, engine::TracingOptions{.is_tapped = true});
-  tracing_->set_tap(*this, engine::DrainOrder::ByTime);
+  tracing_->records().set_tap(*this, engine::DrainOrder::ByTime);
   std::vector<engine::EventFilter> filters;
   for (const char* event : {"entry", "back", "few", "short", "short_back"}) filters.push_back({event, "k == 1"});
   auto defined = tracing_->define({.definitions = kDefinitions, .filters = filters, .triggers = {}});
@@ -151,7 +151,7 @@ Result<void> Session::start() {
   if (!defined->is_defined)
     return std::unexpected(Error("a definition is refused: " + defined->problems.front().diagnostic.detail));
   for (const auto& [id, event] : tracing_->events().events()) on_.emplace_back(event.get(), false);
-  auto ready = tracing_->switch_on({});
+  auto ready = tracing_->switcher().switch_on({});
   return ready ? Result<void>() : std::unexpected(std::move(ready.error().error));
 }
 
@@ -165,13 +165,13 @@ Result<void> Session::change(Totals& totals) {
     chosen.push_back(event);
   }
   totals.changes += chosen.size();
-  return tracing_->set_enabled(tracing_->top(), chosen, wanted);
+  return tracing_->switcher().set_enabled(tracing_->top(), chosen, wanted);
 }
 
 // What the engine says of every hit, and the runtime's own counters, which must agree.
 std::string Session::check(Totals& totals) {
   for (const auto& [id, event] : tracing_->events().events()) {
-    const runtime::EventCounts c = tracing_->counts(tracing_->top(), *event);
+    const runtime::EventCounts c = tracing_->records().counts(tracing_->top(), *event);
     const std::uint64_t sum = c.recorded + c.filtered + c.lost + c.missed;
     if (c.attempts != sum || c.recorded != taken_[id])
       return fmt::format("{}: {} hits, but recorded {} + filtered {} + lost {} + missed {} = {}; {} were read",

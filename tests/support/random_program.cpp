@@ -249,7 +249,7 @@ ir::Gate Generator::gate(const std::function<std::uint32_t()>& slot) {
 void Generator::add_switches() {
   const auto first = static_cast<std::uint32_t>(program_.slots.size());
   for (std::uint32_t word = 0; word < kRandomWords; ++word)
-    program_.slots.push_back({.kind = model::SlotKind::SharedWord, .name = "", .addend = word});
+    program_.slots.push_back({.kind = model::SlotKind::SharedCell, .name = "", .addend = word});
   const auto slot = [&] { return first + static_cast<std::uint32_t>(below(random_, kRandomWords)); };
   for (std::uint64_t left = below(random_, options_.max_switches + 1); left > 0; --left) {
     ir::Action action{.condition = condition(),

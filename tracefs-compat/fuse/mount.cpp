@@ -150,7 +150,7 @@ void Mount::serve(const std::function<bool()>& step) {
   if (!state_->options.refused) return serve_alone(step);
   start_receiver(*state_);
   while (!state_->has_ended) {
-    state_->queue.run(state_->tree.tracing().is_active() ? kActivePause : kIdlePause);
+    state_->queue.run(state_->tree.tracing().switcher().is_active() ? kActivePause : kIdlePause);
     if (!step()) break;
     answer_waiting(*state_);
   }
@@ -164,7 +164,7 @@ void Mount::serve_alone(const std::function<bool()>& step) {
   fuse_buf buffer = {};
   auto next_step = Clock::now();
   while (!fuse_session_exited(state_->session)) {
-    const auto pause = state_->tree.tracing().is_active() ? kActivePause : kIdlePause;
+    const auto pause = state_->tree.tracing().switcher().is_active() ? kActivePause : kIdlePause;
     next_step = std::min(next_step, Clock::now() + pause);
     pollfd one = {.fd = fd, .events = POLLIN, .revents = 0};
     const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(next_step - Clock::now()).count();

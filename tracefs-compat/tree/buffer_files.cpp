@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "common/clock.h"
+
 #include "tracefs-compat/tree/node_table.h"
 
 namespace kevt::tree {
@@ -55,7 +57,7 @@ std::string stats_text(const Place& place) {
   engine::Instance& instance = *place.instance;
   const engine::BufferStats stats = instance.buffer.stats(cpu_of(place));
   const bool in_ns = instance.clock != engine::TraceClock::Counter;
-  const std::uint64_t now = in_ns ? instance.stamp(engine::Tracing::now_ns()) : instance.counter;
+  const std::uint64_t now = in_ns ? instance.stamp(now_ns()) : instance.counter;
   return fmt::format(
       "entries: {}\noverrun: {}\ncommit overrun: 0\nbytes: {}\noldest event ts: {}\nnow ts: {}\ndropped events: {}\n"
       "read events: {}\n",
@@ -90,7 +92,7 @@ std::string mask_text(const std::vector<bool>& mask) {
 }
 
 Result<void> write_mask(const Place& place, std::string_view text) {
-  std::vector<bool> mask(place.tracing->cpus(), false);
+  std::vector<bool> mask(place.tracing->options().cpus, false);
   std::size_t bit = 0;
   const std::string_view digits = stripped(text);
   if (digits.empty()) return fails(EINVAL);

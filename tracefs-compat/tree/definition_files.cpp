@@ -20,10 +20,11 @@ using grammar::EventsFile;
 Opened open_definitions(const Place& place, const OpenRequest& request, EventsFile file) {
   engine::Tracing& tracing = *place.tracing;
   if (request.writes && request.truncates)
-    if (auto removed = tracing.remove_definitions(file); !removed) return std::unexpected(std::move(removed.error()));
+    if (auto removed = tracing.definitions().remove_all(file); !removed)
+      return std::unexpected(std::move(removed.error()));
   return open_text({.read = [&tracing, file]() -> Result<std::string> { return tracing.events().listing(file); },
                     .write = [&tracing, file](std::string_view text,
-                                              const Caller&) { return tracing.write_definitions(file, text); },
+                                              const Caller&) { return tracing.definitions().write(file, text); },
                     .write_some = {}});
 }
 
@@ -32,7 +33,8 @@ std::string profile(const engine::Tracing& tracing, EventsFile file) {
   std::string text;
   for (const engine::EventProbe* probe : tracing.events().probes_of(file)) {
     const model::Definition& definition = probe->definition;
-    const runtime::EventCounts counts = tracing.hits(*probe);
+    const engine::TracedEvent* event = tracing.events().find(definition.group, definition.event);
+    const runtime::EventCounts counts = tracing.code().counts(event->id, probe->serial);
     const std::uint64_t hits = counts.attempts - counts.missed;
     if (file == EventsFile::Kprobe) {
       text += layout::profile_line(definition.event, hits, counts.missed);

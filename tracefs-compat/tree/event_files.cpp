@@ -25,7 +25,7 @@ struct EventRef {
     const TracedEvent* event = tracing->events().find(id);
     return event ? Result<const TracedEvent*>(event) : fails(ENODEV);
   }
-  const EventState* state() const { return tracing->state(*instance, id); }
+  const EventState* state() const { return instance->find_state(id); }
 };
 
 EventRef event_of(const Place& place) {
@@ -78,7 +78,7 @@ std::string enable_text(const EventState* state) {
 std::string enable_text(const Place& place, std::span<const TracedEvent* const> events) {
   bool any_on = false, any_off = false;
   for (const TracedEvent* event : events) {
-    const EventState* state = place.tracing->state(*place.instance, event->id);
+    const EventState* state = place.instance->find_state(event->id);
     (state && state->registered ? any_on : any_off) = true;
   }
   if (any_on && any_off) return "X\n";
@@ -99,7 +99,7 @@ Opened open_enable(const Place& place, Events events) {
                       if (!on) return std::unexpected(std::move(on.error()));
                       const auto all = events(place);
                       if (all.empty()) return fails(EINVAL);
-                      return place.tracing->set_enabled(*place.instance, all, *on);
+                      return place.tracing->switcher().set_enabled(*place.instance, all, *on);
                     },
                     .write_some = {}});
 }
@@ -129,7 +129,7 @@ Opened open_group_filter(const Place& place, const OpenRequest&) {
   return open_text({.read = []() -> Result<std::string> { return std::string(kGroupFilter); },
                     .write =
                         [place](std::string_view text, const Caller&) {
-                          return place.tracing->write_group_filter(*place.instance, place.names.front(), text);
+                          return place.tracing->filters().write_group(*place.instance, place.names.front(), text);
                         },
                     .write_some = {}});
 }
@@ -145,7 +145,7 @@ Opened open_event_enable(const Place& place, const OpenRequest&) {
         auto on = parse_switch(text);
         if (!on) return std::unexpected(std::move(on.error()));
         const TracedEvent* const one[] = {&event};
-        return ref.tracing->set_enabled(*ref.instance, one, *on);
+        return ref.tracing->switcher().set_enabled(*ref.instance, one, *on);
       });
 }
 
@@ -169,7 +169,7 @@ Opened open_event_filter(const Place& place, const OpenRequest&) {
         return state && state->filter_text ? *state->filter_text + "\n" : "none\n";
       },
       [](const EventRef& ref, const TracedEvent& event, std::string_view text) {
-        return ref.tracing->write_filter(*ref.instance, event, text);
+        return ref.tracing->filters().write(*ref.instance, event, text);
       });
 }
 
@@ -177,17 +177,17 @@ Opened open_event_trigger(const Place& place, const OpenRequest& request) {
   if (request.writes && request.truncates) {
     auto event = event_of(place).get();
     if (!event) return std::unexpected(std::move(event.error()));
-    if (auto done = place.tracing->truncate_triggers(*place.instance, **event); !done)
+    if (auto done = place.tracing->triggers().truncate(*place.instance, **event); !done)
       return std::unexpected(std::move(done.error()));
   }
   return edit_event(
       place,
       [](const EventRef& ref, const TracedEvent& event) {
         ref.tracing->drain();  // what was hit counts down
-        return ref.tracing->trigger_text(*ref.instance, event);
+        return ref.tracing->triggers().text(*ref.instance, event);
       },
       [](const EventRef& ref, const TracedEvent& event, std::string_view text) {
-        return ref.tracing->write_trigger(*ref.instance, event, text);
+        return ref.tracing->triggers().write(*ref.instance, event, text);
       });
 }
 
@@ -195,14 +195,15 @@ Opened open_event_trigger(const Place& place, const OpenRequest& request) {
 Opened open_marker_trigger(const Place& place, const OpenRequest& request) {
   engine::Tracing& tracing = *place.tracing;
   if (request.writes && request.truncates)
-    if (auto done = tracing.truncate_triggers(*place.instance, tracing.marker_event()); !done)
+    if (auto done = tracing.triggers().truncate(*place.instance, tracing.markers().event()); !done)
       return std::unexpected(std::move(done.error()));
   return open_text({.read = [place]() -> Result<std::string> {
-                      return place.tracing->trigger_text(*place.instance, place.tracing->marker_event());
+                      return place.tracing->triggers().text(*place.instance, place.tracing->markers().event());
                     },
                     .write =
                         [place](std::string_view text, const Caller&) {
-                          return place.tracing->write_trigger(*place.instance, place.tracing->marker_event(), text);
+                          return place.tracing->triggers().write(*place.instance, place.tracing->markers().event(),
+                                                                 text);
                         },
                     .write_some = {}});
 }

@@ -69,7 +69,7 @@ Result<std::size_t> set_event_word(const Place& place, std::string_view text) {
   for (const auto& [id, event] : place.tracing->events().events())
     if (pattern.fits(*event)) events.push_back(event.get());
   if (events.empty()) return fails(EINVAL);
-  if (auto done = place.tracing->set_enabled(*place.instance, events, on); !done)
+  if (auto done = place.tracing->switcher().set_enabled(*place.instance, events, on); !done)
     return std::unexpected(std::move(done.error()));
   return taken;
 }
@@ -119,12 +119,12 @@ Opened open_set_event(const Place& place, const OpenRequest& request) {
   if (request.writes && request.truncates) {
     std::vector<const TracedEvent*> all;
     for (const auto& [id, event] : place.tracing->events().events()) all.push_back(event.get());
-    if (auto done = place.tracing->set_enabled(*place.instance, all, false); !done)
+    if (auto done = place.tracing->switcher().set_enabled(*place.instance, all, false); !done)
       return std::unexpected(std::move(done.error()));
   }
   return open_text({.read = [place]() -> Result<std::string> {
                       return names_text(*place.tracing, [&](std::uint32_t id) {
-                        const engine::EventState* state = place.tracing->state(*place.instance, id);
+                        const engine::EventState* state = place.instance->find_state(id);
                         return state && state->registered;
                       });
                     },

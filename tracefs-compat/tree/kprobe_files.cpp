@@ -99,8 +99,8 @@ Opened open_available_functions(const Place& place, const OpenRequest&) {
 }
 
 Opened open_kprobes_enabled(const Place& place, const OpenRequest&) {
-  return open_switch([place] { return place.tracing->probes_armed(); },
-                     [place](bool on) { return place.tracing->set_probes_armed(on); });
+  return open_switch([place] { return place.tracing->switcher().probes_armed(); },
+                     [place](bool on) { return place.tracing->switcher().set_probes_armed(on); });
 }
 
 // Which code may not be probed is found out per address, from the program; there is no list of ranges.
@@ -109,8 +109,8 @@ Opened open_kprobes_blacklist(const Place&, const OpenRequest&) {
 }
 
 Opened open_kprobes_optimization(const Place& place, const OpenRequest&) {
-  return open_switch([place] { return place.tracing->uses_jumps(); },
-                     [place](bool on) { return place.tracing->use_jumps(on); });
+  return open_switch([place] { return place.tracing->switcher().uses_jumps(); },
+                     [place](bool on) { return place.tracing->switcher().use_jumps(on); });
 }
 
 }  // namespace kevt::tree

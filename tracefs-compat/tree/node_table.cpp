@@ -90,7 +90,7 @@ std::span<const FileKind> file_kinds() { return kKinds; }
 std::vector<std::string> names_of(std::string_view wildcard, const Place& place) {
   std::vector<std::string> names;
   if (wildcard == "cpu") {
-    for (std::uint32_t i = 0; i < place.tracing->cpus(); ++i) names.push_back("cpu" + std::to_string(i));
+    for (std::uint32_t i = 0; i < place.tracing->options().cpus; ++i) names.push_back("cpu" + std::to_string(i));
   } else if (wildcard == "option") {
     for (const auto& facts : engine::trace_option_facts()) names.emplace_back(facts.name);
   } else if (wildcard == "ftrace") {
@@ -105,7 +105,8 @@ std::vector<std::string> names_of(std::string_view wildcard, const Place& place)
 }
 
 bool is_name_of(std::string_view wildcard, const Place& place, std::string_view name) {
-  if (wildcard == "cpu") return cpu_number(name).value_or(place.tracing->cpus()) < place.tracing->cpus();
+  if (wildcard == "cpu")
+    return cpu_number(name).value_or(place.tracing->options().cpus) < place.tracing->options().cpus;
   if (wildcard == "option") return engine::trace_option(name).has_value();
   if (wildcard == "group") return place.tracing->events().has_group(name);
   if (wildcard == "event") return place.tracing->events().find(place.names.front(), name) != nullptr;

@@ -20,8 +20,8 @@ Result<void> set_option(const Place& place, TraceOption option, bool on) {
   const bool kernel = place.tracing->code().static_events() != nullptr;
   if (facts.effect == OptionEffect::Refused || (facts.effect == OptionEffect::KernelOnly && !kernel))
     return fails(EINVAL);
-  if (facts.effect == OptionEffect::ProcessOnly && !place.tracing->can_unwind()) return fails(EINVAL);
-  return place.tracing->set_option(instance, option, on);
+  if (facts.effect == OptionEffect::ProcessOnly && !place.tracing->code().can_unwind()) return fails(EINVAL);
+  return place.tracing->switcher().set_option(instance, option, on);
 }
 
 std::string options_text(const Place& place) {
@@ -107,7 +107,7 @@ Opened open_tracing_max_latency(const Place& place, const OpenRequest&) {
 
 // Kernels built without the tracers that measure it have none.
 bool has_max_latency(const Place& place) {
-  const auto version = place.tracing->check().dialect.version();
+  const auto version = place.tracing->options().check.dialect.version();
   return !version || *version < dialect::version_of(dialect::Kernel::Linux7_2);
 }
 

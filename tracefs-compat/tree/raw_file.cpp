@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/clock.h"
+
 #include "tracefs-compat/tree/node_table.h"
 
 namespace kevt::tree {
@@ -22,7 +24,7 @@ class RawHandle final : public Handle {
     if (at_ < page_.size()) return take(out);
     place_.tracing->drain();
     if (waiting == Waiting::Allowed && !is_ready()) return fails(EAGAIN);
-    last_ns_ = engine::Tracing::now_ns();
+    last_ns_ = now_ns();
     engine::CpuBuffer& buffer = place_.instance->buffer.cpu(cpu_);
     std::size_t filled = 0;
     for (; filled + page_.size() <= out.size(); filled += page_.size()) {
@@ -32,7 +34,7 @@ class RawHandle final : public Handle {
     }
     if (filled > 0) return filled;
     if (out.size() >= page_.size() || !buffer.take_page(page_)) {
-      if (!place_.tracing->is_finished()) return fails(EAGAIN);
+      if (!place_.tracing->records().is_finished()) return fails(EAGAIN);
       was_told_end_ = true;
       return 0;
     }
@@ -42,8 +44,8 @@ class RawHandle final : public Handle {
   Result<std::size_t> write(std::string_view, const Caller&) override { return fails(EINVAL); }
   bool is_ready() override {
     engine::CpuBuffer& buffer = place_.instance->buffer.cpu(cpu_);
-    if (at_ < page_.size() || buffer.has_full_page() || place_.tracing->is_finished()) return true;
-    return buffer.peek() && engine::Tracing::now_ns() - last_ns_ >= kPatienceNs;
+    if (at_ < page_.size() || buffer.has_full_page() || place_.tracing->records().is_finished()) return true;
+    return buffer.peek() && now_ns() - last_ns_ >= kPatienceNs;
   }
   bool awaits_end() const override { return !was_told_end_; }
 

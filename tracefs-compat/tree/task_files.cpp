@@ -29,13 +29,13 @@ class MarkerHandle final : public Handle {
     if (!instance.tracing_on) return fails(EBADF);
     if (form_ == Form::Raw) {
       if (data.size() < kTagBytes || data.size() > kMaxRawMarker) return fails(EINVAL);
-      place_.tracing->mark_raw(instance, caller.tid, caller.comm,
-                               {reinterpret_cast<const std::uint8_t*>(data.data()), data.size()});
+      place_.tracing->markers().write_raw(instance, caller.tid, caller.comm,
+                                          {reinterpret_cast<const std::uint8_t*>(data.data()), data.size()});
       return data.size();
     }
     data = data.substr(0, kMaxMarker);
     if (data.empty()) return 0;
-    place_.tracing->mark(instance, caller.tid, caller.comm, data);
+    place_.tracing->markers().write(instance, caller.tid, caller.comm, data);
     return data.size();
   }
 
@@ -50,7 +50,7 @@ Opened open_saved_cmdlines(const Place& place, const OpenRequest&) {
   return read_only([place]() -> Result<std::string> {
     place.tracing->drain();
     std::string text;
-    for (const engine::SavedTask& task : place.tracing->tasks().all())
+    for (const engine::SavedTask& task : place.tracing->tasks().saved().all())
       if (!task.comm.empty()) text += fmt::format("{} {}\n", task.tid, task.comm);
     return text;
   });
@@ -58,12 +58,12 @@ Opened open_saved_cmdlines(const Place& place, const OpenRequest&) {
 
 Opened open_saved_cmdlines_size(const Place& place, const OpenRequest&) {
   return open_text(
-      {.read = [place]() -> Result<std::string> { return fmt::format("{}\n", place.tracing->tasks().limit()); },
+      {.read = [place]() -> Result<std::string> { return fmt::format("{}\n", place.tracing->tasks().saved().limit()); },
        .write = [place](std::string_view text, const Caller&) -> Result<void> {
          auto value = parse_number(text, 10);
          if (!value) return std::unexpected(std::move(value.error()));
          if (*value == 0 || *value > kMaxSavedTasks) return fails(EINVAL);
-         place.tracing->tasks().set_limit(*value);
+         place.tracing->tasks().saved().set_limit(*value);
          return {};
        },
        .write_some = {}});
@@ -73,7 +73,7 @@ Opened open_saved_tgids(const Place& place, const OpenRequest&) {
   return read_only([place]() -> Result<std::string> {
     place.tracing->drain();
     std::string text;
-    for (const engine::SavedTask& task : place.tracing->tasks().all())
+    for (const engine::SavedTask& task : place.tracing->tasks().saved().all())
       if (task.tgid != 0) text += fmt::format("{} {}\n", task.tid, task.tgid);
     return text;
   });

@@ -72,7 +72,7 @@ class TraceHandle final : public Handle {
     begin_ = 0;
     dropped_ = 0;
     entries_ = left_ = 0;
-    started_.assign(place_.tracing->cpus(), false);
+    started_.assign(place_.tracing->options().cpus, false);
     made_.clear();
     const engine::TraceBuffer* buffer = shown();
     if (buffer) left_ = buffer->stats(cpu_).entries;
@@ -131,7 +131,7 @@ class TraceHandle final : public Handle {
     if (*value == 0) {
       instance.snapshot.reset();
     } else if (*value == 1) {
-      place_.tracing->take_snapshot(instance);
+      instance.take_snapshot();
     } else if (instance.snapshot) {
       if (cpu_)
         instance.snapshot->cpu(*cpu_).clear();
@@ -197,7 +197,7 @@ class PipeHandle final : public Handle {
       has_read_ = true;
       return left_.take(out);
     }
-    if (place_.tracing->is_finished()) {
+    if (place_.tracing->records().is_finished()) {
       was_told_end_ = true;
       return 0;
     }
@@ -208,7 +208,7 @@ class PipeHandle final : public Handle {
   bool is_ready() override {
     engine::Instance& instance = *place_.instance;
     return left_.size() > 0 || instance.buffer.peek(cpu_) || (!instance.tracing_on && has_read_) ||
-           place_.tracing->is_finished();
+           place_.tracing->records().is_finished();
   }
   bool awaits_end() const override { return !was_told_end_; }
 

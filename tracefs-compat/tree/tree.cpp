@@ -128,7 +128,7 @@ std::optional<Tree::Found> Tree::find(std::string_view path) const {
   if (!found.path.empty() && found.path.front() == kInstances) {
     found.is_instances = found.path.size() == 1;
     if (found.is_instances) return found;
-    found.place.instance = tracing_.find_instance(found.path[1]);
+    found.place.instance = tracing_.instances().find(found.path[1]);
     if (!found.place.instance) return std::nullopt;
     found.path.erase(found.path.begin(), found.path.begin() + 2);
     is_top = false;
@@ -245,7 +245,7 @@ std::optional<std::string_view> instance_name(std::string_view path) {
 
 Result<void> Tree::make_directory(std::string_view path) {
   const auto name = instance_name(path);
-  return name ? tracing_.make_instance(*name) : fails(EPERM);
+  return name ? tracing_.instances().make(*name) : fails(EPERM);
 }
 
 Result<void> Tree::remove_directory(std::string_view path) {

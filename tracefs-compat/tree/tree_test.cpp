@@ -248,7 +248,7 @@ TEST_F(TreeTest, StreamsEndWhenNothingMoreComes) {
   auto pipe = tree_.open("trace_pipe", {});
   auto late = tree_.open("per_cpu/cpu0/trace_pipe_raw", {});
   hit("op", 1);
-  tracing_.finish();
+  tracing_.records().finish();
   std::string text(4096, '\0');
   EXPECT_TRUE((*pipe)->is_ready());
   EXPECT_TRUE((*pipe)->awaits_end());

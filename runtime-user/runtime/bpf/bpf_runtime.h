@@ -25,7 +25,7 @@ class BpfRuntime final : public runtime::ProbeRuntime {
   Result<void> arm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> disarm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> remove(std::span<const runtime::ProbeHandle> probes) override;
-  std::span<std::uint64_t> shared_words() override { return events_->shared_words(); }
+  std::span<std::uint64_t> shared_cells() override { return events_->shared_cells(); }
   // Misses are the kernel's own where it tells them; else they are not known, and not in `attempts`.
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
   runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "common/assert.h"
+#include "common/clock.h"
 #include "runtime-user/runtime/bpf/entry_program.h"
 #include "runtime-user/runtime/bpf/program.h"
 
@@ -25,19 +26,13 @@ namespace {
 
 constexpr ProbeHandle kNoHandle = ~ProbeHandle{0};  // of static events
 
-std::uint64_t now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 std::uint64_t read_word(const std::uint64_t& word) {
   return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_relaxed);
 }
 
 // Distances: within the file, to which the program adds its own address; from the first word.
 std::uint64_t slot_word(const model::CompiledEvent& event, const model::SlotSource& slot) {
-  if (slot.kind == model::SlotKind::SharedWord) return 8 * static_cast<std::uint64_t>(slot.addend);
+  if (slot.kind == model::SlotKind::SharedCell) return 8 * static_cast<std::uint64_t>(slot.addend);
   if (slot.kind != model::SlotKind::FileAddress) return slot.address;
   const auto* place = std::get_if<model::FilePlace>(&event.definition.place);
   return slot.address - (place ? place->offset : 0);

@@ -56,8 +56,8 @@ class KernelEvents {
 
   // What the program counted; `missed` is what found its scratch in use.
   runtime::EventCounts counts(runtime::ProbeHandle probe) const;
-  // Of all programs; see ProbeRuntime::shared_words().
-  std::span<std::uint64_t> shared_words() {
+  // Of all programs; see ProbeRuntime::shared_cells().
+  std::span<std::uint64_t> shared_cells() {
     return {reinterpret_cast<std::uint64_t*>(words_.value(0)), KEVT_BPF_WORDS};
   }
   // In order of time, up to when this was called; all of it once settled.

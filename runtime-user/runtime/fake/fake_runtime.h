@@ -31,7 +31,7 @@ class FakeRuntime final : public ProbeRuntime {
   EventCounts counts(ProbeHandle probe) const override { return probes_[probe].counts; }
   ArmStatus arm_status(ProbeHandle probe) const override;
   std::size_t drain(const RecordSink& sink) override;
-  std::span<std::uint64_t> shared_words() override { return words; }
+  std::span<std::uint64_t> shared_cells() override { return words; }
 
   // All probes of this event that are armed are hit. Returns how many. Filters are not looked at: what `is_kept` says
   // of the event's listing decides, all where it is empty.

@@ -220,7 +220,7 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
   std::ranges::copy(event.entry_arguments, b.argument_numbers);
   for (std::size_t i = 0; i < event.slots.size(); ++i) {
     const model::SlotSource& slot = event.slots[i];
-    const bool is_word = slot.kind == model::SlotKind::SharedWord;
+    const bool is_word = slot.kind == model::SlotKind::SharedCell;
     b.slots[i] = is_word ? memory_.word(static_cast<std::uint64_t>(slot.addend)).value : slot.address;
   }
   std::optional<std::int64_t> returned;

@@ -91,7 +91,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> replace(std::span<const runtime::ProbeHandle> armed,
                        std::span<const runtime::ProbeHandle> disarmed) override;
   Result<void> use_jumps(bool wanted) override;
-  std::span<std::uint64_t> shared_words() override { return memory_.words(); }
+  std::span<std::uint64_t> shared_cells() override { return memory_.words(); }
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
   runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;
   std::size_t drain(const runtime::RecordSink& sink) override;

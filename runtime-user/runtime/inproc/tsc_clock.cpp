@@ -8,18 +8,14 @@
 #include <fstream>
 #include <string>
 
+#include "common/clock.h"
+
 namespace kevt::inproc {
 
 namespace {
 
 constexpr std::uint64_t kMinimumGapTsc = 20'000'000;  // about 5 to 10 ms
 constexpr std::size_t kMaxPairs = 4096;
-
-std::uint64_t monotonic_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 }  // namespace
 
@@ -38,7 +34,7 @@ void TscClock::sample() {
   std::uint64_t tightest = ~0ull;
   for (int i = 0; i < 8; ++i) {
     const std::uint64_t before = __rdtsc();
-    const std::uint64_t ns = monotonic_ns();
+    const std::uint64_t ns = now_ns();
     const std::uint64_t after = __rdtsc();
     if (after - before >= tightest) continue;
     tightest = after - before;

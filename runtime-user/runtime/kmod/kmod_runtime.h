@@ -29,7 +29,7 @@ class KmodRuntime final : public runtime::ProbeRuntime {
   Result<void> arm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> disarm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> remove(std::span<const runtime::ProbeHandle> probes) override;
-  std::span<std::uint64_t> shared_words() override { return bpf_->shared_words(); }
+  std::span<std::uint64_t> shared_cells() override { return bpf_->shared_cells(); }
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
   runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;
   std::size_t drain(const runtime::RecordSink& sink) override { return bpf_->drain(sink); }

@@ -1,4 +1,4 @@
-// SharedWord: a number of the engine that code at the hit may read and change, too.
+// SharedCell: a number of the engine that code at the hit may read and change, too.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace kevt::engine {
 
-// The words of one runtime (ProbeRuntime::shared_words), and which of them are free. One that was given back is taken
+// The words of one runtime (ProbeRuntime::shared_cells), and which of them are free. One that was given back is taken
 // last: a hit under way may still change it.
-class WordRoom {
+class SharedCellPool {
  public:
-  explicit WordRoom(std::span<std::uint64_t> words);
-  WordRoom(const WordRoom&) = delete;
+  explicit SharedCellPool(std::span<std::uint64_t> words);
+  SharedCellPool(const SharedCellPool&) = delete;
 
   bool offers_any() const { return !words_.empty(); }
   std::optional<std::uint32_t> take();
@@ -25,26 +25,26 @@ class WordRoom {
   std::deque<std::uint32_t> free_;
 };
 
-class SharedWord {
+class SharedCell {
  public:
-  explicit SharedWord(std::uint64_t value = 0) : own_(value) {}
-  SharedWord(SharedWord&& other) noexcept;
-  SharedWord& operator=(SharedWord&& other) noexcept;
-  ~SharedWord();
+  explicit SharedCell(std::uint64_t value = 0) : own_(value) {}
+  SharedCell(SharedCell&& other) noexcept;
+  SharedCell& operator=(SharedCell&& other) noexcept;
+  ~SharedCell();
 
   std::uint64_t load() const;
   void store(std::uint64_t value);
   std::uint64_t exchange(std::uint64_t value);
   void take_one();
   // From now on it lies in one of `room`'s words, where it stays; `room` must outlive it. False: none is free.
-  bool share(WordRoom& room);
+  bool share(SharedCellPool& room);
   std::uint32_t index() const { return index_; }  // of its word; it must have one
 
  private:
   std::uint64_t& place() const;
 
   mutable std::uint64_t own_ = 0;
-  WordRoom* room_ = nullptr;  // nullptr: it lies here
+  SharedCellPool* room_ = nullptr;  // nullptr: it lies here
   std::uint32_t index_ = 0;
 };
 
@@ -59,10 +59,10 @@ class SharedSwitch {
   }
   // What it was before.
   bool exchange(bool on) { return word_.exchange(on ? 1 : 0) != 0; }
-  SharedWord& word() { return word_; }
+  SharedCell& word() { return word_; }
 
  private:
-  SharedWord word_;
+  SharedCell word_;
 };
 
 // How often something may still happen. What a traced process makes negative is 0.
@@ -74,10 +74,10 @@ class SharedCount {
     return static_cast<std::int64_t>(left) < 0 ? 0 : left;
   }
   void take_one() { word_.take_one(); }
-  SharedWord& word() { return word_; }
+  SharedCell& word() { return word_; }
 
  private:
-  SharedWord word_;
+  SharedCell word_;
 };
 
 }  // namespace kevt::engine

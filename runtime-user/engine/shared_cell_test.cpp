@@ -1,4 +1,4 @@
-#include "runtime-user/engine/shared_word.h"
+#include "runtime-user/engine/shared_cell.h"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 namespace kevt::engine {
 namespace {
 
-TEST(SharedWord, KeepsItsValueWhenItIsShared) {
+TEST(SharedCell, KeepsItsValueWhenItIsShared) {
   std::array<std::uint64_t, 2> words{};
-  WordRoom room(words);
-  SharedWord word(7);
+  SharedCellPool room(words);
+  SharedCell word(7);
   EXPECT_EQ(word.load(), 7u);
   ASSERT_TRUE(word.share(room));
   EXPECT_EQ(word.load(), 7u);
@@ -20,17 +20,17 @@ TEST(SharedWord, KeepsItsValueWhenItIsShared) {
   EXPECT_EQ(words[word.index()], 9u);
 }
 
-TEST(SharedWord, IsGivenBackAndTakenLast) {
+TEST(SharedCell, IsGivenBackAndTakenLast) {
   std::array<std::uint64_t, 2> words{};
-  WordRoom room(words);
+  SharedCellPool room(words);
   {
-    SharedWord first(1);
+    SharedCell first(1);
     ASSERT_TRUE(first.share(room));
     EXPECT_EQ(first.index(), 0u);
-    SharedWord moved(std::move(first));
+    SharedCell moved(std::move(first));
     EXPECT_EQ(moved.load(), 1u);
   }
-  SharedWord second(2), third(3), fourth(4);
+  SharedCell second(2), third(3), fourth(4);
   ASSERT_TRUE(second.share(room) && third.share(room));
   EXPECT_EQ(second.index(), 1u);
   EXPECT_EQ(third.index(), 0u);
@@ -38,8 +38,8 @@ TEST(SharedWord, IsGivenBackAndTakenLast) {
   EXPECT_EQ(fourth.load(), 4u);
 }
 
-TEST(SharedWord, NoRoomWhereTheRuntimeHasNone) {
-  WordRoom room({});
+TEST(SharedCell, NoRoomWhereTheRuntimeHasNone) {
+  SharedCellPool room({});
   EXPECT_FALSE(room.offers_any());
   SharedSwitch is_on(true);
   EXPECT_FALSE(is_on.word().share(room));
@@ -49,7 +49,7 @@ TEST(SharedWord, NoRoomWhereTheRuntimeHasNone) {
 
 TEST(SharedCount, BelowNothingIsNothing) {
   std::array<std::uint64_t, 1> words{};
-  WordRoom room(words);
+  SharedCellPool room(words);
   SharedCount count(1);
   ASSERT_TRUE(count.word().share(room));
   count.take_one();

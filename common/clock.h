@@ -1,0 +1,19 @@
+// The kernel's clocks in nanoseconds (clock_gettime(2)).
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace kevt {
+
+inline std::uint64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// The clock that records are stamped with.
+inline std::uint64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
+
+}  // namespace kevt

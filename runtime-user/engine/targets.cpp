@@ -1,0 +1,49 @@
+// A target's code is what the tables say when it comes; from then on the EventSwitcher changes it with the others'.
+#include "runtime-user/engine/targets.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "common/assert.h"
+#include "common/clock.h"
+
+namespace kevt::engine {
+
+std::vector<CodeRefusal> Targets::add(TracedTarget& target) {
+  KEVT_ASSERT(state_.options.follows);
+  records_.drain();
+  std::vector<CodeRequest> requests;
+  for (const auto& [id, event] : state_.events.events())
+    if (state_.instances.is_armed(id)) requests.push_back(switcher_.request_for(*event));
+  std::vector<CodeRefusal> refusals;
+  if (!switcher_.uses_jumps())
+    if (auto done = target.runtime().use_jumps(false); !done) refusals.push_back({std::move(done.error()), ""});
+  std::ranges::move(state_.code.add_target(target, requests), std::back_inserter(refusals));
+  return refusals;
+}
+
+bool Targets::remove(TracedTarget& target) {
+  records_.drain();
+  if (records_.is_any_pending(target)) return false;
+  state_.code.remove_target(target);
+  return true;
+}
+
+void Targets::forget(const TracedTarget& target) {
+  tasks_.forget(target);
+  stacks_.forget(target);
+}
+
+std::vector<CodeRefusal> Targets::libraries_changed(TracedTarget& target) {
+  records_.drain();
+  std::vector<CodeRequest> requests;
+  for (const auto& [id, event] : state_.events.events())
+    if (state_.code.is_deferred(id, target)) requests.push_back(switcher_.request_for(*event));
+  auto refusals = state_.code.place_deferred(requests, target);
+  for (const CodeRefusal& refusal : refusals)
+    state_.instances.top().errors.add(refusal.error.message(), refusal.command, now_ns());
+  return refusals;
+}
+
+}  // namespace kevt::engine

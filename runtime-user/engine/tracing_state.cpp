@@ -1,0 +1,59 @@
+#include "runtime-user/engine/tracing_state.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+namespace kevt::engine {
+
+namespace {
+
+Needs needs_of(const TracingOptions& options) {
+  if (options.keep_going) return Needs::NoTarget;
+  return options.follows ? Needs::OneTarget : Needs::EveryTarget;
+}
+
+std::span<std::uint64_t> cells_of(const std::vector<TracedTarget*>& targets, const TracingOptions& options) {
+  if (options.follows || targets.size() != 1) return {};
+  return targets.front()->runtime().shared_cells();
+}
+
+}  // namespace
+
+TracingState::TracingState(std::vector<TracedTarget*> targets, TracingOptions tracing_options)
+    : options(std::move(tracing_options)),
+      events(options.check),
+      code(std::move(targets), needs_of(options), options.precompiled),
+      cells(cells_of(code.targets(), options)),
+      instances(options.cpus, options.buffer_kb) {
+  for (const target::CatalogEntry& event : options.static_events) events.add_static(event);
+  StaticEvents* statics = code.static_events();
+  if (!statics) return;
+  for (const StaticEvent& event : statics->all()) events.add_running(event);
+  statics->on_fork([this](std::int32_t parent, std::int32_t child) {
+    for (const auto& instance : instances) instance->note_fork(parent, child);
+  });
+}
+
+std::vector<const target::TargetEnv*> TracingState::envs() {
+  static const target::UncheckedTargetEnv unchecked;
+  if (options.env) return {options.env};
+  std::vector<const target::TargetEnv*> envs;
+  for (TracedTarget* target : code.targets())
+    if ((envs.empty() || options.follows) && target->is_alive()) envs.push_back(&target->env());
+  if (envs.empty()) envs.push_back(code.targets().empty() ? &unchecked : &code.targets().front()->known_env());
+  return envs;
+}
+
+void TracingState::hide_own_threads() {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored))
+    hidden_threads.push_back(std::atoi(entry.path().filename().c_str()));
+}
+
+bool TracingState::is_hidden(std::int32_t tid) const {
+  return !hidden_threads.empty() && std::ranges::find(hidden_threads, tid) != hidden_threads.end();
+}
+
+}  // namespace kevt::engine
