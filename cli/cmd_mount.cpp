@@ -5,9 +5,12 @@
 #include <fmt/format.h>
 #include <grp.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/exit_status.h"
@@ -38,6 +41,9 @@ Result<std::optional<gid_t>> find_group(const std::string& name) {
   return found->gr_gid;
 }
 
+// Options of scripts that a mount has no use for: who reads its files decides.
+constexpr std::string_view kOptionsOfRun[] = {"clock", "duration", "count", "output"};
+
 class MountRun {
  public:
   MountRun(MountVerbOptions options, const GlobalOptions& global) : options_(std::move(options)), report_(global) {}
@@ -46,6 +52,7 @@ class MountRun {
  private:
   std::optional<int> read();  // what is to be defined from the start; exit statuses, as the others
   std::optional<int> make_tracing();
+  std::optional<int> set_options();
   std::optional<int> open_mount();
   bool is_kernel() const { return options_.runtime == "bpf" || options_.runtime == "kmod"; }
   bool step();
@@ -75,12 +82,25 @@ std::optional<int> MountRun::read() {
   }
   warn_of_brought_code(request_, report_);
   stored_ = session::stored_code(request_.texts.compiled);
-  if (!options_.buffer_kb) options_.buffer_kb = request_.texts.options.buffer_kb;
+  if (!options_.buffer_kb) options_.buffer_kb = request_.options.buffer_kb;
+  options_.follow = options_.follow || (request_.options.follow && !is_kernel());
   for (const auto& [name, source] : request_.texts.option_sources)
-    if (name != "buffer") report_.note(source, "`" + name + "` is for `kevtrace run`; a mount goes on without it");
+    if (std::ranges::find(kOptionsOfRun, name) != std::end(kOptionsOfRun))
+      report_.note(source, "`" + name + "` is for `kevtrace run`; a mount goes on without it");
   if (request_.texts.target)
     report_.note(request_.texts.target_source, "the target of a mount is named on its command line");
   return std::nullopt;
+}
+
+// What scripts say of how is recorded; who writes to the files may say another thing later.
+std::optional<int> MountRun::set_options() {
+  if (const auto overwrite = request_.texts.options.overwrite)
+    tracing_->top().options.set(engine::TraceOption::Overwrite, *overwrite);
+  if (!request_.options.stack) return std::nullopt;
+  auto set = tracing_->switcher().set_option(tracing_->top(), engine::TraceOption::UserStacktrace, true);
+  if (set) return std::nullopt;
+  report_.error(set.error());
+  return kFailed;
 }
 
 std::optional<int> MountRun::make_tracing() {
@@ -92,6 +112,7 @@ std::optional<int> MountRun::make_tracing() {
   if (options_.buffer_kb) tracing.buffer_kb = *options_.buffer_kb;
   tracing_ = std::make_unique<engine::Tracing>(targets_->targets(), tracing);
   for (const engine::EventInjection& one : request_.injections) report_.status(injection_text(one));
+  if (auto failed = set_options()) return failed;
   RunDefinitions definitions(request_, report_);
   if (auto wrong = definitions.define(*tracing_)) return wrong;
   auto left_out = tracing_->switcher().switch_on(definitions.to_switch_on(*tracing_));

@@ -62,6 +62,8 @@ Result<Words> split(std::string_view text) {
   }
 }
 
+}  // namespace
+
 Result<model::Injection> read_injection(std::string_view text) {
   auto words = split(text);
   if (!words) return std::unexpected(std::move(words.error()));
@@ -89,8 +91,6 @@ Result<model::Injection> read_injection(std::string_view text) {
     return std::unexpected(Error(fmt::format("`{}` is none of ret, probability, count, seed", words->begin()->first)));
   return injection;
 }
-
-}  // namespace
 
 Result<std::vector<engine::EventInjection>> collect_injections(const std::vector<std::string>& words) {
   auto named = split_by_event(words, {"injection", "EVENT:ret=VALUE", "two injections"});

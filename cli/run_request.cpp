@@ -8,6 +8,8 @@
 // Events that are off stay out, unless a trigger may switch them on.
 #include "cli/run_request.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -41,9 +43,37 @@ std::vector<diag::Located> refusals(const Texts& texts, const RunOptions& option
                          (options.runtime == "auto" && (targets_kernel(texts) || !options.enabled.empty()));
   for (const ForeignEvent& event : texts.foreign_events)
     if (!is_kernel) refuse(event.source, "events of the kernel are recorded by --runtime bpf or kmod");
+  if (is_kernel && texts.options.stack.value_or(false))
+    refuse(texts.option_sources.at("stack"), "kevtrace does not record the kernel's stacks");
+  for (const Source& source : texts.injection_sources)
+    if (is_kernel) refuse(source, "the kernel is never changed");
   if (texts.options.clock && *texts.options.clock != kClock)
     refuse(texts.option_sources.at("clock"), "the clock is `" + std::string(kClock) + "`");
   return out;
+}
+
+// Those of the command line win over those of scripts. The reason where they are not to be had.
+std::optional<std::string> take_injections(RunRequest& request) {
+  auto injections = collect_injections(request.options.injections);
+  if (!injections) return injections.error().message();
+  request.injections = *std::move(injections);
+  std::string where = request.injections.empty() ? "" : "--inject";
+  for (std::size_t i = 0; i < request.texts.injections.size(); ++i) {
+    const engine::EventInjection& one = request.texts.injections[i];
+    const model::EventName name = script::split_event_name(one.event);
+    if (std::ranges::any_of(request.injections, [&](const engine::EventInjection& known) {
+          return engine::names_event(known.event, name.system, name.event);
+        }))
+      continue;
+    const Source& source = request.texts.injection_sources[i];
+    if (where.empty()) where = fmt::format("{}:{}: `inject`", source.origin, source.line);
+    request.injections.push_back(one);
+  }
+  if (request.injections.empty()) return std::nullopt;
+  if (!request.options.unsafe) return where + " changes the way the program takes; say --unsafe if you mean it";
+  if (!request.options.event_pids.empty())
+    return "--event-pid chooses what is recorded, not who is injected; a filter does (common_pid == N)";
+  return std::nullopt;
 }
 
 // Triggers of scripts, then those of the command line.
@@ -116,10 +146,20 @@ void drop_what_is_off(Texts& texts) {
   }
 }
 
-void take_options(RunRequest& request) {
+// What also a mount does.
+void take_recording_options(RunRequest& request) {
   RunOptions& run = request.options;
   const model::ScriptOptions& script = request.texts.options;
   if (!run.buffer_kb) run.buffer_kb = script.buffer_kb;
+  if (run.event_pids.empty() && script.event_pids) run.event_pids = *script.event_pids;
+  run.stack = run.stack || script.stack.value_or(false);
+  run.overwrite = run.overwrite || script.overwrite.value_or(false);
+  run.follow = run.follow || script.follow_forks.value_or(false);
+}
+
+void take_options(RunRequest& request) {
+  RunOptions& run = request.options;
+  const model::ScriptOptions& script = request.texts.options;
   if (!run.seconds) run.seconds = script.seconds;
   if (!run.events) run.events = script.count;
   if (!run.output.empty() || !script.output) return;
@@ -154,14 +194,7 @@ std::optional<RunRequest> read_definitions(const RunOptions& options, const Repo
   auto texts = collect_texts(
       {.definitions = options.definitions, .files = options.definition_files, .filters = options.filters});
   if (!texts) return fail(kUsage, texts.error().message());
-  auto injections = collect_injections(options.injections);
-  if (!injections) return fail(kUsage, injections.error().message());
-  if (!injections->empty() && !options.unsafe)
-    return fail(kUsage, "--inject changes the way the program takes; say --unsafe if you mean it");
-  if (!injections->empty() && !options.event_pids.empty())
-    return fail(kUsage, "--event-pid chooses what is recorded, not who is injected; a filter does (common_pid == N)");
-  RunRequest request{
-      .options = options, .texts = *std::move(texts), .mapped_file = {}, .injections = *std::move(injections)};
+  RunRequest request{.options = options, .texts = *std::move(texts), .mapped_file = {}};
   if (!request.texts.mistakes.empty()) {
     show_mistakes(report, request.texts.mistakes, request.texts.definitions.size());
     status = kNotCompiled;
@@ -173,6 +206,8 @@ std::optional<RunRequest> read_definitions(const RunOptions& options, const Repo
     status = kMissing;
     return std::nullopt;
   }
+  take_recording_options(request);
+  if (auto why = take_injections(request)) return fail(kUsage, *why);
   if (auto taken = take_triggers(request); !taken) return fail(kUsage, taken.error().message());
   if (auto taken = take_statics(request); !taken) return fail(kUsage, taken.error().message());
   for (const model::EventName& name : request.texts.off)

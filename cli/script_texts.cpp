@@ -15,6 +15,7 @@
 #include <cerrno>
 
 #include "cli/fix_files.h"
+#include "cli/injections.h"
 #include "common/print.h"
 #include "compiler/script/event_name.h"
 #include "grammar/parse.h"
@@ -103,8 +104,7 @@ void Collector::add_script(const std::string& text, const std::string& origin) {
   }
   add_head(script);
   needs_names_ = request_.files.size() > 1 || std::ranges::any_of(script.lines, [](const model::ScriptLine& line) {
-                   return line.word == model::ScriptWord::Event || line.word == model::ScriptWord::Filter ||
-                          line.word == model::ScriptWord::Trigger || line.word == model::ScriptWord::Enable;
+                   return line.word == model::ScriptWord::Event || model::is_attached(line.word);
                  });
   const std::vector<grammar::Line> cut = grammar::split_lines(text);
   auto event = script.events.begin();
@@ -139,13 +139,7 @@ void Collector::add_head(const model::Script& script) {
     if (const auto [known, fresh] = texts_.option_sources.try_emplace(name, source_of(line)); !fresh)
       mistake(diag::Kind::ScriptTwice, line, "by " + known->second.origin);
   }
-  model::ScriptOptions& all = texts_.options;
-  const model::ScriptOptions& more = script.options;
-  if (!all.buffer_kb) all.buffer_kb = more.buffer_kb;
-  if (!all.clock) all.clock = more.clock;
-  if (!all.seconds) all.seconds = more.seconds;
-  if (!all.count) all.count = more.count;
-  if (!all.output) all.output = more.output;
+  texts_.options.take_missing(script.options);
 }
 
 std::optional<model::EventName> Collector::resolve(const model::ScriptLine& line) {
@@ -177,6 +171,13 @@ void Collector::attach(const model::Script& script, const model::ScriptEvent& ev
   for (const std::size_t trigger : event.triggers) {
     texts_.triggers.push_back({name, std::string(script.lines[trigger].body_text())});
     texts_.trigger_sources.push_back(source_of(script.lines[trigger]));
+  }
+  if (event.injection) {
+    const model::ScriptLine& line = script.lines[*event.injection];
+    auto injection = read_injection(line.body_text());
+    if (!injection) return mistake(diag::Kind::ScriptBadValue, line, injection.error().message());
+    texts_.injections.push_back({name.system + "/" + name.event, *injection});
+    texts_.injection_sources.push_back(source_of(line));
   }
   if (!event.enabled) texts_.off.insert(name);
 }

@@ -27,6 +27,8 @@ struct Texts {
   Filters filters;  // of events that are defined here
   std::vector<script::TriggerText> triggers;
   std::vector<Source> trigger_sources;
+  std::vector<engine::EventInjection> injections;  // of scripts
+  std::vector<Source> injection_sources;
   std::vector<ForeignEvent> foreign_events;
   Filters foreign_filters;                             // of those
   std::vector<std::optional<model::EventName>> names;  // of each definition; absent: it is wrong, or a deletion

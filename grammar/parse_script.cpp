@@ -44,6 +44,7 @@ constexpr std::array kKeywords = {
     Keyword{"event", ScriptWord::Event, "GROUP/EVENT"},
     Keyword{"filter", ScriptWord::Filter, "a filter"},
     Keyword{"trigger", ScriptWord::Trigger, "a trigger"},
+    Keyword{"inject", ScriptWord::Inject, "ret=VALUE"},
     Keyword{"enable", ScriptWord::Enable, "0 or 1"},
 };
 
@@ -131,6 +132,7 @@ class ScriptReader {
   void take_event(std::size_t index);
   void take_attached(std::size_t index);
   void take_filter(std::size_t index, model::ScriptEvent& event);
+  void take_injection(std::size_t index, model::ScriptEvent& event);
   void take_enable(std::size_t index, model::ScriptEvent& event);
   ScriptLine& line(std::size_t index) { return script_.lines[index]; }
   void mistake(std::size_t index, Kind kind, std::size_t column, std::string detail) {
@@ -200,6 +202,7 @@ void ScriptReader::take(std::size_t index) {
       return take_event(index);
     case ScriptWord::Filter:
     case ScriptWord::Trigger:
+    case ScriptWord::Inject:
     case ScriptWord::Enable:
       return take_attached(index);
   }
@@ -244,6 +247,8 @@ void ScriptReader::take_attached(std::size_t index) {
     event.triggers.push_back(index);
   } else if (line(index).word == ScriptWord::Filter) {
     take_filter(index, event);
+  } else if (line(index).word == ScriptWord::Inject) {
+    take_injection(index, event);
   } else {
     take_enable(index, event);
   }
@@ -256,6 +261,14 @@ void ScriptReader::take_filter(std::size_t index, model::ScriptEvent& event) {
         "the event has the filter of line " + std::to_string(line(*event.filter).number) + "; join them with `&&`");
   }
   event.filter = index;
+}
+
+void ScriptReader::take_injection(std::size_t index, model::ScriptEvent& event) {
+  if (event.injection) {
+    return mistake(index, Kind::ScriptTwice, line(index).body.begin,
+                   "by line " + std::to_string(line(*event.injection).number));
+  }
+  event.injection = index;
 }
 
 void ScriptReader::take_enable(std::size_t index, model::ScriptEvent& event) {

@@ -104,6 +104,28 @@ TEST(ScriptParser, ValuesOfOptions) {
   }
 }
 
+TEST(ScriptParser, HowIsRecorded) {
+  const Read out = read("option event-pid 7,12\noption stack 1\noption overwrite 0\noption follow-forks 1\n");
+  EXPECT_TRUE(out.mistakes.empty());
+  EXPECT_THAT(out.script.options.event_pids.value(), ElementsAre(7, 12));
+  EXPECT_EQ(out.script.options.stack, true);
+  EXPECT_EQ(out.script.options.overwrite, false);
+  EXPECT_EQ(out.script.options.follow_forks, true);
+  for (const char* wrong :
+       {"event-pid 7,", "event-pid x", "event-pid 0", "stack yes", "overwrite 2", "follow-forks on"})
+    EXPECT_EQ(script_mistake_of(std::string("option ") + wrong), Kind::ScriptBadValue) << wrong;
+  EXPECT_EQ(script_mistake_of("option stack 1\noption stack 1"), Kind::ScriptTwice);
+}
+
+TEST(ScriptParser, AnInjectionBelongsToItsEvent) {
+  const Read out = read("p f\n  inject ret=-1 count=3  # why\n");
+  EXPECT_TRUE(out.mistakes.empty());
+  ASSERT_EQ(out.script.events.size(), 1u);
+  EXPECT_EQ(out.script.lines[out.script.events[0].injection.value()].body_text(), "ret=-1 count=3");
+  EXPECT_EQ(script_mistake_of("inject ret=-1"), Kind::ScriptNoEvent);
+  EXPECT_EQ(script_mistake_of("p f\ninject ret=1\ninject ret=2"), Kind::ScriptTwice);
+}
+
 TEST(ScriptParser, EndsOfLines) {
   const Read out = read("p f\r\n\tfilter a == 1\r\n");
   ASSERT_EQ(out.script.events.size(), 1u);

@@ -59,18 +59,25 @@ std::expected<ScriptTarget, ValueMistake> parse_program(const WordAndRest& text)
   return model::ProgramTarget{std::move(words.words)};
 }
 
-std::expected<ScriptTarget, ValueMistake> parse_pids(const WordAndRest& text) {
-  model::PidTarget target;
-  for (std::size_t at = 0; at <= text.rest.size();) {
-    const std::size_t end = std::min(text.rest.find(',', at), text.rest.size());
-    const std::string_view piece = text.rest.substr(at, end - at);
-    const auto pid = piece.empty() ? std::nullopt : positive<int>(piece);
-    if (!pid)
-      return std::unexpected(ValueMistake{Kind::ScriptBadTarget, text.rest_column + at, "a process id is a number"});
-    target.pids.push_back(*pid);
+// N{,N}; where they are not, the column of the piece that is none.
+std::expected<std::vector<int>, std::size_t> parse_numbers(std::string_view text) {
+  std::vector<int> numbers;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string_view piece = text.substr(at, end - at);
+    const auto number = piece.empty() ? std::nullopt : positive<int>(piece);
+    if (!number) return std::unexpected(at);
+    numbers.push_back(*number);
     at = end + 1;
   }
-  return target;
+  return numbers;
+}
+
+std::expected<ScriptTarget, ValueMistake> parse_pids(const WordAndRest& text) {
+  auto pids = parse_numbers(text.rest);
+  if (pids) return model::PidTarget{*std::move(pids)};
+  return std::unexpected(
+      ValueMistake{Kind::ScriptBadTarget, text.rest_column + pids.error(), "a process id is a number"});
 }
 
 std::expected<ScriptTarget, ValueMistake> parse_file(const WordAndRest& text) {
@@ -142,6 +149,21 @@ bool set_output(std::string_view value, ScriptOptions& options) {
   return true;
 }
 
+bool set_event_pids(std::string_view value, ScriptOptions& options) {
+  auto numbers = parse_numbers(value);
+  if (numbers) options.event_pids = *std::move(numbers);
+  return numbers.has_value();
+}
+
+template <std::optional<bool> ScriptOptions::*Member>
+bool set_switch(std::string_view value, ScriptOptions& options) {
+  if (value != "0" && value != "1") return false;
+  options.*Member = value == "1";
+  return true;
+}
+
+constexpr std::string_view kSwitchValues = "0 or 1";
+
 struct OptionRow {
   std::string_view name;
   std::string_view values;
@@ -159,6 +181,14 @@ constexpr std::array kOptions = {
     OptionRow{"count", "a positive number of events", set_count,
               [](const ScriptOptions& o) { return o.count.has_value(); }},
     OptionRow{"output", "the name of a file", set_output, [](const ScriptOptions& o) { return o.output.has_value(); }},
+    OptionRow{"event-pid", "thread ids with `,` between them", set_event_pids,
+              [](const ScriptOptions& o) { return o.event_pids.has_value(); }},
+    OptionRow{"stack", kSwitchValues, set_switch<&ScriptOptions::stack>,
+              [](const ScriptOptions& o) { return o.stack.has_value(); }},
+    OptionRow{"overwrite", kSwitchValues, set_switch<&ScriptOptions::overwrite>,
+              [](const ScriptOptions& o) { return o.overwrite.has_value(); }},
+    OptionRow{"follow-forks", kSwitchValues, set_switch<&ScriptOptions::follow_forks>,
+              [](const ScriptOptions& o) { return o.follow_forks.has_value(); }},
 };
 
 }  // namespace

@@ -20,7 +20,25 @@
 namespace kevt::model {
 
 // Definition: any line of dynamic_events, deletions too. Nothing: a blank line, or a comment alone.
-enum class ScriptWord : std::uint8_t { Nothing, Definition, Target, Option, Event, Filter, Trigger, Enable };
+enum class ScriptWord : std::uint8_t { Nothing, Definition, Target, Option, Event, Filter, Trigger, Inject, Enable };
+
+// Whether a line with that word belongs to the event above it.
+inline bool is_attached(ScriptWord word) {
+  switch (word) {
+    case ScriptWord::Filter:
+    case ScriptWord::Trigger:
+    case ScriptWord::Inject:
+    case ScriptWord::Enable:
+      return true;
+    case ScriptWord::Nothing:
+    case ScriptWord::Definition:
+    case ScriptWord::Target:
+    case ScriptWord::Option:
+    case ScriptWord::Event:
+      return false;
+  }
+  return false;
+}
 
 struct ScriptLine {
   ScriptWord word = ScriptWord::Nothing;
@@ -48,11 +66,31 @@ struct FileTarget {  // every process that has it mapped
 using ScriptTarget = std::variant<KernelTarget, ProgramTarget, PidTarget, FileTarget>;
 
 struct ScriptOptions {
-  std::optional<std::uint64_t> buffer_kb;  // per CPU
-  std::optional<std::string> clock;        // a name of trace_clock
-  std::optional<double> seconds;           // how long to trace
-  std::optional<std::uint64_t> count;      // events to record at most
-  std::optional<std::string> output;       // a file's name
+  std::optional<std::uint64_t> buffer_kb;      // per CPU
+  std::optional<std::string> clock;            // a name of trace_clock
+  std::optional<double> seconds;               // how long to trace
+  std::optional<std::uint64_t> count;          // events to record at most
+  std::optional<std::string> output;           // a file's name
+  std::optional<std::vector<int>> event_pids;  // threads: hits of others are not recorded
+  std::optional<bool> stack;                   // the calls under way at each hit are recorded, too
+  std::optional<bool> overwrite;               // the newest records are kept
+  std::optional<bool> follow_forks;            // programs that are begun by exec are traced, too
+
+  // Those of `more` that are not set here.
+  void take_missing(const ScriptOptions& more) {
+    const auto take = [](auto& mine, const auto& other) {
+      if (!mine) mine = other;
+    };
+    take(buffer_kb, more.buffer_kb);
+    take(clock, more.clock);
+    take(seconds, more.seconds);
+    take(count, more.count);
+    take(output, more.output);
+    take(event_pids, more.event_pids);
+    take(stack, more.stack);
+    take(overwrite, more.overwrite);
+    take(follow_forks, more.follow_forks);
+  }
 };
 
 // A definition or an `event` line, and the lines that belong to it. All numbers are indices of Script::lines.
@@ -60,6 +98,7 @@ struct ScriptEvent {
   std::size_t line = 0;
   std::optional<std::size_t> filter;
   std::vector<std::size_t> triggers;
+  std::optional<std::size_t> injection;
   std::optional<std::size_t> enable;
   bool enabled = true;  // false: defined, and off
 };

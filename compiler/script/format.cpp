@@ -16,6 +16,7 @@ namespace {
 
 using grammar::Escapes;
 using grammar::squeeze_blanks;
+using model::is_attached;
 using model::ScriptLine;
 using model::ScriptWord;
 
@@ -36,14 +37,12 @@ std::string statement(const ScriptLine& line) {
       return "  filter " + squeeze_blanks(body, Escapes::None);
     case ScriptWord::Trigger:
       return "  trigger " + squeeze_blanks(body, Escapes::None);
+    case ScriptWord::Inject:
+      return "  inject " + squeeze_blanks(body, Escapes::None);
     case ScriptWord::Enable:
       return "  enable " + std::string(body);
   }
   return "";
-}
-
-bool is_attached(ScriptWord word) {
-  return word == ScriptWord::Filter || word == ScriptWord::Trigger || word == ScriptWord::Enable;
 }
 
 // `#x` gets a blank; `#!`, `##` and `#` alone stay.

@@ -72,6 +72,14 @@ def steps(first=0, last=100):
     return f"{BASE + first} {BASE + last} 1\n"
 
 
+def written(world, *lines):
+    """A script of these lines; its path."""
+    path = world.path("s.kev")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join([*(["target kernel"] if world.is_kernel else []), *lines]) + "\n")
+    return path
+
+
 def run(world, *words, verb="run", command=None, given=None):
     done = subprocess.run([KEVTRACE, verb, *world.words, *words, "--", *(command or world.command)], input=given or steps(), text=True,
                           capture_output=True, timeout=120)
@@ -169,14 +177,12 @@ class Three:
         self.compare(run(world, *words))
 
     def script(self, world):
-        lines = ["target kernel"] if world.is_kernel else []
+        lines = []
         for one in self.definitions:
             lines.append(getattr(world, one))
             lines += [f"  filter {text}" for event, text in self.filters if event == one]
             lines += [f"  trigger {text}" for event, text in self.triggers if event == one]
-        with open(world.path("s.kev"), "w", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
-        self.compare(run(world, "-p", world.path("s.kev")))
+        self.compare(run(world, "-p", written(world, *lines)))
 
     def mount(self, world):
         files = [(f"events/kprobes/{event}/filter", text) for event, text in self.filters]
@@ -241,15 +247,37 @@ def event_pid_in_run(world):
     expect(numbers(run(world, "--event-pid", "1", "-e", world.step), "step"), [])
 
 
-def injection(world, *words):
+def event_pid_in_script(world):
+    expect(numbers(run(world, "-p", written(world, "option event-pid 1", world.step)), "step"), [])
+
+
+FAIL = ["p:fail libc:open64 path=+0(%di):string", 'path == "/etc/hosts"', "ret=-1"]
+
+
+def injected(*words):
     code = "try: open('/etc/hosts')\nexcept OSError: print('refused')"
-    return subprocess.run([KEVTRACE, *words, "-e", "p:fail libc:open64 path=+0(%di):string", "--filter", 'fail: path == "/etc/hosts"',
-                           "--unsafe", "--inject", "fail: ret=-1", "--", "/usr/bin/python3", "-S", "-c", code], capture_output=True, text=True,
-                          timeout=60).stdout
+    done = subprocess.run([KEVTRACE, *words, "--", "/usr/bin/python3", "-S", "-c", code], capture_output=True, text=True, timeout=60)
+    return done.stdout, done.returncode
+
+
+def injection(*words):
+    expect(injected(*words, "-e", FAIL[0], "--filter", f"fail: {FAIL[1]}", "--unsafe", "--inject", f"fail: {FAIL[2]}"), ("refused\n", 0))
+
+
+def injection_in_script(world):
+    script = written(world, FAIL[0], f"  filter {FAIL[1]}", f"  inject {FAIL[2]}")
+    expect(injected("run", "-q", "-o", "/dev/null", "-p", script, "--unsafe"), ("refused\n", 0))
+    expect(injected("mount", world.path("t"), "-p", script, "--unsafe"), ("refused\n", 0))
+    expect(injected("run", "-q", "-p", script), ("", 2))
 
 
 def all_stacks_in_run(world):
     text = run(world, "--stack", "-e", world.step)
+    expect(len(re.findall(r"^ => run$", text, re.MULTILINE)), 100)
+
+
+def all_stacks_in_script(world):
+    text = run(world, "-p", written(world, "option stack 1", world.step))
     expect(len(re.findall(r"^ => run$", text, re.MULTILINE)), 100)
 
 
@@ -259,9 +287,8 @@ def all_stacks_in_mount(world):
 
 
 def stacktrace_in_script(world):
-    with open(world.path("s.kev"), "w", encoding="utf-8") as file:
-        file.write(f"{world.step}\n  trigger stacktrace:2\n")
-    expect(len(re.findall(r"^ => run$", run(world, "-p", world.path("s.kev")), re.MULTILINE)), 2)
+    text = run(world, "-p", written(world, world.step, "  trigger stacktrace:2"))
+    expect(len(re.findall(r"^ => run$", text, re.MULTILINE)), 2)
 
 
 def stacktrace_in_mount(world):
@@ -269,12 +296,16 @@ def stacktrace_in_mount(world):
     with_mount(mount, lambda: expect(len(re.findall(r"^ => run\+", trace, re.MULTILINE)), 2))
 
 
-def newest_in_run(world):
+def newest_in_run(world, *words):
     file = world.path("o.dat")
-    run(world, "--overwrite", "--max-bytes", "64K", "-o", file, "-e", world.step, given=steps(0, 20000))
+    run(world, *(words or ["--overwrite", "-e", world.step]), "--max-bytes", "64K", "-o", file, given=steps(0, 20000))
     report = subprocess.run([KEVTRACE, "report", file], capture_output=True, text=True, check=True).stdout
     kept = numbers(report, "step")
     expect((kept[-1], len(kept) < 20000, kept == sorted(kept)), (19999, True, True))
+
+
+def newest_in_script(world):
+    newest_in_run(world, "-p", written(world, "option overwrite 1", world.step))
 
 
 def newest_in_mount(world):
@@ -286,9 +317,13 @@ def newest_in_mount(world):
         expect((kept[-1], len(kept) < 20000, kept == sorted(kept)), (19999, True, True))
 
 
-def followed_in_run(world):
+def followed_in_run(world, *words):
     shell = ["/bin/sh", "-c", f"echo {steps().strip()} | {STEPS}; echo {steps().strip()} | {STEPS}"]
-    expect(numbers(run(world, "--follow-forks", "-e", world.step, command=shell), "step"), ALL + ALL)
+    expect(numbers(run(world, *(words or ["--follow-forks", "-e", world.step]), command=shell), "step"), ALL + ALL)
+
+
+def followed_in_script(world):
+    followed_in_run(world, "-p", written(world, "option follow-forks 1", world.step))
 
 
 def followed_in_mount(world):
@@ -317,9 +352,10 @@ def end_all(programs):
         one.stdout.close()
 
 
-def several_in_run(world):
+def several_in_run(world, in_script=False):
     programs, list_of_pids = pids(world)
-    tracer = subprocess.Popen([KEVTRACE, "run", "-e", world.step, "--pid", list_of_pids], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    words = ["-p", written(world, f"target pid {list_of_pids}", world.step)] if in_script else ["-e", world.step, "--pid", list_of_pids]
+    tracer = subprocess.Popen([KEVTRACE, "run", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for _ in range(2):
         expect(tracer.stderr.readline().startswith("kevtrace: runtime=inproc"), True)
     hit_all(programs)
@@ -345,9 +381,7 @@ def several_in_mount(world):
 
 
 def compiled(world):
-    script, out = world.path("c.kev"), world.path("c.kevo")
-    with open(script, "w", encoding="utf-8") as file:
-        file.write(("target kernel\n" if world.is_kernel else "") + world.step + f"\n  filter i >= {BASE}\n")
+    script, out = written(world, world.step, f"  filter i >= {BASE}"), world.path("c.kevo")
     made = subprocess.run([KEVTRACE, "compile", script, "-o", out, *([] if world.is_kernel else ["--", *world.command])], capture_output=True, text=True,
                           timeout=120, stdin=subprocess.DEVNULL)
     if made.returncode:
@@ -373,9 +407,8 @@ def static_in_run(world):
 
 
 def static_in_script(world):
-    with open(world.path("s.kev"), "w", encoding="utf-8") as file:
-        file.write("target kernel\nevent sched/sched_process_exec\n")
-    expect(len(re.findall(EXEC, run(world, "-p", world.path("s.kev"), command=["/bin/sh", "-c", "/bin/true; /bin/true"]))) >= 2, True)
+    script = written(world, "event sched/sched_process_exec")
+    expect(len(re.findall(EXEC, run(world, "-p", script, command=["/bin/sh", "-c", "/bin/true; /bin/true"]))) >= 2, True)
 
 
 def static_in_mount(world):
@@ -411,10 +444,13 @@ def raw_pages(world):
     with_mount(mount, look)
 
 
-def questions(world):
-    words = ["-e", world.step, "-e", world.other]
+def questions(world, in_script=False):
+    condition = f"i >= {BASE} && i < {BASE + 1000}"
+    words = ["-e", world.step, "-e", world.other, "--filter", f"step: {condition}"]
+    if in_script:
+        words = ["-p", written(world, world.step, f"  filter {condition}", world.other)]
     expect("step" in run(world, *words, verb="count"), True)
-    expect("count 100 " in run(world, "step.i", *words, "--filter", f"step: i >= {BASE} && i < {BASE + 1000}", verb="hist"), True)
+    expect("count 100 " in run(world, "step.i", *words, verb="hist"), True)
     expect("-> other" in run(world, "step", "other", *words, verb="lat"), True)
     expect("step" in run(world, *words, verb="top"), True)
     expect(len(run(world, *words, verb="stream").splitlines()) >= 200, True)
@@ -440,18 +476,18 @@ def table(world, runtime):
         "trigger `stacktrace`": {"command line": Three(["step"], triggers=[("step", "stacktrace:2")], step=ALL).command_line, "script": stacktrace_in_script,
                                  "mount": stacktrace_in_mount},
         "trigger `hist`": {"command line": OPEN, "script": OPEN, "mount": OPEN},
-        "a stack for every record": {"command line": all_stacks_in_run, "script": OPEN, "mount": all_stacks_in_mount},
+        "a stack for every record": {"command line": all_stacks_in_run, "script": all_stacks_in_script, "mount": all_stacks_in_mount},
         "instances": {"command line": OPEN, "script": OPEN, "mount": instance_in_mount},
-        "`set_event_pid`": {"command line": event_pid_in_run, "script": OPEN, "mount": event_pid_in_mount},
-        "injection": {"command line": lambda w: expect(injection(w, "run", "-q", "-o", "/dev/null"), "refused\n"), "script": OPEN,
-                      "mount": lambda w: expect(injection(w, "mount", w.path("t")), "refused\n")},
-        "the newest records (overwrite)": {"command line": newest_in_run, "script": OPEN, "mount": newest_in_mount},
-        "programs that are followed": {"command line": followed_in_run, "script": OPEN, "mount": followed_in_mount},
-        "several processes": {"command line": several_in_run, "script": OPEN, "mount": several_in_mount},
+        "`set_event_pid`": {"command line": event_pid_in_run, "script": event_pid_in_script, "mount": event_pid_in_mount},
+        "injection": {"command line": lambda w: injection("run", "-q", "-o", "/dev/null"), "script": injection_in_script,
+                      "mount": lambda w: injection("mount", w.path("t"))},
+        "the newest records (overwrite)": {"command line": newest_in_run, "script": newest_in_script, "mount": newest_in_mount},
+        "programs that are followed": {"command line": followed_in_run, "script": followed_in_script, "mount": followed_in_mount},
+        "several processes": {"command line": several_in_run, "script": lambda w: several_in_run(w, in_script=True), "mount": several_in_mount},
         "compiled scripts": {"command line": compiled_in_run, "mount": compiled_in_mount},
         "the kernel's own events": {"command line": static_in_run, "script": static_in_script, "mount": static_in_mount},
         "recordings in every format": {"command line": every_format, "mount": raw_pages},
-        "live questions (count, hist, lat, top, stream)": {"command line": questions, "script": OPEN, "mount": OPEN},
+        "live questions (count, hist, lat, top, stream)": {"command line": questions, "script": lambda w: questions(w, in_script=True), "mount": OPEN},
     }
     if world.is_kernel:
         whole = "no: the whole machine is traced"
