@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "compiler/layout/layout.h"
+#include "compiler/pipeline/front.h"
 #include "compiler/sema/filter.h"
 #include "compiler/target/fixed_target.h"
 #include "grammar/parse.h"
@@ -42,13 +43,6 @@ std::string listing_of(const model::Definition& definition, bool needs_types, bo
   return text;
 }
 
-bool names(const engine::EventFilter& filter, const model::Definition& definition) {
-  const std::string& event = definition.event;
-  return filter.event == event || std::ranges::any_of(std::string_view(":/."), [&](char separator) {
-           return filter.event == definition.group + separator + event;
-         });
-}
-
 class Pass {
  public:
   Pass(std::span<const Source> definitions, const Filters& filters, std::optional<dialect::Kernel> kernel,
@@ -68,11 +62,10 @@ class Pass {
 
  private:
   void check_definition(std::size_t index);
-  void take(std::size_t index, sema::CheckedDefinition checked, diag::Sink& sink);
+  void take(std::size_t index, pipeline::LaidOut laid_out);
   void report(std::size_t index, std::vector<diag::Diagnostic> mistakes);
   void say_since_when(const Source& source, std::vector<diag::Diagnostic>& mistakes) const;
   void check_filter(std::size_t index);
-  void add_to_catalog(const RightDefinition& right);
   void remember(const std::vector<sema::Unchecked>& unchecked);
   void remark(const Source& source, std::string text) {
     result_.remarks.push_back({.origin = source.origin, .line = source.line, .text = std::move(text)});
@@ -98,21 +91,21 @@ void Pass::check_definition(std::size_t index) {
     return remark(source, "a deletion: it is read, and defines nothing");
   }
   if (statement) {
-    auto checked = sema::check_definition(std::move(std::get<model::Definition>(*statement)), env_, catalog_, sink,
-                                          request(dialect_));
-    if (checked) take(index, *std::move(checked), sink);
+    auto laid_out = pipeline::check_and_lay_out(std::move(std::get<model::Definition>(*statement)), env_, catalog_,
+                                                request(dialect_), sink);
+    if (laid_out) take(index, *std::move(laid_out));
   }
   if (!sink.empty()) report(index, sink.take());
 }
 
-void Pass::take(std::size_t index, sema::CheckedDefinition checked, diag::Sink& sink) {
-  auto layout = layout::layout_record(checked.definition, sink);
-  if (!layout) return;
-  RightDefinition right{.source = index, .definition = std::move(checked.definition), .layout = *std::move(layout)};
-  right.needs_types = std::ranges::any_of(right.definition.args, &model::FetchArg::needs_types);
-  right.listing = listing_of(right.definition, right.needs_types, checked.waits);
-  remember(checked.unchecked);
-  add_to_catalog(right);
+void Pass::take(std::size_t index, pipeline::LaidOut laid_out) {
+  RightDefinition right{.source = index,
+                        .definition = std::move(laid_out.checked.definition),
+                        .layout = std::move(laid_out.layout)};
+  right.needs_types = pipeline::needs_types(right.definition);
+  right.listing = listing_of(right.definition, right.needs_types, laid_out.checked.waits);
+  remember(laid_out.checked.unchecked);
+  catalog_.add_probe(right.definition, right.layout);
   result_.right.push_back(std::move(right));
 }
 
@@ -121,19 +114,6 @@ void Pass::remember(const std::vector<sema::Unchecked>& unchecked) {
     const auto same = [&](const sema::Unchecked& other) { return other.rule == one.rule && other.what == one.what; };
     if (std::ranges::none_of(result_.unchecked, same)) result_.unchecked.push_back(one);
   }
-}
-
-void Pass::add_to_catalog(const RightDefinition& right) {
-  const model::Definition& definition = right.definition;
-  if (target::CatalogEntry* entry = catalog_.find(definition.group, definition.event)) {
-    entry->siblings.push_back(definition);
-    return;
-  }
-  catalog_.add({.group = definition.group,
-                .event = definition.event,
-                .owner = target::owner_of(definition.kind),
-                .siblings = {definition},
-                .layout = right.layout});
 }
 
 void Pass::report(std::size_t index, std::vector<diag::Diagnostic> mistakes) {
@@ -174,7 +154,7 @@ void Pass::check_filter(std::size_t index) {
   diag::Sink sink;
   bool used = false;
   for (RightDefinition& right : result_.right) {
-    if (!names(filter, right.definition)) continue;
+    if (!engine::names_event(filter.event, right.definition)) continue;
     used = true;
     if (right.needs_types) {
       remember({{sema::UncheckedRule::Types, "filter of " + right.definition.event}});
@@ -189,14 +169,7 @@ void Pass::check_filter(std::size_t index) {
     }
   }
   if (!used && result_.wrong_definitions == 0) {
-    sink.report({.kind = diag::Kind::EventMissing,
-                 .location = diag::Location::Filter,
-                 .command = filter.event + ":" + filter.text,
-                 .column = 0,
-                 .errno_value = ENOENT,
-                 .detail = "`" + filter.event + "` is not defined here",
-                 .notes = {},
-                 .fixits = {}});
+    sink.report(engine::missing_event(filter));
   }
   for (diag::Diagnostic& mistake : sink.take()) {
     result_.mistakes.push_back(locate(std::move(mistake), filters_.sources[index]));

@@ -24,6 +24,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/layout/layout.h"
 #include "compiler/pipeline/compile.h"
+#include "compiler/pipeline/front.h"
 #include "compiler/pipeline/shared_bpf.h"
 #include "compiler/script/compiled_script.h"
 #include "compiler/target/fixed_target.h"
@@ -40,7 +41,7 @@ bool needs_types(const std::string& definition) {
   diag::Sink unused;
   const auto statement = grammar::parse_line_leniently(definition, grammar::EventsFile::Dynamic, unused);
   const auto* written = statement ? std::get_if<model::Definition>(&*statement) : nullptr;
-  return written != nullptr && std::ranges::any_of(written->args, &model::FetchArg::needs_types);
+  return written != nullptr && pipeline::needs_types(*written);
 }
 
 // The script with some of its lines replaced.

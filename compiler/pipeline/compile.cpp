@@ -10,6 +10,7 @@
 #include "compiler/ir/verify.h"
 #include "compiler/layout/layout.h"
 #include "compiler/lower/lower.h"
+#include "compiler/pipeline/front.h"
 #include "compiler/pipeline/misfit.h"
 #include "compiler/pipeline/runnable.h"
 #include "compiler/pipeline/shared_bpf.h"
@@ -56,25 +57,22 @@ std::optional<CheckedEvent> check_event(std::string_view line, const target::Tar
 
 std::optional<CheckedEvent> check_event(model::Definition written, const target::TargetEnv& env,
                                         const target::EventCatalog& catalog, Forms forms, diag::Sink& sink) {
-  const bool by_types = std::ranges::any_of(written.args, &model::FetchArg::needs_types);
-  // Model + world → checked model: names, symbols, types, limits.
-  auto checked = sema::check_definition(std::move(written), env, catalog, sink);
-  if (!checked) return std::nullopt;
-  if (forms != Forms::All && !can_run(checked->definition, env, sink)) return std::nullopt;
-  const bool waits = forms == Forms::RunnableLater && waits_for_library(*checked, env);
-  if (forms != Forms::All && !waits && !is_there(*checked, env, sink)) return std::nullopt;
-  // Where the bytes of a record lie. Offsets are final below.
-  auto layout = layout::layout_record(checked->definition, sink);
-  if (!layout) return std::nullopt;
+  // Model + world → checked model: names, symbols, types, limits; and where the bytes of a record lie.
+  auto laid_out = check_and_lay_out(std::move(written), env, catalog, {}, sink);
+  if (!laid_out) return std::nullopt;
+  sema::CheckedDefinition& checked = laid_out->checked;
+  if (forms != Forms::All && !can_run(checked.definition, env, sink)) return std::nullopt;
+  const bool waits = forms == Forms::RunnableLater && waits_for_library(checked, env);
+  if (forms != Forms::All && !waits && !is_there(checked, env, sink)) return std::nullopt;
 
   CheckedEvent event;
-  if (forms != Forms::All && !attach_filter(checked->definition, catalog, event, sink)) return std::nullopt;
-  event.listing = layout::listing(checked->definition, env.possible_cpus());
-  event.definition = std::move(checked->definition);
-  event.layout = std::move(*layout);
-  event.function_address = checked->function_address;
-  event.place_address = checked->place_address;
-  event.by_types = by_types;
+  if (forms != Forms::All && !attach_filter(checked.definition, catalog, event, sink)) return std::nullopt;
+  event.listing = layout::listing(checked.definition, env.possible_cpus());
+  event.definition = std::move(checked.definition);
+  event.layout = std::move(laid_out->layout);
+  event.function_address = checked.function_address;
+  event.place_address = checked.place_address;
+  event.by_types = laid_out->uses_target_types;
   event.waits = waits;
   return event;
 }

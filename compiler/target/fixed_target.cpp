@@ -143,6 +143,18 @@ void FixedCatalog::add(CatalogEntry entry) {
   entries_.insert_or_assign(std::move(key), std::move(entry));
 }
 
+void FixedCatalog::add_probe(const model::Definition& definition, const model::RecordLayout& layout) {
+  const auto [it, is_new] = entries_.try_emplace({definition.group, definition.event});
+  CatalogEntry& entry = it->second;
+  if (is_new)
+    entry = {.group = definition.group,
+             .event = definition.event,
+             .owner = owner_of(definition.kind),
+             .siblings = {},
+             .layout = layout};
+  entry.siblings.push_back(definition);
+}
+
 bool FixedCatalog::remove(std::string_view group, std::string_view event) {
   return entries_.erase({std::string(group), std::string(event)}) > 0;
 }

@@ -71,6 +71,8 @@ class FixedCatalog : public EventCatalog {
  public:
   // Replaces an entry of the same name. Pointers from find() stay good until then.
   void add(CatalogEntry entry);
+  // One more probe of its event, which is there from then on: the definition is known to those behind it.
+  void add_probe(const model::Definition& definition, const model::RecordLayout& layout);
   bool remove(std::string_view group, std::string_view event);
   const CatalogEntry* find(std::string_view group, std::string_view event) const override;
   CatalogEntry* find(std::string_view group, std::string_view event);

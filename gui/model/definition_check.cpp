@@ -12,6 +12,7 @@
 
 #include "compiler/diag/diagnostic.h"
 #include "compiler/layout/layout.h"
+#include "compiler/pipeline/front.h"
 #include "compiler/script/check_triggers.h"
 #include "compiler/sema/advice.h"
 #include "compiler/sema/filter.h"
@@ -85,39 +86,28 @@ class Checker {
     auto statement = known.statement;
     for (const diag::Diagnostic& mistake : known.mistakes) sink.report(mistake);
     if (statement && std::holds_alternative<model::Definition>(*statement)) {
-      const bool asks_types =
-          std::ranges::any_of(std::get<model::Definition>(*statement).args, &model::FetchArg::needs_types);
-      auto checked =
-          sema::check_definition(std::move(std::get<model::Definition>(*statement)), env_, catalog_, sink,
-                                 {.newer_forms = sema::NewerForms::Judged, .catalog = sema::CatalogScope::Partial});
-      if (checked && sink.empty()) take(index, *std::move(checked), asks_types, sink);
+      auto laid_out = pipeline::check_and_lay_out(
+          std::move(std::get<model::Definition>(*statement)), env_, catalog_,
+          {.newer_forms = sema::NewerForms::Judged, .catalog = sema::CatalogScope::Partial}, sink);
+      if (laid_out && sink.empty()) take(index, *std::move(laid_out));
     }
     for (diag::Diagnostic& mistake : sink.take()) report(index, line.body_text(), line.body.begin, std::move(mistake));
   }
 
-  void take(std::size_t index, sema::CheckedDefinition checked, bool asks_types, diag::Sink& sink) {
-    auto layout = layout::layout_record(checked.definition, sink);
-    if (!layout) return;
+  void take(std::size_t index, pipeline::LaidOut laid_out) {
+    const model::Definition& definition = laid_out.checked.definition;
+    const QString line = fromUtf8(script_.lines[index].body_text());
     RightLine right{.line = static_cast<int>(index)};
-    right.group = fromUtf8(checked.definition.group);
-    right.event = fromUtf8(checked.definition.event);
-    const bool needs_types = std::ranges::any_of(checked.definition.args, &model::FetchArg::needs_types);
-    right.listing = needs_types ? fromUtf8(script_.lines[index].body_text())
-                                : fromUtf8(layout::listing(checked.definition, env_.possible_cpus()));
-    right.format = fromUtf8(layout::format_text(checked.definition, *layout, 0));
-    if (asks_types && !needs_types) right.written_out = fromUtf8(layout::written_out(checked.definition));
-    right.inlay = inlay_of(checked.definition, fromUtf8(script_.lines[index].body_text()));
+    right.group = fromUtf8(definition.group);
+    right.event = fromUtf8(definition.event);
+    const bool needs_types = pipeline::needs_types(definition);
+    right.listing = needs_types ? line : fromUtf8(layout::listing(definition, env_.possible_cpus()));
+    right.format = fromUtf8(layout::format_text(definition, laid_out.layout, 0));
+    if (laid_out.uses_target_types && !needs_types) right.written_out = fromUtf8(layout::written_out(definition));
+    right.inlay = inlay_of(definition, line);
     result_.right.push_back(std::move(right));
-    layouts_[index] = *layout;
-    if (target::CatalogEntry* entry = catalog_.find(checked.definition.group, checked.definition.event)) {
-      entry->siblings.push_back(std::move(checked.definition));
-      return;
-    }
-    catalog_.add({.group = checked.definition.group,
-                  .event = checked.definition.event,
-                  .owner = target::owner_of(checked.definition.kind),
-                  .siblings = {checked.definition},
-                  .layout = *std::move(layout)});
+    catalog_.add_probe(definition, laid_out.layout);
+    layouts_[index] = std::move(laid_out.layout);
   }
 
   // "path: const char *file, flags: int oflag": what the arguments are in C, where they are a function's own.

@@ -1,10 +1,11 @@
 // Mirrors what create_dyn_event(), dyn_event_release() and trace_kprobe_release() of kernel/trace (6.1) show.
 #include "runtime-user/engine/definition_files.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 #include <vector>
+
+#include "compiler/pipeline/front.h"
 
 namespace kevt::engine {
 
@@ -33,8 +34,7 @@ const TracedEvent* DefinitionFiles::define_typed(grammar::EventsFile file, std::
   diag::Sink sink;
   auto statement = grammar::parse_line_leniently(line, file, sink);
   auto* definition = statement ? std::get_if<model::Definition>(&*statement) : nullptr;
-  if (!definition || !sink.empty() || !is_of_function(definition->kind) ||
-      std::ranges::none_of(definition->args, &model::FetchArg::needs_types))
+  if (!definition || !sink.empty() || !is_of_function(definition->kind) || !pipeline::needs_types(*definition))
     return nullptr;
   sema::CheckRequest request = check;
   request.dialect = dialect::Dialect::superset();

@@ -25,8 +25,6 @@ bool stands_on_event(std::string_view definition) {
   return first != std::string_view::npos && definition[first] == 'e';
 }
 
-namespace {
-
 diag::Diagnostic missing_event(const EventFilter& filter) {
   return {.kind = diag::Kind::EventMissing,
           .location = diag::Location::Filter,
@@ -38,8 +36,6 @@ diag::Diagnostic missing_event(const EventFilter& filter) {
           .fixits = {}};
 }
 
-}  // namespace
-
 const target::CatalogEntry* Draft::find(std::string_view group, std::string_view event) const {
   const target::CatalogEntry* found = catalog_.find(group, event);
   if (found == nullptr && existing_ != nullptr) found = existing_->find(group, event);
@@ -48,15 +44,9 @@ const target::CatalogEntry* Draft::find(std::string_view group, std::string_view
 
 void Draft::add(std::size_t index, model::Definition written, pipeline::CheckedEvent event) {
   const model::Definition& definition = event.definition;
-  target::CatalogEntry* entry = catalog_.find(definition.group, definition.event);
-  if (entry == nullptr) {
-    const target::CatalogEntry* known = existing_ ? existing_->find(definition.group, definition.event) : nullptr;
-    catalog_.add(known ? *known
-                       : target::CatalogEntry{
-                             definition.group, definition.event, target::owner_of(definition.kind), {}, event.layout});
-    entry = catalog_.find(definition.group, definition.event);
-  }
-  entry->siblings.push_back(definition);
+  if (existing_ && !catalog_.find(definition.group, definition.event))
+    if (const target::CatalogEntry* known = existing_->find(definition.group, definition.event)) catalog_.add(*known);
+  catalog_.add_probe(definition, event.layout);
   entries_.push_back({index, std::move(written), std::move(event), std::nullopt, std::nullopt});
 }
 

@@ -46,6 +46,9 @@ inline bool names_event(std::string_view written, const model::Definition& defin
   return names_event(written, definition.group, definition.event);
 }
 
+// The mistake of a filter whose event is not there.
+diag::Diagnostic missing_event(const EventFilter& filter);
+
 // Whether it stands on another event's records: an event probe, `e`.
 bool stands_on_event(std::string_view definition);
 

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "compiler/layout/layout.h"
+#include "compiler/pipeline/front.h"
 
 namespace kevt::engine {
 
@@ -89,15 +90,13 @@ void EventTable::add_running(const StaticEvent& event) {
 const TracedEvent* EventTable::define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink,
                                       const sema::CheckRequest& request) {
   model::Definition written = definition;
-  auto checked = sema::check_definition(std::move(definition), env, catalog_, sink, request);
-  if (!checked) return nullptr;
-  auto layout = layout::layout_record(checked->definition, sink);
-  if (!layout) return nullptr;
-  const std::string command = checked->definition.command;
+  auto laid_out = pipeline::check_and_lay_out(std::move(definition), env, catalog_, request, sink);
+  if (!laid_out) return nullptr;
+  const std::string command = laid_out->checked.definition.command;
   const TracedEvent* event = keep({.written = std::move(written),
-                                   .definition = std::move(checked->definition),
-                                   .layout = *std::move(layout),
-                                   .cpus = checked->waits ? 0 : env.possible_cpus()});
+                                   .definition = std::move(laid_out->checked.definition),
+                                   .layout = std::move(laid_out->layout),
+                                   .cpus = laid_out->checked.waits ? 0 : env.possible_cpus()});
   if (!event)
     sink.report({.kind = diag::Kind::FailRegProbe,
                  .location = diag::Location::Kevtrace,
