@@ -34,7 +34,7 @@ std::string listing_of(const model::Definition& definition, bool needs_types, bo
   head.args.clear();
   std::string text = layout::listing(head, cpus);
   if (function && definition.maxactive) text.insert(1, std::to_string(*definition.maxactive));
-  if (function && definition.point == model::ProbePoint::Return) text += "%return";
+  if (function && definition.probe_kind == model::ProbeKind::Return) text += "%return";
   for (const model::FetchArg& arg : definition.args) {
     const auto* variable = std::get_if<model::VariableBase>(&arg.expr.base);
     const bool all = variable != nullptr && variable->kind == model::VariableKind::AllArguments;
@@ -99,11 +99,10 @@ void Pass::check_definition(std::size_t index) {
 }
 
 void Pass::take(std::size_t index, pipeline::LaidOut laid_out) {
-  RightDefinition right{.source = index,
-                        .definition = std::move(laid_out.checked.definition),
-                        .layout = std::move(laid_out.layout)};
+  RightDefinition right{
+      .source = index, .definition = std::move(laid_out.checked.definition), .layout = std::move(laid_out.layout)};
   right.needs_types = pipeline::needs_types(right.definition);
-  right.listing = listing_of(right.definition, right.needs_types, laid_out.checked.waits);
+  right.listing = listing_of(right.definition, right.needs_types, laid_out.checked.is_deferred);
   remember(laid_out.checked.unchecked);
   catalog_.add_probe(right.definition, right.layout);
   result_.right.push_back(std::move(right));

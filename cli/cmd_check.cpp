@@ -212,7 +212,7 @@ void Check::note_runtimes() {
       remark("right; it runs where its types are known: over the kernel, and in programs with debug information");
       continue;
     }
-    const bool saved = definition.point == model::ProbePoint::Return &&
+    const bool saved = definition.probe_kind == model::ProbeKind::Return &&
                        std::ranges::any_of(definition.args, [](const model::FetchArg& arg) {
                          return std::holds_alternative<model::ArgumentBase>(arg.expr.base);
                        });

@@ -162,8 +162,9 @@ std::optional<int> Compile::compile_for_programs() {
   std::map<int, std::string> lines;
   for (std::size_t i = 0; i < events_.size(); ++i) {
     pipeline::CheckedEvent& event = events_[i];
-    if (event.by_types) lines[request_->texts.definitions[sources_[i]].line] = layout::written_out(event.definition);
-    event.by_types = false;  // not where it will run
+    if (event.uses_target_types)
+      lines[request_->texts.definitions[sources_[i]].line] = layout::written_out(event.definition);
+    event.uses_target_types = false;  // not where it will run
   }
   script_.text = with_lines(text_, lines);
   if (const auto failed = generate_native()) return failed;
@@ -269,7 +270,7 @@ std::optional<int> Compile::generate_bpf() {
     stored.program = pipeline::bpf_key({.program = &compiled->programs[i],
                                         .name = "",
                                         .context = bpf_[event.bpf].context,
-                                        .by_types = events_[i].by_types},
+                                        .uses_target_types = events_[i].uses_target_types},
                                        codegen::BpfNumbers::Open);
   }
   return std::nullopt;

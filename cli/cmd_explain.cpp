@@ -93,7 +93,7 @@ void Explain::print_plan(const model::CompiledEvent& event, const target::Proces
       print("  not at all: {}\n", plan.reason);
       return;
   }
-  if (event.definition.point == model::ProbePoint::Return) {
+  if (event.definition.probe_kind == model::ProbeKind::Return) {
     const auto symbol = place.image->symbol_covering(place.address);
     const auto refusal = x86::return_probe_refusal(*place.image, symbol ? symbol->name : std::string_view());
     if (refusal)
@@ -114,7 +114,7 @@ std::string hook_text(const model::CompiledEvent& event, const target::KernelEnv
   if (const auto* place = std::get_if<model::EventPlace>(&definition.place))
     return fmt::format("at the static event `{}/{}`, number {}: the program reads its record", place->system,
                        place->event, statics.id_of(*place).value_or(0));
-  const bool returns = definition.point == model::ProbePoint::Return;
+  const bool returns = definition.probe_kind == model::ProbeKind::Return;
   if (const auto* point = std::get_if<model::TracepointPlace>(&definition.place))
     return fmt::format("by a raw tracepoint, `{}`: the program has its arguments, and no registers", point->tracepoint);
   if (const auto* watch = std::get_if<model::WatchPlace>(&definition.place))

@@ -19,7 +19,7 @@ namespace kevt::cli {
 
 namespace {
 
-constexpr unsigned kCloseMs = 20;        // what it takes the kernel to close a static event (parked_events.h)
+constexpr unsigned kCloseMs = 20;        // what it takes the kernel to close a static event (deferred_close.h)
 constexpr std::size_t kManyEvents = 50;  // so many that it is seen
 
 // A static event that is on is a descriptor for each CPU, and there are some 1,500.

@@ -49,7 +49,7 @@ struct LineRequest {
   diag::Sink& sink;
   dialect::Dialect dialect;
 
-  LineContext context(model::EventKind kind, model::ProbePoint point, diag::Location location) const {
+  LineContext context(model::EventKind kind, model::ProbeKind point, diag::Location location) const {
     return {words, kind, point, location, sink, dialect};
   }
 };
@@ -120,11 +120,14 @@ bool is_declined_by_kprobes(std::string_view word) {
 }
 
 model::Definition begin_definition(const LineContext& line) {
-  return {.kind = line.kind, .point = line.point, .place_span = line.word_span(1), .command = line.words.command()};
+  return {.kind = line.kind,
+          .probe_kind = line.probe_kind,
+          .place_span = line.word_span(1),
+          .command = line.words.command()};
 }
 
-model::ProbePoint point_of(const Words& words) {
-  return words[0][0] == 'r' ? model::ProbePoint::Return : model::ProbePoint::Entry;
+model::ProbeKind point_of(const Words& words) {
+  return words[0][0] == 'r' ? model::ProbeKind::Return : model::ProbeKind::Entry;
 }
 
 Parsed finish(model::Definition definition, std::optional<model::Place> place) {
@@ -139,8 +142,8 @@ Parsed parse_kprobe(const LineRequest& request) {
   model::Definition definition = begin_definition(line);
   const HeadPieces head = cut_head(words[0]);
   const bool head_good = take_maxactive(line, head.lead.text, definition);
-  auto place = parse_symbol_place(line, definition.point);
-  line.point = definition.point;
+  auto place = parse_symbol_place(line, definition.probe_kind);
+  line.probe_kind = definition.probe_kind;
   if (head.name) parse_event_name(line, head.name->text, head.name->begin, diag::kStepName, definition);
   parse_arguments(line, words.size(), definition);
   return head_good ? finish(std::move(definition), std::move(place)) : std::nullopt;
@@ -150,8 +153,8 @@ Parsed parse_uprobe(const LineRequest& request) {
   const Words& words = request.words;
   LineContext line = request.context(model::EventKind::Uprobe, point_of(words), diag::Location::Uprobe);
   model::Definition definition = begin_definition(line);
-  auto place = parse_file_place(line, definition.point);
-  line.point = definition.point;
+  auto place = parse_file_place(line, definition.probe_kind);
+  line.probe_kind = definition.probe_kind;
   // A name is looked for directly behind the letter only: `r10:x` has none.
   constexpr std::uint32_t kNameColumn = 2;
   if (words[0].substr(1).starts_with(':')) {
@@ -163,7 +166,7 @@ Parsed parse_uprobe(const LineRequest& request) {
 
 Parsed parse_eprobe(const LineRequest& request) {
   const Words& words = request.words;
-  const LineContext line = request.context(model::EventKind::Eprobe, model::ProbePoint::Entry, diag::Location::Eprobe);
+  const LineContext line = request.context(model::EventKind::Eprobe, model::ProbeKind::Entry, diag::Location::Eprobe);
   model::Definition definition = begin_definition(line);
   const HeadPieces head = cut_head(words[0]);
   if (head.name) parse_event_name(line, head.name->text, head.name->begin, diag::kStepHead, definition);
@@ -195,13 +198,13 @@ bool take_function_lead(const LineContext& line, std::string_view lead, model::D
 Parsed parse_function_probe(const LineRequest& request) {
   const Words& words = request.words;
   const auto kind = words[0][0] == 't' ? model::EventKind::Tprobe : model::EventKind::Fprobe;
-  LineContext line = request.context(kind, model::ProbePoint::Entry, diag::Location::Fprobe);
+  LineContext line = request.context(kind, model::ProbeKind::Entry, diag::Location::Fprobe);
   model::Definition definition = begin_definition(line);
   const HeadPieces head = cut_head(words[0]);
   const bool head_good = take_function_lead(line, head.lead.text, definition);
-  auto place = parse_function_place(line, definition.point);
-  line.point = definition.point;
-  if (definition.maxactive && line.point == model::ProbePoint::Entry) {
+  auto place = parse_function_place(line, definition.probe_kind);
+  line.probe_kind = definition.probe_kind;
+  if (definition.maxactive && line.probe_kind == model::ProbeKind::Entry) {
     line.report({.kind = diag::Kind::BadMaxactType, .word = 0, .column = 1, .order = diag::kStepPlace + 1u});
   }
   if (head.name) parse_event_name(line, head.name->text, head.name->begin, diag::kStepName, definition);
@@ -214,7 +217,7 @@ constexpr std::string_view kNoKernelWatches = "watchpoints (`w`) are in no kerne
 Parsed parse_watchpoint(const LineRequest& request) {
   const Words& words = request.words;
   const LineContext line =
-      request.context(model::EventKind::Watchpoint, model::ProbePoint::Entry, diag::Location::Wprobe);
+      request.context(model::EventKind::Watchpoint, model::ProbeKind::Entry, diag::Location::Wprobe);
   model::Definition definition = begin_definition(line);
   const HeadPieces head = cut_head(words[0]);
   const bool head_good = head.lead.text.size() == 1;

@@ -33,11 +33,11 @@ PlaceText place_text(const LineContext& line) {
   switch (line.kind) {
     case model::EventKind::Fprobe:
     case model::EventKind::Tprobe:
-      return line.point == model::ProbePoint::Return ? PlaceText::Return : PlaceText::Entry;
+      return line.probe_kind == model::ProbeKind::Return ? PlaceText::Return : PlaceText::Entry;
     case model::EventKind::Kprobe: {
       const std::string_view word = line.words[1];
       if (parse_unsigned(word, kAutoBase).error == 0) return PlaceText::Elsewhere;
-      if (line.point == model::ProbePoint::Return) return PlaceText::Return;
+      if (line.probe_kind == model::ProbeKind::Return) return PlaceText::Return;
       const SymbolPlacePieces pieces = cut_symbol_place(word);
       const bool at_entry = !pieces.displacement || parse_signed(pieces.displacement->text, kAutoBase).value == 0;
       return at_entry ? PlaceText::Entry : PlaceText::Elsewhere;

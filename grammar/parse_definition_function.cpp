@@ -17,11 +17,11 @@ constexpr std::size_t kFirstArgumentWord = 2;
 constexpr std::string_view kRetval = "$retval";
 
 // False: reported.
-bool take_suffix(const LineContext& line, std::size_t percent, model::ProbePoint& point) {
+bool take_suffix(const LineContext& line, std::size_t percent, model::ProbeKind& point) {
   const std::string_view word = line.words[kPlaceWord];
   if (percent == std::string_view::npos) return true;
   if (line.kind == model::EventKind::Fprobe && word.substr(percent) == "%return") {
-    point = model::ProbePoint::Return;
+    point = model::ProbeKind::Return;
     return true;
   }
   line.report({.kind = diag::Kind::BadAddrSuffix,
@@ -49,7 +49,7 @@ RetvalUse find_retval(const Words& words) {
 
 }  // namespace
 
-std::optional<model::Place> parse_function_place(const LineContext& line, model::ProbePoint& point) {
+std::optional<model::Place> parse_function_place(const LineContext& line, model::ProbeKind& point) {
   const bool tracepoint = line.kind == model::EventKind::Tprobe;
   const std::string_view word = line.words[kPlaceWord];
   const std::size_t percent = word.find('%');
@@ -69,7 +69,7 @@ std::optional<model::Place> parse_function_place(const LineContext& line, model:
     }
     return model::TracepointPlace{.tracepoint = symbol};
   }
-  if (retval.word != 0 && line.dialect.has(dialect::Feature::ExitByRetval)) point = model::ProbePoint::Return;
+  if (retval.word != 0 && line.dialect.has(dialect::Feature::ExitByRetval)) point = model::ProbeKind::Return;
   if (symbol.find_first_of("+-") != std::string::npos) {
     // Kernels that took a number of instances search only when they register.
     const bool maxactive = line.dialect.version() && line.dialect.has(dialect::Feature::FprobeMaxactive);

@@ -27,12 +27,12 @@ void parse_event_name(const LineContext& line, std::string_view name, std::uint3
 
 inline constexpr std::size_t kPlaceWord = 1;
 // nullopt: reported.
-std::optional<model::Place> parse_symbol_place(const LineContext& line, model::ProbePoint& point);
-std::optional<model::Place> parse_file_place(const LineContext& line, model::ProbePoint& point);
+std::optional<model::Place> parse_symbol_place(const LineContext& line, model::ProbeKind& point);
+std::optional<model::Place> parse_file_place(const LineContext& line, model::ProbeKind& point);
 std::optional<model::Place> parse_event_place(const LineContext& line);
 std::optional<model::Place> parse_watch_place(const LineContext& line);
 // A function, or the tracepoint of a tprobe; `$retval` in an argument makes an exit probe.
-std::optional<model::Place> parse_function_place(const LineContext& line, model::ProbePoint& point);
+std::optional<model::Place> parse_function_place(const LineContext& line, model::ProbeKind& point);
 
 // Words [2, end) as fetch-args, checked each on its own.
 void parse_arguments(const LineContext& line, std::size_t end, model::Definition& definition);

@@ -17,14 +17,14 @@ namespace kevt::grammar {
 namespace {
 
 // False: reported. An absent suffix is fine.
-bool take_return_suffix(const LineContext& line, const std::optional<Piece>& suffix, model::ProbePoint& point) {
+bool take_return_suffix(const LineContext& line, const std::optional<Piece>& suffix, model::ProbeKind& point) {
   if (!suffix) return true;
   if (suffix->text != "%return") {
     line.report(
         {.kind = diag::Kind::BadAddrSuffix, .word = kPlaceWord, .column = suffix->begin, .order = diag::kStepPlace});
     return false;
   }
-  point = model::ProbePoint::Return;
+  point = model::ProbeKind::Return;
   return true;
 }
 
@@ -59,7 +59,7 @@ bool take_reference(const LineContext& line, const FilePlacePieces& pieces, mode
 
 }  // namespace
 
-std::optional<model::Place> parse_symbol_place(const LineContext& line, model::ProbePoint& point) {
+std::optional<model::Place> parse_symbol_place(const LineContext& line, model::ProbeKind& point) {
   const std::string_view word = line.words[kPlaceWord];
   const Number address = parse_unsigned(word, kAutoBase);
   if (address.error == 0) return model::AddressPlace{.address = address.value};
@@ -75,7 +75,7 @@ std::optional<model::Place> parse_symbol_place(const LineContext& line, model::P
   return split_module(pieces.symbol.text, offset.value);
 }
 
-std::optional<model::Place> parse_file_place(const LineContext& line, model::ProbePoint& point) {
+std::optional<model::Place> parse_file_place(const LineContext& line, model::ProbeKind& point) {
   const FilePlacePieces pieces = cut_file_place(line.words[kPlaceWord]);
   model::FilePlace place{.path = std::string(pieces.path.text)};
   if (!take_reference(line, pieces, place)) return place;

@@ -27,7 +27,7 @@ struct Mistake {
 struct LineContext {
   const Words& words;
   model::EventKind kind;
-  model::ProbePoint point;
+  model::ProbeKind probe_kind;
   diag::Location location;
   diag::Sink& sink;
   dialect::Dialect dialect;

@@ -41,7 +41,7 @@ void expect_mistake(std::string text, Kind kind, EventsFile file = EventsFile::D
 TEST(DefinitionParser, ReadsAKprobe) {
   const auto definition = parse_good("r4:io/opened libc:openat+0 path=+0(%si):string[2]");
   EXPECT_EQ(definition.kind, model::EventKind::Kprobe);
-  EXPECT_EQ(definition.point, model::ProbePoint::Return);
+  EXPECT_EQ(definition.probe_kind, model::ProbeKind::Return);
   EXPECT_EQ(definition.group, "io");
   EXPECT_EQ(definition.event, "opened");
   EXPECT_EQ(definition.maxactive, 4u);
@@ -61,7 +61,7 @@ TEST(DefinitionParser, ReadsAKprobe) {
 TEST(DefinitionParser, ReadsAUprobe) {
   const auto definition = parse_good("p:g.e /a:b/c:0x10%return(0x20) $retval");
   EXPECT_EQ(definition.kind, model::EventKind::Uprobe);
-  EXPECT_EQ(definition.point, model::ProbePoint::Return);
+  EXPECT_EQ(definition.probe_kind, model::ProbeKind::Return);
   EXPECT_EQ(definition.group, "g");
   EXPECT_EQ(definition.event, "e");
   // The suffix stands before the bracket.

@@ -130,8 +130,8 @@ void BpfEmitter::end_loop(const Loop& loop) {
 void BpfEmitter::store_header(Value* record) {
   bpf_.store(b_, b_.CreateTrunc(common_word(), b_.getInt32Ty()), record);
   bpf_.store(b_, b_.CreateTrunc(hooks_.pid(b_), b_.getInt32Ty()), bpf_.at(b_, record, 4));
-  if (ir::header_size(program_.point) > 8) bpf_.store(b_, hooks_.probe_address(b_), bpf_.at(b_, record, 8));
-  if (ir::header_size(program_.point) > 16) bpf_.store(b_, hooks_.return_address(b_), bpf_.at(b_, record, 16));
+  if (ir::header_size(program_.probe_kind) > 8) bpf_.store(b_, hooks_.probe_address(b_), bpf_.at(b_, record, 8));
+  if (ir::header_size(program_.probe_kind) > 16) bpf_.store(b_, hooks_.return_address(b_), bpf_.at(b_, record, 16));
 }
 
 void BpfEmitter::store_constant(const std::string& text, Value* to) {

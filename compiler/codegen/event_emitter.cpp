@@ -152,7 +152,7 @@ void EventEmitter::emit_sink(std::uint32_t index, BasicBlock* next) {
   branch(b_.CreateAnd(hooks_.gate(b_, index), gates_are_open()), open, filtered, Likely::First);
 
   start(open);
-  const ir::Sink& sink = program_.sinks[index];
+  const ir::InstanceSink& sink = program_.sinks[index];
   if (sink.condition) {
     condition(*sink.condition, accepted, filtered);
   } else {
@@ -341,7 +341,7 @@ Value* EventEmitter::integer(ir::ValueId id) {
       return b_.CreateSelect(b_.CreateICmpEQ(word, b_.getInt64(0)), b_.getInt64(0), address);
     }
     case Op::ReturnAddress:
-      return program_.point == model::ProbePoint::Return ? hooks_.return_address(b_) : b_.getInt64(0);
+      return program_.probe_kind == model::ProbeKind::Return ? hooks_.return_address(b_) : b_.getInt64(0);
     case Op::EntryArgument:
       return entry_argument(id);
     case Op::EventId:

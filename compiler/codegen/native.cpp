@@ -17,7 +17,7 @@
 namespace kevt::codegen {
 
 std::uint32_t registers_from_frame(const ir::Program& program) {
-  const auto in_place = registers_in_place(program.point);
+  const auto in_place = registers_in_place(program.probe_kind);
   std::uint32_t words = 0;
   for (const ir::Value& value : program.values)
     if (value.op == ir::Op::Register &&

@@ -49,7 +49,7 @@ bool has_rdpid() {
 
 // How many of them must be arguments for the program to find those it reads.
 unsigned arguments_read(const ir::Program& program) {
-  const auto words = registers_in_place(program.point);
+  const auto words = registers_in_place(program.probe_kind);
   unsigned count = 0;
   for (const ir::Value& value : program.values) {
     if (value.op != ir::Op::Register) continue;
@@ -61,8 +61,8 @@ unsigned arguments_read(const ir::Program& program) {
 
 }  // namespace
 
-llvm::ArrayRef<std::uint32_t> registers_in_place(model::ProbePoint point) {
-  if (point == model::ProbePoint::Return) return kAtReturn;
+llvm::ArrayRef<std::uint32_t> registers_in_place(model::ProbeKind point) {
+  if (point == model::ProbeKind::Return) return kAtReturn;
   return kAtEntry;
 }
 
@@ -185,7 +185,7 @@ llvm::Function* NativeHooks::declare(const std::string& name, const ir::Program&
                                     llvm::ConstantAggregateZero::get(type), name + ".event");
   event_->setAlignment(llvm::Align(64));
   event_->setDSOLocal(true);
-  is_return_ = program.point == model::ProbePoint::Return;
+  is_return_ = program.probe_kind == model::ProbeKind::Return;
   make_function(name, arguments_read(program));
   return function_;
 }
@@ -208,7 +208,7 @@ Value* NativeHooks::return_slot(llvm::IRBuilder<>& b) {
 // ---- what the hit sees ----------------------------------------------------------------------
 
 Value* NativeHooks::register_word(llvm::IRBuilder<>& b, std::uint32_t offset) {
-  const auto words = registers_in_place(is_return_ ? model::ProbePoint::Return : model::ProbePoint::Entry);
+  const auto words = registers_in_place(is_return_ ? model::ProbeKind::Return : model::ProbeKind::Entry);
   if (const auto* at = std::ranges::find(words, offset); at != words.end())
     return function_->getArg(static_cast<unsigned>(at - words.begin()));
   return b.CreateLoad(b.getInt64Ty(), frame(b, offset), true);

@@ -90,7 +90,7 @@ class NativeHooks final : public TargetHooks {
 };
 
 // Words of kevt_registers that are handed over in the registers themselves, in the order of the arguments.
-llvm::ArrayRef<std::uint32_t> registers_in_place(model::ProbePoint point);
+llvm::ArrayRef<std::uint32_t> registers_in_place(model::ProbeKind point);
 
 // Marks the branch as one that goes to successor `likely` nearly always.
 void expect(llvm::Instruction* branch, unsigned likely);

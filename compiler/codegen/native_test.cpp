@@ -58,7 +58,7 @@ TEST(Disassemble, BpfProgramsAreReadToo) {
 TEST(Native, ReadsTheRegistersOfItsProgram) {
   ir::Program program = one_register();  // di: handed over in place at an entry, not after a return
   EXPECT_EQ(registers_from_frame(program), 0u);
-  program.point = model::ProbePoint::Return;
+  program.probe_kind = model::ProbeKind::Return;
   EXPECT_EQ(registers_from_frame(program), 1u << 14);
 }
 

@@ -219,7 +219,7 @@ void EventEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
 
   start(fits);
   Value* record = hooks_.reserve(b_, size, lost);
-  const bool is_return = program_.point == model::ProbePoint::Return;
+  const bool is_return = program_.probe_kind == model::ProbeKind::Return;
   store_at(b_, b_.CreateOr(b_.CreateShl(hooks_.pid(b_), b_.getInt64(32)), common_word()), record, 0);
   store_at(b_, hooks_.probe_address(b_), record, 8);
   if (is_return) store_at(b_, hooks_.return_address(b_), record, 16);

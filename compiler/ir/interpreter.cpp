@@ -115,7 +115,7 @@ Fetched Run::evaluate(const Value& value) {
     case Op::ProbeAddress:
       return integer(machine_.probe_address);
     case Op::ReturnAddress:
-      return integer(program_.point == model::ProbePoint::Return ? machine_.return_address : 0);
+      return integer(program_.probe_kind == model::ProbeKind::Return ? machine_.return_address : 0);
     case Op::EntryArgument: {
       const auto index = static_cast<std::size_t>(value.imm - 1);
       return integer(index < machine_.entry_arguments.size() ? machine_.entry_arguments[index] : 0);
@@ -264,8 +264,8 @@ void Run::put_header() {
   put(0, machine_.event_id, 2);
   if (!program_.gates.empty()) put(2, model::kGatesWereAsked, 1);
   put(4, machine_.pid, 4);
-  if (program_.point != model::ProbePoint::Record) put(8, machine_.probe_address, 8);
-  if (program_.point == model::ProbePoint::Return) put(16, machine_.return_address, 8);
+  if (program_.probe_kind != model::ProbeKind::Record) put(8, machine_.probe_address, 8);
+  if (program_.probe_kind == model::ProbeKind::Return) put(16, machine_.return_address, 8);
 }
 
 void Run::store_integers(const Store& store) {
@@ -334,7 +334,7 @@ RunResult Run::run() && {
     }
   }
   const bool is_open = passes_gates(before);
-  for (const Sink& sink : program_.sinks) {
+  for (const InstanceSink& sink : program_.sinks) {
     const bool accepts =
         is_open && (!sink.condition || holds(*sink.condition)) && (!program_.injects || machine_.injects);
     result.outcomes.push_back(accepts ? Outcome::Recorded : Outcome::Filtered);

@@ -18,7 +18,7 @@ bool same_slot(const model::SlotSource& a, const model::SlotSource& b) {
 }  // namespace
 
 bool operator==(const Program& a, const Program& b) {
-  return a.point == b.point && a.values == b.values && a.texts == b.texts &&
+  return a.probe_kind == b.probe_kind && a.values == b.values && a.texts == b.texts &&
          std::ranges::equal(a.slots, b.slots, same_slot) && a.stores == b.stores && a.actions == b.actions &&
          a.gates == b.gates && a.sinks == b.sinks && a.fixed_size == b.fixed_size && a.injects == b.injects;
 }
@@ -70,16 +70,16 @@ bool has_operand(Op op) {
   return false;
 }
 
-std::uint32_t header_size(model::ProbePoint point) {
-  if (point == model::ProbePoint::Record) return model::kCommonBytes;
-  return model::kCommonBytes + (point == model::ProbePoint::Return ? 16 : 8);
+std::uint32_t header_size(model::ProbeKind point) {
+  if (point == model::ProbeKind::Record) return model::kCommonBytes;
+  return model::kCommonBytes + (point == model::ProbeKind::Return ? 16 : 8);
 }
 
 std::vector<const Condition*> conditions_of(const Program& program) {
   std::vector<const Condition*> all;
   for (const Action& action : program.actions)
     if (action.condition) all.push_back(&*action.condition);
-  for (const Sink& sink : program.sinks)
+  for (const InstanceSink& sink : program.sinks)
     if (sink.condition) all.push_back(&*sink.condition);
   return all;
 }

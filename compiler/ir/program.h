@@ -136,23 +136,23 @@ struct Gate {
 };
 
 // One trace instance that has the event on: gate → condition → reserve and store.
-struct Sink {
+struct InstanceSink {
   std::uint32_t instance = 0;
   std::optional<Condition> condition;
-  friend bool operator==(const Sink&, const Sink&) = default;
+  friend bool operator==(const InstanceSink&, const InstanceSink&) = default;
 };
 
 // A record over kMaxRecordBytes is Lost in every sink that accepts it. The integers it would have
 // held need not be fetched then, so the fault count of such a hit is unspecified.
 struct Program {
-  model::ProbePoint point = model::ProbePoint::Entry;
+  model::ProbeKind probe_kind = model::ProbeKind::Entry;
   std::vector<Value> values;
   std::vector<std::string> texts;  // at most 4095 bytes, no NUL
   std::vector<model::SlotSource> slots;
   std::vector<Store> stores;    // in record order
   std::vector<Action> actions;  // with one sink, as gates
   std::vector<Gate> gates;
-  std::vector<Sink> sinks;
+  std::vector<InstanceSink> sinks;
   std::uint32_t fixed_size = model::kCommonBytes;  // bytes before the dynamic part
   // A hit that its one sink accepts asks whether to inject: it is recorded when it does, else filtered. Entry only.
   bool injects = false;
@@ -170,7 +170,7 @@ ResultType result_type(Op op);
 std::string_view op_text(Op op);  // spelling in the text form
 bool has_operand(Op op);          // whether `a` is used
 // Bytes of the common and address fields: where the first store lies.
-std::uint32_t header_size(model::ProbePoint point);
+std::uint32_t header_size(model::ProbeKind point);
 // Of its actions and sinks.
 std::vector<const Condition*> conditions_of(const Program& program);
 // Numbers of the arguments that its entry must keep for a return program, each once, ascending.

@@ -46,7 +46,7 @@ unsigned most_bits(const Program& program, ValueId id) {
       if (value.is_signed && of_operand() >= value.bytes * 8u) return kAll;
       return std::min(of_operand(), value.bytes * 8u);
     case Op::ReturnAddress:
-      return program.point == model::ProbePoint::Return ? kAll : 0;
+      return program.probe_kind == model::ProbeKind::Return ? kAll : 0;
     case Op::Cpu:
       return kCpu;
     case Op::Pid:

@@ -202,8 +202,8 @@ Gate read_gate(TextCursor& in) {
   return gate;
 }
 
-Sink read_sink(TextCursor& in) {
-  Sink sink;
+InstanceSink read_sink(TextCursor& in) {
+  InstanceSink sink;
   sink.instance = in.index();
   if (in.take("when")) sink.condition = read_condition(in, 1);
   return sink;
@@ -218,7 +218,7 @@ void expect_next(TextCursor& in, std::size_t next) {
 void read_header(TextCursor& in, Program& program) {
   static constexpr std::string_view kPoints[] = {"entry", "return", "record"};
   in.expect("program");
-  program.point = static_cast<model::ProbePoint>(in.choice(kPoints, "`entry`, `return` or `record`"));
+  program.probe_kind = static_cast<model::ProbeKind>(in.choice(kPoints, "`entry`, `return` or `record`"));
   in.expect("fixed");
   program.fixed_size = in.index();
   program.injects = in.take("injects");

@@ -159,7 +159,7 @@ void print_when(const std::optional<Condition>& condition, std::string& out) {
 
 std::string print(const Program& program) {
   constexpr const char* kPoints[] = {"entry", "return", "record"};
-  const char* point = kPoints[static_cast<std::size_t>(program.point)];
+  const char* point = kPoints[static_cast<std::size_t>(program.probe_kind)];
   std::string out =
       fmt::format("program {} fixed {}{}\n", point, program.fixed_size, program.injects ? " injects" : "");
   for (std::size_t i = 0; i < program.slots.size(); ++i)
@@ -176,7 +176,7 @@ std::string print(const Program& program) {
     print_when(action.condition, out);
   }
   for (const Gate& gate : program.gates) out += gate_text(gate);
-  for (const Sink& sink : program.sinks) {
+  for (const InstanceSink& sink : program.sinks) {
     out += fmt::format("sink {}", sink.instance);
     print_when(sink.condition, out);
   }

@@ -82,7 +82,7 @@ Problem check_op(const Program& program, const Value& value) {
     case Op::ImmediateText:
       return check_index(value.imm, program.texts.size(), "text");
     case Op::EntryArgument:
-      if (program.point != model::ProbePoint::Return) return "only return programs have arguments of the entry";
+      if (program.probe_kind != model::ProbeKind::Return) return "only return programs have arguments of the entry";
       if (value.imm < 1 || value.imm > kMaxArgumentNumber) return fmt::format("there is no argument {}", value.imm);
       return std::nullopt;
     case Op::Load:
@@ -241,7 +241,7 @@ Problem check_tables(const Program& program) {
 }
 
 Problem check_stores(const Program& program) {
-  std::uint32_t end = header_size(program.point);
+  std::uint32_t end = header_size(program.probe_kind);
   for (std::size_t i = 0; i < program.stores.size(); ++i) {
     const Store& store = program.stores[i];
     if (auto problem = check_store(program, store, end)) return fmt::format("store {}: {}", i, *problem);
@@ -284,10 +284,10 @@ Problem check_switches(const Program& program) {
 }
 
 Problem check_sinks(const Program& program) {
-  if (program.injects && (program.point != model::ProbePoint::Entry || program.sinks.size() != 1))
+  if (program.injects && (program.probe_kind != model::ProbeKind::Entry || program.sinks.size() != 1))
     return "only an entry program with one sink injects";
   std::set<std::uint32_t> instances;
-  for (const Sink& sink : program.sinks) {
+  for (const InstanceSink& sink : program.sinks) {
     if (!instances.insert(sink.instance).second) return fmt::format("sink {}: occurs twice", sink.instance);
     if (!sink.condition) continue;
     if (auto problem = check_condition(program, *sink.condition, 1))
@@ -299,7 +299,7 @@ Problem check_sinks(const Program& program) {
 }  // namespace
 
 std::optional<std::string> verify(const Program& program) {
-  if (program.point > model::ProbePoint::Record) return "probe point does not exist";
+  if (program.probe_kind > model::ProbeKind::Record) return "probe point does not exist";
   if (auto problem = check_tables(program)) return problem;
   for (std::size_t i = 0; i < program.values.size(); ++i)
     if (auto problem = check_value(program, static_cast<ValueId>(i))) return fmt::format("v{}: {}", i, *problem);

@@ -64,7 +64,7 @@ TEST(Verify, ArgumentsOfTheEntry) {
   Program program = good();
   program.values.push_back({.op = Op::EntryArgument, .imm = 1});
   EXPECT_THAT(verify(program), Optional(HasSubstr("only return programs")));
-  program.point = model::ProbePoint::Return;
+  program.probe_kind = model::ProbeKind::Return;
   program.stores.clear();
   program.fixed_size = 24;
   EXPECT_EQ(verify(program), std::nullopt);
@@ -112,7 +112,7 @@ TEST(Verify, StoresFillTheFixedPart) {
   program.fixed_size = 25;
   EXPECT_THAT(verify(program), Optional(HasSubstr("fixed size 25: the stores end at 24")));
   program = good();
-  program.point = model::ProbePoint::Return;
+  program.probe_kind = model::ProbeKind::Return;
   EXPECT_THAT(verify(program), Optional(HasSubstr("end at 24")));
   program = good();
   program.stores.assign(8, {.kind = StoreKind::IntegerArray, .value = 0, .offset = 16, .bytes = 8, .count = 64});

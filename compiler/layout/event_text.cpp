@@ -154,7 +154,7 @@ std::string location_text(const model::Definition& definition, const model::Reco
     return fmt::format("{}.{}", event->system, event->event);
   }
   const bool raw = definition.kind == model::EventKind::Uprobe;
-  if (definition.point == model::ProbePoint::Entry) {
+  if (definition.probe_kind == model::ProbeKind::Entry) {
     const std::uint64_t address = address_of(layout, record, model::FieldRole::ProbeIp);
     return raw ? fmt::format("0x{:x}", address) : place_text(env, address, SymbolOffset::Shown, style);
   }

@@ -38,8 +38,8 @@ target::FixedTargetEnv world() {
   return env;
 }
 
-model::Definition event(model::EventKind kind, model::ProbePoint point) {
-  model::Definition definition{.kind = kind, .point = point, .group = "g", .event = "ev"};
+model::Definition event(model::EventKind kind, model::ProbeKind point) {
+  model::Definition definition{.kind = kind, .probe_kind = point, .group = "g", .event = "ev"};
   if (kind == model::EventKind::Eprobe) definition.place = model::EventPlace{.system = "sched", .event = "x"};
   return definition;
 }
@@ -59,32 +59,32 @@ std::string text_of(const model::Definition& definition, const Record& record) {
 }
 
 TEST(EventText, KprobesShowSymbols) {
-  const auto entry = event(model::EventKind::Kprobe, model::ProbePoint::Entry);
+  const auto entry = event(model::EventKind::Kprobe, model::ProbeKind::Entry);
   EXPECT_EQ(text_of(entry, Record().put<std::uint64_t>(0x1000)), "ev: (openat64+0x0/0xf0 [libc.so.6])");
   EXPECT_EQ(text_of(entry, Record().put<std::uint64_t>(0x2010)), "ev: (vfs_read+0x10/0x140)");
   EXPECT_EQ(text_of(entry, Record().put<std::uint64_t>(0x99)), "ev: (0x00000099)");
   EXPECT_EQ(text_of(entry, Record().put<std::uint64_t>(0)), "ev: (0)");
-  const auto back = event(model::EventKind::Kprobe, model::ProbePoint::Return);
+  const auto back = event(model::EventKind::Kprobe, model::ProbeKind::Return);
   EXPECT_EQ(text_of(back, Record().put<std::uint64_t>(0x1000).put<std::uint64_t>(0x2010)),
             "ev: (vfs_read+0x10/0x140 <- openat64 [libc.so.6])");
 }
 
 TEST(EventText, UprobesShowAddresses) {
-  EXPECT_EQ(text_of(event(model::EventKind::Uprobe, model::ProbePoint::Entry), Record().put<std::uint64_t>(0x1000)),
+  EXPECT_EQ(text_of(event(model::EventKind::Uprobe, model::ProbeKind::Entry), Record().put<std::uint64_t>(0x1000)),
             "ev: (0x1000)");
-  EXPECT_EQ(text_of(event(model::EventKind::Uprobe, model::ProbePoint::Return),
+  EXPECT_EQ(text_of(event(model::EventKind::Uprobe, model::ProbeKind::Return),
                     Record().put<std::uint64_t>(0x401036).put<std::uint64_t>(0x40126a)),
             "ev: (0x40126a <- 0x401036)");
 }
 
 TEST(EventText, EventProbesShowTheEvent) {
-  auto definition = event(model::EventKind::Eprobe, model::ProbePoint::Entry);
+  auto definition = event(model::EventKind::Eprobe, model::ProbeKind::Entry);
   add(definition, "a", model::TypeKind::Unsigned, 4);
   EXPECT_EQ(text_of(definition, Record().put<std::uint32_t>(7)), "ev: (sched.x) a=7");
 }
 
 TEST(EventText, PrintsEveryType) {
-  auto definition = event(model::EventKind::Uprobe, model::ProbePoint::Entry);
+  auto definition = event(model::EventKind::Uprobe, model::ProbeKind::Entry);
   add(definition, "u", model::TypeKind::Unsigned, 1);
   add(definition, "s", model::TypeKind::Signed, 2);
   add(definition, "x", model::TypeKind::Hex, 4);
@@ -115,7 +115,7 @@ TEST(EventText, PrintsEveryType) {
 }
 
 TEST(EventText, HostileRecordsPrintFaults) {
-  auto definition = event(model::EventKind::Uprobe, model::ProbePoint::Entry);
+  auto definition = event(model::EventKind::Uprobe, model::ProbeKind::Entry);
   add(definition, "s", model::TypeKind::String, 4);
   EXPECT_EQ(text_of(definition, Record().put<std::uint64_t>(1).put(data_loc(20, 200))), "ev: (0x1) s=(fault)");
   EXPECT_EQ(text_of(definition, Record().put<std::uint64_t>(1).put(data_loc(0xffff, 0xffff))), "ev: (0x1) s=(fault)");

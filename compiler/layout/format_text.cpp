@@ -71,7 +71,7 @@ void add_argument(PrintFormat& print, const model::RecordField& field) {
 PrintFormat probe_print(const model::Definition& definition, const model::RecordLayout& layout) {
   PrintFormat print;
   if (definition.kind != model::EventKind::Eprobe) {
-    const bool entry = definition.point == model::ProbePoint::Entry;
+    const bool entry = definition.probe_kind == model::ProbeKind::Entry;
     print.format = entry ? "(%lx)" : "(%lx <- %lx)";
     print.values = entry ? ", REC->__probe_ip" : ", REC->__probe_func, REC->__probe_ret_ip";
   }

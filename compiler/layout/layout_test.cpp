@@ -48,7 +48,7 @@ TEST(LayoutRecord, PacksArgumentsWithoutAlignment) {
 
 TEST(LayoutRecord, ReturnProbesHaveTwoAddressesAndEventProbesNone) {
   model::Definition definition = kprobe();
-  definition.point = model::ProbePoint::Return;
+  definition.probe_kind = model::ProbeKind::Return;
   diag::Sink sink;
   EXPECT_EQ(layout_record(definition, sink)->fixed_size, 24u);
   definition.kind = model::EventKind::Eprobe;
@@ -98,7 +98,7 @@ TEST(FormatText, IsTheKernels) {
 
 TEST(Listing, ShowsDefaultInstances) {
   model::Definition definition = kprobe();
-  definition.point = model::ProbePoint::Return;
+  definition.probe_kind = model::ProbeKind::Return;
   EXPECT_EQ(listing(definition, 1), "r10:g/e vfs_read");
   EXPECT_EQ(listing(definition, 16), "r32:g/e vfs_read");
   definition.maxactive = 4;

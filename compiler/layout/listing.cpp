@@ -50,7 +50,7 @@ std::string synthetic_listing(const model::Definition& definition) {
 }
 
 std::string letter(const model::Definition& definition, unsigned possible_cpus) {
-  const bool returns = definition.point == model::ProbePoint::Return;
+  const bool returns = definition.probe_kind == model::ProbeKind::Return;
   switch (definition.kind) {
     case model::EventKind::Kprobe:
       if (!returns) return "p";

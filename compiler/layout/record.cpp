@@ -34,7 +34,7 @@ void add_address(model::RecordLayout& layout, model::FieldRole role, std::string
 
 void add_addresses(model::RecordLayout& layout, const model::Definition& definition) {
   if (definition.kind == model::EventKind::Eprobe) return;
-  if (definition.point == model::ProbePoint::Entry) {
+  if (definition.probe_kind == model::ProbeKind::Entry) {
     return add_address(layout, model::FieldRole::ProbeIp, "__probe_ip");
   }
   add_address(layout, model::FieldRole::ProbeFunc, "__probe_func");

@@ -51,7 +51,7 @@ struct BaseLowering {
   Fetched operator()(const model::ArgumentBase& base) const {
     if (definition.kind == model::EventKind::Tprobe)  // its block of registers is the list of its arguments
       return {values.reg((base.number - 1) * kWordBytes), {}};
-    if (definition.point == model::ProbePoint::Return) return {values.entry_argument(base.number), {}};
+    if (definition.probe_kind == model::ProbeKind::Return) return {values.entry_argument(base.number), {}};
     const target::ArgumentLocation at = target::argument_location(base.number);
     if (at.in_register) return {values.reg(at.offset), {}};
     return {values.load(named_register("sp", values), at.offset, kWordBytes), {}};

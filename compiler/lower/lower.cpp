@@ -75,7 +75,7 @@ bool lowerable(const model::Definition& definition) {
     case model::EventKind::Synthetic:
       return false;
     case model::EventKind::Eprobe:
-      if (definition.point != model::ProbePoint::Record) return false;
+      if (definition.probe_kind != model::ProbeKind::Record) return false;
       break;
     case model::EventKind::Watchpoint:
     case model::EventKind::Kprobe:
@@ -150,7 +150,7 @@ ir::Program lower_event(const model::Definition& definition, const model::Record
                         const model::InlineTriggers& switches, const AttachedFilter* attached) {
   KEVT_ASSERT(lowerable(definition));
   ir::Program program;
-  program.point = definition.point;
+  program.probe_kind = definition.probe_kind;
   program.fixed_size = layout.fixed_size;
   ValueTable values(program);
 
@@ -164,7 +164,7 @@ ir::Program lower_event(const model::Definition& definition, const model::Record
   if (attached != nullptr)
     for (ir::Action& action : program.actions) add_condition(action.condition, attached_condition(*attached, values));
   for (std::size_t i = 0; i < filters.size(); ++i) {
-    ir::Sink sink{.instance = static_cast<std::uint32_t>(i), .condition = std::nullopt};
+    ir::InstanceSink sink{.instance = static_cast<std::uint32_t>(i), .condition = std::nullopt};
     if (filters[i]) sink.condition = lower_condition(*filters[i], fields, values);
     if (attached != nullptr) add_condition(sink.condition, attached_condition(*attached, values));
     program.sinks.push_back(std::move(sink));

@@ -21,7 +21,7 @@ struct Event {
   model::RecordLayout layout;
 
   Event() {
-    definition.point = model::ProbePoint::Return;
+    definition.probe_kind = model::ProbeKind::Return;
     layout.fields = {{.role = model::FieldRole::ProbeFunc, .offset = 8, .size = 8},
                      {.role = model::FieldRole::ProbeRetIp, .offset = 16, .size = 8}};
     layout.fixed_size = 24;
@@ -116,7 +116,7 @@ AttachedFilter attached(FilterExpr condition) {
 std::string of_eprobe(FilterExpr condition, std::optional<FilterExpr> own) {
   model::Definition definition;
   definition.kind = model::EventKind::Eprobe;
-  definition.point = model::ProbePoint::Record;
+  definition.probe_kind = model::ProbeKind::Record;
   const AttachedFilter asked = attached(std::move(condition));
   return ir::print(lower_event(definition, {}, {std::move(own)}, {}, &asked));
 }

@@ -42,10 +42,10 @@ const model::RegisterBase kDi{"di"};
 const model::TypeSpec kStringType = type(TypeKind::String, 4);
 
 // Lays the arguments out back to back, as layout does, and lowers them with one open sink.
-std::string lowered(const std::vector<Arg>& args, model::ProbePoint point = model::ProbePoint::Entry) {
+std::string lowered(const std::vector<Arg>& args, model::ProbeKind point = model::ProbeKind::Entry) {
   model::Definition definition;
   definition.kind = model::EventKind::Uprobe;
-  definition.point = point;
+  definition.probe_kind = point;
   definition.place = model::FilePlace{.path = "/bin/a", .offset = 64, .reference_counter = {}};
   model::RecordLayout layout;
   layout.fixed_size = ir::header_size(point);
@@ -119,14 +119,14 @@ sink 0
 // An eprobe's fields are read in the attached event's record, where the probe stands.
 TEST(Lower, EprobesReadTheRecordTheyStandOn) {
   const auto number = field_of(model::EventFieldForm::Integer, 24, 4, true);
-  EXPECT_EQ(lowered({{"$f", expr(number), type(TypeKind::Signed, 8)}}, model::ProbePoint::Record),
+  EXPECT_EQ(lowered({{"$f", expr(number), type(TypeKind::Signed, 8)}}, model::ProbeKind::Record),
             "program record fixed 16\n"
             "v0 = probe_address\n"
             "v1 = load u4 v0+24\n"
             "v2 = narrow s4 v1\n"
             "store int8 v2 @8\n");
   const auto pointer = field_of(model::EventFieldForm::Integer, 16, 8, false);
-  EXPECT_EQ(lowered({{"$f", expr(pointer, {0}), kStringType}}, model::ProbePoint::Record),
+  EXPECT_EQ(lowered({{"$f", expr(pointer, {0}), kStringType}}, model::ProbeKind::Record),
             "program record fixed 12\n"
             "v0 = probe_address\n"
             "v1 = load u8 v0+16\n"
@@ -138,8 +138,8 @@ TEST(Lower, EprobesReadTheRecordTheyStandOn) {
       "v0 = probe_address\n"
       "v1 = string v0+8\n"
       "store string v1 @8\n";
-  EXPECT_EQ(lowered({{"$f", expr(text), kStringType}}, model::ProbePoint::Record), read);
-  EXPECT_EQ(lowered({{"$f", expr(text, {0}), kStringType}}, model::ProbePoint::Record), read);
+  EXPECT_EQ(lowered({{"$f", expr(text), kStringType}}, model::ProbeKind::Record), read);
+  EXPECT_EQ(lowered({{"$f", expr(text, {0}), kStringType}}, model::ProbeKind::Record), read);
 }
 
 // Text behind the record's fields is read where its word says; `+2()` is two characters further.
@@ -150,20 +150,20 @@ TEST(Lower, EprobesReadStringsBehindTheFields) {
       "v0 = probe_address\n"
       "v1 = load u4 v0+8\n"
       "v2 = located v1\n";
-  EXPECT_EQ(lowered({{"$f", expr(field), kStringType}}, model::ProbePoint::Record),
+  EXPECT_EQ(lowered({{"$f", expr(field), kStringType}}, model::ProbeKind::Record),
             located + "v3 = string v2+0\nstore string v3 @8\n");
-  EXPECT_EQ(lowered({{"$f", expr(field, {2}), kStringType}}, model::ProbePoint::Record),
+  EXPECT_EQ(lowered({{"$f", expr(field, {2}), kStringType}}, model::ProbeKind::Record),
             located + "v3 = string v2+2\nstore string v3 @8\n");
-  EXPECT_EQ(lowered({{"$f", expr(field, {2}), type(TypeKind::Unsigned, 4)}}, model::ProbePoint::Record),
+  EXPECT_EQ(lowered({{"$f", expr(field, {2}), type(TypeKind::Unsigned, 4)}}, model::ProbeKind::Record),
             located + "v3 = load u4 v2+2\nstore int4 v3 @8\n");
   field.located_from = 12;  // __rel_loc
-  EXPECT_EQ(lowered({{"$f", expr(field), kStringType}}, model::ProbePoint::Record),
+  EXPECT_EQ(lowered({{"$f", expr(field), kStringType}}, model::ProbeKind::Record),
             located + "v3 = string v2+12\nstore string v3 @8\n");
 }
 
 TEST(Lower, NoArguments) {
   EXPECT_EQ(lowered({}), "program entry fixed 16\n");
-  EXPECT_EQ(lowered({}, model::ProbePoint::Return), "program return fixed 24\n");
+  EXPECT_EQ(lowered({}, model::ProbeKind::Return), "program return fixed 24\n");
 }
 
 TEST(Lower, RegistersAreNarrowedToTheirType) {
@@ -184,7 +184,7 @@ TEST(Lower, StackAndReturnValueForms) {
   EXPECT_EQ(lowered({{"$stack", expr(model::StackPointerBase{}), type(TypeKind::Hex, 8)},
                      {"$stack2:u16", expr(model::StackSlotBase{2}), type(TypeKind::Unsigned, 2)},
                      {"$retval:symbol", expr(model::ReturnValueBase{}), type(TypeKind::Symbol, 8)}},
-                    model::ProbePoint::Return),
+                    model::ProbeKind::Return),
             R"(program return fixed 42
 v0 = reg sp
 v1 = load u8 v0+16
@@ -200,7 +200,7 @@ TEST(Lower, ReturnProbesTakeTheArgumentsOfTheEntry) {
   EXPECT_EQ(lowered({{"$arg1", expr(model::ArgumentBase{1}), type(TypeKind::Hex, 8)},
                      {"$arg9:s16", expr(model::ArgumentBase{9}), type(TypeKind::Signed, 2)},
                      {"+8($arg1)", expr(model::ArgumentBase{1}, {8}), type(TypeKind::Hex, 8)}},
-                    model::ProbePoint::Return),
+                    model::ProbeKind::Return),
             R"(program return fixed 42
 v0 = entry_arg 1
 v1 = entry_arg 9

@@ -19,7 +19,7 @@
 namespace kevt::model {
 
 enum class EventKind : std::uint8_t { Kprobe, Uprobe, Eprobe, Fprobe, Tprobe, Synthetic, Watchpoint };
-enum class ProbePoint : std::uint8_t {
+enum class ProbeKind : std::uint8_t {
   Entry,
   Return,
   Record,  // an eprobe: at the record of another event
@@ -189,7 +189,7 @@ struct SyntheticField {
 
 struct Definition {
   EventKind kind = EventKind::Kprobe;
-  ProbePoint point = ProbePoint::Entry;
+  ProbeKind probe_kind = ProbeKind::Entry;
   std::string group;  // empty until sema when not written
   std::string event;
   std::optional<std::uint32_t> maxactive;

@@ -11,10 +11,10 @@
 #include "compiler/layout/layout.h"
 #include "compiler/lower/lower.h"
 #include "compiler/pipeline/front.h"
-#include "compiler/pipeline/misfit.h"
 #include "compiler/pipeline/runnable.h"
 #include "compiler/pipeline/shared_bpf.h"
 #include "compiler/pipeline/shared_code.h"
+#include "compiler/pipeline/type_mismatch.h"
 #include "compiler/sema/filter.h"
 #include "compiler/sema/sema.h"
 #include "grammar/parse.h"
@@ -72,8 +72,8 @@ std::optional<CheckedEvent> check_event(model::Definition written, const target:
   event.layout = std::move(laid_out->layout);
   event.function_address = checked.function_address;
   event.place_address = checked.place_address;
-  event.by_types = laid_out->uses_target_types;
-  event.waits = waits;
+  event.uses_target_types = laid_out->uses_target_types;
+  event.is_deferred = waits;
   return event;
 }
 
@@ -126,9 +126,9 @@ Result<void> make_bpf(CompiledEvents& out, const std::vector<CheckedEvent>& even
     tasks.push_back({.program = &out.programs[i],
                      .name = names[i],
                      .context = context_of(events[i].definition.kind),
-                     .by_types = events[i].by_types});
+                     .uses_target_types = events[i].uses_target_types});
   auto code = compile_bpf_programs(tasks, request);
-  if (!code) return std::unexpected(with_misfits(std::move(code.error()), events, tasks, request));
+  if (!code) return std::unexpected(with_type_mismatches(std::move(code.error()), events, tasks, request));
   for (std::size_t i = 0; i < out.programs.size(); ++i) out.batch.events[i].bpf = code->places[i];
   out.batch.bpf = std::move(code->programs);
   out.llvm_ir = std::move(code->llvm_ir);
@@ -138,7 +138,8 @@ Result<void> make_bpf(CompiledEvents& out, const std::vector<CheckedEvent>& even
 // Why hits of the event cannot make its function return; empty: they can.
 std::string why_no_injection(const CheckedEvent& event, model::CodeKind kind) {
   if (kind != model::CodeKind::Native) return "only the in-process runtime injects";
-  if (event.definition.point != model::ProbePoint::Entry) return "a return probe cannot inject: the function has run";
+  if (event.definition.probe_kind != model::ProbeKind::Entry)
+    return "a return probe cannot inject: the function has run";
   if (!event.function_address || event.place_address != event.function_address)
     return "only a probe on a function's first instruction can make it return";
   return "";
@@ -161,7 +162,7 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
         return std::unexpected(Error("`" + events[i].definition.command + "`: " + why, EOPNOTSUPP));
       out.programs.back().injects = true;
     }
-    if (kind == model::CodeKind::Native && out.programs.back().point == model::ProbePoint::Record)
+    if (kind == model::CodeKind::Native && out.programs.back().probe_kind == model::ProbeKind::Record)
       return std::unexpected(
           Error("`" + events[i].definition.command + "`: eprobes run in the kernel, by the bpf runtime", EOPNOTSUPP));
     const auto broken = ir::verify(out.programs.back());

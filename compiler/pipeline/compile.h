@@ -31,8 +31,8 @@ struct CheckedEvent {
   std::uint64_t function_address = 0;
   std::uint64_t place_address = 0;
   std::optional<lower::AttachedFilter> attached;  // an eprobe's `if`
-  bool by_types = false;                          // the target's types told what something in it means
-  bool waits = false;                             // for its library: there is no address yet, and code cannot be made
+  bool uses_target_types = false;                 // the target's types told what something in it means
+  bool is_deferred = false;                       // for its library: there is no address yet, and code cannot be made
   std::optional<model::Injection> injection;      // asked for beside the definition
   model::InlineTriggers switches;                 // likewise; with one sink
 };
@@ -44,7 +44,7 @@ struct CompiledEvents {
 };
 
 // Unresolved: CodeOnly, and slots have no addresses: those are found where the code will run; so are the numbers that
-// the types of that kernel tell (BPF code of events that are `by_types`).
+// the types of that kernel tell (BPF code of events that are `uses_target_types`).
 enum class Artifacts : std::uint8_t { CodeOnly, KeepAll, Unresolved };
 
 // Which forms are taken: those whose code can be made (lower::lowerable) at a place that is there, or may come when a

@@ -95,12 +95,12 @@ const std::string* library_of(const model::Definition& definition) {
 
 bool waits_for_library(const sema::CheckedDefinition& checked, const target::TargetEnv& env) {
   const std::string* library = library_of(checked.definition);
-  if (!library) return checked.waits && env.may_be_loaded("");
+  if (!library) return checked.is_deferred && env.may_be_loaded("");
   if (const auto* file = std::get_if<model::FilePlace>(&checked.definition.place)) {
     const auto address = env.find_file_offset(file->path, file->offset);
     return !address && address.error().failure == target::LookupFailure::ModuleMissing;
   }
-  return checked.waits && env.may_be_loaded(*library);
+  return checked.is_deferred && env.may_be_loaded(*library);
 }
 
 bool is_there(const sema::CheckedDefinition& checked, const target::TargetEnv& env, diag::Sink& sink) {
@@ -116,7 +116,7 @@ bool is_there(const sema::CheckedDefinition& checked, const target::TargetEnv& e
                  .fixits = {}});
     return false;
   };
-  if (const auto* symbol = std::get_if<model::SymbolPlace>(&definition.place); symbol && checked.waits) {
+  if (const auto* symbol = std::get_if<model::SymbolPlace>(&definition.place); symbol && checked.is_deferred) {
     const auto found = env.find_function(symbol->module, symbol->symbol);
     if (found || found.error().failure == target::LookupFailure::NotChecked) return true;
     return refuse(diag::Kind::ModuleMissing, "`" + symbol->module.value_or("") + "`");

@@ -51,7 +51,7 @@ std::optional<model::BpfCode> find_made(const BpfTask& task, BpfUsers users, con
   const auto find = [&](BpfNumbers numbers) {
     return made.find_bpf(bpf_key(task, numbers), task.context, users, cpus);
   };
-  if (task.by_types)
+  if (task.uses_target_types)
     if (const model::BpfCode* open = find(BpfNumbers::Open)) return with_numbers(*open, task);
   const model::BpfCode* known = find(BpfNumbers::Known);
   return known ? std::optional(*known) : std::nullopt;
@@ -69,7 +69,7 @@ class Sharing {
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       const BpfTask& task = tasks_[i];
       const std::size_t alone = model::has_cookie(task.context) ? 0 : i;
-      same[{task.context, ir::print(*task.program), task.by_types, alone}].push_back(i);
+      same[{task.context, ir::print(*task.program), task.uses_target_types, alone}].push_back(i);
     }
     std::vector<Tasks> missing;
     for (const auto& [key, tasks] : same)
@@ -110,7 +110,7 @@ class Sharing {
             .program = task.program,
             .context = task.context,
             .users = tasks.size() > 1 ? BpfUsers::Many : BpfUsers::One,
-            .numbers = task.by_types ? request_.numbers : BpfNumbers::Known};
+            .numbers = task.uses_target_types ? request_.numbers : BpfNumbers::Known};
   }
 
   Result<void> compile(const std::vector<Tasks>& missing) {
@@ -143,7 +143,7 @@ class Sharing {
 }  // namespace
 
 std::string bpf_key(const BpfTask& task, BpfNumbers numbers) {
-  const bool open = task.by_types && numbers == BpfNumbers::Open;
+  const bool open = task.uses_target_types && numbers == BpfNumbers::Open;
   return open ? ir::layout_shape(*task.program, task.context) : ir::print(*task.program);
 }
 

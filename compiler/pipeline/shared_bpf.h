@@ -20,13 +20,13 @@ struct BpfTask {
   model::BpfContext context = model::BpfContext::Kprobe;
   // Whether the kernel's types told numbers of it. Code that was made with those open, for another kernel, is taken for
   // such programs alone.
-  bool by_types = false;
+  bool uses_target_types = false;
 };
 
 struct BpfRequest {
   unsigned possible_cpus = 1;
   codegen::KeepIr keep_ir = codegen::KeepIr::No;
-  codegen::BpfNumbers numbers = codegen::BpfNumbers::Known;  // of programs that are `by_types`
+  codegen::BpfNumbers numbers = codegen::BpfNumbers::Known;  // of programs that are `uses_target_types`
   const CodeStore* made = nullptr;                           // what it has is not compiled
 };
 

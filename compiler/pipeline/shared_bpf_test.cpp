@@ -22,11 +22,14 @@ ir::Program program(const std::string& reg, const std::string& load) {
   return parsed.value_or(ir::Program{});
 }
 
-std::vector<BpfTask> tasks_of(const std::vector<ir::Program>& programs, BpfContext context, bool by_types = false) {
+std::vector<BpfTask> tasks_of(const std::vector<ir::Program>& programs, BpfContext context,
+                              bool uses_target_types = false) {
   std::vector<BpfTask> tasks;
   for (const ir::Program& one : programs)
-    tasks.push_back(
-        {.program = &one, .name = "e" + std::to_string(tasks.size()), .context = context, .by_types = by_types});
+    tasks.push_back({.program = &one,
+                     .name = "e" + std::to_string(tasks.size()),
+                     .context = context,
+                     .uses_target_types = uses_target_types});
   return tasks;
 }
 

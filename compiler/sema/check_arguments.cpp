@@ -43,14 +43,14 @@ class BaseCheck {
   }
   void operator()(const model::ReturnValueBase&) const {
     const bool by_address = std::holds_alternative<model::AddressPlace>(check_.definition.place);
-    const bool returns = check_.definition.point == model::ProbePoint::Return && !by_address;
+    const bool returns = check_.definition.probe_kind == model::ProbeKind::Return && !by_address;
     if (!returns) report(diag::Kind::RetvalOnProbe);
   }
   void operator()(const model::ArgumentBase& base) const {
-    const bool entry = check_.definition.point == model::ProbePoint::Entry && check_.entry == FunctionEntry::Yes;
+    const bool entry = check_.definition.probe_kind == model::ProbeKind::Entry && check_.entry == FunctionEntry::Yes;
     if (!entry && !check_.has(Feature::EntryOnlyMessage)) return report(diag::Kind::BadVar);
     const bool by_address = std::holds_alternative<model::AddressPlace>(check_.definition.place);
-    const bool at_return = check_.definition.point == model::ProbePoint::Return && !by_address;
+    const bool at_return = check_.definition.probe_kind == model::ProbeKind::Return && !by_address;
     const bool in_range = base.number != 0 && base.number <= check_.env.max_stack_slots();
     if (in_range && !entry && !at_return) return report(diag::Kind::NofentryArgs);
     if (base.number == 0 || base.number > check_.env.max_stack_slots()) report(diag::Kind::BadArgNum);
@@ -199,7 +199,7 @@ void check_entry_arguments(const DefinitionCheck& check) {
   // The kernel's limit of function probes is what runtimes keep for every kind.
   const bool limited =
       check.request.newer_forms == NewerForms::Refused || (by_function && check.has(Feature::EntryArgsLimit));
-  if (check.definition.point != model::ProbePoint::Return || !limited) return;
+  if (check.definition.probe_kind != model::ProbeKind::Return || !limited) return;
   std::set<std::uint32_t> saved;
   for (const model::FetchArg& arg : check.definition.args) {
     const auto* base = std::get_if<model::ArgumentBase>(&arg.expr.base);

@@ -45,7 +45,7 @@ void check_eprobe(DefinitionCheck& check) {
   fill_names(check);
   const target::CatalogEntry* attached = check_event_place(check, std::get<model::EventPlace>(check.definition.place));
   if (attached == nullptr) return;
-  check.definition.point = model::ProbePoint::Record;
+  check.definition.probe_kind = model::ProbeKind::Record;
   check_eprobe_filter(check, *attached);
   resolve_event_typecasts(check, *attached);
   check_arguments(check, attached);
@@ -55,7 +55,7 @@ void check_eprobe(DefinitionCheck& check) {
 // Of the kernel's own functions, tracepoints and memory; a program's functions have other letters.
 void check_unsupported(const DefinitionCheck& check) {
   const model::Definition& definition = check.definition;
-  const bool returns = definition.point == model::ProbePoint::Return;
+  const bool returns = definition.probe_kind == model::ProbeKind::Return;
   std::string detail = "`f`, `t` and `w` probes run in the kernel, by `--runtime bpf`";
   if (definition.kind == model::EventKind::Fprobe) {
     const model::Span span = definition.place_span;
@@ -91,7 +91,7 @@ void check_function_probe(DefinitionCheck& check) {
   const bool runs = check.env.is_running_kernel();
   if (check.request.newer_forms == NewerForms::Refused && !runs) return check_unsupported(check);
   if (runs) check_hook_place(check);
-  check.entry = check.definition.point == model::ProbePoint::Entry ? FunctionEntry::Yes : FunctionEntry::No;
+  check.entry = check.definition.probe_kind == model::ProbeKind::Entry ? FunctionEntry::Yes : FunctionEntry::No;
   fill_names(check);
   resolve_types(check);
   if (runs) check_tracepoint_arguments(check);
@@ -188,7 +188,7 @@ std::optional<CheckedDefinition> check_definition(model::Definition definition, 
   return CheckedDefinition{.definition = std::move(definition),
                            .function_address = check.function_address,
                            .place_address = check.place_address,
-                           .waits = check.place == PlaceState::Waits,
+                           .is_deferred = check.place == PlaceState::Waits,
                            .unchecked = std::move(unchecked)};
 }
 

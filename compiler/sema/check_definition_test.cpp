@@ -53,11 +53,11 @@ TEST_F(DefinitionSema, ResolvesPlaces) {
   ASSERT_TRUE(symbol);
   EXPECT_EQ(symbol->function_address, 0x1000u);
   EXPECT_EQ(symbol->place_address, 0x1008u);
-  EXPECT_FALSE(symbol->waits);
+  EXPECT_FALSE(symbol->is_deferred);
   EXPECT_EQ(check("p libc:openat")->place_address, 0x5000u);
   EXPECT_EQ(check("p /bin/sh:0x10")->place_address, 0x400010u);
   EXPECT_EQ(check("p 0x1010")->function_address, 0x1000u);
-  EXPECT_TRUE(check("p nomod:f")->waits);
+  EXPECT_TRUE(check("p nomod:f")->is_deferred);
 }
 
 TEST_F(DefinitionSema, MakesUpNames) {

@@ -96,7 +96,8 @@ void check_append(const DefinitionCheck& check, const std::vector<model::Definit
   const model::Definition& added = check.definition;
   if (siblings.empty()) return;
   const model::Definition& first = siblings.front();
-  if (added.point != first.point || added.kind != first.kind) return report(check, diag::Kind::DiffProbeType, 0);
+  if (added.probe_kind != first.probe_kind || added.kind != first.kind)
+    return report(check, diag::Kind::DiffProbeType, 0);
   if (const auto index = first_difference(added, siblings.front())) {
     const bool past_end = *index >= added.args.size();
     const auto end = static_cast<std::uint32_t>(added.command.size() + 1);

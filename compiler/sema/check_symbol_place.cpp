@@ -27,7 +27,7 @@ int symbol_errno(const DefinitionCheck& check, int old) {
   return check.has(dialect::Feature::SymbolIsEinval) ? EINVAL : old;
 }
 
-bool is_return(const DefinitionCheck& check) { return check.definition.point == model::ProbePoint::Return; }
+bool is_return(const DefinitionCheck& check) { return check.definition.probe_kind == model::ProbeKind::Return; }
 
 // A place that is nothing but a misspelt name, with one name near it.
 std::vector<diag::FixIt> fixes(const DefinitionCheck& check, const std::string& symbol,

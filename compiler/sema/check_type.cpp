@@ -38,14 +38,14 @@ struct BaseShape {
 };
 
 struct BaseShapeOf {
-  model::ProbePoint point;
+  model::ProbeKind probe_kind;
 
   BaseShape operator()(const model::RegisterBase&) const { return {LastOp::Register, 0}; }
   BaseShape operator()(const model::StackPointerBase&) const { return {LastOp::StackPointer, 0}; }
   BaseShape operator()(const model::StackSlotBase&) const { return {LastOp::StackSlot, 0}; }
   BaseShape operator()(const model::ReturnValueBase&) const { return {LastOp::ReturnValue, 0}; }
   BaseShape operator()(const model::ArgumentBase&) const {
-    return {point == model::ProbePoint::Entry ? LastOp::Argument : LastOp::SavedArgument, 0};
+    return {probe_kind == model::ProbeKind::Entry ? LastOp::Argument : LastOp::SavedArgument, 0};
   }
   BaseShape operator()(const model::CommBase&) const { return {LastOp::Comm, 0}; }
   BaseShape operator()(const model::EventFieldBase&) const { return {LastOp::EventField, 0}; }
@@ -90,7 +90,7 @@ class TypeCheck {
       : check_(check), argument_(argument), arg_(check.definition.args[argument]) {}
 
   void run() {
-    const BaseShape base = std::visit(BaseShapeOf{check_.definition.point}, arg_.expr.base);
+    const BaseShape base = std::visit(BaseShapeOf{check_.definition.probe_kind}, arg_.expr.base);
     op_ = last_op(arg_.expr, base.op);
     if (op_ == LastOp::Typed) return;
     slot_ = base.slot + arg_.expr.dereferences.size();

@@ -32,12 +32,12 @@ struct GeneratedName {
     std::ranges::replace_if(name.empty() ? name.begin() : name.begin() + 1, name.end(), is_foreign, '_');
     return name;
   }
-  char letter() const { return definition.point == model::ProbePoint::Return ? 'r' : 'p'; }
+  char letter() const { return definition.probe_kind == model::ProbeKind::Return ? 'r' : 'p'; }
 
   std::string operator()(const model::SymbolPlace& place) const {
     const std::string module = place.module ? *place.module + ":" : "";
     if (definition.kind == model::EventKind::Fprobe) {
-      const bool exit = definition.point == model::ProbePoint::Return;
+      const bool exit = definition.probe_kind == model::ProbeKind::Return;
       return sanitized(cut(fmt::format("{}{}__{}", module, place.symbol, exit ? "exit" : "entry")));
     }
     return sanitized(cut(fmt::format("{}_{}{}_{}", letter(), module, place.symbol, place.offset)));

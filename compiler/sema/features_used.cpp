@@ -35,7 +35,7 @@ class Collector {
  private:
   void add(Feature feature, model::Span span) { uses_.push_back({feature, span}); }
 
-  bool is_return() const { return definition_.point == model::ProbePoint::Return; }
+  bool is_return() const { return definition_.probe_kind == model::ProbeKind::Return; }
 
   void collect(const model::FetchArg& arg) {
     if (arg.text.size() > kShortExpression) add(Feature::LongExpressions, arg.span);

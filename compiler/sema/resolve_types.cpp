@@ -145,7 +145,7 @@ std::expected<target::FunctionTypes, target::TypesError> Resolution::types_of_pl
 // A place that waits for its module is nobody's entry. True: reported.
 bool Resolution::is_elsewhere() const {
   const bool entry = check_.definition.kind == model::EventKind::Kprobe &&
-                     check_.definition.point == model::ProbePoint::Entry &&
+                     check_.definition.probe_kind == model::ProbeKind::Entry &&
                      std::holds_alternative<model::SymbolPlace>(check_.definition.place);
   if (!entry || check_.entry == FunctionEntry::Yes) return false;
   for (const FetchArg& arg : check_.definition.args) {
@@ -350,7 +350,7 @@ void Resolution::resolve(std::size_t index) {
     auto operand = fields.operand(variable->name, column);
     if (operand) apply(index, *std::move(operand));
   } else if (std::holds_alternative<model::ReturnValueBase>(arg.expr.base) && source_ == TypeSource::Kernel &&
-             check_.definition.point == model::ProbePoint::Return) {
+             check_.definition.probe_kind == model::ProbeKind::Return) {
     auto operand = fields.return_value("$retval", column);
     if (operand) apply(index, *std::move(operand));
   }

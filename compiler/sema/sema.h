@@ -53,7 +53,7 @@ struct CheckedDefinition {
   model::Definition definition;
   std::uint64_t function_address = 0;  // start of the probed function; 0: not resolved (LookupFailure::NotChecked)
   std::uint64_t place_address = 0;     // function_address + offset, or the address given
-  bool waits = false;                  // the place's module is not loaded: the probe is armed when it is
+  bool is_deferred = false;            // the place's module is not loaded: the probe is armed when it is
   std::vector<Unchecked> unchecked;    // what the environment could not tell
 };
 std::optional<CheckedDefinition> check_definition(model::Definition definition, const target::TargetEnv& env,

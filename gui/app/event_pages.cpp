@@ -304,7 +304,7 @@ void CodePage::ask() {
 
 // ---- the same in a terminal
 
-SameAsPage::SameAsPage(QWidget* parent) : QWidget(parent) {
+ExportAsPage::ExportAsPage(QWidget* parent) : QWidget(parent) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   auto* tabs = new QTabWidget(this);
@@ -325,9 +325,9 @@ SameAsPage::SameAsPage(QWidget* parent) : QWidget(parent) {
   }
 }
 
-QString SameAsPage::text(int form) const { return texts_[form]->toPlainText(); }
+QString ExportAsPage::text(int form) const { return texts_[form]->toPlainText(); }
 
-void SameAsPage::show(const std::vector<WrittenEvent>& events, const WrittenTarget& target) {
+void ExportAsPage::show(const std::vector<WrittenEvent>& events, const WrittenTarget& target) {
   const QString texts[] = {asShellScript(events, target), asCommand(events, target), asEventScript(events, target),
                            asPerfProbe(events, target), asBpftrace(events, target)};
   for (int i = 0; i < 5; ++i)

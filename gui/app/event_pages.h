@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "gui/model/compiler_service.h"
+#include "gui/model/export_as.h"
 #include "gui/model/live_state.h"
-#include "gui/model/same_as.h"
 #include "tracefs-compat/record/event_format.h"
 
 class QComboBox;
@@ -114,11 +114,11 @@ class CodePage : public QWidget {
 };
 
 // Texts with a button each that copies them.
-class SameAsPage : public QWidget {
+class ExportAsPage : public QWidget {
   Q_OBJECT
 
  public:
-  explicit SameAsPage(QWidget* parent = nullptr);
+  explicit ExportAsPage(QWidget* parent = nullptr);
   QString text(int form) const;  // 0 shell script, 1 command, 2 event script, 3 perf, 4 bpftrace
   void show(const std::vector<WrittenEvent>& events, const WrittenTarget& target);
 

@@ -120,7 +120,7 @@ void EventsPanel::makeTabs(QWidget* parent) {
   filter_ = new FilterPage(parts_.document, tabs_);
   trigger_ = new TriggerPage(tabs_);
   code_ = new CodePage(parts_.compiler, tabs_);
-  same_ = new SameAsPage(tabs_);
+  same_ = new ExportAsPage(tabs_);
   const auto scrolled = [this](QWidget* page) {
     auto* area = new QScrollArea(tabs_);
     area->setWidgetResizable(true);

@@ -33,13 +33,13 @@ class EventsPanel : public QWidget {
     QUndoStack& undo;  // of everything that is written
   };
   explicit EventsPanel(const Parts& parts, QWidget* parent = nullptr);
-  enum Tab { Format, Filter, Trigger, Code, SameAs };
+  enum Tab { Format, Filter, Trigger, Code, ExportAs };
   QTreeView& view() { return *view_; }
   QTabWidget& tabs() { return *tabs_; }
   QLineEdit& filterEdit() { return filter_->edit(); }
   TriggerPage& triggerPage() { return *trigger_; }
   CodePage& codePage() { return *code_; }
-  SameAsPage& sameAsPage() { return *same_; }
+  ExportAsPage& exportAsPage() { return *same_; }
   QString filterVerdict() const;
   QString formatText() const;
   void select(const QString& system, const QString& name);
@@ -72,7 +72,7 @@ class EventsPanel : public QWidget {
   FilterPage* filter_;
   TriggerPage* trigger_;
   CodePage* code_;
-  SameAsPage* same_;
+  ExportAsPage* same_;
   ShownEvent event_;
   WrittenTarget target_;
 };

@@ -17,8 +17,8 @@
 #include "gui/app/main_window.h"
 #include "gui/model/completion.h"
 #include "gui/model/definition_check.h"
+#include "gui/model/target_context.h"
 #include "gui/model/trace_document.h"
-#include "gui/model/traced_world.h"
 #include "gui/view/theme.h"
 #include "gui/view/timeline_view.h"
 #include "tracefs-compat/record/recording.h"
@@ -91,7 +91,7 @@ void authoring() {
   QString text;
   for (int i = 0; i < 200; ++i)
     text += QStringLiteral("p:ev%1 libc:open64 path=+0(%di):string a=%si:u32 b=+8(+0(%dx)):x64\n").arg(i);
-  TracedWorld world(
+  TargetContext world(
       {.pid = static_cast<int>(QCoreApplication::applicationPid()), .functions = {}, .kallsyms = {}, .btf = {}});
   std::vector<SymbolName> names;
   for (int i = 0; i < 150'000; ++i) names.push_back({fmt::format("sys_{}_{}", i * 7919 % 1'000'003, i), ""});

@@ -88,7 +88,7 @@ TEST_F(GuiLook, HitsOfASearchStayAsALane) {
 }
 
 TEST_F(GuiLook, DurationsArePlottedAndMapped) {
-  LaneWishes& wishes = window_.timeline().wishes();
+  LanePrefs& wishes = window_.timeline().wishes();
   wishes.latencies = {"kprobes/opening"};
   wishes.heats = {"kprobes/opening"};
   window_.timeline().wishesChanged();

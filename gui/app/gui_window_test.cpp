@@ -112,8 +112,8 @@ TEST_F(GuiWindow, FromAMistakeToAMeasuredEvent) {
   window.events().tabs().setCurrentIndex(EventsPanel::Code);
   WAIT_FOR(window.events().codePage().text().contains("machine code"));
   EXPECT_TRUE(window.events().codePage().text().contains("by a jump")) << qPrintable(window.events().codePage().text());
-  EXPECT_TRUE(window.events().sameAsPage().text(2).startsWith("target program /usr/bin/python3"))
-      << qPrintable(window.events().sameAsPage().text(2));
+  EXPECT_TRUE(window.events().exportAsPage().text(2).startsWith("target program /usr/bin/python3"))
+      << qPrintable(window.events().exportAsPage().text(2));
   window.events().tabs().setCurrentIndex(EventsPanel::Filter);
   window.events().filterEdit().setText("nothing > 3");
   EXPECT_TRUE(window.events().filterVerdict().contains("Field not found"))

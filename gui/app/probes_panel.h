@@ -50,7 +50,7 @@ class ProbesPanel : public QWidget {
   void apply();
   void takeState(const LiveState& state);
   void setTarget(const WrittenTarget& target);
-  SameAsPage& sameAsPage() { return *same_; }
+  ExportAsPage& exportAsPage() { return *same_; }
   // Names that types resolve are written out before they go to a directory: the kernel's own may not know them.
   void setWritesOut(bool writes) { writes_out_ = writes; }
 
@@ -79,7 +79,7 @@ class ProbesPanel : public QWidget {
   bool is_recording_ = false;
   QTabWidget* tabs_;
   QPlainTextEdit* difference_;
-  SameAsPage* same_;
+  ExportAsPage* same_;
   WrittenTarget target_;
   bool writes_out_ = false;
   QString present_;

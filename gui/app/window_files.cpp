@@ -67,7 +67,7 @@ Session MainWindow::session() const {
   s.probes = probes_->ownText();
   for (const QString& name : probes_->owned()) s.owned.append(name);
   s.table_filter = filter_->text();
-  const LaneWishes& wishes = timeline_->wishes();
+  const LanePrefs& wishes = timeline_->wishes();
   for (const QString& lane : wishes.hidden) s.hidden_lanes.append(lane);
   for (const Lane::Kind kind : wishes.collapsed) s.collapsed_groups.append(QString::number(static_cast<int>(kind)));
   s.plotted_fields = wishes.fields;
@@ -93,7 +93,7 @@ void MainWindow::applySession(const Session& s, Following following) {
   if (!s.layout.isEmpty()) restoreState(s.layout);
   probes_->setOwnText(s.probes);
   probes_->owned() = std::set<QString>(s.owned.begin(), s.owned.end());
-  LaneWishes& wishes = timeline_->wishes();
+  LanePrefs& wishes = timeline_->wishes();
   wishes = {};
   wishes.hidden.assign(s.hidden_lanes.begin(), s.hidden_lanes.end());
   for (const QString& kind : s.collapsed_groups)

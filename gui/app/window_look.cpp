@@ -111,14 +111,14 @@ void MainWindow::keepLook(Session& s) const {
   s.colour_field = timeline_->colouring().field;
   s.has_patterns = timeline_->hasPatterns();
   if (timeline_->mouse() == TimelineView::Mouse::KernelShark) s.mouse = QStringLiteral("kernelshark");
-  const LaneWishes& wishes = timeline_->wishes();
+  const LanePrefs& wishes = timeline_->wishes();
   s.latencies = QStringList(wishes.latencies.begin(), wishes.latencies.end());
   s.heats = QStringList(wishes.heats.begin(), wishes.heats.end());
 }
 
 // Numbers of a newer program are left alone.
 void MainWindow::takeLook(const Session& s) {
-  LaneWishes& wishes = timeline_->wishes();
+  LanePrefs& wishes = timeline_->wishes();
   wishes.latencies.assign(s.latencies.begin(), s.latencies.end());
   wishes.heats.assign(s.heats.begin(), s.heats.end());
   if (s.colour_by >= 0 && s.colour_by <= static_cast<int>(ColourBy::Outcome))

@@ -104,7 +104,7 @@ void MainWindow::keepHits() {
 // An event's lane that was dragged here: not hidden, pinned, chosen.
 void MainWindow::takeEvent(const QString& event) {
   const QString name = QStringLiteral("event:") + event;
-  LaneWishes& wishes = timeline_->wishes();
+  LanePrefs& wishes = timeline_->wishes();
   wishes.hidden.erase(std::remove(wishes.hidden.begin(), wishes.hidden.end(), name), wishes.hidden.end());
   std::erase(wishes.collapsed, Lane::Kind::Pinned);
   if (std::ranges::find(wishes.pinned, name) == wishes.pinned.end()) wishes.pinned.push_back(name);
@@ -118,7 +118,7 @@ void MainWindow::takeEvent(const QString& event) {
 void MainWindow::laneMenu(const Lane& lane, const QPoint& global) {
   QMenu menu(this);
   const record::StoreNames& names = document_->view().names();
-  LaneWishes& wishes = timeline_->wishes();
+  LanePrefs& wishes = timeline_->wishes();
   if (lane.kind == Lane::Kind::Group) return;
   if (lane.kind == Lane::Kind::Cpu)
     menu.addAction(tr("Only this CPU"), [&] { addFilterTerm(QStringLiteral("CPU == %1").arg(lane.id)); });

@@ -9,8 +9,8 @@
 #include "compiler/target/fixed_target.h"
 #include "gui/model/compiler_service.h"
 #include "gui/model/event_tree.h"
+#include "gui/model/export_as.h"
 #include "gui/model/model_testing.h"
-#include "gui/model/same_as.h"
 #include "gui/model/trigger_text.h"
 #include "tests/golden/small_btf.h"
 
@@ -120,7 +120,7 @@ TEST_F(GuiAuthoring, AKernelsFilesAreEnoughToWriteAndCompile) {
       "ffffffff81000000 T _stext\nffffffff81000100 T work\nffffffff81000200 t many\nffffffff81100000 T _etext\n");
   types.close();
   names.close();
-  TracedWorld world({.pid = 0, .functions = {}, .kallsyms = names.fileName(), .btf = types.fileName()});
+  TargetContext world({.pid = 0, .functions = {}, .kallsyms = names.fileName(), .btf = types.fileName()});
   ASSERT_NE(world.env(), nullptr) << qPrintable(world.trouble());
   EXPECT_EQ(world.symbols()->find("wor", 3).size(), 1u);
   const auto facts = placeFacts(world, QStringLiteral("p:x work"));
@@ -138,11 +138,11 @@ TEST_F(GuiAuthoring, FunctionsThatCannotBeProbedAreNotOffered) {
   ASSERT_TRUE(file.open(QIODevice::WriteOnly));
   file.write("0xffffffff81000000-0xffffffff81000010\twork_deep\n0x1-0x2\tother [mod]\nnonsense\n");
   file.close();
-  TracedWorld world({.pid = 0,
-                     .functions = QStringLiteral("work\nwork_deep\nother [mod]\n"),
-                     .kallsyms = {},
-                     .btf = {},
-                     .blacklist = path});
+  TargetContext world({.pid = 0,
+                       .functions = QStringLiteral("work\nwork_deep\nother [mod]\n"),
+                       .kallsyms = {},
+                       .btf = {},
+                       .blacklist = path});
   const auto found = world.symbols()->find("wor", 9);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0]->name, "work");

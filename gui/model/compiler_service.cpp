@@ -7,12 +7,12 @@
 namespace kevt::gui {
 
 CompilerService::CompilerService(QObject* parent)
-    : QObject(parent), world_(std::make_shared<TracedWorld>(WorldSources())), jobs_(this, 1) {}
+    : QObject(parent), world_(std::make_shared<TargetContext>(WorldSources())), jobs_(this, 1) {}
 
 CompilerService::~CompilerService() { withdraw(); }
 
 void CompilerService::setSources(const WorldSources& sources) {
-  world_ = std::make_shared<TracedWorld>(sources);
+  world_ = std::make_shared<TargetContext>(sources);
   Q_EMIT worldChanged();
 }
 
@@ -31,7 +31,7 @@ void CompilerService::ask(Cancelled& last, Work work, Done done) {
 void CompilerService::check(const QString& text, std::function<void(CheckedText)> done) {
   ask(
       checking_,
-      [text](TracedWorld& world) {
+      [text](TargetContext& world) {
         CheckedText checked = checkDefinitions(text, world.env(), &world.parsed());
         checked.trouble = world.trouble();
         return checked;
@@ -45,27 +45,27 @@ void CompilerService::check(const QString& text, std::function<void(CheckedText)
 void CompilerService::complete(const QString& line, int column, std::function<void(const Completion&)> done) {
   ask(
       completing_,
-      [line, column](TracedWorld& world) { return completeDefinition(line, column, *world.symbols(), world.env()); },
+      [line, column](TargetContext& world) { return completeDefinition(line, column, *world.symbols(), world.env()); },
       [done = std::move(done)](const Completion& found) { done(found); });
 }
 
 void CompilerService::facts(const QString& line, std::function<void(const std::optional<PlaceFacts>&)> done) {
   ask(
-      telling_, [line](TracedWorld& world) { return placeFacts(world, line); },
+      telling_, [line](TargetContext& world) { return placeFacts(world, line); },
       [done = std::move(done)](const std::optional<PlaceFacts>& facts) { done(facts); });
 }
 
 void CompilerService::code(const QString& definition, const QString& filter,
                            std::function<void(const EventCode&)> done) {
   ask(
-      coding_, [definition, filter](TracedWorld& world) { return eventCode(world, definition, filter); },
+      coding_, [definition, filter](TargetContext& world) { return eventCode(world, definition, filter); },
       [done = std::move(done)](const EventCode& code) { done(code); });
 }
 
 void CompilerService::files(std::function<void(const QMap<QString, QString>&)> done) {
   ask(
       listing_,
-      [](TracedWorld& world) {
+      [](TargetContext& world) {
         QMap<QString, QString> out;
         const target::ProcessEnv* process = world.process();
         if (!process) return out;

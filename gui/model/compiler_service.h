@@ -10,8 +10,8 @@
 #include "gui/model/definition_check.h"
 #include "gui/model/event_code.h"
 #include "gui/model/job.h"
-#include "gui/model/place_facts.h"
-#include "gui/model/traced_world.h"
+#include "gui/model/site_info.h"
+#include "gui/model/target_context.h"
 
 namespace kevt::gui {
 
@@ -42,7 +42,7 @@ class CompilerService : public QObject {
   template <typename Work, typename Done>
   void ask(Cancelled& last, Work work, Done done);
 
-  std::shared_ptr<TracedWorld> world_;
+  std::shared_ptr<TargetContext> world_;
   Cancelled checking_, completing_, telling_, coding_, listing_;
   JobQueue jobs_;
 };

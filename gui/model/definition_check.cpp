@@ -112,7 +112,7 @@ class Checker {
 
   // "path: const char *file, flags: int oflag": what the arguments are in C, where they are a function's own.
   QString inlay_of(const model::Definition& definition, const QString& line) {
-    if (definition.args.empty() || definition.point == model::ProbePoint::Return) return {};
+    if (definition.args.empty() || definition.probe_kind == model::ProbeKind::Return) return {};
     const PlaceWord place = placeOf(line);
     const QString key = place.module + QLatin1Char(':') + place.symbol;
     if (place.symbol.isEmpty() || !place.is_entry) return {};

@@ -12,7 +12,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/fixed_target.h"
-#include "gui/model/place_facts.h"
+#include "gui/model/site_info.h"
 #include "gui/model/text_forms.h"
 #include "runtime-user/runtime/inproc/hit_cost.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
@@ -72,7 +72,7 @@ QString EventCode::text() const {
   return out;
 }
 
-EventCode eventCode(TracedWorld& world, const QString& definition, const QString& filter) {
+EventCode eventCode(TargetContext& world, const QString& definition, const QString& filter) {
   const target::UncheckedTargetEnv unchecked;
   const target::TargetEnv* known = world.env();
   const target::TargetEnv& env = known ? *known : unchecked;

@@ -3,7 +3,7 @@
 
 #include <QString>
 
-#include "gui/model/traced_world.h"
+#include "gui/model/target_context.h"
 
 namespace kevt::gui {
 
@@ -18,6 +18,6 @@ struct EventCode {
 };
 
 // A fraction of a second: LLVM runs. `filter` may be empty.
-EventCode eventCode(TracedWorld& world, const QString& definition, const QString& filter);
+EventCode eventCode(TargetContext& world, const QString& definition, const QString& filter);
 
 }  // namespace kevt::gui

@@ -193,7 +193,7 @@ TEST_F(GuiModel, LanesOfATrace) {
   const auto format = record::parse_format("kprobes", kFormat);
   ASSERT_TRUE(format);
   const record::StoreView view = trace(30, *format);
-  LaneWishes wishes;
+  LanePrefs wishes;
   wishes.fields.emplace_back(QStringLiteral("kprobes/open"), QStringLiteral("count"));
   QStringList names;
   for (const Lane& lane : lanesOf(view, wishes)) names.append(lane.name(view.names()));
@@ -208,7 +208,7 @@ TEST_F(GuiModel, LanesAreMovedAndPinned) {
   const auto format = record::parse_format("kprobes", kFormat);
   ASSERT_TRUE(format);
   const record::StoreView view = trace(30, *format);
-  LaneWishes wishes;
+  LanePrefs wishes;
   wishes.order = {QStringLiteral("task:9"), QStringLiteral("task:7")};
   wishes.pinned = {QStringLiteral("cpu:1")};
   QStringList names;

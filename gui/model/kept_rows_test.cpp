@@ -78,7 +78,7 @@ TEST_F(GuiKept, LanesShowAndCountWhatTheFilterLeaves) {
   for (std::size_t x = 0; x < pixels.size(); ++x) EXPECT_NEAR(pixels[x], x < 10 ? 0 : 6.7, 1) << x;
 
   // A plot has the same values.
-  LaneWishes wishes;
+  LanePrefs wishes;
   wishes.fields.emplace_back(QStringLiteral("kprobes/open"), QStringLiteral("count"));
   const std::atomic<bool> goes_on = false;
   for (const Lane& lane : lanesOf(view, wishes, rows.kept())) {

@@ -53,7 +53,7 @@ QString event_name(const record::EventFormat& event) { return QString::fromStdSt
 
 class Maker {
  public:
-  Maker(const record::StoreView& view, const LaneWishes& wishes, const std::shared_ptr<const KeptRows>& kept)
+  Maker(const record::StoreView& view, const LanePrefs& wishes, const std::shared_ptr<const KeptRows>& kept)
       : view_(view), wishes_(wishes), kept_(kept) {}
 
   std::vector<Lane> make() {
@@ -210,7 +210,7 @@ class Maker {
   }
 
   const record::StoreView& view_;
-  const LaneWishes& wishes_;
+  const LanePrefs& wishes_;
   const std::shared_ptr<const KeptRows>& kept_;
   std::vector<Lane> lanes_;
 };
@@ -321,7 +321,7 @@ void countByPixel(const record::StoreView& view, const Lane& lane, const record:
   }
 }
 
-std::vector<Lane> lanesOf(const record::StoreView& view, const LaneWishes& wishes,
+std::vector<Lane> lanesOf(const record::StoreView& view, const LanePrefs& wishes,
                           const std::shared_ptr<const KeptRows>& kept) {
   return Maker(view, wishes, kept).make();
 }

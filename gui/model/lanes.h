@@ -65,7 +65,7 @@ struct FoundRows {
   std::shared_ptr<const RowList> rows;
 };
 
-struct LaneWishes {
+struct LanePrefs {
   std::vector<Lane::Kind> collapsed;                // groups that show only their head
   std::vector<std::pair<QString, QString>> fields;  // event and field that are plotted
   std::vector<QString> latencies, heats;            // events whose slices' durations are plotted, or mapped
@@ -79,7 +79,7 @@ struct LaneWishes {
 // In their order: pinned ones, hits, CPUs, tasks by how much they did, events, plotted fields and durations. Groups
 // without lanes are left out. With a filter lanes show and count what it keeps; tasks and events of which it keeps
 // nothing are left out unless they are pinned.
-std::vector<Lane> lanesOf(const record::StoreView& view, const LaneWishes& wishes,
+std::vector<Lane> lanesOf(const record::StoreView& view, const LanePrefs& wishes,
                           const std::shared_ptr<const KeptRows>& kept = nullptr);
 // All records, or all that the filter leaves, as a lane that nobody sees.
 Lane everything(const std::shared_ptr<const KeptRows>& kept);

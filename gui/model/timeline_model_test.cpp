@@ -58,7 +58,7 @@ TEST_F(GuiTimelineModel, HitsOfASearchAreALane) {
   const auto format = record::parse_format("kprobes", kFormat);
   ASSERT_TRUE(format);
   const record::StoreView view = trace(30, *format);
-  LaneWishes wishes;
+  LanePrefs wishes;
   wishes.found.push_back(
       {1, QStringLiteral("50"), std::make_shared<const RowList>(std::vector<record::Row>{5, 15, 25})});
   const std::vector<Lane> lanes = lanesOf(view, wishes);
@@ -95,7 +95,7 @@ TEST_F(GuiTimelineModel, DurationsStandWhereTheirSlicesBegin) {
   const std::atomic<bool> cancelled = true;
   EXPECT_EQ(record::FieldPyramid::durations(view, view.event(0), cancelled).size(), 0u);
 
-  LaneWishes wishes;
+  LanePrefs wishes;
   wishes.latencies = {QStringLiteral("syscalls/sys_enter_x")};
   wishes.heats = wishes.latencies;
   QStringList names;

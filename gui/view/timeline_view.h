@@ -56,7 +56,7 @@ class TimelineView : public QAbstractScrollArea {
   void reveal(std::uint64_t ns);
 
   const std::vector<Lane>& lanes() const { return lanes_; }
-  LaneWishes& wishes() { return wishes_; }
+  LanePrefs& wishes() { return wishes_; }
   void wishesChanged();
   // Within its group; -1 up, 1 down. False: it is at the end.
   bool moveLane(std::size_t lane, int by);
@@ -200,7 +200,7 @@ class TimelineView : public QAbstractScrollArea {
   TraceDocument& document_;
   record::StoreView view_;
   std::shared_ptr<const KeptRows> kept_;
-  LaneWishes wishes_;
+  LanePrefs wishes_;
   std::vector<Lane> lanes_;
   std::vector<int> tops_;  // of each lane, and where the last one ends
   Window window_;

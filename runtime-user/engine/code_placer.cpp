@@ -47,7 +47,7 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> CodePlacer::check(const 
   model::Definition written = probe.written;
   if (request.samples_stack) add_stack_sample(written);
   auto checked = pipeline::check_event(std::move(written), env, statics_, pipeline::Forms::RunnableLater, sink);
-  if (checked && checked->waits) return std::nullopt;
+  if (checked && checked->is_deferred) return std::nullopt;
   if (checked) return ready(probe, request, *std::move(checked));
   const auto mistakes = sink.take();
   if (mistakes.empty()) return std::unexpected(refusal("nothing to run", target_, EINVAL, probe));

@@ -28,7 +28,7 @@ std::vector<std::string> words_of(const std::string& text) {
 // `f` probes say themselves what they are: f[N]:G/E SYM[%return].
 std::string listing_of(const model::Definition& definition, unsigned cpus) {
   std::string text = layout::listing(definition, cpus);
-  if (definition.kind != model::EventKind::Fprobe || definition.point != model::ProbePoint::Return) return text;
+  if (definition.kind != model::EventKind::Fprobe || definition.probe_kind != model::ProbeKind::Return) return text;
   if (definition.maxactive) text.insert(1, std::to_string(*definition.maxactive));
   const std::size_t place = text.find(' ') + 1;
   text.insert(std::min(text.find(' ', place), text.size()), "%return");
@@ -96,7 +96,7 @@ const TracedEvent* EventTable::define(model::Definition definition, const target
   const TracedEvent* event = keep({.written = std::move(written),
                                    .definition = std::move(laid_out->checked.definition),
                                    .layout = std::move(laid_out->layout),
-                                   .cpus = laid_out->checked.waits ? 0 : env.possible_cpus()});
+                                   .cpus = laid_out->checked.is_deferred ? 0 : env.possible_cpus()});
   if (!event)
     sink.report({.kind = diag::Kind::FailRegProbe,
                  .location = diag::Location::Kevtrace,
@@ -114,7 +114,7 @@ const TracedEvent* EventTable::add(model::Definition written, const pipeline::Ch
   return keep({.written = std::move(written),
                .definition = checked.definition,
                .layout = checked.layout,
-               .cpus = checked.waits ? 0 : env.possible_cpus()});
+               .cpus = checked.is_deferred ? 0 : env.possible_cpus()});
 }
 
 const TracedEvent* EventTable::keep(Checked checked) {

@@ -84,7 +84,7 @@ void clean_up_behind(pid_t dead) {
     if (!left && !proc::start_time(pid)) continue;  // it has ended meanwhile, as a short-lived child does
     if (!left)
       print_to(stderr, "kevtrace: error: process {} ({}) still holds probes: {}\n", pid, name, left.error().message());
-    else if (*left != inproc::Leftover::Nothing)
+    else if (*left != inproc::DetachResult::Nothing)
       print_to(stderr, "kevtrace: process {} ({}) runs on without probes; some of kevtrace's code stays in it\n", pid,
                name);
     else

@@ -154,18 +154,18 @@ int TracedProcesses::end_of_command() const { return command().runtime().poll_ex
 
 // ---- the end --------------------------------------------------------------------------------
 
-void TracedProcesses::report_leftover(const TracedProcess& process, inproc::Leftover left) const {
+void TracedProcesses::report_detach(const TracedProcess& process, inproc::DetachResult left) const {
   switch (left) {
-    case inproc::Leftover::Nothing:
-    case inproc::Leftover::Unseen:
+    case inproc::DetachResult::Nothing:
+    case inproc::DetachResult::Unseen:
       return;
-    case inproc::Leftover::Code:
+    case inproc::DetachResult::Code:
       report_.status(process.name() + " keeps our code mapped: a call under a return probe may still come back to it");
       return;
-    case inproc::Leftover::Agent:
+    case inproc::DetachResult::Agent:
       report_.status(process.name() + " keeps our signal handlers and code: a thread stays inside a hit");
       return;
-    case inproc::Leftover::Filtered:
+    case inproc::DetachResult::Filtered:
       report_.status(
           process.name() +
           " keeps our signal handlers and code: its seccomp filter lets no system call be made there to take "
@@ -177,8 +177,8 @@ void TracedProcesses::report_leftover(const TracedProcess& process, inproc::Left
 // Children last: one that is forked until its parent is free would be overlooked.
 bool TracedProcesses::leave(TracedProcess& process, const inproc::SharedSessions& sessions) {
   bool all_good = true;
-  const auto note = [&](const Result<inproc::Leftover>& left, const std::string& whose) {
-    if (left) return report_leftover(process, *left);
+  const auto note = [&](const Result<inproc::DetachResult>& left, const std::string& whose) {
+    if (left) return report_detach(process, *left);
     all_good = false;
     report_.error(Error(left.error()).while_doing("removing the probes of " + whose + process.name()));
   };

@@ -73,7 +73,7 @@ class TracedProcesses {
   void let_go_of_ended(engine::Tracing& tracing);
   void look_at_libraries(TracedProcess& process, engine::Tracing& tracing);
   bool leave(TracedProcess& process, const inproc::SharedSessions& sessions);
-  void report_leftover(const TracedProcess& process, inproc::Leftover left) const;
+  void report_detach(const TracedProcess& process, inproc::DetachResult left) const;
 
   const inproc::SessionOptions session_;
   const std::size_t names_kept_;

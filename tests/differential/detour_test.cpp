@@ -106,8 +106,8 @@ class Detours : public testing::Test {
 
   void run_batch(std::uint64_t seed);
   void run_round(LocalSession& session, Random& random);
-  const NativeEvent& pick_event(Random& random, model::ProbePoint point) const;
-  std::vector<Planned> plan(LocalSession& session, Random& random, const NativeMachine& hit, model::ProbePoint point,
+  const NativeEvent& pick_event(Random& random, model::ProbeKind point) const;
+  std::vector<Planned> plan(LocalSession& session, Random& random, const NativeMachine& hit, model::ProbeKind point,
                             std::uint64_t count);
   MachineState random_state(Random& random, const ArenaMachine& machine);
   Seen run(const MachineState& in, const Memory& before, SiteShape shape);
@@ -163,13 +163,13 @@ Seen Detours::run(const MachineState& in, const Memory& before, SiteShape shape)
   return seen;
 }
 
-const NativeEvent& Detours::pick_event(Random& random, model::ProbePoint point) const {
+const NativeEvent& Detours::pick_event(Random& random, model::ProbeKind point) const {
   for (;;)
-    if (const NativeEvent& event = pick(random, events_); event.program.point == point) return event;
+    if (const NativeEvent& event = pick(random, events_); event.program.probe_kind == point) return event;
 }
 
 std::vector<Planned> Detours::plan(LocalSession& session, Random& random, const NativeMachine& hit,
-                                   model::ProbePoint point, std::uint64_t count) {
+                                   model::ProbeKind point, std::uint64_t count) {
   std::vector<Planned> planned;
   while (planned.size() < count) {
     const NativeEvent& event = pick_event(random, point);
@@ -237,8 +237,8 @@ void Detours::run_round(LocalSession& session, Random& random) {
 
   const std::uint64_t return_count = shape == SiteShape::Function ? below(random, 3) : 0;
   const std::uint64_t entry_count = return_count ? below(random, 3) : 1 + below(random, 2);
-  const std::vector<Planned> entries = plan(session, random, entry, model::ProbePoint::Entry, entry_count);
-  const std::vector<Planned> returns = plan(session, random, leave, model::ProbePoint::Return, return_count);
+  const std::vector<Planned> entries = plan(session, random, entry, model::ProbeKind::Entry, entry_count);
+  const std::vector<Planned> returns = plan(session, random, leave, model::ProbeKind::Return, return_count);
   const auto armed = arm_site(session, site(), arming, {detour_events(entries), detour_events(returns)});
   ASSERT_TRUE(armed) << armed.error().message();
   std::vector<std::vector<kevt_counts>> entries_before, returns_before;

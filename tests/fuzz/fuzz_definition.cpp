@@ -39,7 +39,7 @@ void check_mistakes(const std::vector<kevt::diag::Diagnostic>& mistakes) {
 // Listing a probe and defining it again gives the same listing.
 void check_round_trip(const kevt::sema::CheckedDefinition& checked, const DefinitionWorld& world) {
   const auto& definition = checked.definition;
-  const std::string line = kevt::layout::listing(definition, checked.waits ? 0 : world.env().possible_cpus());
+  const std::string line = kevt::layout::listing(definition, checked.is_deferred ? 0 : world.env().possible_cpus());
   if (line.size() > 4000) return;  // names were added
   // An address is not a symbol again where a probe of it returns; a '#' would begin a comment.
   kevt::diag::Sink sink;
@@ -50,7 +50,7 @@ void check_round_trip(const kevt::sema::CheckedDefinition& checked, const Defini
   auto rechecked =
       kevt::sema::check_definition(std::get<kevt::model::Definition>(*again), world.env(), world.catalog(), sink);
   require(rechecked.has_value());
-  require(kevt::layout::listing(rechecked->definition, checked.waits ? 0 : world.env().possible_cpus()) == line);
+  require(kevt::layout::listing(rechecked->definition, checked.is_deferred ? 0 : world.env().possible_cpus()) == line);
 }
 
 void check_layout(const kevt::model::Definition& definition, std::span<const std::uint8_t> bytes,

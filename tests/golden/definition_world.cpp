@@ -116,7 +116,7 @@ std::vector<std::string> words_of(const std::string& text) {
 // `f` probes say themselves what they are: f[N]:G/E SYM[%return].
 std::string listing_of(const model::Definition& definition, unsigned cpus) {
   std::string text = layout::listing(definition, cpus);
-  if (definition.kind != model::EventKind::Fprobe || definition.point != model::ProbePoint::Return) return text;
+  if (definition.kind != model::EventKind::Fprobe || definition.probe_kind != model::ProbeKind::Return) return text;
   if (definition.maxactive) text.insert(1, std::to_string(*definition.maxactive));
   const std::size_t place = text.find(' ') + 1;
   text.insert(std::min(text.find(' ', place), text.size()), "%return");
@@ -186,7 +186,7 @@ bool DefinitionWorld::define(model::Definition definition, diag::Sink& sink, Wri
   if (!layout) return false;
   const std::string name = checked->definition.group + "/" + checked->definition.event;
   result.format[name] = layout::format_text(checked->definition, *layout, 0);
-  const unsigned cpus = checked->waits ? 0 : env_.possible_cpus();
+  const unsigned cpus = checked->is_deferred ? 0 : env_.possible_cpus();
   probes_.push_back({.definition = checked->definition, .listing = listing_of(checked->definition, cpus)});
   rebuild(checked->definition.group, checked->definition.event);
   return true;

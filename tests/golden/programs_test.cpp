@@ -116,7 +116,7 @@ TEST(Programs, EveryOpStoreAndConditionOccurs) {
     ASSERT_TRUE(program) << block.event;
     for (const ir::Value& value : program->values) ops.insert(value.op);
     for (const ir::Store& store : program->stores) stores.insert(store.kind);
-    for (const ir::Sink& sink : program->sinks)
+    for (const ir::InstanceSink& sink : program->sinks)
       if (sink.condition) note_kinds(*sink.condition, conditions);
   }
 #define KEVT_FETCH_OP(name, text, result) EXPECT_TRUE(ops.contains(ir::Op::name)) << #name;

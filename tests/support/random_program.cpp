@@ -79,7 +79,7 @@ class Generator {
 
 bool Generator::possible(Op op) const {
   if (options_.excluded.contains(op)) return false;
-  if (op == Op::EntryArgument && program_.point != model::ProbePoint::Return) return false;
+  if (op == Op::EntryArgument && program_.probe_kind != model::ProbeKind::Return) return false;
   const bool is_fetched_text = op == Op::String || op == Op::Comm;
   return !is_fetched_text || fetched_texts_ < options_.max_fetched_texts;
 }
@@ -229,7 +229,7 @@ void Generator::add_store() {
 }
 
 void Generator::add_sink() {
-  ir::Sink sink{.instance = static_cast<std::uint32_t>(program_.sinks.size()), .condition = std::nullopt};
+  ir::InstanceSink sink{.instance = static_cast<std::uint32_t>(program_.sinks.size()), .condition = std::nullopt};
   sink.condition = condition();
   program_.sinks.push_back(std::move(sink));
 }
@@ -265,8 +265,8 @@ void Generator::add_switches() {
 }
 
 ir::Program Generator::generate() && {
-  program_.point = one_in(random_, 3) ? model::ProbePoint::Return : model::ProbePoint::Entry;
-  program_.fixed_size = ir::header_size(program_.point);
+  program_.probe_kind = one_in(random_, 3) ? model::ProbeKind::Return : model::ProbeKind::Entry;
+  program_.fixed_size = ir::header_size(program_.probe_kind);
   program_.slots = {{model::SlotKind::SymbolAddress, "jiffies", static_cast<std::int64_t>(below(random_, 64)) - 32},
                     {model::SlotKind::FileAddress, "/bin/a \"b\"", 4096}};
   program_.texts = {pick(random_, options_.words), pick(random_, options_.words), "caf\xc3\xa9\n"};

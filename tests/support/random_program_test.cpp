@@ -174,10 +174,10 @@ void count_conditions(const ir::Condition& condition, std::map<std::string, int>
 TEST_F(RandomPrograms, ReachEverything) {
   std::map<std::string, int> seen;
   for_each_program(2000, [&](const ir::Program& program, Random&) {
-    ++seen["point " + std::to_string(static_cast<int>(program.point))];
+    ++seen["point " + std::to_string(static_cast<int>(program.probe_kind))];
     for (const ir::Value& value : program.values) ++seen["op " + std::string(ir::op_text(value.op))];
     for (const ir::Store& store : program.stores) ++seen["store " + std::to_string(static_cast<int>(store.kind))];
-    for (const ir::Sink& sink : program.sinks)
+    for (const ir::InstanceSink& sink : program.sinks)
       if (sink.condition) count_conditions(*sink.condition, seen);
   });
 #define KEVT_FETCH_OP(name, text, result) EXPECT_GT(seen["op " text], 100) << text;

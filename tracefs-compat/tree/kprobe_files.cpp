@@ -60,8 +60,9 @@ std::string list_text(const engine::Tracing& tracing) {
         if (states[t].state == runtime::ArmState::Deferred) continue;  // it is at no address yet
         const target::TargetEnv& env = tracing.code().targets()[t]->known_env();
         const std::uint64_t address = address_of(definition, env);
-        text += fmt::format("{:016x}  {}  {}{}\n", address, definition.point == model::ProbePoint::Return ? 'r' : 'k',
-                            place_text(address, definition, env), state_text(states[t]));
+        text +=
+            fmt::format("{:016x}  {}  {}{}\n", address, definition.probe_kind == model::ProbeKind::Return ? 'r' : 'k',
+                        place_text(address, definition, env), state_text(states[t]));
       }
     }
   }

@@ -61,18 +61,18 @@ Result<BpfRuntime::Links> BpfRuntime::attach_both(ProbeHandle probe) {
   Links links;
   const std::uint64_t cookie = installed.cookie | std::uint64_t{armed_[probe].times++ & 0x7fffffffu} << kTimesShift;
   if (installed.entry_program >= 0) {
-    auto entry = attach(installed, {installed.entry_program, cookie}, model::ProbePoint::Entry);
+    auto entry = attach(installed, {installed.entry_program, cookie}, model::ProbeKind::Entry);
     if (!entry) return std::unexpected(std::move(entry.error()));
     links.entry = std::move(*entry);
   }
-  auto link = attach(installed, {installed.program, cookie}, installed.event.definition.point);
+  auto link = attach(installed, {installed.program, cookie}, installed.event.definition.probe_kind);
   if (!link) return std::unexpected(std::move(link.error()));
   links.link = std::move(*link);
   return links;
 }
 
 Result<ProbeLink> BpfRuntime::attach(const KernelEvents::Installed& installed, ProbeLink::Program program,
-                                     model::ProbePoint point) const {
+                                     model::ProbeKind point) const {
   const model::Definition& definition = installed.event.definition;
   auto link = [&]() -> Result<ProbeLink> {
     if (const auto* file = std::get_if<model::FilePlace>(&definition.place))

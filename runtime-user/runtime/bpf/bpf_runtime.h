@@ -52,7 +52,7 @@ class BpfRuntime final : public runtime::ProbeRuntime {
   std::vector<runtime::ProbeHandle> arming_order(std::span<const runtime::ProbeHandle> probes) const;
   Result<Links> attach_both(runtime::ProbeHandle probe);
   Result<ProbeLink> attach(const KernelEvents::Installed& installed, ProbeLink::Program program,
-                           model::ProbePoint point) const;
+                           model::ProbeKind point) const;
 
   std::unique_ptr<KernelEvents> events_;
   std::function<std::optional<std::uint32_t>(const model::EventPlace&)> event_id_;

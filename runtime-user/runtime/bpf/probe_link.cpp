@@ -69,13 +69,13 @@ struct LinkInfo {
 }  // namespace
 
 Result<ProbeLink> ProbeLink::open(Program program, perf_event_attr& attributes, const char* unit,
-                                  model::ProbePoint point) {
+                                  model::ProbeKind point) {
   const auto type = unit_number(unit);
   const auto bit = return_bit(unit);
   if (!type || !bit)
     return std::unexpected(Error(std::string("this kernel has no perf events of kind ") + unit, ENODEV));
   attributes.type = *type;
-  if (point == model::ProbePoint::Return) attributes.config |= *bit;
+  if (point == model::ProbeKind::Return) attributes.config |= *bit;
   return link(program, attributes, unit);
 }
 
@@ -92,13 +92,13 @@ Result<ProbeLink> ProbeLink::link(Program program, perf_event_attr& attributes, 
   return ProbeLink(std::move(event), std::move(link));
 }
 
-Result<ProbeLink> ProbeLink::kprobe(Program program, std::uint64_t address, model::ProbePoint point) {
+Result<ProbeLink> ProbeLink::kprobe(Program program, std::uint64_t address, model::ProbeKind point) {
   perf_event_attr attributes = {};
   attributes.kprobe_addr = address;
   return open(program, attributes, "kprobe", point);
 }
 
-Result<ProbeLink> ProbeLink::uprobe(Program program, const model::FilePlace& place, model::ProbePoint point) {
+Result<ProbeLink> ProbeLink::uprobe(Program program, const model::FilePlace& place, model::ProbeKind point) {
   constexpr unsigned kCounterShift = 32;  // where perf keeps a reference counter's offset
   perf_event_attr attributes = {};
   attributes.uprobe_path = reinterpret_cast<std::uint64_t>(place.path.c_str());

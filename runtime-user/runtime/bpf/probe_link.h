@@ -21,8 +21,8 @@ class ProbeLink {
     std::uint64_t cookie = 0;
   };
   // The error carries the kernel's errno: EILSEQ between instructions, EINVAL where no probe may be.
-  static Result<ProbeLink> kprobe(Program program, std::uint64_t address, model::ProbePoint point);
-  static Result<ProbeLink> uprobe(Program program, const model::FilePlace& place, model::ProbePoint point);
+  static Result<ProbeLink> kprobe(Program program, std::uint64_t address, model::ProbeKind point);
+  static Result<ProbeLink> uprobe(Program program, const model::FilePlace& place, model::ProbeKind point);
 
   // At a static event, by its id.
   static Result<ProbeLink> tracepoint(Program program, std::uint32_t id);
@@ -42,7 +42,7 @@ class ProbeLink {
  private:
   ProbeLink(UniqueFd event, UniqueFd link) : event_(std::move(event)), link_(std::move(link)) {}
   static Result<ProbeLink> link(Program program, perf_event_attr& attributes, const char* what, int cpu = 0);
-  static Result<ProbeLink> open(Program program, perf_event_attr& attributes, const char* pmu, model::ProbePoint point);
+  static Result<ProbeLink> open(Program program, perf_event_attr& attributes, const char* pmu, model::ProbeKind point);
   UniqueFd event_;  // none where perf has no part in it
   UniqueFd link_;
   std::vector<ProbeLink> others_;  // of a watch: those of the other CPUs

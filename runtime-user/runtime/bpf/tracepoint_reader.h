@@ -16,8 +16,8 @@
 
 #include "common/error.h"
 #include "common/unique_fd.h"
+#include "runtime-user/runtime/bpf/deferred_close.h"
 #include "runtime-user/runtime/bpf/event_group.h"
-#include "runtime-user/runtime/bpf/parked_events.h"
 #include "runtime-user/runtime/probe_runtime.h"
 
 namespace kevt::bpf {
@@ -30,7 +30,7 @@ class TracepointReader {
   TracepointReader& operator=(TracepointReader&&) = delete;
   ~TracepointReader();
 
-  // All of it, or an error and nothing is changed. What is off stays open for a while (parked_events.h).
+  // All of it, or an error and nothing is changed. What is off stays open for a while (deferred_close.h).
   Result<void> change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off);
   // Switches all of them off: what was hit until then can still be drained. Returns how many are open yet, which the
   // destructor closes.
@@ -87,7 +87,7 @@ class TracepointReader {
 
   UniqueFd lives_;  // closed last
   std::vector<Ring> rings_;
-  std::unique_ptr<ParkedEvents> parked_ = std::make_unique<ParkedEvents>();
+  std::unique_ptr<DeferredClose> parked_ = std::make_unique<DeferredClose>();
   std::map<std::uint32_t, Event> events_;
   std::unordered_map<std::int32_t, std::string> comms_;
   std::function<void(std::int32_t, std::int32_t)> on_fork_;

@@ -48,7 +48,7 @@ std::uint32_t detour_instructions(const model::CompiledEvent& event) {
   DetourSpec spec{.site = kSite};
   const bool is_entry = event.place_address == event.function_address;
   spec.flags = is_entry ? FlagsAtSite::Dead : FlagsAtSite::Kept;
-  (event.definition.point == model::ProbePoint::Return ? spec.returns : spec.entries)
+  (event.definition.probe_kind == model::ProbeKind::Return ? spec.returns : spec.entries)
       .push_back({kCode, kCode, event.register_reads});
   const auto detour = build_detour(spec, kDetour);
   return detour ? common_instructions(detour->code) : 0;

@@ -40,7 +40,7 @@ std::string why_not_there(const model::CompiledEvent& event, const ProbePoint& p
   if (image.is_go() && reads_arguments(event.definition))
     return "`$argN` and names are arguments as C passes them; Go's are in %ax %bx %cx %di %si %r8 %r9 %r10 %r11, in "
            "this order";
-  if (event.definition.point != model::ProbePoint::Return) return "";
+  if (event.definition.probe_kind != model::ProbeKind::Return) return "";
   const auto symbol = image.symbol_covering(ImageAddr{point.site.value - point.object->bias});
   return x86::return_probe_refusal(image, symbol ? symbol->name : std::string_view()).value_or("");
 }
@@ -209,7 +209,8 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
   if (!block) return std::unexpected(std::move(block.error()));
   kevt_event& b = *block->local;
   b.event_id = id;
-  b.probe_address = event.definition.point == model::ProbePoint::Return ? event.function_address : event.place_address;
+  b.probe_address =
+      event.definition.probe_kind == model::ProbeKind::Return ? event.function_address : event.place_address;
   b.maxactive = event.definition.maxactive.value_or(0);
   if (const auto& injection = event.injection) {
     b.inject_below = injection->below;
@@ -226,7 +227,7 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
   std::optional<std::int64_t> returned;
   if (event.injection) returned = event.injection->value;
   return Installed{.place = place,
-                   .point = event.definition.point,
+                   .point = event.definition.probe_kind,
                    .code = {*base + event.entry, *base + event.block, event.register_reads, returned},
                    .block = *block,
                    .id = id};
@@ -300,7 +301,7 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
     const Installed& one = installed_[probe];
     if (!one.armed) continue;
     key.push_back(probe);
-    (one.point == model::ProbePoint::Return ? spec.returns : spec.entries).push_back(one.code);
+    (one.point == model::ProbeKind::Return ? spec.returns : spec.entries).push_back(one.code);
   }
   if (key.empty()) {
     if (point.patch.empty()) return std::nullopt;

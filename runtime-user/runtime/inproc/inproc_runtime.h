@@ -13,7 +13,7 @@
 #include "common/time_merger.h"
 #include "runtime-user/runtime/inproc/batch_code.h"
 #include "runtime-user/runtime/inproc/code_arena.h"
-#include "runtime-user/runtime/inproc/departure.h"
+#include "runtime-user/runtime/inproc/detach.h"
 #include "runtime-user/runtime/inproc/exec_follower.h"
 #include "runtime-user/runtime/inproc/forked_children.h"
 #include "runtime-user/runtime/inproc/library_watch.h"
@@ -71,9 +71,9 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   void give_up();
   // Disarms everything, gives text, signals and return addresses back and unmaps what is ours; the target runs on as if
   // never traced. Counters and what is in the rings can still be read.
-  Result<Leftover> detach();
+  Result<DetachResult> detach();
   // The same for the children that the target has forked and that go on without exec. Also when the target has ended.
-  Result<Leftover> leave_children();
+  Result<DetachResult> leave_children();
   // Whether it has replaced itself by exec, which ended the probes. Does not stop it.
   bool was_replaced();
   // Whether anything may still hit or become a program to be followed: the target, or children of it that go on.
@@ -102,7 +102,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
  private:
   struct Installed {
     RemoteAddr place;
-    model::ProbePoint point = model::ProbePoint::Entry;
+    model::ProbeKind point = model::ProbeKind::Entry;
     DetourEvent code;
     SessionMemory::EventBlock block;
     std::uint32_t id = 0;
@@ -135,7 +135,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> prepare();
   Result<void> note_filter();
   Result<void> hook_calls();
-  Departure::Missed count_missed_in(const Tracee& tracee) const;
+  Detacher::Missed count_missed_in(const Tracee& tracee) const;
   Result<void> check_places(const model::CompiledBatch& batch);
   Result<Installed> install_one(const model::CompiledEvent& event, BatchCode& code, std::uint32_t id);
   runtime::ProbeHandle keep(Installed made);
@@ -146,8 +146,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<std::vector<runtime::ProbeHandle>> install_guards();
   Result<void> guard_unwinders(std::vector<runtime::ProbeHandle>& changed);
   void shut_gates();
-  Result<Leftover> leave();
-  Result<Leftover> leave_child(pid_t pid);
+  Result<DetachResult> leave();
+  Result<DetachResult> leave_child(pid_t pid);
   bool is_guard_site(RemoteAddr site) const;
   Result<void> rearm(std::span<const runtime::ProbeHandle> probes);
   Result<void> change_sites(std::span<const runtime::ProbeHandle> probes);
@@ -181,7 +181,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   bool settled_ = false;
   bool replaced_ = false;           // by exec
   std::uint64_t target_began_ = 0;  // proc::start_time; what it forks is younger
-  std::optional<Leftover> left_;
+  std::optional<DetachResult> left_;
 };
 
 }  // namespace kevt::inproc

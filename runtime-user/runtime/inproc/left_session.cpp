@@ -68,11 +68,11 @@ Result<std::vector<kevt_patch>> read_patches(const Tracee& tracee, const kevt_ta
   return patches;
 }
 
-Result<Leftover> clean_up_session(Tracee& tracee, RemoteAddr at) {
-  if (auto ended = Departure::let_work_end(tracee); !ended) return std::unexpected(std::move(ended.error()));
+Result<DetachResult> clean_up_session(Tracee& tracee, RemoteAddr at) {
+  if (auto ended = Detacher::let_work_end(tracee); !ended) return std::unexpected(std::move(ended.error()));
   const UniqueFd memory = open_memory(tracee.pid());
   const auto tables = read_tables(memory.get(), at);
-  if (!tables) return Leftover::Unseen;
+  if (!tables) return DetachResult::Unseen;
   auto patches = read_patches(tracee, *tables);
   if (!patches) return std::unexpected(std::move(patches.error()));
   auto mapper = RemoteMapper::of_session(tracee, *tables);
@@ -80,7 +80,7 @@ Result<Leftover> clean_up_session(Tracee& tracee, RemoteAddr at) {
   if (auto closed = close_left_descriptors(*mapper); !closed) return std::unexpected(std::move(closed.error()));
   SignalHandover signals(*mapper);
   if (mapper->agent().base.value) signals.adopt();
-  return Departure(*mapper, signals).leave(*patches, tables->check_offset, [](const ThreadNote&, RemoteAddr) {});
+  return Detacher(*mapper, signals).leave(*patches, tables->check_offset, [](const ThreadNote&, RemoteAddr) {});
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ Result<void> clean_up(const PreparationNote& preparation) {
   if (!preparation.pid || !find_tables(preparation.pid).empty()) return {};
   auto tracee = Tracee::attach(preparation.pid);
   if (!tracee) return {};  // it has ended
-  if (auto ended = Departure::let_work_end(*tracee); !ended) return ended;
+  if (auto ended = Detacher::let_work_end(*tracee); !ended) return ended;
   if (!find_tables(preparation.pid).empty()) return {};  // they came only now
   RemoteMapper mapper(*tracee);
   SignalHandover signals(mapper);
@@ -113,7 +113,7 @@ Result<void> clean_up(const PreparationNote& preparation) {
     mapper.set_scratch_page(RemoteAddr{preparation.at});
     if (auto closed = close_left_descriptors(mapper); !closed) return closed;
   }
-  auto left = Departure(mapper, signals).leave({}, 0, [](const ThreadNote&, RemoteAddr) {});
+  auto left = Detacher(mapper, signals).leave({}, 0, [](const ThreadNote&, RemoteAddr) {});
   if (!left) return std::unexpected(std::move(left.error()));
   return {};
 }
@@ -130,21 +130,21 @@ bool is_left_by_the_dead(const kevt_tables& tables) {
          proc::start_time(static_cast<pid_t>(tables.controller)) != tables.controller_began;
 }
 
-Result<Leftover> clean_up_sessions(pid_t pid, std::span<const RemoteAddr> tables) {
-  Leftover worst = Leftover::Nothing;
+Result<DetachResult> clean_up_sessions(pid_t pid, std::span<const RemoteAddr> tables) {
+  DetachResult worst = DetachResult::Nothing;
   for (RemoteAddr at : tables) {
     auto tracee = Tracee::attach(pid);
     if (!tracee) return std::unexpected(std::move(tracee.error()));
     auto left = clean_up_session(*tracee, at);
     if (!left) return left;
-    if (*left != Leftover::Nothing) worst = *left;
+    if (*left != DetachResult::Nothing) worst = *left;
   }
   return worst;
 }
 
 }  // namespace
 
-Result<Leftover> clean_up(pid_t pid) { return clean_up_sessions(pid, find_tables(pid)); }
+Result<DetachResult> clean_up(pid_t pid) { return clean_up_sessions(pid, find_tables(pid)); }
 
 Result<void> make_free(pid_t pid) {
   const std::vector<RemoteAddr> left = find_tables(pid);

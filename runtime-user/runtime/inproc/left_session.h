@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/error.h"
-#include "runtime-user/runtime/inproc/departure.h"
+#include "runtime-user/runtime/inproc/detach.h"
 
 namespace kevt::inproc {
 
@@ -19,7 +19,7 @@ Result<void> clean_up(const PreparationNote& preparation);
 
 // Gives a process its text, signals and return addresses back and unmaps what is there of a session. Nobody may trace
 // it.
-Result<Leftover> clean_up(pid_t pid);
+Result<DetachResult> clean_up(pid_t pid);
 // Before it is attached: the same for sessions whose tracer is dead; an error (EBUSY) where one is alive.
 Result<void> make_free(pid_t pid);
 

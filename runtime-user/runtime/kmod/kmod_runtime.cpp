@@ -17,8 +17,8 @@ std::string why_refused(const model::Definition& definition, int reason) {
     case EILSEQ:
       return "there is no instruction at this address";
     case EINVAL:
-      return definition.point == model::ProbePoint::Return ? "the kernel allows no return probe here"
-                                                           : "the kernel allows no probe here";
+      return definition.probe_kind == model::ProbeKind::Return ? "the kernel allows no return probe here"
+                                                               : "the kernel allows no probe here";
     case EOPNOTSUPP:
       return "the module does not run such a program";
     default:
@@ -67,7 +67,7 @@ Error KmodRuntime::refused(Error error, ProbeHandle probe) const {
 kevt_kmod_probe KmodRuntime::request(ProbeHandle probe) const {
   const bpf::KernelEvents::Installed& installed = bpf_->events().at(probe);
   const model::Definition& definition = installed.event.definition;
-  const bool at_return = definition.point == model::ProbePoint::Return;
+  const bool at_return = definition.probe_kind == model::ProbeKind::Return;
   kevt_kmod_probe request{.address = installed.event.place_address,
                           .cookie = installed.cookie,
                           .program = installed.program,

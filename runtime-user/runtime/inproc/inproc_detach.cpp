@@ -1,5 +1,5 @@
 // How a runtime leaves its target and the children that the target has forked: detach, or that there is nothing left to
-// leave. departure.h does the work in one process.
+// leave. detach.h does the work in one process.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace kevt::inproc {
 
 // A call whose return address was given back counts as missed.
-Departure::Missed InprocRuntime::count_missed_in(const Tracee& tracee) const {
+Detacher::Missed InprocRuntime::count_missed_in(const Tracee& tracee) const {
   return [this, &tracee](const ThreadNote& thread, RemoteAddr event) {
     const auto it = std::ranges::find(installed_, event, [](const Installed& one) { return one.block.target; });
     if (it == installed_.end()) return;
@@ -43,18 +43,18 @@ void InprocRuntime::note_all_gone() {
   note_gone(take_out_gone(tracee_, patches));
 }
 
-Result<Leftover> InprocRuntime::detach() {
+Result<DetachResult> InprocRuntime::detach() {
   auto left = leave();
   if (!left && !poll_exit()) note_failed_departure();
   return left;
 }
 
-Result<Leftover> InprocRuntime::leave() {
+Result<DetachResult> InprocRuntime::leave() {
   if (left_) return *left_;
   watch_.end();
   follower_.end();
   auto held = hold();
-  if (replaced_) return *(left_ = Leftover::Unseen);  // nothing of ours is left to take away
+  if (replaced_) return *(left_ = DetachResult::Unseen);  // nothing of ours is left to take away
   if (!held) return std::unexpected(std::move(held.error()));
   if (mapper_.sending())
     if (auto closed = close_left_descriptors(mapper_); !closed) return std::unexpected(std::move(closed.error()));
@@ -62,31 +62,31 @@ Result<Leftover> InprocRuntime::leave() {
   shut_gates();
   if (!placement_.agent().base.value) {  // it never got that far
     if (auto gone = mapper_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
-    return *(left_ = Leftover::Nothing);
+    return *(left_ = DetachResult::Nothing);
   }
   auto left =
-      Departure(mapper_, signals_).leave(memory_.patches(), memory_.tables().check_offset, count_missed_in(tracee_));
+      Detacher(mapper_, signals_).leave(memory_.patches(), memory_.tables().check_offset, count_missed_in(tracee_));
   if (left) left_ = *left;
   return left;
 }
 
 // What is patched in the child is seen in its text: it was forked at some moment between two changes.
-Result<Leftover> InprocRuntime::leave_child(pid_t pid) {
+Result<DetachResult> InprocRuntime::leave_child(pid_t pid) {
   auto child = Tracee::attach(pid);
-  if (!child) return Leftover::Unseen;  // it ended meanwhile, or somebody else traces it
+  if (!child) return DetachResult::Unseen;  // it ended meanwhile, or somebody else traces it
   std::uint64_t self = 0;
   const RemoteAddr at = memory_.target() + offsetof(kevt_tables, self);
   if (!child->read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}) || self != memory_.target().value)
-    return Leftover::Unseen;
+    return DetachResult::Unseen;
   auto mapper = RemoteMapper::of_session(*child, memory_.tables());
   if (!mapper) return std::unexpected(std::move(mapper.error()));
   SignalHandover signals(*mapper);
   signals.adopt();
-  return Departure(*mapper, signals).leave(memory_.patches(), memory_.tables().check_offset, count_missed_in(*child));
+  return Detacher(*mapper, signals).leave(memory_.patches(), memory_.tables().check_offset, count_missed_in(*child));
 }
 
-Result<Leftover> InprocRuntime::leave_children() {
-  Leftover worst = Leftover::Nothing;
+Result<DetachResult> InprocRuntime::leave_children() {
+  DetachResult worst = DetachResult::Nothing;
   shut_gates();
   for (pid_t pid : processes_sharing(memory_.file(MapPiece::From::Session), target_began_)) {
     if (pid == tracee_.pid()) continue;
@@ -96,7 +96,7 @@ Result<Leftover> InprocRuntime::leave_children() {
       note_failed_departure();
       return left;
     }
-    if (*left != Leftover::Nothing && *left != Leftover::Unseen) worst = *left;
+    if (*left != DetachResult::Nothing && *left != DetachResult::Unseen) worst = *left;
   }
   return worst;
 }
@@ -130,7 +130,7 @@ bool InprocRuntime::may_be_hit(const SharedSessions& sessions) {
 void InprocRuntime::give_up() {
   watch_.end();
   replaced_ = true;
-  left_ = Leftover::Unseen;
+  left_ = DetachResult::Unseen;
   tracee_.give_up();
 }
 

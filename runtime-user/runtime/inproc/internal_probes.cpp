@@ -53,7 +53,7 @@ Result<std::vector<ProbeHandle>> InprocRuntime::install_guards() {
 
 bool InprocRuntime::has_returns() const {
   return std::ranges::any_of(installed_,
-                             [](const Installed& one) { return one.armed && one.point == model::ProbePoint::Return; });
+                             [](const Installed& one) { return one.armed && one.point == model::ProbeKind::Return; });
 }
 
 // From the first return probe to the end of tracing whoever walks the stack is made to find the program's own return

@@ -1,4 +1,4 @@
-#include "runtime-user/runtime/bpf/parked_events.h"
+#include "runtime-user/runtime/bpf/deferred_close.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -31,9 +31,9 @@ struct Pipe {
 constexpr int kDeadlineMs = 60'000;
 constexpr std::chrono::hours kForever{24};
 
-TEST(ParkedEvents, WhatIsTakenBackIsStillOpen) {
+TEST(DeferredClose, WhatIsTakenBackIsStillOpen) {
   Pipe pipe;
-  ParkedEvents parked(kForever);
+  DeferredClose parked(kForever);
   parked.park(7, pipe.event(true));
   EXPECT_EQ(parked.size(), 1u);
   EXPECT_FALSE(pipe.has_ended(0));
@@ -47,18 +47,18 @@ TEST(ParkedEvents, WhatIsTakenBackIsStillOpen) {
   EXPECT_EQ(parked.size(), 0u);
 }
 
-TEST(ParkedEvents, WhatLiesLongEnoughIsClosed) {
+TEST(DeferredClose, WhatLiesLongEnoughIsClosed) {
   Pipe pipe;
-  ParkedEvents parked(std::chrono::milliseconds(1));
+  DeferredClose parked(std::chrono::milliseconds(1));
   parked.park(7, pipe.event());
   EXPECT_TRUE(pipe.has_ended(kDeadlineMs));
   EXPECT_FALSE(parked.take(7));
 }
 
-TEST(ParkedEvents, TheEndClosesWhatIsLeft) {
+TEST(DeferredClose, TheEndClosesWhatIsLeft) {
   Pipe first, second;
   {
-    ParkedEvents parked(kForever);
+    DeferredClose parked(kForever);
     parked.park(1, first.event());
     parked.park(2, second.event());
   }
@@ -72,9 +72,9 @@ std::shared_ptr<EventGroup> group_of(Pipe& pipe) {
   return std::make_shared<EventGroup>(std::move(leaders));
 }
 
-TEST(ParkedEvents, ALeaderIsClosedWithTheLastOfItsEvents) {
+TEST(DeferredClose, ALeaderIsClosedWithTheLastOfItsEvents) {
   Pipe leader, first, second;
-  ParkedEvents parked(kForever);
+  DeferredClose parked(kForever);
   auto group = group_of(leader);
   parked.park(1, first.event(false, group));
   parked.park(2, second.event(false, std::move(group)));
@@ -85,9 +85,9 @@ TEST(ParkedEvents, ALeaderIsClosedWithTheLastOfItsEvents) {
   EXPECT_TRUE(leader.has_ended(0));
 }
 
-TEST(ParkedEvents, TheRestOfAGroupIsDisarmed) {
+TEST(DeferredClose, TheRestOfAGroupIsDisarmed) {
   Pipe leader, first, second, third;
-  ParkedEvents parked(kForever);
+  DeferredClose parked(kForever);
   const auto group = group_of(leader);
   parked.park(1, first.event(false, group));
   parked.park(2, second.event(false, group));
@@ -99,9 +99,9 @@ TEST(ParkedEvents, TheRestOfAGroupIsDisarmed) {
   EXPECT_TRUE(parked.take(3)->is_armed);
 }
 
-TEST(ParkedEvents, NamesWhatItHolds) {
+TEST(DeferredClose, NamesWhatItHolds) {
   Pipe first, second;
-  ParkedEvents parked(kForever);
+  DeferredClose parked(kForever);
   const std::vector<int> held = {first.write.get(), second.write.get()};
   parked.park(1, first.event());
   parked.park(2, second.event());

@@ -3,7 +3,7 @@
 // A process loads libraries while it runs, so its mappings are looked at again when something is asked two seconds
 // later. A kernel's functions come from its directory; its addresses and types from kallsyms and BTF where those can
 // be read (a user without privileges sees addresses of zero: then names are known and nothing else).
-#include "gui/model/traced_world.h"
+#include "gui/model/target_context.h"
 
 #include <fstream>
 #include <sstream>
@@ -51,7 +51,7 @@ std::string without(const std::string& functions, const std::string& blacklist) 
 
 }  // namespace
 
-void TracedWorld::readProcess() {
+void TargetContext::readProcess() {
   auto made = target::ProcessEnv::of_process(sources_.pid, {});
   if (!made) {
     trouble_ = QString::fromStdString(made.error().message());
@@ -62,7 +62,7 @@ void TracedWorld::readProcess() {
   symbols_ = std::make_shared<SymbolIndex>(SymbolIndex::ofModules(process_->modules()));
 }
 
-void TracedWorld::readKernel() {
+void TargetContext::readKernel() {
   std::string names = sources_.functions.toStdString();
   if (!sources_.kallsyms.isEmpty() && names.empty()) names = functions_of_kallsyms(text_of(sources_.kallsyms));
   if (!sources_.blacklist.isEmpty()) names = without(names, text_of(sources_.blacklist));
@@ -82,7 +82,7 @@ void TracedWorld::readKernel() {
     trouble_ = QString::fromStdString(made.error().message());
 }
 
-void TracedWorld::read() {
+void TargetContext::read() {
   if (is_read_) {
     if (!process_ || since_look_.elapsed() < kLookAgainMs) return;
     since_look_.start();
@@ -99,18 +99,18 @@ void TracedWorld::read() {
     readKernel();
 }
 
-const target::TargetEnv* TracedWorld::env() {
+const target::TargetEnv* TargetContext::env() {
   read();
   if (process_) return &*process_;
   return kernel_ ? &*kernel_ : nullptr;
 }
 
-const target::ProcessEnv* TracedWorld::process() {
+const target::ProcessEnv* TargetContext::process() {
   read();
   return process_ ? &*process_ : nullptr;
 }
 
-std::shared_ptr<const SymbolIndex> TracedWorld::symbols() {
+std::shared_ptr<const SymbolIndex> TargetContext::symbols() {
   read();
   return symbols_;
 }

@@ -7,7 +7,7 @@
 //   unmap                      only now, and only if every return address was found
 //
 // A thread that stays inside a hit (stopped, or below a handler that never returns) keeps the agent.
-#include "runtime-user/runtime/inproc/departure.h"
+#include "runtime-user/runtime/inproc/detach.h"
 
 #include <signal.h>
 #include <time.h>
@@ -47,14 +47,14 @@ std::optional<TextPatch> undoing(StoppedText& text, const RemoteMapper& mapper, 
 }  // namespace
 
 // Code of the arena, or what a thread goes back by that worked for a tracer.
-bool Departure::is_ours(RemoteAddr at) const {
+bool Detacher::is_ours(RemoteAddr at) const {
   return mapper_.is_code(at) || std::ranges::any_of(left_work_, [at](RemoteAddr place) {
            return at >= place && at < place + WorkCode::kRoom;
          });
 }
 
 // Inside a hit, or about to be: it stands in our code, or its int3 or fault has not reached the agent's handler yet.
-bool Departure::is_in_hit(pid_t tid) const {
+bool Detacher::is_in_hit(pid_t tid) const {
   auto registers = tracee_.registers(tid);
   if (registers && is_ours(RemoteAddr{registers->rip})) return true;
   constexpr std::uint64_t kOwned = 1ull << (SIGTRAP - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1);
@@ -63,7 +63,7 @@ bool Departure::is_in_hit(pid_t tid) const {
 
 // In a function that a dead tracer has called there, an indirect function's resolver, which may stand in anybody's
 // code. Its mask is that of such a call, and what it returns to lies above it on its stack.
-bool Departure::is_called(pid_t tid) const {
+bool Detacher::is_called(pid_t tid) const {
   constexpr std::size_t kLooked = 64 * 1024;
   if (left_work_.empty()) return false;
   const auto mask = tracee_.signal_mask(tid);
@@ -80,7 +80,7 @@ bool Departure::is_called(pid_t tid) const {
 
 // Also a thread counts that a signal handler took out of a hit, or out of its way back from work for a tracer, or that
 // runs a handler the agent called.
-Result<bool> Departure::is_anyone_inside() {
+Result<bool> Detacher::is_anyone_inside() {
   if (std::ranges::any_of(tracee_.threads(), [this](pid_t tid) { return is_in_hit(tid) || is_called(tid); }))
     return true;
   if (!signals_.is_taken() && left_work_.empty()) return false;
@@ -96,7 +96,7 @@ Result<bool> Departure::is_anyone_inside() {
   return false;
 }
 
-Result<bool> Departure::wait_until_quiet() {
+Result<bool> Detacher::wait_until_quiet() {
   constexpr int kTries = 1000;
   for (int n = 0; n < kTries; ++n) {
     auto inside = is_anyone_inside();
@@ -111,7 +111,7 @@ Result<bool> Departure::wait_until_quiet() {
 }
 
 // %gs of the threads that have hit points into memory of ours.
-Result<void> Departure::forget_selves() {
+Result<void> Detacher::forget_selves() {
   const PlacedAgent& agent = mapper_.agent();
   for (pid_t tid : tracee_.threads()) {
     auto registers = tracee_.registers(tid);
@@ -123,7 +123,7 @@ Result<void> Departure::forget_selves() {
   return {};
 }
 
-Result<void> Departure::undo(std::span<const kevt_patch> noted, std::uint8_t order) {
+Result<void> Detacher::undo(std::span<const kevt_patch> noted, std::uint8_t order) {
   std::vector<TextPatch> patches;
   StoppedText text(tracee_);
   for (const kevt_patch& note : noted)
@@ -132,11 +132,11 @@ Result<void> Departure::undo(std::span<const kevt_patch> noted, std::uint8_t ord
   return apply_patches(tracee_, signals_, patches);
 }
 
-Result<Leftover> Departure::take_away(std::span<const kevt_patch> noted, std::uint32_t check_offset,
-                                      const Missed& missed) {
+Result<DetachResult> Detacher::take_away(std::span<const kevt_patch> noted, std::uint32_t check_offset,
+                                         const Missed& missed) {
   if (!mapper_.agent().base.value) {  // nothing has run here yet
     if (auto gone = mapper_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
-    return Leftover::Nothing;
+    return DetachResult::Nothing;
   }
   auto notes = read_thread_notes(tracee_, mapper_.agent());
   if (!notes) return std::unexpected(std::move(notes.error()));
@@ -148,15 +148,15 @@ Result<Leftover> Departure::take_away(std::span<const kevt_patch> noted, std::ui
   if (auto cleared = forget_selves(); !cleared) return std::unexpected(std::move(cleared.error()));
   if (*returns == Returns::Restored)
     if (auto gone = mapper_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
-  return *returns == Returns::Restored ? Leftover::Nothing : Leftover::Code;
+  return *returns == Returns::Restored ? DetachResult::Nothing : DetachResult::Code;
 }
 
 // The handlers are asked for by way of a page of our own.
-Result<void> Departure::let_work_end(Tracee& tracee) {
+Result<void> Detacher::let_work_end(Tracee& tracee) {
   if (tracee.refuses_calls()) return {};
   RemoteMapper mapper(tracee);
   SignalHandover signals(mapper);
-  Departure departure(mapper, signals);
+  Detacher departure(mapper, signals);
   departure.left_work_ = left_work_places(tracee);
   if (departure.left_work_.empty()) return {};
   auto quiet = departure.wait_until_quiet();
@@ -164,16 +164,17 @@ Result<void> Departure::let_work_end(Tracee& tracee) {
   return mapper.take_away();
 }
 
-Result<Leftover> Departure::leave(std::span<const kevt_patch> noted, std::uint32_t check_offset, const Missed& missed) {
+Result<DetachResult> Detacher::leave(std::span<const kevt_patch> noted, std::uint32_t check_offset,
+                                     const Missed& missed) {
   left_work_ = left_work_places(tracee_);
   if (auto undone = undo(noted, KEVT_PATCH_PROBE); !undone) return std::unexpected(std::move(undone.error()));
   if (tracee_.refuses_calls()) {
     tracee_.release();
-    return Leftover::Filtered;
+    return DetachResult::Filtered;
   }
   auto quiet = wait_until_quiet();
   if (!quiet) return std::unexpected(std::move(quiet.error()));
-  auto left = *quiet ? take_away(noted, check_offset, missed) : Leftover::Agent;
+  auto left = *quiet ? take_away(noted, check_offset, missed) : DetachResult::Agent;
   for (RemoteAddr place : left_work_)
     if (*quiet)
       if (auto erased = erase_work_place(tracee_, place); !erased) return std::unexpected(std::move(erased.error()));

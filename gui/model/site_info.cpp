@@ -1,6 +1,6 @@
 // What hovering over a definition tells. In a process the plan is the runtime's own (x86::plan_site); a kernel decides
 // by itself, and only what is certain is said: a function's entry with an ftrace call, or int3 that may become a jump.
-#include "gui/model/place_facts.h"
+#include "gui/model/site_info.h"
 
 #include <QObject>
 
@@ -63,7 +63,7 @@ QString why_not(const target::LookupError& error) {
 
 }  // namespace
 
-std::optional<PlaceFacts> placeFacts(TracedWorld& world, const QString& line) {
+std::optional<PlaceFacts> placeFacts(TargetContext& world, const QString& line) {
   const PlaceWord place = placeOf(line);
   const target::TargetEnv* env = world.env();
   if (place.symbol.isEmpty()) return std::nullopt;

@@ -5,7 +5,7 @@
 // Problem: what is seen is that no code is there, what is wanted is the member to blame. Idea: the event's `format`
 // file is kept beside its code; the first field that another type tells of is named. Where all fields are alike the
 // code reads other things on the way to them, and the whole event is named.
-#include "compiler/pipeline/misfit.h"
+#include "compiler/pipeline/type_mismatch.h"
 
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ std::string_view next_field(std::string_view& format) {
 
 std::string_view declaration(std::string_view field) { return field.substr(0, field.find(';')); }
 
-std::string misfit(const CheckedEvent& event, const std::string& made_format) {
+std::string type_mismatch(const CheckedEvent& event, const std::string& made_format) {
   const std::string format = layout::format_text(event.definition, event.layout, 0);
   std::string_view here = format, there = made_format;
   for (;;) {
@@ -46,15 +46,16 @@ std::string misfit(const CheckedEvent& event, const std::string& made_format) {
 
 }  // namespace
 
-Error with_misfits(Error error, std::span<const CheckedEvent> events, std::span<const BpfTask> tasks,
-                   const BpfRequest& request) {
+Error with_type_mismatches(Error error, std::span<const CheckedEvent> events, std::span<const BpfTask> tasks,
+                           const BpfRequest& request) {
   if (request.made == nullptr) return error;
   std::string text;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const model::Definition& definition = events[i].definition;
     const std::string* format = request.made->find_format(definition.group + "/" + definition.event);
-    if (!events[i].by_types || format == nullptr || is_made(tasks[i], *request.made, request.possible_cpus)) continue;
-    text += (text.empty() ? "" : "; ") + misfit(events[i], *format);
+    if (!events[i].uses_target_types || format == nullptr || is_made(tasks[i], *request.made, request.possible_cpus))
+      continue;
+    text += (text.empty() ? "" : "; ") + type_mismatch(events[i], *format);
   }
   if (text.empty()) return error;
   return Error(fmt::format("{}; compile it with this kernel's types as well (--btf): {}", text, error.message()),

@@ -1,4 +1,4 @@
-// ParkedEvents: perf events that are off and not closed yet.
+// DeferredClose: perf events that are off and not closed yet.
 #pragma once
 
 #include <chrono>
@@ -14,15 +14,15 @@
 
 namespace kevt::bpf {
 
-class ParkedEvents {
+class DeferredClose {
  public:
   static constexpr std::chrono::milliseconds kPatience{5000};
 
   // An event is closed when it has lain here for `patience`, by a thread of ours.
-  explicit ParkedEvents(std::chrono::milliseconds patience = kPatience);
+  explicit DeferredClose(std::chrono::milliseconds patience = kPatience);
   // Closes what is left.
-  ~ParkedEvents();
-  ParkedEvents(const ParkedEvents&) = delete;
+  ~DeferredClose();
+  DeferredClose(const DeferredClose&) = delete;
 
   // Its group is off, or it is disarmed.
   void park(std::uint32_t id, OpenEvent event);

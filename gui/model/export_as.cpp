@@ -2,7 +2,7 @@
 //
 //   echo 'p:op libc:open64' >> /tmp/t/dynamic_events       kevtrace run -e 'p:op libc:open64' --filter 'op: fd > 2' --
 //   CMD target program CMD / p:op libc:open64 / filter fd > 2   (a script: `kevtrace run -p FILE`)
-#include "gui/model/same_as.h"
+#include "gui/model/export_as.h"
 
 #include <QObject>
 #include <QRegularExpression>

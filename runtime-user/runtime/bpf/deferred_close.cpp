@@ -8,7 +8,7 @@
 // and `echo 0 > events/enable` with 1,300 events on answers at once, not after half a minute. A parked event costs a
 // hit a few nanoseconds: the tracepoint is called, and finds nobody who wants its record. Only opening another event
 // may wait for a close that is under way.
-#include "runtime-user/runtime/bpf/parked_events.h"
+#include "runtime-user/runtime/bpf/deferred_close.h"
 
 #include <signal.h>
 
@@ -16,7 +16,7 @@
 
 namespace kevt::bpf {
 
-ParkedEvents::ParkedEvents(std::chrono::milliseconds patience) : patience_(patience) {
+DeferredClose::DeferredClose(std::chrono::milliseconds patience) : patience_(patience) {
   sigset_t all, before;  // signals belong to other threads
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -24,7 +24,7 @@ ParkedEvents::ParkedEvents(std::chrono::milliseconds patience) : patience_(patie
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-ParkedEvents::~ParkedEvents() {
+DeferredClose::~DeferredClose() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -33,7 +33,7 @@ ParkedEvents::~ParkedEvents() {
   closer_.join();
 }
 
-void ParkedEvents::park(std::uint32_t id, OpenEvent event) {
+void DeferredClose::park(std::uint32_t id, OpenEvent event) {
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back({id, Clock::now(), std::move(event)});
@@ -41,7 +41,7 @@ void ParkedEvents::park(std::uint32_t id, OpenEvent event) {
   changed_.notify_one();
 }
 
-std::optional<OpenEvent> ParkedEvents::take(std::uint32_t id) {
+std::optional<OpenEvent> DeferredClose::take(std::uint32_t id) {
   const std::lock_guard lock(mutex_);
   const auto it = std::ranges::find(waiting_, id, &Waiting::id);
   if (it == waiting_.end()) return std::nullopt;
@@ -50,29 +50,29 @@ std::optional<OpenEvent> ParkedEvents::take(std::uint32_t id) {
   return event;
 }
 
-void ParkedEvents::disarm(const EventGroup& group) {
+void DeferredClose::disarm(const EventGroup& group) {
   const std::lock_guard lock(mutex_);
   for (Waiting& one : waiting_)
     if (one.event.group.get() == &group) one.event.disarm();
 }
 
-void ParkedEvents::disarm() {
+void DeferredClose::disarm() {
   const std::lock_guard lock(mutex_);
   for (Waiting& one : waiting_) one.event.disarm();
 }
 
-void ParkedEvents::add_descriptors(std::vector<int>& out) const {
+void DeferredClose::add_descriptors(std::vector<int>& out) const {
   const std::lock_guard lock(mutex_);
   for (const Waiting& one : waiting_)
     for (const UniqueFd& fd : one.event.fds) out.push_back(fd.get());
 }
 
-std::size_t ParkedEvents::size() const {
+std::size_t DeferredClose::size() const {
   const std::lock_guard lock(mutex_);
   return waiting_.size();
 }
 
-void ParkedEvents::close_old_ones() {
+void DeferredClose::close_old_ones() {
   std::unique_lock lock(mutex_);
   while (!ends_) {
     if (waiting_.empty()) {

@@ -14,7 +14,7 @@
 #include "compiler/diag/diagnostic.h"
 #include "compiler/model/filter.h"
 #include "grammar/parse.h"
-#include "gui/model/same_as.h"
+#include "gui/model/export_as.h"
 
 namespace kevt::gui {
 namespace {
@@ -119,7 +119,7 @@ Words placeOf(const model::Definition& event, const WrittenTarget& target) {
   const auto* at = std::get_if<model::SymbolPlace>(&event.place);
   const bool is_probe = event.kind == model::EventKind::Kprobe || event.kind == model::EventKind::Fprobe;
   if (!at || !is_probe) return std::nullopt;
-  const bool returns = event.point == model::ProbePoint::Return;
+  const bool returns = event.probe_kind == model::ProbeKind::Return;
   QString out = isProgram(target) ? QStringLiteral("uprobe:") : QStringLiteral("kprobe:");
   if (returns) out.insert(1, QStringLiteral("ret"));
   if (returns && !isProgram(target)) out = QStringLiteral("kretprobe:");
@@ -201,7 +201,7 @@ QString perfProbeOf(const WrittenEvent& event, const WrittenTarget& target) {
     options = QStringLiteral("-m %1 ").arg(shellWord(text(*place->module)));
   QString words =
       QStringLiteral("%1:%2=%3%4").arg(event.group, event.event, text(place->symbol), offsetOf(place->offset));
-  if (definition->point == model::ProbePoint::Return) words += QStringLiteral("%return");
+  if (definition->probe_kind == model::ProbeKind::Return) words += QStringLiteral("%return");
   for (const model::FetchArg& arg : definition->args)
     words += QStringLiteral(" %1=%2").arg(text(arg.name), text(arg.text));
   QString out = QStringLiteral("perf probe %1-a %2\n").arg(options, shellWord(words));

@@ -1,4 +1,4 @@
-// Departure: taking everything of ours out of one process, which stands still: the traced one, or a child that it
+// Detacher: taking everything of ours out of one process, which stands still: the traced one, or a child that it
 // forked and that carries copies of our patches and maps.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace kevt::inproc {
 
 // What is left in a process that is not traced any more.
-enum class Leftover : std::uint8_t {
+enum class DetachResult : std::uint8_t {
   Nothing,
   Code,      // our pages: a call that began under a return probe may still come back to them
   Agent,     // and the signals: a thread stays inside a hit
@@ -22,16 +22,16 @@ enum class Leftover : std::uint8_t {
   Unseen,    // it has become another program, or is gone
 };
 
-class Departure {
+class Detacher {
  public:
   // Told of each call whose return address was given back: the thread's note and its kevt_event.
   using Missed = std::function<void(const ThreadNote&, RemoteAddr event)>;
 
-  Departure(RemoteMapper& mapper, SignalHandover& signals)
+  Detacher(RemoteMapper& mapper, SignalHandover& signals)
       : tracee_(mapper.tracee()), mapper_(mapper), signals_(signals) {}
 
   // `noted`: every place in the text that may differ from its own bytes. The process is released.
-  Result<Leftover> leave(std::span<const kevt_patch> noted, std::uint32_t check_offset, const Missed& missed);
+  Result<DetachResult> leave(std::span<const kevt_patch> noted, std::uint32_t check_offset, const Missed& missed);
 
   // Until the threads that worked for a tracer that died are back at their own work, for about a second at most. A call
   // that one of them was to make may be made only now: what is mapped is not known before.
@@ -46,7 +46,7 @@ class Departure {
   Result<bool> wait_until_quiet();
   Result<void> forget_selves();
   Result<void> undo(std::span<const kevt_patch> noted, std::uint8_t order);
-  Result<Leftover> take_away(std::span<const kevt_patch> noted, std::uint32_t check_offset, const Missed& missed);
+  Result<DetachResult> take_away(std::span<const kevt_patch> noted, std::uint32_t check_offset, const Missed& missed);
 
   Tracee& tracee_;
   RemoteMapper& mapper_;

@@ -1,4 +1,4 @@
-// TracedWorld: what is known of what is traced: functions, their types, their code.
+// TargetContext: what is known of what is traced: functions, their types, their code.
 #pragma once
 
 #include <QElapsedTimer>
@@ -24,9 +24,9 @@ struct WorldSources {
 };
 
 // Read when first asked. Used by one thread at a time.
-class TracedWorld {
+class TargetContext {
  public:
-  explicit TracedWorld(WorldSources sources) : sources_(std::move(sources)) {}
+  explicit TargetContext(WorldSources sources) : sources_(std::move(sources)) {}
 
   // nullptr: nothing is known of places.
   const target::TargetEnv* env();

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "gui/model/prototypes.h"
-#include "gui/model/traced_world.h"
+#include "gui/model/target_context.h"
 
 namespace kevt::gui {
 
@@ -20,7 +20,7 @@ struct PlaceFacts {
 };
 
 // `line`: a definition, right or not. nullopt: it names no place yet.
-std::optional<PlaceFacts> placeFacts(TracedWorld& world, const QString& line);
+std::optional<PlaceFacts> placeFacts(TargetContext& world, const QString& line);
 // For a tool tip; `word` is what the pointer is at: a register or an argument's name is told of first.
 QString factsHtml(const PlaceFacts& facts, const QString& word);
 
