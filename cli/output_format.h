@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/report.h"
-#include "tracefs-compat/record/analysis.h"
+#include "tracefs-compat/record/analysis/analysis.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::cli {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
-#include "cli/record_options.h"
+#include "cli/options/record_options.h"
 #include "cli/report.h"
-#include "tracefs-compat/record/query.h"
+#include "tracefs-compat/record/analysis/query.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::cli {

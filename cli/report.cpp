@@ -8,7 +8,7 @@
 #include <cctype>
 #include <cstdlib>
 
-#include "cli/fix_files.h"
+#include "cli/definitions/fix_files.h"
 #include "common/clock.h"
 #include "common/print.h"
 #include "compiler/sema/advice.h"

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "common/error.h"
 #include "compiler/diag/diagnostic.h"
 #include "compiler/diag/report.h"
-#include "runtime-user/engine/draft.h"
+#include "runtime-user/engine/events/draft.h"
 #include "runtime-user/session/notices.h"
 
 namespace kevt::cli {

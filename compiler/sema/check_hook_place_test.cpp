@@ -2,8 +2,8 @@
 
 #include "compiler/sema/sema.h"
 #include "compiler/target/fixed_target.h"
-#include "compiler/target/kernel_env.h"
-#include "compiler/target/kernel_of_types.h"
+#include "compiler/target/kernel/kernel_env.h"
+#include "compiler/target/kernel/kernel_of_types.h"
 #include "grammar/parse.h"
 
 namespace kevt::sema {

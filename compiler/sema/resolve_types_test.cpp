@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/sema/sema.h"
-#include "compiler/target/btf.h"
+#include "compiler/target/types/btf.h"
 #include "compiler/target/fixed_target.h"
 #include "grammar/parse.h"
 #include "tests/golden/small_btf.h"

@@ -10,7 +10,7 @@
 // Not here: any I/O; the real environments read processes and kernels.
 #include "compiler/target/fixed_target.h"
 
-#include "compiler/target/kernel_types.h"
+#include "compiler/target/kernel/kernel_types.h"
 
 #include <algorithm>
 #include <numeric>

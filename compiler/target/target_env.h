@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/target/type_table.h"
+#include "compiler/target/types/type_table.h"
 
 namespace kevt::target {
 

@@ -32,7 +32,7 @@
 #include "gui/view/event_table.h"
 #include "gui/view/timeline_view.h"
 #include "tracefs-compat/record/recording.h"
-#include "tracefs-compat/record/store.h"
+#include "tracefs-compat/record/store/store.h"
 
 namespace kevt::gui {
 namespace {

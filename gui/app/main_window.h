@@ -11,7 +11,7 @@
 #include "common/error.h"
 #include "gui/model/lanes.h"
 #include "gui/model/time_text.h"
-#include "tracefs-compat/record/store_chunk.h"
+#include "tracefs-compat/record/store/store_chunk.h"
 
 class QDockWidget;
 class QLabel;

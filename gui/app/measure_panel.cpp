@@ -13,7 +13,7 @@
 #include "gui/model/row_text.h"
 #include "gui/model/trace_document.h"
 #include "gui/view/timeline_view.h"
-#include "tracefs-compat/record/store_field.h"
+#include "tracefs-compat/record/store/store_field.h"
 
 namespace kevt::gui {
 

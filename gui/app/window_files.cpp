@@ -24,7 +24,7 @@
 #include "gui/view/event_table.h"
 #include "gui/view/theme.h"
 #include "gui/view/timeline_view.h"
-#include "tracefs-compat/record/csv_text.h"
+#include "tracefs-compat/record/formats/csv_text.h"
 #include "tracefs-compat/record/output_file.h"
 #include "tracefs-compat/record/recording.h"
 

@@ -5,7 +5,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-#include "compiler/target/btf.h"
+#include "compiler/target/types/btf.h"
 #include "compiler/target/fixed_target.h"
 #include "gui/model/compiler_service.h"
 #include "gui/model/event_tree.h"

@@ -14,7 +14,7 @@
 #include "compiler/target/fixed_target.h"
 #include "gui/model/site_info.h"
 #include "gui/model/text_forms.h"
-#include "runtime-user/runtime/inproc/hit_cost.h"
+#include "runtime-user/runtime/inproc/code/hit_cost.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 
 namespace kevt::gui {

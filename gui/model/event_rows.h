@@ -11,7 +11,7 @@
 #include "gui/model/row_text.h"
 #include "gui/model/time_text.h"
 #include "gui/model/trace_filter.h"
-#include "tracefs-compat/record/store.h"
+#include "tracefs-compat/record/store/store.h"
 
 namespace kevt::gui {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gui/model/live_state.h"
-#include "tracefs-compat/record/store.h"
+#include "tracefs-compat/record/store/store.h"
 
 namespace kevt::gui {
 

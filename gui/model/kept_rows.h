@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "tracefs-compat/record/store_query.h"
+#include "tracefs-compat/record/store/store_query.h"
 
 namespace kevt::gui {
 

@@ -7,7 +7,7 @@
 #include "gui/model/lanes.h"
 #include "gui/model/model_testing.h"
 #include "gui/model/trace_document.h"
-#include "tracefs-compat/record/store_field.h"
+#include "tracefs-compat/record/store/store_field.h"
 
 namespace kevt::gui {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "gui/model/kept_rows.h"
-#include "tracefs-compat/record/store_field.h"
-#include "tracefs-compat/record/store_query.h"
+#include "tracefs-compat/record/store/store_field.h"
+#include "tracefs-compat/record/store/store_query.h"
 
 namespace kevt::gui {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "common/time_merger.h"
-#include "compiler/target/process_env.h"
+#include "compiler/target/process/process_env.h"
 #include "tracefs-compat/record/recording.h"
-#include "tracefs-compat/record/store.h"
+#include "tracefs-compat/record/store/store.h"
 #include "tracefs-compat/tree/tracing_dir.h"
 
 namespace kevt::gui {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "tracefs-compat/record/event_format.h"
-#include "tracefs-compat/record/store.h"
+#include "tracefs-compat/record/store/store.h"
 
 namespace kevt::gui {
 

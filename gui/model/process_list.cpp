@@ -14,7 +14,7 @@
 #include <map>
 
 #include "common/proc.h"
-#include "runtime-user/runtime/inproc/attach_refusal.h"
+#include "runtime-user/runtime/inproc/process/attach_refusal.h"
 
 namespace kevt::gui {
 namespace {

@@ -8,7 +8,7 @@
 #include <QRegularExpression>
 #include <QStringList>
 
-#include "compiler/target/type_table.h"
+#include "compiler/target/types/type_table.h"
 #include "gui/model/text_forms.h"
 
 namespace kevt::gui {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "gui/model/text_forms.h"
-#include "tracefs-compat/record/columns.h"
+#include "tracefs-compat/record/analysis/columns.h"
 
 namespace kevt::gui {
 

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "tracefs-compat/record/recording.h"
-#include "tracefs-compat/record/store.h"
-#include "tracefs-compat/record/trace_line.h"
+#include "tracefs-compat/record/store/store.h"
+#include "tracefs-compat/record/print/trace_line.h"
 
 namespace kevt::gui {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "tracefs-compat/record/store.h"
+#include "tracefs-compat/record/store/store.h"
 
 namespace kevt::gui {
 

@@ -4,7 +4,7 @@
 
 #include <QObject>
 
-#include "compiler/target/source_lines.h"
+#include "compiler/target/types/source_lines.h"
 #include "gui/model/text_forms.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 

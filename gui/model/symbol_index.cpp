@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/target/elf_image.h"
+#include "compiler/target/elf/elf_image.h"
 
 namespace kevt::gui {
 namespace {

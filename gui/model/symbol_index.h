@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/target/process_env.h"
+#include "compiler/target/process/process_env.h"
 
 namespace kevt::gui {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "compiler/target/kernel_types.h"
-#include "compiler/target/process_env.h"
+#include "compiler/target/kernel/kernel_types.h"
+#include "compiler/target/process/process_env.h"
 #include "gui/model/definition_check.h"
 #include "gui/model/symbol_index.h"
 

@@ -20,7 +20,7 @@
 #include "gui/model/time_text.h"
 #include "gui/model/trace_document.h"
 #include "gui/model/trigger_watch.h"
-#include "tracefs-compat/record/store_field.h"
+#include "tracefs-compat/record/store/store_field.h"
 
 namespace kevt::gui {
 namespace {

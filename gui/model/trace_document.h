@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tracefs-compat/record/recording.h"
-#include "tracefs-compat/record/store.h"
+#include "tracefs-compat/record/store/store.h"
 
 namespace kevt::gui {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tracefs-compat/record/record_filter.h"
-#include "tracefs-compat/record/store.h"
+#include "tracefs-compat/record/store/store.h"
 
 namespace kevt::gui {
 

@@ -14,7 +14,7 @@
 
 #include "gui/model/live_state.h"
 #include "tracefs-compat/record/recording.h"
-#include "tracefs-compat/record/store.h"
+#include "tracefs-compat/record/store/store.h"
 #include "tracefs-compat/tree/tracing_dir.h"
 
 namespace kevt::gui {

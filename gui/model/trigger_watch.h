@@ -8,7 +8,7 @@
 
 #include "gui/model/job.h"
 #include "gui/model/live_state.h"
-#include "tracefs-compat/record/store.h"
+#include "tracefs-compat/record/store/store.h"
 
 namespace kevt::gui {
 

@@ -9,7 +9,7 @@
 #include "gui/model/lanes.h"
 #include "gui/model/sched_spans.h"
 #include "gui/view/theme.h"
-#include "tracefs-compat/record/store_field.h"
+#include "tracefs-compat/record/store/store_field.h"
 
 namespace kevt::gui {
 

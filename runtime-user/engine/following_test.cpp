@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "common/clock.h"
-#include "runtime-user/engine/trace_text.h"
+#include "runtime-user/engine/text/trace_text.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/engine/tracing_testing.h"
 

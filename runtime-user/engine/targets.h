@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "runtime-user/engine/event_switcher.h"
-#include "runtime-user/engine/stack_stitcher.h"
-#include "runtime-user/engine/task_history.h"
+#include "runtime-user/engine/code/event_switcher.h"
+#include "runtime-user/engine/records/stack_stitcher.h"
+#include "runtime-user/engine/records/task_history.h"
 #include "runtime-user/engine/tracing_state.h"
 
 namespace kevt::engine {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/error.h"
-#include "compiler/target/stack_unwinder.h"
+#include "compiler/target/process/stack_unwinder.h"
 #include "compiler/target/target_env.h"
 #include "runtime-user/engine/static_events.h"
 #include "runtime-user/runtime/probe_runtime.h"

@@ -8,7 +8,7 @@
 #include "compiler/sema/sema.h"
 #include "compiler/target/event_catalog.h"
 #include "compiler/target/target_env.h"
-#include "runtime-user/engine/draft.h"
+#include "runtime-user/engine/events/draft.h"
 
 namespace kevt::engine {
 

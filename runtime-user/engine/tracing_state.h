@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime-user/engine/event_code.h"
-#include "runtime-user/engine/event_table.h"
-#include "runtime-user/engine/instance_table.h"
-#include "runtime-user/engine/shared_cell.h"
+#include "runtime-user/engine/code/event_code.h"
+#include "runtime-user/engine/events/event_table.h"
+#include "runtime-user/engine/instances/instance_table.h"
+#include "runtime-user/engine/instances/shared_cell.h"
 #include "runtime-user/engine/traced_target.h"
 #include "runtime-user/engine/tracing_options.h"
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "runtime-user/engine/trace_text.h"
+#include "runtime-user/engine/text/trace_text.h"
 #include "runtime-user/engine/tracing_testing.h"
 
 namespace kevt::engine {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime-user/runtime/inproc/forked_children.h"
+#include "runtime-user/runtime/inproc/process/forked_children.h"
 
 namespace kevt::session {
 

@@ -11,7 +11,7 @@
 #include "runtime-user/engine/static_events.h"
 #include "runtime-user/runtime/bpf/tracepoint_reader.h"
 #include "tracefs-compat/record/event_format.h"
-#include "tracefs-compat/record/print_format.h"
+#include "tracefs-compat/record/print/print_format.h"
 
 namespace kevt::session {
 

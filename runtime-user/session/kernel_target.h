@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "compiler/target/kernel_env.h"
+#include "compiler/target/kernel/kernel_env.h"
 #include "runtime-user/engine/traced_target.h"
 #include "runtime-user/session/kernel_runtime.h"
 #include "runtime-user/session/kernel_statics.h"

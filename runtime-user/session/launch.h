@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/target/process_env.h"
+#include "compiler/target/process/process_env.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
 #include "runtime-user/session/notices.h"
 

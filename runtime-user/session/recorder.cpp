@@ -18,7 +18,7 @@
 #include "common/proc.h"
 #include "compiler/layout/layout.h"
 #include "compiler/model/record_view.h"
-#include "runtime-user/engine/symbol_text.h"
+#include "runtime-user/engine/text/symbol_text.h"
 
 namespace kevt::session {
 namespace {

@@ -31,7 +31,7 @@
 #include "common/print.h"
 #include "common/proc.h"
 #include "common/unique_fd.h"
-#include "runtime-user/runtime/inproc/left_session.h"
+#include "runtime-user/runtime/inproc/process/left_session.h"
 #include "runtime-user/session/exit_status.h"
 
 namespace kevt::session {

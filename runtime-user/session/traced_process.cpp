@@ -12,8 +12,8 @@
 #include <sstream>
 
 #include "common/proc.h"
-#include "compiler/target/elf_image.h"
-#include "compiler/target/mapped_file.h"
+#include "compiler/target/elf/elf_image.h"
+#include "compiler/target/elf/mapped_file.h"
 
 namespace kevt::session {
 

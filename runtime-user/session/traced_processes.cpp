@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "common/proc.h"
-#include "runtime-user/runtime/inproc/forked_children.h"
+#include "runtime-user/runtime/inproc/process/forked_children.h"
 #include "runtime-user/session/exit_status.h"
 
 namespace kevt::session {

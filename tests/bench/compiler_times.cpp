@@ -22,7 +22,7 @@
 #include "compiler/target/fixed_target.h"
 #include "grammar/parse.h"
 #include "grammar/parse_script.h"
-#include "runtime-user/engine/draft.h"
+#include "runtime-user/engine/events/draft.h"
 
 namespace kevt::tests {
 namespace {

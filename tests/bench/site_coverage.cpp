@@ -11,7 +11,7 @@
 #include <random>
 #include <string>
 
-#include "compiler/target/elf_image.h"
+#include "compiler/target/elf/elf_image.h"
 #include "runtime-user/runtime/inproc/x86/function_code.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "common/assert.h"
-#include "runtime-user/runtime/inproc/patcher.h"
+#include "runtime-user/runtime/inproc/code/patcher.h"
 #include "runtime-user/runtime/inproc/x86/decode.h"
 
 namespace kevt::test {

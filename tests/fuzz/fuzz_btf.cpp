@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "compiler/target/btf.h"
+#include "compiler/target/types/btf.h"
 #include "tests/fuzz/fuzz_entry.h"
 #include "tests/golden/small_btf.h"
 

@@ -1,7 +1,7 @@
 // The problem: a recording comes from anybody: cut, with bits flipped, made to harm.
 //
 // The idea: the bytes are the file. Promises: recording_reads.h. What is packed and what lies where:
-// fuzz_recording_shape.cpp. What a right file means is not checked here (tracefs-compat/record/dat_test.cpp).
+// fuzz_recording_shape.cpp. What a right file means is not checked here (tracefs-compat/record/dat/dat_test.cpp).
 #include "tests/fuzz/fuzz_entry.h"
 #include "tests/fuzz/recording_reads.h"
 #include "tracefs-compat/record/record_testing.h"

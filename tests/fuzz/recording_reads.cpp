@@ -7,9 +7,9 @@
 #include <cstdlib>
 
 #include "common/unique_fd.h"
-#include "tracefs-compat/record/json_writer.h"
+#include "tracefs-compat/record/formats/json_writer.h"
 #include "tracefs-compat/record/record_filter.h"
-#include "tracefs-compat/record/trace_line.h"
+#include "tracefs-compat/record/print/trace_line.h"
 
 namespace kevt::fuzz {
 namespace {

@@ -23,7 +23,7 @@
 
 #include "compiler/dialect/dialect.h"
 #include "compiler/sema/filter.h"
-#include "compiler/target/btf.h"
+#include "compiler/target/types/btf.h"
 #include "tests/golden/definition_world.h"
 #include "tests/golden/small_btf.h"
 #include "tests/golden/trigger_world.h"

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime-user/engine/draft.h"
+#include "runtime-user/engine/events/draft.h"
 #include "runtime-user/engine/tracing.h"
 #include "tests/golden/definition_world.h"
 

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "runtime-user/engine/draft.h"
+#include "runtime-user/engine/events/draft.h"
 
 namespace kevt::tests {
 

@@ -15,7 +15,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "runtime-user/engine/draft.h"
+#include "runtime-user/engine/events/draft.h"
 
 namespace kevt::tests {
 

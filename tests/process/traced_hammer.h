@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/target/process_env.h"
+#include "compiler/target/process/process_env.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
 #include "tests/process/programs/hammer_page.h"
 

@@ -20,7 +20,7 @@
 #include <memory>
 #include <random>
 
-#include "compiler/target/process_env.h"
+#include "compiler/target/process/process_env.h"
 #include "runtime-user/engine/borrowed_target.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"

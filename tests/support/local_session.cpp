@@ -16,8 +16,8 @@
 
 #include <cstring>
 
-#include "compiler/target/process_map.h"
-#include "runtime-user/runtime/inproc/agent_image.h"
+#include "compiler/target/process/process_map.h"
+#include "runtime-user/runtime/inproc/code/agent_image.h"
 
 extern "C" void kevt_test_call_extractor(const kevt_registers* registers, std::uint64_t code,
                                          std::uint64_t return_address);

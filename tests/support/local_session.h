@@ -10,10 +10,10 @@
 #include "common/addresses.h"
 #include "common/error.h"
 #include "compiler/model/compiled_event.h"
-#include "runtime-user/runtime/inproc/code_arena.h"
-#include "runtime-user/runtime/inproc/detour.h"
-#include "runtime-user/runtime/inproc/ring_reader.h"
-#include "runtime-user/runtime/inproc/session_memory.h"
+#include "runtime-user/runtime/inproc/code/code_arena.h"
+#include "runtime-user/runtime/inproc/code/detour.h"
+#include "runtime-user/runtime/inproc/memory/ring_reader.h"
+#include "runtime-user/runtime/inproc/memory/session_memory.h"
 
 namespace kevt::test {
 

@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "tracefs-compat/record/file_areas.h"
+#include "tracefs-compat/record/dat/file_areas.h"
 #include "tracefs-compat/record/input_file.h"
 #include "tracefs-compat/record/read_budget.h"
 #include "tracefs-compat/record/record_testing.h"

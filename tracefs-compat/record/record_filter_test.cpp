@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tracefs-compat/record/query.h"
+#include "tracefs-compat/record/analysis/query.h"
 #include "tracefs-compat/record/record_testing.h"
 
 namespace kevt::record {

@@ -6,16 +6,16 @@
 #include <algorithm>
 #include <array>
 
-#include "tracefs-compat/record/chrome_writer.h"
-#include "tracefs-compat/record/csv_writer.h"
-#include "tracefs-compat/record/ctf_writer.h"
-#include "tracefs-compat/record/dat_reader.h"
-#include "tracefs-compat/record/dat_writer.h"
-#include "tracefs-compat/record/folded_writer.h"
-#include "tracefs-compat/record/json_reader.h"
-#include "tracefs-compat/record/json_writer.h"
-#include "tracefs-compat/record/perfetto_writer.h"
-#include "tracefs-compat/record/text_writer.h"
+#include "tracefs-compat/record/formats/chrome_writer.h"
+#include "tracefs-compat/record/formats/csv_writer.h"
+#include "tracefs-compat/record/formats/ctf_writer.h"
+#include "tracefs-compat/record/dat/dat_reader.h"
+#include "tracefs-compat/record/dat/dat_writer.h"
+#include "tracefs-compat/record/formats/folded_writer.h"
+#include "tracefs-compat/record/formats/json_reader.h"
+#include "tracefs-compat/record/formats/json_writer.h"
+#include "tracefs-compat/record/formats/perfetto_writer.h"
+#include "tracefs-compat/record/formats/text_writer.h"
 
 namespace kevt::record {
 namespace {

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "runtime-user/engine/trace_text.h"
+#include "runtime-user/engine/text/trace_text.h"
 #include "tracefs-compat/tree/node_table.h"
 #include "tracefs-compat/tree/trace_stream.h"
 

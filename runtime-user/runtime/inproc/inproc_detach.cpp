@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <fstream>
 
-#include "runtime-user/runtime/inproc/fd_passing.h"
-#include "runtime-user/runtime/inproc/forked_children.h"
+#include "runtime-user/runtime/inproc/process/fd_passing.h"
+#include "runtime-user/runtime/inproc/process/forked_children.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
 
 namespace kevt::inproc {

@@ -14,10 +14,10 @@
 #include <set>
 
 #include "common/proc.h"
-#include "runtime-user/runtime/inproc/agent_image.h"
-#include "runtime-user/runtime/inproc/left_session.h"
-#include "runtime-user/runtime/inproc/signal_hooks.h"
-#include "runtime-user/runtime/inproc/startup.h"
+#include "runtime-user/runtime/inproc/code/agent_image.h"
+#include "runtime-user/runtime/inproc/process/left_session.h"
+#include "runtime-user/runtime/inproc/process/signal_hooks.h"
+#include "runtime-user/runtime/inproc/process/startup.h"
 
 namespace kevt::inproc {
 

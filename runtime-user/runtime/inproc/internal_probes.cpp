@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime-user/runtime/inproc/agent_image.h"
+#include "runtime-user/runtime/inproc/code/agent_image.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
-#include "runtime-user/runtime/inproc/unwinders.h"
+#include "runtime-user/runtime/inproc/code/unwinders.h"
 
 namespace kevt::inproc {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/addresses.h"
-#include "compiler/target/elf_image.h"
+#include "compiler/target/elf/elf_image.h"
 #include "runtime-user/runtime/inproc/x86/decode.h"
 
 namespace kevt::x86 {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/addresses.h"
-#include "compiler/target/elf_image.h"
+#include "compiler/target/elf/elf_image.h"
 
 namespace kevt::x86 {
 

@@ -30,7 +30,7 @@
 #include <string>
 
 #include "common/page.h"
-#include "compiler/target/process_map.h"
+#include "compiler/target/process/process_map.h"
 #include "runtime-user/runtime/inproc/x86/relocate.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 

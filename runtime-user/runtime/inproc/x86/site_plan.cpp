@@ -20,7 +20,7 @@
 
 #include <algorithm>
 
-#include "compiler/target/instruction_start.h"
+#include "compiler/target/elf/instruction_start.h"
 #include "runtime-user/runtime/inproc/x86/relocate.h"
 
 namespace kevt::x86 {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/addresses.h"
-#include "compiler/target/elf_image.h"
+#include "compiler/target/elf/elf_image.h"
 #include "runtime-user/runtime/inproc/x86/function_code.h"
 #include "runtime-user/runtime/inproc/x86/jump_targets.h"
 

@@ -1,0 +1,273 @@
+// Scripts and the command line, made one before anything is started.
+//
+//   -p s.kev with `target program /bin/ls`, `option count 5`    run -c 5 -- /bin/ls
+//   the same with -c 1 -- /bin/true                             run -c 1 -- /bin/true
+//
+// Problem: a script may ask for what no runtime does yet. Idea: everything that can be refused is refused here, at its
+// line, with the reason: the kernel as a target, events of the kernel in a program, clocks other than the runtime's.
+// Events that are off stay out, unless a trigger may switch them on.
+#include "cli/definitions/run_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "cli/exit_status.h"
+#include "cli/definitions/injections.h"
+#include "cli/definitions/run_triggers.h"
+#include "compiler/script/event_name.h"
+#include "grammar/parse.h"
+#include "runtime-user/session/kernel_formats.h"
+
+namespace kevt::cli {
+namespace {
+
+constexpr std::string_view kClock = "mono";  // of records made in process
+
+bool targets_kernel(const Texts& texts) {
+  return texts.target && std::holds_alternative<model::KernelTarget>(*texts.target);
+}
+
+// Mistakes that make a script impossible to run.
+std::vector<diag::Located> refusals(const Texts& texts, const RunOptions& options) {
+  std::vector<diag::Located> out;
+  const auto refuse = [&](const Source& source, std::string why) {
+    out.push_back(mistake_at(diag::Kind::NotSupportedByRuntime, source, std::move(why)));
+  };
+  if (options.runtime == "inproc" && targets_kernel(texts))
+    refuse(texts.target_source, "the kernel needs --runtime=bpf or kmod");
+  const bool is_kernel = options.runtime == "bpf" || options.runtime == "kmod" ||
+                         (options.runtime == "auto" && (targets_kernel(texts) || !options.enabled.empty()));
+  for (const ForeignEvent& event : texts.foreign_events)
+    if (!is_kernel) refuse(event.source, "events of the kernel are recorded by --runtime bpf or kmod");
+  if (is_kernel && texts.options.stack.value_or(false))
+    refuse(texts.option_sources.at("stack"), "kevtrace does not record the kernel's stacks");
+  for (const Source& source : texts.injection_sources)
+    if (is_kernel) refuse(source, "the kernel is never changed");
+  if (texts.options.clock && *texts.options.clock != kClock)
+    refuse(texts.option_sources.at("clock"), "the clock is `" + std::string(kClock) + "`");
+  return out;
+}
+
+// Those of the command line win over those of scripts. The reason where they are not to be had.
+std::optional<std::string> take_injections(RunRequest& request) {
+  auto injections = collect_injections(request.options.injections);
+  if (!injections) return injections.error().message();
+  request.injections = *std::move(injections);
+  std::string where = request.injections.empty() ? "" : "--inject";
+  for (std::size_t i = 0; i < request.texts.injections.size(); ++i) {
+    const engine::EventInjection& one = request.texts.injections[i];
+    const model::EventName name = script::split_event_name(one.event);
+    if (std::ranges::any_of(request.injections, [&](const engine::EventInjection& known) {
+          return engine::names_event(known.event, name.system, name.event);
+        }))
+      continue;
+    const Source& source = request.texts.injection_sources[i];
+    if (where.empty()) where = fmt::format("{}:{}: `inject`", source.origin, source.line);
+    request.injections.push_back(one);
+  }
+  if (request.injections.empty()) return std::nullopt;
+  if (!request.options.unsafe) return where + " changes the way the program takes; say --unsafe if you mean it";
+  if (!request.options.event_pids.empty())
+    return "--event-pid chooses what is recorded, not who is injected; a filter does (common_pid == N)";
+  return std::nullopt;
+}
+
+// Triggers of scripts, then those of the command line.
+Result<void> take_triggers(RunRequest& request) {
+  for (const script::TriggerText& one : request.texts.triggers)
+    request.triggers.push_back({one.event.system + "/" + one.event.event, one.text});
+  request.trigger_sources = request.texts.trigger_sources;
+  auto triggers = collect_triggers(request.options.triggers);
+  if (!triggers) return std::unexpected(std::move(triggers.error()));
+  std::ranges::move(triggers->triggers, std::back_inserter(request.triggers));
+  std::ranges::move(triggers->sources, std::back_inserter(request.trigger_sources));
+  return {};
+}
+
+// Events that triggers stand on or switch, and that are not defined here.
+void note_events_of_triggers(RunRequest& request) {
+  const auto note = [&](const model::EventName& name) {
+    const bool is_ours = std::ranges::find(request.texts.names, std::optional(name)) != request.texts.names.end();
+    if (!name.system.empty() && !is_ours && !session::is_of_probes(name.system)) request.known_statics.insert(name);
+  };
+  for (const engine::EventTrigger& trigger : request.triggers) {
+    note(script::split_event_name(trigger.event));
+    diag::Sink ignored;  // mistakes are told when it is set
+    if (const auto parsed = grammar::parse_trigger(trigger.text, ignored))
+      note({parsed->target_system, parsed->target_event});
+  }
+}
+
+// The kernel's own events: what scripts name and do not switch off, and --enable.
+Result<void> take_statics(RunRequest& request) {
+  for (const ForeignEvent& event : request.texts.foreign_events) {
+    if (!request.texts.off.contains(event.name)) request.statics.insert(event.name);
+    request.known_statics.insert(event.name);
+  }
+  for (const std::string& word : request.options.enabled) {
+    model::EventName name = script::split_event_name(word);
+    if (name.system.empty()) return std::unexpected(Error("--enable " + word + ": write GROUP:EVENT"));
+    request.known_statics.insert(name);
+    request.statics.insert(std::move(name));
+  }
+  note_events_of_triggers(request);
+  Filters& filters = request.texts.filters;
+  std::ranges::move(request.texts.foreign_filters.filters, std::back_inserter(filters.filters));
+  std::ranges::move(request.texts.foreign_filters.sources, std::back_inserter(filters.sources));
+  return {};
+}
+
+// nullopt where all of it can be asked for.
+std::optional<std::string> why_not_in_kernel(const RunOptions& options, const RunRequest& request) {
+  if (options.keep_going) return "--keep-going is for programs";
+  if (!request.injections.empty()) return "--inject is for programs; it never changes the kernel";
+  if (options.stack) return "--stack is for programs: kevtrace does not record the kernel's stacks";
+  return std::nullopt;
+}
+
+void drop_what_is_off(Texts& texts) {
+  for (std::size_t i = texts.definitions.size(); i-- > 0;) {
+    if (!texts.names[i] || !texts.off.contains(*texts.names[i])) continue;
+    texts.definitions.erase(texts.definitions.begin() + static_cast<std::ptrdiff_t>(i));
+    texts.names.erase(texts.names.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  Filters& filters = texts.filters;
+  for (std::size_t i = filters.filters.size(); i-- > 0;) {
+    const bool off = std::ranges::any_of(texts.off, [&](const model::EventName& name) {
+      return filters.filters[i].event == name.system + "/" + name.event;
+    });
+    if (!off) continue;
+    filters.filters.erase(filters.filters.begin() + static_cast<std::ptrdiff_t>(i));
+    filters.sources.erase(filters.sources.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+// What also a mount does.
+void take_recording_options(RunRequest& request) {
+  RunOptions& run = request.options;
+  const model::ScriptOptions& script = request.texts.options;
+  if (!run.buffer_kb) run.buffer_kb = script.buffer_kb;
+  if (run.event_pids.empty() && script.event_pids) run.event_pids = *script.event_pids;
+  run.stack = run.stack || script.stack.value_or(false);
+  run.overwrite = run.overwrite || script.overwrite.value_or(false);
+  run.follow = run.follow || script.follow_forks.value_or(false);
+}
+
+void take_options(RunRequest& request) {
+  RunOptions& run = request.options;
+  const model::ScriptOptions& script = request.texts.options;
+  if (!run.seconds) run.seconds = script.seconds;
+  if (!run.events) run.events = script.count;
+  if (!run.output.empty() || !script.output) return;
+  run.output = *script.output;
+  request.output_source = request.texts.option_sources.at("output");
+}
+
+void take_target(RunRequest& request) {
+  if (!request.texts.target) return;
+  const model::ScriptTarget& target = *request.texts.target;
+  RunOptions& run = request.options;
+  if (const auto* file = std::get_if<model::FileTarget>(&target)) request.mapped_file = file->path;
+  if (!run.command.empty() || !run.pids.empty()) return;
+  if (const auto* program = std::get_if<model::ProgramTarget>(&target)) run.command = program->command;
+  if (const auto* processes = std::get_if<model::PidTarget>(&target)) run.pids = processes->pids;
+}
+
+}  // namespace
+
+bool traces_kernel(const RunRequest& request) {
+  const std::string& runtime = request.options.runtime;
+  const bool is_meant = targets_kernel(request.texts) || !request.options.enabled.empty();
+  return runtime == "bpf" || runtime == "kmod" || (runtime == "auto" && is_meant);
+}
+
+std::optional<RunRequest> read_definitions(const RunOptions& options, const Reporter& report, int& status) {
+  const auto fail = [&](int what, const std::string& why) {
+    report.error(why);
+    status = what;
+    return std::nullopt;
+  };
+  auto texts = collect_texts(
+      {.definitions = options.definitions, .files = options.definition_files, .filters = options.filters});
+  if (!texts) return fail(kUsage, texts.error().message());
+  RunRequest request{.options = options, .texts = *std::move(texts), .mapped_file = {}};
+  if (!request.texts.mistakes.empty()) {
+    show_mistakes(report, request.texts.mistakes, request.texts.definitions.size());
+    status = kNotCompiled;
+    return std::nullopt;
+  }
+  if (auto refused = refusals(request.texts, options); !refused.empty()) {
+    sort_mistakes(refused, options.definition_files);
+    show_mistakes(report, std::move(refused), request.texts.definitions.size());
+    status = kMissing;
+    return std::nullopt;
+  }
+  take_recording_options(request);
+  if (auto why = take_injections(request)) return fail(kUsage, *why);
+  if (auto taken = take_triggers(request); !taken) return fail(kUsage, taken.error().message());
+  if (auto taken = take_statics(request); !taken) return fail(kUsage, taken.error().message());
+  for (const model::EventName& name : request.texts.off)
+    report.status(name.system + "/" + name.event + " is off: `enable 0`");
+  return request;
+}
+
+void warn_of_brought_code(const RunRequest& request, const Reporter& report) {
+  if (traces_kernel(request)) return;  // whose verifier checks the code
+  for (std::size_t i = 0; i < request.texts.compiled.size(); ++i)
+    if (!request.texts.compiled[i].images.empty())
+      report.status(request.texts.compiled_names[i] +
+                    " holds machine code that nobody has checked; it runs in the traced program, with its rights");
+}
+
+std::optional<RunRequest> read_run_request(const RunOptions& options, const Reporter& report, int& status) {
+  const auto fail = [&](int what, const std::string& why) {
+    report.error(why);
+    status = what;
+    return std::nullopt;
+  };
+  auto read = read_definitions(options, report, status);
+  if (!read) return std::nullopt;
+  RunRequest& request = *read;
+  if (request.triggers.empty()) drop_what_is_off(request.texts);
+  if (request.texts.definitions.empty() && request.statics.empty())
+    return fail(kUsage, "no event is defined; give -e DEF or -p FILE");
+  take_options(request);
+  take_target(request);
+  if (traces_kernel(request)) {
+    if (!request.options.pids.empty()) return fail(kUsage, "--pid is for programs; the kernel is traced as a whole");
+    if (const auto why = why_not_in_kernel(request.options, request)) return fail(kMissing, *why);
+    return read;
+  }
+  if (!request.statics.empty()) return fail(kMissing, "--enable is for the kernel's own events: --runtime bpf or kmod");
+  if (request.options.keep_going && request.options.pids.size() > 1)
+    return fail(kUsage, "--keep-going is for one program: several could have different events then");
+  if (request.options.command.empty() && request.options.pids.empty())
+    return fail(kUsage, "CMD is required; see `kevtrace run --help`");
+  return read;
+}
+
+bool stays_here(const std::string& path) {
+  if (path == "-" || path == "/dev/null") return true;
+  std::filesystem::path at;
+  for (const std::filesystem::path& part : std::filesystem::path(path)) {
+    std::error_code none;
+    at /= part;
+    if (part.is_absolute() || part == ".." || std::filesystem::is_symlink(at, none)) return false;
+  }
+  return true;
+}
+
+bool has_mapped(int pid, const std::string& path) {
+  std::error_code error;
+  const std::string real = std::filesystem::canonical(path, error).string();
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.ends_with(" " + (error ? path : real))) return true;
+  return false;
+}
+
+}  // namespace kevt::cli

@@ -1,0 +1,39 @@
+// The command line of `mount` and `exec`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options/run_options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace kevt::cli {
+
+struct MountVerbOptions {
+  std::string directory;
+  std::string runtime = "auto";
+  std::string group;                       // name or number; empty: the user's
+  std::optional<std::uint64_t> buffer_kb;  // per CPU
+  bool follow = false;                     // programs that CMD or the processes become or start by exec
+  bool hold = false;                       // CMD begins when the first event is on
+  bool keep = false;                       // the mount stays when CMD has ended
+  bool nonempty = false;                   // DIR may hold files
+  RunOptions defined;                      // what is defined and on from the start; nothing else of it
+  std::vector<int> pids;                   // running processes, instead of a command
+  std::vector<std::string> command;
+};
+
+struct ExecOptions {
+  std::string directory;
+  std::vector<std::string> command;
+};
+
+void add_mount(CLI::App& app, MountVerbOptions& mount);
+void add_exec(CLI::App& app, ExecOptions& exec);
+
+}  // namespace kevt::cli

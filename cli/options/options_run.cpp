@@ -1,0 +1,82 @@
+// What every verb that traces takes: `run`, the live questions and, of definitions, `mount`.
+#include <CLI/CLI.hpp>
+
+#include "cli/options/option_parts.h"
+#include "cli/options/record_options.h"
+#include "cli/options/run_options.h"
+
+namespace kevt::cli {
+
+void add_definitions(CLI::App& app, RunOptions& run) {
+  CLI::App* verb = &app;
+  verb->add_option("-e,--event", run.definitions, "a definition, e.g. 'p:open libc:open64 path=+0(%di):string'")
+      ->type_name("DEF")
+      ->allow_extra_args(false);
+  verb->add_option("-p,--probes", run.definition_files, "an event script, or a compiled one (.kevo)")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  verb->add_option("--filter", run.filters, "record only what matches, e.g. 'open: path ~ \"/etc/*\"'")
+      ->type_name("EV:EXPR")
+      ->allow_extra_args(false);
+  verb->add_option("--trigger", run.triggers, "what hits switch, e.g. 'open: traceoff:1 if fd == 3'")
+      ->type_name("EV:TRIGGER")
+      ->allow_extra_args(false);
+  verb->add_option("--enable", run.enabled, "record one of the kernel's own events, too, e.g. sched:sched_switch")
+      ->type_name("GROUP:EVENT")
+      ->allow_extra_args(false);
+  verb->add_option("--event-pid", run.event_pids, "record hits of these threads alone, as set_event_pid")
+      ->type_name("TID[,TID…]")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(positive("a thread id"));
+  verb->add_option("--inject", run.injections,
+                   "with --unsafe: accepted hits make the function return at once, e.g. 'ev: ret=-1 probability=5% "
+                   "count=3 seed=1'")
+      ->type_name("EV:ret=VALUE")
+      ->allow_extra_args(false);
+  verb->add_flag("--unsafe", run.unsafe, "allow what changes the way the program takes: --inject");
+}
+
+// Of every verb that traces.
+void add_tracing(CLI::App& app, RunOptions& run) {
+  CLI::App* verb = &app;
+  add_definitions(app, run);
+  verb->add_option("-d,--duration", run.seconds, "stop tracing after SEC seconds (CMD goes on)")
+      ->type_name("SEC")
+      ->check(positive("a positive number of seconds"));
+  verb->add_option("-c,--count", run.events, "stop tracing after N events (CMD goes on)")
+      ->type_name("N")
+      ->check(positive("a positive number"));
+  verb->add_option("-o,--output", run.output, "write the trace to FILE instead of standard output")->type_name("FILE");
+  verb->add_option("-f,--format", run.format, run_format_help())->type_name("FORMAT")->check(run_format());
+  verb->add_option("--max-bytes", run.max_bytes, "stop tracing when so much is written; 500K, 20M, 1G")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false));
+  verb->add_flag("--stack", run.stack,
+                 "record the calls under way at each hit (in process); -f folded for flame graphs");
+  verb->add_flag("--overwrite", run.overwrite,
+                 "keep the newest records, --max-bytes of them or --buffer of each CPU; older ones go and are counted");
+  verb->add_option("--buffer", run.buffer_kb, "ring size per CPU in KiB, rounded up to a power of two")
+      ->type_name("KIB")
+      ->check(CLI::Range(64, 1 << 20).description(""))
+      ->default_str("4096");
+  verb->add_option("--fail-on", run.fail_on, "end with status 5 when records were `lost` or hits `missed`")
+      ->type_name("WHATS")
+      ->delimiter(',')
+      ->check(member({"lost", "missed"}));
+  verb->add_option("--runtime", run.runtime, "auto, inproc; bpf and kmod trace the kernel")
+      ->type_name("NAME")
+      ->check(member({"auto", "inproc", "bpf", "kmod"}))
+      ->capture_default_str();
+  verb->add_option("--pid", run.pids, "trace running processes instead of CMD; they go on when it ends")
+      ->type_name("PID[,PID…]")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(positive("a process id"));
+  verb->add_flag("--keep-going", run.keep_going,
+                 "leave out definitions that are wrong or cannot be placed, instead of refusing them all");
+  verb->add_flag("--follow-forks", run.follow,
+                 "trace also the programs that CMD or the processes, and what they fork, become by exec");
+}
+
+}  // namespace kevt::cli

@@ -1,0 +1,59 @@
+// What the command line asks of recordings, as plain data. CLI11's side is in record_options.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/options/live_options.h"
+
+namespace CLI {
+class App;
+class Validator;
+}  // namespace CLI
+
+namespace kevt::cli {
+
+// What is read: a file and the part of it that is wanted.
+struct InputOptions {
+  std::string file;
+  std::vector<std::string> filters;  // EVENT: EXPRESSION, or EVENT
+  std::string from, to;              // moments
+  std::optional<std::uint64_t> limit;
+};
+
+struct ReportOptions {
+  InputOptions input;
+  std::string format;  // empty: by the output's ending, else text
+  std::string output;
+  std::string times = "absolute";
+  std::vector<std::string> columns;
+};
+
+struct ConvertOptions {
+  InputOptions input;
+  std::string output;
+  std::string format;  // empty: by the output's ending
+};
+
+struct RecordingVerb {
+  std::variant<std::monostate, ReportOptions, ConvertOptions, StatOptions, DiffOptions, CountOptions, HistOptions,
+               LatOptions, TopOptions, StreamOptions>
+      verb;
+};
+
+// The options that say what is traced, and how long; options.cpp has them.
+void add_tracing(CLI::App& app, RunOptions& run);
+// Of `run -f`.
+CLI::Validator run_format();
+std::string run_format_help();
+
+// Adds the verbs; the one that was given is in `out` when parsing is done. `command`: the words behind `--`, which
+// verbs that take words of their own get this way.
+void add_recording_verbs(CLI::App& app, RecordingVerb& out, const std::vector<std::string>& command);
+// Cuts argv at `--` where the verb is one of these; the words behind it.
+std::vector<std::string> take_command(int& argc, char** argv);
+
+}  // namespace kevt::cli

@@ -1,0 +1,110 @@
+// Processes behind a mount: CMD, held until DIR is there, or running ones that are seized; with --follow-forks also
+// what they become or start by exec.
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include "cli/exit_status.h"
+#include "cli/run/mounted_targets.h"
+#include "runtime-user/session/interrupts.h"
+#include "runtime-user/session/supervisor.h"
+#include "runtime-user/session/traced_processes.h"
+
+namespace kevt::cli {
+
+namespace {
+
+constexpr std::uint64_t kMountRingBytes = 4u << 20;  // per CPU and process: what waits between two rounds
+constexpr std::uint32_t kRows = 16384;               // probes and filters, over the whole life of the mount
+constexpr std::size_t kNamesKept = 256;              // of programs that have ended: their records may still be read
+
+class MountedProcesses final : public MountedTargets {
+ public:
+  MountedProcesses(const MountVerbOptions& options, const Reporter& report) : options_(options), report_(report) {}
+
+  std::optional<int> take() override;
+  std::vector<engine::TracedTarget*> targets() const override { return processes_.targets(); }
+  unsigned possible_cpus() const override { return inproc::possible_cpus(); }
+  std::shared_ptr<const fuse::RefusedProcesses> refused() const override { return refused_; }
+  bool follows() const override { return options_.follow; }
+  void abandon() override { processes_.abandon(); }
+  std::optional<int> go() override {
+    if (!options_.hold) let_go();
+    return std::nullopt;
+  }
+  void step(engine::Tracing& tracing) override;
+  bool has_ended() const override {
+    return options_.pids.empty() && (processes_.command().has_settled() || processes_.command().has_given_way());
+  }
+  bool leave() override;
+  int exit_status() override;
+
+ private:
+  void let_go() {
+    processes_.go();
+    is_held_ = false;
+  }
+
+  const MountVerbOptions& options_;
+  const Reporter& report_;
+  session::TracedProcesses processes_{{.ring_bytes = kMountRingBytes,
+                                       .rows = kRows,
+                                       .follows_exec = options_.follow,
+                                       .files = std::make_shared<inproc::ProbedFiles>()},
+                                      kNamesKept,
+                                      report_};
+  const std::shared_ptr<fuse::RefusedProcesses> refused_ = std::make_shared<fuse::RefusedProcesses>();
+  bool is_held_ = true;
+};
+
+std::optional<int> MountedProcesses::take() {
+  if (options_.pids.empty())
+    if (auto failed = processes_.start(options_.command)) return failed;
+  for (int pid : options_.pids)
+    if (auto failed = processes_.attach(pid)) return failed;
+  for (const auto& process : processes_.all()) refused_->add(process->pid());
+  processes_.listen({.added = [this](session::TracedProcess& process) { refused_->add(process.pid()); },
+                     .removed = [this](session::TracedProcess& process) { refused_->remove(process.pid()); }});
+  return std::nullopt;
+}
+
+void MountedProcesses::step(engine::Tracing& tracing) {
+  if (is_held_ && tracing.instances().is_any_on()) let_go();
+  if (!is_held_) processes_.step(tracing);
+  for (const auto& process : processes_.all()) {
+    if (process->held.origin == session::Origin::Followed || !process->settle_if_ended()) continue;
+    tracing.drain();
+    const bool stays = options_.keep || !options_.pids.empty();
+    report_.status(process->name() + " has ended" +
+                   (stays ? "; " + options_.directory + " stays until Ctrl-C or umount" : ""));
+  }
+}
+
+bool MountedProcesses::leave() {
+  if (is_held_) {
+    abandon();
+    return true;
+  }
+  const bool all_good = processes_.leave();
+  processes_.settle();
+  return all_good;
+}
+
+// CMD, which is our child, is waited for; not when we are to leave (SIGTERM): it goes on without us then. Where what it
+// has become could not be traced, nobody knows its end.
+int MountedProcesses::exit_status() {
+  if (is_held_ || !options_.pids.empty()) return kOk;
+  if (processes_.command().has_given_way()) return kFailed;
+  inproc::InprocRuntime& runtime = processes_.command().runtime();
+  const timespec pause = {0, 10'000'000};
+  while (!runtime.poll_exit() && !session::is_abandoned() && !session::is_told_to_leave()) nanosleep(&pause, nullptr);
+  const int status = runtime.poll_exit().value_or(0);
+  return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+std::unique_ptr<MountedTargets> mounted_processes(const MountVerbOptions& options, const Reporter& report) {
+  return std::make_unique<MountedProcesses>(options, report);
+}
+
+}  // namespace kevt::cli

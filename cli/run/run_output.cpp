@@ -1,0 +1,49 @@
+// write(2) until everything is out; short writes go on, EINTR is retried as long as somebody waits for us.
+#include "cli/run/run_output.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "runtime-user/session/supervisor.h"
+
+namespace kevt::cli {
+
+RunOutput::RunOutput(OutputPlace place, std::string name)
+    : place_(std::move(place)),
+      fd_(place_.file ? place_.file.get() : STDOUT_FILENO),
+      controls_(controls_for(fd_)),
+      name_(std::move(name)) {}
+
+Result<RunOutput> RunOutput::open(const std::string& name) {
+  if (name.empty() || name == "-") return RunOutput({}, "standard output");
+  auto place = open_output(name);
+  if (!place) return std::unexpected(std::move(place.error()));
+  return RunOutput(std::move(*place), name);
+}
+
+void RunOutput::add_line(std::string_view line) {
+  const std::size_t begin = buffer_.size();
+  buffer_ += line.substr(0, line.size() - 1);
+  escape_from(begin, controls_, buffer_);
+  buffer_ += '\n';
+}
+
+Result<void> RunOutput::flush() {
+  std::size_t at = 0;
+  while (at < buffer_.size()) {
+    const ssize_t put = ::write(fd_, buffer_.data() + at, buffer_.size() - at);
+    if (put < 0 && errno == EINTR && !session::is_abandoned()) continue;
+    if (put < 0 && errno == EINTR) errno = EPIPE;
+    if (put < 0) {
+      Error error = Error::from_errno("writing " + name_);
+      buffer_.clear();
+      return std::unexpected(std::move(error));
+    }
+    at += static_cast<std::size_t>(put);
+  }
+  buffer_.clear();
+  return {};
+}
+
+}  // namespace kevt::cli

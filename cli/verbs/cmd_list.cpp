@@ -1,0 +1,221 @@
+// kevtrace list: the functions of programs and libraries, and the words of the language.
+//
+//   kevtrace list 'sqlite3_prep*' /usr/lib/x86_64-linux-gnu/libsqlite3.so.0
+//   sqlite3_prepare  0x21ef0  16
+//
+// Addresses are those of the file (as nm prints them), sizes bytes; one line per name and version, in
+// the order of names. -v plans a probe for each: jump, int3 with the reason, or refused with the reason.
+// Aliases of one address are planned once.
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "cli/verbs/commands.h"
+#include "cli/exit_status.h"
+#include "cli/definitions/list_words.h"
+#include "cli/report.h"
+#include "common/print.h"
+#include "compiler/target/elf/elf_image.h"
+#include "compiler/target/elf/mapped_file.h"
+#include "compiler/target/near_misses.h"
+#include "runtime-user/runtime/inproc/x86/site_plan.h"
+
+namespace kevt::cli {
+
+namespace {
+
+struct Row {
+  std::string name;
+  ImageAddr address;
+  std::uint64_t size = 0;
+  bool indirect = false;
+  friend auto operator<=>(const Row&, const Row&) = default;
+};
+
+struct Tally {
+  std::size_t jump = 0;
+  std::size_t breakpoint = 0;
+  std::size_t refused = 0;
+};
+
+bool matches(const std::string& name, const std::vector<std::string>& patterns) {
+  if (patterns.empty()) return true;
+  return std::ranges::any_of(patterns, [&](const std::string& p) { return fnmatch(p.c_str(), name.c_str(), 0) == 0; });
+}
+
+std::vector<Row> functions_of(const target::ElfImage& image, const std::vector<std::string>& patterns) {
+  std::set<Row> rows;
+  for (const target::ElfSymbol& symbol : image.symbols()) {
+    if (symbol.kind == target::SymbolKind::Object) continue;
+    std::string name(symbol.name);
+    if (!matches(name, patterns)) continue;
+    if (symbol.versioning == target::SymbolVersion::Hidden) name += fmt::format("@{}", symbol.version);
+    rows.insert({std::move(name), symbol.address, symbol.size, symbol.kind == target::SymbolKind::IFunc});
+  }
+  return {rows.begin(), rows.end()};
+}
+
+std::string how_armed(const x86::SitePlan& plan) {
+  switch (plan.kind) {
+    case x86::ArmKind::Jump:
+      return "jump";
+    case x86::ArmKind::Breakpoint:
+      return "int3: " + plan.reason;
+    case x86::ArmKind::Refused:
+      return "refused: " + plan.reason;
+  }
+  return "";
+}
+
+void count(const x86::SitePlan& plan, Tally& tally) {
+  switch (plan.kind) {
+    case x86::ArmKind::Jump:
+      ++tally.jump;
+      break;
+    case x86::ArmKind::Breakpoint:
+      ++tally.breakpoint;
+      break;
+    case x86::ArmKind::Refused:
+      ++tally.refused;
+      break;
+  }
+}
+
+void print_brief(const std::vector<Row>& rows) {
+  for (const Row& row : rows) print("{}  0x{:x}  {}\n", row.name, row.address.value, row.size);
+}
+
+void print_planned(const target::ElfImage& image, const std::vector<Row>& rows) {
+  x86::SitePlanner planner(image);
+  std::map<ImageAddr, x86::SitePlan> plans;
+  Tally tally;
+  for (const Row& row : rows) {
+    auto it = plans.find(row.address);
+    if (it == plans.end()) {
+      it = plans.emplace(row.address, planner.plan(row.address)).first;
+      count(it->second, tally);
+    }
+    print("{}  0x{:x}  {}  {}{}\n", row.name, row.address.value, row.size, how_armed(it->second),
+          row.indirect ? "  (chooses the function that is called; a definition means the chosen one)" : "");
+  }
+  const std::size_t all = tally.jump + tally.breakpoint + tally.refused;
+  if (all)
+    print("{}: {} functions, by a jump {} ({:.1f} %), by int3 {}, refused {}\n", image.path(), all, tally.jump,
+          100.0 * static_cast<double>(tally.jump) / static_cast<double>(all), tally.breakpoint, tally.refused);
+}
+
+// Somebody may write the file meanwhile.
+bool can_be_believed(const target::ElfImage& image, const Reporter& report, int& status) {
+  const auto problem = image.problem();
+  if (!problem) return true;
+  report.error(*problem);
+  status = kFailed;
+  return false;
+}
+
+// A program of PATH or a library that is called so; empty: none.
+std::string installed_file(const std::string& word) {
+  std::error_code ignored;
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string file = folder + "/" + word;
+    if (!folder.empty() && std::filesystem::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0)
+      return file;
+  }
+  return target::installed_library("", word);
+}
+
+std::string which_file(const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    if (const std::string file = installed_file(word); !file.empty())
+      return fmt::format(
+          "`{0}` is a name to look for, a word with a `/` is a file: write `{1}` for what is installed as `{0}`", word,
+          file);
+  return "which program or library? give its path, e.g. `kevtrace list 'open*' "
+         "/usr/lib/x86_64-linux-gnu/libc.so.6` (a word with a `/` is a file)";
+}
+
+// What names there are near those that were asked for.
+std::string near_names(const std::vector<std::string>& files, const std::vector<std::string>& patterns) {
+  std::string all;
+  for (const std::string& pattern : patterns) {
+    target::NearMisses misses(pattern);
+    for (const std::string& file : files) {
+      const auto image = target::ElfImage::open(file);
+      if (!image) continue;
+      const auto& symbols = image->symbols();
+      if (image->problem()) continue;
+      for (const target::ElfSymbol& symbol : symbols)
+        if (symbol.kind != target::SymbolKind::Object) misses.consider(symbol.name, "");
+    }
+    for (const std::string& name : misses.best()) all += (all.empty() ? "`" : ", `") + name + "`";
+  }
+  if (!all.empty()) return "; near it: " + all;
+  const bool has_glob = std::ranges::any_of(patterns, [](const std::string& p) { return p.contains('*'); });
+  return has_glob ? "" : fmt::format("; a part of a name: `*{}*`", patterns.front());
+}
+
+int list_functions(const ListOptions& options, const Reporter& report) {
+  std::vector<std::string> files;
+  std::vector<std::string> patterns;
+  for (const std::string& word : options.words) (word.contains('/') ? files : patterns).push_back(word);
+  if (files.empty()) {
+    report.error(which_file(patterns));
+    return kUsage;
+  }
+  int status = kOk;
+  std::size_t found = 0;
+  for (const std::string& file : files) {
+    auto image = target::ElfImage::open(file);
+    if (!image) {
+      report.error(image.error());
+      status = kFailed;
+      continue;
+    }
+    const std::vector<Row> rows = functions_of(*image, patterns);
+    if (!can_be_believed(*image, report, status)) continue;
+    found += rows.size();
+    if (files.size() > 1) print("{}:\n", file);
+    if (options.verbose)
+      print_planned(*image, rows);
+    else
+      print_brief(rows);
+    if (options.verbose) can_be_believed(*image, report, status);  // the plans have read the code
+  }
+  if (status == kOk && found == 0) {
+    report.error(patterns.empty() ? "no function has a name there; an address works: FILE:0xOFFSET"
+                                  : "no function of that name there" + near_names(files, patterns));
+    return kFailed;
+  }
+  return status;
+}
+
+}  // namespace
+
+int list(const ListOptions& options, const GlobalOptions& global) {
+  const Reporter report(global);
+  switch (options.what) {
+    case ListOptions::What::Functions:
+      return list_functions(options, report);
+    case ListOptions::What::Events:
+      print_event_kinds();
+      return kOk;
+    case ListOptions::What::Registers:
+      print_registers();
+      return kOk;
+    case ListOptions::What::Types:
+      print_types();
+      return kOk;
+  }
+  return kOurFailure;
+}
+
+}  // namespace kevt::cli

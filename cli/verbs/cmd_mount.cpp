@@ -1,0 +1,210 @@
+// kevtrace mount: take the targets → mount the tree → serve it → unmount → leave everything.
+//
+// The process the user started is the supervisor (supervisor.h); the one behind it holds the targets and serves the
+// mount. When the supervisor is killed the one behind sees it, unmounts and takes every probe out.
+#include <fmt/format.h>
+#include <grp.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "cli/verbs/commands.h"
+#include "cli/exit_status.h"
+#include "cli/definitions/injections.h"
+#include "cli/run/mounted_targets.h"
+#include "cli/report.h"
+#include "cli/definitions/run_definitions.h"
+#include "common/print.h"
+#include "common/proc.h"
+#include "compiler/codegen/backend.h"
+#include "runtime-user/engine/records/accounting.h"
+#include "runtime-user/session/interrupts.h"
+#include "runtime-user/session/stored_code.h"
+#include "runtime-user/session/supervisor.h"
+#include "tracefs-compat/fuse/mount.h"
+
+namespace kevt::cli {
+
+namespace {
+
+Result<std::optional<gid_t>> find_group(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  gid_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error == std::errc() && end == name.data() + name.size()) return number;
+  const group* found = getgrnam(name.c_str());
+  if (!found) return std::unexpected(Error("there is no group `" + name + "`"));
+  return found->gr_gid;
+}
+
+// Options of scripts that a mount has no use for: who reads its files decides.
+constexpr std::string_view kOptionsOfRun[] = {"clock", "duration", "count", "output"};
+
+class MountRun {
+ public:
+  MountRun(MountVerbOptions options, const GlobalOptions& global) : options_(std::move(options)), report_(global) {}
+  int go();
+
+ private:
+  std::optional<int> read();  // what is to be defined from the start; exit statuses, as the others
+  std::optional<int> make_tracing();
+  std::optional<int> set_options();
+  std::optional<int> open_mount();
+  bool is_kernel() const { return options_.runtime == "bpf" || options_.runtime == "kmod"; }
+  bool step();
+  void leave();
+  void print_counts() const;
+
+  MountVerbOptions options_;
+  Reporter report_;
+  RunRequest request_;
+  std::optional<pipeline::CodeStore> stored_;
+  std::unique_ptr<MountedTargets> targets_;
+  std::unique_ptr<engine::Tracing> tracing_;
+  std::unique_ptr<tree::Tree> tree_;
+  std::unique_ptr<fuse::Mount> mount_;
+  bool stop_failed_ = false;
+};
+
+std::optional<int> MountRun::read() {
+  int status = kUsage;
+  options_.defined.runtime = is_kernel() ? options_.runtime : "inproc";
+  auto request = read_definitions(options_.defined, report_, status);
+  if (!request) return status;
+  request_ = *std::move(request);
+  if (is_kernel() && !request_.injections.empty()) {
+    report_.error("--inject is for programs; it never changes the kernel");
+    return kMissing;
+  }
+  warn_of_brought_code(request_, report_);
+  stored_ = session::stored_code(request_.texts.compiled);
+  if (!options_.buffer_kb) options_.buffer_kb = request_.options.buffer_kb;
+  options_.follow = options_.follow || (request_.options.follow && !is_kernel());
+  for (const auto& [name, source] : request_.texts.option_sources)
+    if (std::ranges::find(kOptionsOfRun, name) != std::end(kOptionsOfRun))
+      report_.note(source, "`" + name + "` is for `kevtrace run`; a mount goes on without it");
+  if (request_.texts.target)
+    report_.note(request_.texts.target_source, "the target of a mount is named on its command line");
+  return std::nullopt;
+}
+
+// What scripts say of how is recorded; who writes to the files may say another thing later.
+std::optional<int> MountRun::set_options() {
+  if (const auto overwrite = request_.texts.options.overwrite)
+    tracing_->top().options.set(engine::TraceOption::Overwrite, *overwrite);
+  if (!request_.options.stack) return std::nullopt;
+  auto set = tracing_->switcher().set_option(tracing_->top(), engine::TraceOption::UserStacktrace, true);
+  if (set) return std::nullopt;
+  report_.error(set.error());
+  return kFailed;
+}
+
+std::optional<int> MountRun::make_tracing() {
+  engine::TracingOptions tracing{.cpus = targets_->possible_cpus()};
+  tracing.check = targets_->check();
+  tracing.follows = targets_->follows();
+  tracing.injections = request_.injections;
+  tracing.precompiled = stored_ ? &*stored_ : nullptr;
+  if (options_.buffer_kb) tracing.buffer_kb = *options_.buffer_kb;
+  tracing_ = std::make_unique<engine::Tracing>(targets_->targets(), tracing);
+  for (const engine::EventInjection& one : request_.injections) report_.status(injection_text(one));
+  if (auto failed = set_options()) return failed;
+  RunDefinitions definitions(request_, report_);
+  if (auto wrong = definitions.define(*tracing_)) return wrong;
+  auto left_out = tracing_->switcher().switch_on(definitions.to_switch_on(*tracing_));
+  if (!left_out) {
+    report_.error(left_out.error().error);
+    return kFailed;
+  }
+  definitions.report_left_out(*left_out);  // of one of several processes, where programs are followed
+  return std::nullopt;
+}
+
+std::optional<int> MountRun::open_mount() {
+  auto group = find_group(options_.group);
+  if (!group) {
+    report_.error(group.error());
+    return kUsage;
+  }
+  tree_ = std::make_unique<tree::Tree>(*tracing_);
+  auto mount = fuse::Mount::open(*tree_, {.directory = std::filesystem::absolute(options_.directory).string(),
+                                          .group = *group,
+                                          .refused = targets_->refused(),
+                                          .hides_files = options_.nonempty});
+  if (!mount) {
+    report_.error(mount.error());
+    const int reason = mount.error().errno_value();
+    return reason == ENODEV ? kMissing : reason == ENOTEMPTY ? kUsage : kFailed;
+  }
+  mount_ = std::move(*mount);
+  session::note_mounted(std::filesystem::absolute(options_.directory).string());
+  for (const engine::TracedTarget* target : targets_->targets())
+    report_.status("mounted on " + options_.directory + ": " + target->name());
+  if (const auto compiler = codegen::find_backend(); !compiler)
+    report_.status("probes can be defined and not be on: " + compiler.error().message());
+  return std::nullopt;
+}
+
+// Once a round of the serving thread. What CMD has recorded is drained after its end is known.
+bool MountRun::step() {
+  const bool has_ended = !options_.keep && targets_->has_ended();
+  tracing_->drain();
+  targets_->step(*tracing_);
+  if (has_ended) tracing_->records().finish();
+  return !session::is_interrupted() && !session::is_abandoned() && (!has_ended || mount_->is_being_read());
+}
+
+void MountRun::leave() {
+  for (const fuse::MountUser& user : mount_->users())
+    report_.status(fmt::format("{} was still open, by {} ({})", user.path, user.tid, proc::comm(user.tid)));
+  mount_.reset();
+  stop_failed_ = !targets_->leave();
+  tracing_->drain();
+}
+
+void MountRun::print_counts() const {
+  if (report_.is_quiet()) return;
+  for (const auto& [id, event] : tracing_->events().events()) {
+    const runtime::EventCounts c = tracing_->records().counts(tracing_->top(), *event);
+    if (c.attempts == 0) continue;
+    const auto misses = tracing_->code().sees_misses() ? engine::Misses::Known : engine::Misses::Unknown;
+    print_to(stderr, "{}", Lines{engine::accounting_line(event->name, c, misses)});
+  }
+  for (const auto& [id, event] : tracing_->events().events())
+    for (const engine::EventProbe* probe : tracing_->code().waiting(*event))
+      report_.status("`" + probe->definition.command + "` was never armed: " +
+                     (targets_->follows() ? "no program that was traced has it" : "its library was not loaded"));
+}
+
+int MountRun::go() {
+  if (auto wrong = read()) return *wrong;
+  targets_ = is_kernel() ? mounted_kernel(options_, report_) : mounted_processes(options_, report_);
+  auto failed = targets_->take();
+  session::catch_interrupts();  // CMD has inherited what the user set; running processes are never left half armed
+  if (!failed) failed = make_tracing();
+  if (!failed) failed = open_mount();
+  if (failed || session::is_abandoned()) {
+    targets_->abandon();
+    return failed.value_or(kFailed);
+  }
+  failed = targets_->go();
+  if (!failed) mount_->serve([this] { return step(); });
+  leave();
+  if (failed) return *failed;
+  print_counts();
+  return stop_failed_ ? kFailed : targets_->exit_status();
+}
+
+}  // namespace
+
+int mount(const MountVerbOptions& options, const GlobalOptions& global) {
+  const session::Supervised where =
+      options.pids.empty() ? session::Supervised::SameSession : session::Supervised::OwnSession;
+  return session::run_supervised(where, [&] { return MountRun(options, global).go(); });
+}
+
+}  // namespace kevt::cli

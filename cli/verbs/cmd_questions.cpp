@@ -1,0 +1,188 @@
+// kevtrace stat, count, hist, lat, top, stream: an analysis takes records of a file, or those of a run while it goes
+// on.
+//
+// Live, the run is `kevtrace run`'s own (commands.h): the analysis stands where the writer of a file would.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/verbs/cmd_recordings.h"
+#include "cli/verbs/commands.h"
+#include "cli/exit_status.h"
+#include "cli/output_format.h"
+#include "cli/recording_input.h"
+#include "tracefs-compat/record/analysis/analysis.h"
+#include "tracefs-compat/record/output_file.h"
+
+namespace kevt::cli {
+namespace {
+
+// Records of a file through the analysis.
+int ask_file(const InputOptions& options, const session::MakeWriter& make, const Reporter& report) {
+  int status = kOk;
+  auto input = RecordingInput::open(options, report, status);
+  if (!input) return status;
+  auto analysis = make(input->metadata());
+  if (!analysis) {
+    report.error(analysis.error());
+    return kNotCompiled;
+  }
+  Result<void> done;
+  record::TypedRecord record;
+  while (done && input->reader().next(record)) done = (*analysis)->add(record);
+  const int read = input->finish(report);
+  if (done) done = (*analysis)->finish();
+  if (done || done.error().errno_value() == EPIPE) return read;
+  report.error(done.error());
+  return kFailed;
+}
+
+int ask(const QuestionOptions& source, std::vector<std::string> filters, const session::MakeWriter& make,
+        const GlobalOptions& global) {
+  const Reporter report(global);
+  filters.insert(filters.end(), source.run.filters.begin(), source.run.filters.end());
+  if (!source.input.empty())
+    return ask_file({.file = source.input, .filters = filters, .from = "", .to = "", .limit = source.run.events}, make,
+                    report);
+  return run(source.run, global, make);
+}
+
+// Opens the output when the analysis is made: a mistake must not empty a file.
+template <class Make>
+session::MakeWriter to_output(const std::string& output, record::AnswerForm form, Make make) {
+  return [output, form, make](const record::Metadata& metadata) -> record::Analysis {
+    auto file = record::OutputFile::create(output);
+    if (!file) return std::unexpected(std::move(file.error()));
+    return make(std::move(*file), metadata, form);
+  };
+}
+
+template <class Make>
+int answer(const QuestionOptions& source, const std::vector<std::string>& filters, Make make,
+           const GlobalOptions& global) {
+  const auto form = answer_form(source.run.format, source.run.output, Reporter(global));
+  if (!form) return kUsage;
+  return ask(source, filters, to_output(source.run.output, *form, std::move(make)), global);
+}
+
+// Counters are of all hits: a part of a recording is counted by its records.
+record::CountRequest count_request(const CountOptions& options) {
+  record::CountRequest request;
+  for (const std::string& glob : options.events) request.events.push_back(split_filter(glob).event);
+  const auto has_condition = [](const std::string& word) { return !split_filter(word).expression.empty(); };
+  const RunOptions& run = options.source.run;
+  const bool is_part = !options.source.input.empty() &&
+                       (run.events || !run.filters.empty() || std::ranges::any_of(options.events, has_condition));
+  if (is_part) request.counts = record::Counted::Records;
+  return request;
+}
+
+// The words behind the first `count`: nothing, or `by KEY`.
+bool take_by(const std::vector<std::string>& words, std::size_t count, std::optional<record::ValueName>& by,
+             const Reporter& report) {
+  if (words.size() == count) return true;
+  if (words.size() != count + 2 || words[count] != "by") {
+    report.error(fmt::format("`{}` is too much; only `by FIELD` may follow", words.size() > count ? words[count] : ""));
+    return false;
+  }
+  by = record::parse_value_name(words[count + 1]);
+  return true;
+}
+
+// "p libc:read" → "p:NAME libc:read"; a definition that has a name keeps it. Its name comes back.
+std::string name_definition(std::string& definition, const std::string& name) {
+  const auto blank = definition.find(' ');
+  const std::string head = definition.substr(0, blank);
+  const auto colon = head.find(':');
+  if (colon == std::string::npos) {
+    definition = head + ":" + name + definition.substr(blank);
+    return name;
+  }
+  const auto slash = head.rfind('/');
+  return head.substr(slash == std::string::npos ? colon + 1 : slash + 1);
+}
+
+}  // namespace
+
+int stat_recording(const StatOptions& options, const GlobalOptions& global) {
+  const Reporter report(global);
+  const auto form = answer_form(options.format, options.output, report);
+  if (!form) return kUsage;
+  return ask_file({.file = options.file, .filters = options.filters, .from = "", .to = "", .limit = {}},
+                  to_output(options.output, *form,
+                            [top = options.top](record::OutputFile file, const record::Metadata& metadata,
+                                                record::AnswerForm wanted) {
+                              return record::recording_statistics(std::move(file), metadata, top, wanted);
+                            }),
+                  report);
+}
+
+int count_records(const CountOptions& options, const GlobalOptions& global) {
+  if (options.source.input.empty() && !options.events.empty()) {
+    Reporter(global).error("names of events choose among those of a file (-i FILE); live, all that are defined count");
+    return kUsage;
+  }
+  return answer(
+      options.source, options.events,
+      [request = count_request(options)](record::OutputFile file, const record::Metadata& metadata,
+                                         record::AnswerForm form) {
+        return record::count_events(std::move(file), metadata, request, form);
+      },
+      global);
+}
+
+int value_histogram(const HistOptions& options, const GlobalOptions& global) {
+  record::HistogramRequest request{.value = record::parse_value_name(options.words[0]), .by = std::nullopt};
+  if (!take_by(options.words, 1, request.by, Reporter(global))) return kUsage;
+  return answer(
+      options.source, {},
+      [request](record::OutputFile file, const record::Metadata& metadata, record::AnswerForm form) {
+        return record::value_histogram(std::move(file), metadata, request, form);
+      },
+      global);
+}
+
+int measure_latency(const LatOptions& options, const GlobalOptions& global) {
+  const Reporter report(global);
+  if (options.words.size() < 2) {
+    report.error("two events are needed: where the time starts, and where it ends");
+    return kUsage;
+  }
+  record::LatencyRequest request{.start = options.words[0], .end = options.words[1], .by = std::nullopt};
+  if (!take_by(options.words, 2, request.by, report)) return kUsage;
+  QuestionOptions source = options.source;
+  for (auto [word, name] : {std::pair(&request.start, "lat_start"), std::pair(&request.end, "lat_end")}) {
+    if (word->find(' ') == std::string::npos) continue;
+    std::string definition = *word;
+    *word = name_definition(definition, name);
+    source.run.definitions.push_back(definition);
+  }
+  return answer(
+      source, {},
+      [request](record::OutputFile file, const record::Metadata& metadata, record::AnswerForm form) {
+        return record::latencies(std::move(file), metadata, request, form);
+      },
+      global);
+}
+
+int top_events(const TopOptions& options, const GlobalOptions& global) {
+  return answer(
+      options.source, {},
+      [rows = options.rows](record::OutputFile file, const record::Metadata& metadata, record::AnswerForm form) {
+        return record::live_table(std::move(file), metadata, rows, form);
+      },
+      global);
+}
+
+int stream_records(const StreamOptions& options, const GlobalOptions& global) {
+  const RunOptions& run = options.source.run;
+  const auto format = output_format(run.format, run.output, Reporter(global));
+  return ask(
+      options.source, {},
+      [format, output = run.output](const record::Metadata& metadata) {
+        return record::create_recording(format, output, metadata);
+      },
+      global);
+}
+
+}  // namespace kevt::cli

@@ -1,0 +1,121 @@
+// kevtrace report, convert: a recording in, another form of it out. Records stream through: memory does not grow
+// with the file.
+#include <fmt/format.h>
+
+#include "cli/verbs/cmd_recordings.h"
+#include "cli/exit_status.h"
+#include "cli/output_format.h"
+#include "cli/recording_input.h"
+#include "common/print.h"
+#include "tracefs-compat/record/analysis/columns.h"
+#include "tracefs-compat/record/output_file.h"
+#include "tracefs-compat/record/print/trace_line.h"
+
+namespace kevt::cli {
+namespace {
+
+constexpr std::size_t kEnough = 256 << 10;
+
+record::TimeStyle style_of(const std::string& name) {
+  if (name == "relative") return record::TimeStyle::Relative;
+  if (name == "delta") return record::TimeStyle::Delta;
+  return name == "wall" ? record::TimeStyle::Wall : record::TimeStyle::Absolute;
+}
+
+// An error of writing; a reader that has seen enough is none.
+int written(const Result<void>& result, const Reporter& report) {
+  if (result || result.error().errno_value() == EPIPE) return kOk;
+  report.error(result.error());
+  return kFailed;
+}
+
+class TextOutput {
+ public:
+  TextOutput(RecordingInput& input, record::OutputFile file, const ReportOptions& options)
+      : input_(input),
+        file_(std::move(file)),
+        lines_(input.metadata(), {.times = style_of(options.times), .controls = file_.controls()}),
+        columns_(options.columns, lines_, file_.controls()) {}
+
+  Result<void> run() {
+    record::TypedRecord record;
+    while (input_.reader().next(record)) {
+      if (columns_.empty())
+        lines_.append(record, file_.buffer());
+      else
+        columns_.append(record, file_.buffer());
+      if (file_.buffer().size() >= kEnough)
+        if (auto put = file_.flush(); !put) return put;
+    }
+    return file_.flush();
+  }
+
+ private:
+  RecordingInput& input_;
+  record::OutputFile file_;
+  record::TraceLines lines_;
+  record::Columns columns_;
+};
+
+int print_text(RecordingInput& input, const ReportOptions& options, const Reporter& report) {
+  if (options.times == "wall" && !input.metadata().wall_offset_ns) {
+    report.error("the recording does not say what time of the day it was made");
+    return kFailed;
+  }
+  if (auto unknown = record::Columns::unknown(options.columns, input.metadata())) {
+    report.error(fmt::format("no event of the recording has a field `{}`", *unknown));
+    return kNotCompiled;
+  }
+  auto file = record::OutputFile::create(options.output);
+  if (!file) {
+    report.error(file.error());
+    return kFailed;
+  }
+  const int put = written(TextOutput(input, std::move(*file), options).run(), report);
+  const int read = input.finish(report);
+  return put ? put : read;
+}
+
+int rewrite(RecordingInput& input, record::FileFormat format, const std::string& output, const Reporter& report) {
+  auto writer = record::create_recording(format, output, input.metadata());
+  if (!writer) {
+    report.error(writer.error());
+    return kFailed;
+  }
+  Result<void> put;
+  record::TypedRecord record;
+  while (put && input.reader().next(record)) put = (*writer)->add(record);
+  if (put) put = (*writer)->finish();
+  const int status = written(put, report);
+  const int read = input.finish(report);
+  return status ? status : read;
+}
+
+}  // namespace
+
+int report_recording(const ReportOptions& options, const GlobalOptions& global) {
+  const Reporter report(global);
+  int status = kOk;
+  auto input = RecordingInput::open(options.input, report, status);
+  if (!input) return status;
+  const auto format = output_format(options.format, options.output, report);
+  if (format == record::FileFormat::Text) return print_text(*input, options, report);
+  return rewrite(*input, format, options.output, report);
+}
+
+int convert_recording(const ConvertOptions& options, const GlobalOptions& global) {
+  const Reporter report(global);
+  auto format = record::format_by_file(options.output);
+  if (!options.format.empty()) format = record::format_by_name(options.format);
+  if (!format) {
+    report.error(fmt::format("`{}` does not tell its format; add -f ({}), or an ending ({})", options.output,
+                             record::format_names(), record::format_endings()));
+    return kUsage;
+  }
+  int status = kOk;
+  auto input = RecordingInput::open(options.input, report, status);
+  if (!input) return status;
+  return rewrite(*input, *format, options.output, report);
+}
+
+}  // namespace kevt::cli

@@ -1,0 +1,305 @@
+// kevtrace run: start CMD or seize processes → define → record → remove.
+//
+// CMD is started first and held before its first instruction: its libraries are then where they
+// will be, so definitions are checked against the real thing. A mistake ends it right there,
+// without having run. Running processes (--pid) are checked against one by one; a mistake leaves them
+// as they were. All of it happens in a second process (supervisor.h). Trace lines go to standard output (or -o),
+// everything else to standard error.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "cli/verbs/commands.h"
+#include "cli/exit_status.h"
+#include "cli/definitions/injections.h"
+#include "cli/run/kernel_run.h"
+#include "cli/report.h"
+#include "cli/definitions/run_definitions.h"
+#include "cli/definitions/run_request.h"
+#include "cli/run/run_trace.h"
+#include "common/print.h"
+#include "compiler/layout/layout.h"
+#include "runtime-user/session/interrupts.h"
+#include "runtime-user/session/launch.h"
+#include "runtime-user/session/stored_code.h"
+#include "runtime-user/session/supervisor.h"
+#include "runtime-user/session/traced_processes.h"
+
+namespace kevt::cli {
+
+namespace {
+
+constexpr std::uint64_t kStackBufferKb = 65536;  // a sample of the stack is 2.5 KiB
+constexpr std::size_t kGuardRows = 64;           // the runtime's own events, in front of unwinders
+
+int status_of(int wait_status) {
+  if (WIFSIGNALED(wait_status)) return kSignalBase + WTERMSIG(wait_status);
+  return WEXITSTATUS(wait_status);
+}
+
+std::string armed_text(const runtime::ArmStatus& status) {
+  switch (status.state) {
+    case runtime::ArmState::Off:
+      return "off";
+    case runtime::ArmState::Jump:
+      return "jump";
+    case runtime::ArmState::Breakpoint:
+      return "int3 (" + status.reason + ")";
+    case runtime::ArmState::Gone:
+      return "[GONE] (" + status.reason + ")";
+    case runtime::ArmState::Deferred:
+      return "waits (" + status.reason + ")";
+  }
+  return "";
+}
+
+bool has_symbols(const engine::TracedEvent& event) {
+  return std::ranges::any_of(event.layout.fields, [](const model::RecordField& field) {
+    return field.type.kind == model::TypeKind::Symbol || field.type.kind == model::TypeKind::SymbolString;
+  });
+}
+
+class Run {
+ public:
+  Run(RunRequest request, const GlobalOptions& global, const session::MakeWriter& make)
+      : request_(std::move(request)), options_(request_.options), report_(global), trace_(options_, report_, make) {}
+  int go();
+
+ private:
+  inproc::SessionOptions session() const;
+  std::optional<int> start();  // an exit status when it failed
+  std::optional<int> define();
+  std::optional<int> arm();
+  bool has_several() const { return processes_.all().size() > 1; }
+  void record();
+  void stop_tracing();
+  void report_ended();
+  void report_armed() const;
+  void report_gone() const;
+  void report_waiting() const;
+  void print_summary() const;
+  int exit_status() const;
+
+  RunRequest request_;
+  const RunOptions& options_;
+  Reporter report_;
+  const std::optional<pipeline::CodeStore> stored_ = session::stored_code(request_.texts.compiled);
+  session::TracedProcesses processes_{session(), 0, report_};
+  RunDefinitions definitions_{request_, report_};
+  std::unique_ptr<engine::Tracing> tracing_;
+  RunTrace trace_;
+  bool is_tracing_ = false;
+  bool stop_failed_ = false;
+};
+
+// Each trigger that is set or removed while events are armed takes rows of its own.
+inproc::SessionOptions Run::session() const {
+  const std::size_t events = request_.texts.definitions.size() * (request_.triggers.empty() ? 1 : 2);
+  const std::uint64_t kb = options_.buffer_kb.value_or(options_.stack ? kStackBufferKb : kDefaultBufferKb);
+  return {.ring_bytes = std::bit_ceil(kb * 1024),
+          .rows = static_cast<std::uint32_t>(std::bit_ceil(events + kGuardRows)),
+          .follows_exec = options_.follow,
+          .files = std::make_shared<inproc::ProbedFiles>()};
+}
+
+std::optional<int> Run::start() {
+  if (options_.pids.empty())
+    if (auto failed = processes_.start(options_.command)) return failed;
+  session::catch_interrupts();  // CMD has inherited what the user set; processes are never left half seized
+  for (pid_t pid : std::set<pid_t>(options_.pids.begin(), options_.pids.end()))
+    if (auto failed = processes_.attach(pid)) return failed;
+  for (const auto& process : processes_.all()) {
+    if (!request_.mapped_file || has_mapped(process->pid(), *request_.mapped_file)) continue;
+    report_.error(
+        fmt::format("process {} has not mapped `{}`, the script's target", process->pid(), *request_.mapped_file));
+    return kFailed;
+  }
+  processes_.listen({.added = [this](session::TracedProcess& process) { trace_.add(process); },
+                     .removed = [this](session::TracedProcess& process) { trace_.remove(process); }});
+  return std::nullopt;
+}
+
+std::optional<int> Run::define() {
+  tracing_ = std::make_unique<engine::Tracing>(processes_.targets(),
+                                               engine::TracingOptions{.cpus = inproc::possible_cpus(),
+                                                                      .buffer_kb = 0,
+                                                                      .check = {},
+                                                                      .static_events = {},
+                                                                      .follows = options_.follow,
+                                                                      .keep_going = options_.keep_going,
+                                                                      .injections = request_.injections,
+                                                                      .precompiled = stored_ ? &*stored_ : nullptr,
+                                                                      .is_tapped = true});
+  if (options_.stack)
+    if (auto set = tracing_->switcher().set_option(tracing_->top(), engine::TraceOption::UserStacktrace, true); !set) {
+      report_.error(set.error());
+      return kFailed;
+    }
+  return definitions_.define(*tracing_);
+}
+
+// All that is defined, but for what a script says is off, which triggers may switch on.
+std::optional<int> Run::arm() {
+  const auto fail = [&](const Error& error) {
+    report_.error(error);
+    return kFailed;
+  };
+  const auto events = definitions_.to_switch_on(*tracing_);
+  const auto recorded = definitions_.to_record(*tracing_);
+  if (options_.stack || std::ranges::any_of(recorded, [](const auto* event) { return has_symbols(*event); }))
+    if (auto kept = processes_.keep_names(); !kept) return fail(kept.error());
+  auto left_out = tracing_->switcher().switch_on(events);
+  if (!left_out) return fail(left_out.error().error);
+  definitions_.report_left_out(*left_out);
+  return std::nullopt;
+}
+
+void Run::stop_tracing() {
+  is_tracing_ = false;
+  if (!processes_.leave()) stop_failed_ = true;
+  report_gone();
+  report_waiting();
+}
+
+// CMD is waited for; running processes are left when tracing stops.
+void Run::record() {
+  is_tracing_ = true;
+  trace_.start();
+  processes_.go();
+  const timespec pause = {0, 1'000'000};
+  while (processes_.is_any_alive()) {
+    trace_.round();
+    if (is_tracing_) processes_.step(*tracing_);
+    report_ended();
+    trace_.show_progress();
+    if (is_tracing_ && (trace_.is_over() || session::is_interrupted() || session::is_abandoned())) stop_tracing();
+    if (!is_tracing_ && (!options_.pids.empty() || session::is_abandoned())) return;
+    nanosleep(&pause, nullptr);
+  }
+  report_ended();
+  if (is_tracing_) stop_tracing();
+}
+
+// CMD's end is its exit status.
+void Run::report_ended() {
+  processes_.report_replaced();
+  for (const auto& process : processes_.all())
+    if (process->held.origin == session::Origin::Running && process->has_just_ended())
+      report_.status(process->name() + " has ended");
+}
+
+// One text per process, in the order of definitions.
+void Run::report_armed() const {
+  for (const auto& process : processes_.all()) {
+    std::string how, waits;
+    for (const engine::EventProbe* probe : tracing_->events().probes_of(grammar::EventsFile::Dynamic)) {
+      const engine::TracedEvent& event = *tracing_->events().find(probe->definition.group, probe->definition.event);
+      if (const auto status = tracing_->code().arm_status(event.id, probe->serial, *process))
+        how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name, armed_text(*status));
+      if (tracing_->code().is_deferred(event.id, probe->serial, *process))
+        waits += fmt::format(", `{}` waits for its library", probe->definition.command);
+    }
+    if (how.empty() && !waits.empty()) waits.erase(0, 2);
+    report_.status(fmt::format("runtime=inproc pid={} {}{}", process->pid(), how, waits));
+  }
+}
+
+// As the kernel's list of kprobes marks them.
+void Run::report_gone() const {
+  for (const auto& [id, event] : tracing_->events().events())
+    for (const engine::EventProbe& probe : event->probes)
+      for (const auto& process : processes_.all())
+        if (const auto status = tracing_->code().arm_status(id, probe.serial, *process);
+            status && status->state == runtime::ArmState::Gone)
+          report_.status(fmt::format("{} [GONE] in {}: {}", event->name, process->name(), status->reason));
+}
+
+// Where programs were followed, what none of them had.
+void Run::report_waiting() const {
+  for (const auto& [id, event] : tracing_->events().events()) {
+    if (processes_.followed())
+      for (const engine::EventProbe* probe : tracing_->code().waiting(*event))
+        report_.status(fmt::format("`{}` was never armed: none of {} programs has it", probe->definition.command,
+                                   processes_.all().size() + processes_.taken_away()));
+    else
+      for (const auto& process : processes_.all())
+        for (const engine::EventProbe& probe : event->probes)
+          if (tracing_->code().is_deferred(id, probe.serial, *process))
+            report_.status("`" + probe.definition.command + "` was never armed: " + process->name() +
+                           " has not loaded its library");
+  }
+}
+
+// With -q only what is not as it should be.
+void Run::print_summary() const {
+  for (const engine::TracedEvent* event : trace_.events()) {
+    const runtime::EventCounts c = tracing_->records().counts(tracing_->top(), *event);
+    if (!report_.is_quiet() || c.lost || c.missed || c.faults)
+      print_to(stderr, "{}", Lines{layout::profile_line(event->name, c.attempts - c.missed, c.missed)});
+  }
+  trace_.print_accounts();
+  if (options_.follow) report_.status(fmt::format("followed {} programs through exec", processes_.followed()));
+  if (const std::size_t count = processes_.let_pass(); count > 0)
+    report_.error(fmt::format("{} programs ran untraced: no file descriptor was left (ulimit -n)", count));
+}
+
+int Run::exit_status() const {
+  if (trace_.has_failed() || stop_failed_) return kFailed;
+  if (const auto lost = data_lost_status(options_, trace_.counts())) return *lost;
+  if (!options_.pids.empty()) return kOk;
+  return status_of(processes_.end_of_command());
+}
+
+int Run::go() {
+  auto failed = start();
+  for (const engine::EventInjection& one : request_.injections) report_.status(injection_text(one));
+  if (!failed) failed = define();
+  if (!failed) failed = arm();
+  if (!failed) failed = trace_.open(*tracing_, definitions_.to_record(*tracing_));
+  if (failed || session::is_abandoned()) {
+    processes_.abandon();
+    return failed.value_or(kFailed);
+  }
+  report_armed();
+  record();
+  processes_.settle();
+  trace_.finish();
+  print_summary();
+  return exit_status();
+}
+
+}  // namespace
+
+namespace {
+
+// Scripts and compiled ones may be another's.
+bool allows(const RunRequest& request, const Reporter& report) {
+  if (const auto& source = request.output_source; source && !stays_here(request.options.output)) {
+    report.error(fmt::format("{0}:{1}: `{2}` is not in this folder; say -o {2}, if it shall be written", source->origin,
+                             source->line, request.options.output));
+    return false;
+  }
+  warn_of_brought_code(request, report);
+  return true;
+}
+
+}  // namespace
+
+int run(const RunOptions& options, const GlobalOptions& global, const session::MakeWriter& make) {
+  const Reporter report(global);
+  int status = kOk;
+  auto request = read_run_request(options, report, status);
+  if (!request) return status;
+  if (!allows(*request, report)) return kUsage;
+  const session::MakeWriter file = make ? make : writer_of(request->options, report);
+  if (traces_kernel(*request)) return run_in_kernel(*std::move(request), global, file);
+  const session::Supervised where =
+      request->options.pids.empty() ? session::Supervised::SameSession : session::Supervised::OwnSession;
+  return session::run_supervised(where, [&] { return Run(*std::move(request), global, file).go(); });
+}
+
+}  // namespace kevt::cli

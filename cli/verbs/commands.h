@@ -1,0 +1,22 @@
+// The verbs. Each returns the exit status.
+#pragma once
+
+#include "cli/options/options.h"
+#include "runtime-user/session/recorder.h"
+
+namespace kevt::cli {
+
+// `make`: who takes the records, instead of a file of options.format.
+int run(const RunOptions& options, const GlobalOptions& global, const session::MakeWriter& make = {});
+int check(const CheckOptions& options, const GlobalOptions& global);
+int explain(const ExplainOptions& options, const GlobalOptions& global);
+int compile(const CompileOptions& options, const GlobalOptions& global);
+int cost(const CostOptions& options, const GlobalOptions& global);
+int list(const ListOptions& options, const GlobalOptions& global);
+int format_scripts(const FmtOptions& options, const GlobalOptions& global);
+int import_events(const ImportOptions& options, const GlobalOptions& global);
+int doctor(const DoctorOptions& options, const GlobalOptions& global);
+int mount(const MountVerbOptions& options, const GlobalOptions& global);
+int exec(const ExecOptions& options, const GlobalOptions& global);
+
+}  // namespace kevt::cli

@@ -1,0 +1,32 @@
+// Reader of .eh_frame: which address ranges have frame descriptions, and their exception tables.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "common/addresses.h"
+#include "compiler/target/elf/checked_bytes.h"
+
+namespace kevt::target {
+
+struct FrameRange {
+  ImageAddr start;
+  std::uint64_t size = 0;
+  ImageAddr lsda;  // exception table; 0: none
+};
+
+// `section` is mapped at `address`. Damaged or unknown entries are skipped, as are those beyond `most`. Ascending by
+// start.
+std::vector<FrameRange> read_eh_frame(CheckedBytes section, ImageAddr address, std::size_t most);
+
+struct LandingPads {
+  std::vector<ImageAddr> pads;
+  std::uint64_t read_bytes = 0;
+};
+
+// Landing pads of the exception table `lsda` (its bytes up to the end of its section) of a function
+// that starts at `function`; `most` of them.
+LandingPads read_landing_pads(CheckedBytes lsda, ImageAddr lsda_address, ImageAddr function, std::size_t most);
+
+}  // namespace kevt::target

@@ -1,0 +1,105 @@
+// Symbols and types of one kernel, put together.
+//
+//   vfs_read       in kallsyms: it exists, once; in BTF: FUNC vfs_read → its prototype
+//   t sched_switch __tracepoint_sched_switch in kallsyms; FUNC __probestub_sched_switch, whose first argument is the
+//                  tracepoint's own
+//
+// BTF holds the kernel image; a function of a module has its types in the module's own, so it is not checked. `MOD:SYM`
+// has none for the kernel either, which looks for that very name (trace_kprobe.c, 6.12 and 7.3).
+#include "compiler/target/kernel/kernel_types.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "compiler/target/types/btf.h"
+
+namespace kevt::target {
+
+namespace {
+
+constexpr std::size_t kMaxSymbolBytes = 512u << 20;
+
+Result<std::string> read_symbols(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  char piece[1 << 16];
+  while (file.read(piece, sizeof piece) || file.gcount() > 0) {
+    text.append(piece, static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kMaxSymbolBytes) return std::unexpected(Error("`" + path + "` is too large for kallsyms"));
+  }
+  if (text.empty()) return std::unexpected(Error("`" + path + "` cannot be read, or is empty"));
+  return text;
+}
+
+std::unexpected<TypesError> no_types() { return std::unexpected(TypesError{TypesFailure::Missing, ""}); }
+
+}  // namespace
+
+Result<TypedKernel> TypedKernel::open(const KernelFiles& files) {
+  std::optional<KernelEnv> symbols;
+  std::shared_ptr<const TypeTable> types;
+  if (!files.kallsyms.empty()) {
+    auto text = read_symbols(files.kallsyms);
+    if (!text) return std::unexpected(std::move(text.error()));
+    auto env = KernelEnv::of_facts({.kallsyms = *std::move(text), .blacklist = ""});
+    if (!env) return std::unexpected(std::move(env.error()).while_doing("reading `" + files.kallsyms + "`"));
+    symbols = *std::move(env);
+  }
+  if (!files.btf.empty()) {
+    auto table = read_btf_files(files.btf);
+    if (!table) return std::unexpected(std::move(table.error()));
+    types = std::make_shared<const TypeTable>(*std::move(table));
+  }
+  return TypedKernel(std::move(symbols), std::move(types));
+}
+
+std::expected<Symbol, LookupError> TypedKernel::find_function(std::optional<std::string_view> module,
+                                                              std::string_view name) const {
+  if (symbols_) return symbols_->find_function(module, name);
+  return std::unexpected(LookupError{.failure = LookupFailure::NotChecked, .candidates = {}});
+}
+
+std::expected<Symbol, LookupError> TypedKernel::find_data(std::string_view name) const {
+  if (symbols_) return symbols_->find_data(name);
+  return std::unexpected(LookupError{.failure = LookupFailure::NotChecked, .candidates = {}});
+}
+
+std::expected<std::uint64_t, LookupError> TypedKernel::find_file_offset(std::string_view, std::uint64_t) const {
+  return std::unexpected(LookupError{.failure = LookupFailure::NotChecked, .candidates = {}});
+}
+
+Probeability TypedKernel::probeability(std::uint64_t address) const {
+  return symbols_ ? symbols_->probeability(address) : Probeability::NotChecked;
+}
+
+std::optional<Symbol> TypedKernel::symbolize(std::uint64_t address) const {
+  return symbols_ ? symbols_->symbolize(address) : std::nullopt;
+}
+
+std::expected<FunctionTypes, TypesError> TypedKernel::function_types(std::optional<std::string_view> module,
+                                                                     std::string_view name) const {
+  if (!types_) return std::unexpected(TypesError{});
+  if (module) return no_types();
+  auto found = kernel_prototype(*types_, name, 0);
+  if (found || !symbols_) return found;
+  const auto symbol = symbols_->find_function({}, name);
+  if (symbol && !symbol->module.empty()) return std::unexpected(TypesError{});
+  return found;
+}
+
+std::expected<FunctionTypes, TypesError> TypedKernel::tracepoint_types(std::string_view name) const {
+  if (!types_) return std::unexpected(TypesError{});
+  auto found = kernel_prototype(*types_, "__probestub_" + std::string(name), 1);
+  if (!found) found = kernel_prototype(*types_, name, 1);  // one that is not there: the kernel looks for its bare name
+  if (found || !symbols_) return found;
+  const auto symbol = symbols_->find_data("__tracepoint_" + std::string(name));
+  if (symbol && !symbol->module.empty()) return std::unexpected(TypesError{});
+  return found;
+}
+
+std::expected<Symbol, LookupError> TypedKernel::find_tracepoint(std::string_view name) const {
+  if (symbols_) return symbols_->find_tracepoint(name);
+  return find_data("__tracepoint_" + std::string(name));
+}
+
+}  // namespace kevt::target

@@ -1,0 +1,436 @@
+// A process as the compiler sees it: which names are where.
+//
+// /proc/PID/maps gives the loaded files, ElfImage what is in them; an address in the process is an
+// image address plus the file's load bias. Example, `p libc:open`: `libc` matches libc.so.6 at bias
+// 0x7f0012000000, `open` is at 0xf6a40 there, so the probe is at 0x7f00120f6a40.
+// A name without a module must mean one place in everything that is loaded, as a kernel symbol must
+// (NON_UNIQ_SYMBOL); names a file merely imports are no definitions, and aliases at one address are one.
+// A name that no file of a program has may be the kernel's: who asks for it is told so, not offered a near miss.
+// Not done: the vdso, JIT code, symbols of files that were deleted and that nobody here may read.
+#include "compiler/target/process/process_env.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "compiler/target/types/debug_types.h"
+#include "compiler/target/elf/instruction_start.h"
+#include "compiler/target/kernel/kernel_names.h"
+#include "compiler/target/elf/mapped_file.h"
+#include "compiler/target/near_misses.h"
+#include "compiler/target/process/process_modules.h"
+
+namespace kevt::target {
+namespace {
+
+constexpr std::uint32_t kStackSlots = 16384 / 8;  // THREAD_SIZE / word, as in the kernel
+
+struct Found {
+  Loaded* loaded;
+  ElfSymbol symbol;
+  RemoteAddr address() const { return {symbol.address.value + loaded->module.bias}; }
+};
+
+}  // namespace
+
+struct ProcessEnv::State {
+  pid_t pid = 0;  // 0: files
+  ProcessEnvOptions options;
+  std::vector<Mapping> maps;
+  std::vector<Loaded> objects;
+  std::map<const Loaded*, DebugTypes> debug;
+  std::map<RemoteAddr, RemoteAddr> choices;  // of the resolvers of indirect functions
+
+  // Where we find what the target calls `path`.
+  std::string path_of(std::string_view path) const {
+    return (pid ? fmt::format("/proc/{}/root", pid) : std::string()) + std::string(path);
+  }
+  std::vector<Loaded*> matching(std::string_view module);
+  Loaded* covering(RemoteAddr address);
+  std::expected<Symbol, LookupError> finish_function(const Found& found, std::string_view name);
+  std::optional<RemoteAddr> choice_of(RemoteAddr resolver);
+};
+
+namespace {
+
+Symbol make_symbol(const Loaded& loaded, const ElfSymbol& symbol) {
+  return {.name = std::string(symbol.name),
+          .module = loaded.module.is_program ? std::string{} : loaded.module.name,
+          .address = symbol.address.value + loaded.module.bias,
+          .size = symbol.size};
+}
+
+std::unexpected<LookupError> failure(LookupFailure why, std::vector<std::string> candidates = {},
+                                     std::string reason = {}) {
+  return std::unexpected(LookupError{why, std::move(candidates), std::move(reason)});
+}
+
+// Of the objects that were asked for, or of any where all were: some are mapped that are no ELF files.
+std::string first_trouble(const std::vector<Loaded*>& objects, bool were_asked_for) {
+  for (const Loaded* loaded : objects)
+    if (std::string trouble = trouble_with(*loaded); !trouble.empty() && (were_asked_for || loaded->image))
+      return trouble;
+  return "";
+}
+
+std::string label(const Loaded& loaded, const ElfSymbol& symbol) {
+  std::string text = loaded.module.name + ":" + std::string(symbol.name);
+  if (symbol.versioning == SymbolVersion::Hidden) text += "@" + std::string(symbol.version);
+  return text;
+}
+
+}  // namespace
+
+std::vector<Loaded*> ProcessEnv::State::matching(std::string_view module) {
+  std::vector<Loaded*> found;
+  for (Loaded& loaded : objects) {
+    if (module_matches(loaded, module)) found.push_back(&loaded);
+  }
+  if (!found.empty()) return found;
+  for (Loaded& loaded : objects) {  // sonames need the files, so they come last
+    const ElfImage* image = image_of(loaded);
+    if (image && !image->soname().empty() && (image->soname() == module || library_stem(image->soname()) == module)) {
+      found.push_back(&loaded);
+    }
+  }
+  return found;
+}
+
+Loaded* ProcessEnv::State::covering(RemoteAddr address) {
+  for (Loaded& loaded : objects) {
+    if (loaded.covers(address)) return image_of(loaded) ? &loaded : nullptr;
+  }
+  // .bss is mapped without the file, behind the object's own mappings.
+  for (Loaded& loaded : objects) {
+    if (loaded.object.ranges.empty() || address < loaded.object.start() || !image_of(loaded)) continue;
+    if (loaded.image->is_mapped({address.value - loaded.module.bias})) return &loaded;
+  }
+  return nullptr;
+}
+
+std::optional<RemoteAddr> ProcessEnv::State::choice_of(RemoteAddr resolver) {
+  if (const auto known = choices.find(resolver); known != choices.end()) return known->second;
+  const auto chosen = options.resolve_ifuncs({&resolver, 1});
+  if (!chosen) return std::nullopt;
+  return choices[resolver] = chosen->front();
+}
+
+// An indirect function is what its resolver chooses; sizes come from what lies at the final address.
+std::expected<Symbol, LookupError> ProcessEnv::State::finish_function(const Found& found, std::string_view name) {
+  Symbol symbol = make_symbol(*found.loaded, found.symbol);
+  symbol.name = std::string(name.substr(0, name.find('@')));
+  Loaded* home = found.loaded;
+  if (found.symbol.kind == SymbolKind::IFunc) {
+    if (!options.resolve_ifuncs) return failure(LookupFailure::NotChecked);
+    const std::optional<RemoteAddr> chosen = choice_of(found.address());
+    if (!chosen) return failure(LookupFailure::NotFound);
+    home = covering(*chosen);
+    if (!home) return failure(LookupFailure::NotFound);
+    symbol.module = home->module.is_program ? std::string{} : home->module.name;
+    symbol.address = chosen->value;
+    symbol.size = 0;
+  }
+  if (symbol.size != 0) return symbol;
+  const auto range = image_of(*home)->function_containing({symbol.address - home->module.bias});
+  if (range && range->start.value == symbol.address - home->module.bias) symbol.size = range->size;
+  return symbol;
+}
+
+namespace {
+
+// What we have put into the process ourselves is not part of what is traced.
+bool is_machinery(const LoadedObject& object, const Blacklist& blacklisted) {
+  return blacklisted && std::ranges::any_of(object.ranges, [&](const Mapping& mapping) {
+           return mapping.executable && blacklisted(mapping.start);
+         });
+}
+
+// The same file at the same place.
+bool is_same(const LoadedObject& one, const LoadedObject& other) {
+  return one.inode == other.inode && one.device_major == other.device_major && one.device_minor == other.device_minor &&
+         one.start() == other.start();
+}
+
+}  // namespace
+
+ProcessEnv::ProcessEnv(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ProcessEnv::ProcessEnv(ProcessEnv&&) noexcept = default;
+ProcessEnv& ProcessEnv::operator=(ProcessEnv&&) noexcept = default;
+ProcessEnv::~ProcessEnv() = default;
+
+Result<ProcessEnv> ProcessEnv::of_process(pid_t pid, ProcessEnvOptions options) {
+  auto state = std::make_unique<State>();
+  state->pid = pid;
+  state->options = std::move(options);
+  ProcessEnv env(std::move(state));
+  if (auto seen = env.refresh(); !seen) return std::unexpected(std::move(seen.error()));
+  return env;
+}
+
+// Images of what is mapped as it was stay open. A process that has ended maps nothing: what was known of it stays.
+Result<void> ProcessEnv::refresh() {
+  auto maps = read_maps(state_->pid);
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  if (maps->empty() && !state_->maps.empty()) return {};
+  std::vector<Loaded> known = std::exchange(state_->objects, {});
+  state_->debug.clear();  // keyed by where they were
+  state_->choices.clear();
+  state_->maps = std::move(*maps);
+  const std::optional<FileId> program = file_id(fmt::format("/proc/{}/exe", state_->pid));
+  for (LoadedObject& object : loaded_objects(state_->maps)) {
+    if (is_machinery(object, state_->options.blacklisted)) continue;
+    Loaded loaded;
+    const auto before = std::ranges::find_if(known, [&](const Loaded& one) { return is_same(one.object, object); });
+    if (before != known.end()) {
+      loaded = std::move(*before);
+      known.erase(before);
+    } else {
+      loaded.open_image = state_->options.open_image;
+      loaded.open_path = readable_path(state_->pid, object);
+      loaded.id = file_id(loaded.open_path);
+      loaded.module = {.name = std::string(base_name(object.path)), .path = object.path, .open_path = loaded.open_path};
+      loaded.module.is_program = loaded.id && loaded.id == program;
+    }
+    loaded.object = std::move(object);
+    state_->objects.push_back(std::move(loaded));
+  }
+  return {};
+}
+
+void ProcessEnv::keep_files() {
+  for (Loaded& loaded : state_->objects) (void)image_of(loaded);
+}
+
+Result<ProcessEnv> ProcessEnv::of_files(const std::vector<std::string>& paths, ProcessEnvOptions options) {
+  auto state = std::make_unique<State>();
+  state->options = std::move(options);
+  for (const std::string& path : paths) {
+    auto image = state->options.open_image(path);
+    if (!image) return std::unexpected(std::move(image.error()));
+    Loaded loaded;
+    loaded.module = {
+        .name = std::string(base_name(path)), .path = path, .open_path = path, .is_program = (*image)->is_program()};
+    loaded.open_path = path;
+    loaded.id = file_id(path);
+    loaded.tried = true;
+    loaded.image = std::move(*image);
+    state->objects.push_back(std::move(loaded));
+  }
+  return ProcessEnv(std::move(state));
+}
+
+namespace {
+
+// All candidates in `objects`, one per object and address.
+template <class Find>
+std::vector<Found> collect(const std::vector<Loaded*>& objects, Find find) {
+  std::vector<Found> found;
+  for (Loaded* loaded : objects) {
+    const ElfImage* image = image_of(*loaded);
+    if (!image) continue;
+    for (const ElfSymbol& symbol : find(*image)) found.push_back({loaded, symbol});
+  }
+  return found;
+}
+
+std::vector<std::string> near_misses(const std::vector<Loaded*>& objects, std::string_view name, SymbolKind kind) {
+  NearMisses misses(name);
+  for (Loaded* loaded : objects) {
+    const ElfImage* image = image_of(*loaded);
+    if (!image) continue;
+    for (const ElfSymbol& symbol : image->symbols()) {
+      const bool data = symbol.kind == SymbolKind::Object;
+      if (data == (kind == SymbolKind::Object)) misses.consider(symbol.name, loaded->module.name);
+    }
+  }
+  return misses.best();
+}
+
+std::vector<std::string> labels(const std::vector<Found>& found) {
+  std::vector<std::string> texts;
+  for (const Found& one : found) {
+    std::string text = label(*one.loaded, one.symbol);
+    if (std::ranges::find(texts, text) != texts.end()) text += fmt::format(" at {:#x}", one.address().value);
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+// Not memory that was never a file (memfd, shared memory), nor a device.
+bool was_a_file(const LoadedObject& object) {
+  return !object.ranges.empty() &&
+         std::ranges::none_of(std::initializer_list<std::string_view>{"/memfd:", "/SYSV", "/dev/"},
+                              [&](std::string_view lead) { return object.path.starts_with(lead); });
+}
+
+// Of a file that could have it and cannot be read.
+std::string unreadable_among(const std::vector<Loaded*>& objects) {
+  for (Loaded* loaded : objects)
+    if (!image_of(*loaded) && loaded->open_path.empty() && was_a_file(loaded->object))
+      return unreadable_text(loaded->object);
+  return "";
+}
+
+std::vector<Loaded*> all_of(std::vector<Loaded>& objects) {
+  std::vector<Loaded*> all;
+  for (Loaded& loaded : objects) all.push_back(&loaded);
+  return all;
+}
+
+}  // namespace
+
+std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::string_view> module,
+                                                             std::string_view name) const {
+  const std::vector<Loaded*> objects = module ? state_->matching(*module) : all_of(state_->objects);
+  if (module && objects.empty()) return failure(LookupFailure::ModuleMissing);
+  auto found = collect(objects, [&](const ElfImage& image) { return image.find_functions(name); });
+  std::erase_if(found, [](const Found& one) { return !trouble_with(*one.loaded).empty(); });
+  if (found.empty()) {
+    if (std::string trouble = first_trouble(objects, module.has_value()); !trouble.empty())
+      return std::unexpected(LookupError{.why = std::move(trouble)});
+    if (!module && state_->options.becomes_others) return failure(LookupFailure::ModuleMissing);
+    if (std::string reason = unreadable_among(objects); !reason.empty())
+      return failure(LookupFailure::NotFound, {}, std::move(reason));
+    if (!module && state_->pid && is_kernel_function(name))
+      return failure(LookupFailure::NotFound, {},
+                     "it is a function of the kernel, which `--runtime bpf` traces, not of the program");
+    return failure(LookupFailure::NotFound, near_misses(objects, name, SymbolKind::Function));
+  }
+  if (found.size() > 1) return failure(LookupFailure::NotUnique, labels(found));
+  return state_->finish_function(found.front(), name);
+}
+
+// Each call into the target costs a stop of it. What fails here is found again, and told, by find_function().
+void ProcessEnv::expect_functions(std::span<const FunctionName> names) const {
+  if (!state_->options.resolve_ifuncs) return;
+  std::set<RemoteAddr> wanted;
+  for (const auto& [module, name] : names) {
+    const std::vector<Loaded*> objects = module ? state_->matching(*module) : all_of(state_->objects);
+    const auto found = collect(objects, [name](const ElfImage& image) { return image.find_functions(name); });
+    if (found.size() == 1 && found.front().symbol.kind == SymbolKind::IFunc &&
+        !state_->choices.contains(found.front().address()))
+      wanted.insert(found.front().address());
+  }
+  if (wanted.empty()) return;
+  const std::vector<RemoteAddr> resolvers(wanted.begin(), wanted.end());
+  const auto chosen = state_->options.resolve_ifuncs(resolvers);
+  for (std::size_t i = 0; chosen && i < resolvers.size(); ++i) state_->choices[resolvers[i]] = (*chosen)[i];
+}
+
+std::expected<FunctionTypes, TypesError> ProcessEnv::function_types(std::optional<std::string_view> module,
+                                                                    std::string_view name) const {
+  const auto function = find_function(module, name);
+  Loaded* loaded = function ? state_->covering({function->address}) : nullptr;
+  if (!loaded) return std::unexpected(TypesError{});
+  const auto types = state_->debug.try_emplace(loaded, loaded->open_path).first;
+  return types->second.function_at({function->address - loaded->module.bias}, name);
+}
+
+std::expected<Symbol, LookupError> ProcessEnv::find_data(std::string_view name) const {
+  std::vector<Loaded*> objects = all_of(state_->objects);
+  if (const std::size_t colon = name.find(':'); colon != std::string_view::npos) {
+    objects = state_->matching(name.substr(0, colon));
+    name = name.substr(colon + 1);
+    if (objects.empty()) return failure(LookupFailure::ModuleMissing);
+  }
+  auto found = collect(objects, [&](const ElfImage& image) { return image.find_objects(name); });
+  std::erase_if(found, [](const Found& one) { return !trouble_with(*one.loaded).empty(); });
+  if (found.empty()) {
+    return failure(LookupFailure::NotFound, near_misses(objects, name, SymbolKind::Object));
+  }
+  const auto program = std::ranges::find_if(found, [](const auto& one) { return one.loaded->module.is_program; });
+  if (program != found.end() && program->symbol.binding != SymbolBinding::Local) found = {*program};
+  if (found.size() > 1) return failure(LookupFailure::NotUnique, labels(found));
+  return make_symbol(*found.front().loaded, found.front().symbol);
+}
+
+std::expected<std::uint64_t, LookupError> ProcessEnv::find_file_offset(std::string_view path,
+                                                                       std::uint64_t offset) const {
+  std::optional<FileId> wanted = file_id(std::string(path));
+  const std::optional<FileId> rooted =
+      state_->pid ? file_id(fmt::format("/proc/{}/root{}", state_->pid, path)) : std::nullopt;
+  bool is_loaded = false;
+  for (Loaded& loaded : state_->objects) {
+    // Offsets are those of the file that has the name now: not of the one that was there before.
+    const bool named = loaded.module.path == path && !(loaded.object.deleted && (wanted || rooted));
+    const bool same = named || (loaded.id && (loaded.id == wanted || loaded.id == rooted));
+    if (!same) continue;
+    is_loaded = true;
+    const ElfImage* image = image_of(loaded);
+    if (!image) continue;
+    if (const auto address = image->image_addr({offset})) return address->value + loaded.module.bias;
+  }
+  if (is_loaded || !may_be_loaded(path)) return failure(LookupFailure::NotFound);
+  const auto file = ElfImage::open(state_->path_of(path));
+  const auto address = file ? file->image_addr({offset}) : std::nullopt;
+  return failure(address && file->is_executable(*address) ? LookupFailure::ModuleMissing : LookupFailure::NotFound);
+}
+
+bool ProcessEnv::may_be_loaded(std::string_view module) const {
+  if (state_->options.becomes_others) return true;
+  if (!module.contains('/')) return module.contains(".so") || !installed_library(state_->path_of(""), module).empty();
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(state_->path_of(module), ignored);
+}
+
+std::optional<ProcessEnv::Place> ProcessEnv::place(RemoteAddr address) const {
+  Loaded* loaded = state_->covering(address);
+  if (!loaded) return std::nullopt;
+  return Place{&*loaded->image, &loaded->module, {address.value - loaded->module.bias}};
+}
+
+std::vector<ProcessModule> ProcessEnv::modules() const {
+  std::vector<ProcessModule> all;
+  for (Loaded& loaded : state_->objects) {
+    if (image_of(loaded)) all.push_back(loaded.module);
+  }
+  return all;
+}
+
+Probeability ProcessEnv::probeability(std::uint64_t address) const {
+  if (state_->options.blacklisted && state_->options.blacklisted({address})) return Probeability::Blacklisted;
+  const std::optional<Place> where = place({address});
+  if (!where || !where->image->is_executable(where->address)) return Probeability::NotExecutable;
+  const std::optional<bool> start = is_instruction_start(*where->image, where->address);
+  if (!start) return Probeability::NotChecked;
+  return *start ? Probeability::Ok : Probeability::NotInstructionBoundary;
+}
+
+FileStatus ProcessEnv::file_status(std::string_view path) const {
+  struct stat status {};
+  std::string text(path);
+  if (::stat(text.c_str(), &status) != 0) {
+    text = fmt::format("/proc/{}/root{}", state_->pid, path);
+    if (state_->pid == 0 || ::stat(text.c_str(), &status) != 0) return FileStatus::Missing;
+  }
+  return S_ISREG(status.st_mode) ? FileStatus::Regular : FileStatus::NotRegular;
+}
+
+std::optional<Symbol> ProcessEnv::symbolize(std::uint64_t address) const {
+  Loaded* loaded = state_->covering({address});
+  if (!loaded) return std::nullopt;
+  const auto symbol = loaded->image->symbol_covering({address - loaded->module.bias});
+  if (!symbol) return std::nullopt;
+  return make_symbol(*loaded, *symbol);
+}
+
+std::optional<std::string> ProcessEnv::place_name(std::uint64_t address) const {
+  return file_and_offset(state_->maps, {address});
+}
+
+// Asked for each definition; sysconf() reads a file each time.
+unsigned ProcessEnv::possible_cpus() const {
+  static const long count = ::sysconf(_SC_NPROCESSORS_CONF);
+  return count > 0 ? static_cast<unsigned>(count) : 1;
+}
+
+std::uint32_t ProcessEnv::max_stack_slots() const { return kStackSlots; }
+
+}  // namespace kevt::target

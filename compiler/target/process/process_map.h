@@ -1,0 +1,67 @@
+// What is mapped where in a process: /proc/PID/maps as data.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/addresses.h"
+#include "common/error.h"
+#include "compiler/target/elf/elf_image.h"
+
+namespace kevt::target {
+
+struct Mapping {
+  RemoteAddr start;
+  RemoteAddr end;
+  bool readable = false;
+  bool writable = false;
+  bool executable = false;
+  bool shared = false;
+  FileOffset offset;
+  std::uint32_t device_major = 0;
+  std::uint32_t device_minor = 0;
+  std::uint64_t inode = 0;  // 0: no file
+  std::string path;         // without " (deleted)"; "[heap]" and the like; empty: anonymous
+  bool deleted = false;     // the file has been unlinked or replaced since
+
+  bool contains(RemoteAddr a) const { return start <= a && a < end; }
+  bool is_file() const { return inode != 0 && path.starts_with('/'); }
+};
+
+// The text of /proc/PID/maps, ascending by address. Fails on a line that is not of that form.
+Result<std::vector<Mapping>> parse_maps(std::string_view text);
+Result<std::vector<Mapping>> read_maps(pid_t pid);
+
+// One file as the loader has mapped it. A file that is mapped twice (dlmopen) makes two of them.
+struct LoadedObject {
+  std::string path;
+  bool deleted = false;
+  std::uint32_t device_major = 0;
+  std::uint32_t device_minor = 0;
+  std::uint64_t inode = 0;
+  std::vector<Mapping> ranges;  // ascending, only those of the file
+
+  RemoteAddr start() const { return ranges.front().start; }
+  RemoteAddr end() const { return ranges.back().end; }
+  bool contains(RemoteAddr a) const;
+};
+
+// Files with at least one executable mapping, ascending by address. Files that are only read through
+// a mapping (locale archives, fonts) are no objects.
+std::vector<LoadedObject> loaded_objects(const std::vector<Mapping>& maps);
+
+// What to add to an address of `image` to get its address in the process; nullopt where the mappings
+// do not fit the image's segments (the file has changed).
+std::optional<std::uint64_t> load_bias(const LoadedObject& object, const ElfImage& image);
+
+// Start of a free, page-aligned piece of `size` bytes, every byte of which is within `max_distance` of
+// `near`; the closest one. Keeps away from other mappings by a page, from the stack by what it may grow.
+std::optional<RemoteAddr> find_gap(const std::vector<Mapping>& maps, RemoteAddr near, std::uint64_t size,
+                                   std::uint64_t max_distance);
+
+}  // namespace kevt::target

@@ -1,0 +1,57 @@
+// Which files a process has loaded and how they are called.
+//
+// Files are opened as mapped_file.h finds them, so containers and replaced files work.
+// `libc` and `libc.so.6` both name /usr/lib/x86_64-linux-gnu/libc.so.6.
+#include "compiler/target/process/process_modules.h"
+
+namespace kevt::target {
+
+std::string_view base_name(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+Result<std::shared_ptr<const ElfImage>> open_own_image(const std::string& path) {
+  auto image = ElfImage::open(path);
+  if (!image) return std::unexpected(std::move(image.error()));
+  return std::make_shared<const ElfImage>(std::move(*image));
+}
+
+bool Loaded::covers(RemoteAddr address) const {
+  if (!object.ranges.empty()) return object.contains(address);
+  return image && image->is_mapped({address.value - module.bias});
+}
+
+const ElfImage* image_of(Loaded& loaded) {
+  if (!loaded.tried) {
+    loaded.tried = true;
+    if (loaded.open_path.empty()) return nullptr;  // nobody here can read it
+    auto image = loaded.open_image(loaded.open_path);
+    if (!image) {
+      loaded.why = image.error().message();
+    } else {
+      const std::optional<std::uint64_t> bias = load_bias(loaded.object, **image);
+      if (bias) {
+        loaded.module.bias = *bias;
+        loaded.image = std::move(*image);
+      }
+    }
+  }
+  return loaded.image.get();
+}
+
+std::string trouble_with(const Loaded& loaded) {
+  const auto problem = loaded.image ? loaded.image->problem() : std::nullopt;
+  return problem ? problem->message() : loaded.why;
+}
+
+bool module_matches(const Loaded& loaded, std::string_view wanted) {
+  if (wanted.contains('/')) {
+    if (loaded.module.path == wanted) return true;
+    return loaded.id && file_id(std::string(wanted)) == loaded.id;
+  }
+  const std::string_view name = loaded.module.name;
+  return name == wanted || library_stem(name) == wanted;
+}
+
+}  // namespace kevt::target

@@ -1,0 +1,271 @@
+// libdwfl unwinds a process that stands still. Here one is described that stood there when it hit: its registers are
+// those of the sample, its memory is the piece of stack, everything else cannot be read.
+//
+//   frame 0   pc of the probe         CFI: the caller's frame, and where the return address lies on the stack
+//   frame 1   a return address        …
+//
+// The process goes on meanwhile and may load libraries: where an address is in no known file, what is mapped is read
+// again, once for each such page. Addresses of our own code (calls under a return probe come back to it) end a stack.
+//
+// libdwfl would open and map the files by itself. It gets private copies instead (private_elf.h), of files that are
+// opened when the process's map is read: the process may have ended when a stack is asked for. The vdso is this
+// process's own, since the kernel has one for all.
+#include "compiler/target/process/stack_unwinder.h"
+
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <unordered_set>
+#include <utility>
+
+#include "common/page.h"
+#include "compiler/target/elf/mapped_file.h"
+#include "compiler/target/elf/private_elf.h"
+#include "compiler/target/process/process_map.h"
+
+namespace kevt::target {
+namespace {
+
+constexpr std::size_t kMaxUnknownPages = 256;
+
+// CFI is in the file itself; files with debug information are not looked for.
+int no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word, char**) {
+  return -1;
+}
+
+bool tells_frames(std::string_view section) {
+  return section == ".eh_frame" || section == ".eh_frame_hdr" || section == ".debug_frame";
+}
+
+// Where a file without section headers has its frames: the header, and what it points to, to the end of the segment.
+void read_frame_segment(const FileContents& contents, Elf* elf) {
+  std::size_t sections = 0, count = 0;
+  if (elf_getshdrnum(elf, &sections) != 0 || sections != 0 || elf_getphdrnum(elf, &count) != 0) return;
+  const CheckedBytes file(contents);
+  for (std::size_t i = 0; i < count; ++i) {
+    GElf_Phdr header;
+    if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr || header.p_type != PT_GNU_EH_FRAME) continue;
+    const auto table = file.part(header.p_offset, header.p_filesz);
+    const auto distance = table ? table->unbroken().read<std::int32_t>(4) : std::nullopt;
+    if (!distance || table->unbroken().span().empty()) continue;
+    const std::uint64_t frames = header.p_offset + 4 + static_cast<std::uint64_t>(std::int64_t{*distance});
+    for (std::size_t k = 0; k < count; ++k) {
+      GElf_Phdr segment;
+      if (gelf_getphdr(elf, static_cast<int>(k), &segment) == nullptr || segment.p_type != PT_LOAD ||
+          frames - segment.p_offset >= segment.p_filesz)
+        continue;
+      if (const auto rest = file.part(frames, segment.p_filesz - (frames - segment.p_offset)))
+        (void)rest->unbroken().span();
+    }
+  }
+}
+
+// None where the file cannot be read, or changes meanwhile.
+std::shared_ptr<FileContents> read_frames(const std::string& path) {
+  auto contents = FileContents::open(path);
+  if (!contents) return nullptr;
+  const auto elf = open_private_elf(**contents, tells_frames);
+  if (!elf) return nullptr;
+  read_frame_segment(**contents, elf->get());
+  (*contents)->close();
+  return (*contents)->problem() ? nullptr : *contents;
+}
+
+// This process's own; its section headers end it.
+std::span<const std::uint8_t> own_vdso() {
+  const auto* at = reinterpret_cast<const std::uint8_t*>(::getauxval(AT_SYSINFO_EHDR));
+  if (at == nullptr) return {};
+  Elf64_Ehdr header;
+  std::memcpy(&header, at, sizeof header);
+  return {at, header.e_shoff + std::size_t{header.e_shnum} * sizeof(Elf64_Shdr)};
+}
+
+}  // namespace
+
+struct StackUnwinder::State {
+  using FileKey = std::pair<std::string, std::uint64_t>;  // path and inode, as the map has them
+  // Shared by the files before and after the map was read again.
+  struct Files {
+    std::map<FileKey, std::shared_ptr<FileContents>> by_name;  // null: it cannot be read
+    std::map<std::uint64_t, FileContents*> by_address;         // of the first byte
+  };
+
+  pid_t pid = 0;
+  Files files;  // outlive `dwfl`
+  Dwfl* dwfl = nullptr;
+  StackSample sample;
+  std::vector<std::uint64_t> frames;
+  std::uint64_t unknown = 0;  // the address where the last stack ended
+  std::unordered_set<std::uint64_t> unknown_pages;
+
+  ~State() {
+    if (dwfl) dwfl_end(dwfl);
+  }
+  Result<void> load();
+  Result<Files> open_files() const;
+  bool knows(std::uint64_t address);
+  bool is_code_of_a_file(std::uint64_t address) const;
+  void run();
+};
+
+namespace {
+
+Error dwfl_error(pid_t pid, const char* what) {
+  const char* why = dwfl_errmsg(-1);
+  return Error(std::string(what) + " of process " + std::to_string(pid) + ": " + (why ? why : "no reason is told"));
+}
+
+}  // namespace
+
+// What libdwfl asks of the process that stood there, and of its files.
+struct StackUnwinder::Callbacks {
+  using Sampled = StackUnwinder::State;
+
+  static int find_elf(Dwfl_Module*, void** state, const char* name, Dwarf_Addr base, char** file_name, Elf** elf) {
+    const auto& self = *static_cast<const Sampled*>(*state);
+    if (name[0] == '/') {
+      const auto found = self.files.by_address.find(base);
+      if (found == self.files.by_address.end()) return -1;
+      if (auto opened = open_private_elf(*found->second, tells_frames)) *elf = opened->release();
+    } else if (const auto vdso = own_vdso(); !vdso.empty() && std::strncmp(name, "[vdso: ", 7) == 0) {
+      *elf = elf_memory(const_cast<char*>(reinterpret_cast<const char*>(vdso.data())), vdso.size());
+    }
+    if (*elf) *file_name = ::strdup(name);
+    return -1;  // no descriptor
+  }
+  static int give_state(Dwfl_Module*, void** userdata, const char*, Dwarf_Addr, void* state) {
+    *userdata = state;
+    return DWARF_CB_OK;
+  }
+
+  static pid_t next_thread(Dwfl*, void* state, void** thread) {
+    if (*thread) return 0;
+    *thread = state;
+    return static_cast<Sampled*>(state)->pid;
+  }
+  static bool get_thread(Dwfl*, pid_t, void* state, void** thread) {
+    *thread = state;
+    return true;
+  }
+  static bool memory_read(Dwfl*, Dwarf_Addr address, Dwarf_Word* result, void* state) {
+    const StackSample& sample = static_cast<Sampled*>(state)->sample;
+    const std::uint64_t at = address - sample.sp;
+    if (at >= sample.stack.size() || sample.stack.size() - at < sizeof *result) return false;
+    std::memcpy(result, sample.stack.data() + at, sizeof *result);
+    return true;
+  }
+  static bool set_registers(Dwfl_Thread* thread, void* state) {
+    const StackSample& s = static_cast<Sampled*>(state)->sample;
+    const Dwarf_Word bx[] = {s.bx}, frame[] = {s.bp, s.sp}, kept[] = {s.r12, s.r13, s.r14, s.r15};
+    dwfl_thread_state_register_pc(thread, s.pc);
+    return dwfl_thread_state_registers(thread, 3, 1, bx) && dwfl_thread_state_registers(thread, 6, 2, frame) &&
+           dwfl_thread_state_registers(thread, 12, 4, kept);
+  }
+  static int frame(Dwfl_Frame* frame, void* state) {
+    auto& self = *static_cast<Sampled*>(state);
+    Dwarf_Addr pc = 0;
+    if (!dwfl_frame_pc(frame, &pc, nullptr) || pc == 0) return DWARF_CB_ABORT;
+    if (!self.is_code_of_a_file(pc)) {
+      self.unknown = pc;
+      return DWARF_CB_ABORT;
+    }
+    self.frames.push_back(pc);
+    return self.frames.size() < StackUnwinder::kMaxFrames ? DWARF_CB_OK : DWARF_CB_ABORT;
+  }
+};
+
+// What tells frames is read now: the process may end. Of a file that is known libdwfl gets the same copy again.
+Result<StackUnwinder::State::Files> StackUnwinder::State::open_files() const {
+  auto maps = read_maps(pid);
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  if (maps->empty()) return std::unexpected(Error("process " + std::to_string(pid) + " has ended"));
+  Files opened;
+  for (const LoadedObject& object : loaded_objects(*maps)) {
+    const FileKey key(object.path, object.inode);
+    std::shared_ptr<FileContents>& contents = opened.by_name[key];
+    if (const auto known = files.by_name.find(key); known != files.by_name.end()) contents = known->second;
+    if (!contents) contents = read_frames(readable_path(pid, object));
+    if (contents) opened.by_address.emplace(object.start().value, contents.get());
+  }
+  return opened;
+}
+
+Result<void> StackUnwinder::State::load() {
+  static const Dwfl_Callbacks kFiles = {.find_elf = Callbacks::find_elf,
+                                        .find_debuginfo = no_debug_file,
+                                        .section_address = nullptr,
+                                        .debuginfo_path = nullptr};
+  static const Dwfl_Thread_Callbacks kThread = {.next_thread = Callbacks::next_thread,
+                                                .get_thread = Callbacks::get_thread,
+                                                .memory_read = Callbacks::memory_read,
+                                                .set_initial_registers = Callbacks::set_registers,
+                                                .detach = nullptr,
+                                                .thread_detach = nullptr};
+  auto opened = open_files();
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  std::swap(files, *opened);
+  Dwfl* fresh = dwfl_begin(&kFiles);
+  if (!fresh || dwfl_linux_proc_report(fresh, pid) != 0 || dwfl_report_end(fresh, nullptr, nullptr) != 0 ||
+      dwfl_getmodules(fresh, Callbacks::give_state, this, 0) != 0 ||
+      !dwfl_attach_state(fresh, nullptr, pid, &kThread, this)) {
+    Error error = dwfl_error(pid, "unwinding the stacks");
+    dwfl_end(fresh);
+    std::swap(files, *opened);
+    return std::unexpected(std::move(error));
+  }
+  if (dwfl) dwfl_end(dwfl);
+  dwfl = fresh;
+  return {};
+}
+
+// Not of memory without a file's name: the agent's code is such.
+bool StackUnwinder::State::is_code_of_a_file(std::uint64_t address) const {
+  Dwfl_Module* module = dwfl_addrmodule(dwfl, address);
+  if (!module) return false;
+  const char* name = dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+  return name && std::strncmp(name, "/memfd:", 7) != 0;
+}
+
+bool StackUnwinder::State::knows(std::uint64_t address) {
+  if (is_code_of_a_file(address)) return true;
+  if (unknown_pages.size() >= kMaxUnknownPages || !unknown_pages.insert(address / kPage).second) return false;
+  return load() && is_code_of_a_file(address);  // a process that is gone: what was known stays
+}
+
+void StackUnwinder::State::run() {
+  do {
+    frames.clear();
+    unknown = 0;
+    if (knows(sample.pc)) (void)dwfl_getthread_frames(dwfl, pid, Callbacks::frame, this);
+  } while (unknown && knows(unknown));
+  if (frames.empty()) frames.push_back(sample.pc);
+}
+
+Result<StackUnwinder> StackUnwinder::of_process(pid_t pid) {
+  auto state = std::make_unique<State>();
+  state->pid = pid;
+  if (auto loaded = state->load(); !loaded) return std::unexpected(std::move(loaded.error()));
+  return StackUnwinder(std::move(state));
+}
+
+StackUnwinder::StackUnwinder(std::unique_ptr<State> state) : state_(std::move(state)) {}
+StackUnwinder::StackUnwinder(StackUnwinder&&) noexcept = default;
+StackUnwinder& StackUnwinder::operator=(StackUnwinder&&) noexcept = default;
+StackUnwinder::~StackUnwinder() = default;
+
+pid_t StackUnwinder::pid() const { return state_->pid; }
+
+void StackUnwinder::refresh() { (void)state_->load(); }
+
+std::vector<std::uint64_t> StackUnwinder::unwind(const StackSample& sample) {
+  state_->sample = sample;
+  state_->run();
+  return state_->frames;
+}
+
+}  // namespace kevt::target

@@ -1,0 +1,324 @@
+// DWARF says of a function what BTF says of the kernel's: names and types of parameters, members of structures.
+//
+//   DIE subprogram openat (low_pc 0xf5d60): formal_parameter fd → base int; file → pointer → const → char; …
+//   ->  Prototype (int fd, const char *file, int oflag, ...), arguments 1, 2, 3
+//
+// Problem: debug information is large and a graph with cycles. Idea: copy into a TypeTable what hangs on the functions
+// asked about, each DIE once; a DIE that is still to be copied has a place-holder, so cycles need no care.
+// Which argument holds a parameter follows from the calling convention of x86-64: integers and pointers count, floating
+// point does not; after a structure passed by value nothing is claimed about those behind it.
+#include "compiler/target/types/debug_types.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fmt/format.h>
+
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/target/elf/debug_file.h"
+#include "compiler/target/types/open_dwarf.h"
+
+namespace kevt::target {
+
+namespace {
+
+constexpr std::size_t kMaxTypes = 1u << 20;
+constexpr unsigned kMaxScopes = 16;
+
+std::optional<Dwarf_Die> reference(Dwarf_Die& die, unsigned name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Die target;
+  if (dwarf_attr_integrate(&die, name, &attribute) == nullptr || dwarf_formref_die(&attribute, &target) == nullptr)
+    return std::nullopt;
+  return target;
+}
+
+std::optional<std::uint64_t> number(Dwarf_Die& die, unsigned name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  if (dwarf_attr_integrate(&die, name, &attribute) == nullptr || dwarf_formudata(&attribute, &value) != 0)
+    return std::nullopt;
+  return value;
+}
+
+std::string name_of(Dwarf_Die& die) {
+  Dwarf_Attribute attribute;
+  const char* name = dwarf_attr_integrate(&die, DW_AT_name, &attribute) ? dwarf_formstring(&attribute) : nullptr;
+  return name ? name : "";
+}
+
+template <class Visit>
+void each_child(Dwarf_Die& die, Visit visit) {
+  Dwarf_Die child;
+  if (dwarf_child(&die, &child) != 0) return;
+  do {
+    visit(child);
+  } while (dwarf_siblingof(&child, &child) == 0);
+}
+
+bool holds_functions(int tag) {
+  return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_module;
+}
+
+// Where a call enters; what has several pieces of code begins with the first.
+bool enters_at(Dwarf_Die& die, Dwarf_Addr address) {
+  Dwarf_Addr low = 0, base = 0, end = 0;
+  if (dwarf_entrypc(&die, &low) == 0) return low == address;
+  return dwarf_ranges(&die, 0, &base, &low, &end) > 0 && low == address;
+}
+
+// The function's DIE that has code at `address`.
+bool find_function(Dwarf_Die& scope, Dwarf_Addr address, unsigned depth, Dwarf_Die& out) {
+  bool found = false;
+  each_child(scope, [&](Dwarf_Die& child) {
+    if (found) return;
+    const int tag = dwarf_tag(&child);
+    if (tag == DW_TAG_subprogram && enters_at(child, address)) {
+      out = child;
+      found = true;
+    } else if (depth < kMaxScopes && holds_functions(tag)) {
+      found = find_function(child, address, depth + 1, out);
+    }
+  });
+  return found;
+}
+
+}  // namespace
+
+struct DebugTypes::State {
+  std::optional<OpenDwarf> dwarf;
+  std::string why;  // there is none
+  TypeTable table;
+  std::unordered_map<const void*, TypeId> known;  // by the address of the DIE
+  std::deque<std::pair<Dwarf_Die, TypeId>> open;  // place-holders to be filled
+  std::unordered_map<std::uint64_t, TypeId> functions;
+  std::uint32_t const_ = table.add_name("const ");
+  std::uint32_t volatile_ = table.add_name("volatile ");
+
+  std::optional<Dwarf_Die> unit_of(Dwarf_Addr address);
+  TypeId type_of(Dwarf_Die& die);  // of its DW_AT_type; 0: void
+  TypeId take(Dwarf_Die& die);
+  void fill_all();
+  Type convert(Dwarf_Die& die);
+  void convert_base(Dwarf_Die& die, Type& type);
+  void convert_members(Dwarf_Die& die, Type& type);
+  TypeId add_prototype(Dwarf_Die& die);
+  Type parameters_of(Dwarf_Die& die);
+  void number_parameters(TypeId prototype);
+};
+
+// Units without address ranges are searched one by one.
+std::optional<Dwarf_Die> DebugTypes::State::unit_of(Dwarf_Addr address) {
+  Dwarf_Die unit;
+  if (dwarf_addrdie(dwarf->get(), address, &unit) != nullptr) return unit;
+  Dwarf_Off at = 0, next = 0;
+  std::size_t header = 0;
+  while (dwarf_nextcu(dwarf->get(), at, &next, &header, nullptr, nullptr, nullptr) == 0) {
+    if (dwarf_offdie(dwarf->get(), at + header, &unit) != nullptr && dwarf_haspc(&unit, address) > 0) return unit;
+    at = next;
+  }
+  return std::nullopt;
+}
+
+TypeId DebugTypes::State::type_of(Dwarf_Die& die) {
+  auto target = reference(die, DW_AT_type);
+  return target ? take(*target) : 0;
+}
+
+TypeId DebugTypes::State::take(Dwarf_Die& die) {
+  if (table.size() > kMaxTypes) return 0;
+  const auto [at, added] = known.try_emplace(die.addr, table.size());
+  if (!added) return at->second;
+  table.add({.kind = TypeClass::Other});
+  open.emplace_back(die, at->second);
+  return at->second;
+}
+
+void DebugTypes::State::fill_all() {
+  while (!open.empty()) {
+    auto [die, id] = open.front();
+    open.pop_front();
+    table.set(id, convert(die));
+  }
+}
+
+void DebugTypes::State::convert_base(Dwarf_Die& die, Type& type) {
+  const std::uint64_t encoding = number(die, DW_AT_encoding).value_or(0);
+  const bool text = encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char;
+  const bool whole = text || encoding == DW_ATE_signed || encoding == DW_ATE_unsigned || encoding == DW_ATE_boolean ||
+                     encoding == DW_ATE_UTF;
+  type.kind = whole ? TypeClass::Integer : TypeClass::Other;
+  type.is_signed = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
+  type.is_text = text && type.bytes == 1;
+}
+
+void DebugTypes::State::convert_members(Dwarf_Die& die, Type& type) {
+  std::vector<Member> members;
+  each_child(die, [&](Dwarf_Die& child) {
+    if (dwarf_tag(&child) != DW_TAG_member) return;
+    const auto location = number(child, DW_AT_data_member_location);
+    const auto bits = number(child, DW_AT_data_bit_offset);
+    const std::uint64_t offset = bits ? *bits : 8 * location.value_or(0);
+    if (offset > ~std::uint32_t{0} || dwarf_hasattr(&child, DW_AT_external)) return;
+    members.push_back({.name = table.add_name(name_of(child)),
+                       .type = type_of(child),
+                       .bit_offset = static_cast<std::uint32_t>(offset),
+                       .bit_size = static_cast<std::uint32_t>(number(child, DW_AT_bit_size).value_or(0))});
+  });
+  type.count = static_cast<std::uint32_t>(members.size());
+  type.first = table.add_members(members);
+}
+
+Type DebugTypes::State::convert(Dwarf_Die& die) {
+  Type type{.kind = TypeClass::Other,
+            .bytes = static_cast<std::uint32_t>(number(die, DW_AT_byte_size).value_or(0)),
+            .name = table.add_name(name_of(die))};
+  switch (dwarf_tag(&die)) {
+    case DW_TAG_base_type:
+      convert_base(die, type);
+      break;
+    case DW_TAG_enumeration_type:
+      type.kind = TypeClass::Enum;
+      type.is_signed = true;
+      break;
+    case DW_TAG_pointer_type:
+    case DW_TAG_reference_type:
+    case DW_TAG_rvalue_reference_type:
+      type.kind = TypeClass::Pointer;
+      type.target = type_of(die);
+      break;
+    case DW_TAG_const_type:
+    case DW_TAG_volatile_type:
+    case DW_TAG_restrict_type:
+    case DW_TAG_atomic_type:
+    case DW_TAG_typedef:
+      type.kind = TypeClass::Modifier;
+      type.target = type_of(die);
+      if (dwarf_tag(&die) == DW_TAG_typedef) break;
+      type.prefix = dwarf_tag(&die) == DW_TAG_const_type      ? const_
+                    : dwarf_tag(&die) == DW_TAG_volatile_type ? volatile_
+                                                              : const_ + 6;  // nothing is written for it
+      break;
+    case DW_TAG_array_type:
+      type.kind = TypeClass::Array;
+      type.target = type_of(die);
+      each_child(die, [&](Dwarf_Die& child) {
+        if (dwarf_tag(&child) != DW_TAG_subrange_type || type.count != 0) return;
+        const auto count = number(child, DW_AT_count);
+        const auto last = number(child, DW_AT_upper_bound);
+        type.count = static_cast<std::uint32_t>(count ? *count : last ? *last + 1 : 0);
+      });
+      break;
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+      if (dwarf_hasattr(&die, DW_AT_declaration)) break;
+      type.kind = dwarf_tag(&die) == DW_TAG_union_type ? TypeClass::Union : TypeClass::Struct;
+      convert_members(die, type);
+      break;
+    case DW_TAG_subroutine_type:
+      return parameters_of(die);
+    default:
+      break;
+  }
+  return type;
+}
+
+// A Prototype whose parameters have no numbers yet.
+Type DebugTypes::State::parameters_of(Dwarf_Die& die) {
+  std::vector<Member> parameters;
+  bool rest = false;
+  each_child(die, [&](Dwarf_Die& child) {
+    const int tag = dwarf_tag(&child);
+    if (tag == DW_TAG_unspecified_parameters) rest = true;
+    if (tag != DW_TAG_formal_parameter) return;
+    parameters.push_back({.name = table.add_name(name_of(child)), .type = type_of(child)});
+  });
+  if (rest) parameters.push_back({});
+  Type type{.kind = TypeClass::Prototype, .target = type_of(die)};
+  type.count = static_cast<std::uint32_t>(parameters.size());
+  type.first = table.add_members(parameters);
+  return type;
+}
+
+void DebugTypes::State::number_parameters(TypeId prototype) {
+  const Type& type = table.type(prototype);
+  const auto size_of = [&](TypeId id) { return table.type(table.strip(id)).bytes; };
+  const auto class_of = [&](TypeId id) { return table.type(table.strip(id)).kind; };
+  const auto by_value = [&](TypeId id) {
+    return class_of(id) == TypeClass::Struct || class_of(id) == TypeClass::Union;
+  };
+  std::vector<Member> numbered;
+  // A large structure is returned where a hidden first argument says.
+  std::uint32_t next = by_value(type.target) && size_of(type.target) > 16 ? 2 : 1;
+  bool known = true;
+  for (Member parameter : table.members(type)) {
+    const TypeClass kind = class_of(parameter.type);
+    const bool general = kind == TypeClass::Pointer || kind == TypeClass::Enum || kind == TypeClass::Integer;
+    if (general && size_of(parameter.type) <= 8 && parameter.type != 0) {
+      parameter.bit_offset = known ? next++ : 0;
+    } else if (kind != TypeClass::Other || size_of(parameter.type) > 8) {
+      known = false;
+    }
+    numbered.push_back(parameter);
+  }
+  Type changed = type;
+  changed.first = table.add_members(numbered);
+  table.set(prototype, changed);
+}
+
+TypeId DebugTypes::State::add_prototype(Dwarf_Die& die) {
+  Dwarf_Die source = die;
+  bool has_parameters = false;
+  each_child(
+      die, [&](Dwarf_Die& child) { has_parameters = has_parameters || dwarf_tag(&child) == DW_TAG_formal_parameter; });
+  // A definition apart from its declaration may leave the parameters there.
+  for (const unsigned attribute : {DW_AT_abstract_origin, DW_AT_specification})
+    if (!has_parameters)
+      if (auto origin = reference(die, attribute)) source = *origin;
+  const TypeId prototype = table.add({.kind = TypeClass::Other});
+  Type type = parameters_of(source);
+  if (auto returned = reference(die, DW_AT_type)) type.target = take(*returned);
+  fill_all();
+  table.set(prototype, type);
+  number_parameters(prototype);
+  return prototype;
+}
+
+DebugTypes::DebugTypes(const std::string& path) : state_(std::make_unique<State>()) {
+  const DebugFile file = find_debug_file(path);
+  state_->why = file.why;
+  if (!file.contents) return;
+  auto dwarf = OpenDwarf::of(file);
+  if (dwarf)
+    state_->dwarf = std::move(*dwarf);
+  else
+    state_->why = dwarf.error().message();
+}
+DebugTypes::DebugTypes(DebugTypes&&) noexcept = default;
+DebugTypes& DebugTypes::operator=(DebugTypes&&) noexcept = default;
+DebugTypes::~DebugTypes() = default;
+
+std::expected<FunctionTypes, TypesError> DebugTypes::function_at(ImageAddr address, std::string_view name) {
+  const auto missing = [](std::string why) {
+    return std::unexpected(TypesError{TypesFailure::Missing, std::move(why)});
+  };
+  if (!state_->dwarf) return missing(state_->why);
+  auto known = state_->functions.find(address.value);
+  if (known == state_->functions.end()) {
+    auto unit = state_->unit_of(address.value);
+    Dwarf_Die die;
+    if (!unit || !find_function(*unit, address.value, 0, die))
+      return missing(fmt::format("the debug information does not describe `{}`", name));
+    known = state_->functions.emplace(address.value, state_->add_prototype(die)).first;
+  }
+  FunctionTypes found{.table = &state_->table, .prototype = known->second};
+  for (const Member& parameter : state_->table.members(state_->table.type(known->second)))
+    found.parameters += parameter.name != 0 || parameter.type != 0 ? 1 : 0;
+  return found;
+}
+
+}  // namespace kevt::target

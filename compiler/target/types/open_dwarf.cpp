@@ -1,0 +1,53 @@
+// libdw over a private copy, with the sections that tell types and lines.
+//
+// libdw would open more by itself: the file that .gnu_debugaltlink names, when a string or a type is there. It is found
+// and opened here before, in the same way as all files; the section is not among those that libdw sees. Split files
+// (.dwo) are opened by functions of libdw that nobody here calls (dwarf_cu_info, dwarf_get_units, dwarf_next_lines).
+#include "compiler/target/types/open_dwarf.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+namespace kevt::target {
+namespace {
+
+// Not those of variables' places, frames, macros and names, which are large.
+constexpr std::string_view kRead[] = {"abbrev", "addr",     "aranges", "info",        "line", "line_str",
+                                      "ranges", "rnglists", "str",     "str_offsets", "types"};
+
+bool is_read(std::string_view section) {
+  for (const std::string_view prefix : {".debug_", ".zdebug_"})
+    if (section.starts_with(prefix)) return std::ranges::find(kRead, section.substr(prefix.size())) != std::end(kRead);
+  return false;
+}
+
+}  // namespace
+
+Result<OpenDwarf> OpenDwarf::of(std::shared_ptr<FileContents> contents) {
+  OpenDwarf dwarf;
+  auto elf = open_private_elf(*contents, is_read);
+  if (!elf) return std::unexpected(std::move(elf.error()));
+  contents->close();
+  dwarf.contents_ = std::move(contents);
+  dwarf.elf_ = std::move(*elf);
+  dwarf.dwarf_.reset(dwarf_begin_elf(dwarf.elf_.get(), DWARF_C_READ, nullptr));
+  if (dwarf.dwarf_) return dwarf;
+  return std::unexpected(
+      Error(fmt::format("the debug information of `{}` is damaged: {}", dwarf.contents_->name(), dwarf_errmsg(-1))));
+}
+
+Result<OpenDwarf> OpenDwarf::of(const DebugFile& file) {
+  const auto link = find_alternate_file(*file.contents);
+  auto dwarf = of(file.contents);
+  if (!dwarf || !link) return dwarf;
+  auto alternate = of(link);
+  if (!alternate) return dwarf;  // names and types that are there are not known
+  dwarf->alternate_ = std::make_unique<OpenDwarf>(std::move(*alternate));
+  dwarf_setalt(dwarf->get(), dwarf->alternate_->get());
+  return dwarf;
+}
+
+}  // namespace kevt::target

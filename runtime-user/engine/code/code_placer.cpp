@@ -1,0 +1,131 @@
+// A definition was found right when it was written. What its names mean is another thing in each target, and may have
+// changed since: each target resolves it again and compiles for itself.
+//
+// A library that is not loaded is no refusal: the probe is placed when the library comes (EventCode::place_deferred).
+#include "runtime-user/engine/code/code_placer.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "compiler/pipeline/runnable.h"
+#include "runtime-user/engine/records/stack_samples.h"
+
+namespace kevt::engine {
+
+namespace {
+
+CodeRefusal refusal(const std::string& text, const TracedTarget& target, int errno_value, const EventProbe& probe) {
+  return {Error(fmt::format("{} ({})", text, target.name()), errno_value), probe.definition.command, probe.serial,
+          text};
+}
+
+CodeRefusal refusal(Error error, const CheckedProbe& probe) {
+  std::string reason = error.message();
+  return {std::move(error), probe.event.definition.command, probe.serial, std::move(reason)};
+}
+
+std::vector<std::uint32_t> types_of(std::span<const CheckedProbe> probes) {
+  std::vector<std::uint32_t> types;
+  for (const CheckedProbe& probe : probes) types.push_back(probe.type);
+  return types;
+}
+
+}  // namespace
+
+std::expected<std::optional<CheckedProbe>, CodeRefusal> CodePlacer::check(const EventProbe& probe,
+                                                                          const CodeRequest& request) const {
+  diag::Sink sink;
+  const target::TargetEnv& env = target_.known_env();
+  if (!pipeline::can_run(probe.definition, env, sink))
+    return std::unexpected(refusal(sink.diagnostics().front().detail, target_, EOPNOTSUPP, probe));
+  if (const auto* place = std::get_if<model::EventPlace>(&probe.definition.place);
+      probe.definition.kind == model::EventKind::Eprobe && (!place || !statics_.find(place->system, place->event)))
+    return std::unexpected(CodeRefusal{Error("nothing here makes records of the event it stands on", EOPNOTSUPP),
+                                       probe.definition.command, probe.serial});
+  model::Definition written = probe.written;
+  if (request.samples_stack) add_stack_sample(written);
+  auto checked = pipeline::check_event(std::move(written), env, statics_, pipeline::Forms::RunnableLater, sink);
+  if (checked && checked->is_deferred) return std::nullopt;
+  if (checked) return ready(probe, request, *std::move(checked));
+  const auto mistakes = sink.take();
+  if (mistakes.empty()) return std::unexpected(refusal("nothing to run", target_, EINVAL, probe));
+  const diag::Diagnostic& first = mistakes.front();
+  std::string text(diag::kernel_text(first.kind));
+  if (request.samples_stack) text = "with a sample of the stack: " + text;
+  if (!first.detail.empty()) text += ": " + first.detail;
+  const bool not_here = first.kind == diag::Kind::NotSupportedByRuntime || first.kind == diag::Kind::UnsupportedForm;
+  return std::unexpected(refusal(text, target_, not_here ? EOPNOTSUPP : first.errno_value, probe));
+}
+
+CheckedProbe CodePlacer::ready(const EventProbe& probe, const CodeRequest& request, pipeline::CheckedEvent checked) {
+  checked.definition.group = probe.definition.group;
+  checked.definition.event = probe.definition.event;
+  checked.switches = request.inline_triggers;
+  checked.injection = request.injection;
+  return {.request = &request, .event = std::move(checked), .type = request.event->id, .serial = probe.serial};
+}
+
+Result<model::CompiledBatch> CodePlacer::compile(std::span<const CheckedProbe> probes) const {
+  std::vector<pipeline::CheckedEvent> events;
+  std::vector<std::vector<std::optional<model::FilterExpr>>> filters;  // one sink each
+  for (const CheckedProbe& probe : probes) {
+    events.push_back(probe.event);
+    filters.push_back({probe.request->filter});
+  }
+  auto compiled = pipeline::compile_events(events, filters, target_.known_env(), pipeline::Artifacts::CodeOnly,
+                                           target_.runtime().capabilities().code, made_);
+  if (!compiled) return std::unexpected(std::move(compiled.error()));
+  return std::move(compiled->batch);
+}
+
+std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> CodePlacer::install(
+    std::span<const CheckedProbe> probes) {
+  if (probes.empty()) return std::vector<runtime::ProbeHandle>();
+  auto compiled = compile(probes);
+  if (!compiled) return std::unexpected(CodeRefusal{std::move(compiled.error()), ""});
+  auto installed = target_.runtime().install(*compiled, types_of(probes));
+  if (installed) return *std::move(installed);
+  Error error = std::move(installed.error());
+  if (!error.errno_value()) error = Error(error.message(), EINVAL);
+  if (probes.size() == 1) return std::unexpected(refusal(std::move(error), probes.front()));
+  return std::unexpected(CodeRefusal{std::move(error), ""});
+}
+
+// Those that the runtime refuses are left out and the others installed together; whatever else goes wrong with one is
+// found by installing one by one.
+std::vector<std::optional<runtime::ProbeHandle>> CodePlacer::install_each(std::span<const CheckedProbe> probes,
+                                                                          std::vector<CodeRefusal>& refusals) {
+  std::vector<std::optional<runtime::ProbeHandle>> handles(probes.size());
+  if (probes.empty()) return handles;
+  auto compiled = compile(probes);
+  const auto refused =
+      compiled ? target_.runtime().refusals(*compiled) : Result<std::vector<std::string>>(std::vector<std::string>());
+  if (compiled && refused) {
+    std::vector<model::CompiledEvent> all = std::exchange(compiled->events, {});
+    std::vector<std::size_t> taken;
+    std::vector<std::uint32_t> types;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!(*refused)[i].empty()) continue;
+      taken.push_back(i);
+      types.push_back(probes[i].type);
+      compiled->events.push_back(std::move(all[i]));
+    }
+    if (auto installed = target_.runtime().install(*compiled, types)) {
+      for (std::size_t i = 0; i < taken.size(); ++i) handles[taken[i]] = (*installed)[i];
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (!handles[i]) refusals.push_back(refusal(Error((*refused)[i], EINVAL), probes[i]));
+      return handles;
+    }
+  }
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    if (auto installed = install(probes.subspan(i, 1)))
+      handles[i] = installed->front();
+    else
+      refusals.push_back(refusal(std::move(installed.error().error), probes[i]));
+  }
+  return handles;
+}
+
+}  // namespace kevt::engine

@@ -1,0 +1,206 @@
+// Definitions that are given together, as `kevtrace run` and scripts do:
+//
+//   p:a libc:open …          looked up in every target: all mistakes of all of them are told at once
+//   p:b libc:nosuch          one that is wrong takes all down, or where options.keep_going is left out
+//   filter a: x > 3          bound to what is right
+//   trigger a: traceoff …    set when the events are there; nothing acts before switch_on()
+//
+// The kernel's own files take one line after the other and stop at the first mistake: DefinitionFiles.
+#include "runtime-user/engine/events/definition_batch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <utility>
+
+#include "compiler/sema/filter.h"
+#include "compiler/sema/trigger.h"
+#include "grammar/parse_filter.h"
+
+namespace kevt::engine {
+
+namespace {
+
+diag::Diagnostic mistake(diag::Kind kind, std::string command, int errno_value, std::string detail) {
+  return {.kind = kind,
+          .location = diag::Location::Kevtrace,
+          .command = std::move(command),
+          .column = 0,
+          .errno_value = errno_value,
+          .detail = std::move(detail),
+          .notes = {},
+          .fixits = {}};
+}
+
+}  // namespace
+
+struct BatchDefiner::Checked {
+  struct World {
+    const TracedTarget* target = nullptr;
+    const target::TargetEnv* env = nullptr;
+    std::vector<Draft::Entry> entries;
+  };
+  std::vector<World> worlds;             // the same entries in each, as it has them
+  std::vector<std::size_t> of_existing;  // filters of events that were there before
+};
+
+// In every target, since each is to have them; where programs are followed the others come later.
+BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAnswer& answer) {
+  Checked checked;
+  std::vector<std::pair<const TracedTarget*, const target::TargetEnv*>> worlds;
+  if (!state_.options.env)
+    for (TracedTarget* target : state_.code.targets())
+      if (target->is_alive()) worlds.emplace_back(target, &target->env());
+  if (worlds.empty()) worlds.emplace_back(nullptr, state_.envs().front());
+  // Filters of events that are there already are no draft's.
+  std::vector<EventFilter> filters;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < batch.filters.size(); ++i) {
+    if (state_.events.find_written(batch.filters[i].event)) {
+      checked.of_existing.push_back(i);
+      continue;
+    }
+    filters.push_back(batch.filters[i]);
+    places.push_back(i);
+  }
+  for (const auto& [target, env] : worlds) {
+    Draft draft(nullptr, &state_.events.catalog());
+    if (state_.instances.top().has_stack_option()) draft.leave_room_for_stacks();
+    const std::size_t before = answer.problems.size();
+    draft.check(batch.definitions, filters, *env, pipeline::Forms::RunnableLater, answer.problems);
+    for (std::size_t i = before; i < answer.problems.size(); ++i)
+      if (answer.problems[i].kind == Problem::Kind::Filter) answer.problems[i].index = places[answer.problems[i].index];
+    checked.worlds.push_back({target, env, std::move(draft.entries())});
+    if (answer.problems.empty()) continue;
+    if (worlds.size() > 1) answer.where = target;
+    break;
+  }
+  return checked;
+}
+
+// With --keep-going, whose target is one, entries may be fewer than definitions.
+void BatchDefiner::keep(Checked checked, BatchAnswer& answer) {
+  Checked::World& first = checked.worlds.front();
+  for (std::size_t i = 0; i < first.entries.size(); ++i) {
+    Draft::Entry& entry = first.entries[i];
+    const TracedEvent* event = state_.events.add(std::move(entry.written), entry.event, *first.env);
+    if (!event) {
+      answer.problems.push_back(
+          {Problem::Kind::Definition, entry.index,
+           mistake(diag::Kind::FailRegProbe, entry.event.definition.command, ENOSPC,
+                   fmt::format("more than {} events: common_type has 16 bits", kLastId - kFirstId + 1))});
+      continue;
+    }
+    const std::uint64_t serial = answer.serials[entry.index] = event->probes.back().serial;
+    if (entry.filter) {
+      EventState& one = state_.instances.top().state_of(event->id);
+      one.filter = std::move(entry.filter);
+      one.filter_text = std::string(grammar::filter_command(*entry.filter_text));
+    }
+    for (Checked::World& world : checked.worlds)
+      if (world.target && i < world.entries.size() && !world.entries[i].event.is_deferred)
+        state_.code.expect(*world.target, serial, std::move(world.entries[i].event));
+  }
+}
+
+// Filters of events that were there before are bound when nothing else is wrong.
+std::vector<BatchDefiner::BoundFilter> BatchDefiner::bind_existing(const DefinitionBatch& batch,
+                                                                   std::span<const std::size_t> filters,
+                                                                   BatchAnswer& answer) const {
+  std::vector<BoundFilter> bound;
+  for (const std::size_t i : filters) {
+    const TracedEvent* event = state_.events.find_written(batch.filters[i].event);
+    diag::Sink sink;
+    auto filter = sema::compile_filter(batch.filters[i].text, event->layout, sink, state_.options.check);
+    for (diag::Diagnostic& one : sink.take()) answer.problems.push_back({Problem::Kind::Filter, i, std::move(one)});
+    if (filter)
+      bound.push_back({event, *std::move(filter), std::string(grammar::filter_command(batch.filters[i].text))});
+  }
+  return bound;
+}
+
+// Each with those before it set, in a table of its own: nothing is changed where one of them is wrong.
+std::vector<sema::TriggerStep> BatchDefiner::check_triggers(const DefinitionBatch& batch, BatchAnswer& answer) const {
+  std::vector<sema::TriggerStep> steps;
+  sema::TriggerTable table = state_.instances.top().triggers;
+  const auto note = [&](std::size_t i, diag::Diagnostic one) {
+    answer.problems.push_back({Problem::Kind::Trigger, i, std::move(one)});
+  };
+  for (std::size_t i = 0; i < batch.triggers.size(); ++i) {
+    const EventTrigger& trigger = batch.triggers[i];
+    const TracedEvent* event = state_.events.find_written(trigger.event);
+    if (!event || state_.events.is_ambiguous(trigger.event)) {
+      note(i, mistake(diag::Kind::EventMissing, trigger.text, ENOENT,
+                      event ? "several groups have `" + trigger.event + "`; write GROUP:EVENT"
+                            : "`" + trigger.event + "` is not defined here"));
+      continue;
+    }
+    diag::Sink sink;
+    const sema::TriggerWorld world{
+        .catalog = state_.events.catalog(), .table = table, .dialect = state_.options.check.dialect};
+    auto change = sema::write_trigger(trigger.text, {event->group, event->name}, world, sink);
+    for (diag::Diagnostic& one : sink.take()) note(i, std::move(one));
+    if (!change) continue;
+    for (sema::TriggerStep& step : change->steps) {
+      if (const auto* added = std::get_if<sema::AddTrigger>(&step))
+        if (auto can = triggers_.can_run(state_.instances.top(), added->trigger, *event); !can)
+          note(i, mistake(diag::Kind::NotSupportedByRuntime, trigger.text, EOPNOTSUPP, can.error().message()));
+      table.apply(step);
+      steps.push_back(std::move(step));
+    }
+  }
+  return steps;
+}
+
+// Only what is defined can inject; where records are not tapped, events may be defined later.
+Result<void> BatchDefiner::check_injections(const DefinitionBatch& batch, const BatchAnswer& answer) const {
+  if (!state_.options.is_tapped || batch.definitions.empty() || !answer.problems.empty()) return {};
+  for (const EventInjection& one : state_.options.injections)
+    if (!state_.events.find_written(one.event))
+      return std::unexpected(Error("`" + one.event + "` is to inject and is not defined here", ENOENT));
+  return {};
+}
+
+// Events that were just made are in no target, so they go without further ado.
+void BatchDefiner::take_back(const BatchAnswer& answer) {
+  const std::set<std::uint64_t> made(answer.serials.begin(), answer.serials.end());
+  for (const EventTable::Match& match : state_.events.all(grammar::EventsFile::Dynamic))
+    if (made.contains(match.serial) && state_.events.remove(match)) state_.instances.forget(match.event);
+}
+
+Result<BatchAnswer> BatchDefiner::define(const DefinitionBatch& batch) {
+  BatchAnswer answer;
+  answer.serials.resize(batch.definitions.size());
+  Checked checked = check(batch, answer);
+  const auto takes_all_down = [&](const Problem& problem) {
+    return !state_.options.keep_going || problem.kind != Problem::Kind::Definition;
+  };
+  const auto is_refused = [&] { return std::ranges::any_of(answer.problems, takes_all_down); };
+  if (is_refused() || (checked.worlds.front().entries.empty() && !answer.problems.empty())) return answer;
+  const std::vector<std::size_t> of_existing = std::move(checked.of_existing);
+  keep(std::move(checked), answer);
+  std::vector<BoundFilter> filters = bind_existing(batch, of_existing, answer);
+  const std::vector<sema::TriggerStep> steps = check_triggers(batch, answer);
+  if (auto known = check_injections(batch, answer); !known || is_refused()) {
+    take_back(answer);
+    if (!known) return std::unexpected(std::move(known.error()));
+    return answer;
+  }
+  answer.is_defined = true;
+  switcher_.postpone();
+  for (BoundFilter& one : filters) {
+    EventState& state = state_.instances.top().state_of(one.event->id);
+    state.filter = std::move(one.filter);
+    state.filter_text = std::move(one.text);
+    if (state_.instances.is_armed(one.event->id)) (void)switcher_.sync(std::span(&one.event, 1));
+  }
+  // What the code has to do for them is left to switch_on(); only the kernel's own events can refuse a stack at once.
+  for (const sema::TriggerStep& step : steps)
+    if (auto done = triggers_.apply(state_.instances.top(), step); !done)
+      return std::unexpected(std::move(done.error()));
+  return answer;
+}
+
+}  // namespace kevt::engine

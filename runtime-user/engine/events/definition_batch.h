@@ -1,0 +1,61 @@
+// DefinitionBatch: definitions that belong together, with filters and triggers of the top instance.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "runtime-user/engine/events/draft.h"
+#include "runtime-user/engine/code/event_switcher.h"
+#include "runtime-user/engine/tracing_state.h"
+#include "runtime-user/engine/events/trigger_files.h"
+
+namespace kevt::engine {
+
+struct DefinitionBatch {
+  std::span<const std::string> definitions;
+  std::span<const EventFilter> filters;
+  std::span<const EventTrigger> triggers;
+};
+
+struct BatchAnswer {
+  bool is_defined = false;
+  std::vector<Problem> problems;
+  const TracedTarget* where = nullptr;  // the target in which they were found; nullptr: it is not one of several
+  std::vector<std::uint64_t> serials;   // of each definition's probe; 0: it has none
+};
+
+class BatchDefiner {
+ public:
+  // All of them outlive it.
+  BatchDefiner(TracingState& state, EventSwitcher& switcher, TriggerFiles& triggers)
+      : state_(state), switcher_(switcher), triggers_(triggers) {}
+
+  // Each definition is checked against the ones before it and in every target; the answer says what is wrong. Then
+  // nothing is defined, or where TracingOptions::keep_going the definitions that are right (a wrong filter or trigger
+  // takes all down: its event must not be recorded without it). Nothing is armed before EventSwitcher::switch_on().
+  Result<BatchAnswer> define(const DefinitionBatch& batch);
+
+ private:
+  struct Checked;
+  struct BoundFilter {
+    const TracedEvent* event;
+    model::FilterExpr filter;
+    std::string text;
+  };
+  Checked check(const DefinitionBatch& batch, BatchAnswer& answer);
+  void keep(Checked checked, BatchAnswer& answer);
+  std::vector<BoundFilter> bind_existing(const DefinitionBatch& batch, std::span<const std::size_t> filters,
+                                         BatchAnswer& answer) const;
+  std::vector<sema::TriggerStep> check_triggers(const DefinitionBatch& batch, BatchAnswer& answer) const;
+  Result<void> check_injections(const DefinitionBatch& batch, const BatchAnswer& answer) const;
+  void take_back(const BatchAnswer& answer);
+
+  TracingState& state_;
+  EventSwitcher& switcher_;
+  TriggerFiles& triggers_;
+};
+
+}  // namespace kevt::engine

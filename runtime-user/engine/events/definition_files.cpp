@@ -1,0 +1,104 @@
+// Mirrors what create_dyn_event(), dyn_event_release() and trace_kprobe_release() of kernel/trace (6.1) show.
+#include "runtime-user/engine/events/definition_files.h"
+
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "compiler/pipeline/front.h"
+
+namespace kevt::engine {
+
+namespace {
+
+bool is_of_function(model::EventKind kind) {
+  return kind == model::EventKind::Kprobe || kind == model::EventKind::Fprobe || kind == model::EventKind::Tprobe;
+}
+
+}  // namespace
+
+Result<void> DefinitionFiles::write(grammar::EventsFile file, std::string_view text) {
+  for (const grammar::Line& line : grammar::split_lines(text))
+    if (auto done = write_line(file, line.text); !done) return done;
+  return {};
+}
+
+// Names of arguments, and what lies behind them, in a kernel whose language has none (6.1): what is said with them
+// would be refused there, so nothing means something else. What is wrong in both languages is refused in the kernel's
+// words.
+const TracedEvent* DefinitionFiles::define_typed(grammar::EventsFile file, std::string_view line,
+                                                 const target::TargetEnv& env) {
+  const sema::CheckRequest& check = state_.options.check;
+  if (check.dialect.has(dialect::Feature::ArgumentNames) || env.type_source() == target::TypeSource::None)
+    return nullptr;
+  diag::Sink sink;
+  auto statement = grammar::parse_line_leniently(line, file, sink);
+  auto* definition = statement ? std::get_if<model::Definition>(&*statement) : nullptr;
+  if (!definition || !sink.empty() || !is_of_function(definition->kind) || !pipeline::needs_types(*definition))
+    return nullptr;
+  sema::CheckRequest request = check;
+  request.dialect = dialect::Dialect::superset();
+  return state_.events.define(std::move(*definition), env, sink, request);
+}
+
+Result<void> DefinitionFiles::write_line(grammar::EventsFile file, std::string_view line) {
+  diag::Sink sink;
+  auto statement = grammar::parse_line_leniently(line, file, sink, state_.options.check.dialect);
+  if (!statement && sink.empty()) return {};
+  if (const auto* deletion = statement ? std::get_if<model::Deletion>(&*statement) : nullptr) {
+    const auto matches = state_.events.matches(*deletion, file);
+    if (matches.empty()) return std::unexpected(Error::of_errno(ENOENT));
+    return remove(matches);
+  }
+  const TracedEvent* event = nullptr;
+  std::vector<diag::Diagnostic> mistakes;
+  for (const target::TargetEnv* env : state_.envs()) {
+    diag::Sink of_target = sink;
+    if (statement) event = state_.events.define(std::get<model::Definition>(*statement), *env, of_target);
+    if (!event) event = define_typed(file, line, *env);
+    if (event) break;
+    if (mistakes.empty()) mistakes = of_target.take();
+  }
+  if (!event) return state_.instances.top().errors.refuse(mistakes);
+  if (!state_.instances.is_armed(event->id)) return {};
+  // A sibling of an event that is on is armed at once, or is not there.
+  const TracedEvent* const changed[] = {event};
+  auto armed = switcher_.sync(changed);
+  if (!armed) state_.events.remove({event->id, event->probes.back().serial, true});
+  return armed;
+}
+
+Result<void> DefinitionFiles::remove_all(grammar::EventsFile file) {
+  const auto all = state_.events.all(file);
+  for (const EventTable::Match& match : all)
+    if (state_.instances.is_armed(match.event)) return std::unexpected(Error::of_errno(EBUSY));
+  return remove(all);
+}
+
+// The first busy event stops; those before it are gone, and so are all records.
+Result<void> DefinitionFiles::remove(std::span<const EventTable::Match> matches) {
+  Result<void> done;
+  const auto stood_on = state_.events.stood_on();  // eprobes are defined, and go, behind what they stand on
+  for (const EventTable::Match& match : matches) {
+    const TracedEvent* event = state_.events.find(match.event);
+    const bool is_last = event->probes.size() == 1;
+    const bool is_armed = state_.instances.is_armed(match.event);
+    if (is_last && (is_armed || stood_on.contains({event->group, event->name}))) {
+      done = std::unexpected(Error::of_errno(EBUSY));
+      break;
+    }
+    if (state_.events.remove(match)) {
+      records_.drain();
+      state_.code.forget(match.event);
+      state_.instances.forget(match.event);
+    } else if (is_armed) {
+      const TracedEvent* const changed[] = {event};
+      if (done = switcher_.sync(changed); !done) break;
+    }
+  }
+  records_.drain();
+  state_.instances.clear_buffers();
+  return done;
+}
+
+}  // namespace kevt::engine

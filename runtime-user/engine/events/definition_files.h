@@ -1,0 +1,35 @@
+// DefinitionFiles: what is written to kprobe_events, uprobe_events, synthetic_events and dynamic_events.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "common/error.h"
+#include "grammar/parse.h"
+#include "runtime-user/engine/code/event_switcher.h"
+#include "runtime-user/engine/tracing_state.h"
+
+namespace kevt::engine {
+
+class DefinitionFiles {
+ public:
+  // All of them outlive it.
+  DefinitionFiles(TracingState& state, EventSwitcher& switcher, RecordRouter& records)
+      : state_(state), switcher_(switcher), records_(records) {}
+
+  // Line by line, until one is refused; those before it stay. Mistakes are in the top instance's error_log.
+  Result<void> write(grammar::EventsFile file, std::string_view text);
+  // All that the file shows; EBUSY and none when one is in use.
+  Result<void> remove_all(grammar::EventsFile file);
+
+ private:
+  Result<void> write_line(grammar::EventsFile file, std::string_view line);
+  const TracedEvent* define_typed(grammar::EventsFile file, std::string_view line, const target::TargetEnv& env);
+  Result<void> remove(std::span<const EventTable::Match> matches);
+
+  TracingState& state_;
+  EventSwitcher& switcher_;
+  RecordRouter& records_;
+};
+
+}  // namespace kevt::engine

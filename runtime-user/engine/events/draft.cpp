@@ -1,0 +1,111 @@
+// A draft is what define() and `kevtrace check` have in common.
+//
+//   p:a libc:open …      checked against the catalog, then in it
+//   p:a libc:openat …    so this one is a second probe of `a`, and must have the same arguments
+//   filter a: x > 3      bound to every probe of `a`
+//
+// A filter of an event that does not exist is a mistake only when all definitions are right:
+// otherwise the event may be missing because of its own mistake.
+#include "runtime-user/engine/events/draft.h"
+
+#include "runtime-user/engine/records/stack_samples.h"
+
+namespace kevt::engine {
+
+bool names_event(std::string_view written, std::string_view group, std::string_view event) {
+  if (!written.ends_with(event)) return false;
+  written.remove_suffix(event.size());
+  if (written.empty()) return true;
+  return written.size() == group.size() + 1 && written.starts_with(group) &&
+         std::string_view(":/.").contains(written.back());
+}
+
+bool stands_on_event(std::string_view definition) {
+  const auto first = definition.find_first_not_of(" \t");
+  return first != std::string_view::npos && definition[first] == 'e';
+}
+
+diag::Diagnostic missing_event(const EventFilter& filter) {
+  return {.kind = diag::Kind::EventMissing,
+          .location = diag::Location::Filter,
+          .command = filter.event + ":" + filter.text,
+          .column = 0,
+          .errno_value = 2,
+          .detail = "`" + filter.event + "` is not defined here",
+          .notes = {},
+          .fixits = {}};
+}
+
+const target::CatalogEntry* Draft::find(std::string_view group, std::string_view event) const {
+  const target::CatalogEntry* found = catalog_.find(group, event);
+  if (found == nullptr && existing_ != nullptr) found = existing_->find(group, event);
+  return found == nullptr && asks_statics_ ? statics_->find(group, event) : found;
+}
+
+void Draft::add(std::size_t index, model::Definition written, pipeline::CheckedEvent event) {
+  const model::Definition& definition = event.definition;
+  if (existing_ && !catalog_.find(definition.group, definition.event))
+    if (const target::CatalogEntry* known = existing_->find(definition.group, definition.event)) catalog_.add(*known);
+  catalog_.add_probe(definition, event.layout);
+  entries_.push_back({index, std::move(written), std::move(event), std::nullopt, std::nullopt});
+}
+
+bool Draft::bind(const EventFilter& filter, diag::Sink& sink) {
+  bool used = false;
+  for (Entry& entry : entries_) {
+    if (!names_event(filter.event, entry.event.definition)) continue;
+    used = true;
+    if (!sink.empty()) continue;  // the same mistake for every probe of the event
+    if (auto bound = pipeline::check_filter(filter.text, entry.event, sink)) {
+      entry.filter = std::move(*bound);
+      entry.filter_text = filter.text;
+    }
+  }
+  return used;
+}
+
+std::optional<pipeline::CheckedEvent> Draft::check_one(const model::Definition& written, const target::TargetEnv& env,
+                                                       pipeline::Forms forms, diag::Sink& sink) const {
+  auto checked = pipeline::check_event(written, env, *this, forms, sink);
+  if (!checked || !has_stacks_) return checked;
+  model::Definition sampled = written;
+  add_stack_sample(sampled);
+  diag::Sink of_sample;
+  if (pipeline::check_event(std::move(sampled), env, *this, forms, of_sample)) return checked;
+  for (diag::Diagnostic& mistake : of_sample.take()) {
+    explain_stack_sample(mistake);
+    sink.report(std::move(mistake));
+  }
+  return std::nullopt;
+}
+
+void Draft::check(std::span<const std::string> definitions, std::span<const EventFilter> filters,
+                  const target::TargetEnv& env, pipeline::Forms forms, std::vector<Problem>& problems) {
+  const auto note = [&](Problem::Kind kind, std::size_t index, diag::Sink& sink) {
+    for (diag::Diagnostic& diagnostic : sink.take()) problems.push_back({kind, index, std::move(diagnostic)});
+  };
+  for (std::size_t i = 0; i < definitions.size(); ++i) {
+    diag::Sink sink;
+    asks_statics_ = statics_ != nullptr && stands_on_event(definitions[i]);
+    auto written = pipeline::parse_event(definitions[i], sink);
+    auto checked = written ? check_one(*written, env, forms, sink) : std::nullopt;
+    note(Problem::Kind::Definition, i, sink);
+    if (checked) add(i, *std::move(written), *std::move(checked));
+  }
+  const bool definitions_are_good = problems.empty();
+  for (std::size_t f = 0; f < filters.size(); ++f) {
+    diag::Sink sink;
+    if (!bind(filters[f], sink) && definitions_are_good) sink.report(missing_event(filters[f]));
+    note(Problem::Kind::Filter, f, sink);
+  }
+}
+
+std::vector<const model::Definition*> Draft::probes_of(model::EventKind kind) const {
+  std::vector<const model::Definition*> probes = catalog_.probes_of(kind);
+  if (existing_ == nullptr) return probes;
+  for (const model::Definition* probe : existing_->probes_of(kind))
+    if (catalog_.find(probe->group, probe->event) == nullptr) probes.push_back(probe);  // else it is there already
+  return probes;
+}
+
+}  // namespace kevt::engine

@@ -1,0 +1,40 @@
+// TriggerFiles: what is written to the files `trigger` of events, and what they read.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/error.h"
+#include "compiler/sema/trigger.h"
+#include "runtime-user/engine/code/event_switcher.h"
+#include "runtime-user/engine/tracing_state.h"
+
+namespace kevt::engine {
+
+class TriggerFiles {
+ public:
+  // Both outlive it.
+  TriggerFiles(TracingState& state, EventSwitcher& switcher) : state_(state), switcher_(switcher) {}
+
+  // One line. Mistakes, and what is remarked of a trigger that is set, are in the instance's error_log.
+  Result<void> write(Instance& instance, const TracedEvent& event, std::string_view text);
+  // All of the event's are taken away.
+  Result<void> truncate(Instance& instance, const TracedEvent& event);
+  // What the file reads: each with what is left of its count.
+  std::string text(const Instance& instance, const TracedEvent& event) const;
+
+  // Of a trigger that is right: EOPNOTSUPP where nobody here carries it out.
+  Result<void> can_run(const Instance& instance, const model::Trigger& trigger, const TracedEvent& event) const;
+  // A step may be about another event than the one whose file was written: `onmatch` needs a histogram there.
+  Result<void> apply(Instance& instance, const sema::TriggerStep& step);
+
+ private:
+  Result<void> add(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
+  Result<void> remove(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
+  Result<void> sync_stacks(const TracedEvent& event);
+
+  TracingState& state_;
+  EventSwitcher& switcher_;
+};
+
+}  // namespace kevt::engine

@@ -1,0 +1,30 @@
+// Markers: what users write to trace_marker and trace_marker_raw, as records of an instance.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "runtime-user/engine/records/task_history.h"
+#include "runtime-user/engine/tracing_state.h"
+#include "runtime-user/engine/records/trigger_runner.h"
+
+namespace kevt::engine {
+
+class Markers {
+ public:
+  // Both outlive it. Makes the event ftrace/print known to definitions.
+  Markers(TracingState& state, TaskHistory& tasks);
+
+  // Of every marker: ftrace/print. It has no code and is always on; its triggers see every marker.
+  const TracedEvent& event() const { return event_; }
+  void write(Instance& instance, std::int32_t tid, std::string_view comm, std::string_view text);
+  void write_raw(Instance& instance, std::int32_t tid, std::string_view comm, std::span<const std::uint8_t> data);
+
+ private:
+  TaskHistory& tasks_;
+  TriggerRunner triggers_;
+  TracedEvent event_;
+};
+
+}  // namespace kevt::engine

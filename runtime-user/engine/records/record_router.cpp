@@ -1,0 +1,214 @@
+// From a runtime's record to the buffers of instances.
+//
+// Records come in the order of time: of one target from its runtime; of several, they wait here until no target can
+// still come with an older one. Each instance that has the event on runs its triggers, its gates and its late triggers,
+// in the order that trigger_moment.h tells. All of it happens in the order of the hits, whenever it happens:
+// `traceoff if x == 5` keeps exactly what was hit up to that one, and a count of 5 acts five times. What a hit costs
+// its thread has been paid by then.
+//
+// A record whose hit carried out triggers and gates itself (trigger_inliner.cpp) says so, and its instance asks
+// neither.
+//
+// Every record counts once in each instance that knows the event: recorded, filtered or lost.
+#include "runtime-user/engine/records/record_router.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "common/clock.h"
+#include "compiler/model/record_view.h"
+#include "runtime-user/engine/records/record_filter.h"
+#include "runtime-user/engine/records/record_ids.h"
+#include "runtime-user/engine/records/trigger_moment.h"
+
+namespace kevt::engine {
+
+namespace {
+
+constexpr std::size_t kFlagsAt = 2;  // common_flags
+
+}  // namespace
+
+std::size_t RecordRouter::drain() {
+  const auto& targets = state_.code.targets();
+  if (targets.empty() && !state_.options.follows) return 0;
+  if (state_.options.is_tapped && !tap_) return 0;
+  ++rounds_;
+  const bool plain = is_plain_tap();
+  const auto take = [&](TracedTarget& target, const runtime::Record& record) {
+    plain ? tap_plainly(target, record) : deliver(target, record);
+  };
+  if (!state_.has_several_targets()) {
+    TracedTarget& only = *targets.front();
+    const auto sink = [&](const runtime::Record& record) { take(only, record); };
+    return order_ == DrainOrder::ByCpu ? only.runtime().drain_by_cpu(sink) : only.runtime().drain(sink);
+  }
+  const std::uint64_t until = is_finished_ ? ~0ull : now_ns();
+  for (TracedTarget* target : targets)
+    target->runtime().drain([&](const runtime::Record& record) {
+      pending_.add(record.timestamp_ns,
+                   {target, record.cpu, std::string(record.comm), {record.bytes.begin(), record.bytes.end()}});
+    });
+  return pending_.take(until, [&](std::uint64_t time_ns, const PendingRecord& one) {
+    take(*one.target, {.timestamp_ns = time_ns, .cpu = one.cpu, .comm = one.comm, .bytes = one.bytes});
+  });
+}
+
+// ---- straight to a tap ----------------------------------------------------------------------
+
+bool RecordRouter::is_plain_tap() const {
+  if (!tap_ || state_.instances.size() != 1 || !state_.hidden_threads.empty()) return false;
+  const Instance& only = state_.instances.top();
+  return only.tracing_on && only.pauses == 0 && !only.pids && !only.refused_pids && only.triggers.events().empty() &&
+         std::ranges::all_of(only.cpu_mask, std::identity{});
+}
+
+bool RecordRouter::is_plain(const TracedEvent& event, const EventState& one) const {
+  return one.records() && !event.is_static() && (!one.filter || state_.code.always_asks(event.id, *one.filter_text));
+}
+
+void RecordRouter::tap_plainly(TracedTarget& target, const runtime::Record& record) {
+  const std::uint32_t type = model::type_of(record.bytes);
+  if (type >= routes_.size()) routes_.resize(std::size_t{type} + 1);
+  Route& route = routes_[type];
+  if (route.of_round != rounds_) {
+    const TracedEvent* event = state_.code.sampled(type) ? nullptr : state_.events.find(type);
+    EventState* state = event ? &state_.instances.top().state_of(event->id) : nullptr;
+    route = {.of_round = rounds_, .event = event, .state = state && is_plain(*event, *state) ? state : nullptr};
+  }
+  if (!route.state) return deliver(target, record);
+  ++route.state->recorded;
+  tap_->take(*route.event, target, record);
+}
+
+// ---- to each instance -----------------------------------------------------------------------
+
+void RecordRouter::deliver(TracedTarget& target, const runtime::Record& record) {
+  const std::uint32_t type = model::type_of(record.bytes);
+  const TracedEvent* event = state_.events.find(type);
+  const bool is_ours = state_.code.sampled(type) || (event && !event->is_static());
+  if (!is_ours || !(record.bytes[kFlagsAt] & model::kGatesWereAsked)) return deliver(target, record, nullptr);
+  std::vector<std::uint8_t> bytes(record.bytes.begin(), record.bytes.end());
+  bytes[kFlagsAt] &= static_cast<std::uint8_t>(~model::kGatesWereAsked);
+  runtime::Record plain = record;
+  plain.bytes = bytes;
+  deliver(target, plain, inliner_.last());
+}
+
+void RecordRouter::deliver(TracedTarget& target, const runtime::Record& record, const Instance* decided) {
+  if (const SampledType* sampled = state_.code.sampled(model::type_of(record.bytes)))
+    return deliver_sampled(target, *sampled, record, decided);
+  const TracedEvent* event = state_.events.find(model::type_of(record.bytes));
+  if (!event) return;
+  tasks_.note(target, record, model::pid_of(record.bytes));
+  const Origin origin = {
+      .target = &target, .stack = event->is_static() ? Stack::Comes : Stack::None, .decided = decided};
+  for (const auto& instance : state_.instances)
+    if (TraceBuffer* buffer = deliver_to(*instance, *event, record, origin))
+      store_stack(*instance, *buffer, target, record);
+}
+
+void RecordRouter::deliver_sampled(TracedTarget& target, const SampledType& type, const runtime::Record& record,
+                                   const Instance* decided) {
+  const TracedEvent* event = state_.events.find(type.event);
+  if (!event) return;
+  std::vector<std::uint8_t> bytes = type.samples.public_record(record.bytes);
+  const auto id = static_cast<std::uint16_t>(event->id);
+  std::memcpy(bytes.data(), &id, sizeof id);
+  runtime::Record seen = record;
+  seen.bytes = bytes;
+  tasks_.note(target, record, model::pid_of(bytes));
+  std::vector<std::uint64_t> callers;
+  std::vector<std::uint8_t> stack;
+  for (const auto& instance : state_.instances) {
+    TraceBuffer* const buffer =
+        deliver_to(*instance, *event, seen, {.target = &target, .stack = Stack::Comes, .decided = decided});
+    if (!buffer) continue;
+    if (callers.empty()) callers = stacks_.unwind(target, type.samples.sample(record.bytes));
+    if (state_.is_tapped(*instance)) {
+      tap_->take_stack(target, seen, callers);
+      continue;
+    }
+    if (stack.empty()) stack = stacks_.record(target, callers, bytes);
+    seen.bytes = stack;
+    instance->store(*buffer, seen);
+    seen.bytes = bytes;
+  }
+}
+
+// What TriggerInliner::gates_of() asks at the hit.
+bool RecordRouter::is_open(const Instance& instance, const EventState& one, const Before& before) {
+  if (!one.records()) return false;
+  const bool was_reserved = before.needs_record && before.softly_on && !one.filter;
+  if (was_reserved) return before.tracing_on;
+  return instance.tracing_on && (before.needs_record || !before.has_triggers || before.softly_on);
+}
+
+TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record,
+                                      Origin origin) {
+  EventState& one = instance.state_of(event.id);
+  const bool is_decided = origin.decided == &instance;
+  const bool has_triggers =
+      !is_decided && one.registered && one.soft_users > 0 && !state_.is_hidden(model::pid_of(record.bytes));
+  const Before before = {
+      .tracing_on = bool(instance.tracing_on),
+      .softly_on = bool(one.softly_on),
+      .has_triggers = has_triggers,
+      .needs_record = has_triggers && need_record(instance.triggers.of({event.group, event.name})),
+  };
+  const TriggerRunner::Fired fired =
+      has_triggers ? triggers_.run(instance, event, record, origin.stack) : TriggerRunner::Fired{};
+  const RecordContext context{.record = record.bytes, .cpu = record.cpu, .comm = record.comm};
+  const bool wanted = (is_decided ? one.registered : is_open(instance, one, before)) &&
+                      !state_.is_hidden(model::pid_of(record.bytes)) && instance.pauses == 0 &&
+                      instance.lets_through(record.cpu, model::pid_of(record.bytes)) &&
+                      (!one.filter || holds(*one.filter, event.layout, context));
+  TraceBuffer& buffer = before.needs_record && fired.took_snapshot ? *instance.snapshot : instance.buffer;
+  TraceBuffer* of_stack = nullptr;
+  if (!wanted) {
+    ++one.filtered;
+  } else if (state_.is_tapped(instance)) {
+    tap_->take(event, *origin.target, record);
+    ++one.recorded;
+    if (origin.stack == Stack::Comes && instance.has_stack_option()) of_stack = &buffer;
+  } else if (instance.store(buffer, record)) {
+    ++one.recorded;
+    if (origin.stack == Stack::Comes && instance.has_stack_option()) of_stack = &buffer;
+  } else {
+    ++one.lost;
+  }
+  const bool triggered = triggers_.run_late(instance, event, fired);
+  if (state_.is_tapped(instance) && !wanted) return nullptr;  // a tap takes stacks of records that it took
+  return triggered && !of_stack ? &instance.buffer : of_stack;
+}
+
+// What kernel_stack's format says: how many, and the addresses.
+void RecordRouter::store_stack(Instance& instance, TraceBuffer& buffer, TracedTarget& target,
+                               const runtime::Record& record) {
+  if (state_.is_tapped(instance)) return tap_->take_stack(target, record, record.stack);
+  std::vector<std::uint8_t> payload(8 + 8 * record.stack.size());
+  const auto count = static_cast<std::uint32_t>(record.stack.size());
+  std::memcpy(payload.data(), &count, sizeof count);
+  if (count) std::memcpy(payload.data() + 8, record.stack.data(), 8 * record.stack.size());
+  auto bytes = record_of(kStackId, model::pid_of(record.bytes), payload);
+  std::ranges::copy(record.bytes.subspan(2, 2), bytes.begin() + 2);  // flags, preempt count
+  instance.store(buffer, {.timestamp_ns = record.timestamp_ns, .cpu = record.cpu, .comm = {}, .bytes = bytes});
+}
+
+// ---- who counts what ------------------------------------------------------------------------
+
+runtime::EventCounts RecordRouter::counts(const Instance& instance, const TracedEvent& event) const {
+  runtime::EventCounts sum = state_.code.counts(event.id);
+  const EventState* one = instance.find_state(event.id);
+  if (!state_.is_tapped(instance))
+    sum.recorded = one ? one->recorded : 0;
+  else if (one)  // what is still in a ring is recorded, too
+    sum.recorded -= std::min(sum.recorded, one->filtered + one->lost);
+  sum.filtered += one ? one->filtered : 0;
+  sum.lost += one ? one->lost : 0;
+  return sum;
+}
+
+}  // namespace kevt::engine

@@ -1,0 +1,83 @@
+// The order in which triggers of one hit act: trigger_moment.h.
+//
+// Mirrors event_triggers_call(), event_triggers_post_call() and the trigger functions of
+// kernel/trace/trace_events_trigger.c (6.1).
+#include "runtime-user/engine/records/trigger_runner.h"
+
+#include "runtime-user/engine/records/record_filter.h"
+#include "runtime-user/engine/records/trigger_moment.h"
+
+namespace kevt::engine {
+
+namespace {
+
+bool may_act(const Instance& instance, const model::Trigger& trigger) {
+  const auto left = instance.trigger_counts.find(trigger.id);
+  return left == instance.trigger_counts.end() || left->second.left() > 0;
+}
+
+}  // namespace
+
+// Only where it changes anything its count goes down.
+void TriggerRunner::act(Instance& instance, const model::Trigger& trigger) const {
+  if (!may_act(instance, trigger)) return;
+  bool changed = true;
+  switch (trigger.kind) {
+    case model::TriggerKind::TraceOn:
+      changed = !instance.tracing_on.exchange(true);
+      break;
+    case model::TriggerKind::TraceOff:
+      changed = instance.tracing_on.exchange(false);
+      break;
+    case model::TriggerKind::Snapshot:
+      instance.take_snapshot();
+      break;
+    case model::TriggerKind::EnableEvent:
+    case model::TriggerKind::DisableEvent: {
+      const TracedEvent* target = events_.switched_by(trigger);
+      const bool wanted = trigger.kind == model::TriggerKind::EnableEvent;
+      changed = target && instance.state_of(target->id).softly_on.exchange(wanted) != wanted;
+      break;
+    }
+    case model::TriggerKind::Stacktrace:
+      break;  // the caller stores it
+    case model::TriggerKind::EnableHist:
+    case model::TriggerKind::DisableHist:
+    case model::TriggerKind::Hist:
+      changed = false;  // refused when they were to be set
+  }
+  const auto left = instance.trigger_counts.find(trigger.id);
+  if (changed && left != instance.trigger_counts.end()) left->second.take_one();
+}
+
+TriggerRunner::Fired TriggerRunner::run(Instance& instance, const TracedEvent& event, const runtime::Record& record,
+                                        Stack stack) const {
+  const RecordContext context{.record = record.bytes, .cpu = record.cpu, .comm = record.comm};
+  Fired fired;
+  for (const model::Trigger& trigger : instance.triggers.of({event.group, event.name})) {
+    if (trigger.condition && !holds(*trigger.condition, event.layout, context)) continue;
+    if (trigger.kind == model::TriggerKind::Stacktrace) {
+      fired.wants_stack = stack == Stack::Comes;  // else the record was made before it was set
+    } else if (trigger.kind == model::TriggerKind::TraceOff) {
+      fired.turns_off = true;
+    } else {
+      fired.took_snapshot |= trigger.kind == model::TriggerKind::Snapshot && may_act(instance, trigger);
+      act(instance, trigger);
+    }
+  }
+  return fired;
+}
+
+bool TriggerRunner::run_late(Instance& instance, const TracedEvent& event, Fired fired) const {
+  if (!fired.turns_off && !fired.wants_stack) return false;
+  bool stores_stack = false;
+  for (const model::Trigger& trigger : instance.triggers.of({event.group, event.name})) {
+    const bool is_stack = trigger.kind == model::TriggerKind::Stacktrace;
+    if (!acts_late(trigger.kind) || !(is_stack ? fired.wants_stack : fired.turns_off)) continue;
+    stores_stack |= is_stack && instance.tracing_on && may_act(instance, trigger);
+    act(instance, trigger);
+  }
+  return stores_stack;
+}
+
+}  // namespace kevt::engine

@@ -1,0 +1,212 @@
+// Finding the file behind an address, planning the site from the file's text, and keeping what the
+// target itself has there. The plan is made from the file; the bytes to restore are the target's,
+// and when the two differ (the program patched itself) the site is refused.
+#include "runtime-user/runtime/inproc/code/probe_points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/target/elf/mapped_file.h"
+
+namespace kevt::inproc {
+
+namespace {
+
+constexpr std::uint8_t kBreakpoint = 0xcc;
+constexpr std::uint64_t kMaxExtent = 32;        // of what one point displaces: 4 bytes and an instruction
+constexpr std::uint32_t kCrowded = UINT32_MAX;  // in the key of a detour; no event has it
+
+// Whether a call from there, or an access to what lies beside it, has a 32-bit distance.
+bool reaches(RemoteAddr from, RemoteAddr to) {
+  constexpr std::int64_t kReach = (std::int64_t{1} << 31) - (1 << 20);
+  const std::int64_t distance = to - from;
+  return distance > -kReach && distance < kReach;
+}
+
+// Whether `inner` is among the instructions that a jump at `outer` would displace, but not the first of them.
+bool is_inside(RemoteAddr inner, const ProbePoint& outer) {
+  if (outer.plan.kind != x86::ArmKind::Jump) return false;
+  return inner > outer.site && inner < outer.site + std::max(outer.plan.displaced, x86::kJumpLength);
+}
+
+}  // namespace
+
+Result<void> ProbePoints::refresh() {
+  auto maps = target::read_maps(tracee_.pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  unreadable_.clear();
+  for (target::LoadedObject& loaded : target::loaded_objects(*maps)) {
+    const bool known = std::ranges::any_of(objects_, [&](const auto& object) {
+      return object->loaded.start() == loaded.start() && object->loaded.inode == loaded.inode;
+    });
+    if (known) continue;
+    const std::string path = target::readable_path(tracee_.pid(), loaded);
+    auto file = files_.open(path);
+    const auto bias = file ? target::load_bias(loaded, (*file)->image) : std::nullopt;
+    if (!bias) {  // not ELF, as a JIT's cache; nobody may read it; it was written to since
+      const std::string why = path.empty() ? target::unreadable_text(loaded)
+                              : file       ? fmt::format("`{}` is not what is mapped", loaded.path)
+                                           : file.error().message();
+      unreadable_.push_back({std::move(loaded), why});
+      continue;
+    }
+    auto object = std::make_unique<ProbedObject>();
+    object->loaded = std::move(loaded);
+    object->file = std::move(*file);
+    object->image = &object->file->image;
+    object->bias = *bias;
+    objects_.push_back(std::move(object));
+  }
+  return {};
+}
+
+Result<ProbedObject*> ProbePoints::object_at(RemoteAddr address) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    for (const auto& object : objects_)
+      if (object->loaded.contains(address)) return object.get();
+    if (attempt == 0)
+      if (auto read = refresh(); !read) return std::unexpected(std::move(read.error()));
+  }
+  for (const auto& [loaded, why] : unreadable_)
+    if (loaded.contains(address))
+      return std::unexpected(Error(fmt::format("{:#x} cannot be probed: {}", address.value, why)));
+  return std::unexpected(Error(fmt::format("{:#x} lies in no file that the target has mapped", address.value)));
+}
+
+Result<std::vector<ProbedObject*>> ProbePoints::objects() {
+  std::vector<ProbedObject*> all;
+  if (auto read = refresh(); !read) return std::unexpected(std::move(read.error()));
+  for (const auto& object : objects_) all.push_back(object.get());
+  return all;
+}
+
+Result<ProbePoint*> ProbePoints::at(RemoteAddr site, StoppedText& text) {
+  if (auto it = points_.find(site); it != points_.end()) return &it->second;
+  auto object = object_at(site);
+  if (!object) return std::unexpected(std::move(object.error()));
+  ProbePoint point;
+  point.site = site;
+  point.object = *object;
+  point.plan = (*object)->file->planner.plan(ImageAddr{site.value - (*object)->bias});
+  if (auto problem = (*object)->image->problem()) return std::unexpected(std::move(*problem));
+  if (point.plan.kind == x86::ArmKind::Refused)
+    return std::unexpected(Error(fmt::format("{:#x} cannot be probed: {}", site.value, point.plan.reason)));
+  point.live.resize(point.plan.kind == x86::ArmKind::Jump ? x86::kJumpLength : 1);
+  auto live = unpatched(site, point.plan.original.size(), text);
+  if (!live) return std::unexpected(std::move(live.error()));
+  if (*live != point.plan.original)
+    return std::unexpected(Error(
+        fmt::format("{:#x} cannot be probed: the target's code differs from {}", site.value, (*object)->loaded.path)));
+  std::ranges::copy_n(live->begin(), static_cast<std::ptrdiff_t>(point.live.size()), point.live.begin());
+  ProbePoint* added = &points_.emplace(site, std::move(point)).first->second;
+  note_crowding(*added);
+  return added;
+}
+
+// The target's own text, where our patches stand, too.
+Result<std::vector<std::uint8_t>> ProbePoints::unpatched(RemoteAddr at, std::size_t size, StoppedText& text) const {
+  std::vector<std::uint8_t> bytes(size);
+  if (auto got = text.read(at, bytes); !got) return std::unexpected(std::move(got.error()));
+  for (auto it = points_.lower_bound(RemoteAddr{at.value - kMaxExtent}); it != points_.end() && it->first < at + size;
+       ++it) {
+    const auto& [site, point] = *it;
+    for (std::size_t i = 0; i < point.patch.size(); ++i)
+      if (site + i >= at && site + i < at + size) bytes[static_cast<std::size_t>(site + i - at)] = point.live[i];
+  }
+  return bytes;
+}
+
+// As kprobes do: a jump whose displaced instructions hold another probe gives way to a breakpoint on the first of them.
+void ProbePoints::note_crowding(ProbePoint& point) {
+  for (auto it = points_.lower_bound(RemoteAddr{point.site.value - kMaxExtent});
+       it != points_.end() && it->first < point.site + kMaxExtent; ++it) {
+    ProbePoint& other = it->second;
+    if (is_inside(point.site, other)) other.crowded = true;
+    if (is_inside(other.site, point)) point.crowded = true;
+  }
+}
+
+std::vector<ProbePoint*> ProbePoints::to_narrow() {
+  std::vector<ProbePoint*> points;
+  for (auto& [site, point] : points_)
+    if (point.crowded && point.patch.size() > 1) points.push_back(&point);
+  return points;
+}
+
+Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, std::vector<std::uint32_t> key, DetourSpec spec) {
+  if (point.crowded) key.push_back(kCrowded);
+  if (auto it = point.made.find(key); it != point.made.end()) return &it->second;
+  spec.site = point.site;
+  const ImageAddr in_image{point.site.value - point.object->bias};
+  const auto function = point.object->image->function_containing(in_image);
+  spec.flags = function && function->start == in_image ? FlagsAtSite::Dead : FlagsAtSite::Kept;
+  spec.is_called = point.object->image->is_go();
+  spec.displaced = std::span(point.plan.original).first(point.crowded ? point.plan.first : point.plan.displaced);
+  auto at = placement_.allocate(point.object->loaded.start(), point.object->loaded.end(), max_detour_size(spec));
+  if (!at) return std::unexpected(std::move(at.error()));
+  for (const std::vector<DetourEvent>& events : {spec.entries, spec.returns})
+    for (const DetourEvent& event : events)
+      if (!reaches(*at, event.extractor))
+        return std::unexpected(Error(fmt::format("no address space is left near {}", point.object->loaded.path)));
+  auto detour = build_detour(spec, *at);
+  if (!detour) return std::unexpected(std::move(detour.error()));
+  arena_.write(*at, detour->code);
+  for (const model::FaultEntry& fault : detour->faults)
+    if (auto noted = placement_.note_fault(*at + fault.fault, *at + fault.fixup); !noted)
+      return std::unexpected(std::move(noted.error()));
+  for (const x86::MovedOffset& moved : std::span(detour->displaced).first(detour->displaced.size() - 1))
+    if (auto noted = placement_.note_fault(*at + (detour->displaced_base + moved.relocated),
+                                           RemoteAddr{(point.site + moved.original).value | KEVT_MAP_COPY_OF});
+        !noted)
+      return std::unexpected(std::move(noted.error()));
+  ProbePoint::Made made{*at, std::move(detour->displaced), spec.is_called};
+  for (x86::MovedOffset& moved : made.moved)
+    moved.relocated = static_cast<std::uint16_t>(moved.relocated + detour->displaced_base);
+  return &point.made.emplace(key, std::move(made)).first->second;
+}
+
+namespace {
+
+// As long as a jump where one fits: the one may take the other's place.
+std::vector<std::uint8_t> breakpoint_bytes(const ProbePoint& point) {
+  std::vector<std::uint8_t> bytes = point.live;
+  bytes.front() = kBreakpoint;
+  return bytes;
+}
+
+}  // namespace
+
+TextPatch ProbePoints::arm_patch(ProbePoint& point, const ProbePoint::Made& made) const {
+  const bool by_jump = point.plan.kind == x86::ArmKind::Jump && uses_jumps_ && !point.crowded;
+  const bool only_first = point.crowded && point.patch.size() <= 1;  // what follows may be another point's
+  TextPatch patch{.site = point.site,
+                  .bytes = by_jump ? jump_bytes(point.site, made.at) : breakpoint_bytes(point),
+                  .detour = made.at,
+                  .moved = by_jump ? made.moved : std::vector<x86::MovedOffset>{},
+                  .expected = point.patch.empty() ? point.live : point.patch};
+  if (only_first) {
+    patch.bytes.resize(1);
+    patch.expected.resize(1);
+  }
+  point.patch = patch.bytes;
+  if (point.crowded) point.patch.resize(1);
+  return patch;
+}
+
+TextPatch ProbePoints::disarm_patch(ProbePoint& point) {
+  std::vector<std::uint8_t> own = point.live;
+  own.resize(point.patch.size());
+  TextPatch patch{.site = point.site, .bytes = std::move(own), .expected = point.patch};
+  point.patch.clear();
+  return patch;
+}
+
+void ProbePoints::mark_gone(RemoteAddr site) {
+  const auto it = points_.find(site);
+  if (it == points_.end()) return;
+  it->second.patch.clear();
+  it->second.gone = true;
+}
+
+}  // namespace kevt::inproc

@@ -1,0 +1,102 @@
+// Probe points: one per probed address, whatever number of events stand there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/target/process/process_map.h"
+#include "runtime-user/runtime/inproc/code/detour.h"
+#include "runtime-user/runtime/inproc/code/patcher.h"
+#include "runtime-user/runtime/inproc/process/placement.h"
+#include "runtime-user/runtime/inproc/code/probed_files.h"
+#include "runtime-user/runtime/inproc/process/stopped_text.h"
+#include "runtime-user/runtime/inproc/x86/site_plan.h"
+
+namespace kevt::inproc {
+
+// A loaded file of the target; opened once.
+struct ProbedObject {
+  target::LoadedObject loaded;
+  std::shared_ptr<ProbedFile> file;
+  const target::ElfImage* image = nullptr;  // of the file
+  std::uint64_t bias = 0;
+};
+
+struct ProbePoint {
+  RemoteAddr site;
+  ProbedObject* object = nullptr;
+  x86::SitePlan plan;
+  std::vector<std::uint8_t> live;   // the target's own bytes that the patch may cover
+  std::vector<std::uint8_t> patch;  // ours that stands there now; empty: none
+  bool gone = false;                // its library was unloaded under a probe
+  bool crowded = false;             // another point lies inside what a jump would displace: int3, one instruction
+  // Detours already made for a set of events (in order): arming the same set again costs no code.
+  struct Made {
+    RemoteAddr at;
+    std::vector<x86::MovedOffset> moved;  // relocated offsets count from `at`
+    bool is_called = false;               // by the signal handler, instead of being gone on to
+
+    // Where an int3 at the site leads, for the address map.
+    RemoteAddr way() const { return RemoteAddr{at.value | KEVT_MAP_SITE | (is_called ? KEVT_MAP_CALLED : 0)}; }
+  };
+  std::map<std::vector<std::uint32_t>, Made> made;
+};
+
+class ProbePoints {
+ public:
+  ProbePoints(Tracee& tracee, Placement& placement, CodeArena& arena, ProbedFiles& files)
+      : tracee_(tracee), placement_(placement), arena_(arena), files_(files) {}
+
+  // Which file covers an address now. Maps are read again when none of the known ones does.
+  Result<ProbedObject*> object_at(RemoteAddr address);
+  Result<std::vector<ProbedObject*>> objects();
+
+  // The point at `site`, planned; an error when nothing may be put there.
+  Result<ProbePoint*> at(RemoteAddr site) {
+    StoppedText text(tracee_);
+    return at(site, text);
+  }
+  Result<ProbePoint*> at(RemoteAddr site, StoppedText& text);  // of many
+
+  // The detour of `point` for these events, made now or earlier. `key` names the set.
+  Result<ProbePoint::Made*> detour_for(ProbePoint& point, std::vector<std::uint32_t> key, DetourSpec spec);
+
+  std::map<RemoteAddr, ProbePoint>& all() { return points_; }
+
+  // What makes the point armed so, or not armed. Both note what will stand there.
+  TextPatch arm_patch(ProbePoint& point, const ProbePoint::Made& made) const;
+  static TextPatch disarm_patch(ProbePoint& point);
+  // Points that are patched over more than their first byte and have become crowded since.
+  std::vector<ProbePoint*> to_narrow();
+  // Whether points are armed by a jump where one fits; int3 everywhere otherwise. For points armed from now on.
+  void use_jumps(bool wanted) { uses_jumps_ = wanted; }
+  bool uses_jumps() const { return uses_jumps_; }
+  // The patch that was wanted found something else at the point.
+  void mark_gone(RemoteAddr site);
+
+ private:
+  Result<void> refresh();
+  Result<std::vector<std::uint8_t>> unpatched(RemoteAddr at, std::size_t size, StoppedText& text) const;
+  void note_crowding(ProbePoint& point);
+
+  Tracee& tracee_;
+  Placement& placement_;
+  CodeArena& arena_;
+  ProbedFiles& files_;
+  struct Unreadable {
+    target::LoadedObject loaded;
+    std::string why;
+  };
+
+  std::vector<std::unique_ptr<ProbedObject>> objects_;
+  std::vector<Unreadable> unreadable_;  // files of the target without an image, when maps were last read
+  std::map<RemoteAddr, ProbePoint> points_;
+  bool uses_jumps_ = true;
+};
+
+}  // namespace kevt::inproc

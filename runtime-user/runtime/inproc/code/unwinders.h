@@ -1,0 +1,14 @@
+// Unwinders: functions of the target that walk a thread's stack by its return addresses.
+#pragma once
+
+#include <vector>
+
+#include "common/addresses.h"
+#include "runtime-user/runtime/inproc/code/probe_points.h"
+
+namespace kevt::inproc {
+
+// Entries of the unwinders in what is loaded now, where a probe point may stand; each once.
+Result<std::vector<RemoteAddr>> find_unwinders(ProbePoints& points);
+
+}  // namespace kevt::inproc

@@ -1,0 +1,315 @@
+// The address space of the plan, and which file each piece is of:
+//
+//   kevt_tables | patches | address map                        tables
+//   kevt_session | notes | shared words | counters             session
+//   mark | ring 0: head and data | the data once more          tables (one page) | session
+//   mark | ring 1: …
+//
+// Counters are many and mostly not there: rows times shards, of which pages exist where somebody counts
+// (KEVT_ROW_OFFSET in probe.h). Whoever reads them asks the file which pages there are (SEEK_DATA) instead of making
+// them by looking.
+#include "runtime-user/runtime/inproc/memory/session_memory.h"
+
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <fstream>
+
+#include "common/assert.h"
+#include "common/page.h"
+#include "common/proc.h"
+
+namespace kevt::inproc {
+
+namespace {
+
+constexpr std::uint64_t kMostCounters = 64ull << 30;  // bytes of address space
+constexpr unsigned long kHwcap2Fsgsbase = 1u << 1;    // HWCAP2_FSGSBASE, arch/x86/include/uapi/asm/hwcap2.h
+static_assert(KEVT_TILE_BYTES == kPage && sizeof(kevt_counts) == 64);
+
+void add(kevt_counts& sum, const kevt_counts& row) {
+  sum.recorded += load_acquire(row.recorded);
+  sum.filtered += load_acquire(row.filtered);
+  sum.lost += load_acquire(row.lost);
+  sum.missed += load_acquire(row.missed);
+  sum.faults += load_acquire(row.faults);
+  sum.hits += load_acquire(row.hits) + load_acquire(row.missed);
+}
+
+}  // namespace
+
+std::uint32_t possible_cpus() {
+  std::ifstream file("/sys/devices/system/cpu/possible");
+  std::string text;
+  std::getline(file, text);  // "0-7" or "0" or "0-3,8-11"
+  const auto last = text.find_last_of(",-");
+  const std::string number = last == std::string::npos ? text : text.substr(last + 1);
+  char* end = nullptr;
+  const unsigned long highest = std::strtoul(number.c_str(), &end, 10);
+  if (end != number.c_str() && highest < 4096) return static_cast<std::uint32_t>(highest + 1);
+  return static_cast<std::uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
+}
+
+std::uint64_t answerer_of(pid_t target) {
+  return proc::shares_pid_namespace(target) ? static_cast<std::uint64_t>(getpid()) : KEVT_NOT_SEEN;
+}
+
+std::uint64_t SessionMemory::private_bytes(std::uint64_t max_threads) {
+  return sizeof(kevt_private) + sizeof(kevt_thread) * max_threads;
+}
+// Behind the selves stands a word that says "enrolled before".
+std::uint64_t SessionMemory::wiped_bytes(std::uint64_t max_threads) { return sizeof(kevt_self) * max_threads + 8; }
+
+void SessionMemory::plan_files() {
+  patches_at_ = page_up(sizeof(kevt_tables));
+  map_at_ = patches_at_ + page_up(sizeof(kevt_patch) * KEVT_MAX_PATCHES);
+  session_at_ = map_at_ + page_up(sizeof(kevt_map_entry) * KEVT_MAP_SLOTS);
+  owners_at_ = session_at_ + page_up(sizeof(kevt_session));
+  words_at_ = owners_at_ + page_up(sizeof(kevt_shard_owner) * KEVT_OWNER_NOTES);
+  counts_at_ = words_at_ + page_up(8 * KEVT_SHARED_WORDS);
+
+  const std::uint64_t groups = (options_.rows + KEVT_TILE_ROWS - 1) / KEVT_TILE_ROWS;
+  const std::uint64_t most = kMostCounters / (groups * KEVT_TILE_BYTES) * KEVT_TILE_SHARDS;
+  max_shards_ = std::min<std::uint64_t>(KEVT_MAX_SHARDS, most);
+  group_bytes_ = max_shards_ / KEVT_TILE_SHARDS * KEVT_TILE_BYTES;
+  std::uint64_t at = counts_at_ + groups * group_bytes_;
+  plan_ = {{MapPiece::From::Tables, 0, 0, session_at_}, {MapPiece::From::Session, session_at_, 0, at - session_at_}};
+  tables_bytes_ = session_at_;
+  session_bytes_ = at - session_at_;
+
+  rings_at_ = at + kPage;
+  ring_stride_ = kPage + KEVT_RING_HEADER + 2 * options_.ring_bytes;
+  for (std::uint32_t cpu = 0; cpu < ring_count_; ++cpu, at += ring_stride_) {
+    const std::uint64_t ring_at = at + kPage, once = KEVT_RING_HEADER + options_.ring_bytes;
+    plan_.push_back({MapPiece::From::Tables, at, tables_bytes_, kPage});
+    plan_.push_back({MapPiece::From::Session, ring_at, session_bytes_, once, true});
+    plan_.push_back(
+        {MapPiece::From::Session, ring_at + once, session_bytes_ + KEVT_RING_HEADER, options_.ring_bytes, true});
+    tables_bytes_ += kPage;
+    session_bytes_ += once;
+  }
+  span_ = at;
+}
+
+Result<void> SessionMemory::map() {
+  void* local = mmap(nullptr, span_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (local == MAP_FAILED) return std::unexpected(Error::from_errno("address space for the rings"));
+  local_ = static_cast<std::uint8_t*>(local);
+  for (const MapPiece& piece : plan_) {
+    void* mapped = mmap(local_ + piece.at, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                        file(piece.from).fd(), static_cast<off_t>(piece.file_offset));
+    if (mapped == MAP_FAILED) return std::unexpected(Error::from_errno("mapping the rings"));
+  }
+  return {};
+}
+
+void SessionMemory::fill() {
+  for (std::uint32_t cpu = 0; cpu < ring_count_; ++cpu) {
+    ring(cpu).limit = options_.ring_bytes;
+    *at<std::uint64_t>(rings_at_ + cpu * ring_stride_ + KEVT_RING_MARK) = std::uint64_t{cpu} << KEVT_RECORD_RING_SHIFT;
+  }
+  session().next_shard = 1;  // shard 0 is everybody's
+  kevt_tables& head = tables();
+  head.version = KEVT_ABI_VERSION;
+  head.ring_count = ring_count_;
+  head.ring_stride = ring_stride_;
+  head.ring_bytes = options_.ring_bytes;
+  head.group_bytes = group_bytes_;
+  head.max_shards = max_shards_;
+  head.has_fsgsbase = getauxval(AT_HWCAP2) & kHwcap2Fsgsbase ? 1 : 0;
+  head.controller = static_cast<std::uint64_t>(getpid());
+  head.controller_began = proc::start_time(getpid());
+  head.controller_namespace = proc::pid_namespace(getpid());
+}
+
+Result<SessionMemory> SessionMemory::create(const SessionOptions& options) {
+  KEVT_ASSERT(std::has_single_bit(options.ring_bytes) && options.ring_bytes >= 65536);
+  if (options.rows > KEVT_MAX_ROWS) return std::unexpected(Error("more events than one session holds"));
+  SessionMemory memory;
+  memory.options_ = options;
+  memory.ring_count_ = possible_cpus();
+  memory.plan_files();
+  auto tables = SharedFile::create("kevtrace-tables", memory.tables_bytes_, Contents::Data);
+  if (!tables) return std::unexpected(std::move(tables.error()));
+  auto session = SharedFile::create("kevtrace", memory.session_bytes_, Contents::Data);
+  if (!session) return std::unexpected(std::move(session.error()));
+  memory.tables_ = std::move(*tables);
+  memory.session_ = std::move(*session);
+  if (auto mapped = memory.map(); !mapped) return std::unexpected(std::move(mapped.error()));
+  if (auto sealed = memory.tables_.seal_against_writing(); !sealed) return std::unexpected(std::move(sealed.error()));
+  if (auto sealed = memory.session_.seal(); !sealed) return std::unexpected(std::move(sealed.error()));
+  memory.fill();
+  return memory;
+}
+
+SessionMemory::SessionMemory(SessionMemory&& other) noexcept
+    : tables_(std::move(other.tables_)),
+      session_(std::move(other.session_)),
+      local_(std::exchange(other.local_, nullptr)),
+      span_(other.span_),
+      tables_bytes_(other.tables_bytes_),
+      session_bytes_(other.session_bytes_),
+      plan_(std::move(other.plan_)),
+      target_(other.target_),
+      options_(other.options_),
+      ring_count_(other.ring_count_),
+      ring_stride_(other.ring_stride_),
+      max_shards_(other.max_shards_),
+      group_bytes_(other.group_bytes_),
+      patches_at_(other.patches_at_),
+      map_at_(other.map_at_),
+      session_at_(other.session_at_),
+      owners_at_(other.owners_at_),
+      words_at_(other.words_at_),
+      counts_at_(other.counts_at_),
+      rings_at_(other.rings_at_),
+      rows_used_(other.rows_used_),
+      patch_at_(std::move(other.patch_at_)) {}
+
+SessionMemory::~SessionMemory() {
+  if (local_) munmap(local_, span_);
+}
+
+void SessionMemory::set_target(RemoteAddr base) {
+  target_ = base;
+  kevt_tables& head = tables();
+  head.self = base.value;
+  head.session = base.value + session_at_;
+  head.owners = base.value + owners_at_;
+  head.map = base.value + map_at_;
+  head.patches = base.value + patches_at_;
+  head.counts = base.value + counts_at_;
+  head.rings = base.value + rings_at_;
+}
+
+void SessionMemory::set_private(RemoteAddr priv, RemoteAddr selves, std::uint64_t max_threads) {
+  tables().priv = priv.value;
+  tables().selves = selves.value;
+  tables().max_threads = max_threads;
+}
+
+void SessionMemory::set_agent(RemoteAddr code, std::uint64_t bytes, const kevt_services& services) {
+  tables().code_begin = code.value;
+  tables().code_end = code.value + bytes;
+  tables().services = services;
+}
+
+void SessionMemory::note_window(std::uint32_t index, RemoteAddr at, std::uint64_t bytes) {
+  tables().windows[index][0] = at.value;
+  tables().windows[index][1] = at.value + bytes;
+}
+
+void SessionMemory::note_mapped(std::span<const kevt_mapping> anonymous) {
+  KEVT_ASSERT(anonymous.size() <= KEVT_MAX_MAPPINGS);
+  std::ranges::copy(anonymous, tables().mapped);
+  __atomic_store_n(&tables().mapped_count, anonymous.size(), __ATOMIC_RELEASE);
+}
+
+Result<void> SessionMemory::note_patch(RemoteAddr site, std::span<const std::uint8_t> own, std::uint8_t order) {
+  kevt_patch note{
+      .site = site.value, .own = {}, .length = static_cast<std::uint8_t>(own.size()), .order = order, .pad = {}};
+  KEVT_ASSERT(own.size() <= sizeof note.own);
+  std::ranges::copy(own, note.own);
+  const auto [known, is_new] = patch_at_.try_emplace(site.value, static_cast<std::uint32_t>(patch_at_.size()));
+  if (known->second >= KEVT_MAX_PATCHES) return std::unexpected(Error("more places are probed than one session holds"));
+  kevt_patch& there = at<kevt_patch>(patches_at_)[known->second];
+  if (is_new) there = note;
+  there.order = std::max(there.order, order);
+  __atomic_store_n(&tables().used_patches, patch_at_.size(), __ATOMIC_RELEASE);
+  return {};
+}
+
+void SessionMemory::forget_patch(RemoteAddr site) {
+  if (const auto known = patch_at_.find(site.value); known != patch_at_.end())
+    at<kevt_patch>(patches_at_)[known->second].length = 0;
+}
+
+std::span<const kevt_patch> SessionMemory::patches() const {
+  return {at<const kevt_patch>(patches_at_), patch_at_.size()};
+}
+
+// The sinks of an event lie side by side: in one tile.
+Result<SessionMemory::EventBlock> SessionMemory::add_event(kevt_event* event, RemoteAddr there, std::uint32_t sinks) {
+  KEVT_ASSERT(sinks <= KEVT_TILE_ROWS);
+  std::uint32_t row = rows_used_;
+  if (row % KEVT_TILE_ROWS + sinks > KEVT_TILE_ROWS) row += KEVT_TILE_ROWS - row % KEVT_TILE_ROWS;
+  if (row + sinks > options_.rows) return std::unexpected(Error("no room for another event in this session"));
+  *event = {};
+  event->tables = target_.value;
+  event->rings = target_.value + rings_at_;
+  event->ring_stride = ring_stride_;
+  event->ring_mask = options_.ring_bytes - 1;
+  event->row = row;
+  event->row_offset = KEVT_ROW_OFFSET(row, group_bytes_);
+  event->sink_count = sinks;
+  event->services = tables().services;
+  set_gates(*event, 0);
+  rows_used_ = row + sinks;
+  __atomic_store_n(&tables().used_rows, rows_used_, __ATOMIC_RELEASE);
+  return EventBlock{event, there, row};
+}
+
+void set_gates(kevt_event& event, std::uint32_t gates) {
+  __atomic_store_n(&event.enters_slowly, event.maxactive || event.argument_count || !gates ? 1 : 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&event.gates, gates, __ATOMIC_RELEASE);
+}
+
+Result<void> SessionMemory::map_address(RemoteAddr key, RemoteAddr value) {
+  auto* map = at<kevt_map_entry>(map_at_);
+  for (std::uint32_t n = 0; n < KEVT_MAP_SLOTS / 2; ++n) {
+    const std::uint32_t i = kevt_map_slot(key.value, n);
+    if (map[i].key && map[i].key != key.value) continue;
+    __atomic_store_n(&map[i].value, value.value, __ATOMIC_RELEASE);
+    __atomic_store_n(&map[i].key, key.value, __ATOMIC_RELEASE);
+    return {};
+  }
+  return std::unexpected(Error("the address map is full"));
+}
+
+// Which pages of counters there are for a group of rows.
+std::vector<std::uint64_t> SessionMemory::tiles_of(std::uint64_t group) const {
+  std::vector<std::uint64_t> tiles;
+  const std::uint64_t shards = std::min(load_acquire(session().next_shard), max_shards_);
+  const std::uint64_t end = group + (shards + KEVT_TILE_SHARDS - 1) / KEVT_TILE_SHARDS * KEVT_TILE_BYTES;
+  const auto find = [&](std::uint64_t from, int what) {  // in the file the session begins at 0
+    const off_t found = lseek(session_.fd(), static_cast<off_t>(from - session_at_), what);
+    return found < 0 ? end : std::min(end, static_cast<std::uint64_t>(found) + session_at_);
+  };
+  for (std::uint64_t page = find(group, SEEK_DATA); page < end; page = find(page, SEEK_DATA))
+    for (const std::uint64_t hole = find(page, SEEK_HOLE); page < hole; page += KEVT_TILE_BYTES) tiles.push_back(page);
+  return tiles;
+}
+
+kevt_counts SessionMemory::counts(std::uint32_t row) const {
+  const std::uint64_t group = counts_at_ + row / KEVT_TILE_ROWS * group_bytes_;
+  const auto sum_of = [&](const std::vector<std::uint64_t>& tiles) {
+    kevt_counts sum{};
+    for (const std::uint64_t tile : tiles)
+      for (std::uint32_t shard = 0; shard < KEVT_TILE_SHARDS; ++shard)
+        add(sum, at<const kevt_counts>(tile)[shard * KEVT_TILE_ROWS + row % KEVT_TILE_ROWS]);
+    return sum;
+  };
+  if (!settled_) return sum_of(tiles_of(group));
+  const auto [known, is_new] = settled_tiles_.try_emplace(group);
+  if (is_new) known->second = tiles_of(group);
+  return sum_of(known->second);
+}
+
+RemoteAddr SessionMemory::missed_counter(std::uint32_t row, RemoteAddr shard) const {
+  const std::uint64_t offset = shard.value - (target_.value + counts_at_);
+  if (offset >= group_bytes_ || offset % (KEVT_TILE_ROWS * sizeof(kevt_counts))) return {};
+  return shard + KEVT_ROW_OFFSET(row, group_bytes_) + offsetof(kevt_counts, missed);
+}
+
+std::span<std::uint64_t> SessionMemory::words() const { return {at<std::uint64_t>(words_at_), KEVT_SHARED_WORDS}; }
+
+std::span<const kevt_shard_owner> SessionMemory::notes() const {
+  return {at<const kevt_shard_owner>(owners_at_), KEVT_OWNER_NOTES};
+}
+
+kevt_ring& SessionMemory::ring(std::uint32_t cpu) const { return *at<kevt_ring>(rings_at_ + cpu * ring_stride_); }
+
+}  // namespace kevt::inproc

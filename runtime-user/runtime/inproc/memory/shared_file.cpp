@@ -1,0 +1,55 @@
+// A memfd with seals. Without them whoever gets a descriptor of ours, by a descriptor table that he shares with a
+// target or through /proc/OUR-PID/fd, truncates the file, and our next access ends us by SIGBUS.
+#include "runtime-user/runtime/inproc/memory/shared_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace kevt::inproc {
+
+namespace {
+
+// Since Linux 6.3; where vm.memfd_noexec is set, code needs the one and data is content with the other.
+constexpr unsigned kNoExecSeal = 0x8, kExec = 0x10;
+
+int make(const std::string& name, Contents contents) {
+  constexpr unsigned kAlways = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  const int fd = memfd_create(name.c_str(), kAlways | (contents == Contents::Code ? kExec : kNoExecSeal));
+  if (fd >= 0 || errno != EINVAL) return fd;
+  return memfd_create(name.c_str(), kAlways);
+}
+
+Result<void> add_seals(int fd, int seals) {
+  if (fcntl(fd, F_ADD_SEALS, seals) < 0) return std::unexpected(Error::from_errno("sealing shared memory"));
+  return {};
+}
+
+}  // namespace
+
+Result<SharedFile> SharedFile::create(const std::string& name, std::uint64_t bytes, Contents contents) {
+  SharedFile file;
+  file.fd_ = UniqueFd(make(name, contents));
+  if (!file.fd_ || ftruncate(file.fd(), static_cast<off_t>(bytes)) < 0)
+    return std::unexpected(Error::from_errno("shared memory"));
+  if (auto sealed = add_seals(file.fd(), F_SEAL_SHRINK | F_SEAL_GROW); !sealed)
+    return std::unexpected(std::move(sealed.error()));
+  struct stat status = {};
+  if (fstat(file.fd(), &status) < 0) return std::unexpected(Error::from_errno("shared memory"));
+  if (static_cast<std::uint64_t>(status.st_size) != bytes)  // before it was sealed
+    return std::unexpected(Error("somebody has cut off the tracer's memory"));
+  file.inode_ = status.st_ino;
+  file.device_ = status.st_dev;
+  return file;
+}
+
+Result<void> SharedFile::seal_against_writing() const {
+  return add_seals(fd_.get(), F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+}
+
+Result<void> SharedFile::seal() const { return add_seals(fd_.get(), F_SEAL_SEAL); }
+
+}  // namespace kevt::inproc

@@ -1,0 +1,123 @@
+// A thread is found as the agent finds it: by the word at %fs:0, its thread pointer. A note that is
+// written here, before the thread's first hit, has pid 0; the agent fills in the rest and keeps `blocked`.
+#include "runtime-user/runtime/inproc/process/agent_threads.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <span>
+
+namespace kevt::inproc {
+
+namespace {
+
+template <class T>
+Result<T> read_value(const Tracee& tracee, RemoteAddr at) {
+  T value{};
+  auto got = tracee.read(at, {reinterpret_cast<std::uint8_t*>(&value), sizeof value});
+  if (!got) return std::unexpected(std::move(got.error()));
+  return value;
+}
+
+template <class T>
+Result<void> write_value(const Tracee& tracee, RemoteAddr at, const T& value) {
+  return tracee.write(at, {reinterpret_cast<const std::uint8_t*>(&value), sizeof value});
+}
+
+RemoteAddr thread_at(const PlacedAgent& agent, std::uint64_t index) {
+  return agent.priv + (offsetof(kevt_private, threads) + sizeof(kevt_thread) * index);
+}
+
+std::optional<std::uint64_t> thread_pointer_of(const Tracee& tracee, pid_t tid) {
+  auto registers = tracee.registers(tid);
+  if (!registers || !registers->fs_base) return std::nullopt;
+  auto word = read_value<std::uint64_t>(tracee, RemoteAddr{registers->fs_base});
+  return word && *word ? std::optional(*word) : std::nullopt;
+}
+
+// As the agent does (runtime-user/agent/places.c), of a process that stands still. Where there is no room its thread is
+// one that is not known.
+Result<void> enter_table(const Tracee& tracee, const PlacedAgent& agent, RemoteAddr thread, std::uint32_t number,
+                         std::uint64_t pointer) {
+  std::uint32_t place = KEVT_PLACE_OF(pointer);
+  for (int n = 0; n < KEVT_PLACE_REACH; ++n, place = KEVT_NEXT_PLACE(place)) {
+    const RemoteAddr slot = agent.priv + (offsetof(kevt_private, places) + sizeof(std::uint32_t) * place);
+    auto there = read_value<std::uint32_t>(tracee, slot);
+    if (!there) return std::unexpected(std::move(there.error()));
+    if (*there) continue;
+    if (auto put = write_value(tracee, thread + offsetof(kevt_thread, place), place); !put) return put;
+    return write_value(tracee, slot, number + 1);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> mark_threads(Tracee& tracee) {
+  for (pid_t tid : tracee.threads()) {
+    auto registers = tracee.registers(tid);
+    if (!registers) return std::unexpected(std::move(registers.error()));
+    const RemoteAddr at{registers->fs_base};
+    auto word = read_value<std::uint64_t>(tracee, at);
+    if (!word || *word) continue;
+    if (auto put = write_value(tracee, at, at.value); !put) return put;
+  }
+  return {};
+}
+
+Result<std::vector<ThreadNote>> read_thread_notes(const Tracee& tracee, const PlacedAgent& agent) {
+  std::vector<ThreadNote> notes;
+  auto used = read_value<std::uint64_t>(tracee, agent.priv + offsetof(kevt_private, used_threads));
+  if (!used) return std::unexpected(std::move(used.error()));
+  std::array<std::uint8_t, offsetof(kevt_thread, instances)> head;
+  for (std::uint64_t i = 0; i < std::min(*used, agent.max_threads); ++i) {
+    const RemoteAddr at = thread_at(agent, i);
+    if (auto got = tracee.read(at, head); !got)
+      return std::unexpected(std::move(got.error()).while_doing("reading the agent's notes of threads"));
+    const auto field = [&]<class T>(T& to, std::size_t offset) { std::memcpy(&to, head.data() + offset, sizeof to); };
+    ThreadNote note{.at = at};
+    field(note.thread_pointer, offsetof(kevt_thread, thread_pointer));
+    field(note.check, offsetof(kevt_thread, check));
+    field(note.pid, offsetof(kevt_thread, pid));
+    field(note.tid, offsetof(kevt_thread, tid));
+    field(note.counts, offsetof(kevt_thread, counts));
+    field(note.blocked, offsetof(kevt_thread, blocked));
+    field(note.pending, offsetof(kevt_thread, pending));
+    field(note.depth, offsetof(kevt_thread, depth));
+    notes.push_back(note);
+  }
+  return notes;
+}
+
+const ThreadNote* note_of(const Tracee& tracee, pid_t tid, std::uint32_t check_offset,
+                          const std::vector<ThreadNote>& notes) {
+  const auto pointer = thread_pointer_of(tracee, tid);
+  if (!pointer) return nullptr;
+  auto it = std::ranges::find(notes, *pointer, &ThreadNote::thread_pointer);
+  if (it == notes.end()) return nullptr;
+  if (it->pid == 0) return &*it;
+  auto check = read_value<std::uint32_t>(tracee, RemoteAddr{*pointer + check_offset});
+  return check && *check == it->check ? &*it : nullptr;
+}
+
+Result<void> note_blocked(Tracee& tracee, const PlacedAgent& agent, pid_t tid, std::uint64_t blocked) {
+  const auto pointer = thread_pointer_of(tracee, tid);
+  if (!pointer) return {};  // no hit of it will ever be taken
+  const RemoteAddr used_at = agent.priv + offsetof(kevt_private, used_threads);
+  auto used = read_value<std::uint64_t>(tracee, used_at);
+  if (!used) return std::unexpected(std::move(used.error()));
+  if (*used >= agent.max_threads) return {};
+  const auto number = static_cast<std::uint32_t>(*used);
+  const RemoteAddr at = thread_at(agent, number);
+  if (auto put = write_value(tracee, at + offsetof(kevt_thread, blocked), blocked); !put) return put;
+  if (auto put = write_value(tracee, at + offsetof(kevt_thread, thread_pointer), *pointer); !put) return put;
+  const RemoteAddr owner = agent.selves + (sizeof(kevt_self) * number + offsetof(kevt_self, owner));
+  const std::uint64_t expected = KEVT_OWNER_EXPECTED;
+  if (auto put = write_value(tracee, owner, expected); !put) return put;
+  if (auto entered = enter_table(tracee, agent, at, number, *pointer); !entered) return entered;
+  return write_value(tracee, used_at, *used + 1);
+}
+
+}  // namespace kevt::inproc

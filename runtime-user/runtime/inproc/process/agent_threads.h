@@ -1,0 +1,41 @@
+// The agent's notes of the program's threads (kevt_thread), read and changed while everything stands still.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "common/abi/probe.h"
+#include "common/error.h"
+#include "runtime-user/runtime/inproc/process/remote_mapper.h"
+#include "runtime-user/runtime/inproc/process/tracee.h"
+
+namespace kevt::inproc {
+
+// One used kevt_thread: where it is, and a copy of what is not large.
+struct ThreadNote {
+  RemoteAddr at;
+  std::uint64_t thread_pointer = 0;
+  std::uint32_t check = 0;
+  std::uint32_t pid = 0;  // 0: it has not hit yet
+  std::uint32_t tid = 0;
+  std::uint64_t counts = 0;
+  std::uint64_t blocked = 0;
+  std::uint64_t pending = 0;
+  std::uint64_t depth = 0;
+};
+
+// Gives the held threads of a Go program their thread pointer, as the agent does for those to come (kevt_mark_thread).
+Result<void> mark_threads(Tracee& tracee);
+
+Result<std::vector<ThreadNote>> read_thread_notes(const Tracee& tracee, const PlacedAgent& agent);
+
+// The note of one stopped thread; nullptr: none, or that of a dead thread whose address it has.
+const ThreadNote* note_of(const Tracee& tracee, pid_t tid, std::uint32_t check_offset,
+                          const std::vector<ThreadNote>& notes);
+
+// Notes what a thread that has not hit yet blocks of the agent's signals.
+Result<void> note_blocked(Tracee& tracee, const PlacedAgent& agent, pid_t tid, std::uint64_t blocked);
+
+}  // namespace kevt::inproc

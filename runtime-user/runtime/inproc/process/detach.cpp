@@ -1,0 +1,185 @@
+// The order is what makes it safe:
+//
+//   probes' own bytes back     nobody new comes in
+//   wait until quiet           no thread stands in our code, nor will a signal handler return there
+//   return addresses           back in their slots: nobody comes back to a detour
+//   signals, guards, hooks, gs  the program's own again
+//   unmap                      only now, and only if every return address was found
+//
+// A thread that stays inside a hit (stopped, or below a handler that never returns) keeps the agent.
+#include "runtime-user/runtime/inproc/process/detach.h"
+
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/proc.h"
+#include "runtime-user/runtime/inproc/process/stopped_text.h"
+#include "runtime-user/runtime/inproc/process/work_code.h"
+#include "runtime-user/runtime/inproc/x86/site_plan.h"
+
+namespace kevt::inproc {
+
+namespace {
+
+// What of ours stands there now: nothing, a breakpoint, or a jump into our code.
+std::optional<TextPatch> undoing(StoppedText& text, const RemoteMapper& mapper, const kevt_patch& noted) {
+  constexpr std::uint8_t kBreakpoint = 0xcc, kJump = 0xe9;
+  const std::span<const std::uint8_t> own(noted.own, std::min<std::size_t>(noted.length, sizeof noted.own));
+  std::vector<std::uint8_t> now(own.size());
+  const RemoteAddr site{noted.site};
+  if (own.empty() || !text.read(site, now)) return std::nullopt;
+  std::int32_t distance = 0;
+  if (now.size() == x86::kJumpLength) std::memcpy(&distance, now.data() + 1, sizeof distance);
+  const bool is_jump = now.front() == kJump && distance && mapper.is_code(site + x86::kJumpLength + distance);
+  if (!is_jump && now.front() != kBreakpoint) return std::nullopt;
+  TextPatch patch{
+      .site = site, .bytes = {own.begin(), own.end()}, .detour = {}, .moved = {}, .covered = 0, .expected = {}};
+  if (!is_jump) patch.bytes.resize(1);
+  return patch;
+}
+
+}  // namespace
+
+// Code of the arena, or what a thread goes back by that worked for a tracer.
+bool Detacher::is_ours(RemoteAddr at) const {
+  return mapper_.is_code(at) || std::ranges::any_of(left_work_, [at](RemoteAddr place) {
+           return at >= place && at < place + WorkCode::kRoom;
+         });
+}
+
+// Inside a hit, or about to be: it stands in our code, or its int3 or fault has not reached the agent's handler yet.
+bool Detacher::is_in_hit(pid_t tid) const {
+  auto registers = tracee_.registers(tid);
+  if (registers && is_ours(RemoteAddr{registers->rip})) return true;
+  constexpr std::uint64_t kOwned = 1ull << (SIGTRAP - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1);
+  return proc::status_signals(tid, "SigPnd") & kOwned;
+}
+
+// In a function that a dead tracer has called there, an indirect function's resolver, which may stand in anybody's
+// code. Its mask is that of such a call, and what it returns to lies above it on its stack.
+bool Detacher::is_called(pid_t tid) const {
+  constexpr std::size_t kLooked = 64 * 1024;
+  if (left_work_.empty()) return false;
+  const auto mask = tracee_.signal_mask(tid);
+  const auto registers = tracee_.registers(tid);
+  if (!mask || !registers || *mask != Tracee::kMaskOfCalls) return false;
+  std::vector<std::uint64_t> stack(kLooked / sizeof(std::uint64_t));
+  const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(stack.data()), kLooked);
+  stack.resize(tracee_.read_some(RemoteAddr{registers->rsp & ~7ull}, bytes) / sizeof(std::uint64_t));
+  return std::ranges::any_of(stack, [this](std::uint64_t word) {
+    return std::ranges::any_of(left_work_,
+                               [word](RemoteAddr place) { return word == place.value + WorkCode::kReturnAt; });
+  });
+}
+
+// Also a thread counts that a signal handler took out of a hit, or out of its way back from work for a tracer, or that
+// runs a handler the agent called.
+Result<bool> Detacher::is_anyone_inside() {
+  if (std::ranges::any_of(tracee_.threads(), [this](pid_t tid) { return is_in_hit(tid) || is_called(tid); }))
+    return true;
+  if (!signals_.is_taken() && left_work_.empty()) return false;
+  if (auto looked = signals_.look(); !looked) return std::unexpected(std::move(looked.error()));
+  for (pid_t tid : tracee_.threads()) {
+    auto frames = signals_.frames_of(tid);
+    if (!frames) return std::unexpected(std::move(frames.error()));
+    if (std::ranges::any_of(*frames, [this](const SignalFrame& frame) {
+          return is_ours(frame.ip) || is_ours(RemoteAddr{frame.restorer});
+        }))
+      return true;
+  }
+  return false;
+}
+
+Result<bool> Detacher::wait_until_quiet() {
+  constexpr int kTries = 1000;
+  for (int n = 0; n < kTries; ++n) {
+    auto inside = is_anyone_inside();
+    if (!inside) return inside;
+    if (!*inside) return true;
+    tracee_.release();
+    const timespec moment = {0, 1'000'000};
+    nanosleep(&moment, nullptr);
+    if (auto again = tracee_.stop(); !again) return std::unexpected(std::move(again.error()));
+  }
+  return false;
+}
+
+// %gs of the threads that have hit points into memory of ours.
+Result<void> Detacher::forget_selves() {
+  const PlacedAgent& agent = mapper_.agent();
+  for (pid_t tid : tracee_.threads()) {
+    auto registers = tracee_.registers(tid);
+    if (!registers) return std::unexpected(std::move(registers.error()));
+    if (registers->gs_base - agent.selves.value >= agent.max_threads * sizeof(kevt_self)) continue;
+    registers->gs_base = 0;
+    if (auto set = tracee_.set_registers(tid, *registers); !set) return set;
+  }
+  return {};
+}
+
+Result<void> Detacher::undo(std::span<const kevt_patch> noted, std::uint8_t order) {
+  std::vector<TextPatch> patches;
+  StoppedText text(tracee_);
+  for (const kevt_patch& note : noted)
+    if (note.order == order)
+      if (auto patch = undoing(text, mapper_, note)) patches.push_back(std::move(*patch));
+  return apply_patches(tracee_, signals_, patches);
+}
+
+Result<DetachResult> Detacher::take_away(std::span<const kevt_patch> noted, std::uint32_t check_offset,
+                                         const Missed& missed) {
+  if (!mapper_.agent().base.value) {  // nothing has run here yet
+    if (auto gone = mapper_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
+    return DetachResult::Nothing;
+  }
+  auto notes = read_thread_notes(tracee_, mapper_.agent());
+  if (!notes) return std::unexpected(std::move(notes.error()));
+  auto returns = restore_return_slots(
+      tracee_, *notes, [this](RemoteAddr at) { return mapper_.is_code(at); }, missed);
+  if (!returns) return std::unexpected(std::move(returns.error()));
+  if (auto given = signals_.give_back(check_offset); !given) return std::unexpected(std::move(given.error()));
+  if (auto undone = undo(noted, KEVT_PATCH_LAST); !undone) return std::unexpected(std::move(undone.error()));
+  if (auto cleared = forget_selves(); !cleared) return std::unexpected(std::move(cleared.error()));
+  if (*returns == Returns::Restored)
+    if (auto gone = mapper_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
+  return *returns == Returns::Restored ? DetachResult::Nothing : DetachResult::Code;
+}
+
+// The handlers are asked for by way of a page of our own.
+Result<void> Detacher::let_work_end(Tracee& tracee) {
+  if (tracee.refuses_calls()) return {};
+  RemoteMapper mapper(tracee);
+  SignalHandover signals(mapper);
+  Detacher departure(mapper, signals);
+  departure.left_work_ = left_work_places(tracee);
+  if (departure.left_work_.empty()) return {};
+  auto quiet = departure.wait_until_quiet();
+  if (!quiet) return std::unexpected(std::move(quiet.error()));
+  return mapper.take_away();
+}
+
+Result<DetachResult> Detacher::leave(std::span<const kevt_patch> noted, std::uint32_t check_offset,
+                                     const Missed& missed) {
+  left_work_ = left_work_places(tracee_);
+  if (auto undone = undo(noted, KEVT_PATCH_PROBE); !undone) return std::unexpected(std::move(undone.error()));
+  if (tracee_.refuses_calls()) {
+    tracee_.release();
+    return DetachResult::Filtered;
+  }
+  auto quiet = wait_until_quiet();
+  if (!quiet) return std::unexpected(std::move(quiet.error()));
+  auto left = *quiet ? take_away(noted, check_offset, missed) : DetachResult::Agent;
+  for (RemoteAddr place : left_work_)
+    if (*quiet)
+      if (auto erased = erase_work_place(tracee_, place); !erased) return std::unexpected(std::move(erased.error()));
+  tracee_.release();
+  return left;
+}
+
+}  // namespace kevt::inproc

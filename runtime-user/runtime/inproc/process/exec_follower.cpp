@@ -1,0 +1,204 @@
+// The controller's side of runtime-user/agent/exec.c:
+//
+//   ASKED    seize the thread with PTRACE_O_TRACEEXEC, READY      it makes the call
+//   stopped by PTRACE_EVENT_EXEC                                  the new program, held before its first instruction
+//   FAILED   interrupt, detach, FREE                              it goes on with the error
+//
+// The memory belongs to hostile processes, each of which may write asks in the name of others. A thread is believed to
+// have asked where it sleeps on the futex of that ask, which nobody but itself can make it do, in a process that has
+// the session's memory mapped. Another one is never touched: its ask is answered, so that whoever waits there goes on.
+// An ask that nobody who is awaited has is free again after a while: also one whose thread died before it asked.
+#include "runtime-user/runtime/inproc/process/exec_follower.h"
+
+#include <linux/futex.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "common/proc.h"
+#include "runtime-user/runtime/inproc/process/forked_children.h"
+
+namespace kevt::inproc {
+
+namespace {
+
+constexpr int kExecStop = SIGTRAP | PTRACE_EVENT_EXEC << 8;
+constexpr std::size_t kMostAwaited = std::size_t{2} * KEVT_EXEC_ASKS;
+constexpr std::chrono::milliseconds kUntilAsleep{500};  // from the question to the futex, where CPUs are busy
+constexpr std::chrono::seconds kUntilExpired{2};
+
+struct Report {
+  bool ended = false;
+  int stop = 0;  // signal | event << 8
+};
+
+// What a traced thread has to report, if anything. One that nobody can wait for counts as ended.
+std::optional<Report> report_of(pid_t tid, int kinds) {
+  siginfo_t info = {};
+  int failed = 0;
+  do failed = waitid(P_PID, static_cast<id_t>(tid), &info, kinds | WNOHANG | __WALL);
+  while (failed < 0 && errno == EINTR);
+  if (failed < 0) return Report{.ended = true};
+  if (info.si_pid == 0) return std::nullopt;
+  const bool stopped = info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED;
+  return Report{.ended = !stopped, .stop = info.si_status};
+}
+
+void go_on(pid_t tid, int stop) {
+  const int signal = stop & 0xff, event = stop >> 8;
+  if (event == PTRACE_EVENT_STOP && signal != SIGTRAP)
+    ptrace(PTRACE_LISTEN, tid, 0, 0);  // the whole process was stopped
+  else
+    ptrace(PTRACE_CONT, tid, 0, event ? 0 : signal);
+}
+
+// The end of being held, if it has stopped for whatever reason.
+void detach(pid_t tid, const Report& report) {
+  if (!report.ended) ptrace(PTRACE_DETACH, tid, 0, report.stop >> 8 ? 0 : report.stop & 0xff);
+}
+
+}  // namespace
+
+void ExecFollower::begin() {
+  begun_ = true;
+  __atomic_store_n(&memory_.tables().follower, answerer_of(own_), __ATOMIC_RELEASE);
+}
+
+void ExecFollower::set(std::uint32_t ask, std::uint32_t state) const {
+  std::uint32_t& word = memory_.session().execs[ask].state;
+  __atomic_store_n(&word, state, __ATOMIC_RELEASE);
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// By what the kernel says that it does: `/proc/TID/syscall`, "202 0x6f00…f04 0x0 0x2 …", or "running".
+ExecFollower::Asker ExecFollower::asker_of(std::uint32_t ask, pid_t tid) const {
+  if (tid <= 1 || !proc::process_of(tid)) return Asker::Forged;
+  std::ifstream file("/proc/" + std::to_string(tid) + "/syscall");
+  long number = 0;
+  std::uint64_t word = 0, operation = 0, expected = 0;
+  const bool is_in_call = static_cast<bool>(file >> number >> std::hex >> word >> operation >> expected);
+  const std::uint64_t own = memory_.tables().session + offsetof(kevt_session, execs) + sizeof(kevt_exec_ask) * ask +
+                            offsetof(kevt_exec_ask, state);
+  const bool sleeps_there = is_in_call && number == SYS_futex && word == own && operation == FUTEX_WAIT;
+  if (is_in_call && !sleeps_there) return Asker::Forged;
+  if (!shares_session(tid, memory_.file(MapPiece::From::Session))) return Asker::Forged;
+  return sleeps_there && expected == KEVT_EXEC_ASKED ? Asker::Real : Asker::Unclear;
+}
+
+// One that is not to be followed goes on by itself.
+void ExecFollower::take_up(std::uint32_t ask, pid_t tid, Clock::duration age) {
+  const Asker asker = asker_of(ask, tid);
+  if (asker == Asker::Unclear && age < kUntilAsleep) return;
+  if (asker == Asker::Real) {
+    let_go_of(ask);
+    const pid_t process = proc::process_of(tid);
+    if (process && awaited_.size() < kMostAwaited && ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC) == 0)
+      awaited_.push_back({tid, process, ask});
+  }
+  set(ask, KEVT_EXEC_READY);
+}
+
+// Who is awaited there, if anybody: it has failed, or its ask has been overwritten.
+void ExecFollower::let_go_of(std::uint32_t ask) {
+  const auto awaited = std::ranges::find(awaited_, ask, &Awaited::ask);
+  if (awaited == awaited_.end()) return;
+  awaited->ask = kNoAsk;
+  awaited->is_let_go = true;
+  ptrace(PTRACE_INTERRUPT, awaited->tid, 0, 0);
+}
+
+// The end of the session's own process is somebody else's to wait for.
+int ExecFollower::kinds_for(pid_t tid) const { return tid == own_ ? WSTOPPED : WSTOPPED | WEXITED; }
+
+// A thread that becomes a program is its process from then on, also where another one was its first.
+ExecFollower::Step ExecFollower::advance(const Awaited& awaited) const {
+  if (awaited.tid != awaited.process) {
+    const auto first = report_of(awaited.process, WSTOPPED);
+    if (first && !first->ended && first->stop == kExecStop) return Step::Became;
+  }
+  const auto report = report_of(awaited.tid, kinds_for(awaited.tid));
+  if (!report) return Step::Waits;
+  if (report->ended) return awaited.tid == awaited.process || kill(awaited.process, 0) < 0 ? Step::Done : Step::Waits;
+  if (report->stop == kExecStop) return Step::Became;
+  if (awaited.is_let_go) {
+    detach(awaited.tid, *report);
+    return Step::Done;
+  }
+  go_on(awaited.tid, report->stop);
+  return Step::Waits;
+}
+
+void ExecFollower::look_at(std::uint32_t ask, Clock::time_point now, Whose whose) {
+  const kevt_exec_ask& there = memory_.session().execs[ask];
+  const kevt_exec_ask seen = {.tid = __atomic_load_n(&there.tid, __ATOMIC_ACQUIRE),
+                              .state = __atomic_load_n(&there.state, __ATOMIC_ACQUIRE)};
+  Found& found = found_[ask];
+  if (seen.tid != found.ask.tid || seen.state != found.ask.state) found = {seen, now};
+  const bool is_awaited = std::ranges::find(awaited_, ask, &Awaited::ask) != awaited_.end();
+  const bool waits = seen.state == KEVT_EXEC_ASKED || seen.state == KEVT_EXEC_FAILED;
+  if (waits && whose == Whose::Others && proc::process_of(static_cast<pid_t>(seen.tid)) == own_) return;
+  if (seen.state == KEVT_EXEC_ASKED) return take_up(ask, static_cast<pid_t>(seen.tid), now - found.since);
+  if (seen.state == KEVT_EXEC_FAILED) {
+    let_go_of(ask);
+    return set(ask, KEVT_EXEC_FREE);
+  }
+  if (seen.state != KEVT_EXEC_FREE && !is_awaited && now - found.since > kUntilExpired) set(ask, KEVT_EXEC_FREE);
+}
+
+std::vector<Tracee> ExecFollower::look() {
+  answer(Whose::All);
+  return std::exchange(became_, {});
+}
+
+void ExecFollower::answer(Whose whose) {
+  if (!begun_) return;
+  const Clock::time_point now = Clock::now();
+  for (std::uint32_t ask = 0; ask < KEVT_EXEC_ASKS; ++ask) look_at(ask, now, whose);
+  std::erase_if(awaited_, [&](const Awaited& awaited) {
+    if (whose == Whose::Others && awaited.process == own_) return false;
+    const Step step = advance(awaited);
+    if (step == Step::Waits) return false;
+    if (awaited.ask != kNoAsk) set(awaited.ask, KEVT_EXEC_FREE);
+    if (step != Step::Became) return true;
+    if (auto tracee = Tracee::adopt(awaited.process)) {
+      became_.push_back(std::move(*tracee));
+    } else {
+      ptrace(PTRACE_DETACH, awaited.process, 0, 0);
+      ++let_pass_;
+    }
+    return true;
+  });
+}
+
+void ExecFollower::end() {
+  if (!begun_) return;
+  begun_ = false;
+  became_.clear();
+  __atomic_store_n(&memory_.tables().follower, 0, __ATOMIC_RELEASE);
+  for (const Awaited& awaited : awaited_) ptrace(PTRACE_INTERRUPT, awaited.tid, 0, 0);
+  const timespec pause = {0, 50'000};
+  for (int tries = 0; tries < 20'000 && !awaited_.empty(); ++tries) {  // 1 s at least, for all together
+    std::erase_if(awaited_, [this](const Awaited& awaited) {
+      const auto report = report_of(awaited.tid, kinds_for(awaited.tid));
+      if (report) detach(awaited.tid, *report);
+      return report.has_value();
+    });
+    if (!awaited_.empty()) nanosleep(&pause, nullptr);
+  }
+  awaited_.clear();
+  for (std::uint32_t ask = 0; ask < KEVT_EXEC_ASKS; ++ask) set(ask, KEVT_EXEC_READY);
+}
+
+}  // namespace kevt::inproc

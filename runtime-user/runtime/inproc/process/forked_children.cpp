@@ -1,0 +1,78 @@
+// Children may have children, and may have been adopted by init when their parent ended; what they all
+// share is the session's memfd, whose inode stands in their maps:
+//
+//   7f12… rw-s 00000000 00:01 2051   /memfd:kevtrace (deleted)
+//
+// A process that is between vfork and exec runs in its parent's memory: it is left out, the parent is not.
+#include "runtime-user/runtime/inproc/process/forked_children.h"
+
+#include <dirent.h>
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include "common/proc.h"
+#include "compiler/target/process/process_map.h"
+
+namespace kevt::inproc {
+
+bool runs_in_its_parents_memory(pid_t pid) {
+  const pid_t parent = proc::parent_of(pid);
+  return parent > 0 && syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0;
+}
+
+namespace {
+
+bool is_of_session(const target::Mapping& mapping) {
+  return mapping.shared && mapping.path.starts_with("/memfd:kevtrace");
+}
+
+// Of every process but this one.
+void for_each_process(const std::function<void(pid_t)>& visit) {
+  DIR* all = opendir("/proc");
+  if (!all) return;
+  while (const dirent* entry = readdir(all)) {
+    const auto pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+    if (pid > 0 && pid != getpid()) visit(pid);
+  }
+  closedir(all);
+}
+
+}  // namespace
+
+bool shares_session(pid_t pid, const SharedFile& session) {
+  auto maps = target::read_maps(pid);
+  return maps && std::ranges::any_of(*maps, [&](const target::Mapping& mapping) {
+           return is_of_session(mapping) && mapping.inode == session.inode();
+         });
+}
+
+std::vector<pid_t> processes_sharing(const SharedFile& session, std::uint64_t not_before) {
+  std::vector<pid_t> found;
+  for_each_process([&](pid_t pid) {
+    if (proc::start_time(pid) < not_before) return;
+    if (shares_session(pid, session) && !runs_in_its_parents_memory(pid)) found.push_back(pid);
+  });
+  return found;
+}
+
+SharedSessions SharedSessions::look() {
+  SharedSessions found;
+  for_each_process([&](pid_t pid) {
+    if (const auto maps = target::read_maps(pid)) {
+      for (const target::Mapping& mapping : *maps)
+        if (is_of_session(mapping)) found.inodes_.insert(mapping.inode);
+    } else {
+      found.youngest_unread_ = std::max(found.youngest_unread_, proc::start_time(pid));  // 0: it has ended
+    }
+  });
+  return found;
+}
+
+}  // namespace kevt::inproc

@@ -1,0 +1,36 @@
+// Forked children: processes that carry copies of a session's patches and maps, though nobody attached to them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "runtime-user/runtime/inproc/memory/shared_file.h"
+
+namespace kevt::inproc {
+
+// Whether it has `session`, the file that its session's processes write, mapped.
+bool shares_session(pid_t pid, const SharedFile& session);
+// Whether it is between vfork and exec.
+bool runs_in_its_parents_memory(pid_t pid);
+// Every process but this one that has, of those that began at `not_before` (proc::start_time) or later: their maps are
+// read, which takes longest of processes that are large and have been there for long.
+std::vector<pid_t> processes_sharing(const SharedFile& session, std::uint64_t not_before);
+
+// Which sessions other processes share, found in one look over all of them.
+class SharedSessions {
+ public:
+  static SharedSessions look();
+  // Whether a process that began at `not_before` or later shares it, or might: its maps could not be read.
+  bool may_be_shared(const SharedFile& session, std::uint64_t not_before) const {
+    return inodes_.contains(session.inode()) || youngest_unread_ >= not_before;
+  }
+
+ private:
+  std::set<std::uint64_t> inodes_;
+  std::uint64_t youngest_unread_ = 0;  // proc::start_time; 0: all were read
+};
+
+}  // namespace kevt::inproc

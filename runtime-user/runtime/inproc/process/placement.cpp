@@ -1,0 +1,183 @@
+// The order: the session's files, compared with what was asked for; memory of the target's own; the agent's code. The
+// tables say from the first moment on what has been mapped, so that somebody else can take it away when we die.
+#include "runtime-user/runtime/inproc/process/placement.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "common/page.h"
+#include "compiler/target/process/process_map.h"
+#include "runtime-user/runtime/inproc/code/agent_image.h"
+#include "runtime-user/runtime/inproc/process/agent_threads.h"
+#include "runtime-user/runtime/inproc/process/fd_passing.h"
+#include "runtime-user/runtime/inproc/process/startup.h"
+
+namespace kevt::inproc {
+
+namespace {
+
+constexpr std::uint64_t kPopulateLimit = 16u << 20;  // per ring
+constexpr std::uint64_t kReach = (1ull << 31) - (64ull << 20);
+
+int rights_of(const MapPiece& piece) { return piece.is_writable() ? PROT_READ | PROT_WRITE : PROT_READ; }
+
+}  // namespace
+
+// Ring by ring in one piece each, so that a hit never pays for a page.
+Result<void> Placement::map_session_files(RemoteAddr base) {
+  for (const MapPiece::From from : {MapPiece::From::Tables, MapPiece::From::Session}) {
+    auto fd = send_fd(mapper_, memory_.file(from).fd());
+    if (!fd) return std::unexpected(std::move(fd.error()));
+    for (const MapPiece& piece : memory_.plan()) {
+      if (piece.from != from) continue;
+      const std::uint64_t populate = piece.is_ring && piece.length <= kPopulateLimit ? MAP_POPULATE : 0;
+      auto mapped =
+          mapper_.call("mapping the rings", SYS_mmap,
+                       {base.value + piece.at, piece.length, static_cast<std::uint64_t>(rights_of(piece)),
+                        MAP_SHARED | MAP_FIXED | populate, static_cast<std::uint64_t>(*fd), piece.file_offset});
+      if (!mapped) return std::unexpected(std::move(mapped.error()));
+    }
+    if (auto closed = close_sent(mapper_, *fd); !closed) return closed;
+  }
+  return {};
+}
+
+Result<void> Placement::check_session(RemoteAddr base) const {
+  auto maps = target::read_maps(tracee().pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  for (const MapPiece& piece : memory_.plan())
+    if (!shows_file(*maps, memory_.file(piece.from), base + piece.at, piece.length, piece.file_offset,
+                    rights_of(piece)))
+      return std::unexpected(exchanged_file());
+  return {};
+}
+
+// Address space for many threads; a target that is short of it (`ulimit -v`) gets room for fewer.
+Result<PlacedAgent> Placement::map_private() {
+  constexpr std::uint64_t kFewest = 256;
+  PlacedAgent agent{.base = {}, .priv = {}, .selves = {}, .max_threads = memory_.options().max_threads};
+  const auto map = [&] {
+    return mapper_.map_anonymous(SessionMemory::private_bytes(agent.max_threads), PROT_READ | PROT_WRITE);
+  };
+  auto priv = map();
+  while (!priv && priv.error().errno_value() == ENOMEM && agent.max_threads > kFewest) {
+    agent.max_threads /= 2;
+    priv = map();
+  }
+  if (!priv) return std::unexpected(std::move(priv.error()));
+  const std::uint64_t wiped_bytes = SessionMemory::wiped_bytes(agent.max_threads);
+  auto selves = mapper_.map_anonymous(wiped_bytes, PROT_READ | PROT_WRITE);
+  if (!selves) return std::unexpected(std::move(selves.error()));
+  if (auto wiped = mapper_.call("madvise", SYS_madvise, {selves->value, wiped_bytes, MADV_WIPEONFORK, 0, 0, 0}); !wiped)
+    return std::unexpected(std::move(wiped.error()));
+  constexpr std::uint8_t kNotWiped = 1;
+  if (auto marked = tracee().write(*selves + sizeof(kevt_self) * agent.max_threads, {&kNotWiped, 1}); !marked)
+    return std::unexpected(std::move(marked.error()));
+  agent.priv = *priv;
+  agent.selves = *selves;
+  return agent;
+}
+
+// One piece for all that is to be mapped, with the scratch page in front. Until the tables are in it nothing tells that
+// it is ours.
+Result<RemoteAddr> Placement::reserve_session() {
+  mapper_.note_in([pid = tracee().pid()](const std::vector<kevt_mapping>& mapped) {
+    if (!mapped.empty()) note_preparation(pid, RemoteAddr{mapped.back().at}, mapped.back().bytes);
+  });
+  auto at = mapper_.map_anonymous(kPage + memory_.span(), PROT_READ | PROT_WRITE);
+  if (!at) return at;
+  mapper_.set_scratch_page(*at);
+  memory_.set_target(*at + kPage);
+  memory_.note_mapped({{{at->value, kPage + memory_.span()}}});
+  mapper_.note_in([this](const std::vector<kevt_mapping>& mapped) { memory_.note_mapped(mapped); });
+  return *at + kPage;
+}
+
+Result<void> Placement::map_session() {
+  auto base = reserve_session();
+  if (!base) return std::unexpected(std::move(base.error()));
+  if (auto mapped = map_session_files(*base); !mapped) return mapped;
+  if (auto checked = check_session(*base); !checked) return checked;
+  // A core file is the program's; our rings would make it hundreds of times larger.
+  if (auto kept = mapper_.call("madvise", SYS_madvise, {base->value, memory_.span(), MADV_DONTDUMP, 0, 0, 0}); !kept)
+    return std::unexpected(std::move(kept.error()));
+  auto agent = map_private();
+  if (!agent) return std::unexpected(std::move(agent.error()));
+  mapper_.set_agent(*agent);
+  memory_.set_private(agent->priv, agent->selves, agent->max_threads);
+  return {};
+}
+
+// Where the first thread runs, if that is in a file; the vDSO lies next to the stack, which must be able to grow.
+Result<RemoteAddr> Placement::agent_neighbour() {
+  auto registers = tracee().registers(tracee().threads().front());
+  if (!registers) return std::unexpected(std::move(registers.error()));
+  auto maps = target::read_maps(tracee().pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  const auto objects = target::loaded_objects(*maps);
+  for (const target::LoadedObject& object : objects)
+    if (object.contains(RemoteAddr{registers->rip})) return RemoteAddr{registers->rip};
+  if (objects.empty()) return std::unexpected(Error("the target has no program file mapped"));
+  return objects.back().start();
+}
+
+// By what hits find their thread. 0 (the block's own address): a new thread at an old thread's address goes unnoticed
+// until it is enrolled again.
+Result<void> Placement::note_threads() {
+  kevt_tables& tables = memory_.tables();
+  tables.marks_threads = is_go_alone(tracee().pid());
+  if (tables.marks_threads) return mark_threads(mapper_.tracee());
+  auto check = thread_id_offset(tracee());
+  if (!check) return std::unexpected(std::move(check.error()));
+  tables.check_offset = *check;
+  return {};
+}
+
+Result<void> Placement::place_agent() {
+  if (auto mapped = map_session(); !mapped) return mapped;
+  if (auto noted = note_threads(); !noted) return noted;
+  auto near = agent_neighbour();
+  if (!near) return std::unexpected(std::move(near.error()));
+  auto base = allocate(*near, *near + 1, agent_table().size);
+  if (!base) return std::unexpected(std::move(base.error()));
+  PlacedAgent agent = mapper_.agent();
+  agent.base = *base;
+  mapper_.set_agent(agent);
+  arena_.write(*base, agent_image_for(memory_.target()));
+  memory_.set_agent(*base, agent_table().size, agent_services(*base));
+  for (const AgentFault& fault : agent_faults())
+    if (auto noted = note_fault(*base + fault.fault, *base + fault.fixup); !noted) return noted;
+
+  constexpr std::uint64_t kRegisterSyncCore = 64;  // MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE
+  if (auto done = mapper_.call("membarrier", SYS_membarrier, {kRegisterSyncCore, 0, 0, 0, 0, 0}); !done)
+    return std::unexpected(std::move(done.error()));
+  return {};
+}
+
+Result<RemoteAddr> Placement::allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
+  auto window = window_for(begin, end, bytes);
+  if (!window) return std::unexpected(std::move(window.error()));
+  return arena_.allocate(**window, bytes);
+}
+
+Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
+  constexpr std::uint64_t kBytes = CodeArena::kWindowBytes;
+  if (CodeArena::Window* known = arena_.window_near(begin, end, bytes)) return known;
+  auto index = arena_.next_window();
+  if (!index) return std::unexpected(std::move(index.error()));
+  auto maps = target::read_maps(tracee().pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  auto gap = target::find_gap(*maps, begin, kBytes, kReach - static_cast<std::uint64_t>(end - begin));
+  if (!gap) return std::unexpected(Error("no free address space within 2 GiB of the probed code"));
+  memory_.note_window(*index, *gap, kBytes);  // before it is there: see RemoteMapper::map_anonymous
+  if (auto mapped = mapper_.map_window(arena_.file(), *gap, kBytes, *index * kBytes); !mapped) {
+    memory_.note_window(*index, {}, 0);
+    return std::unexpected(std::move(mapped.error()));
+  }
+  return arena_.add_window(*index, *gap);
+}
+
+}  // namespace kevt::inproc

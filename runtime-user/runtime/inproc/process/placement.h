@@ -1,0 +1,43 @@
+// Placement: what is mapped into a target before the first probe: the session's memory, the code arena's windows and
+// the agent; and where new code goes.
+#pragma once
+
+#include "common/error.h"
+#include "runtime-user/runtime/inproc/code/code_arena.h"
+#include "runtime-user/runtime/inproc/process/remote_mapper.h"
+#include "runtime-user/runtime/inproc/memory/session_memory.h"
+
+namespace kevt::inproc {
+
+class Placement {
+ public:
+  Placement(RemoteMapper& mapper, SessionMemory& memory, CodeArena& arena)
+      : mapper_(mapper), memory_(memory), arena_(arena) {}
+
+  // Both need the target stopped.
+  Result<void> place_agent();
+  // Room for `bytes` in a window that reaches every byte of [begin, end), mapped when there is none yet.
+  Result<RemoteAddr> allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes);
+
+  // A load at `fault` that faults goes on at `fixup`.
+  Result<void> note_fault(RemoteAddr fault, RemoteAddr fixup) { return memory_.map_address(fault, fixup); }
+
+  const PlacedAgent& agent() const { return mapper_.agent(); }
+  const Tracee& tracee() const { return mapper_.tracee(); }
+
+ private:
+  Result<CodeArena::Window*> window_for(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes);
+  Result<RemoteAddr> agent_neighbour();
+  Result<RemoteAddr> reserve_session();
+  Result<void> map_session();
+  Result<void> map_session_files(RemoteAddr base);
+  Result<PlacedAgent> map_private();
+  Result<void> check_session(RemoteAddr base) const;
+  Result<void> note_threads();
+
+  RemoteMapper& mapper_;
+  SessionMemory& memory_;
+  CodeArena& arena_;
+};
+
+}  // namespace kevt::inproc

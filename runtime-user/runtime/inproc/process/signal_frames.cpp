@@ -1,0 +1,103 @@
+// struct rt_sigframe of x86-64 (arch/x86/include/asm/sigframe.h), from the stack pointer upwards:
+//
+//   pretcode     the handler's return address: sa_restorer of its sigaction      ← what is searched for
+//   ucontext     flags, link, stack (40 bytes), 23 general registers, fpregs, 8 reserved words, mask
+//   siginfo
+//
+// A word that equals a restorer is a frame when the rest looks like one: the user's code segment, and a
+// pointer to floating-point state a little higher on the same stack. A frame says what the thread's alternate stack is
+// (sigaltstack): one that lies on it is the thread's only where the search has begun on that stack, and what it
+// interrupted may lie elsewhere, where the search goes on. Go has all its stacks in one mapping.
+#include "runtime-user/runtime/inproc/process/signal_frames.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace kevt::inproc {
+
+namespace {
+
+constexpr std::uint64_t kMaxScan = 16u << 20;  // bytes of one stack
+constexpr std::size_t kContext = 8;            // offsets from the frame's start
+constexpr std::size_t kAltStack = kContext + 16;
+constexpr std::size_t kAltBytes = kContext + 32;
+constexpr std::size_t kRegisters = kContext + 40;
+constexpr std::size_t kRsp = kRegisters + 15 * 8;
+constexpr std::size_t kRip = kRegisters + 16 * 8;
+constexpr std::size_t kSegments = kRegisters + 18 * 8;
+constexpr std::size_t kFpState = kRegisters + 23 * 8;
+constexpr std::size_t kMask = kContext + 296;
+constexpr std::size_t kHead = kMask + 8;
+constexpr std::uint64_t kUserCode = 0x33;
+constexpr std::uint64_t kFarthestFpState = 64 << 10;
+constexpr std::size_t kMaxStacks = 16;  // changes of the stack; the memory is a hostile process's
+
+std::uint64_t word_at(const std::uint8_t* bytes, std::size_t offset) {
+  std::uint64_t word;
+  std::memcpy(&word, bytes + offset, sizeof word);
+  return word;
+}
+
+bool looks_like_frame(const std::uint8_t* bytes, std::uint64_t at) {
+  const std::uint64_t fp = word_at(bytes, kFpState);
+  return (word_at(bytes, kSegments) & 0xffff) == kUserCode && fp > at && fp < at + kFarthestFpState;
+}
+
+const target::Mapping* mapping_of(const std::vector<target::Mapping>& maps, std::uint64_t address) {
+  auto it = std::ranges::find_if(maps, [&](const target::Mapping& m) { return m.contains(RemoteAddr{address}); });
+  return it == maps.end() || !it->readable ? nullptr : &*it;
+}
+
+struct AltStack {
+  std::uint64_t at = 0, bytes = 0;
+  bool contains(std::uint64_t address) const { return address - at < bytes; }
+};
+
+// Appends the frames of the stack that `from` is on; returns the stack pointer that they have interrupted elsewhere.
+std::optional<std::uint64_t> scan(const Tracee& tracee, std::uint64_t from, const target::Mapping& mapping,
+                                  std::span<const std::uint64_t> restorers, std::vector<SignalFrame>& frames) {
+  std::optional<std::uint64_t> elsewhere;
+  std::vector<std::uint8_t> bytes(std::min<std::uint64_t>(mapping.end.value - from, kMaxScan));
+  if (!tracee.read(RemoteAddr{from}, bytes)) return elsewhere;
+  for (std::size_t i = 0; i + kHead <= bytes.size(); i += 8) {
+    const std::uint64_t word = word_at(bytes.data(), i);
+    if (std::ranges::find(restorers, word) == restorers.end()) continue;
+    const std::uint8_t* frame = bytes.data() + i;
+    if (!looks_like_frame(frame, from + i)) continue;
+    const AltStack alt{word_at(frame, kAltStack), word_at(frame, kAltBytes)};
+    const bool on_alt = alt.contains(from + i);
+    if (on_alt && !alt.contains(from)) continue;  // left over, or another thread's
+    frames.push_back({word, RemoteAddr{word_at(frame, kRip)}, word_at(frame, kMask), RemoteAddr{from + i + kRip},
+                      RemoteAddr{from + i + kMask}});
+    const std::uint64_t interrupted = word_at(frame, kRsp);
+    if (on_alt ? alt.contains(interrupted) : mapping.contains(RemoteAddr{interrupted})) continue;
+    elsewhere = interrupted;
+    if (on_alt) break;
+  }
+  return elsewhere;
+}
+
+}  // namespace
+
+Result<std::vector<SignalFrame>> find_signal_frames(const Tracee& tracee, pid_t tid,
+                                                    std::span<const std::uint64_t> restorers,
+                                                    const std::vector<target::Mapping>& maps) {
+  std::vector<SignalFrame> frames;
+  if (restorers.empty()) return frames;
+  auto registers = tracee.registers(tid);
+  if (!registers) return std::unexpected(std::move(registers.error()));
+  // In the restorer itself the return address has just been popped.
+  constexpr std::uint64_t kRestorerBytes = 16;
+  const bool returning = std::ranges::any_of(
+      restorers, [&](std::uint64_t r) { return registers->rip >= r && registers->rip < r + kRestorerBytes; });
+  std::optional<std::uint64_t> stack = registers->rsp - (returning ? 8 : 0);
+  for (std::size_t n = 0; stack && n < kMaxStacks; ++n) {
+    const target::Mapping* mapping = mapping_of(maps, *stack);
+    if (!mapping) break;
+    stack = scan(tracee, *stack & ~7ull, *mapping, restorers, frames);
+  }
+  return frames;
+}
+
+}  // namespace kevt::inproc

@@ -1,0 +1,33 @@
+// Signal frames: what the kernel put on a thread's stack for each handler that has not returned yet. They hold what the
+// thread goes back to: an instruction pointer and a signal mask that no register shows.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/addresses.h"
+#include "common/error.h"
+#include "compiler/target/process/process_map.h"
+#include "runtime-user/runtime/inproc/process/tracee.h"
+
+namespace kevt::inproc {
+
+struct SignalFrame {
+  std::uint64_t restorer = 0;  // where the handler returns to: the code that calls rt_sigreturn
+  RemoteAddr ip;               // where the interrupted code goes on
+  std::uint64_t mask = 0;      // and the signals it blocks
+  RemoteAddr ip_at;            // where these two stand
+  RemoteAddr mask_at;
+};
+
+// The frames on one thread's stacks, innermost first. `restorers`: those of the program's handlers and ours, as given
+// to sigaction. A frame that was left by siglongjmp and not overwritten yet may be among them only where live frames
+// cover it.
+Result<std::vector<SignalFrame>> find_signal_frames(const Tracee& tracee, pid_t tid,
+                                                    std::span<const std::uint64_t> restorers,
+                                                    const std::vector<target::Mapping>& maps);
+
+}  // namespace kevt::inproc

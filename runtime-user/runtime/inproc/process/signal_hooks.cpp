@@ -1,0 +1,133 @@
+// libc makes these calls inline, in sigaction(), sigprocmask(), pthread_create(), posix_spawn(),
+// abort() and more, always as
+//
+//   mov $0xe, %eax      b8 0e 00 00 00     exactly 5 bytes: room for a jump, nothing inside to land on
+//   …                   a few moves
+//   syscall             0f 05
+//
+// so each site is found by its bytes, confirmed by decoding the function from its start (in a stripped library, of
+// whose hidden functions nothing is known, from the last known one before it), and replaced by a jump to a copy that
+// asks the agent before the call. What is not of this form (a program's own assembly) is not seen; static programs have
+// it in their own text and are scanned too. syscall(3), which has the number from its caller, asks for every number.
+#include "runtime-user/runtime/inproc/process/signal_hooks.h"
+
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "compiler/target/elf/instruction_start.h"
+#include "runtime-user/runtime/inproc/code/agent_image.h"
+#include "runtime-user/runtime/inproc/x86/decode.h"
+#include "runtime-user/runtime/inproc/x86/relocate.h"
+
+namespace kevt::inproc {
+
+namespace {
+
+constexpr unsigned kMovBytes = 5;
+constexpr unsigned kMaxInstructions = 12;
+
+// What the agent answers (runtime-user/agent/calls.c).
+constexpr std::uint8_t kAnswered[] = {SYS_rt_sigaction,    SYS_rt_sigprocmask, SYS_rt_sigpending,
+                                      SYS_rt_sigtimedwait, SYS_prctl,          SYS_arch_prctl};
+
+bool is_move_of_number(std::span<const std::uint8_t> b, HookedCalls which) {
+  if (b.size() < kMovBytes || b[0] != 0xb8 || b[2] != 0 || b[3] != 0 || b[4] != 0) return false;
+  return std::ranges::find(kAnswered, b[1]) != std::end(kAnswered) ||
+         (b[1] == SYS_execve && which == HookedCalls::SignalsAndExec);
+}
+
+// Distance from the mov to the syscall it belongs to; 0: none in straight line.
+unsigned distance_to_syscall(std::span<const std::uint8_t> code) {
+  unsigned at = 0;
+  for (unsigned n = 0; n < kMaxInstructions; ++n) {
+    if (at + 1 < code.size() && code[at] == 0x0f && code[at + 1] == 0x05) return at;
+    const auto instruction = x86::decode(code.subspan(std::min<std::size_t>(at, code.size())));
+    if (!instruction || instruction->flow != x86::Flow::Next) return 0;
+    at += instruction->length;
+  }
+  return 0;
+}
+
+// Between exported functions there is code and padding, all of which decodes; a walk that meets anything else says no.
+bool is_reached_from_last_known(const target::ElfImage& image, const target::ImageRange& range, ImageAddr at) {
+  const auto& functions = image.functions();
+  const auto next = std::ranges::upper_bound(functions, at, {}, &target::FunctionRange::start);
+  const ImageAddr known = next == functions.begin() ? range.begin : std::max(range.begin, std::prev(next)->start);
+  const auto code = image.bytes_at(known, static_cast<std::uint64_t>(range.end - known));
+  return target::starts_instruction(code, at.value - known.value);
+}
+
+bool is_boundary(const target::ElfImage& image, const target::ImageRange& range, ImageAddr at) {
+  const auto known = target::is_instruction_start(image, at);
+  return known ? *known : is_reached_from_last_known(image, range, at);
+}
+
+// syscall(3) has the number from its caller. The last instructions before its `syscall` that make room for a jump; its
+// start stays free for probes.
+std::optional<SignalCallSite> find_generic_call(std::span<const std::uint8_t> code, ImageAddr start) {
+  constexpr unsigned kMost = 40;
+  std::vector<unsigned> starts;
+  unsigned at = 0;
+  while (starts.size() < kMost && !(at + 1 < code.size() && code[at] == 0x0f && code[at + 1] == 0x05)) {
+    const auto instruction = x86::decode(code.subspan(std::min<std::size_t>(at, code.size())));
+    if (!instruction || instruction->flow != x86::Flow::Next) return std::nullopt;
+    starts.push_back(at);
+    at += instruction->length;
+  }
+  const auto fits = [&](unsigned from) { return from > kMovBytes && at - from >= kMovBytes; };
+  const auto last = std::ranges::find_if(starts.rbegin(), starts.rend(), fits);
+  if (starts.size() == kMost || last == starts.rend()) return std::nullopt;
+  return SignalCallSite{start + *last, start + at};
+}
+
+void add_generic_calls(const target::ElfImage& image, std::vector<SignalCallSite>& sites) {
+  constexpr std::uint64_t kLongest = 256;
+  for (const target::ElfSymbol& function : image.find_functions("syscall"))
+    if (const auto site = find_generic_call(image.bytes_at(function.address, kLongest), function.address))
+      sites.push_back(*site);
+}
+
+}  // namespace
+
+std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, HookedCalls which) {
+  std::vector<SignalCallSite> sites;
+  for (const target::ImageRange& range : image.executable_ranges()) {
+    const auto code = image.bytes_at(range.begin, static_cast<std::uint64_t>(range.end - range.begin));
+    for (auto it = std::ranges::find(code, 0xb8); it != code.end(); it = std::find(it + 1, code.end(), 0xb8)) {
+      const auto offset = static_cast<std::size_t>(it - code.begin());
+      if (!is_move_of_number(code.subspan(offset), which)) continue;
+      const unsigned distance = distance_to_syscall(code.subspan(offset));
+      const ImageAddr at = range.begin + offset;
+      if (distance && is_boundary(image, range, at)) sites.push_back({at, at + distance});
+    }
+  }
+  add_generic_calls(image, sites);
+  return sites;
+}
+
+Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias, HookedCalls which,
+                                                 Placement& placement, CodeArena& arena, SessionMemory& memory) {
+  std::vector<TextPatch> patches;
+  const RemoteAddr answer = placement.agent().base + agent_table().answer_call;
+  for (const SignalCallSite& found : find_hooked_calls(image, which)) {
+    const RemoteAddr site{found.begin.value + bias};
+    const RemoteAddr syscall{found.syscall.value + bias};
+    const auto displaced = image.bytes_at(found.begin, static_cast<std::uint64_t>(found.syscall - found.begin));
+    auto at = placement.allocate(site, syscall, x86::max_relocated_size(displaced.size()) + 64);
+    if (!at) return std::unexpected(std::move(at.error()));
+    auto code = build_syscall_hook(site, displaced, syscall, answer, *at);
+    if (!code) return std::unexpected(std::move(code.error()));
+    arena.write(*at, *code);
+    auto moved = x86::relocate(displaced, site, *at);  // as the hook has it, for threads between mov and syscall
+    if (!moved) return std::unexpected(std::move(moved.error()));
+    if (auto noted = memory.note_patch(site, displaced.first(kMovBytes), KEVT_PATCH_LAST); !noted)
+      return std::unexpected(std::move(noted.error()));
+    patches.push_back({site, jump_bytes(site, *at), *at, std::move(moved->offsets), displaced.size() + 1});
+  }
+  return patches;
+}
+
+}  // namespace kevt::inproc

@@ -1,0 +1,31 @@
+// Signal hooks: the program's own calls about signals, seccomp filters and %gs go through the agent, which owns
+// SIGTRAP, SIGSEGV and SIGBUS (runtime-user/agent/calls.c).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/error.h"
+#include "compiler/target/elf/elf_image.h"
+#include "runtime-user/runtime/inproc/code/patcher.h"
+#include "runtime-user/runtime/inproc/process/placement.h"
+
+namespace kevt::inproc {
+
+// `mov $NR, %eax` up to and including `syscall`.
+struct SignalCallSite {
+  ImageAddr begin;
+  ImageAddr syscall;  // of the 2-byte instruction
+};
+
+// Whose calls are hooked: execve's, too, where programs are followed (runtime-user/agent/exec.c).
+enum class HookedCalls : std::uint8_t { Signals, SignalsAndExec };
+
+// Every such inline call in an image, libc's internal ones and syscall(3)'s too.
+std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, HookedCalls which);
+
+// What to write at the sites of one mapped object, noted in `memory`, and the hooks' code in the arena.
+Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias, HookedCalls which,
+                                                 Placement& placement, CodeArena& arena, SessionMemory& memory);
+
+}  // namespace kevt::inproc

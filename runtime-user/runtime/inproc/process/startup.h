@@ -1,0 +1,22 @@
+// Startup: from the exec stop to the moment when probes can be placed.
+#pragma once
+
+#include "common/error.h"
+#include "runtime-user/runtime/inproc/process/tracee.h"
+
+namespace kevt::inproc {
+
+// Lets a process that stands right after exec run until its dynamic linker reports all libraries
+// loaded and relocated (r_debug), before their constructors run. A program with a dynamic linker that reports nothing
+// stops at its entry point, a static one once its C library has set up the thread.
+Result<void> run_until_loaded(Tracee& tracee);
+Result<void> run_until_thread_is_set_up(Tracee& tracee);
+
+// Where the first thread's control block (at %fs) holds its tid: a word that differs between threads, in glibc and
+// musl. 0: not found. An error when %fs is no thread pointer, or not yet.
+Result<std::uint32_t> thread_id_offset(const Tracee& tracee);
+
+// A Go program whose runtime makes its threads itself, without a C library: %fs:0 holds nothing then.
+bool is_go_alone(pid_t pid);
+
+}  // namespace kevt::inproc

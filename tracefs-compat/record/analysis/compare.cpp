@@ -1,0 +1,172 @@
+// Each recording is read once; what is kept of it are counts and histograms, whatever its length.
+#include "tracefs-compat/record/analysis/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "tracefs-compat/record/analysis/columns.h"
+#include "tracefs-compat/record/analysis/histogram.h"
+#include "tracefs-compat/record/formats/json_object.h"
+#include "tracefs-compat/record/record_filter.h"
+
+namespace kevt::record {
+namespace {
+
+constexpr std::size_t kMaxOpenCalls = 4096, kMaxOpenThreads = 1 << 16, kMaxOpenOfAll = 1 << 20;
+
+struct Summary {
+  std::map<std::string, std::uint64_t> events;
+  std::vector<Histogram> histograms;  // values, then latencies
+  double seconds = 0;
+};
+
+class Summing {
+ public:
+  explicit Summing(const CompareRequest& request) : request_(request), open_(request.latencies.size()) {
+    made_.histograms.resize(request.values.size() + request.latencies.size());
+  }
+
+  Summary run(RecordReader& reader) {
+    TypedRecord record;
+    std::uint64_t first = 0, last = 0, count = 0;
+    while (reader.next(record)) {
+      if (count++ == 0) first = record.time_ns;
+      last = std::max(last, record.time_ns);
+      ++made_.events[record.event->system + ":" + record.event->name];
+      for (std::size_t i = 0; i < request_.values.size(); ++i)
+        if (const auto value = number_or_text(request_.values[i], record); value && value->is_number())
+          made_.histograms[i].add(value->number);
+      for (std::size_t i = 0; i < request_.latencies.size(); ++i) add_latency(i, record);
+    }
+    made_.seconds = static_cast<double>(last - first) / 1e9;
+    return std::move(made_);
+  }
+
+ private:
+  void add_latency(std::size_t index, const TypedRecord& record) {
+    const LatencyRequest& wanted = request_.latencies[index];
+    auto thread = open_[index].find(record.pid);
+    if (thread != open_[index].end() && !thread->second.empty() && is_named(*record.event, wanted.end)) {
+      auto& stack = thread->second;
+      made_.histograms[request_.values.size() + index].add(record.time_ns - std::min(record.time_ns, stack.back()));
+      stack.pop_back();
+      --open_of_all_;
+    }
+    if (!is_named(*record.event, wanted.start) || open_of_all_ >= kMaxOpenOfAll) return;
+    if (thread == open_[index].end()) {
+      if (open_[index].size() >= kMaxOpenThreads) return;
+      thread = open_[index].try_emplace(record.pid).first;
+    }
+    if (thread->second.size() >= kMaxOpenCalls) return;
+    thread->second.push_back(record.time_ns);
+    ++open_of_all_;
+  }
+
+  const CompareRequest& request_;
+  std::vector<std::unordered_map<std::int32_t, std::vector<std::uint64_t>>> open_;
+  std::size_t open_of_all_ = 0;
+  Summary made_;
+};
+
+std::string change(double a, double b) {
+  if (a == 0) return b == 0 ? "=" : "new";
+  return b == a ? "=" : fmt::format("{:+.1f}%", (b - a) / a * 100);
+}
+
+void append_histograms(const std::string& head, const Histogram& a, const Histogram& b, std::string& out) {
+  const auto at = std::back_inserter(out);
+  fmt::format_to(at, "\n{:<36} {:>14} {:>14} {:>10}\n", head, "A", "B", "CHANGE");
+  const auto row = [&](std::string_view name, std::uint64_t x, std::uint64_t y) {
+    fmt::format_to(at, "{:<36} {:>14} {:>14} {:>10}\n", name, x, y,
+                   change(static_cast<double>(x), static_cast<double>(y)));
+  };
+  row("count", a.count(), b.count());
+  row("p50", a.percentile(50), b.percentile(50));
+  row("p90", a.percentile(90), b.percentile(90));
+  row("p99", a.percentile(99), b.percentile(99));
+  row("max", a.max(), b.max());
+}
+
+double rate(std::uint64_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0.0; }
+
+using EventCounts = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;
+
+EventCounts in_both(const Summary& first, const Summary& second) {
+  EventCounts events;
+  for (const auto& [name, count] : first.events) events[name].first = count;
+  for (const auto& [name, count] : second.events) events[name].second = count;
+  return events;
+}
+
+// Of a histogram: its value's name, or its two events.
+std::string head_of(const CompareRequest& request, std::size_t index) {
+  if (index >= request.values.size()) {
+    const LatencyRequest& one = request.latencies[index - request.values.size()];
+    return one.start + " -> " + one.end + " (ns)";
+  }
+  const ValueName& name = request.values[index];
+  return name.event.empty() ? name.field : name.event + "." + name.field;
+}
+
+// Appends.
+void print_json(const CompareRequest& request, const Summary& first, const Summary& second, std::string& out) {
+  JsonObject json(out);
+  json.member("v", 1);
+  json.member("type", "diff");
+  json.begin("events", '[');
+  for (const auto& [name, n] : in_both(first, second)) {
+    json.begin('{');
+    json.member("event", name);
+    json.member("a", n.first);
+    json.member("b", n.second);
+    json.member("a_rate", rate(n.first, first.seconds));
+    json.member("b_rate", rate(n.second, second.seconds));
+    json.end();
+  }
+  json.end();
+  json.begin("percentiles", '[');
+  for (std::size_t i = 0; i < first.histograms.size(); ++i) {
+    json.begin('{');
+    json.member("of", head_of(request, i));
+    for (const auto& [side, h] : {std::pair("a", &first.histograms[i]), std::pair("b", &second.histograms[i])}) {
+      json.begin(side, '{');
+      json.member("count", h->count());
+      for (const auto& [name, percent] : {std::pair("p50", 50), std::pair("p90", 90), std::pair("p99", 99)})
+        json.member(name, h->percentile(percent));
+      json.member("max", h->max());
+      json.end();
+    }
+    json.end();
+  }
+}
+
+}  // namespace
+
+Result<std::string> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request,
+                                       Controls controls, AnswerForm form) {
+  for (const ValueName& name : request.values)
+    if (!is_known(name, a.metadata()) && !is_known(name, b.metadata()))
+      return std::unexpected(Error("no event of either recording has a field `" + name.field + "`"));
+  const Summary first = Summing(request).run(a), second = Summing(request).run(b);
+  std::string out;
+  if (form == AnswerForm::Json) {
+    print_json(request, first, second, out);
+    return out;
+  }
+  out = fmt::format("{:<36} {:>12} {:>12} {:>10} {:>14} {:>14} {:>10}\n", "EVENT", "A", "B", "CHANGE", "A/s", "B/s",
+                    "CHANGE");
+  for (const auto& [name, n] : in_both(first, second)) {
+    const double x = rate(n.first, first.seconds), y = rate(n.second, second.seconds);
+    fmt::format_to(std::back_inserter(out), "{:<36} {:>12} {:>12} {:>10} {:>14.1f} {:>14.1f} {:>10}\n",
+                   table_text(name, controls), n.first, n.second,
+                   change(static_cast<double>(n.first), static_cast<double>(n.second)), x, y, change(x, y));
+  }
+  for (std::size_t i = 0; i < first.histograms.size(); ++i)
+    append_histograms(head_of(request, i), first.histograms[i], second.histograms[i], out);
+  return out;
+}
+
+}  // namespace kevt::record

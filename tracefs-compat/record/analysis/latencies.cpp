@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "tracefs-compat/record/analysis/answer_table.h"
+#include "tracefs-compat/record/analysis/counts.h"
+#include "tracefs-compat/record/analysis/histogram.h"
+#include "tracefs-compat/record/analysis/key_room.h"
+#include "tracefs-compat/record/record_filter.h"
+
+namespace kevt::record {
+namespace {
+
+constexpr std::size_t kMaxOpen = 4096;  // starts without an end, per thread
+
+class Latencies final : public AnswerTable {
+ public:
+  Latencies(OutputFile out, const Metadata& metadata, LatencyRequest request)
+      : AnswerTable(std::move(out), metadata), request_(std::move(request)) {
+    for (const EventFormat& event : metadata.formats.all()) {
+      if (roles_.size() <= event.id) roles_.resize(event.id + 1);
+      roles_[event.id] = {is_named(event, request_.start), is_named(event, request_.end)};
+    }
+  }
+  Result<void> add(const TypedRecord& record) override {
+    const Role role = record.event->id < roles_.size() ? roles_[record.event->id] : Role{};
+    if (role.is_end) end(record);
+    if (role.is_start) start(record);
+    return {};
+  }
+
+ private:
+  struct Role {
+    bool is_start = false, is_end = false;
+  };
+  struct Open {
+    std::uint64_t time_ns;
+    std::string key;
+  };
+  struct Group {
+    Histogram times;
+    std::uint64_t unmatched = 0;
+  };
+
+  Group& group_of(const std::string& key, std::uint64_t time_ns) {
+    auto found = groups_.find(key);
+    if (found == groups_.end() && groups_.size() < Counts::kMaxKeys &&
+        room_.take(KeyRoom::kNodeBytes + sizeof(Group) + key.size()))
+      found = groups_.try_emplace(key).first;
+    if (found != groups_.end() && room_.take(found->second.times.growth(time_ns))) return found->second;
+    return groups_[std::string(Counts::kOthers)];
+  }
+  void start(const TypedRecord& record) {
+    std::string key = request_.by ? key_text(*request_.by, record, key_styles_).value_or("") : "";
+    auto thread = open_.find(record.pid);
+    if (thread == open_.end() && room_.take(KeyRoom::kNodeBytes)) thread = open_.try_emplace(record.pid).first;
+    if (thread == open_.end() || !room_.take(sizeof(Open) + key.size())) {
+      ++group_of(key, 0).unmatched;
+      return;
+    }
+    std::vector<Open>& open = thread->second;
+    if (open.size() >= kMaxOpen) {
+      ++group_of(open.front().key, 0).unmatched;
+      room_.give_back(sizeof(Open) + open.front().key.size());
+      open.erase(open.begin());
+    }
+    open.push_back({record.time_ns, std::move(key)});
+  }
+  void end(const TypedRecord& record) {
+    const auto it = open_.find(record.pid);
+    if (it == open_.end() || it->second.empty()) {
+      ++ends_alone_;
+      return;
+    }
+    const Open open = std::move(it->second.back());
+    it->second.pop_back();
+    room_.give_back(sizeof(Open) + open.key.size());
+    const std::uint64_t time_ns = record.time_ns - std::min(record.time_ns, open.time_ns);
+    group_of(open.key, time_ns).times.add(time_ns);
+  }
+  bool is_asked(const EventFormat& event) const {
+    return is_named(event, request_.start) || is_named(event, request_.end);
+  }
+  // Most first.
+  std::vector<std::pair<std::string, const Group*>> rows() {
+    for (const auto& [pid, open] : open_)
+      for (const Open& one : open) ++group_of(one.key, 0).unmatched;
+    open_.clear();
+    std::vector<std::pair<std::string, const Group*>> rows;
+    for (const auto& [key, group] : groups_) rows.emplace_back(key, &group);
+    std::ranges::stable_sort(
+        rows, [](const auto& a, const auto& b) { return a.second->times.count() > b.second->times.count(); });
+    return rows;
+  }
+  void print_json(JsonObject& json) override {
+    json.member("type", "lat");
+    json.member("unit", "ns");
+    json.member("start", request_.start);
+    json.member("end", request_.end);
+    if (request_.by) json.member("by", request_.by->field);
+    json.begin("rows", '[');
+    for (const auto& [key, group] : rows()) {
+      json.begin('{');
+      if (request_.by) json.member("key", key);
+      print_json_percentiles(json, group->times);
+      json.member("unmatched", group->unmatched);
+      json.end();
+    }
+    json.end();
+    json.member("ends_alone", ends_alone_);
+    print_unseen(unseen_hits(metadata_, [&](const EventFormat& event) { return is_asked(event); }), json);
+  }
+  void print(std::string& out) override {
+    const auto at = std::back_inserter(out);
+    const std::string head = request_.by ? request_.by->field : request_.start;
+    fmt::format_to(at, "{:<28} {:>10} {:>12} {:>12} {:>12} {:>12} {:>12}   (ns) {:>10}\n", head, "N", "mean", "p50",
+                   "p90", "p99", "max", "unmatched");
+    for (const auto& [key, group] : rows()) {
+      const Histogram& h = group->times;
+      fmt::format_to(at, "{:<28} {:>10} {:>12.0f} {:>12} {:>12} {:>12} {:>12}        {:>10}\n",
+                     request_.by ? shown(key) : "-> " + request_.end, h.count(), h.mean(), h.percentile(50),
+                     h.percentile(90), h.percentile(99), h.max(), group->unmatched);
+    }
+    if (ends_alone_) fmt::format_to(at, "{} of {} without a {} before\n", ends_alone_, request_.end, request_.start);
+    print_unseen(unseen_hits(metadata_, [&](const EventFormat& event) { return is_asked(event); }), out);
+  }
+
+  KeyRoom room_;
+  LatencyRequest request_;
+  std::vector<Role> roles_;
+  std::unordered_map<std::int32_t, std::vector<Open>> open_;
+  ValueStyles key_styles_;
+  std::map<std::string, Group> groups_;
+  std::uint64_t ends_alone_ = 0;
+};
+
+}  // namespace
+
+Analysis latencies(OutputFile out, const Metadata& metadata, const LatencyRequest& request, AnswerForm form) {
+  for (const std::string& name : {request.start, request.end})
+    if (std::ranges::none_of(metadata.formats.all(), [&](const EventFormat& event) { return is_named(event, name); }))
+      return std::unexpected(Error("no event `" + name + "`"));
+  if (request.by && !is_known(*request.by, metadata)) return std::unexpected(no_field(*request.by));
+  return in_form(std::make_unique<Latencies>(std::move(out), metadata, request), form);
+}
+
+}  // namespace kevt::record

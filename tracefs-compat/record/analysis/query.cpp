@@ -1,0 +1,55 @@
+// Records outside the wanted time are skipped, those behind it end the reading: records come in the order of time.
+#include "tracefs-compat/record/analysis/query.h"
+
+#include <charconv>
+
+namespace kevt::record {
+
+std::optional<Moment> parse_moment(std::string_view text) {
+  Moment made;
+  if (text.starts_with('+')) {
+    made.is_relative = true;
+    text.remove_prefix(1);
+  }
+  std::uint64_t seconds = 0;
+  auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || seconds > 18'000'000'000) return std::nullopt;
+  made.ns = seconds * 1'000'000'000;
+  text.remove_prefix(static_cast<std::size_t>(at - text.data()));
+  if (text.empty()) return made;
+  if (text[0] != '.' || text.size() > 10) return std::nullopt;
+  std::uint64_t unit = 100'000'000;
+  for (char c : text.substr(1)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    made.ns += static_cast<std::uint64_t>(c - '0') * unit;
+    unit /= 10;
+  }
+  return made;
+}
+
+bool QueriedReader::is_after(const std::optional<Moment>& moment, std::uint64_t time_ns, bool otherwise) const {
+  if (!moment) return otherwise;
+  const std::uint64_t limit = moment->ns + (moment->is_relative ? first_ns_.value_or(0) : 0);
+  return time_ns > limit;
+}
+
+bool QueriedReader::next(TypedRecord& record) {
+  while (given_ < query_.limit && reader_.next(record)) {
+    if (!first_ns_) first_ns_ = record.time_ns;
+    ++scanned_;
+    if (is_after(query_.to, record.time_ns, false)) return false;
+    if (query_.from && !is_after(query_.from, record.time_ns + 1, true)) continue;
+    if (!query_.filters.keeps(record)) continue;
+    ++given_;
+    return true;
+  }
+  return false;
+}
+
+void QueriedReader::rewind() {
+  reader_.rewind();
+  first_ns_.reset();
+  given_ = scanned_ = 0;
+}
+
+}  // namespace kevt::record

@@ -1,0 +1,112 @@
+#include <map>
+
+#include "tracefs-compat/record/analysis/answer_table.h"
+#include "tracefs-compat/record/analysis/counts.h"
+#include "tracefs-compat/record/analysis/histogram.h"
+#include "tracefs-compat/record/analysis/key_room.h"
+#include "tracefs-compat/record/record_filter.h"
+
+namespace kevt::record {
+namespace {
+
+class ValueHistogram final : public AnswerTable {
+ public:
+  ValueHistogram(OutputFile out, const Metadata& metadata, HistogramRequest request)
+      : AnswerTable(std::move(out), metadata), request_(std::move(request)) {}
+  bool wants_order() const override { return false; }
+  Result<void> add(const TypedRecord& record) override {
+    const auto value = number_or_text(request_.value, record);
+    if (!value) return {};
+    std::string key;
+    if (request_.by) key = key_text(*request_.by, record, key_styles_).value_or("");
+    const bool is_negative = value->kind == Value::Kind::Signed && static_cast<std::int64_t>(value->number) < 0;
+    const bool is_counted = value->is_number() && !is_negative;
+    Group& group = group_of(key, is_counted ? value->number : 0);
+    if (is_counted)
+      group.numbers.add(value->number);
+    else if (is_negative)
+      ++group.negative;
+    else
+      group.texts.add(value->kind == Value::Kind::Text ? shown(value->text) : "(fault)");
+    return {};
+  }
+
+ private:
+  struct Group {
+    explicit Group(KeyRoom& room) : texts(room) {}
+    Histogram numbers;
+    std::uint64_t negative = 0;
+    Counts texts;
+  };
+  // The key's own, where there is room for it and for the number.
+  Group& group_of(const std::string& key, std::uint64_t number) {
+    auto found = groups_.find(key);
+    if (found == groups_.end() && groups_.size() < Counts::kMaxKeys &&
+        room_.take(KeyRoom::kNodeBytes + sizeof(Group) + key.size()))
+      found = groups_.try_emplace(key, room_).first;
+    if (found != groups_.end() && room_.take(found->second.numbers.growth(number))) return found->second;
+    return groups_.try_emplace(std::string(Counts::kOthers), room_).first->second;
+  }
+  void print(std::string& out) override {
+    const auto at = std::back_inserter(out);
+    for (const auto& [key, group] : groups_) {
+      fmt::format_to(at, "{}{}{}\n", request_.value.field, request_.by ? " of " + request_.by->field + " " : "",
+                     shown(key));
+      if (group.negative) fmt::format_to(at, "{:>20} -> {:<20} : {:>10}\n", "below 0", "", group.negative);
+      group.numbers.append_bars(out);
+      if (group.numbers.count())
+        fmt::format_to(at, "count {}  mean {:.1f}  min {}  p50 {}  p99 {}  max {}\n", group.numbers.count(),
+                       group.numbers.mean(), group.numbers.min(), group.numbers.percentile(50),
+                       group.numbers.percentile(99), group.numbers.max());
+      for (const auto& [text, count] : group.texts.top(20)) fmt::format_to(at, "{:<60} {:>10}\n", text, count);
+    }
+    if (groups_.empty()) out += "no record has a value\n";
+    print_unseen(unseen_hits(metadata_, [&](const EventFormat& event) { return has_value(event); }), out);
+  }
+  bool has_value(const EventFormat& event) const {
+    const bool named = request_.value.event.empty() || is_named(event, request_.value.event);
+    return named && (is_of_all_records(request_.value.field) || event.find(request_.value.field));
+  }
+  void print_json(JsonObject& json) override {
+    json.member("type", "hist");
+    json.member("event", request_.value.event);
+    json.member("field", request_.value.field);
+    if (request_.by) json.member("by", request_.by->field);
+    json.begin("groups", '[');
+    for (const auto& [key, group] : groups_) {
+      json.begin('{');
+      if (request_.by) json.member("key", key);
+      print_json_percentiles(json, group.numbers);
+      json.member("below_0", group.negative);
+      json.begin("rows", '[');
+      for (const Histogram::Row& row : group.numbers.rows()) {
+        json.begin('{');
+        json.member("from", row.from);
+        json.member("to", row.to);
+        json.member("count", row.count);
+        json.end();
+      }
+      json.end();
+      json.begin("texts", '[');
+      for (const auto& [text, count] : group.texts.top(20)) print_json_count(json, "text", text, count);
+      json.end();
+      json.end();
+    }
+    json.end();
+    print_unseen(unseen_hits(metadata_, [&](const EventFormat& event) { return has_value(event); }), json);
+  }
+  KeyRoom room_;
+  HistogramRequest request_;
+  ValueStyles key_styles_;
+  std::map<std::string, Group> groups_;
+};
+
+}  // namespace
+
+Analysis value_histogram(OutputFile out, const Metadata& metadata, const HistogramRequest& request, AnswerForm form) {
+  if (!is_known(request.value, metadata)) return std::unexpected(no_field(request.value));
+  if (request.by && !is_known(*request.by, metadata)) return std::unexpected(no_field(*request.by));
+  return in_form(std::make_unique<ValueHistogram>(std::move(out), metadata, request), form);
+}
+
+}  // namespace kevt::record

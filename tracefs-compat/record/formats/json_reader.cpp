@@ -1,0 +1,380 @@
+// Objects back to records: a record's bytes are made from its fields by the event's own format, so whatever reads a
+// trace.dat reads this. A line that is no such object is left out and told; lines longer than a mebibyte are none.
+#include "tracefs-compat/record/formats/json_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "tracefs-compat/record/input_file.h"
+#include "tracefs-compat/record/read_budget.h"
+
+namespace kevt::record {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMaxLine = 1 << 20;
+constexpr std::size_t kJsonWindow = 256 << 10;
+constexpr std::size_t kMaxDynamic = 0xffff;
+constexpr std::size_t kMaxJsonFormats = 65536;
+constexpr std::uint64_t kJsonFormatBytes = 512, kJsonFormatRatio = 6;  // what a format takes in memory
+
+class Lines {
+ public:
+  explicit Lines(InputFile file) : file_(std::move(file)) {}
+
+  // The next line without its end; false at the end. What is longer than kMaxLine is cut.
+  bool next(std::string_view& line) {
+    for (;;) {
+      const auto end = window_.find('\n', at_);
+      if (end != std::string::npos) {
+        line = std::string_view(window_).substr(at_, end - at_);
+        line_at_ = begin_ + at_;
+        at_ = end + 1;
+        return true;
+      }
+      if (!more()) break;
+    }
+    line = std::string_view(window_).substr(at_);
+    line_at_ = begin_ + at_;
+    at_ = window_.size();
+    return !line.empty();
+  }
+  std::uint64_t line_at() const { return line_at_; }
+  void rewind() {
+    window_.clear();
+    at_ = 0;
+    read_ = begin_ = 0;
+  }
+
+ private:
+  bool more() {
+    window_.erase(0, at_);
+    begin_ += std::exchange(at_, 0);
+    if (window_.size() > kMaxLine) window_.clear();  // no line of ours
+    if (const std::uint64_t data = file_.next_data(read_);
+        data > read_) {  // a hole: no text, and maybe terabytes of it
+      if (!window_.empty()) {
+        window_ += '\n';
+        return true;
+      }
+      read_ = data;
+    }
+    const std::size_t before = window_.size();
+    begin_ = read_ - before;
+    window_.resize(before + kJsonWindow);
+    const std::size_t got =
+        file_.read_at(read_, {reinterpret_cast<std::uint8_t*>(window_.data()) + before, kJsonWindow});
+    window_.resize(before + got);
+    read_ += got;
+    return got > 0;
+  }
+
+  InputFile file_;
+  std::string window_;
+  std::size_t at_ = 0;
+  std::uint64_t read_ = 0, begin_ = 0, line_at_ = 0;  // in the file: what was read, the window, the line
+};
+
+template <class Number>
+Number number_or(const Json& object, const char* name, Number otherwise) {
+  const auto it = object.find(name);
+  if (it == object.end() || !it->is_number_integer()) return otherwise;
+  if (it->is_number_unsigned()) return static_cast<Number>(it->get<std::uint64_t>());
+  return static_cast<Number>(it->get<std::int64_t>());
+}
+
+std::string text_or(const Json& object, const char* name) {
+  const auto it = object.find(name);
+  return it != object.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+std::string from_hex(const std::string& hex) {
+  std::string out;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    unsigned byte = 0;
+    std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
+    out += static_cast<char>(byte);
+  }
+  return out;
+}
+
+class RecordBytes {
+ public:
+  RecordBytes(const EventFormat& event, std::vector<std::uint8_t>& out) : out_(out) {
+    out_.assign(std::min<std::uint32_t>(event.fixed_size(), kMaxDynamic), 0);
+  }
+
+  void store(std::uint64_t offset, std::uint64_t value, std::uint32_t bytes) {
+    if (bytes <= 8 && offset + bytes <= out_.size()) std::memcpy(out_.data() + offset, &value, bytes);
+  }
+
+  void store(const Field& field, const Json& value, const Json* exact) {
+    switch (field.kind) {
+      case FieldKind::Number:
+        return store(field.offset, number(value), field.item_bytes);
+      case FieldKind::Numbers:
+        for (std::uint32_t i = 0; value.is_array() && i < value.size() && i < field.items(); ++i)
+          store(field.offset + std::uint64_t{i} * field.item_bytes, number(value[i]), field.item_bytes);
+        return;
+      case FieldKind::Text: {
+        const std::string text = text_of(value, exact);
+        const std::size_t length = std::min<std::size_t>(text.size(), field.size);
+        if (field.offset + length <= out_.size()) std::memcpy(out_.data() + field.offset, text.data(), length);
+        return;
+      }
+      case FieldKind::DynamicText:
+        return store_dynamic(field, 0, value.is_null() ? std::string() : text_of(value, exact) + '\0');
+      case FieldKind::DynamicTexts:
+        for (std::uint32_t i = 0; value.is_array() && i < value.size() && i < field.items(); ++i)
+          store_dynamic(field, i, value[i].is_string() ? value[i].get<std::string>() + '\0' : std::string());
+        return;
+      case FieldKind::DynamicBytes:
+        return store_dynamic(field, 0, value.is_string() ? from_hex(value.get<std::string>()) : std::string());
+    }
+  }
+
+  // The last array ends early, and the record with it.
+  void end_at(const Field& field, std::size_t items) {
+    const std::uint64_t end = field.offset + items * field.item_bytes;
+    if (field.kind == FieldKind::Numbers && out_.size() == field.offset + std::uint64_t{field.size} &&
+        end < out_.size())
+      out_.resize(end);
+  }
+
+ private:
+  static std::uint64_t number(const Json& value) {
+    if (value.is_number_unsigned()) return value.get<std::uint64_t>();
+    return value.is_number_integer() ? static_cast<std::uint64_t>(value.get<std::int64_t>()) : 0;
+  }
+  static std::string text_of(const Json& value, const Json* exact) {
+    if (exact && exact->is_string()) return from_hex(exact->get<std::string>());
+    return value.is_string() ? value.get<std::string>() : "";
+  }
+
+  void store_dynamic(const Field& field, std::uint32_t item, const std::string& data) {
+    const std::uint64_t word_at = field.offset + 4ull * item;
+    const std::size_t at = out_.size();
+    if (at + data.size() > kMaxDynamic) return;
+    const std::uint64_t offset = field.is_relative ? at - (word_at + 4) : at;
+    store(word_at, data.empty() ? 0 : data.size() << 16 | offset, 4);
+    out_.insert(out_.end(), data.begin(), data.end());
+  }
+
+  std::vector<std::uint8_t>& out_;
+};
+
+class JsonReader final : public RecordReader {
+ public:
+  explicit JsonReader(InputFile&& file) : budget_(file.data_bytes()), lines_(std::move(file)) {}
+
+  Result<void> open() {
+    Json object;
+    if (!next_object(object) || text_or(object, "type") != "header")
+      return std::unexpected(Error("the first line is no header of kevtrace's NDJSON"));
+    if (number_or<int>(object, "v", 0) != 1)
+      return std::unexpected(Error("NDJSON of another version than 1, which is read here"));
+    read_header(object);
+    while (next_object(object)) {
+      if (text_or(object, "type") != "format") break;
+      const std::string text = text_or(object, "format");
+      if (metadata_.formats.all().size() >= kMaxJsonFormats ||
+          !budget_.keep(kJsonFormatBytes + kJsonFormatRatio * text.size())) {
+        problem(budget_.keep_text());
+        continue;
+      }
+      auto format = parse_format(text_or(object, "system"), text);
+      if (format)
+        metadata_.formats.add(std::move(*format));
+      else
+        problem(format.error().message());
+    }
+    for (const EventFormat& event : metadata_.formats.all()) by_name_[event.system + ":" + event.name] = &event;
+    budget_.end_head();
+    rewind();
+    return {};
+  }
+
+  const Metadata& metadata() const override { return metadata_; }
+  const std::vector<std::string>& problems() const override { return problems_.texts(); }
+  void rewind() override {
+    lines_.rewind();
+    problems_ = {};
+    budget_.rewind();
+    is_stopped_ = false;
+    has_end_ = false;
+  }
+
+  bool next(TypedRecord& record) override {
+    Json object;
+    while (!is_stopped_ && next_object(object)) {
+      const std::string type = text_or(object, "type");
+      if (type == "end") read_end(object);
+      if (type != "event") continue;
+      if (take(object, record)) {
+        if (budget_.work(record.event->steps + record.bytes.size())) return true;
+        problem(fmt::format("byte {}: what follows is left out: {}", lines_.line_at(), budget_.work_text()));
+        is_stopped_ = true;
+        break;
+      }
+      problem(fmt::format("byte {}: a record of an event that the file does not describe", lines_.line_at()));
+    }
+    return false;
+  }
+
+ private:
+  void problem(std::string_view text) { problems_.add(text); }
+
+  bool next_object(Json& object) {
+    std::string_view line;
+    while (lines_.next(line)) {
+      if (line.empty()) continue;
+      object = Json::parse(line, nullptr, false);
+      if (object.is_object()) return true;
+      problem(fmt::format("byte {}: a line is no JSON object", lines_.line_at()));
+    }
+    return false;
+  }
+
+  void read_header(const Json& object) {
+    metadata_.clock = text_or(object, "clock");
+    metadata_.host = text_or(object, "host");
+    metadata_.maker = text_or(object, "maker");
+    metadata_.cpus = std::clamp(number_or<std::uint32_t>(object, "cpus", 1), 1u, 8192u);
+    if (object.contains("wall_offset_ns"))
+      metadata_.wall_offset_ns = number_or<std::int64_t>(object, "wall_offset_ns", 0);
+    for (auto [name, list] :
+         {std::pair("definitions", &metadata_.definitions), std::pair("filters", &metadata_.filters)})
+      if (const auto it = object.find(name); it != object.end() && it->is_array())
+        for (const Json& one : *it)
+          if (one.is_string()) list->push_back(one.get<std::string>());
+  }
+
+  void read_end(const Json& object) {
+    const auto totals = object.find("totals");
+    if (has_end_ || totals == object.end() || !totals->is_object()) return;
+    has_end_ = true;
+    metadata_.totals.clear();
+    for (const auto& [event, one] : totals->items()) {
+      if (!one.is_object()) continue;
+      EventTotals made{.event = event};
+      made.attempts = number_or<std::uint64_t>(one, "hits", 0);
+      made.recorded = number_or<std::uint64_t>(one, "recorded", 0);
+      made.filtered = number_or<std::uint64_t>(one, "filtered", 0);
+      made.lost = number_or<std::uint64_t>(one, "lost", 0);
+      made.missed = number_or<std::uint64_t>(one, "missed", 0);
+      made.faults = number_or<std::uint64_t>(one, "faults", 0);
+      made.overwritten = number_or<std::uint64_t>(one, "overwritten", 0);
+      made.sees_misses = !(one.contains("missed") && one["missed"].is_null());
+      metadata_.totals.push_back(std::move(made));
+    }
+  }
+
+  // "open+0x4/0x128 [libc.so.6]" at that address, or "libc.so.6+0x2724a", which is no function's.
+  void note_symbol(const std::string& text, std::uint64_t address, std::int32_t process) {
+    if (text.empty() || text.starts_with("0x") || seen_.size() > 200'000 || !seen_.emplace(process, address).second)
+      return;
+    const auto plus = text.find("+0x"), slash = text.find("/0x");
+    if (plus == std::string::npos) return;
+    if (text.find_first_not_of("0123456789abcdef", plus + 3) == std::string::npos)
+      return add_symbol(place_symbol(address, text), process);
+    if (slash == std::string::npos || slash < plus) return;
+    Symbol symbol{.name = text.substr(0, plus)};
+    std::uint64_t offset = 0;
+    std::from_chars(text.data() + plus + 3, text.data() + slash, offset, 16);
+    const auto [end, error] = std::from_chars(text.data() + slash + 3, text.data() + text.size(), symbol.size, 16);
+    symbol.address = address - offset;
+    if (error == std::errc() && text.ends_with(']') && text.data() + text.size() - end > 3)
+      symbol.module = std::string(end + 2, text.data() + text.size() - 1);
+    add_symbol(std::move(symbol), process);
+  }
+
+  void add_symbol(Symbol symbol, std::int32_t process) {
+    if (process) metadata_.processes[process].symbols.add(symbol);
+    metadata_.symbols.add(std::move(symbol));
+  }
+
+  void note_stack(const Json& object, const Json& fields, std::int32_t process) {
+    const auto stack = object.find("stack"), caller = fields.find("caller");
+    if (stack == object.end() || caller == fields.end() || !stack->is_array() || !caller->is_array()) return;
+    for (std::size_t i = 0; i < std::min(stack->size(), caller->size()); ++i)
+      if ((*stack)[i].is_string() && (*caller)[i].is_number_unsigned())
+        note_symbol((*stack)[i].get<std::string>(), (*caller)[i].get<std::uint64_t>(), process);
+  }
+
+  // Of the record's thread; 0: not told.
+  std::int32_t note_process(const Json& object, std::int32_t pid) {
+    const auto process = number_or<std::int32_t>(object, "process", 0);
+    const bool is_told = process != 0 && metadata_.process_of.size() < 1 << 20 && metadata_.processes.size() < 1 << 16;
+    if (is_told) metadata_.process_of.insert_or_assign(pid, process);
+    if (is_told && pid == process) metadata_.processes[process].name = text_or(object, "comm").substr(0, 64);
+    return is_told ? process : 0;
+  }
+
+  bool take(const Json& object, TypedRecord& record) {
+    const auto event = by_name_.find(text_or(object, "event"));
+    const auto fields = object.find("fields");
+    if (event == by_name_.end() || fields == object.end() || !fields->is_object()) return false;
+    record.event = event->second;
+    record.time_ns = number_or<std::uint64_t>(object, "ts", 0);
+    record.cpu = std::min(number_or<std::uint32_t>(object, "cpu", 0), metadata_.cpus - 1);
+    record.pid = number_or<std::int32_t>(object, "pid", 0);
+    const std::int64_t lost = number_or<std::int64_t>(object, "lost", 0);
+    record.lost_before = static_cast<std::uint64_t>(lost);
+    comm_ = text_or(object, "comm").substr(0, 64);
+    record.comm = comm_;
+    if (metadata_.comms.size() < 1 << 20) metadata_.comms.insert_or_assign(record.pid, comm_);
+    const std::int32_t process = note_process(object, record.pid);
+    RecordBytes bytes(*record.event, bytes_);
+    bytes.store(0, record.event->id, 2);
+    bytes.store(2, number_or<std::uint64_t>(object, "flags", 0), 1);
+    bytes.store(3, number_or<std::uint64_t>(object, "preempt", 0), 1);
+    bytes.store(4, static_cast<std::uint32_t>(record.pid), 4);
+    const auto exact = object.find("bytes");
+    for (const Field& field : record.event->fields) {
+      const auto value = fields->find(field.name);
+      if (value == fields->end()) continue;
+      const bool has_exact = exact != object.end() && exact->is_object() && exact->contains(field.name);
+      bytes.store(field, *value, has_exact ? &(*exact)[field.name] : nullptr);
+      if (field.role != PlaceRole::None)
+        note_symbol(text_or(object, field.role == PlaceRole::Function ? "func" : "ip"),
+                    number_or<std::uint64_t>(*fields, field.name.c_str(), 0), process);
+      if (value->is_array() && &field == &record.event->fields.back()) bytes.end_at(field, value->size());
+    }
+    note_stack(object, *fields, process);
+    record.bytes = bytes_;
+    return true;
+  }
+
+  ReadBudget budget_;
+  Lines lines_;
+  Metadata metadata_;
+  std::unordered_map<std::string, const EventFormat*> by_name_;
+  std::set<std::pair<std::int32_t, std::uint64_t>> seen_;  // process and address whose symbol is known
+  Problems problems_;
+  std::string comm_;
+  std::vector<std::uint8_t> bytes_;
+  bool has_end_ = false;
+  bool is_stopped_ = false;  // the budget is used up
+};
+
+}  // namespace
+
+bool is_json_recording(std::string_view first_bytes) { return first_bytes.starts_with("{\"v\":"); }
+
+Result<std::unique_ptr<RecordReader>> open_json_recording(const std::string& path) {
+  auto file = InputFile::open(path);
+  if (!file) return std::unexpected(std::move(file.error()));
+  auto reader = std::make_unique<JsonReader>(std::move(*file));
+  if (auto opened = reader->open(); !opened)
+    return std::unexpected(std::move(opened.error()).while_doing("reading " + path));
+  return reader;
+}
+
+}  // namespace kevt::record

@@ -1,0 +1,93 @@
+// Valid JSON whatever the bytes: control characters are escaped, bytes that are no UTF-8 replaced.
+#include "tracefs-compat/record/formats/json_text.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "common/controls.h"
+
+namespace kevt::record {
+namespace {
+
+void append_number(std::uint64_t number, bool is_signed, std::string& out) {
+  char digits[24];
+  const auto end = is_signed ? std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(number)).ptr
+                             : std::to_chars(digits, digits + sizeof digits, number).ptr;
+  out.append(digits, end);
+}
+
+void append_one(const Value& value, std::string& out) {
+  switch (value.kind) {
+    case Value::Kind::Absent:
+      out += "null";
+      return;
+    case Value::Kind::Unsigned:
+    case Value::Kind::Signed:
+      return append_number(value.number, value.kind == Value::Kind::Signed, out);
+    case Value::Kind::Text:
+      append_json_string(value.text, out);
+  }
+}
+
+}  // namespace
+
+bool append_json_string(std::string_view text, std::string& out) {
+  bool is_exact = true;
+  out += '"';
+  while (!text.empty()) {
+    const char c = text[0];
+    char32_t code = 0;
+    const std::size_t length = decode_utf8(text, code);
+    if (length == 0) {
+      out += "\xef\xbf\xbd";
+      is_exact = false;
+    } else if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (is_control(code)) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(code));
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  out += '"';
+  return is_exact;
+}
+
+void append_hex(std::span<const std::uint8_t> bytes, std::string& out) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  for (std::uint8_t byte : bytes) {
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+}
+
+void append_json_value(const Field& field, std::span<const std::uint8_t> record, std::string& out) {
+  switch (field.kind) {
+    case FieldKind::Number:
+    case FieldKind::Text:
+    case FieldKind::DynamicText:
+      return append_one(value_of(field, record), out);
+    case FieldKind::Numbers:
+    case FieldKind::DynamicTexts:
+      out += '[';
+      for (std::uint32_t i = 0; i < field.items(); ++i) {
+        const bool is_behind = field.kind == FieldKind::Numbers &&
+                               field.offset + (i + 1) * std::uint64_t{field.item_bytes} > record.size();
+        if (is_behind) break;  // an array at a record's end may be shorter than it could be
+        if (i) out += ',';
+        append_one(value_of(field, record, i), out);
+      }
+      out += ']';
+      return;
+    case FieldKind::DynamicBytes:
+      out += '"';
+      append_hex(dynamic_bytes(field, record), out);
+      out += '"';
+      return;
+  }
+}
+
+}  // namespace kevt::record

@@ -1,0 +1,144 @@
+#include "tracefs-compat/record/print/print_format.h"
+
+#include <gmock/gmock.h>
+
+#include "tracefs-compat/record/record_testing.h"
+#include "tracefs-compat/record/print/trace_line.h"
+
+namespace kevt::record {
+namespace {
+
+// An event with one u64 `n`, one u8 `f`, a char[4] `c`, and the print fmt given; prints n=`n`, f=`f`.
+std::string printed(const std::string& print, std::uint64_t n, std::uint8_t f = 0) {
+  const std::string text =
+      "name: e\nID: 9\nformat:\n\tfield:u64 n;\toffset:8;\tsize:8;\tsigned:0;\n"
+      "\tfield:u8 f;\toffset:16;\tsize:1;\tsigned:0;\n"
+      "\tfield:char c[4];\toffset:17;\tsize:4;\tsigned:0;\n\nprint fmt: " +
+      print + "\n";
+  const auto event = parse_format("s", text);
+  if (!event) return event.error().message();
+  const auto format = PrintFormat::compile(*event);
+  if (!format) return "not understood";
+  Bytes bytes(21, 0);
+  store(bytes, 8, n);
+  bytes[16] = f;
+  std::memcpy(bytes.data() + 17, "abcd", 4);
+  std::string out;
+  format->print(bytes, Symbols(), PlaceStyle::Symbols, out);
+  return out;
+}
+
+TEST(PrintFormat, PrintsNumbersAsTheirConversionSays) {
+  EXPECT_EQ(printed("\"%d %u\", REC->n, REC->n", 0xffffffff), "-1 4294967295");
+  EXPECT_EQ(printed("\"%lu|%Lx|%llx\", REC->n, REC->n, REC->n", ~0ull),
+            "18446744073709551615|ffffffffffffffff|ffffffffffffffff");
+  EXPECT_EQ(printed("\"%08lx %-6d| %6d|%#x|%03d\", REC->n, REC->n, REC->n, REC->n, REC->n", 42),
+            "0000002a 42    |     42|0x2a|042");
+  EXPECT_EQ(printed("\"100%% %d\", REC->f", 0, 200), "100% 200");
+  EXPECT_EQ(printed("\"%hhd\", REC->f", 0, 200), "-56");
+}
+
+TEST(PrintFormat, EvaluatesExpressions) {
+  EXPECT_EQ(printed("\"%d\", (1 + 2) * 3 - (REC->n >> 1 & 0x3)", 6), "6");
+  EXPECT_EQ(printed("\"%s\", REC->n & ((((0x0 | 0x1) + 1) << 1) - 1) ? \"yes\" : \"no\"", 4), "no");
+  EXPECT_EQ(printed("\"%d\", !REC->n || REC->n == 3 && ~0 != 0", 3), "1");
+  EXPECT_EQ(printed("\"%d %d\", REC->n / 0, REC->n % 0", 3), "0 0");
+  EXPECT_EQ(printed("\"%d\", (int)(u8)REC->n", 0x1ff), "255");
+  EXPECT_EQ(printed("\"%d\", (s8)REC->n", 0x1ff), "-1");
+  EXPECT_EQ(printed("\"%d\", REC->n << 100", 1), "0");
+}
+
+TEST(PrintFormat, NamesFlagsAndNumbers) {
+  const std::string flags = "\"%s\", __print_flags(REC->n, \"|\", {1, \"A\"}, { 2UL, \"B\" }, {0x4, \"C\"})";
+  EXPECT_EQ(printed(flags, 5), "A|C");
+  EXPECT_EQ(printed(flags, 9), "A|0x8");
+  EXPECT_EQ(printed(flags, 0), "");
+  const std::string names = "\"%s\", __print_symbolic(REC->n, {-1, \"minus\"}, {7, \"seven\"})";
+  EXPECT_EQ(printed(names, 7), "seven");
+  EXPECT_EQ(printed(names, ~0ull), "minus");
+  EXPECT_EQ(printed(names, 8), "0x8");
+}
+
+TEST(PrintFormat, PrintsTextOfTheRecordItself) {
+  EXPECT_EQ(printed("\"<%s> <%-6s> <%.2s>\", REC->c, REC->c, REC->c", 0), "<abcd> <abcd  > <ab>");
+}
+
+TEST(PrintFormat, DoesNotGuess) {
+  EXPECT_EQ(printed("\"%d\", foo(REC->n)", 1), "not understood");
+  EXPECT_EQ(printed("\"%d\", REC->nope", 1), "not understood");
+  EXPECT_EQ(printed("\"%pI4\", REC->n", 1), "not understood");
+  EXPECT_EQ(printed("\"%d", 1), "not understood");
+  EXPECT_EQ(printed("\"%d\"", 1), "not understood");
+  EXPECT_EQ(printed("\"%d\", " + std::string(5000, '('), 1), "not understood");
+  EXPECT_EQ(printed("\"%d\", " + std::string(5000, '-') + "1", 1), "not understood");
+}
+
+TEST(TraceLines, PrintPlacesAsSymbolsAndFaultsWithoutQuotes) {
+  Metadata metadata;
+  fill(metadata);
+  TraceLines lines(metadata);
+  std::string out;
+  lines.append(typed(metadata, 5'070'441'498'400, 1, opened(7, "/etc/passwd", 3)), out);
+  lines.append(typed(metadata, 5'070'441'499'500, 0, opened(8, nullptr, -1)), out);
+  lines.append(typed(metadata, 5'070'441'500'000, 0, closed(9, -2)), out);
+  EXPECT_EQ(
+      out,
+      "             cat-7       [001] .....  5070.441498: opened: (open+0x0/0x128 [libc.so.6]) path=\"/etc/passwd\" "
+      "fd=3\n"
+      "         python3-8       [000] .....  5070.441500: opened: (open+0x0/0x128 [libc.so.6]) path=(fault) fd=-1\n"
+      "           <...>-9       [000] .....  5070.441500: closed: (main+0x10/0x40 <- open [libc.so.6]) ret=-2\n");
+}
+
+TEST(TraceLines, PrintAddressesOfProbesOnFiles) {
+  Metadata metadata;
+  fill(metadata);
+  metadata.definitions = {"p:kprobes/opened /usr/bin/cat:0x1234 path=+0(%di):string"};
+  TraceLines lines(metadata);
+  std::string out;
+  lines.append_event(typed(metadata, 5, 1, opened(7, "x", 3)), out);
+  EXPECT_EQ(out, "opened: (0x7f0000001000) path=\"x\" fd=3");
+}
+
+TEST(TraceLines, PrintTimesInFourStyles) {
+  Metadata metadata;
+  fill(metadata);
+  const auto times = [&](TimeStyle style) {
+    TraceLines lines(metadata, {.times = style});
+    std::string out;
+    for (std::uint64_t ns : {1'000'000'000ull, 1'500'000'000ull, 1'500'002'000ull}) {
+      lines.append_time(typed(metadata, ns, 0, closed(7, 0)), out);
+      out += '|';
+    }
+    return out;
+  };
+  EXPECT_EQ(times(TimeStyle::Absolute), "    1.000000|    1.500000|    1.500002|");
+  EXPECT_EQ(times(TimeStyle::Relative), "    0.000000|    0.500000|    0.500002|");
+  EXPECT_EQ(times(TimeStyle::Delta), "    0.000000|    0.500000|    0.000002|");
+  EXPECT_THAT(times(TimeStyle::Wall), testing::StartsWith("2023-11-1"));
+}
+
+TEST(EventFormat, RefusesWhatIsNoFormat) {
+  EXPECT_FALSE(parse_format("s", ""));
+  EXPECT_FALSE(parse_format("s", "name: x\nformat:\n"));
+  EXPECT_FALSE(parse_format("s", "name: x\nID: 70000\n"));
+  EXPECT_FALSE(parse_format("s", "name: x\nID: 1\n\tfield:int a;\toffset:99999999999;\tsize:4;\n"));
+  EXPECT_FALSE(parse_format("s", "name: x\nID: 1\n\tfield:int a\n"));
+}
+
+TEST(EventFormat, ReadsNothingOutsideTheRecord) {
+  const auto event = parse_format("kprobes", kOpenedFormat);
+  ASSERT_TRUE(event);
+  const Field& path = *event->find("path");
+  Bytes bytes = opened(7, "/x", 3);
+  EXPECT_EQ(value_of(path, bytes).text, "/x");
+  store<std::uint32_t>(bytes, 16, 100u << 16 | 24);  // longer than the record
+  EXPECT_EQ(value_of(path, bytes).kind, Value::Kind::Absent);
+  store<std::uint32_t>(bytes, 16, 1u << 16 | 0xffff);
+  EXPECT_EQ(value_of(path, bytes).kind, Value::Kind::Absent);
+  EXPECT_EQ(value_of(path, std::span(bytes).first(17)).kind, Value::Kind::Absent);
+  EXPECT_EQ(value_of(*event->find("fd"), std::span(bytes).first(22)).kind, Value::Kind::Absent);
+  EXPECT_EQ(value_of(*event->find("fd"), bytes, 1).kind, Value::Kind::Absent);
+}
+
+}  // namespace
+}  // namespace kevt::record

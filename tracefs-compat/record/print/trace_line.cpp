@@ -1,0 +1,221 @@
+// Trace lines, many of them: print formats are compiled once an event, and the front of a line is put together by hand,
+// since a report prints millions of lines. layout::line_prefix (compiler/layout/line_text.cpp) says what it looks like,
+// and a test compares both.
+#include "tracefs-compat/record/print/trace_line.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <charconv>
+#include <cstring>
+
+#include "compiler/layout/layout.h"
+
+namespace kevt::record {
+namespace {
+
+constexpr std::uint64_t kMillion = 1'000'000;
+constexpr std::size_t kMaxPrintParts = 1 << 20;  // of all events
+
+// Right-aligned in `width`, filled with `fill`.
+void append_padded(std::uint64_t value, unsigned width, char fill, std::string& out) {
+  char digits[24];
+  char* at = digits + sizeof digits;
+  const char* const end = at;
+  do {
+    *--at = static_cast<char>('0' + value % 10);
+    value /= 10;
+  } while (value);
+  const auto length = static_cast<unsigned>(end - at);
+  if (length < width) out.append(width - length, fill);
+  out.append(at, length);
+}
+
+// 7 columns, to the left, with its sign.
+void append_pid(std::int32_t pid, std::string& out) {
+  char digits[16];
+  const auto end = std::to_chars(digits, digits + sizeof digits, pid).ptr;
+  const auto length = static_cast<unsigned>(end - digits);
+  out.append(digits, length);
+  if (length < 7) out.append(7 - length, ' ');
+}
+
+void append_lost(const TypedRecord& record, std::string& out) {
+  if (record.lost_before == 0) return;
+  if (record.lost_before == ~0ull)
+    fmt::format_to(std::back_inserter(out), "CPU:{} [LOST EVENTS]\n", record.cpu);
+  else
+    fmt::format_to(std::back_inserter(out), "CPU:{} [LOST {} EVENTS]\n", record.cpu, record.lost_before);
+}
+
+// The five characters of flags; almost always the same.
+void append_flags(std::uint8_t flags, std::uint8_t preempt_count, std::string& out) {
+  if ((flags | preempt_count) == 0) {
+    out += ".....";
+    return;
+  }
+  const std::string whole = layout::line_prefix({.flags = flags, .preempt_count = preempt_count});
+  const auto at = whole.find("] ");
+  out.append(whole, at + 2, 5);
+}
+
+void append_wall(std::uint64_t ns, std::string& out) {
+  const auto seconds = static_cast<time_t>(ns / 1'000'000'000);
+  tm parts = {};
+  localtime_r(&seconds, &parts);
+  fmt::format_to(std::back_inserter(out), "{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:06}", parts.tm_year + 1900,
+                 parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, ns % 1'000'000'000 / 1000);
+}
+
+// ":GROUP/EVENT" of a definition whose probe is on a file; "" of others.
+std::string_view name_on_file(std::string_view definition) {
+  const auto blank = definition.find(' ');
+  if (blank == std::string_view::npos || !definition.substr(blank + 1).starts_with('/')) return {};
+  const std::string_view word = definition.substr(0, blank);
+  const auto colon = word.rfind(':');
+  return colon == std::string_view::npos ? std::string_view() : word.substr(colon);
+}
+
+}  // namespace
+
+bool is_stack(const EventFormat& event) {
+  return event.system == "ftrace" && (event.name == "kernel_stack" || event.name == "user_stack");
+}
+
+std::vector<std::uint64_t> stack_of(const Field& caller, std::span<const std::uint8_t> record) {
+  std::vector<std::uint64_t> out;
+  for (std::size_t at = caller.offset; at + 8 <= record.size(); at += 8) {
+    std::uint64_t address;
+    std::memcpy(&address, record.data() + at, sizeof address);
+    if (address == 0 || address == ~0ull) break;
+    out.push_back(address);
+  }
+  return out;
+}
+
+PlaceStyle place_style(const Metadata& metadata, const EventFormat& event) {
+  const std::string name = ":" + event.system + "/" + event.name;
+  for (const std::string& line : metadata.definitions)
+    if (name_on_file(line) == name) return PlaceStyle::Addresses;
+  return PlaceStyle::Symbols;
+}
+
+// There may be as many events as definitions: these are looked through once.
+PlaceStyle TraceLines::places_of(const EventFormat& event) {
+  for (; noted_ < metadata_.definitions.size(); ++noted_)
+    if (const std::string_view name = name_on_file(metadata_.definitions[noted_]); !name.empty())
+      on_files_.emplace(name);
+  return on_files_.contains(":" + event.system + "/" + event.name) ? PlaceStyle::Addresses : PlaceStyle::Symbols;
+}
+
+std::string_view Metadata::comm_of(std::int32_t pid) const {
+  if (pid == 0) return "<idle>";
+  const auto it = comms.find(pid);
+  return it == comms.end() ? std::string_view("<...>") : std::string_view(it->second);
+}
+
+const Symbols& Metadata::symbols_of(std::int32_t pid) const {
+  if (processes.empty()) return symbols;
+  const auto process = process_of.find(pid);
+  if (process == process_of.end()) return symbols;
+  const auto it = processes.find(process->second);
+  return it == processes.end() || it->second.symbols.empty() ? symbols : it->second.symbols;
+}
+
+const TraceLines::Printed& TraceLines::printed(const EventFormat& event) {
+  const std::uint32_t id = event.id & 0xffff;
+  if (id >= by_id_.size()) by_id_.resize(id + 1);
+  Printed& made = by_id_[id];
+  if (made.event != &event) {
+    made = {&event, PrintFormat::compile(event), places_of(event)};
+    if (made.print && made.print->parts() > kMaxPrintParts - print_parts_) made.print.reset();
+    if (made.print) print_parts_ += made.print->parts();
+  }
+  return made;
+}
+
+// "<stack trace>" and one symbol a line.
+void TraceLines::append_stack(const Field& caller, const TypedRecord& record, std::string& out) const {
+  const Symbols& symbols = metadata_.symbols_of(record.pid);
+  out += record.event->name == "user_stack" ? "<user stack trace>" : "<stack trace>";
+  for (std::uint64_t address : stack_of(caller, record.bytes)) {
+    out += "\n => ";
+    const std::size_t begin = out.size();
+    append_symbol(symbols, address, SymbolOffset::Hidden, out);
+    escape_from(begin, style_.controls, out);
+  }
+}
+
+void TraceLines::append_event(const TypedRecord& record, std::string& out) {
+  const Printed& how = printed(*record.event);
+  const Field* stack = is_stack(*record.event) ? record.event->find("caller") : nullptr;
+  if (stack) return append_stack(*stack, record, out);
+  const std::size_t begin = out.size();
+  out += record.event->name;
+  out += how.print ? ": " : ":";
+  if (how.print)
+    how.print->print(record.bytes, metadata_.symbols_of(record.pid), how.places, out);
+  else
+    print_fields(*record.event, record.bytes, out);
+  escape_from(begin, style_.controls, out);
+}
+
+void TraceLines::append_time(const TypedRecord& record, std::string& out) {
+  std::uint64_t shown = record.time_ns;
+  if (!first_ns_) first_ns_ = record.time_ns;
+  const std::uint64_t before = last_ns_.value_or(record.time_ns);
+  last_ns_ = record.time_ns;
+  switch (style_.times) {
+    case TimeStyle::Absolute:
+      break;
+    case TimeStyle::Relative:
+      shown -= std::min(shown, *first_ns_);
+      break;
+    case TimeStyle::Delta:
+      shown -= std::min(shown, before);
+      break;
+    case TimeStyle::Wall:
+      if (metadata_.wall_offset_ns)
+        return append_wall(shown + static_cast<std::uint64_t>(*metadata_.wall_offset_ns), out);
+      break;
+  }
+  const std::uint64_t microseconds = (shown + 500) / 1000;
+  append_padded(microseconds / kMillion, 5, ' ', out);
+  out += '.';
+  append_padded(microseconds % kMillion, 6, '0', out);
+}
+
+void TraceLines::append(const TypedRecord& record, std::string& out) {
+  append_lost(record, out);
+  if (record.comm.size() < 16) out.append(16 - record.comm.size(), ' ');
+  const std::size_t begin = out.size();
+  out += record.comm;
+  escape_from(begin, style_.controls, out);
+  out += '-';
+  append_pid(record.pid, out);
+  out += " [";
+  append_padded(record.cpu, 3, '0', out);
+  out += "] ";
+  append_flags(record.flags(), record.preempt_count(), out);
+  out += ' ';
+  append_time(record, out);
+  out += ": ";
+  append_event(record, out);
+  out += '\n';
+}
+
+std::string trace_header(std::uint64_t entries, std::uint64_t written, std::uint32_t cpus) {
+  return fmt::format(
+      "# tracer: nop\n#\n# entries-in-buffer/entries-written: {}/{}   #P:{}\n#\n"
+      "#                                _-----=> irqs-off/BH-disabled\n"
+      "#                               / _----=> need-resched\n"
+      "#                              | / _---=> hardirq/softirq\n"
+      "#                              || / _--=> preempt-depth\n"
+      "#                              ||| / _-=> migrate-disable\n"
+      "#                              |||| /     delay\n"
+      "#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
+      "#              | |         |   |||||     |         |\n",
+      entries, written, cpus);
+}
+
+}  // namespace kevt::record

@@ -1,0 +1,65 @@
+// TraceLines: records as the lines of the kernel's `trace` file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "common/controls.h"
+#include "tracefs-compat/record/print/print_format.h"
+#include "tracefs-compat/record/recording.h"
+
+namespace kevt::record {
+
+enum class TimeStyle : std::uint8_t { Absolute, Relative, Delta, Wall };
+
+// A probe on a file ("p:GROUP/EVENT /PATH:0xOFFSET …") prints addresses, as the kernel's uprobes do.
+PlaceStyle place_style(const Metadata& metadata, const EventFormat& event);
+
+// Records of calls under way, innermost first: they follow the record of the event.
+bool is_stack(const EventFormat& event);
+// The addresses in its `caller`: up to the record's end, a 0 or an all-ones.
+std::vector<std::uint64_t> stack_of(const Field& caller, std::span<const std::uint8_t> record);
+
+class TraceLines {
+ public:
+  struct Style {
+    TimeStyle times = TimeStyle::Absolute;
+    Controls controls = Controls::Raw;  // of each line
+  };
+  TraceLines(const Metadata& metadata, Style style) : metadata_(metadata), style_(style) {}
+  explicit TraceLines(const Metadata& metadata) : TraceLines(metadata, Style()) {}
+
+  // Appends the line with its '\n', and before it one for what was lost on that CPU.
+  void append(const TypedRecord& record, std::string& out);
+  // What follows the time stamp, escaped where lines are.
+  void append_event(const TypedRecord& record, std::string& out);
+  void append_time(const TypedRecord& record, std::string& out);
+  const Metadata& metadata() const { return metadata_; }
+
+ private:
+  struct Printed {
+    const EventFormat* event = nullptr;
+    std::optional<PrintFormat> print;
+    PlaceStyle places = PlaceStyle::Symbols;
+  };
+  const Printed& printed(const EventFormat& event);
+  void append_stack(const Field& caller, const TypedRecord& record, std::string& out) const;
+  PlaceStyle places_of(const EventFormat& event);
+
+  const Metadata& metadata_;
+  Style style_;
+  std::vector<Printed> by_id_;
+  std::size_t print_parts_ = 0;
+  std::unordered_set<std::string> on_files_;  // ":GROUP/EVENT" of the first `noted_` definitions
+  std::size_t noted_ = 0;
+  std::optional<std::uint64_t> first_ns_, last_ns_;
+  std::string text_;
+};
+
+// The comment lines above a `trace` file.
+std::string trace_header(std::uint64_t entries, std::uint64_t written, std::uint32_t cpus);
+
+}  // namespace kevt::record
