@@ -30,8 +30,9 @@ using llvm::Value;
 
 namespace {
 
+// What is fetched once and kept: all but what costs nothing to have again.
 bool is_memoized(Op op) {
-  return op == Op::Load || op == Op::String || op == Op::Comm || op == Op::ImmediateText || op == Op::SymbolText;
+  return ir::result_type(op) == ir::ResultType::Text || ir::row_of(op).fault == ir::Fault::Reads;
 }
 
 void texts_of(const ir::Program& program, const ir::Condition& c, std::set<ir::ValueId>& out) {
@@ -276,8 +277,8 @@ void EventEmitter::match_text(const ir::Condition& c, BasicBlock* yes, BasicBloc
 
 bool EventEmitter::can_fault(ir::ValueId id) const {
   const ir::Value& value = program_.values[id];
-  if (value.op == Op::Load) return true;
-  return (value.op == Op::Bits || value.op == Op::Narrow || value.op == Op::Located) && can_fault(value.a);
+  const ir::Fault fault = ir::row_of(value.op).fault;
+  return fault == ir::Fault::Reads || (fault == ir::Fault::Passes && can_fault(value.a));
 }
 
 std::uint32_t EventEmitter::entry_argument_index(std::int64_t number) const {

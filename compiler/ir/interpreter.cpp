@@ -51,8 +51,7 @@ class Run {
 
  private:
   const Fetched& fetch(ValueId id);
-  Fetched evaluate(const Value& value);
-  Fetched evaluate_on(const Value& value, const Fetched& a);
+  Fetched evaluate(const Value& value, const Fetched& a);
   Fetched load(std::uint64_t address, unsigned bytes);
   Fetched string_at(std::uint64_t address) const;
 
@@ -89,6 +88,7 @@ Fetched text(std::string bytes) {
 Fetched fault() { return {.faulted = true, .number = 0, .text = {}}; }
 
 const Fetched& Run::fetch(ValueId id) {
+  static const Fetched none;
   std::vector<ValueId> missing;
   for (ValueId at = id; !fetched_[at]; at = program_.values[at].a) {
     missing.push_back(at);
@@ -96,12 +96,15 @@ const Fetched& Run::fetch(ValueId id) {
   }
   for (; !missing.empty(); missing.pop_back()) {
     const Value& value = program_.values[missing.back()];
-    fetched_[missing.back()] = has_operand(value.op) ? evaluate_on(value, *fetched_[value.a]) : evaluate(value);
+    fetched_[missing.back()] = evaluate(value, has_operand(value.op) ? *fetched_[value.a] : none);
   }
   return *fetched_[id];
 }
 
-Fetched Run::evaluate(const Value& value) {
+// `a`: the operand, where the op has one.
+Fetched Run::evaluate(const Value& value, const Fetched& a) {
+  if (a.faulted) return fault();
+  const std::uint64_t address = a.number + static_cast<std::uint64_t>(value.imm);
   switch (value.op) {
     case Op::Register: {
       std::uint64_t word = 0;
@@ -112,8 +115,16 @@ Fetched Run::evaluate(const Value& value) {
       return integer(static_cast<std::uint64_t>(value.imm));
     case Op::Slot:
       return integer(machine_.slots[static_cast<std::size_t>(value.imm)]);
+    case Op::Load:
+      return load(address, value.bytes);
+    case Op::Bits:
+      return integer(bit_range(a.number, value.shift, value.width));
+    case Op::Narrow:
+      return integer(value.is_signed ? sign_extend(a.number, value.bytes) : low_bytes(a.number, value.bytes));
     case Op::ProbeAddress:
       return integer(machine_.probe_address);
+    case Op::Located:
+      return integer(a.number == 0 ? 0 : machine_.probe_address + low_bytes(a.number, 2));
     case Op::ReturnAddress:
       return integer(program_.probe_kind == model::ProbeKind::Return ? machine_.return_address : 0);
     case Op::EntryArgument: {
@@ -126,52 +137,16 @@ Fetched Run::evaluate(const Value& value) {
       return integer(machine_.pid);
     case Op::Cpu:
       return integer(machine_.cpu);
+    case Op::String:
+      return string_at(address);
     case Op::ImmediateText:
       return text(program_.texts[static_cast<std::size_t>(value.imm)]);
     case Op::Comm:
       return text(machine_.comm);
-    case Op::Load:
-    case Op::Bits:
-    case Op::Narrow:
-    case Op::Located:
-    case Op::String:
-    case Op::SymbolText:
-      break;
-  }
-  KEVT_ASSERT(!"an op with an operand");
-  return fault();
-}
-
-Fetched Run::evaluate_on(const Value& value, const Fetched& a) {
-  if (a.faulted) return fault();
-  const std::uint64_t address = a.number + static_cast<std::uint64_t>(value.imm);
-  switch (value.op) {
-    case Op::Load:
-      return load(address, value.bytes);
-    case Op::Bits:
-      return integer(bit_range(a.number, value.shift, value.width));
-    case Op::Narrow:
-      return integer(value.is_signed ? sign_extend(a.number, value.bytes) : low_bytes(a.number, value.bytes));
-    case Op::Located:
-      return integer(a.number == 0 ? 0 : machine_.probe_address + low_bytes(a.number, 2));
-    case Op::String:
-      return string_at(address);
     case Op::SymbolText:
       return text(machine_.symbol_text(a.number));
-    case Op::Register:
-    case Op::Immediate:
-    case Op::Slot:
-    case Op::ProbeAddress:
-    case Op::ReturnAddress:
-    case Op::EntryArgument:
-    case Op::EventId:
-    case Op::Pid:
-    case Op::Cpu:
-    case Op::ImmediateText:
-    case Op::Comm:
-      break;
   }
-  KEVT_ASSERT(!"an op without operand");
+  KEVT_ASSERT(!"verify() knows all ops");
   return fault();
 }
 

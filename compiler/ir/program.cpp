@@ -1,10 +1,8 @@
-// What is known of each op without running it, and comparison of whole programs.
-//
-// The tables come from fetch_op.def; which ops take an operand is the one fact that is not in a
-// column there, since it shows in the op's text ("at `a`").
+// What is known of each op without running it (the columns of fetch_op.def), and comparison of whole programs.
 #include "compiler/ir/program.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 namespace kevt::ir {
@@ -23,48 +21,28 @@ bool operator==(const Program& a, const Program& b) {
          a.gates == b.gates && a.sinks == b.sinks && a.fixed_size == b.fixed_size && a.injects == b.injects;
 }
 
-ResultType result_type(Op op) {
-  switch (op) {
-#define KEVT_FETCH_OP(name, text, result) \
-  case Op::name:                          \
-    return ResultType::result;
+const OpRow& row_of(Op op) {
+  static constexpr OpRow kRows[] = {
+#define KEVT_FETCH_OP(name, text, result, operands, fault, bits) \
+  {text, ResultType::result, Operands::operands, Fault::fault, bits},
 #include "compiler/ir/fetch_op.def"
 #undef KEVT_FETCH_OP
-  }
-  return ResultType::Integer;
-}
-
-std::string_view op_text(Op op) {
-  switch (op) {
-#define KEVT_FETCH_OP(name, text, result) \
-  case Op::name:                          \
-    return text;
-#include "compiler/ir/fetch_op.def"
-#undef KEVT_FETCH_OP
-  }
-  return "";
+      {"", ResultType::Integer, Operands::None, Fault::Never, 64},  // of a number that is no op
+  };
+  return kRows[std::min(static_cast<std::size_t>(op), std::size(kRows) - 1)];
 }
 
 bool has_operand(Op op) {
-  switch (op) {
-    case Op::Load:
-    case Op::Bits:
-    case Op::Narrow:
-    case Op::Located:
-    case Op::String:
-    case Op::SymbolText:
+  switch (row_of(op).operands) {
+    case Operands::Operand:
+    case Operands::Place:
+    case Operands::SizedPlace:
+    case Operands::BitRange:
+    case Operands::Width:
       return true;
-    case Op::Register:
-    case Op::Immediate:
-    case Op::Slot:
-    case Op::ProbeAddress:
-    case Op::ReturnAddress:
-    case Op::EntryArgument:
-    case Op::EventId:
-    case Op::Pid:
-    case Op::Cpu:
-    case Op::ImmediateText:
-    case Op::Comm:
+    case Operands::None:
+    case Operands::Register:
+    case Operands::Number:
       return false;
   }
   return false;

@@ -46,11 +46,22 @@
 namespace kevt::ir {
 
 enum class Op : std::uint8_t {
-#define KEVT_FETCH_OP(name, text, result) name,
+#define KEVT_FETCH_OP(name, ...) name,
 #include "compiler/ir/fetch_op.def"
 #undef KEVT_FETCH_OP
 };
+// The columns of fetch_op.def.
 enum class ResultType : std::uint8_t { Integer, Text };
+enum class Operands : std::uint8_t { None, Register, Number, Operand, Place, SizedPlace, BitRange, Width };
+enum class Fault : std::uint8_t { Never, Reads, Passes };
+struct OpRow {
+  std::string_view text;  // spelling in the text form
+  ResultType result;
+  Operands operands;
+  Fault fault;
+  std::uint8_t bits;  // bits of an Integer above these are 0
+};
+const OpRow& row_of(Op op);
 
 using ValueId = std::uint32_t;  // index into Program::values; operands come before their users
 
@@ -166,9 +177,9 @@ inline constexpr std::uint32_t kMaxArrayCount = 64;
 inline constexpr std::size_t kMaxEntryArguments = 15;
 inline constexpr std::int64_t kMaxArgumentNumber = 0xffff;
 
-ResultType result_type(Op op);
-std::string_view op_text(Op op);  // spelling in the text form
-bool has_operand(Op op);          // whether `a` is used
+inline ResultType result_type(Op op) { return row_of(op).result; }
+inline std::string_view op_text(Op op) { return row_of(op).text; }
+bool has_operand(Op op);  // whether `a` is used
 // Bytes of the common and address fields: where the first store lies.
 std::uint32_t header_size(model::ProbeKind point);
 // Of its actions and sinks.

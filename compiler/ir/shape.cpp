@@ -34,7 +34,7 @@ bool is_only_stored(const Program& program, ValueId id) {
 
 // Bits above these are 0 whatever is read.
 unsigned most_bits(const Program& program, ValueId id) {
-  constexpr unsigned kAll = 64, kCpu = 12, kWord = 32;
+  constexpr unsigned kAll = 64;
   const Value& value = program.values[id];
   const auto of_operand = [&] { return most_bits(program, value.a); };
   switch (value.op) {
@@ -47,13 +47,8 @@ unsigned most_bits(const Program& program, ValueId id) {
       return std::min(of_operand(), value.bytes * 8u);
     case Op::ReturnAddress:
       return program.probe_kind == model::ProbeKind::Return ? kAll : 0;
-    case Op::Cpu:
-      return kCpu;
-    case Op::Pid:
-    case Op::EventId:
-      return kWord;
     default:
-      return kAll;
+      return row_of(value.op).bits;
   }
 }
 

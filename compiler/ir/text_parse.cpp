@@ -18,7 +18,7 @@ namespace kevt::ir {
 namespace {
 
 constexpr std::string_view kOpWords[] = {
-#define KEVT_FETCH_OP(name, text, result) text,
+#define KEVT_FETCH_OP(name, text, ...) text,
 #include "compiler/ir/fetch_op.def"
 #undef KEVT_FETCH_OP
 };
@@ -49,43 +49,34 @@ bool read_sign(TextCursor& in) {
 
 Value read_value(TextCursor& in) {
   Value value{.op = static_cast<Op>(in.choice(kOpWords, "an op"))};
-  switch (value.op) {
-    case Op::Register:
+  switch (row_of(value.op).operands) {
+    case Operands::None:
+      break;
+    case Operands::Register:
       value.imm = static_cast<std::int64_t>(8 * in.choice(kRegisterWords, "a register"));
       break;
-    case Op::Immediate:
-    case Op::Slot:
-    case Op::ImmediateText:
-    case Op::EntryArgument:
+    case Operands::Number:
       value.imm = in.signed_number();
       break;
-    case Op::Load:
+    case Operands::Operand:
+      value.a = value_id(in);
+      break;
+    case Operands::Place:
+      read_place(in, value.a, value.imm, value.from_user);
+      break;
+    case Operands::SizedPlace:
       in.expect("u");
       value.bytes = in.small_number();
       read_place(in, value.a, value.imm, value.from_user);
       break;
-    case Op::Bits:
+    case Operands::BitRange:
       read_bits(in, value.shift, value.width);
       value.a = value_id(in);
       break;
-    case Op::Narrow:
+    case Operands::Width:
       value.is_signed = read_sign(in);
       value.bytes = in.small_number();
       value.a = value_id(in);
-      break;
-    case Op::String:
-      read_place(in, value.a, value.imm, value.from_user);
-      break;
-    case Op::Located:
-    case Op::SymbolText:
-      value.a = value_id(in);
-      break;
-    case Op::ProbeAddress:
-    case Op::ReturnAddress:
-    case Op::EventId:
-    case Op::Pid:
-    case Op::Cpu:
-    case Op::Comm:
       break;
   }
   return value;

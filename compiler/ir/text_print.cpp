@@ -49,35 +49,26 @@ std::string slot_text(const model::SlotSource& slot) {
 }
 
 std::string value_text(const Value& value) {
-  const std::string_view op = op_text(value.op);
-  switch (value.op) {
-    case Op::Register:
-      return fmt::format("{} {}", op, kRegisterWords.at(static_cast<std::size_t>(value.imm) / 8));
-    case Op::Immediate:
-    case Op::Slot:
-    case Op::ImmediateText:
-    case Op::EntryArgument:
-      return fmt::format("{} {}", op, value.imm);
-    case Op::Load:
-      return fmt::format("{} u{} {}", op, value.bytes, place(value.a, value.imm, value.from_user));
-    case Op::Bits:
-      return fmt::format("{} {}:{} v{}", op, value.shift, value.width, value.a);
-    case Op::Narrow:
-      return fmt::format("{} {}{} v{}", op, value.is_signed ? 's' : 'u', value.bytes, value.a);
-    case Op::String:
-      return fmt::format("{} {}", op, place(value.a, value.imm, value.from_user));
-    case Op::Located:
-    case Op::SymbolText:
-      return fmt::format("{} v{}", op, value.a);
-    case Op::ProbeAddress:
-    case Op::ReturnAddress:
-    case Op::EventId:
-    case Op::Pid:
-    case Op::Cpu:
-    case Op::Comm:
-      return std::string(op);
+  const OpRow& op = row_of(value.op);
+  switch (op.operands) {
+    case Operands::None:
+      return std::string(op.text);
+    case Operands::Register:
+      return fmt::format("{} {}", op.text, kRegisterWords.at(static_cast<std::size_t>(value.imm) / 8));
+    case Operands::Number:
+      return fmt::format("{} {}", op.text, value.imm);
+    case Operands::Operand:
+      return fmt::format("{} v{}", op.text, value.a);
+    case Operands::Place:
+      return fmt::format("{} {}", op.text, place(value.a, value.imm, value.from_user));
+    case Operands::SizedPlace:
+      return fmt::format("{} u{} {}", op.text, value.bytes, place(value.a, value.imm, value.from_user));
+    case Operands::BitRange:
+      return fmt::format("{} {}:{} v{}", op.text, value.shift, value.width, value.a);
+    case Operands::Width:
+      return fmt::format("{} {}{} v{}", op.text, value.is_signed ? 's' : 'u', value.bytes, value.a);
   }
-  return std::string(op);
+  return std::string(op.text);
 }
 
 std::string store_text(const Store& store) {

@@ -28,39 +28,28 @@ bool is_item_size(std::uint8_t bytes) { return bytes == 1 || bytes == 2 || bytes
 Value used_part(const Value& value) {
   Value used{.op = value.op};
   if (has_operand(value.op)) used.a = value.a;
-  switch (value.op) {
-    case Op::Register:
-    case Op::Immediate:
-    case Op::Slot:
-    case Op::ImmediateText:
-    case Op::EntryArgument:
+  switch (row_of(value.op).operands) {
+    case Operands::None:
+    case Operands::Operand:
+      break;
+    case Operands::Register:
+    case Operands::Number:
       used.imm = value.imm;
       break;
-    case Op::String:
-      used.imm = value.imm;
-      used.from_user = value.from_user;
-      break;
-    case Op::Load:
-      used.imm = value.imm;
+    case Operands::SizedPlace:
       used.bytes = value.bytes;
+      [[fallthrough]];
+    case Operands::Place:
+      used.imm = value.imm;
       used.from_user = value.from_user;
       break;
-    case Op::Bits:
+    case Operands::BitRange:
       used.shift = value.shift;
       used.width = value.width;
       break;
-    case Op::Narrow:
+    case Operands::Width:
       used.bytes = value.bytes;
       used.is_signed = value.is_signed;
-      break;
-    case Op::ProbeAddress:
-    case Op::ReturnAddress:
-    case Op::EventId:
-    case Op::Pid:
-    case Op::Cpu:
-    case Op::Located:
-    case Op::Comm:
-    case Op::SymbolText:
       break;
   }
   return used;
@@ -71,41 +60,44 @@ Problem check_index(std::int64_t index, std::size_t count, std::string_view what
   return fmt::format("{} {} of {}", what, index, count);
 }
 
-Problem check_op(const Program& program, const Value& value) {
-  switch (value.op) {
-    case Op::Register:
+// What the shape of its operands allows, of any op.
+Problem check_operands(const Value& value) {
+  switch (row_of(value.op).operands) {
+    case Operands::Register:
       if (value.imm < 0 || value.imm % 8 != 0 || value.imm >= static_cast<std::int64_t>(sizeof(kevt_registers)))
         return fmt::format("no register lies at byte {}", value.imm);
       return std::nullopt;
-    case Op::Slot:
-      return check_index(value.imm, program.slots.size(), "slot");
-    case Op::ImmediateText:
-      return check_index(value.imm, program.texts.size(), "text");
-    case Op::EntryArgument:
-      if (program.probe_kind != model::ProbeKind::Return) return "only return programs have arguments of the entry";
-      if (value.imm < 1 || value.imm > kMaxArgumentNumber) return fmt::format("there is no argument {}", value.imm);
-      return std::nullopt;
-    case Op::Load:
-    case Op::Narrow:
+    case Operands::SizedPlace:
+    case Operands::Width:
       if (!is_item_size(value.bytes)) return fmt::format("{} bytes are not 1, 2, 4 or 8", value.bytes);
       return std::nullopt;
-    case Op::Bits:
+    case Operands::BitRange:
       if (value.width == 0 || value.shift + value.width > 64)
         return fmt::format("bits {}:{} are not inside 64", value.shift, value.width);
       return std::nullopt;
-    case Op::Immediate:
-    case Op::ProbeAddress:
-    case Op::ReturnAddress:
-    case Op::EventId:
-    case Op::Pid:
-    case Op::Cpu:
-    case Op::Located:
-    case Op::String:
-    case Op::Comm:
-    case Op::SymbolText:
+    case Operands::None:
+    case Operands::Number:
+    case Operands::Operand:
+    case Operands::Place:
       return std::nullopt;
   }
-  return fmt::format("op {} does not exist", static_cast<unsigned>(value.op));
+  return std::nullopt;
+}
+
+// And what the numbers of single ops may be.
+Problem check_number(const Program& program, const Value& value) {
+  if (value.op == Op::Slot) return check_index(value.imm, program.slots.size(), "slot");
+  if (value.op == Op::ImmediateText) return check_index(value.imm, program.texts.size(), "text");
+  if (value.op != Op::EntryArgument) return std::nullopt;
+  if (program.probe_kind != model::ProbeKind::Return) return "only return programs have arguments of the entry";
+  if (value.imm < 1 || value.imm > kMaxArgumentNumber) return fmt::format("there is no argument {}", value.imm);
+  return std::nullopt;
+}
+
+Problem check_op(const Program& program, const Value& value) {
+  if (op_text(value.op).empty()) return fmt::format("op {} does not exist", static_cast<unsigned>(value.op));
+  if (auto problem = check_operands(value)) return problem;
+  return check_number(program, value);
 }
 
 Problem check_value(const Program& program, ValueId id) {

@@ -69,27 +69,12 @@ bool ValueTable::fits(ValueId id, std::uint8_t bytes, bool is_signed) const {
       return value.bytes < bytes || (value.bytes == bytes && !is_signed);
     case Op::Bits:
       return value.width < 8 * bytes || (value.width == 8 * bytes && !is_signed);
-    case Op::EventId:
-    case Op::Pid:
-    case Op::Cpu:
-      return bytes == 4 && !is_signed;
     case Op::Narrow:
       if (value.is_signed) return is_signed && value.bytes <= bytes;
       return value.bytes < bytes || (value.bytes == bytes && !is_signed);
-    case Op::Register:
-    case Op::Immediate:
-    case Op::Slot:
-    case Op::ProbeAddress:
-    case Op::ReturnAddress:
-    case Op::EntryArgument:
-    case Op::Located:
-    case Op::String:
-    case Op::ImmediateText:
-    case Op::Comm:
-    case Op::SymbolText:
-      break;
+    default:
+      return ir::row_of(value.op).bits <= 32 && bytes == 4 && !is_signed;
   }
-  return false;
 }
 
 ValueId ValueTable::narrow(ValueId value, std::uint8_t bytes, bool is_signed) {

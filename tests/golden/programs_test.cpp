@@ -119,7 +119,7 @@ TEST(Programs, EveryOpStoreAndConditionOccurs) {
     for (const ir::InstanceSink& sink : program->sinks)
       if (sink.condition) note_kinds(*sink.condition, conditions);
   }
-#define KEVT_FETCH_OP(name, text, result) EXPECT_TRUE(ops.contains(ir::Op::name)) << #name;
+#define KEVT_FETCH_OP(name, text, ...) EXPECT_TRUE(ops.contains(ir::Op::name)) << #name;
 #include "compiler/ir/fetch_op.def"
 #undef KEVT_FETCH_OP
   EXPECT_EQ(stores.size(), 4u);

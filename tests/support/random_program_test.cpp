@@ -180,7 +180,7 @@ TEST_F(RandomPrograms, ReachEverything) {
     for (const ir::InstanceSink& sink : program.sinks)
       if (sink.condition) count_conditions(*sink.condition, seen);
   });
-#define KEVT_FETCH_OP(name, text, result) EXPECT_GT(seen["op " text], 100) << text;
+#define KEVT_FETCH_OP(name, text, ...) EXPECT_GT(seen["op " text], 100) << text;
 #include "compiler/ir/fetch_op.def"
 #undef KEVT_FETCH_OP
   for (int i = 0; i < 2; ++i) EXPECT_GT(seen["point " + std::to_string(i)], 100) << i;
