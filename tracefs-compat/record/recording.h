@@ -102,7 +102,11 @@ class RecordWriter {
   virtual std::uint64_t overwritten(std::uint16_t) const { return 0; }
 };
 
-enum class FileFormat : std::uint8_t { Dat, Dat7, Text, Ftrace, Json, Csv, Perfetto, Chrome, Ctf, Folded };
+enum class FileFormat : std::uint8_t {
+#define KEVT_RECORDING_FORMAT(name, ...) name,
+#include "tracefs-compat/record/recording_formats.def"
+#undef KEVT_RECORDING_FORMAT
+};
 std::optional<FileFormat> format_by_name(std::string_view name);
 std::string_view name_of(FileFormat format);
 // By the name's ending: .dat .json .ndjson .csv .pftrace .txt … ; nullopt: it does not tell.

@@ -27,6 +27,7 @@
 #include "common/page.h"
 #include "tracefs-compat/record/dat/dat7.h"
 #include "tracefs-compat/record/metadata_text.h"
+#include "tracefs-compat/record/recording_formats.h"
 
 namespace kevt::record {
 namespace {
@@ -281,6 +282,14 @@ Result<void> DatWriter::join(OutputFile& whole, const FormatText& format) {
     if (auto copied = whole.copy_from(file_, from[cpu].offset, to[cpu].offset, to[cpu].size); !copied) return copied;
   bytes_ = at;
   return {};
+}
+
+Result<std::unique_ptr<RecordWriter>> create_dat(const std::string& path, const Metadata& metadata) {
+  return DatWriter::create(path, metadata, {});
+}
+
+Result<std::unique_ptr<RecordWriter>> create_dat7(const std::string& path, const Metadata& metadata) {
+  return DatWriter::create(path, metadata, {.version = DatVersion::Seven});
 }
 
 }  // namespace kevt::record

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tracefs-compat/record/formats/json_text.h"
+#include "tracefs-compat/record/recording_formats.h"
 
 namespace kevt::record {
 namespace {
@@ -75,6 +76,10 @@ Result<void> ChromeWriter::add(const TypedRecord& record) {
 Result<void> ChromeWriter::finish() {
   file_.append("\n]\n");
   return file_.flush();
+}
+
+Result<std::unique_ptr<RecordWriter>> create_chrome(const std::string& path, const Metadata& metadata) {
+  return create_in_file<ChromeWriter>(path, metadata);
 }
 
 }  // namespace kevt::record

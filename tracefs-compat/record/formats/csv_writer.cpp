@@ -11,6 +11,7 @@
 
 #include "tracefs-compat/record/analysis/columns.h"
 #include "tracefs-compat/record/formats/csv_text.h"
+#include "tracefs-compat/record/recording_formats.h"
 
 namespace kevt::record {
 namespace {
@@ -133,6 +134,10 @@ std::uint64_t CsvWriter::bytes() const {
   std::uint64_t sum = all_ ? all_->file.written() : 0;
   for (const auto& sheet : by_id_) sum += sheet ? sheet->file.written() : 0;
   return sum;
+}
+
+Result<std::unique_ptr<RecordWriter>> create_csv(const std::string& path, const Metadata& metadata) {
+  return CsvWriter::create(path, metadata);
 }
 
 }  // namespace kevt::record

@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "tracefs-compat/record/dat/dat_head.h"
+#include "tracefs-compat/record/recording_formats.h"
 
 namespace kevt::record {
 namespace {
@@ -204,6 +205,10 @@ std::uint64_t CtfWriter::bytes() const {
   std::uint64_t sum = 0;
   for (const auto& stream : streams_) sum += stream ? stream->file.written() : 0;
   return sum;
+}
+
+Result<std::unique_ptr<RecordWriter>> create_ctf(const std::string& path, const Metadata& metadata) {
+  return CtfWriter::create(path, metadata);
 }
 
 }  // namespace kevt::record

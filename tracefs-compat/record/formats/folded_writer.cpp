@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tracefs-compat/record/print/trace_line.h"
+#include "tracefs-compat/record/recording_formats.h"
 
 namespace kevt::record {
 namespace {
@@ -82,6 +83,10 @@ Result<void> FoldedWriter::finish() {
   for (const auto& [path, weight] : std::map<std::string, std::uint64_t>(chosen.begin(), chosen.end()))
     append_line(path, weight);
   return file_.flush();
+}
+
+Result<std::unique_ptr<RecordWriter>> create_folded(const std::string& path, const Metadata& metadata) {
+  return create_in_file<FoldedWriter>(path, metadata);
 }
 
 }  // namespace kevt::record

@@ -8,6 +8,7 @@
 
 #include "tracefs-compat/record/formats/json_text.h"
 #include "tracefs-compat/record/print/trace_line.h"
+#include "tracefs-compat/record/recording_formats.h"
 
 namespace kevt::record {
 namespace {
@@ -136,6 +137,10 @@ Result<void> JsonWriter::finish() {
   }
   out += "}}\n";
   return file_.flush();
+}
+
+Result<std::unique_ptr<RecordWriter>> create_json(const std::string& path, const Metadata& metadata) {
+  return create_in_file<JsonWriter>(path, metadata);
 }
 
 }  // namespace kevt::record

@@ -9,7 +9,11 @@
 // checks files against it. Slices are written when the return is seen, begin and end together: readers sort by time.
 #include "tracefs-compat/record/formats/perfetto_writer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+
+#include "tracefs-compat/record/recording_formats.h"
 
 namespace kevt::record {
 namespace {
@@ -180,5 +184,14 @@ Result<void> PerfettoWriter::flush() {
 }
 
 Result<void> PerfettoWriter::finish() { return flush(); }
+
+Result<std::unique_ptr<RecordWriter>> create_perfetto(const std::string& path, const Metadata& metadata) {
+  auto file = OutputFile::create(path);
+  if (!file) return std::unexpected(std::move(file.error()));
+  if (isatty(file->fd()))
+    return std::unexpected(
+        Error(file->path() + " is a terminal, and perfetto's format is binary; name a file with -o"));
+  return std::make_unique<PerfettoWriter>(*std::move(file), metadata);
+}
 
 }  // namespace kevt::record

@@ -2,9 +2,9 @@
 // would; readers skip the line.
 #include "tracefs-compat/record/formats/text_writer.h"
 
-namespace kevt::record {
-namespace {}  // namespace
+#include "tracefs-compat/record/recording_formats.h"
 
+namespace kevt::record {
 TextWriter::TextWriter(OutputFile file, const Metadata& metadata, TraceHeader header)
     : file_(std::move(file)), lines_(metadata, {.controls = file_.controls()}) {
   if (header == TraceHeader::Shown) file_.append(trace_header(0, 0, metadata.cpus));
@@ -13,6 +13,14 @@ TextWriter::TextWriter(OutputFile file, const Metadata& metadata, TraceHeader he
 Result<void> TextWriter::add(const TypedRecord& record) {
   lines_.append(record, file_.buffer());
   return file_.flush_if_long();
+}
+
+Result<std::unique_ptr<RecordWriter>> create_text(const std::string& path, const Metadata& metadata) {
+  return create_in_file<TextWriter>(path, metadata, TraceHeader::None);
+}
+
+Result<std::unique_ptr<RecordWriter>> create_ftrace(const std::string& path, const Metadata& metadata) {
+  return create_in_file<TextWriter>(path, metadata, TraceHeader::Shown);
 }
 
 }  // namespace kevt::record
