@@ -26,23 +26,9 @@ struct NamedType {
 };
 
 constexpr NamedType kTypes[] = {
-    {"string", model::TypeKind::String, model::kDataLocBytes},
-    {"ustring", model::TypeKind::UserString, model::kDataLocBytes},
-    {"symstr", model::TypeKind::SymbolString, model::kDataLocBytes},
-    {"u8", model::TypeKind::Unsigned, 1},
-    {"u16", model::TypeKind::Unsigned, 2},
-    {"u32", model::TypeKind::Unsigned, 4},
-    {"u64", model::TypeKind::Unsigned, 8},
-    {"s8", model::TypeKind::Signed, 1},
-    {"s16", model::TypeKind::Signed, 2},
-    {"s32", model::TypeKind::Signed, 4},
-    {"s64", model::TypeKind::Signed, 8},
-    {"x8", model::TypeKind::Hex, 1},
-    {"x16", model::TypeKind::Hex, 2},
-    {"x32", model::TypeKind::Hex, 4},
-    {"x64", model::TypeKind::Hex, 8},
-    {"char", model::TypeKind::Char, 1},
-    {"symbol", model::TypeKind::Symbol, 8},
+#define KEVT_TYPE(name, kind, bytes, ...) {name, model::TypeKind::kind, bytes},
+#include "compiler/model/type.def"
+#undef KEVT_TYPE
 };
 
 struct TypeMistake {

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "common/print.h"
+#include "compiler/layout/field_type.h"
+#include "compiler/model/definition.h"
 #include "compiler/target/target_env.h"
 
 namespace kevt::cli {
@@ -34,32 +36,22 @@ constexpr EventRow kEvents[] = {
 
 struct TypeRow {
   std::string_view name;
-  std::string_view size;
-  std::string_view sign;
-  std::string_view format;
+  model::TypeKind kind;
+  std::uint8_t bytes;
   std::string_view example;
 };
 
 constexpr TypeRow kTypes[] = {
-    {"u8", "1", "unsigned", "%u", "p:a f x=%di:u8"},
-    {"u16", "2", "unsigned", "%u", "p:a f x=%di:u16"},
-    {"u32", "4", "unsigned", "%u", "p:a f x=%di:u32"},
-    {"u64", "8", "unsigned", "%Lu", "p:a f x=%di:u64"},
-    {"s8", "1", "signed", "%d", "p:a f x=%di:s8"},
-    {"s16", "2", "signed", "%d", "p:a f x=%di:s16"},
-    {"s32", "4", "signed", "%d", "r:a f x=$retval:s32"},
-    {"s64", "8", "signed", "%Ld", "r:a f x=$retval:s64"},
-    {"x8", "1", "unsigned", "0x%x", "p:a f x=%di:x8"},
-    {"x16", "2", "unsigned", "0x%x", "p:a f x=%di:x16"},
-    {"x32", "4", "unsigned", "0x%x", "p:a f x=%di:x32"},
-    {"x64", "8", "unsigned", "0x%Lx", "p:a f x=%di:x64"},
-    {"symbol", "8", "unsigned", "%pS", "p:a f x=%di:symbol"},
-    {"string", "4 + text", "text", "\"%s\"", "p:a f x=+0(%di):string"},
-    {"ustring", "4 + text", "text", "\"%s\"", "p:a f x=+0(%di):ustring"},
-    {"symstr", "4 + text", "text", "\"%s\"", "p:a f x=%di:symstr"},
-    {"bW@O/C", "C / 8", "unsigned", "%u", "p:a f x=+0(%di):b4@2/8"},
-    {"TYPE[N]", "N items", "as TYPE", "{…,…}", "p:a f x=+0(%di):u32[4]"},
+#define KEVT_TYPE(name, kind, bytes, note, example) {name, model::TypeKind::kind, bytes, example},
+#include "compiler/model/type.def"
+#undef KEVT_TYPE
 };
+
+void print_type(std::string_view name, std::string_view size, std::string_view sign, std::string_view prints,
+                std::string_view example) {
+  print("{:<8} {:<9} {:<9} {:<7} {}\n", name, size, sign, prints, example);
+}
+
 
 std::string role_of(std::string_view name) {
   const std::uint32_t offset = *target::register_offset(name);
@@ -95,9 +87,19 @@ void print_registers() {
 }
 
 void print_types() {
-  print("{:<8} {:<9} {:<9} {:<7} {}\n", "TYPE", "BYTES", "SIGN", "PRINTS", "EXAMPLE");
-  for (const TypeRow& row : kTypes)
-    print("{:<8} {:<9} {:<9} {:<7} {}\n", row.name, row.size, row.sign, row.format, row.example);
+  print_type("TYPE", "BYTES", "SIGN", "PRINTS", "EXAMPLE");
+  for (const TypeRow& row : kTypes) {
+    model::TypeSpec type;
+    type.kind = row.kind;
+    type.bytes = row.bytes;
+    std::string prints(layout::print_format(type));
+    std::erase(prints, '\\');  // as `format` writes it, inside quotes
+    const bool is_text = layout::is_string(row.kind);
+    print_type(row.name, is_text ? "4 + text" : fmt::format("{}", row.bytes),
+          is_text ? "text" : layout::is_signed(type) ? "signed" : "unsigned", prints, row.example);
+  }
+  print_type("bW@O/C", "C / 8", "unsigned", "%u", "p:a f x=+0(%di):b4@2/8");
+  print_type("TYPE[N]", "N items", "as TYPE", "{…,…}", "p:a f x=+0(%di):u32[4]");
 }
 
 }  // namespace kevt::cli

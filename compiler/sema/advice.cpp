@@ -42,8 +42,11 @@ constexpr Alias kTypeAliases[] = {
     {"pointer", "x64"},  {"str", "string"},   {"char*", "string"}, {"cstring", "string"},
 };
 
-constexpr std::string_view kTypes[] = {"u8",  "u16", "u32", "u64",  "s8",     "s16",     "s32",    "s64",   "x8",
-                                       "x16", "x32", "x64", "char", "string", "ustring", "symbol", "symstr"};
+constexpr std::string_view kTypes[] = {
+#define KEVT_TYPE(name, ...) name,
+#include "compiler/model/type.def"
+#undef KEVT_TYPE
+};
 constexpr std::string_view kVariables[] = {"retval", "stack", "comm", "current"};
 
 // Text from `begin` up to one of `stops`.

@@ -24,23 +24,11 @@ constexpr Word kVariables[] = {{"$retval", "what the function returned"}, {"$sta
                                {"$stack0", "word N of the stack"},        {"$comm", "the task's name"},
                                {"$arg1", "argument N of the function"},   {"$arg2", "argument N of the function"},
                                {"$arg3", "argument N of the function"},   {"$arg4", "argument N of the function"}};
-constexpr Word kTypes[] = {{"u8", "unsigned, 1 byte"},
-                           {"u16", "unsigned, 2 bytes"},
-                           {"u32", "unsigned, 4 bytes"},
-                           {"u64", "unsigned, 8 bytes"},
-                           {"s8", "signed, 1 byte"},
-                           {"s16", "signed, 2 bytes"},
-                           {"s32", "signed, 4 bytes"},
-                           {"s64", "signed, 8 bytes"},
-                           {"x8", "hexadecimal"},
-                           {"x16", "hexadecimal"},
-                           {"x32", "hexadecimal"},
-                           {"x64", "hexadecimal"},
-                           {"char", "a character"},
-                           {"string", "text at an address"},
-                           {"ustring", "text in user space"},
-                           {"symbol", "an address, by name"},
-                           {"symstr", "an address's name, kept as text"}};
+constexpr Word kTypes[] = {
+#define KEVT_TYPE(name, kind, bytes, note, ...) {name, note},
+#include "compiler/model/type.def"
+#undef KEVT_TYPE
+};
 
 template <typename Words>
 void add_words(Completion& out, const Words& words, const QString& typed) {
