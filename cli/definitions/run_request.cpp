@@ -20,6 +20,7 @@
 #include "cli/definitions/run_triggers.h"
 #include "compiler/script/event_name.h"
 #include "grammar/parse.h"
+#include "runtime-user/runtime/runtime_names.h"
 #include "runtime-user/session/kernel_formats.h"
 
 namespace kevt::cli {
@@ -31,6 +32,12 @@ bool targets_kernel(const Texts& texts) {
   return texts.target && std::holds_alternative<model::KernelTarget>(*texts.target);
 }
 
+// Asked for by --runtime, or where that is `auto` by what is to be traced.
+bool traces_kernel(const RunOptions& options, const Texts& texts) {
+  const bool is_meant = targets_kernel(texts) || !options.enabled.empty();
+  return runtime::traces_whole_machine(options.runtime) || (options.runtime == "auto" && is_meant);
+}
+
 // Mistakes that make a script impossible to run.
 std::vector<diag::Located> refusals(const Texts& texts, const RunOptions& options) {
   std::vector<diag::Located> out;
@@ -39,8 +46,7 @@ std::vector<diag::Located> refusals(const Texts& texts, const RunOptions& option
   };
   if (options.runtime == "inproc" && targets_kernel(texts))
     refuse(texts.target_source, "the kernel needs --runtime=bpf or kmod");
-  const bool is_kernel = options.runtime == "bpf" || options.runtime == "kmod" ||
-                         (options.runtime == "auto" && (targets_kernel(texts) || !options.enabled.empty()));
+  const bool is_kernel = traces_kernel(options, texts);
   for (const ForeignEvent& event : texts.foreign_events)
     if (!is_kernel) refuse(event.source, "events of the kernel are recorded by --runtime bpf or kmod");
   if (is_kernel && texts.options.stack.value_or(false))
@@ -179,11 +185,7 @@ void take_target(RunRequest& request) {
 
 }  // namespace
 
-bool traces_kernel(const RunRequest& request) {
-  const std::string& runtime = request.options.runtime;
-  const bool is_meant = targets_kernel(request.texts) || !request.options.enabled.empty();
-  return runtime == "bpf" || runtime == "kmod" || (runtime == "auto" && is_meant);
-}
+bool traces_kernel(const RunRequest& request) { return traces_kernel(request.options, request.texts); }
 
 std::optional<RunRequest> read_definitions(const RunOptions& options, const Reporter& report, int& status) {
   const auto fail = [&](int what, const std::string& why) {

@@ -13,6 +13,7 @@
 #include "cli/options/option_parts.h"
 #include "common/print.h"
 #include "compiler/target/near_misses.h"
+#include "runtime-user/runtime/runtime_names.h"
 
 namespace kevt::cli {
 
@@ -90,9 +91,8 @@ void add_run(CLI::App& app, RunOptions& run) {
       run.definition_files.push_back(run.command.front());
       run.command.erase(run.command.begin());
     }
-    const bool whole_machine = run.runtime == "bpf" || run.runtime == "kmod";
     if (run.command.empty() && run.pids.empty() && run.definition_files.empty() && run.enabled.empty() &&
-        !whole_machine)
+        !runtime::traces_whole_machine(run.runtime))
       throw CLI::RequiredError("CMD");
     if (!run.command.empty() && !run.pids.empty())
       throw CLI::ValidationError("--pid", "CMD and --pid exclude each other");

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/options/option_parts.h"
+#include "runtime-user/runtime/runtime_names.h"
 
 namespace kevt::cli {
 
@@ -28,11 +29,11 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
   verb->add_flag("--nonempty", mount.nonempty, "DIR may hold files; they are hidden while it is mounted");
   verb->add_option("--runtime", mount.runtime, "auto, inproc: processes; bpf, kmod: the running kernel")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "inproc", "bpf", "kmod"}).description(""))
+      ->check(member(runtime::runtime_names()))
       ->capture_default_str();
   verb->add_option("CMD", mount.command, "the program to trace and its arguments, after --")->type_name("");
   verb->final_callback([&mount] {
-    const bool kernel = mount.runtime == "bpf" || mount.runtime == "kmod";
+    const bool kernel = runtime::traces_whole_machine(mount.runtime);
     if (kernel && !mount.pids.empty())
       throw CLI::ValidationError("--pid", "--runtime " + mount.runtime + " traces the whole machine");
     if (kernel && mount.follow)

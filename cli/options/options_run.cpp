@@ -4,6 +4,7 @@
 #include "cli/options/option_parts.h"
 #include "cli/options/record_options.h"
 #include "cli/options/run_options.h"
+#include "runtime-user/runtime/runtime_names.h"
 
 namespace kevt::cli {
 
@@ -66,7 +67,7 @@ void add_tracing(CLI::App& app, RunOptions& run) {
       ->check(member({"lost", "missed"}));
   verb->add_option("--runtime", run.runtime, "auto, inproc; bpf and kmod trace the kernel")
       ->type_name("NAME")
-      ->check(member({"auto", "inproc", "bpf", "kmod"}))
+      ->check(member(runtime::runtime_names()))
       ->capture_default_str();
   verb->add_option("--pid", run.pids, "trace running processes instead of CMD; they go on when it ends")
       ->type_name("PID[,PID…]")

@@ -22,6 +22,7 @@
 #include "common/proc.h"
 #include "compiler/codegen/backend.h"
 #include "runtime-user/engine/records/accounting.h"
+#include "runtime-user/runtime/runtime_names.h"
 #include "runtime-user/session/interrupts.h"
 #include "runtime-user/session/stored_code.h"
 #include "runtime-user/session/supervisor.h"
@@ -54,7 +55,7 @@ class MountRun {
   std::optional<int> make_tracing();
   std::optional<int> set_options();
   std::optional<int> open_mount();
-  bool is_kernel() const { return options_.runtime == "bpf" || options_.runtime == "kmod"; }
+  bool is_kernel() const { return runtime::traces_whole_machine(options_.runtime); }
   bool step();
   void leave();
   void print_counts() const;
