@@ -3,10 +3,10 @@
 #include <cstdio>
 #include <cstring>
 
-#include "cli/verbs/cmd_recordings.h"
-#include "cli/verbs/commands.h"
 #include "cli/exit_status.h"
 #include "cli/options/options.h"
+#include "cli/verbs/cmd_recordings.h"
+#include "cli/verbs/commands.h"
 #include "common/standard_descriptors.h"
 
 namespace kevt::cli {

@@ -52,7 +52,6 @@ void print_type(std::string_view name, std::string_view size, std::string_view s
   print("{:<8} {:<9} {:<9} {:<7} {}\n", name, size, sign, prints, example);
 }
 
-
 std::string role_of(std::string_view name) {
   const std::uint32_t offset = *target::register_offset(name);
   for (std::uint32_t number = 1; number <= 6; ++number)
@@ -96,7 +95,10 @@ void print_types() {
     std::erase(prints, '\\');  // as `format` writes it, inside quotes
     const bool is_text = layout::is_string(row.kind);
     print_type(row.name, is_text ? "4 + text" : fmt::format("{}", row.bytes),
-          is_text ? "text" : layout::is_signed(type) ? "signed" : "unsigned", prints, row.example);
+               is_text                   ? "text"
+               : layout::is_signed(type) ? "signed"
+                                         : "unsigned",
+               prints, row.example);
   }
   print_type("bW@O/C", "C / 8", "unsigned", "%u", "p:a f x=+0(%di):b4@2/8");
   print_type("TYPE[N]", "N items", "as TYPE", "{…,…}", "p:a f x=+0(%di):u32[4]");

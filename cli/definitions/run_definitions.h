@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "cli/report.h"
 #include "cli/definitions/run_request.h"
+#include "cli/report.h"
 #include "runtime-user/engine/tracing.h"
 
 namespace kevt::cli {

@@ -15,9 +15,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "cli/exit_status.h"
 #include "cli/definitions/injections.h"
 #include "cli/definitions/run_triggers.h"
+#include "cli/exit_status.h"
 #include "compiler/script/event_name.h"
 #include "grammar/parse.h"
 #include "runtime-user/runtime/runtime_names.h"

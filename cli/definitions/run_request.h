@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/definitions/script_texts.h"
 #include "cli/options/options.h"
 #include "cli/report.h"
-#include "cli/definitions/script_texts.h"
 
 namespace kevt::cli {
 

@@ -14,8 +14,8 @@
 #include <memory>
 #include <set>
 
-#include "cli/exit_status.h"
 #include "cli/definitions/run_definitions.h"
+#include "cli/exit_status.h"
 #include "cli/run/run_trace.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/kmod/device.h"

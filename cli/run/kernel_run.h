@@ -1,8 +1,8 @@
 // kevtrace run, when the kernel is traced.
 #pragma once
 
-#include "cli/options/options.h"
 #include "cli/definitions/run_request.h"
+#include "cli/options/options.h"
 #include "runtime-user/session/recorder.h"
 
 namespace kevt::cli {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/report.h"
 #include "cli/options/run_options.h"
+#include "cli/report.h"
 #include "cli/run/run_output.h"
 #include "cli/run/run_progress.h"
 #include "runtime-user/engine/text/event_text.h"

@@ -15,11 +15,11 @@
 #include <memory>
 
 #include "cli/definitions/check_pass.h"
-#include "cli/verbs/commands.h"
-#include "cli/exit_status.h"
 #include "cli/definitions/fix_files.h"
-#include "cli/report.h"
 #include "cli/definitions/script_texts.h"
+#include "cli/exit_status.h"
+#include "cli/report.h"
+#include "cli/verbs/commands.h"
 #include "common/assert.h"
 #include "common/print.h"
 #include "compiler/codegen/native.h"

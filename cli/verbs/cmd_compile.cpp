@@ -16,11 +16,11 @@
 #include <algorithm>
 #include <map>
 
-#include "cli/verbs/commands.h"
-#include "cli/exit_status.h"
 #include "cli/definitions/fix_files.h"
-#include "cli/report.h"
 #include "cli/definitions/run_request.h"
+#include "cli/exit_status.h"
+#include "cli/report.h"
+#include "cli/verbs/commands.h"
 #include "compiler/ir/text.h"
 #include "compiler/layout/layout.h"
 #include "compiler/pipeline/compile.h"

@@ -10,9 +10,9 @@
 
 #include <algorithm>
 
-#include "cli/verbs/commands.h"
 #include "cli/definitions/compilation.h"
 #include "cli/exit_status.h"
+#include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "runtime-user/runtime/inproc/code/hit_cost.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"

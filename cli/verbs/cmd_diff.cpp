@@ -4,10 +4,10 @@
 
 #include <cerrno>
 
-#include "cli/verbs/cmd_recordings.h"
 #include "cli/exit_status.h"
 #include "cli/output_format.h"
 #include "cli/recording_input.h"
+#include "cli/verbs/cmd_recordings.h"
 #include "tracefs-compat/record/analysis/compare.h"
 #include "tracefs-compat/record/output_file.h"
 

@@ -20,9 +20,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/verbs/commands.h"
 #include "cli/exit_status.h"
 #include "cli/report.h"
+#include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "common/unique_fd.h"
 #include "compiler/pipeline/compile.h"

@@ -16,9 +16,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "cli/verbs/commands.h"
 #include "cli/exit_status.h"
 #include "cli/report.h"
+#include "cli/verbs/commands.h"
 #include "common/unique_fd.h"
 
 namespace kevt::cli {

@@ -10,10 +10,10 @@
 
 #include <algorithm>
 
-#include "cli/verbs/commands.h"
 #include "cli/definitions/compilation.h"
 #include "cli/exit_status.h"
 #include "cli/report.h"
+#include "cli/verbs/commands.h"
 #include "common/abi/registers.h"
 #include "common/print.h"
 #include "compiler/codegen/native.h"

@@ -5,11 +5,11 @@
 //   kevtrace fmt --to=boot a.kev     kprobe_event=p:a,vfs_read to standard output
 //
 // Scripts with mistakes in what they say around definitions are not touched; definitions themselves are `check`'s.
-#include "cli/verbs/commands.h"
-#include "cli/exit_status.h"
 #include "cli/definitions/fix_files.h"
-#include "cli/report.h"
 #include "cli/definitions/script_texts.h"
+#include "cli/exit_status.h"
+#include "cli/report.h"
+#include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "compiler/script/boot.h"
 #include "compiler/script/format.h"

@@ -5,11 +5,11 @@
 // What was left out is said on standard error with its line: status 4; a definition that is wrong: status 3.
 #include <algorithm>
 
-#include "cli/verbs/commands.h"
-#include "cli/exit_status.h"
 #include "cli/definitions/fix_files.h"
-#include "cli/report.h"
 #include "cli/definitions/script_texts.h"
+#include "cli/exit_status.h"
+#include "cli/report.h"
+#include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "compiler/script/boot.h"
 #include "compiler/script/import_shell.h"

@@ -17,10 +17,10 @@
 #include <set>
 #include <sstream>
 
-#include "cli/verbs/commands.h"
-#include "cli/exit_status.h"
 #include "cli/definitions/list_words.h"
+#include "cli/exit_status.h"
 #include "cli/report.h"
+#include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "compiler/target/elf/elf_image.h"
 #include "compiler/target/elf/mapped_file.h"

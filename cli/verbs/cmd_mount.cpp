@@ -12,12 +12,12 @@
 #include <iterator>
 #include <string_view>
 
-#include "cli/verbs/commands.h"
-#include "cli/exit_status.h"
 #include "cli/definitions/injections.h"
-#include "cli/run/mounted_targets.h"
-#include "cli/report.h"
 #include "cli/definitions/run_definitions.h"
+#include "cli/exit_status.h"
+#include "cli/report.h"
+#include "cli/run/mounted_targets.h"
+#include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "common/proc.h"
 #include "compiler/codegen/backend.h"

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-#include "cli/verbs/cmd_recordings.h"
-#include "cli/verbs/commands.h"
 #include "cli/exit_status.h"
 #include "cli/output_format.h"
 #include "cli/recording_input.h"
+#include "cli/verbs/cmd_recordings.h"
+#include "cli/verbs/commands.h"
 #include "tracefs-compat/record/analysis/analysis.h"
 #include "tracefs-compat/record/output_file.h"
 

@@ -2,10 +2,10 @@
 // with the file.
 #include <fmt/format.h>
 
-#include "cli/verbs/cmd_recordings.h"
 #include "cli/exit_status.h"
 #include "cli/output_format.h"
 #include "cli/recording_input.h"
+#include "cli/verbs/cmd_recordings.h"
 #include "common/print.h"
 #include "tracefs-compat/record/analysis/columns.h"
 #include "tracefs-compat/record/output_file.h"

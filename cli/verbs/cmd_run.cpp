@@ -13,14 +13,14 @@
 #include <bit>
 #include <set>
 
-#include "cli/verbs/commands.h"
-#include "cli/exit_status.h"
 #include "cli/definitions/injections.h"
-#include "cli/run/kernel_run.h"
-#include "cli/report.h"
 #include "cli/definitions/run_definitions.h"
 #include "cli/definitions/run_request.h"
+#include "cli/exit_status.h"
+#include "cli/report.h"
+#include "cli/run/kernel_run.h"
 #include "cli/run/run_trace.h"
+#include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "compiler/layout/layout.h"
 #include "runtime-user/session/interrupts.h"

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "compiler/sema/sema.h"
-#include "compiler/target/types/btf.h"
 #include "compiler/target/fixed_target.h"
+#include "compiler/target/types/btf.h"
 #include "grammar/parse.h"
 #include "tests/golden/small_btf.h"
 

@@ -5,8 +5,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-#include "compiler/target/types/btf.h"
 #include "compiler/target/fixed_target.h"
+#include "compiler/target/types/btf.h"
 #include "gui/model/compiler_service.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/export_as.h"

@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 
+#include "tracefs-compat/record/print/trace_line.h"
 #include "tracefs-compat/record/recording.h"
 #include "tracefs-compat/record/store/store.h"
-#include "tracefs-compat/record/print/trace_line.h"
 
 namespace kevt::gui {
 

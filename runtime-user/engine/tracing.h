@@ -15,18 +15,18 @@
 #include <vector>
 
 #include "common/error.h"
+#include "runtime-user/engine/code/event_switcher.h"
+#include "runtime-user/engine/code/trigger_inliner.h"
 #include "runtime-user/engine/events/definition_batch.h"
 #include "runtime-user/engine/events/definition_files.h"
-#include "runtime-user/engine/code/event_switcher.h"
 #include "runtime-user/engine/events/filter_files.h"
+#include "runtime-user/engine/events/trigger_files.h"
 #include "runtime-user/engine/records/markers.h"
 #include "runtime-user/engine/records/record_router.h"
 #include "runtime-user/engine/records/stack_stitcher.h"
-#include "runtime-user/engine/targets.h"
 #include "runtime-user/engine/records/task_history.h"
+#include "runtime-user/engine/targets.h"
 #include "runtime-user/engine/tracing_state.h"
-#include "runtime-user/engine/events/trigger_files.h"
-#include "runtime-user/engine/code/trigger_inliner.h"
 
 namespace kevt::engine {
 

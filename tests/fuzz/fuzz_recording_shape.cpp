@@ -15,9 +15,9 @@
 #include "tests/fuzz/recording_reads.h"
 #include "tracefs-compat/record/dat/dat_head.h"
 #include "tracefs-compat/record/dat/dat_ids.h"
+#include "tracefs-compat/record/dat/zstd_bytes.h"
 #include "tracefs-compat/record/metadata_text.h"
 #include "tracefs-compat/record/record_testing.h"
-#include "tracefs-compat/record/dat/zstd_bytes.h"
 
 namespace {
 

@@ -8,8 +8,8 @@
 
 #include "common/unique_fd.h"
 #include "tracefs-compat/record/formats/json_writer.h"
-#include "tracefs-compat/record/record_filter.h"
 #include "tracefs-compat/record/print/trace_line.h"
+#include "tracefs-compat/record/record_filter.h"
 
 namespace kevt::fuzz {
 namespace {

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "compiler/target/types/btf.h"
 #include "compiler/target/elf/core_file_testing.h"
 #include "compiler/target/elf/instruction_start.h"
 #include "compiler/target/kernel/kernel_of_types.h"
+#include "compiler/target/types/btf.h"
 #include "tests/golden/small_btf.h"
 
 namespace kevt::target {

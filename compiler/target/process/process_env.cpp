@@ -20,12 +20,12 @@
 #include <system_error>
 #include <utility>
 
-#include "compiler/target/types/debug_types.h"
 #include "compiler/target/elf/instruction_start.h"
-#include "compiler/target/kernel/kernel_names.h"
 #include "compiler/target/elf/mapped_file.h"
+#include "compiler/target/kernel/kernel_names.h"
 #include "compiler/target/near_misses.h"
 #include "compiler/target/process/process_modules.h"
+#include "compiler/target/types/debug_types.h"
 
 namespace kevt::target {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "common/error.h"
+#include "runtime-user/engine/code/trigger_inliner.h"
 #include "runtime-user/engine/records/record_router.h"
 #include "runtime-user/engine/tracing_state.h"
-#include "runtime-user/engine/code/trigger_inliner.h"
 
 namespace kevt::engine {
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "common/error.h"
-#include "runtime-user/engine/events/draft.h"
 #include "runtime-user/engine/code/event_switcher.h"
-#include "runtime-user/engine/tracing_state.h"
+#include "runtime-user/engine/events/draft.h"
 #include "runtime-user/engine/events/trigger_files.h"
+#include "runtime-user/engine/tracing_state.h"
 
 namespace kevt::engine {
 

@@ -12,8 +12,8 @@
 
 #include "compiler/model/filter.h"
 #include "compiler/sema/trigger_table.h"
-#include "runtime-user/engine/instances/error_log.h"
 #include "runtime-user/engine/events/event_table.h"
+#include "runtime-user/engine/instances/error_log.h"
 #include "runtime-user/engine/instances/shared_cell.h"
 #include "runtime-user/engine/instances/trace_buffer.h"
 #include "runtime-user/engine/instances/trace_options.h"

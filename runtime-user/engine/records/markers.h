@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "runtime-user/engine/records/task_history.h"
-#include "runtime-user/engine/tracing_state.h"
 #include "runtime-user/engine/records/trigger_runner.h"
+#include "runtime-user/engine/tracing_state.h"
 
 namespace kevt::engine {
 

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "common/time_merger.h"
+#include "runtime-user/engine/code/trigger_inliner.h"
 #include "runtime-user/engine/records/record_tap.h"
 #include "runtime-user/engine/records/stack_stitcher.h"
 #include "runtime-user/engine/records/task_history.h"
-#include "runtime-user/engine/tracing_state.h"
-#include "runtime-user/engine/code/trigger_inliner.h"
 #include "runtime-user/engine/records/trigger_runner.h"
+#include "runtime-user/engine/tracing_state.h"
 
 namespace kevt::engine {
 

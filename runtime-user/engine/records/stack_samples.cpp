@@ -1,7 +1,7 @@
 // Debian's libraries keep no frame pointers, so a hit cannot walk its stack cheaply. It copies the upper end of it, and
-// the reader unwinds by call frame information (compiler/target/process/stack_unwinder.h). The copy is made by fetch-args like
-// any others: arrays of 64 words, one behind the other, are 2.5 KiB of the 3 KiB that the fixed part of a record may
-// hold; strings have room of their own.
+// the reader unwinds by call frame information (compiler/target/process/stack_unwinder.h). The copy is made by
+// fetch-args like any others: arrays of 64 words, one behind the other, are 2.5 KiB of the 3 KiB that the fixed part of
+// a record may hold; strings have room of their own.
 //
 // A word above the end of the stack cannot be read and is stored as 0, as ever.
 #include "runtime-user/engine/records/stack_samples.h"

@@ -15,8 +15,8 @@
 #include "compiler/layout/layout.h"
 #include "compiler/target/target_env.h"
 #include "runtime-user/engine/events/event_table.h"
-#include "runtime-user/engine/text/line_plan.h"
 #include "runtime-user/engine/static_events.h"
+#include "runtime-user/engine/text/line_plan.h"
 
 namespace kevt::engine {
 

@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <fstream>
 
+#include "runtime-user/runtime/inproc/inproc_runtime.h"
 #include "runtime-user/runtime/inproc/process/fd_passing.h"
 #include "runtime-user/runtime/inproc/process/forked_children.h"
-#include "runtime-user/runtime/inproc/inproc_runtime.h"
 
 namespace kevt::inproc {
 

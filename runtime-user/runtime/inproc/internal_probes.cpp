@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "runtime-user/runtime/inproc/code/agent_image.h"
-#include "runtime-user/runtime/inproc/inproc_runtime.h"
 #include "runtime-user/runtime/inproc/code/unwinders.h"
+#include "runtime-user/runtime/inproc/inproc_runtime.h"
 
 namespace kevt::inproc {
 

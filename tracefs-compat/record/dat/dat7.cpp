@@ -8,8 +8,8 @@
 #include "common/page.h"
 #include "compiler/layout/ring_page.h"
 #include "tracefs-compat/record/dat/dat_ids.h"
-#include "tracefs-compat/record/metadata_text.h"
 #include "tracefs-compat/record/dat/zstd_bytes.h"
+#include "tracefs-compat/record/metadata_text.h"
 
 namespace kevt::record {
 namespace {

@@ -19,8 +19,8 @@
 
 #include "tracefs-compat/record/dat/dat_ids.h"
 #include "tracefs-compat/record/dat/file_areas.h"
-#include "tracefs-compat/record/metadata_text.h"
 #include "tracefs-compat/record/dat/zstd_bytes.h"
+#include "tracefs-compat/record/metadata_text.h"
 
 namespace kevt::record {
 namespace {

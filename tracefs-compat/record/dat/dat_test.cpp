@@ -5,8 +5,8 @@
 
 #include "tracefs-compat/record/dat/dat_reader.h"
 #include "tracefs-compat/record/dat/dat_writer.h"
-#include "tracefs-compat/record/record_testing.h"
 #include "tracefs-compat/record/print/trace_line.h"
+#include "tracefs-compat/record/record_testing.h"
 
 namespace kevt::record {
 namespace {

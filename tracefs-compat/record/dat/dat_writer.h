@@ -11,8 +11,8 @@
 #include "compiler/layout/ring_page.h"
 #include "tracefs-compat/record/dat/dat_head.h"
 #include "tracefs-compat/record/output_file.h"
-#include "tracefs-compat/record/recording.h"
 #include "tracefs-compat/record/print/symbolic_format.h"
+#include "tracefs-compat/record/recording.h"
 
 namespace kevt::record {
 

@@ -7,8 +7,8 @@
 #include "tracefs-compat/record/analysis/analysis.h"
 #include "tracefs-compat/record/analysis/call_pairs.h"
 #include "tracefs-compat/record/analysis/compare.h"
-#include "tracefs-compat/record/formats/ctf_writer.h"
 #include "tracefs-compat/record/analysis/histogram.h"
+#include "tracefs-compat/record/formats/ctf_writer.h"
 #include "tracefs-compat/record/formats/json_text.h"
 #include "tracefs-compat/record/record_testing.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tracefs-compat/record/analysis/call_pairs.h"
-#include "tracefs-compat/record/output_file.h"
 #include "tracefs-compat/record/formats/protobuf.h"
+#include "tracefs-compat/record/output_file.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::record {

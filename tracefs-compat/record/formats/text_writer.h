@@ -5,8 +5,8 @@
 #include <string>
 
 #include "tracefs-compat/record/output_file.h"
-#include "tracefs-compat/record/recording.h"
 #include "tracefs-compat/record/print/trace_line.h"
+#include "tracefs-compat/record/recording.h"
 
 namespace kevt::record {
 

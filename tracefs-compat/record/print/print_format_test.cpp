@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "tracefs-compat/record/record_testing.h"
 #include "tracefs-compat/record/print/trace_line.h"
+#include "tracefs-compat/record/record_testing.h"
 
 namespace kevt::record {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "common/error.h"
 #include "compiler/model/compiled_event.h"
-#include "runtime-user/runtime/inproc/process/placement.h"
 #include "runtime-user/runtime/inproc/code/probe_points.h"
+#include "runtime-user/runtime/inproc/process/placement.h"
 
 namespace kevt::inproc {
 

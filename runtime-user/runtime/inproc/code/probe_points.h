@@ -12,8 +12,8 @@
 #include "compiler/target/process/process_map.h"
 #include "runtime-user/runtime/inproc/code/detour.h"
 #include "runtime-user/runtime/inproc/code/patcher.h"
-#include "runtime-user/runtime/inproc/process/placement.h"
 #include "runtime-user/runtime/inproc/code/probed_files.h"
+#include "runtime-user/runtime/inproc/process/placement.h"
 #include "runtime-user/runtime/inproc/process/stopped_text.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 

@@ -7,8 +7,8 @@
 
 #include "common/error.h"
 #include "runtime-user/runtime/inproc/code/patcher.h"
-#include "runtime-user/runtime/inproc/process/remote_mapper.h"
 #include "runtime-user/runtime/inproc/code/return_slots.h"
+#include "runtime-user/runtime/inproc/process/remote_mapper.h"
 #include "runtime-user/runtime/inproc/process/signal_handover.h"
 
 namespace kevt::inproc {

@@ -4,8 +4,8 @@
 
 #include "common/error.h"
 #include "runtime-user/runtime/inproc/code/code_arena.h"
-#include "runtime-user/runtime/inproc/process/remote_mapper.h"
 #include "runtime-user/runtime/inproc/memory/session_memory.h"
+#include "runtime-user/runtime/inproc/process/remote_mapper.h"
 
 namespace kevt::inproc {
 
