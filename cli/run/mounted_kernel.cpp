@@ -10,6 +10,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/run/mounted_targets.h"
+#include "runtime-user/engine/tracing.h"
 #include "runtime-user/session/interrupts.h"
 #include "runtime-user/session/kernel_target.h"
 #include "runtime-user/session/started_command.h"

@@ -5,6 +5,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/run/mounted_targets.h"
+#include "runtime-user/engine/tracing.h"
 #include "runtime-user/session/interrupts.h"
 #include "runtime-user/session/supervisor.h"
 #include "runtime-user/session/traced_processes.h"

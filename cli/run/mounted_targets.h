@@ -7,8 +7,13 @@
 
 #include "cli/options/options_mount.h"
 #include "cli/report.h"
-#include "runtime-user/engine/tracing.h"
+#include "compiler/sema/sema.h"
 #include "tracefs-compat/fuse/refused_processes.h"
+
+namespace kevt::engine {
+class Tracing;
+class TracedTarget;
+}  // namespace kevt::engine
 
 namespace kevt::cli {
 

@@ -12,6 +12,7 @@
 #include "common/print.h"
 #include "compiler/model/record_view.h"
 #include "runtime-user/engine/records/accounting.h"
+#include "runtime-user/engine/tracing.h"
 #include "tracefs-compat/record/dat/flight_recorder.h"
 
 namespace kevt::cli {

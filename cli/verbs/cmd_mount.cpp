@@ -22,6 +22,7 @@
 #include "common/proc.h"
 #include "compiler/codegen/backend.h"
 #include "runtime-user/engine/records/accounting.h"
+#include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/runtime_names.h"
 #include "runtime-user/session/interrupts.h"
 #include "runtime-user/session/stored_code.h"

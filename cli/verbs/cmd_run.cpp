@@ -23,6 +23,7 @@
 #include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "compiler/layout/layout.h"
+#include "runtime-user/engine/tracing.h"
 #include "runtime-user/session/interrupts.h"
 #include "runtime-user/session/launch.h"
 #include "runtime-user/session/stored_code.h"

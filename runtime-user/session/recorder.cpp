@@ -19,6 +19,7 @@
 #include "compiler/layout/layout.h"
 #include "compiler/model/record_view.h"
 #include "runtime-user/engine/text/symbol_text.h"
+#include "runtime-user/engine/tracing.h"
 
 namespace kevt::session {
 namespace {

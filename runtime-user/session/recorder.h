@@ -11,8 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "runtime-user/engine/tracing.h"
+#include "runtime-user/engine/events/event_table.h"
+#include "runtime-user/engine/traced_target.h"
 #include "tracefs-compat/record/recording.h"
+
+namespace kevt::engine {
+class Tracing;
+}  // namespace kevt::engine
 
 namespace kevt::session {
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "common/proc.h"
+#include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/inproc/process/forked_children.h"
 #include "runtime-user/session/exit_status.h"
 

@@ -16,10 +16,14 @@
 #include <string>
 #include <vector>
 
-#include "runtime-user/engine/tracing.h"
+#include "runtime-user/engine/traced_target.h"
 #include "runtime-user/session/followed_ends.h"
 #include "runtime-user/session/notices.h"
 #include "runtime-user/session/traced_process.h"
+
+namespace kevt::engine {
+class Tracing;
+}  // namespace kevt::engine
 
 namespace kevt::session {
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "runtime-user/engine/tracing.h"
 #include "tests/fuzz/fuzz_entry.h"
 #include "tests/golden/definition_world.h"
 #include "tracefs-compat/tree/tracing_dir.h"

@@ -24,6 +24,7 @@
 #include <regex>
 
 #include "common/unique_fd.h"
+#include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/fake/fake_runtime.h"
 #include "tests/golden/corpus_reader.h"
 #include "tests/golden/definition_world.h"

@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "runtime-user/engine/tracing.h"
 #include "tracefs-compat/fuse/mount_state.h"
 #include "tracefs-compat/fuse/mount_table.h"
 

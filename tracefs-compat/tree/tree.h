@@ -9,8 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime-user/engine/tracing.h"
 #include "tracefs-compat/tree/handle.h"
+
+namespace kevt::engine {
+class Tracing;
+}  // namespace kevt::engine
 
 namespace kevt::tree {
 

@@ -1,5 +1,7 @@
 // The tree as its users see it: echo, cat and ls over a fake target.
 #include "tracefs-compat/tree/tree.h"
+#include "compiler/layout/layout.h"
+#include "runtime-user/engine/tracing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
