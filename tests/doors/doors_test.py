@@ -419,7 +419,7 @@ def static_in_mount(world):
 
 
 def every_format(world):
-    for name in ("dat", "dat7", "json", "csv", "perfetto", "chrome", "ctf"):
+    for name in ("dat", "dat7", "json", "csv", "perfetto", "chrome", "ctf", "folded", "perf", "ftrace"):
         out = world.path("r." + name)
         run(world, "-f", name, "-o", out, "-e", world.step)
         if not os.path.exists(out):

@@ -76,12 +76,8 @@ Symbol place_symbol(std::uint64_t address, std::string file_and_offset) {
   return {.address = address, .size = 1, .name = std::move(file_and_offset), .module = ""};
 }
 
-namespace {
-
 // No function is called so, and every format keeps names and sizes.
 bool is_place(const Symbol& symbol) { return symbol.size == 1 && symbol.name.contains("+0x"); }
-
-}  // namespace
 
 void append_symbol(const Symbols& symbols, std::uint64_t address, SymbolOffset offset, std::string& out) {
   const Symbol* symbol = symbols.find(address);

@@ -37,6 +37,7 @@ class Symbols {
 
 // A symbol that is one address without a name of its own: "libc.so.6+0x2724a", file and offset.
 Symbol place_symbol(std::uint64_t address, std::string file_and_offset);
+bool is_place(const Symbol& symbol);
 
 enum class SymbolOffset : std::uint8_t { Shown, Hidden };
 // "vfs_read+0x0/0x140 [mod]" or "vfs_read [mod]"; a place's file and offset; "0x…" where nothing is known. Appends.

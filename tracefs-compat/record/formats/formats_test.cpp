@@ -54,6 +54,25 @@ class FormatsTest : public testing::Test {
   Metadata metadata_;
 };
 
+constexpr std::string_view kUserStackFormat =
+    "name: user_stack\nID: 12\nformat:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+    "\tfield:unsigned int tgid;\toffset:8;\tsize:4;\tsigned:0;\n"
+    "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n"
+    "\nprint fmt: \"\"\n";
+
+Bytes user_stack(std::int32_t pid, const std::vector<std::uint64_t>& callers) {
+  Bytes bytes;
+  store<std::uint16_t>(bytes, 0, 12);
+  store<std::int32_t>(bytes, 4, pid);
+  store<std::uint64_t>(bytes, 8, 0);
+  for (const std::uint64_t caller : callers) store<std::uint64_t>(bytes, bytes.size(), caller);
+  return bytes;
+}
+
 std::vector<Json> lines_of(const std::string& text) {
   std::vector<Json> out;
   std::istringstream in(text);
@@ -124,6 +143,40 @@ TEST_F(FormatsTest, CsvOfAFolderIsAFilePerEvent) {
   ASSERT_TRUE(writer);
   write(**writer);
   EXPECT_THAT(read_file(folder_.file("csv/kprobes.closed.csv")), HasSubstr("event,__probe_func,__probe_ret_ip,ret\n"));
+}
+
+TEST_F(FormatsTest, PerfScriptHasALineForEachRecord) {
+  const std::string text = written(FileFormat::PerfScript);
+  EXPECT_THAT(text, testing::StartsWith(
+                        "             cat       7 [000]     0.001000: kprobes:opened: (open+0x0/0x128 [libc.so.6]) "
+                        "path=\"/etc/passwd\" fd=3\n"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 6) << text;  // a string has a line end of its own
+}
+
+TEST_F(FormatsTest, PerfScriptHasStacksBehindTheirRecords) {
+  metadata_.formats.add(*parse_format("ftrace", kUserStackFormat));
+  const std::string path = folder_.file("out");
+  auto writer = create_recording(FileFormat::PerfScript, path, metadata_);
+  ASSERT_TRUE(writer);
+  const auto put = [&](std::uint32_t cpu, const Bytes& bytes) {
+    ASSERT_TRUE((*writer)->add(typed(metadata_, 1'000'000, cpu, bytes)));
+  };
+  put(0, opened(7, "a", 3));
+  put(0, user_stack(7, {0x7f0000001004, 0x1234}));
+  put(1, opened(7, "b", 3));
+  metadata_.symbols.add(place_symbol(0x5678, "libc.so.6+0x678"));
+  put(0, user_stack(7, {0x5678}));  // of a record that is not here
+  ASSERT_TRUE((*writer)->finish());
+  EXPECT_EQ(read_file(path),
+            "cat       7 [000]     0.001000: kprobes:opened: (open+0x0/0x128 [libc.so.6]) path=\"a\" fd=3\n"
+            "\t    7f0000001004 open+0x4 (libc.so.6)\n"
+            "\t            1234 [unknown] ([unknown])\n"
+            "\n"
+            "cat       7 [001]     0.001000: kprobes:opened: (open+0x0/0x128 [libc.so.6]) path=\"b\" fd=3\n"
+            "\n"
+            "cat       7 [000]     0.001000: ftrace:user_stack:\n"
+            "\t            5678 [unknown] (libc.so.6)\n"
+            "\n");
 }
 
 TEST_F(FormatsTest, ChromeHasTheRecordsAndACallForEachReturn) {
