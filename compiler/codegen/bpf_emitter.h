@@ -6,7 +6,7 @@
 #include "compiler/codegen/bpf_hooks.h"
 #include "compiler/codegen/event_emitter.h"
 #include "compiler/ir/glob.h"
-#include "compiler/ir/layout_numbers.h"
+#include "compiler/ir/type_relocations.h"
 
 namespace kevt::codegen {
 
@@ -64,7 +64,7 @@ class BpfEmitter final : public EventEmitter {
   void end_loop(const Loop& loop);
 
   // Numbers that are left open (bpf_numbers.cpp); nullptr: this one is not.
-  llvm::Value* open_number(std::uint32_t position, ir::LayoutNumberKind kind);
+  llvm::Value* open_number(std::uint32_t position, ir::TypeRelocationKind kind);
   llvm::Value* constant(std::uint32_t position, std::int64_t word) override;
   llvm::Value* register_word(ir::ValueId id) override;
   llvm::Value* entry_argument(ir::ValueId id) override;
@@ -72,7 +72,7 @@ class BpfEmitter final : public EventEmitter {
 
   BpfHooks& bpf_;
   model::BpfContext context_;
-  std::map<std::pair<std::uint32_t, ir::LayoutNumberKind>, std::uint32_t> open_;
+  std::map<std::pair<std::uint32_t, ir::TypeRelocationKind>, std::uint32_t> open_;
   std::map<ir::ValueId, llvm::AllocaInst*> bad_;
   bool is_reading_in_ = false;
   std::map<ir::ValueId, BpfHooks::Read> passed_;  // on the way to what is read in

@@ -10,11 +10,11 @@
 #include <llvm/IR/InlineAsm.h>
 
 #include "compiler/codegen/bpf_emitter.h"
-#include "compiler/ir/layout_numbers.h"
+#include "compiler/ir/type_relocations.h"
 
 namespace kevt::codegen {
 
-using ir::LayoutNumberKind;
+using ir::TypeRelocationKind;
 using llvm::BasicBlock;
 using llvm::Value;
 
@@ -59,34 +59,35 @@ BpfEmitter::BpfEmitter(llvm::Module& module, const BpfInput& input, BpfHooks& ho
     : EventEmitter(module, *input.program, hooks), bpf_(hooks), context_(input.context) {
   if (input.numbers == BpfNumbers::Known) return;
   std::uint32_t number = 0;
-  for (const ir::LayoutNumber& one : ir::layout_numbers(program_, context_)) open_[{one.position, one.kind}] = number++;
+  for (const ir::TypeRelocation& one : ir::type_relocations(program_, context_))
+    open_[{one.position, one.kind}] = number++;
 }
 
-Value* BpfEmitter::open_number(std::uint32_t position, LayoutNumberKind kind) {
+Value* BpfEmitter::open_number(std::uint32_t position, TypeRelocationKind kind) {
   const auto open = open_.find({position, kind});
   return open == open_.end() ? nullptr : bpf_.open_number(b_, open->second);
 }
 
 Value* BpfEmitter::constant(std::uint32_t position, std::int64_t word) {
-  Value* open = open_number(position, LayoutNumberKind::Offset);
+  Value* open = open_number(position, TypeRelocationKind::Offset);
   return open ? open : EventEmitter::constant(position, word);
 }
 
 Value* BpfEmitter::register_word(ir::ValueId id) {
-  Value* open = open_number(ir::value_position(id), LayoutNumberKind::Register);
+  Value* open = open_number(ir::value_position(id), TypeRelocationKind::Register);
   return open ? bpf_.register_among(b_, ir::argument_registers(context_), open) : EventEmitter::register_word(id);
 }
 
 Value* BpfEmitter::entry_argument(ir::ValueId id) {
-  Value* open = open_number(ir::value_position(id), LayoutNumberKind::EntryArgument);
+  Value* open = open_number(ir::value_position(id), TypeRelocationKind::EntryArgument);
   return open ? bpf_.entry_argument_at(b_, open) : EventEmitter::entry_argument(id);
 }
 
 Value* BpfEmitter::take_bits(ir::ValueId id) {
-  Value* shift = open_number(ir::value_position(id), LayoutNumberKind::Shift);
+  Value* shift = open_number(ir::value_position(id), TypeRelocationKind::Shift);
   if (!shift) return EventEmitter::take_bits(id);
   Value* shifted = b_.CreateLShr(integer(program_.values[id].a), shift);
-  return b_.CreateAnd(shifted, open_number(ir::value_position(id), LayoutNumberKind::Mask));
+  return b_.CreateAnd(shifted, open_number(ir::value_position(id), TypeRelocationKind::Mask));
 }
 
 }  // namespace kevt::codegen

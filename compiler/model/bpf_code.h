@@ -41,7 +41,7 @@ struct BpfReference {
   BpfMap map = BpfMap::Events;
 };
 
-// A number that hangs on the traced kernel's types (ir/layout_numbers.h).
+// A number that hangs on the traced kernel's types (ir/type_relocations.h).
 struct BpfNumber {
   std::uint32_t instruction = 0;  // index of the 16-byte load that is to hold it
   std::uint32_t number = 0;       // which of the program's

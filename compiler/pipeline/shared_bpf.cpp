@@ -5,8 +5,8 @@
 //   of
 //                                                    this kernel written into it
 //
-// Code with open numbers belongs to a layout shape (ir/layout_numbers.h): what is read, in which order and how much of
-// it. Where that differs from what this kernel's types ask for the code does not fit, and is not taken.
+// Code with open numbers belongs to a layout shape (ir/type_relocations.h): what is read, in which order and how much
+// of it. Where that differs from what this kernel's types ask for the code does not fit, and is not taken.
 #include "compiler/pipeline/shared_bpf.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 #include <optional>
 #include <tuple>
 
-#include "compiler/ir/layout_numbers.h"
 #include "compiler/ir/text.h"
+#include "compiler/ir/type_relocations.h"
 #include "compiler/pipeline/compile_modules.h"
 
 namespace kevt::pipeline {
@@ -38,7 +38,7 @@ void write_number(model::BpfCode& code, std::uint32_t instruction, std::int64_t 
 
 // nullopt: it asks for a number that the program does not have, as only a damaged file does.
 std::optional<model::BpfCode> with_numbers(model::BpfCode code, const BpfTask& task) {
-  const auto numbers = ir::layout_numbers(*task.program, task.context);
+  const auto numbers = ir::type_relocations(*task.program, task.context);
   for (const model::BpfNumber& open : code.numbers) {
     if (open.number >= numbers.size()) return std::nullopt;
     write_number(code, open.instruction, numbers[open.number].word);

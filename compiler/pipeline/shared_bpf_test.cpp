@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <map>
 
-#include "compiler/ir/layout_numbers.h"
 #include "compiler/ir/text.h"
+#include "compiler/ir/type_relocations.h"
 
 namespace kevt::pipeline {
 namespace {
@@ -151,7 +151,7 @@ TEST(SharedBpf, OpenNumbersBecomeThoseOfTheProgramThatRuns) {
   const model::BpfCode& taken = code.programs.at(0);
   EXPECT_TRUE(taken.numbers.empty());
   const auto words = loaded_words(taken);
-  for (const ir::LayoutNumber& number : ir::layout_numbers(here[0], BpfContext::Kprobe))
+  for (const ir::TypeRelocation& number : ir::type_relocations(here[0], BpfContext::Kprobe))
     EXPECT_EQ(std::ranges::count(words, static_cast<std::uint64_t>(number.word)), 1) << number.word;
 }
 

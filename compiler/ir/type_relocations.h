@@ -18,7 +18,7 @@
 
 namespace kevt::ir {
 
-enum class LayoutNumberKind : std::uint8_t {
+enum class TypeRelocationKind : std::uint8_t {
   Offset,         // Value::imm of Load and String, Store::imm of arrays
   Register,       // Value::imm of a register that holds an argument: its byte offset
   EntryArgument,  // index among entry_arguments()
@@ -26,14 +26,14 @@ enum class LayoutNumberKind : std::uint8_t {
   Mask,           // of Bits: `width` ones
 };
 
-struct LayoutNumber {
+struct TypeRelocation {
   std::uint32_t position = 0;  // value_position() or store_position() of shape.h
-  LayoutNumberKind kind = LayoutNumberKind::Offset;
+  TypeRelocationKind kind = TypeRelocationKind::Offset;
   std::int64_t word = 0;
 };
 
 // `context`: which registers hold arguments. In the order of the program.
-std::vector<LayoutNumber> layout_numbers(const Program& program, model::BpfContext context);
+std::vector<TypeRelocation> type_relocations(const Program& program, model::BpfContext context);
 // Equal for programs that differ in their layout numbers alone. No text form of a program is equal to it.
 std::string layout_shape(const Program& program, model::BpfContext context);
 // What a Register number may be.

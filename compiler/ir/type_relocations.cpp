@@ -6,7 +6,7 @@
 // Problem: sema has replaced names by numbers, so that nothing here tells `+20(%di)` from `file->f_mode`. Idea: nothing
 // needs to. All offsets, argument registers and places of bits are taken; the program that is made again from the text
 // where the code runs has the right number for each, whoever wrote it.
-#include "compiler/ir/layout_numbers.h"
+#include "compiler/ir/type_relocations.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -31,38 +31,38 @@ class Collector {
  public:
   Collector(const Program& program, model::BpfContext context) : program_(program), context_(context) {}
 
-  std::vector<LayoutNumber> collect() {
+  std::vector<TypeRelocation> collect() {
     for (ValueId id = 0; id < program_.values.size(); ++id) take(id);
     for (std::size_t i = 0; i < program_.stores.size(); ++i) {
       const Store& store = program_.stores[i];
       const bool is_array = store.kind == StoreKind::IntegerArray || store.kind == StoreKind::TextArray;
-      if (is_array) add(store_position(program_, i), LayoutNumberKind::Offset, store.imm);
+      if (is_array) add(store_position(program_, i), TypeRelocationKind::Offset, store.imm);
     }
     return std::move(numbers_);
   }
 
  private:
-  void add(std::uint32_t position, LayoutNumberKind kind, std::int64_t word) {
+  void add(std::uint32_t position, TypeRelocationKind kind, std::int64_t word) {
     numbers_.push_back({position, kind, word});
   }
   void take(ValueId id) {
     const Value& value = program_.values[id];
     const std::uint32_t position = value_position(id);
-    if (value.op == Op::Load || value.op == Op::String) add(position, LayoutNumberKind::Offset, value.imm);
+    if (value.op == Op::Load || value.op == Op::String) add(position, TypeRelocationKind::Offset, value.imm);
     if (value.op == Op::Register && holds_argument(value.imm, context_))
-      add(position, LayoutNumberKind::Register, value.imm);
+      add(position, TypeRelocationKind::Register, value.imm);
     if (value.op == Op::EntryArgument) {
       const auto numbers = entry_arguments(program_);
-      add(position, LayoutNumberKind::EntryArgument, std::ranges::find(numbers, value.imm) - numbers.begin());
+      add(position, TypeRelocationKind::EntryArgument, std::ranges::find(numbers, value.imm) - numbers.begin());
     }
     if (value.op != Op::Bits) return;
-    add(position, LayoutNumberKind::Shift, value.shift);
-    add(position, LayoutNumberKind::Mask, mask_of(value.width));
+    add(position, TypeRelocationKind::Shift, value.shift);
+    add(position, TypeRelocationKind::Mask, mask_of(value.width));
   }
 
   const Program& program_;
   model::BpfContext context_;
-  std::vector<LayoutNumber> numbers_;
+  std::vector<TypeRelocation> numbers_;
 };
 
 }  // namespace
@@ -76,13 +76,13 @@ std::vector<std::uint32_t> argument_registers(model::BpfContext context) {
   return words;
 }
 
-std::vector<LayoutNumber> layout_numbers(const Program& program, model::BpfContext context) {
+std::vector<TypeRelocation> type_relocations(const Program& program, model::BpfContext context) {
   return Collector(program, context).collect();
 }
 
 std::string layout_shape(const Program& program, model::BpfContext context) {
   Program shape = program;
-  for (const LayoutNumber& number : layout_numbers(program, context)) {
+  for (const TypeRelocation& number : type_relocations(program, context)) {
     if (number.position >= shape.values.size()) {
       shape.stores[number.position - shape.values.size()].imm = 0;
       continue;
