@@ -96,18 +96,23 @@ Result<bool> Detacher::is_anyone_inside() {
   return false;
 }
 
+// The process runs ever longer between two looks. A look may take longer than a Go program lets a goroutine run: it
+// sends itself signals then, and where it runs for a moment only, on a machine that is busy, it never gets out of their
+// handlers.
 Result<bool> Detacher::wait_until_quiet() {
-  constexpr int kTries = 1000;
-  for (int n = 0; n < kTries; ++n) {
+  constexpr std::int64_t kFirstNs = 1'000'000, kLongestNs = 64'000'000, kInAllNs = 20'000'000'000;
+  std::int64_t waited = 0;
+  for (std::int64_t pause = kFirstNs;; pause = std::min(pause * 3 / 2, kLongestNs)) {
     auto inside = is_anyone_inside();
     if (!inside) return inside;
     if (!*inside) return true;
+    if (waited >= kInAllNs) return false;
     tracee_.release();
-    const timespec moment = {0, 1'000'000};
+    const timespec moment = {0, pause};
     nanosleep(&moment, nullptr);
+    waited += pause;
     if (auto again = tracee_.stop(); !again) return std::unexpected(std::move(again.error()));
   }
-  return false;
 }
 
 // %gs of the threads that have hit points into memory of ours.
