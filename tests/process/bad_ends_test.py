@@ -80,9 +80,11 @@ class BadEnds(ProcessTest):
         code = ("import os, sys, threading\n"
                 "t = threading.Thread(target=os.execv, args=('/bin/sh', ['sh', '-c', 'echo from sh; exit 6']))\n"
                 "t.start(); t.join()")
-        traced = self.run_both(["/usr/bin/python3", "-S", "-c", code], "p:exec libc:execv path=+0(%di):string",
-                               "p:malloc libc:malloc size=%di:u64", buffer_kb=16384)
+        traced = self.run_traced(["/usr/bin/python3", "-S", "-c", code], "p:exec libc:execv path=+0(%di):string",
+                                 "p:malloc libc:malloc size=%di:u64", buffer_kb=16384)
         self.assertEqual((traced.status, traced.out), (6, b"from sh\n"))
+        # Told where sh is still there when kevtrace looks.
+        self.assertRegex(traced.err, rb"\A(kevtrace: process \d+ \(python3\) has become another program \(exec\): its probes are gone\n)?\Z")
         self.assertEqual(traced.one("exec")["path"], b"/bin/sh")
 
     def test_ignored_sigchld_is_inherited(self):
