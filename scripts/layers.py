@@ -1,7 +1,7 @@
 """Includes that go against the layers of docs/architecture.md, in product sources.
 
-CMake refuses to link a library of the same or a higher layer; a header of it could be included all the same. What belongs to which
-library, and its layer, is read from each CMakeLists.txt: kevt_library(NAME LAYER N … SOURCES … HEADERS …).
+CMake refuses to link a library of the same or a higher layer; a header of it could be included all the same. Layers are read from each
+CMakeLists.txt: kevt_library(NAME LAYER N … SOURCES … HEADERS …), and KEVT_LAYER N of a program. A file that is not listed is of its folder's.
 """
 import os
 import re
@@ -10,40 +10,63 @@ import sys
 
 LISTS = ("SOURCES", "HEADERS", "TESTS")
 WORDS = (*LISTS, "LAYER", "TEST_DEPS", "DEPS", "LINK", "VERIFY", "AGENT")
+OUTSIDE = ("common/abi/", "tests/")  # headers of anybody; includers that are no product
 
 
-def libraries():
-    """file → (library, layer)"""
-    owner = {}
+def product():
+    """file → its layer, of what is listed; folder → the layer of its library, of what is not; the libraries of one folder: the first one's."""
+    files, folders = {}, {}
     for path in subprocess.run(["git", "ls-files", "*CMakeLists.txt"], capture_output=True, text=True, check=True).stdout.split():
         folder = os.path.dirname(path)
         with open(path, encoding="utf-8") as file:
             text = re.sub(r"#.*", "", file.read())
-        for name, body in re.findall(r"kevt_library\((\w+)([^)]*)\)", text):
+        for body in re.findall(r"kevt_library\(\w+([^)]*)\)", text):
             words = body.split()
             layer = int(words[words.index("LAYER") + 1])
+            folders.setdefault(folder, layer)
             current = None
             for word in words:
                 if word in WORDS:
                     current = word
                 elif current in LISTS:
-                    owner[f"{folder}/{word}"] = (name, layer)
-    return owner
+                    files[f"{folder}/{word}"] = layer
+        for layer in re.findall(r"KEVT_LAYER (\d+)", text):  # a program
+            folders.setdefault(folder, int(layer))
+    return files, folders
+
+
+def layer_of(path, files, folders):
+    """None: of no library."""
+    if path in files:
+        return files[path]
+    folder = os.path.dirname(path)
+    while folder and folder not in folders:
+        folder = os.path.dirname(folder)
+    return folders.get(folder)
+
+
+def library_of(path, folders):
+    """The folder of the CMakeLists.txt that a file belongs to."""
+    folder = os.path.dirname(path)
+    while folder and folder not in folders:
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def main():
-    owner = libraries()
+    files, folders = product()
     wrong = []
-    for path, (name, layer) in sorted(owner.items()):
-        if path.endswith("_test.cpp") or not os.path.exists(path):
+    for path in subprocess.run(["git", "ls-files", "*.h", "*.cpp"], capture_output=True, text=True, check=True).stdout.split():
+        layer = layer_of(path, files, folders)
+        if layer is None or path.startswith(OUTSIDE) or path.endswith(("_test.cpp", "_testing.h")) or not os.path.exists(path):
             continue
         with open(path, encoding="utf-8") as file:
             included = re.findall(r'^\s*#\s*include "([^"]+)"', file.read(), re.MULTILINE)
-        for other in included:  # headers of no library are anybody's: common/abi, tables
-            of, other_layer = owner.get(other, (name, layer))
-            is_own = of == name or os.path.dirname(other) == os.path.dirname(path)
-            if not is_own and other_layer >= layer:
-                wrong.append(f"{path} (layer {layer}) includes {other} (layer {other_layer})")
+        for other in included:
+            of = layer_of(other, files, folders)
+            is_own = library_of(other, folders) == library_of(path, folders) and of == layer or os.path.dirname(other) == os.path.dirname(path)
+            if of is not None and not is_own and of >= layer and not other.startswith(OUTSIDE):
+                wrong.append(f"{path} (layer {layer}) includes {other} (layer {of})")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

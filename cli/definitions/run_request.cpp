@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 
 #include "cli/definitions/injections.h"
 #include "cli/definitions/run_triggers.h"
@@ -64,21 +65,26 @@ std::optional<std::string> take_injections(RunRequest& request) {
   if (!injections) return injections.error().message();
   request.injections = *std::move(injections);
   std::string where = request.injections.empty() ? "" : "--inject";
+  const std::size_t given = request.injections.size();
   for (std::size_t i = 0; i < request.texts.injections.size(); ++i) {
     const engine::EventInjection& one = request.texts.injections[i];
     const model::EventName name = script::split_event_name(one.event);
-    if (std::ranges::any_of(request.injections, [&](const engine::EventInjection& known) {
-          return engine::names_event(known.event, name.system, name.event);
-        }))
-      continue;
+    const auto wins = [&](const engine::EventInjection& known) {
+      return engine::names_event(known.event, name.system, name.event);
+    };
+    if (std::ranges::any_of(std::span(request.injections).first(given), wins)) continue;
     const Source& source = request.texts.injection_sources[i];
     if (where.empty()) where = fmt::format("{}:{}: `inject`", source.origin, source.line);
     request.injections.push_back(one);
   }
   if (request.injections.empty()) return std::nullopt;
   if (!request.options.unsafe) return where + " changes the way the program takes; say --unsafe if you mean it";
+  const auto in_script = request.texts.option_sources.find("event-pid");
   if (!request.options.event_pids.empty())
-    return "--event-pid chooses what is recorded, not who is injected; a filter does (common_pid == N)";
+    return (in_script == request.texts.option_sources.end()
+                ? "--event-pid"
+                : fmt::format("{}:{}: `option event-pid`", in_script->second.origin, in_script->second.line)) +
+           " chooses what is recorded, not who is injected; a filter does (common_pid == N)";
   return std::nullopt;
 }
 
@@ -135,7 +141,10 @@ std::optional<std::string> why_not_in_kernel(const RunOptions& options, const Ru
   return std::nullopt;
 }
 
-void drop_what_is_off(Texts& texts) {
+void drop_what_is_off(RunRequest& request) {
+  Texts& texts = request.texts;
+  const auto is_off = [&](const std::string& event) { return texts.off.contains(script::split_event_name(event)); };
+  std::erase_if(request.injections, [&](const engine::EventInjection& one) { return is_off(one.event); });
   for (std::size_t i = texts.definitions.size(); i-- > 0;) {
     if (!texts.names[i] || !texts.off.contains(*texts.names[i])) continue;
     texts.definitions.erase(texts.definitions.begin() + static_cast<std::ptrdiff_t>(i));
@@ -143,10 +152,7 @@ void drop_what_is_off(Texts& texts) {
   }
   Filters& filters = texts.filters;
   for (std::size_t i = filters.filters.size(); i-- > 0;) {
-    const bool off = std::ranges::any_of(texts.off, [&](const model::EventName& name) {
-      return filters.filters[i].event == name.system + "/" + name.event;
-    });
-    if (!off) continue;
+    if (!is_off(filters.filters[i].event)) continue;
     filters.filters.erase(filters.filters.begin() + static_cast<std::ptrdiff_t>(i));
     filters.sources.erase(filters.sources.begin() + static_cast<std::ptrdiff_t>(i));
   }
@@ -234,7 +240,7 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
   auto read = read_definitions(options, report, status);
   if (!read) return std::nullopt;
   RunRequest& request = *read;
-  if (request.triggers.empty()) drop_what_is_off(request.texts);
+  if (request.triggers.empty()) drop_what_is_off(request);
   if (request.texts.definitions.empty() && request.statics.empty())
     return fail(kUsage, "no event is defined; give -e DEF or -p FILE");
   take_options(request);

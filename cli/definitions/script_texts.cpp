@@ -80,7 +80,7 @@ class Collector {
   Texts texts_;
   std::string origin_;
   bool needs_names_ = true;  // false: a plain list of definitions, which may be long
-  std::set<model::EventName> filtered_;
+  std::set<model::EventName> filtered_, injected_;
 };
 
 // `body` is for naming; empty: the source's text.
@@ -174,6 +174,7 @@ void Collector::attach(const model::Script& script, const model::ScriptEvent& ev
   }
   if (event.injection) {
     const model::ScriptLine& line = script.lines[*event.injection];
+    if (!injected_.insert(name).second) return mistake(diag::Kind::ScriptTwice, line, "the event has an injection");
     auto injection = read_injection(line.body_text());
     if (!injection) return mistake(diag::Kind::ScriptBadValue, line, injection.error().message());
     texts_.injections.push_back({name.system + "/" + name.event, *injection});

@@ -25,7 +25,7 @@ using llvm::Value;
 Value* BpfEmitter::bad(ir::ValueId id) {
   if (!can_fault(id)) return b_.getInt64(0);
   const ir::Value& value = program_.values[id];
-  if (value.op != Op::Load) return bad(value.a);
+  if (ir::row_of(value.op).fault != ir::Fault::Reads) return bad(value.a);
   if (is_reading_in_) {
     loaded(id);
     return passed_.at(id).bad;

@@ -364,7 +364,7 @@ Value* EventEmitter::integer(ir::ValueId id) {
 Value* EventEmitter::is_ok(ir::ValueId id) {
   if (!can_fault(id)) return b_.getTrue();
   const ir::Value& v = program_.values[id];
-  if (v.op != Op::Load) return is_ok(v.a);
+  if (ir::row_of(v.op).fault != ir::Fault::Reads) return is_ok(v.a);
   ensure(id);
   return b_.CreateLoad(b_.getInt1Ty(), memos_.at(id).ok);
 }
@@ -388,7 +388,7 @@ void EventEmitter::ensure(ir::ValueId id) {
 void EventEmitter::fetch(ir::ValueId id) {
   const ir::Value& value = program_.values[id];
   const Memo& memo = memos_.at(id);
-  if (value.op == Op::Load) {
+  if (ir::result_type(value.op) == ir::ResultType::Integer) {
     fetch_load(id, memo);
   } else {
     fetch_text(id, memo);

@@ -173,6 +173,7 @@ class Writer {
 
 void Writer::add(const model::ScriptEvent& event) {
   const ScriptLine& line = script_.lines[event.line];
+  if (event.injection) refuse(script_.lines[*event.injection], "the kernel is never changed");
   if (line.word == model::ScriptWord::Event) {
     refuse(line, "only what `p` and `r` define is there at boot");
   } else {

@@ -35,6 +35,7 @@ class Tracing {
   // The targets outlive it.
   Tracing(std::vector<TracedTarget*> targets, TracingOptions options)
       : state_(std::move(targets), std::move(options)) {}
+  Tracing(const Tracing&) = delete;  // its parts know each other
 
   const TracingOptions& options() const { return state_.options; }
 

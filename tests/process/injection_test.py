@@ -108,6 +108,32 @@ class Injection(ProcessTest):
         self.refused("-e", "p:served served+4", "--unsafe", "--inject", "served: ret=1", status=1, says="first instruction")
         self.refused(*event, "--runtime", "bpf", "--unsafe", "--inject", "served: ret=1", status=4, says="for programs")
 
+    def script(self, *lines):
+        return self.path("inject.kev", ("\n".join(lines) + "\n").encode())
+
+    def test_in_a_script(self):
+        script = self.script("p:served served n=%di:s64", "  inject ret=-12")
+        self.refused("-p", script, status=2, says=f"{script}:2: `inject` changes the way the program takes; say --unsafe")
+        for words, value in (([], -12), (["--inject", "served: ret=5"], 5)):  # the command line wins
+            _, out, _ = plain([KEVTRACE, "run", "-o", "/dev/null", "-p", script, "--unsafe", *words, "--", FAULTS, str(N)])
+            self.assertEqual([a for a, _ in returned(out)[0][0]], [value] * N)
+
+    def test_scripts_that_are_wrong(self):
+        for lines, status, says in ((["p:served served", "  inject ret=1", "p:served brief", "  inject ret=2"], 3, ":4:"),
+                                    (["p:served served", "  inject count=3"], 3, "ret=VALUE"),
+                                    (["p:served served", "  inject ret=1", "option event-pid 7"], 2, ":3: `option event-pid`")):
+            self.refused("-p", self.script(*lines), "--unsafe", status=status, says=says)
+
+    def test_of_an_event_that_is_off(self):
+        script = self.script("p:served served", "  inject ret=1", "  enable 0", "p:brief brief")
+        _, out, _ = plain([KEVTRACE, "run", "-o", "/dev/null", "-p", script, "--unsafe", "--", FAULTS, str(N)])
+        self.assertEqual([a for a, _ in returned(out)[0][0]], [2 * n + 4 for n in range(N)])
+
+    def test_a_script_is_compiled_without_being_asked(self):
+        script, out = self.script("p:served served", "  inject ret=-12"), self.path("inject.kevo")
+        self.assertEqual(plain([KEVTRACE, "compile", script, "-o", out, "--", FAULTS])[0], 0)
+        self.refused("-p", out, status=2, says="--unsafe")
+
     def test_a_library_that_comes_later(self):
         """What waits for its library injects, too."""
         script = "import sys, ctypes; z = ctypes.CDLL('libz.so.1'); print(z.zlibCompileFlags())"

@@ -5,7 +5,8 @@
 //   	    7f32b5c0e1a0 open64+0x0 (libc.so.6)
 //   	    55f1c2b4a1b2 main+0x12 (python3)
 //
-// A sample with a stack ends with an empty line. Mirrors perf_sample__fprintf_start(), sample__fprintf_callchain() of
+// Where there are stacks a sample ends with an empty line. Line ends inside names and texts are blanks here, since who
+// reads it takes a line for a frame. Mirrors perf_sample__fprintf_start(), sample__fprintf_callchain() of
 // tools/perf (6.1): without stacks names of threads stand to the right.
 #include <fmt/format.h>
 
@@ -21,7 +22,7 @@ namespace {
 class PerfScriptWriter final : public RecordWriter {
  public:
   PerfScriptWriter(OutputFile file, const Metadata& metadata)
-      : file_(std::move(file)), metadata_(metadata), lines_(metadata, {.controls = file_.controls()}) {}
+      : file_(std::move(file)), metadata_(metadata), lines_(metadata) {}  // escaped here
   Result<void> add(const TypedRecord& record) override;
   Result<void> flush() override { return file_.flush(); }
   Result<void> finish() override;
@@ -29,12 +30,14 @@ class PerfScriptWriter final : public RecordWriter {
 
  private:
   void append_head(const TypedRecord& record, std::string& out) const;
+  void clean_from(std::size_t begin, std::string& out) const;
   void append_stack(const TypedRecord& record, std::string& out) const;
   void end_sample(std::string& out);
 
   OutputFile file_;
   const Metadata& metadata_;
   TraceLines lines_;
+  std::optional<bool> has_stacks_;  // as it was at the first record: the form of lines stays
   std::optional<std::pair<std::uint32_t, std::int32_t>>
       sample_;  // CPU and thread of the last one; absent: it has ended
 };
@@ -47,12 +50,15 @@ std::string frame_text(const Symbol* symbol, std::uint64_t address) {
   return fmt::format("{}+{:#x} ({})", symbol->name, address - symbol->address, file);
 }
 
-bool has_stacks(const Metadata& metadata) { return std::ranges::any_of(metadata.formats.all(), is_stack); }
+void PerfScriptWriter::clean_from(std::size_t begin, std::string& out) const {
+  std::replace(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(), '\n', ' ');
+  escape_from(begin, file_.controls(), out);
+}
 
 void PerfScriptWriter::append_head(const TypedRecord& record, std::string& out) const {
   const std::size_t begin = out.size();
-  fmt::format_to(std::back_inserter(out), fmt::runtime(has_stacks(metadata_) ? "{} " : "{:>16} "), record.comm);
-  escape_from(begin, file_.controls(), out);
+  fmt::format_to(std::back_inserter(out), fmt::runtime(*has_stacks_ ? "{} " : "{:>16} "), record.comm);
+  clean_from(begin, out);
   const std::uint64_t us = record.time_ns / 1000;
   fmt::format_to(std::back_inserter(out), "{:>7} [{:03}] {:>5}.{:06}: ", record.pid, record.cpu, us / 1'000'000,
                  us % 1'000'000);
@@ -62,18 +68,22 @@ void PerfScriptWriter::append_stack(const TypedRecord& record, std::string& out)
   const Field* caller = record.event->find("caller");
   if (!caller) return;
   const Symbols& symbols = metadata_.symbols_of(record.pid);
-  const std::size_t begin = out.size();
-  for (const std::uint64_t address : stack_of(*caller, record.bytes))
-    fmt::format_to(std::back_inserter(out), "\t{:16x} {}\n", address, frame_text(symbols.find(address), address));
-  escape_from(begin, file_.controls(), out);
+  for (const std::uint64_t address : stack_of(*caller, record.bytes)) {
+    fmt::format_to(std::back_inserter(out), "\t{:16x} ", address);
+    const std::size_t begin = out.size();
+    out += frame_text(symbols.find(address), address);
+    clean_from(begin, out);
+    out += '\n';
+  }
 }
 
 void PerfScriptWriter::end_sample(std::string& out) {
-  if (sample_ && has_stacks(metadata_)) out += '\n';
+  if (sample_ && *has_stacks_) out += '\n';
   sample_.reset();
 }
 
 Result<void> PerfScriptWriter::add(const TypedRecord& record) {
+  if (!has_stacks_) has_stacks_ = std::ranges::any_of(metadata_.formats.all(), is_stack);
   std::string& out = file_.buffer();
   const std::pair of{record.cpu, record.pid};
   const bool is_of_stack = is_stack(*record.event);
@@ -84,18 +94,17 @@ Result<void> PerfScriptWriter::add(const TypedRecord& record) {
     else if (record.lost_before)
       fmt::format_to(std::back_inserter(out), "# {} records were lost on CPU {}\n", record.lost_before, record.cpu);
     append_head(record, out);
+    const std::size_t begin = out.size();
     out += record.event->system + ':';
     if (is_of_stack)
       out += record.event->name + ":";
     else
       lines_.append_event(record, out);
+    clean_from(begin, out);
     out += '\n';
     sample_ = of;
   }
-  if (is_of_stack) {
-    append_stack(record, out);
-    end_sample(out);
-  }
+  if (is_of_stack) append_stack(record, out);
   return file_.flush_if_long();
 }
 
