@@ -34,7 +34,7 @@ struct TypeRelocation {
 
 // `context`: which registers hold arguments. In the order of the program.
 std::vector<TypeRelocation> type_relocations(const Program& program, model::BpfContext context);
-// Equal for programs that differ in their layout numbers alone. No text form of a program is equal to it.
+// Equal for programs that differ in these numbers alone. No text form of a program is equal to it.
 std::string layout_shape(const Program& program, model::BpfContext context);
 // What a Register number may be.
 std::vector<std::uint32_t> argument_registers(model::BpfContext context);

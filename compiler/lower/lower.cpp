@@ -26,7 +26,7 @@ bool is_address(const model::FetchArg& arg) {
   return is_text_field(arg.expr.base) && arg.expr.dereferences.empty() && !is_text;
 }
 
-// The slot of a shared word, once for each.
+// The slot of a shared cell, once for each.
 std::uint32_t slot_of_word(std::uint32_t word, ir::Program& program) {
   const model::SlotSource source{
       .kind = model::SlotKind::SharedCell, .name = "", .addend = static_cast<std::int64_t>(word), .address = 0};
