@@ -24,12 +24,6 @@
 namespace kevt::cli {
 namespace {
 
-bool names_event(const std::string& words, const model::EventName& name) {
-  return words == name.event || std::ranges::any_of(std::string_view(":/."), [&](char separator) {
-           return words == name.system + separator + name.event;
-         });
-}
-
 class Collector {
  public:
   explicit Collector(const TextsRequest& request) : request_(request) {}
@@ -203,8 +197,9 @@ void Collector::merge_filters(Filters filters) {
   Filters kept;
   for (std::size_t i = 0; i < all.filters.size(); ++i) {
     const model::EventName name = script::split_event_name(all.filters[i].event);
-    const bool replaced = std::ranges::any_of(
-        filters.filters, [&](const engine::EventFilter& filter) { return names_event(filter.event, name); });
+    const bool replaced = std::ranges::any_of(filters.filters, [&](const engine::EventFilter& filter) {
+      return engine::names_event(filter.event, name.system, name.event);
+    });
     if (replaced) continue;
     kept.filters.push_back(std::move(all.filters[i]));
     kept.sources.push_back(std::move(all.sources[i]));

@@ -68,6 +68,13 @@ TEST_F(GuiAuthoring, LinesSayWhatTheyReadInCAndWriteItOut) {
   EXPECT_TRUE(checked.right[0].written_out.isEmpty());
 }
 
+TEST_F(GuiAuthoring, AnInjectionIsNotAppliedAndSaysSo) {
+  const CheckedText checked = checkDefinitions(QStringLiteral("p:a work\n  inject ret=-1\n"), &env_);
+  ASSERT_EQ(checked.mistakes.size(), 1u);
+  EXPECT_EQ(checked.mistakes[0].line, 1);
+  EXPECT_TRUE(checked.mistakes[0].text.contains(QStringLiteral("kevtrace run --unsafe")));
+}
+
 TEST_F(GuiAuthoring, ALineIsCompletedAmongAHundredThousandFunctions) {
   std::vector<SymbolName> names;
   for (int i = 0; i < 150'000; ++i) names.push_back({"function_" + std::to_string(i * 7919 % 1'000'003), ""});

@@ -140,6 +140,13 @@ class Checker {
     const auto right = std::ranges::find(result_.right, static_cast<int>(event.line), &RightLine::line);
     if (right == result_.right.end()) return;
     right->is_on = event.enabled;
+    if (event.injection) {  // Apply writes files, and no file injects
+      const model::ScriptLine& line = script_.lines[*event.injection];
+      diag::Diagnostic mistake =
+          grammar::script_mistake(diag::Kind::NotSupportedByRuntime, line.body_text(), 0,
+                                  "an injection is given when tracing begins: `kevtrace run --unsafe -p FILE`");
+      report(*event.injection, line.body_text(), line.body.begin, std::move(mistake));
+    }
     if (event.filter) {
       const model::ScriptLine& line = script_.lines[*event.filter];
       diag::Sink sink;

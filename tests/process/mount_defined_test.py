@@ -57,6 +57,14 @@ class Defined(PlaceTest):
         self.assertEqual(self.cat("tracing_on"), "0\n")
         self.assertIn("op libc:open64", self.cat("kprobe_events"))
 
+    def test_how_a_script_wants_it_recorded(self):
+        self.mount("-p", self.script("option stack 1\noption overwrite 0\noption event-pid 1\noption duration 5\n" + OPENS + "\n"), code=HOSTS)
+        said = self.await_end()
+        self.assertEqual([self.cat(name) for name in ("options/userstacktrace", "options/overwrite", "set_event_pid")], ["1\n", "0\n", "1\n"])
+        self.assertEqual(self.recorded(), [])
+        self.assertIn("`duration` is for `kevtrace run`", said)
+        self.assertNotIn("`stack` is for", said)
+
     def test_what_a_script_has_off_can_be_switched_on(self):
         self.mount("-p", self.script(OPENS + "\n  enable 0\n"), code=f"input(); {HOSTS}")
         self.assertEqual(self.cat("events/kprobes/op/enable"), "0\n")
