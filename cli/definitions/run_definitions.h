@@ -19,7 +19,8 @@ class RunDefinitions {
   // Defines it all and sets filters and triggers; nothing is armed. An exit status when something is wrong; it has been
   // reported, with the target where there are several.
   std::optional<int> define(engine::Tracing& tracing);
-  // What is to be on: what is defined but for what scripts say is off, and what is named of the kernel's own.
+  // What is to be on: what is defined but for what scripts say is off and what --hist counts, and what is named of the
+  // kernel's own.
   std::vector<const engine::TracedEvent*> to_switch_on(const engine::Tracing& tracing) const;
   // What is told of: the same, and what is off and may be switched on. In the order of their ids.
   std::vector<const engine::TracedEvent*> to_record(const engine::Tracing& tracing) const;

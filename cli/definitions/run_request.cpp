@@ -97,6 +97,11 @@ Result<void> take_triggers(RunRequest& request) {
   if (!triggers) return std::unexpected(std::move(triggers.error()));
   std::ranges::move(triggers->triggers, std::back_inserter(request.triggers));
   std::ranges::move(triggers->sources, std::back_inserter(request.trigger_sources));
+  auto histograms = collect_histograms(request.options.histograms);
+  if (!histograms) return std::unexpected(std::move(histograms.error()));
+  for (const engine::EventTrigger& one : histograms->triggers) request.only_counted.push_back(one.event);
+  std::ranges::move(histograms->triggers, std::back_inserter(request.triggers));
+  std::ranges::move(histograms->sources, std::back_inserter(request.trigger_sources));
   return {};
 }
 
@@ -241,7 +246,7 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
   if (!read) return std::nullopt;
   RunRequest& request = *read;
   if (request.triggers.empty()) drop_what_is_off(request);
-  if (request.texts.definitions.empty() && request.statics.empty())
+  if (request.texts.definitions.empty() && request.known_statics.empty())
     return fail(kUsage, "no event is defined; give -e DEF or -p FILE");
   take_options(request);
   take_target(request);

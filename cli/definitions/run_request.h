@@ -19,7 +19,8 @@ struct RunRequest {
   std::vector<engine::EventInjection> injections;
   std::vector<engine::EventTrigger> triggers;  // of scripts, then of the command line
   std::vector<Source> trigger_sources;
-  std::optional<Source> output_source;  // the line of the script that named the output
+  std::vector<std::string> only_counted;  // events of --hist, as they are written
+  std::optional<Source> output_source;    // the line of the script that named the output
   // The kernel's own events: those that are to be on; and those, too, that are off or that triggers name.
   std::set<model::EventName> statics, known_statics;
 };

@@ -2,6 +2,7 @@
 //
 //   open:traceoff:1           event `open`, trigger `traceoff:1`: the word behind the first `:` is a trigger's
 //   libc:open:traceoff:1      group `libc`, event `open`
+//   open:keys=fd:vals=len     of --hist: the word with a `=` is no name
 //
 // Whether the trigger is right is seen where its event is known (BatchDefiner).
 #include "cli/definitions/run_triggers.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace kevt::cli {
 
@@ -27,26 +29,45 @@ std::string_view stripped(std::string_view text) {
 // Up to the next `:` or blank.
 std::string_view command_word(std::string_view text) { return text.substr(0, text.find_first_of(": \t")); }
 
+// An event, and the rest behind it. nullopt: no event is named.
+struct Named {
+  std::string event;
+  std::string_view rest;
+};
+std::optional<Named> split(std::string_view word) {
+  const std::size_t colon = word.find(':');
+  if (colon == std::string_view::npos || stripped(word.substr(0, colon)).empty()) return std::nullopt;
+  Named named{std::string(stripped(word.substr(0, colon))), stripped(word.substr(colon + 1))};
+  const std::string_view next = command_word(named.rest);
+  const bool is_name = std::ranges::find(kCommands, next) == kCommands.end() && !next.contains('=');
+  if (!is_name || next.size() == named.rest.size() || named.rest[next.size()] != ':') return named;
+  named.event += ':' + std::string(next);
+  named.rest = stripped(named.rest.substr(next.size() + 1));
+  return named;
+}
+
+// `kind`: what messages call it, and the first word of its trigger where that is not written.
+Result<Triggers> collect(const std::vector<std::string>& words, std::string_view kind, std::string_view form,
+                         std::string_view command) {
+  Triggers out;
+  for (const std::string& word : words) {
+    auto named = split(word);
+    if (!named) return std::unexpected(Error(fmt::format("{} `{}` names no event; write {}", kind, word, form)));
+    const std::string text = std::string(command) + std::string(named->rest);
+    out.sources.push_back({text, fmt::format("<{} {}>", kind, out.triggers.size() + 1), 1});
+    out.triggers.push_back({std::move(named->event), text});
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Triggers> collect_triggers(const std::vector<std::string>& words) {
-  Triggers out;
-  for (const std::string& word : words) {
-    const std::size_t colon = word.find(':');
-    if (colon == std::string::npos || stripped(std::string_view(word).substr(0, colon)).empty())
-      return std::unexpected(Error(fmt::format("trigger `{}` names no event; write EVENT:TRIGGER", word)));
-    std::string event(stripped(std::string_view(word).substr(0, colon)));
-    std::string_view text = stripped(std::string_view(word).substr(colon + 1));
-    const std::string_view next = command_word(text);
-    const bool is_name = std::ranges::find(kCommands, next) == kCommands.end();
-    if (is_name && next.size() < text.size() && text[next.size()] == ':') {
-      event += ':' + std::string(next);
-      text = stripped(text.substr(next.size() + 1));
-    }
-    out.sources.push_back({std::string(text), fmt::format("<trigger {}>", out.triggers.size() + 1), 1});
-    out.triggers.push_back({std::move(event), std::string(text)});
-  }
-  return out;
+  return collect(words, "trigger", "EVENT:TRIGGER", "");
+}
+
+Result<Triggers> collect_histograms(const std::vector<std::string>& words) {
+  return collect(words, "hist", "EVENT:keys=KEYS", "hist:");
 }
 
 }  // namespace kevt::cli

@@ -1,4 +1,4 @@
-// --trigger: what hits of an event switch.
+// --trigger and --hist: what hits of an event switch and count.
 #pragma once
 
 #include <string>
@@ -16,5 +16,7 @@ struct Triggers {
 
 // Reads each "EVENT:TRIGGER", "GROUP:EVENT:TRIGGER" or "GROUP/EVENT:TRIGGER"; fails when no event is named.
 Result<Triggers> collect_triggers(const std::vector<std::string>& words);
+// The same of "EVENT:keys=KEYS…", which stands for the trigger "hist:keys=KEYS…".
+Result<Triggers> collect_histograms(const std::vector<std::string>& words);
 
 }  // namespace kevt::cli

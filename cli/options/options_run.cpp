@@ -22,6 +22,10 @@ void add_definitions(CLI::App& app, RunOptions& run) {
   verb->add_option("--trigger", run.triggers, "what hits switch, e.g. 'open: traceoff:1 if fd == 3'")
       ->type_name("EV:TRIGGER")
       ->allow_extra_args(false);
+  verb->add_option("--hist", run.histograms,
+                   "count hits by key instead of recording them, e.g. 'open: keys=common_pid:vals=hitcount'")
+      ->type_name("EV:keys=KEYS")
+      ->allow_extra_args(false);
   verb->add_option("--enable", run.enabled, "record one of the kernel's own events, too, e.g. sched:sched_switch")
       ->type_name("GROUP:EVENT")
       ->allow_extra_args(false);

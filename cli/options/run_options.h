@@ -13,10 +13,11 @@ inline constexpr std::uint64_t kDefaultBufferKb = 4096;
 struct RunOptions {
   std::vector<std::string> definitions;
   std::vector<std::string> definition_files;
-  std::vector<std::string> filters;   // EVENT:EXPRESSION
-  std::vector<std::string> triggers;  // EVENT:TRIGGER
-  std::vector<std::string> enabled;   // GROUP:EVENT of the kernel's own events
-  std::vector<int> event_pids;        // hits of these threads alone are recorded; empty: of all
+  std::vector<std::string> filters;     // EVENT:EXPRESSION
+  std::vector<std::string> triggers;    // EVENT:TRIGGER
+  std::vector<std::string> histograms;  // EVENT:keys=…: counted, not recorded
+  std::vector<std::string> enabled;     // GROUP:EVENT of the kernel's own events
+  std::vector<int> event_pids;          // hits of these threads alone are recorded; empty: of all
   std::optional<double> seconds;
   std::optional<std::uint64_t> events;
   std::string output;                      // empty or "-": standard output

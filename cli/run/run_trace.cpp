@@ -121,13 +121,27 @@ void RunTrace::note_written(const Result<void>& written) {
 void RunTrace::finish() {
   tracing_->records().finish();
   tracing_->drain();
+  const std::string histograms = this->histograms();
+  if (output_ && !histograms.empty()) output_->add_line(histograms);
   write(Round::Last);
   progress_.end();
+  if (!output_) print_to(stdout, "{}", Lines{histograms});
   if (!recorder_ || is_closed_) return;
   note_written(recorder_->finish());
   if (is_closed_ || options_.output.empty() || options_.output == "-") return;
   report_.status(fmt::format("wrote {}: {} events, {} bytes", options_.output, taken_ - recorder_->overwritten(),
                              recorder_->bytes()));
+}
+
+// Of each event that has any, as its file `hist` in a mount, under its name.
+std::string RunTrace::histograms() const {
+  std::string text;
+  for (const engine::TracedEvent* event : events_) {
+    const std::string of_event = tracing_->triggers().hist_text(tracing_->top(), *event);
+    if (of_event.empty()) continue;
+    text += fmt::format("{}# {}:{}\n{}", text.empty() ? "" : "\n", event->group, event->name, of_event);
+  }
+  return text;
 }
 
 bool RunTrace::is_over() const {
@@ -161,7 +175,7 @@ void RunTrace::print_account(const engine::TracedEvent& event) const {
   // Counters of one process know nothing of what the reader filtered (triggers of several processes).
   const engine::EventState* state = tracing_->top().find_state(event.id);
   const auto& targets = tracing_->code().targets();
-  if (targets.size() > 1 && !options_.follow && (!state || state->filtered + state->lost == 0))
+  if (targets.size() > 1 && !options_.follow && (!state || state->filtered + state->aggregated + state->lost == 0))
     for (const engine::TracedTarget* target : targets)
       print_to(stderr, "  pid {} {}", target->pid(),
                Lines{engine::accounting_line(event.name, tracing_->code().counts(event.id, *target), misses)});

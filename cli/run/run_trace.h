@@ -43,7 +43,8 @@ class RunTrace final : public engine::RecordTap {
   void start() { started_ = Clock::now(); }
   // Reads what was recorded since.
   void round();
-  // The last round; the file is whole then. Nothing is recorded any more, and counters are final.
+  // The last round, and the histograms behind the trace lines; the file is whole then. Nothing is recorded any more,
+  // and counters are final.
   void finish();
 
   // A limit was reached, or nothing can be written any more.
@@ -67,6 +68,7 @@ class RunTrace final : public engine::RecordTap {
   Result<void> open_output();
   void print_line(const engine::TracedEvent& event, const engine::TracedTarget& target, const runtime::Record& record);
   void print_account(const engine::TracedEvent& event) const;
+  std::string histograms() const;
   void write(Round round);
   void note_written(const Result<void>& written);
 

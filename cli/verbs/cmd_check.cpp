@@ -185,7 +185,7 @@ std::string where_alone(model::EventKind kind) {
     case model::EventKind::Eprobe:
       return "this kind of event runs over the kernel, by `--runtime bpf`";
     case model::EventKind::Synthetic:
-      return "no runtime makes records of synthetic events";
+      return "its records are made by `trace()` actions of `hist` triggers";
   }
   return "";
 }
@@ -194,10 +194,6 @@ std::string where_alone(model::EventKind kind) {
 
 // What a runtime makes of what is right; a kernel that was asked for has its own.
 void Check::note_runtimes() {
-  for (const Source& source : texts_.trigger_sources)
-    result_.remarks.push_back({.origin = source.origin,
-                               .line = source.line,
-                               .text = "right; triggers act in a mount (`kevtrace mount`), `run` has none"});
   for (RightDefinition& right : result_.right) {
     const Source& source = texts_.definitions[right.source];
     const auto remark = [&](std::string text) {

@@ -64,6 +64,13 @@ bool has_symbols(const engine::TracedEvent& event) {
   });
 }
 
+bool has_symbols(const sema::TriggerTable& triggers) {
+  return std::ranges::any_of(triggers.events(), [](const auto& event) {
+    return std::ranges::any_of(event.second,
+                               [](const model::Trigger& trigger) { return engine::shows_symbols(trigger.histogram); });
+  });
+}
+
 class Run {
  public:
   Run(RunRequest request, const GlobalOptions& global, const session::MakeWriter& make)
@@ -151,7 +158,8 @@ std::optional<int> Run::arm() {
   };
   const auto events = definitions_.to_switch_on(*tracing_);
   const auto recorded = definitions_.to_record(*tracing_);
-  if (options_.stack || std::ranges::any_of(recorded, [](const auto* event) { return has_symbols(*event); }))
+  if (options_.stack || has_symbols(tracing_->top().triggers) ||
+      std::ranges::any_of(recorded, [](const auto* event) { return has_symbols(*event); }))
     if (auto kept = processes_.keep_names(); !kept) return fail(kept.error());
   auto left_out = tracing_->switcher().switch_on(events);
   if (!left_out) return fail(left_out.error().error);
@@ -205,6 +213,7 @@ void Run::report_armed() const {
         waits += fmt::format(", `{}` waits for its library", probe->definition.command);
     }
     if (how.empty() && !waits.empty()) waits.erase(0, 2);
+    if (how.empty() && waits.empty()) how = "no probes";  // synthetic events alone
     report_.status(fmt::format("runtime=inproc pid={} {}{}", process->pid(), how, waits));
   }
 }

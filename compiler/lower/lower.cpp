@@ -95,7 +95,7 @@ namespace {
 FieldValue attached_field(const model::RecordField& field, ValueTable& values) {
   const ir::ValueId record = values.plain(ir::Op::ProbeAddress);
   const bool number = field.size == 1 || field.size == 2 || field.size == 4 || field.size == 8;
-  if (field.type.kind == model::TypeKind::Char && field.type.array_count > 0)
+  if (model::RecordLayout::is_fixed_text(field))
     return TextField{values.string(record, field.offset, model::AddressSpace::Default)};
   if (model::RecordLayout::is_located_text(field)) {
     const ir::ValueId at = values.located(values.load(record, field.offset, model::kDataLocBytes));

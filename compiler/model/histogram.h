@@ -122,6 +122,7 @@ struct Histogram {
   std::vector<HistSortKey> sort = {{}};
   bool shows_hitcount = true;             // not with `nohitcount`
   std::uint32_t bits = kDefaultHistBits;  // the table has 2^bits entries
+  std::uint32_t log2_of_negatives = 0;    // what `.log2` makes of 2^63 and more: 64 up to 6.x, 0 in 7.2 (seen)
   bool uses_timestamps = false;           // then `clock` becomes the trace clock
   std::string clock = "global";
   std::vector<HistAction> actions;

@@ -40,9 +40,14 @@ struct RecordLayout {
     return field.type.kind == TypeKind::String || field.type.kind == TypeKind::UserString ||
            field.type.kind == TypeKind::SymbolString;
   }
-  // One string, whose bytes are in the record.
+  // Characters that stand at the field's own place: char[16] of the kernel's events and of synthetic ones.
+  static bool is_fixed_text(const RecordField& field) {
+    if (field.type.kind == TypeKind::Char) return field.type.array_count > 0;
+    return field.type.text.contains("char[") && !field.type.text.ends_with("[]");
+  }
+  // One string, whose bytes are in the record where its word says.
   static bool is_located_text(const RecordField& field) {
-    return field.type.array_count == 0 &&
+    return field.type.array_count == 0 && !is_fixed_text(field) &&
            (field.type.kind == TypeKind::String || field.type.kind == TypeKind::UserString);
   }
 };

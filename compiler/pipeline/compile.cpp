@@ -61,9 +61,10 @@ std::optional<CheckedEvent> check_event(model::Definition written, const target:
   auto laid_out = check_and_lay_out(std::move(written), env, catalog, {}, sink);
   if (!laid_out) return std::nullopt;
   sema::CheckedDefinition& checked = laid_out->checked;
-  if (forms != Forms::All && !can_run(checked.definition, env, sink)) return std::nullopt;
+  const bool is_codeless = forms == Forms::RunnableLater && checked.definition.kind == model::EventKind::Synthetic;
+  if (forms != Forms::All && !is_codeless && !can_run(checked.definition, env, sink)) return std::nullopt;
   const bool waits = forms == Forms::RunnableLater && waits_for_library(checked, env);
-  if (forms != Forms::All && !waits && !is_there(checked, env, sink)) return std::nullopt;
+  if (forms != Forms::All && !waits && !is_codeless && !is_there(checked, env, sink)) return std::nullopt;
 
   CheckedEvent event;
   if (forms != Forms::All && !attach_filter(checked.definition, catalog, event, sink)) return std::nullopt;

@@ -47,8 +47,9 @@ struct CompiledEvents {
 // the types of that kernel tell (BPF code of events that are `uses_target_types`).
 enum class Artifacts : std::uint8_t { CodeOnly, KeepAll, Unresolved };
 
-// Which forms are taken: those whose code can be made (lower::lowerable) at a place that is there, or may come when a
-// library is loaded; or all of the language.
+// Which forms are taken. Runnable: those whose code can be made (lower::lowerable) at a place that is there.
+// RunnableLater: also where the place may come when a library is loaded, and synthetic events, which have no code:
+// their records are made of others'. All: the language.
 enum class Forms : std::uint8_t { Runnable, RunnableLater, All };
 
 // One line of dynamic_events as it is written, the same in every target. Blank and comment lines: nullopt and no

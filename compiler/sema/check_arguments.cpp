@@ -128,7 +128,7 @@ void resolve_field(model::FetchArg& arg, const target::CatalogEntry& attached) {
   const auto field = std::ranges::find(attached.layout.fields, base->name, &model::RecordField::name);
   if (field == attached.layout.fields.end()) return;
   const bool number = field->size == 1 || field->size == 2 || field->size == 4 || field->size == 8;
-  const bool text = field->type.kind == model::TypeKind::Char && field->type.array_count > 0;
+  const bool text = model::RecordLayout::is_fixed_text(*field);
   base->offset = field->offset;
   base->is_signed = field->is_signed;
   if (text) {

@@ -176,6 +176,7 @@ bool write_histogram(HistCheck& check, const model::TriggerSpec& spec) {
   check.hist.clock = parts.clock.value_or("global");
   check.hist.bits = parts.bits;
   check.hist.shows_hitcount = !parts.hides_hitcount;
+  check.hist.log2_of_negatives = check.dialect.version() && check.dialect.version()->major < 7 ? 64 : 0;
   if (!read_histogram(check, parts)) return false;
 
   Trigger made{.id = check.hist.id, .kind = TriggerKind::Hist};

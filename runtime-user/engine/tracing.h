@@ -76,10 +76,10 @@ class Tracing {
   StackStitcher stacks_;
   TaskHistory tasks_{state_};
   RecordRouter records_{state_, inliner_, stacks_, tasks_};
-  Markers markers_{state_, tasks_};
+  Markers markers_{state_, tasks_, records_};
   EventSwitcher switcher_{state_, inliner_, records_};
   FilterFiles filters_{state_, switcher_, records_};
-  TriggerFiles triggers_{state_, switcher_};
+  TriggerFiles triggers_{state_, switcher_, records_};
   DefinitionFiles definitions_{state_, switcher_, records_};
   Targets targets_{state_, switcher_, records_, stacks_, tasks_};
 };

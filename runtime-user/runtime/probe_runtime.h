@@ -18,7 +18,7 @@ namespace kevt::runtime {
 // Names one installed event; valid until remove().
 using ProbeHandle = std::uint32_t;
 
-// attempts == recorded + filtered + lost + missed whenever no hit is under way; see
+// attempts == recorded + aggregated + filtered + lost + missed whenever no hit is under way; see
 // docs/architecture.md, "Counting". Each is a counter of its own.
 struct EventCounts {
   std::uint64_t attempts = 0;
@@ -26,11 +26,13 @@ struct EventCounts {
   std::uint64_t filtered = 0;
   std::uint64_t lost = 0;
   std::uint64_t missed = 0;
-  std::uint64_t faults = 0;  // numbers that could not be read (stored as 0), over all hits
+  std::uint64_t faults = 0;      // numbers that could not be read (stored as 0), over all hits
+  std::uint64_t aggregated = 0;  // counted in a histogram, and not recorded
 
   EventCounts& operator+=(const EventCounts& other) {
     attempts += other.attempts;
     recorded += other.recorded;
+    aggregated += other.aggregated;
     filtered += other.filtered;
     lost += other.lost;
     missed += other.missed;

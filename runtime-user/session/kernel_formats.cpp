@@ -43,7 +43,7 @@ std::string text_in(int at, const std::string& path) {
 namespace {
 
 model::TypeSpec type_of(const record::Field& field) {
-  model::TypeSpec type;
+  model::TypeSpec type{.text = field.type};
   type.bytes = static_cast<std::uint8_t>(field.size <= 8 ? field.size : field.item_bytes ? field.item_bytes : 1);
   switch (field.kind) {
     case record::FieldKind::Number:

@@ -85,9 +85,9 @@ TEST(RunStatus, CommandMissingOrNotExecutable) {
 }
 
 TEST(RunStatus, WhatDoesNotCompileIsThreeAndCommandDoesNotRun) {
-  for (const char* bad : {"p:a openat %zz", "p:a libc:nosuch", "p:a nolib:openat", "p:a openat x=@nosuchdata",
-                          "s:a u32 b", "e:a sched.sched_switch", "f:a vfs_read", "-:a", "p:a /etc/passwd:0x10",
-                          "p:a /nonexistent:0x10", "p:a libc:openat+1"}) {
+  for (const char* bad :
+       {"p:a openat %zz", "p:a libc:nosuch", "p:a nolib:openat", "p:a openat x=@nosuchdata", "e:a sched.sched_switch",
+        "f:a vfs_read", "-:a", "p:a /etc/passwd:0x10", "p:a /nonexistent:0x10", "p:a libc:openat+1"}) {
     const Ran ran = shell(std::string("kevtrace run -e '") + bad + "' -- /bin/echo it-ran");
     EXPECT_EQ(ran.status, 3) << bad << "\n" << ran.err;
     EXPECT_THAT(ran.err, HasSubstr("error:")) << bad;

@@ -62,7 +62,7 @@ def numbers(text, event):
 
 def accounts(said):
     for line in said.splitlines():
-        found = re.match(r"\w+: hits (\d+) = recorded (\d+) \+ filtered (\d+) \+ lost (\d+)(?: \+ missed (\d+|\?))?$", line)
+        found = re.match(r"\w+: hits (\d+) = recorded (\d+) (?:\+ aggregated (\d+) )?\+ filtered (\d+) \+ lost (\d+)(?: \+ missed (\d+|\?))?$", line)
         if found:
             hits, *parts = (int(number) for number in found.groups() if number not in (None, "?"))
             expect(sum(parts), hits)
@@ -217,6 +217,73 @@ ALL = list(range(100))
 def snapshot_in_mount(world):
     mount, _ = mounted(world, world.step, on=("step",), files=[("events/kprobes/step/trigger", f"snapshot:1 if i == {value(50)}")])
     with_mount(mount, lambda: expect(numbers(mount.read("snapshot"), "step"), list(range(51))))
+
+
+# ---- histograms -----------------------------------------------------------------------------
+
+OURS = f"if i >= {BASE} && i < {BASE + 100}"
+COUNT = f"hist:keys=i:sort=i {OURS}"
+# How long from step(i) to other(i).
+START = f"hist:keys=i:t0=common_timestamp {OURS}"
+END = f"hist:keys=i:ns=common_timestamp-$t0:onmatch(kprobes.step).trace(took,$ns) {OURS}"
+TOOK = "s:took u64 ns"
+
+
+def counted_each_once(text):
+    expect([int(number) - BASE for number in re.findall(r"^{ i: +(\d+) } hitcount: +1$", text, re.MULTILINE)], ALL)
+    expect("    Hits: 100\n    Entries: 100\n    Dropped: 0\n" in text, True)
+
+
+def counted_in_run(world):
+    counted_each_once(run(world, "-e", world.step, "--hist", f"step: {COUNT.removeprefix('hist:')}"))
+    counted_each_once(run(world, "-e", world.step, "--trigger", f"step: {COUNT}"))
+
+
+def counted_in_script(world):
+    counted_each_once(run(world, "-p", written(world, world.step, "  enable 0", f"  trigger {COUNT}")))
+
+
+def counted_in_mount(world):
+    mount, _ = mounted(world, world.step, files=[("events/kprobes/step/trigger", COUNT)])
+
+    def look():
+        counted_each_once(mount.read("events/kprobes/step/hist"))
+        mount.write("events/kprobes/step/trigger", COUNT.replace(" if", ":clear if"))
+        expect("Hits: 0" in mount.read("events/kprobes/step/hist"), True)
+    with_mount(mount, look)
+
+
+def took(text):
+    expect(len(re.findall(r" took: ns=\d+$", text, re.MULTILINE)), 100)
+
+
+def latencies_in_run(world):
+    took(run(world, "-e", TOOK, "-e", world.step, "-e", world.other, "--hist", f"step: {START.removeprefix('hist:')}", "--hist",
+             f"other: {END.removeprefix('hist:')}"))
+
+
+def latencies_in_script(world):
+    took(run(world, "-p", written(world, TOOK, world.step, "  enable 0", f"  trigger {START}", world.other, "  enable 0", f"  trigger {END}")))
+
+
+def latencies_in_mount(world):
+    mount, _ = mounted(world, TOOK, world.step, world.other)
+
+    def look():
+        mount.write("events/synthetic/took/enable", "1", "w")
+        mount.write("events/kprobes/step/trigger", START)
+        mount.write("events/kprobes/other/trigger", END)
+        mount.write("events/synthetic/took/trigger", "hist:keys=ns.log2")
+        mount.hit()
+        took(mount.read("trace"))
+        expect("    Hits: 100\n" in mount.read("events/synthetic/took/hist"), True)
+    with_mount(mount, look)
+
+
+def questions_in_mount(world):
+    """What the questions ask, files answer: how many, of which values, how long from one event to the other."""
+    counted_in_mount(world)
+    latencies_in_mount(world)
 
 
 def instance_in_mount(world):
@@ -475,7 +542,8 @@ def table(world, runtime):
         "trigger `snapshot`": {"command line": "no: records are written as they come; nothing is kept that could be set aside", "mount": snapshot_in_mount},
         "trigger `stacktrace`": {"command line": Three(["step"], triggers=[("step", "stacktrace:2")], step=ALL).command_line, "script": stacktrace_in_script,
                                  "mount": stacktrace_in_mount},
-        "trigger `hist`": {"command line": OPEN, "script": OPEN, "mount": OPEN},
+        "trigger `hist`": {"command line": counted_in_run, "script": counted_in_script, "mount": counted_in_mount},
+        "`hist` variables, synthetic events": {"command line": latencies_in_run, "script": latencies_in_script, "mount": latencies_in_mount},
         "a stack for every record": {"command line": all_stacks_in_run, "script": all_stacks_in_script, "mount": all_stacks_in_mount},
         "instances": {"command line": OPEN, "script": OPEN, "mount": instance_in_mount},
         "`set_event_pid`": {"command line": event_pid_in_run, "script": event_pid_in_script, "mount": event_pid_in_mount},
@@ -487,7 +555,7 @@ def table(world, runtime):
         "compiled scripts": {"command line": compiled_in_run, "mount": compiled_in_mount},
         "the kernel's own events": {"command line": static_in_run, "script": static_in_script, "mount": static_in_mount},
         "recordings in every format": {"command line": every_format, "mount": raw_pages},
-        "live questions (count, hist, lat, top, stream)": {"command line": questions, "script": lambda w: questions(w, in_script=True), "mount": OPEN},
+        "live questions (count, hist, lat, top, stream)": {"command line": questions, "script": lambda w: questions(w, in_script=True), "mount": questions_in_mount},
     }
     if world.is_kernel:
         whole = "no: the whole machine is traced"

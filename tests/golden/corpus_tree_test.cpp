@@ -389,19 +389,7 @@ TEST(CorpusTree, FiltersAnswerAsTheKernelDoes) {
   EXPECT_GE(logs.percent(), 100.0);
 }
 
-// `hist` triggers are refused, whether they are written first or are what a record is about: with the file unchanged
-// and an entry that says so.
-bool is_hist(const json& text) { return text.get<std::string>().starts_with("hist"); }
-bool is_refused_hist(const std::string& verdict, const std::string& log, const json& text) {
-  return is_hist(text) && verdict == error_name(EOPNOTSUPP) &&
-         log.find("kevtrace: error: `hist` triggers are not run yet | hist") != std::string::npos;
-}
-// The table in docs/tree.md has the reason.
-bool has_hist_before(const json& record) {
-  return std::ranges::any_of(record.at("setup"), [](const json& step) { return is_hist(step[1]); });
-}
-
-// Synthetic events have no records, and so no stacks.
+// Records of synthetic events have no stacks. The table in docs/tree.md has the reason.
 bool is_refused_stack(const json& record, const std::string& verdict) {
   return record.at("event").get<std::string>().starts_with("synthetic/") && verdict == error_name(EOPNOTSUPP) &&
          record.at("text").get<std::string>().starts_with("stacktrace");
@@ -411,7 +399,7 @@ TEST(CorpusTree, TriggersAnswerAsTheKernelDoes) {
   const auto folder = corpus_folder();
   if (!folder) GTEST_SKIP() << "KEVT_CORPUS does not name the corpus' folder";
   Score errors, files, logs;
-  int not_run = 0, behind_those = 0, stacks = 0;
+  int stacks = 0;
   for (const json& record : read_corpus(*folder + "/trigger.jsonl.gz")) {
     const std::string file = "events/" + record.at("event").get<std::string>() + "/trigger";
     CorpusTree tree;
@@ -422,15 +410,6 @@ TEST(CorpusTree, TriggersAnswerAsTheKernelDoes) {
     const std::string verdict = tree.write(file, record.at("text").get<std::string>(), tree::WriteMode::Add);
     const std::string now = tree.read(file);
     const std::string log = newest_entry(tree.read("error_log"));
-    if (has_hist_before(record)) {
-      ++behind_those;
-      continue;
-    }
-    if (result.at("errno") == "" && is_refused_hist(verdict, log, record.at("text"))) {
-      ++not_run;
-      EXPECT_EQ(now, before) << record.at("text");
-      continue;
-    }
     if (result.at("errno") == "" && is_refused_stack(record, verdict)) {
       ++stacks;
       EXPECT_EQ(now, before) << record.at("text");
@@ -442,10 +421,7 @@ TEST(CorpusTree, TriggersAnswerAsTheKernelDoes) {
   }
   fmt::print("triggers through {}: errno {:.2f} %, file {:.2f} %, error_log {:.2f} % of {}\n", how(), errors.percent(),
              files.percent(), logs.percent(), errors.seen);
-  fmt::print(
-      "  not compared: {} histograms that are refused here, {} texts behind such a one, {} stacks of synthetic "
-      "events\n",
-      not_run, behind_those, stacks);
+  fmt::print("  not compared: {} stacks of synthetic events\n", stacks);
   EXPECT_GE(errors.percent(), 100.0);
   EXPECT_GE(files.percent(), 100.0);
   EXPECT_GE(logs.percent(), 100.0);

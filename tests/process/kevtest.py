@@ -3,7 +3,7 @@
     traced = run(["ls"], "p:st libc:statx path=+0(%si):string")
     traced.records("st")[0]["path"]       # b"..." for strings, int for numbers, list for arrays
 
-Every run() checks the accounting: hits = recorded + filtered + lost + missed for each event, and
+Every run() checks the accounting: hits = recorded + filtered + lost + missed for each event that only records, and
 one trace line for each recorded hit. Needs KEVTRACE (the program) in the environment.
 """
 import os

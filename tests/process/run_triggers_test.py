@@ -1,6 +1,7 @@
 """Triggers in `kevtrace run`: on the command line and in scripts, for one program and for several, into lines and recordings."""
 import json
 import os
+import re
 import subprocess
 
 from kevtest import KEVTRACE, PROGRAMS, ProcessTest, main
@@ -114,11 +115,47 @@ class RunTriggers(ProcessTest):
         self.assertIn(b"names no event; write EVENT:TRIGGER", err)
 
     def test_what_has_no_place_in_a_run(self):
-        for trigger, word in (("snapshot", b"kevtrace mount"), ("hist:keys=i", b"not run yet")):
+        for trigger, word in (("snapshot", b"kevtrace mount"), ("hist:keys=i:x=i:onmax($x).snapshot()", b"kevtrace mount")):
             with self.subTest(trigger):
                 status, err = self.refused("--trigger", "step: " + trigger)
                 self.assertEqual(status, 3)
                 self.assertIn(word, err)
+
+    def counted(self, *words, input=b"0 100 1\n", command=(STEPS,)):
+        done = subprocess.run([KEVTRACE, "run", *words, "--", *command], input=input, capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.decode(), done.stderr.decode()
+
+    def test_hits_are_counted_by_key(self):
+        """--hist counts and records nothing; the trigger counts and records."""
+        out, err = self.counted("-e", STEP, "--hist", "step: keys=i.log2:vals=i:sort=i")
+        self.assertTrue(out.startswith("done\n# kprobes:step\n# event histogram\n#\n# trigger info: hist:keys=i.log2:"), out)
+        self.assertIn("{ i: ~ 2^1  } hitcount:          1  i:          2\n", out)
+        self.assertIn("{ i: ~ 2^7  } hitcount:         35  i:       2870\n", out)
+        self.assertIn("\nTotals:\n    Hits: 100\n    Entries: 8\n    Dropped: 0\n", out)
+        self.assertIn("step: hits 100 = recorded 0 + aggregated 100 + filtered 0 + lost 0 + missed 0\n", err)
+        out, err = self.counted("-e", STEP, "--trigger", "step: hist:keys=i if i < 5")
+        self.assertEqual(out.count(" step: ("), 100)
+        self.assertIn("    Hits: 5\n", out)
+        self.assertIn("step: hits 100 = recorded 100 + filtered 0 + lost 0 + missed 0\n", err)
+
+    def test_a_stack_is_a_key(self):
+        out, _ = self.counted("-e", STEP, "--hist", "step: keys=stacktrace")
+        self.assertRegex(out, r"{ common_stacktrace:\n         step\+0x0/\S+\n         run\+\S+\n         libc\.so\.6\+\S+\n")
+        self.assertIn("} hitcount:        100\n", out)
+
+    def test_latencies_become_events(self):
+        script = self.path("s.kev", b"""
+s:took s64 nr; u64 ns
+p:a steps:step nr=%di:s64
+  enable 0
+  trigger hist:keys=nr:t=common_timestamp
+p:b steps:other nr=%di:s64
+  enable 0
+  trigger hist:keys=nr:ns=common_timestamp-$t:onmatch(kprobes.a).trace(took,nr,$ns)
+""")
+        out, err = self.counted("-p", script)
+        self.assertEqual(len(re.findall(r" took: nr=\d+ ns=\d+$", out, re.MULTILINE)), 100, out[-500:] + err)
 
     def test_events_of_the_kernel_need_its_runtime(self):
         status, err = self.refused("--runtime", "inproc", "--enable", "sched:sched_switch")

@@ -56,7 +56,7 @@ std::string stats_text(const Place& place) {
   place.tracing->drain();
   engine::Instance& instance = *place.instance;
   const engine::BufferStats stats = instance.buffer.stats(cpu_of(place));
-  const bool in_ns = instance.clock != engine::TraceClock::Counter;
+  const bool in_ns = instance.stamps_ns();
   const std::uint64_t now = in_ns ? instance.stamp(now_ns()) : instance.counter;
   return fmt::format(
       "entries: {}\noverrun: {}\ncommit overrun: 0\nbytes: {}\noldest event ts: {}\nnow ts: {}\ndropped events: {}\n"
@@ -70,9 +70,7 @@ Result<void> write_clock(const Place& place, std::string_view text) {
   for (const auto& facts : engine::trace_clock_facts()) {
     if (facts.name != name) continue;
     place.tracing->drain();
-    place.instance->clock = facts.clock;
-    place.instance->counter = 0;
-    place.instance->clear();
+    place.instance->set_clock(facts.clock);
     return {};
   }
   return fails(EINVAL);

@@ -208,15 +208,21 @@ Opened open_marker_trigger(const Place& place, const OpenRequest& request) {
                     .write_some = {}});
 }
 
-// The kernel's own events have none: tools see that histograms are not run here.
-bool has_hist(const Place& place) {
-  const TracedEvent* event = place.tracing->events().find(place.names[0], place.names[1]);
-  return event && !event->is_static();
-}
-
 // Without a histogram it is empty.
 Opened open_event_hist(const Place& place, const OpenRequest&) {
-  return read_event(place, [](const EventRef&, const TracedEvent&) { return std::string(); });
+  return read_event(place, [](const EventRef& ref, const TracedEvent& event) {
+    ref.tracing->drain();  // what was hit is counted
+    return ref.tracing->triggers().hist_text(*ref.instance, event);
+  });
+}
+
+Opened open_marker_hist(const Place& place, const OpenRequest&) {
+  return open_text({.read = [place]() -> Result<std::string> {
+                      place.tracing->drain();
+                      return place.tracing->triggers().hist_text(*place.instance, place.tracing->markers().event());
+                    },
+                    .write = {},
+                    .write_some = {}});
 }
 
 }  // namespace kevt::tree

@@ -60,7 +60,7 @@ Opened open_event_format(const Place&, const OpenRequest&);
 Opened open_event_filter(const Place&, const OpenRequest&);
 Opened open_event_trigger(const Place&, const OpenRequest&);
 Opened open_event_hist(const Place&, const OpenRequest&);
-bool has_hist(const Place&);
+Opened open_marker_hist(const Place&, const OpenRequest&);
 Opened open_marker_trigger(const Place&, const OpenRequest&);
 // event_list_files.cpp
 Opened open_set_event(const Place&, const OpenRequest&);

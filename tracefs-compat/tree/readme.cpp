@@ -1,6 +1,5 @@
 // README: programs look in it for what they may use, by searching for the exact strings of the kernel's. It names what
-// works here, and nothing else: eprobes, function, tracepoint and watch probes where BPF traces the kernel; no
-// histograms.
+// works here, and nothing else: eprobes, function, tracepoint and watch probes where BPF traces the kernel.
 #include <algorithm>
 
 #include "tracefs-compat/tree/node_table.h"
@@ -55,14 +54,37 @@ constexpr std::string_view kReadme =
     "  module: a library of the program (libc, libc.so.6, a path)\n"
     "\n"
     "  events/\t\t- one folder for each group, with enable and filter\n"
-    "      enable, filter, format, id, trigger of each event\n"
+    "      enable, filter, format, hist, id, trigger of each event\n"
     "      trigger:\t<trigger>[:count][if <filter>]\n"
     "\t    trigger: traceon, traceoff\n"
     "\t             enable_event:<system>:<event>\n"
     "\t             disable_event:<system>:<event>\n"
     "\t             snapshot\n"
     "\t             stacktrace\n"
-    "  synthetic_events\t- defined and listed; nothing makes their records here\n"
+    "\t             enable_hist:<system>:<event>\n"
+    "\t             disable_hist:<system>:<event>\n"
+    "\t             hist:keys=<field1[,field2,...]>\n"
+    "\t               [:<var1>=<field|var_ref|numeric_literal>[,<var2>=...]]\n"
+    "\t               [:values=<field1[,field2,...]>]\n"
+    "\t               [:sort=<field1[,field2,...]>]\n"
+    "\t               [:size=#entries]\n"
+    "\t               [:pause][:continue][:clear]\n"
+    "\t               [:name=histname1]\n"
+    "\t               [:nohitcount]\n"
+    "\t               [:<handler>.<action>]\n"
+    "\t               [if <filter>]\n"
+    "\t     fields: of the event, stacktrace, common_timestamp, common_cpu, common_pid\n"
+    "\t   modifier: .hex .sym .sym-offset .execname .syscall .log2 .buckets=size .usecs\n"
+    "\t             .percent .graph\n"
+    "\t    handler: onmatch(matching.event)\n"
+    "\t             onmax(var)\n"
+    "\t             onchange(var)\n"
+    "\t     action: trace(<synthetic_event>,param list)\n"
+    "\t             <synthetic_event>(param list)\n"
+    "\t             save(field,...)\n"
+    "\t             snapshot()\n"
+    "\t     the counts: the event's file hist\n"
+    "  synthetic_events\t- Create/append/remove/show synthetic events\n"
     "\t    example: echo 'wakeup u64 lat; pid_t pid; char name[]' >> synthetic_events\n";
 
 // Of the bpf runtime.

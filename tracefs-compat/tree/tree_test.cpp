@@ -357,7 +357,9 @@ TEST_F(TreeTest, FiltersAndTriggersReadBack) {
   EXPECT_EQ(cat(op + "enable"), "1*\n");
   EXPECT_EQ(append("!traceoff", op + "trigger"), 0);
   EXPECT_EQ(cat(op + "enable"), "1\n");
-  EXPECT_EQ(append("hist:keys=fd", op + "trigger"), EOPNOTSUPP);
+  EXPECT_EQ(append("hist:keys=fd", op + "trigger"), 0);
+  EXPECT_THAT(cat(op + "hist"), StartsWith("# event histogram\n#\n# trigger info: hist:keys=fd:vals=hitcount"));
+  EXPECT_THAT(cat("events/ftrace/print/hist"), "");
 }
 
 TEST_F(TreeTest, SetEventTakesOneWordAWrite) {

@@ -100,7 +100,8 @@ void BatchDefiner::keep(Checked checked, BatchAnswer& answer) {
       one.filter_text = std::string(grammar::filter_command(*entry.filter_text));
     }
     for (Checked::World& world : checked.worlds)
-      if (world.target && i < world.entries.size() && !world.entries[i].event.is_deferred)
+      if (world.target && i < world.entries.size() && !world.entries[i].event.is_deferred &&
+          event->owner != target::EventOwner::Synthetic)
         state_.code.expect(*world.target, serial, std::move(world.entries[i].event));
   }
 }

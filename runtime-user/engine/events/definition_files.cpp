@@ -83,7 +83,8 @@ Result<void> DefinitionFiles::remove(std::span<const EventTable::Match> matches)
     const TracedEvent* event = state_.events.find(match.event);
     const bool is_last = event->probes.size() == 1;
     const bool is_armed = state_.instances.is_armed(match.event);
-    if (is_last && (is_armed || stood_on.contains({event->group, event->name}))) {
+    const bool is_made = event->owner == target::EventOwner::Synthetic && state_.instances.makes(event->name);
+    if (is_last && (is_armed || is_made || stood_on.contains({event->group, event->name}))) {
       done = std::unexpected(Error::of_errno(EBUSY));
       break;
     }

@@ -230,6 +230,12 @@ const TracedEvent* EventTable::switched_by(const model::Trigger& trigger) const 
   return switches ? find(trigger.target.system, trigger.target.event) : nullptr;
 }
 
+const TracedEvent* EventTable::needed_by(const model::Trigger& trigger) const {
+  const bool switches_histograms =
+      trigger.kind == model::TriggerKind::EnableHist || trigger.kind == model::TriggerKind::DisableHist;
+  return switches_histograms ? find(trigger.target.system, trigger.target.event) : switched_by(trigger);
+}
+
 bool EventTable::is_ambiguous(std::string_view written) const {
   return written.find_first_of(":/.") == std::string_view::npos &&
          std::ranges::count_if(

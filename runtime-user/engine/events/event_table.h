@@ -87,6 +87,9 @@ class EventTable {
   bool is_ambiguous(std::string_view written) const;
   // What enable_event or disable_event acts on; nullptr: any other trigger, or there is no such event.
   const TracedEvent* switched_by(const model::Trigger& trigger) const;
+  // What has to be armed beside the trigger's own event: what switched_by() says, and the event whose histograms are
+  // switched.
+  const TracedEvent* needed_by(const model::Trigger& trigger) const;
   // In the order of their ids.
   const std::map<std::uint32_t, std::unique_ptr<TracedEvent>>& events() const { return events_; }
   std::vector<std::string> groups() const;  // sorted

@@ -8,28 +8,26 @@
 
 #include "common/clock.h"
 #include "runtime-user/engine/events/written_text.h"
+#include "runtime-user/engine/histograms/hist_text.h"
 
 namespace kevt::engine {
 
 namespace {
 
-// What nobody here carries out is refused when it is set, not silently left undone.
-const char* why_not_run(const model::Trigger& trigger, const TracedEvent& event) {
-  switch (trigger.kind) {
-    case model::TriggerKind::Stacktrace:
-      return event.owner != target::EventOwner::Synthetic ? nullptr : "records of this event have no stack";
-    case model::TriggerKind::Hist:
-    case model::TriggerKind::EnableHist:
-    case model::TriggerKind::DisableHist:
-      return "`hist` triggers are not run yet";
-    case model::TriggerKind::TraceOn:
-    case model::TriggerKind::TraceOff:
-    case model::TriggerKind::Snapshot:
-    case model::TriggerKind::EnableEvent:
-    case model::TriggerKind::DisableEvent:
-      return nullptr;
-  }
-  return nullptr;
+bool reads_stack(const model::Trigger& trigger) {
+  return trigger.kind == model::TriggerKind::Stacktrace ||
+         (trigger.kind == model::TriggerKind::Hist && uses_stack(trigger.histogram));
+}
+
+bool takes_snapshot(const model::Trigger& trigger) {
+  return trigger.kind == model::TriggerKind::Snapshot ||
+         (trigger.kind == model::TriggerKind::Hist && takes_snapshots(trigger.histogram));
+}
+
+const TraceClockFacts* find_clock(std::string_view name) {
+  const auto all = trace_clock_facts();
+  const auto found = std::ranges::find(all, name, &TraceClockFacts::name);
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -39,8 +37,9 @@ Result<void> TriggerFiles::add(Instance& instance, const model::EventName& owner
   const TracedEvent* event = state_.events.find(owner.system, owner.event);
   instance.triggers.apply(sema::AddTrigger{owner, trigger});
   if (trigger.count) instance.trigger_counts.try_emplace(trigger.id, *trigger.count);
-  if (trigger.kind == model::TriggerKind::Snapshot) instance.reserve_snapshot();
-  const TracedEvent* target = state_.events.switched_by(trigger);
+  if (takes_snapshot(trigger)) instance.reserve_snapshot();
+  add_histogram(instance, owner, trigger);
+  const TracedEvent* target = state_.events.needed_by(trigger);
   auto done = target ? switcher_.use_softly(instance, *target, +1) : Result<void>{};
   const bool is_target_used = target && done;
   if (done && event) done = sync_stacks(*event);
@@ -50,7 +49,21 @@ Result<void> TriggerFiles::add(Instance& instance, const model::EventName& owner
   if (event) (void)sync_stacks(*event);
   if (is_target_used) (void)switcher_.use_softly(instance, *target, -1);
   instance.trigger_counts.erase(trigger.id);
+  remove_histogram(instance, trigger);
   return done;
+}
+
+void TriggerFiles::add_histogram(Instance& instance, const model::EventName& owner, const model::Trigger& trigger) {
+  if (trigger.kind != model::TriggerKind::Hist) return;
+  instance.histograms.add(trigger, state_.events.catalog().find(owner.system, owner.event)->layout);
+  if (!trigger.histogram.uses_timestamps) return;
+  const TraceClockFacts* clock = find_clock(trigger.histogram.clock);
+  if (clock && clock->clock != instance.clock) instance.set_clock(clock->clock);
+}
+
+void TriggerFiles::remove_histogram(Instance& instance, const model::Trigger& trigger) {
+  if (trigger.kind == model::TriggerKind::Hist)
+    instance.histograms.remove(trigger, !instance.triggers.is_counted_by_any(trigger.histogram.id));
 }
 
 // Where the code that acts cannot be taken out, the trigger stays, and so does what it acts on.
@@ -63,9 +76,10 @@ Result<void> TriggerFiles::remove(Instance& instance, const model::EventName& ow
     return done;
   }
   if (event) done = sync_stacks(*event);
-  if (const TracedEvent* target = state_.events.switched_by(trigger))
+  if (const TracedEvent* target = state_.events.needed_by(trigger))
     if (auto given_back = switcher_.use_softly(instance, *target, -1); done) done = given_back;
   instance.trigger_counts.erase(trigger.id);
+  remove_histogram(instance, trigger);
   return done;
 }
 
@@ -73,12 +87,14 @@ Result<void> TriggerFiles::remove(Instance& instance, const model::EventName& ow
 Result<void> TriggerFiles::sync_stacks(const TracedEvent& event) {
   if (!event.is_static()) return {};
   const bool wanted = std::ranges::any_of(state_.instances, [&](const auto& instance) {
-    return instance->has_trigger(event, model::TriggerKind::Stacktrace);
+    return instance->has_trigger(event, model::TriggerKind::Stacktrace) || instance->counts_stacks_of(event);
   });
   return state_.code.static_events()->set_stacks(event.id, wanted);
 }
 
+// What was hit up to now is counted before a histogram is paused, cleared or goes.
 Result<void> TriggerFiles::apply(Instance& instance, const sema::TriggerStep& step) {
+  if (!std::holds_alternative<sema::AddTrigger>(step)) records_.drain();
   if (const auto* added = std::get_if<sema::AddTrigger>(&step)) return add(instance, added->event, added->trigger);
   if (const auto* removed = std::get_if<sema::RemoveTrigger>(&step)) {
     const auto all = instance.triggers.of(removed->event);
@@ -87,18 +103,29 @@ Result<void> TriggerFiles::apply(Instance& instance, const sema::TriggerStep& st
     const model::Trigger trigger = *it;
     return remove(instance, removed->event, trigger);
   }
+  if (const auto* cleared = std::get_if<sema::ClearHist>(&step)) {
+    const auto all = instance.triggers.of(cleared->event);
+    const auto it = std::ranges::find(all, cleared->id, &model::Trigger::id);
+    if (it != all.end()) instance.histograms.clear(it->histogram);
+    return {};
+  }
   instance.triggers.apply(step);
   return {};
 }
 
 Result<void> TriggerFiles::can_run(const Instance& instance, const model::Trigger& trigger,
                                    const TracedEvent& event) const {
-  if (trigger.kind == model::TriggerKind::Snapshot && state_.is_tapped(instance))
+  if (takes_snapshot(trigger) && state_.is_tapped(instance))
     return std::unexpected(Error(
         "`snapshot` keeps a buffer aside; records of `run` are written as they come (`kevtrace mount` has buffers)",
         EOPNOTSUPP));
-  if (const char* why = why_not_run(trigger, event)) return std::unexpected(Error(why, EOPNOTSUPP));
-  if (trigger.kind != model::TriggerKind::Stacktrace || event.is_static()) return {};
+  const bool needs_clock = trigger.kind == model::TriggerKind::Hist && trigger.histogram.uses_timestamps;
+  if (needs_clock && !find_clock(trigger.histogram.clock))
+    return std::unexpected(Error(
+        "there is no trace clock `" + trigger.histogram.clock + "` here (the file trace_clock names them)", EINVAL));
+  if (!reads_stack(trigger) || event.is_static()) return {};
+  if (event.owner == target::EventOwner::Synthetic)
+    return std::unexpected(Error("records of this event have no stack", EOPNOTSUPP));
   return state_.code.can_unwind();
 }
 
@@ -141,6 +168,12 @@ std::string TriggerFiles::text(const Instance& instance, const TracedEvent& even
     if (const auto left = instance.trigger_counts.find(trigger.id); left != instance.trigger_counts.end())
       trigger.count = left->second.left();
   return sema::trigger_file_text(now);
+}
+
+std::string TriggerFiles::hist_text(const Instance& instance, const TracedEvent& event) const {
+  std::vector<const target::TargetEnv*> envs;
+  for (TracedTarget* target : state_.code.targets()) envs.push_back(&target->known_env());
+  return hist_file_text(instance.triggers.of(event.full_name()), instance.histograms, envs);
 }
 
 }  // namespace kevt::engine

@@ -7,14 +7,16 @@
 #include "common/error.h"
 #include "compiler/sema/trigger.h"
 #include "runtime-user/engine/code/event_switcher.h"
+#include "runtime-user/engine/records/record_router.h"
 #include "runtime-user/engine/tracing_state.h"
 
 namespace kevt::engine {
 
 class TriggerFiles {
  public:
-  // Both outlive it.
-  TriggerFiles(TracingState& state, EventSwitcher& switcher) : state_(state), switcher_(switcher) {}
+  // All of them outlive it.
+  TriggerFiles(TracingState& state, EventSwitcher& switcher, RecordRouter& records)
+      : state_(state), switcher_(switcher), records_(records) {}
 
   // One line. Mistakes, and what is remarked of a trigger that is set, are in the instance's error_log.
   Result<void> write(Instance& instance, const TracedEvent& event, std::string_view text);
@@ -22,6 +24,8 @@ class TriggerFiles {
   Result<void> truncate(Instance& instance, const TracedEvent& event);
   // What the file reads: each with what is left of its count.
   std::string text(const Instance& instance, const TracedEvent& event) const;
+  // What the file `hist` reads, of all that was hit up to the last drain().
+  std::string hist_text(const Instance& instance, const TracedEvent& event) const;
 
   // Of a trigger that is right: EOPNOTSUPP where nobody here carries it out.
   Result<void> can_run(const Instance& instance, const model::Trigger& trigger, const TracedEvent& event) const;
@@ -32,9 +36,13 @@ class TriggerFiles {
   Result<void> add(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
   Result<void> remove(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
   Result<void> sync_stacks(const TracedEvent& event);
+  // What the trigger counts into; by the event's layout.
+  void add_histogram(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
+  static void remove_histogram(Instance& instance, const model::Trigger& trigger);
 
   TracingState& state_;
   EventSwitcher& switcher_;
+  RecordRouter& records_;
 };
 
 }  // namespace kevt::engine

@@ -42,6 +42,17 @@ std::uint64_t Instance::stamp(std::uint64_t mono_ns) {
   return mono_ns;
 }
 
+std::uint64_t Instance::next_stamp(std::uint64_t mono_ns) const {
+  if (clock == TraceClock::Counter) return counter + 1;
+  return clock == TraceClock::Boot ? mono_ns + suspended_ns() : mono_ns;
+}
+
+void Instance::set_clock(TraceClock wanted) {
+  clock = wanted;
+  counter = 0;
+  clear();
+}
+
 std::optional<std::uint64_t> Instance::mono_ns(std::uint64_t stamp) const {
   switch (clock) {
     case TraceClock::Local:
@@ -88,8 +99,14 @@ bool Instance::has_stack_option() const {
   return options.has(TraceOption::UserStacktrace) || options.has(TraceOption::Stacktrace);
 }
 
+bool Instance::counts_stacks_of(const TracedEvent& event) const {
+  return std::ranges::any_of(triggers.of(event.full_name()), [](const model::Trigger& trigger) {
+    return trigger.kind == model::TriggerKind::Hist && uses_stack(trigger.histogram);
+  });
+}
+
 bool Instance::wants_stack_of(const TracedEvent& event) const {
-  return has_stack_option() || has_trigger(event, model::TriggerKind::Stacktrace);
+  return has_stack_option() || has_trigger(event, model::TriggerKind::Stacktrace) || counts_stacks_of(event);
 }
 
 bool Instance::records_stacks() const {

@@ -13,6 +13,7 @@
 #include "compiler/model/filter.h"
 #include "compiler/sema/trigger_table.h"
 #include "runtime-user/engine/events/event_table.h"
+#include "runtime-user/engine/histograms/histogram_set.h"
 #include "runtime-user/engine/instances/error_log.h"
 #include "runtime-user/engine/instances/shared_cell.h"
 #include "runtime-user/engine/instances/trace_buffer.h"
@@ -39,7 +40,7 @@ struct EventState {
   std::optional<model::FilterExpr> filter;  // absent with a text: it was not to be bound
   std::string filter_mistake;               // what the file reads after a mistake
   // Of this instance; with the runtime's own counts they add up to its hits.
-  std::uint64_t recorded = 0, filtered = 0, lost = 0;
+  std::uint64_t recorded = 0, aggregated = 0, filtered = 0, lost = 0;
 
   bool records() const { return registered && softly_on; }
 };
@@ -58,6 +59,7 @@ struct Instance {
   std::optional<std::set<std::int32_t>> refused_pids;    // not these
   std::unordered_map<std::uint32_t, EventState> events;  // by id; absent: off
   sema::TriggerTable triggers;
+  HistogramSet histograms;                              // counts of `hist` triggers
   std::map<std::uint64_t, SharedCount> trigger_counts;  // of triggers with a count, by id: what is left of it
   ErrorLog errors;
   std::uint64_t counter = 0;         // of TraceClock::Counter
@@ -68,6 +70,11 @@ struct Instance {
   std::set<std::int64_t> consumers;  // CPUs whose trace_pipe is open; -1: all
 
   std::uint64_t stamp(std::uint64_t mono_ns);
+  // What the record that is stored next will be stamped with.
+  std::uint64_t next_stamp(std::uint64_t mono_ns) const;
+  bool stamps_ns() const { return clock != TraceClock::Counter; }
+  // Records of two clocks cannot stand side by side: what was recorded goes.
+  void set_clock(TraceClock wanted);
   // The time that was stamped so; nullopt where the clock counts.
   std::optional<std::uint64_t> mono_ns(std::uint64_t stamp) const;
   // event-fork: a child of a listed thread is listed.
@@ -80,6 +87,8 @@ struct Instance {
   const EventState* find_state(std::uint32_t event) const;
   bool has_triggers(const TracedEvent& event) const;
   bool has_trigger(const TracedEvent& event, model::TriggerKind kind) const;
+  // Whether histograms of the event read the stack of a hit.
+  bool counts_stacks_of(const TracedEvent& event) const;
   // Whether records of probes come with stacks: by an option all of them, by a trigger the event's.
   bool has_stack_option() const;
   bool wants_stack_of(const TracedEvent& event) const;

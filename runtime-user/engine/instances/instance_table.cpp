@@ -47,6 +47,18 @@ bool InstanceTable::is_armed(std::uint32_t event) const {
   });
 }
 
+bool InstanceTable::makes(std::string_view synthetic_event) const {
+  const auto makes = [&](const model::Trigger& trigger) {
+    return std::ranges::any_of(trigger.histogram.actions, [&](const model::HistAction& action) {
+      return action.kind == model::HistActionKind::Trace && action.synthetic_event == synthetic_event;
+    });
+  };
+  return std::ranges::any_of(instances_, [&](const auto& instance) {
+    return std::ranges::any_of(instance->triggers.events(),
+                               [&](const auto& event) { return std::ranges::any_of(event.second, makes); });
+  });
+}
+
 bool InstanceTable::is_any_on() const {
   return std::ranges::any_of(instances_, [](const auto& instance) {
     return std::ranges::any_of(instance->events, [](const auto& one) { return one.second.records(); });

@@ -13,11 +13,12 @@ namespace kevt::engine {
 // `missed ?` where nobody knows.
 enum class Misses : std::uint8_t { Known, Unknown };
 
-// "EVENT: hits N = recorded R + filtered F + lost L + missed M\n"
+// "EVENT: hits N = recorded R + filtered F + lost L + missed M\n"; behind recorded "+ aggregated A" where there is one.
 inline std::string accounting_line(std::string_view event, const runtime::EventCounts& c,
                                    Misses misses = Misses::Known) {
-  return fmt::format("{}: hits {} = recorded {} + filtered {} + lost {} + missed {}\n", event, c.attempts, c.recorded,
-                     c.filtered, c.lost, misses == Misses::Known ? std::to_string(c.missed) : "?");
+  const std::string aggregated = c.aggregated ? fmt::format(" + aggregated {}", c.aggregated) : "";
+  return fmt::format("{}: hits {} = recorded {}{} + filtered {} + lost {} + missed {}\n", event, c.attempts, c.recorded,
+                     aggregated, c.filtered, c.lost, misses == Misses::Known ? std::to_string(c.missed) : "?");
 }
 
 }  // namespace kevt::engine

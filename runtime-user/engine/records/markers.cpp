@@ -39,8 +39,8 @@ TracedEvent print_event() {
 
 }  // namespace
 
-Markers::Markers(TracingState& state, TaskHistory& tasks)
-    : tasks_(tasks), triggers_(state.events), event_(print_event()) {
+Markers::Markers(TracingState& state, TaskHistory& tasks, RecordRouter& records)
+    : tasks_(tasks), records_(records), triggers_(state.events), event_(print_event()) {
   state.events.add_static({.group = event_.group,
                            .event = event_.name,
                            .owner = target::EventOwner::Static,
@@ -60,8 +60,9 @@ void Markers::write(Instance& instance, std::int32_t tid, std::string_view comm,
   const std::uint64_t now = now_ns();
   instance.store(instance.buffer, {.timestamp_ns = now, .cpu = 0, .comm = comm, .bytes = bytes});
   // Triggers see the text as it was written.
-  const TriggerRunner::Fired fired =
-      triggers_.run(instance, event_, {.timestamp_ns = now, .cpu = 0, .comm = comm, .bytes = written}, Stack::None);
+  const runtime::Record record{.timestamp_ns = now, .cpu = 0, .comm = comm, .bytes = written};
+  const TriggerRunner::Fired fired = triggers_.run(instance, event_, record, Stack::None);
+  records_.deliver_synthetic(fired.synthetic, record, nullptr);
   triggers_.run_late(instance, event_, fired);
 }
 

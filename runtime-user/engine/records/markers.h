@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "runtime-user/engine/records/record_router.h"
 #include "runtime-user/engine/records/task_history.h"
 #include "runtime-user/engine/records/trigger_runner.h"
 #include "runtime-user/engine/tracing_state.h"
@@ -13,8 +14,8 @@ namespace kevt::engine {
 
 class Markers {
  public:
-  // Both outlive it. Makes the event ftrace/print known to definitions.
-  Markers(TracingState& state, TaskHistory& tasks);
+  // All of them outlive it. Makes the event ftrace/print known to definitions.
+  Markers(TracingState& state, TaskHistory& tasks, RecordRouter& records);
 
   // Of every marker: ftrace/print. It has no code and is always on; its triggers see every marker.
   const TracedEvent& event() const { return event_; }
@@ -23,6 +24,7 @@ class Markers {
 
  private:
   TaskHistory& tasks_;
+  RecordRouter& records_;
   TriggerRunner triggers_;
   TracedEvent event_;
 };

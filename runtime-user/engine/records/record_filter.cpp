@@ -67,7 +67,7 @@ std::string text_at(std::span<const std::uint8_t> record, std::size_t offset, st
 }
 
 std::string text_of(const model::RecordField& field, const RecordContext& context) {
-  if (field.type.kind == model::TypeKind::Char) return text_at(context.record, field.offset, field.size);
+  if (model::RecordLayout::is_fixed_text(field)) return text_at(context.record, field.offset, field.size);
   const auto word = static_cast<std::uint32_t>(model::number_at(context.record, field.offset, 4));
   const std::uint32_t offset = field.located_from + (word & 0xffff), length = word >> 16;
   if (offset > context.record.size() || length > context.record.size() - offset) return "";

@@ -9,7 +9,7 @@
 // A record whose hit carried out triggers and gates itself (trigger_inliner.cpp) says so, and its instance asks
 // neither.
 //
-// Every record counts once in each instance that knows the event: recorded, filtered or lost.
+// Every record counts once in each instance that knows the event: recorded, aggregated, filtered or lost.
 #include "runtime-user/engine/records/record_router.h"
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 
 #include "common/clock.h"
 #include "compiler/model/record_view.h"
+#include "runtime-user/engine/histograms/synthetic_record.h"
 #include "runtime-user/engine/records/record_filter.h"
 #include "runtime-user/engine/records/record_ids.h"
 #include "runtime-user/engine/records/trigger_moment.h"
@@ -123,6 +124,9 @@ void RecordRouter::deliver_sampled(TracedTarget& target, const SampledType& type
   std::vector<std::uint64_t> callers;
   std::vector<std::uint8_t> stack;
   for (const auto& instance : state_.instances) {
+    if (callers.empty() && instance->counts_stacks_of(*event))
+      callers = stacks_.unwind(target, type.samples.sample(record.bytes));
+    seen.stack = callers;
     TraceBuffer* const buffer =
         deliver_to(*instance, *event, seen, {.target = &target, .stack = Stack::Comes, .decided = decided});
     if (!buffer) continue;
@@ -168,7 +172,7 @@ TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& eve
   TraceBuffer& buffer = before.needs_record && fired.took_snapshot ? *instance.snapshot : instance.buffer;
   TraceBuffer* of_stack = nullptr;
   if (!wanted) {
-    ++one.filtered;
+    ++(fired.is_counted ? one.aggregated : one.filtered);
   } else if (state_.is_tapped(instance)) {
     tap_->take(event, *origin.target, record);
     ++one.recorded;
@@ -179,9 +183,35 @@ TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& eve
   } else {
     ++one.lost;
   }
+  deliver_synthetic(fired.synthetic, record, origin.target);
   const bool triggered = triggers_.run_late(instance, event, fired);
   if (state_.is_tapped(instance) && !wanted) return nullptr;  // a tap takes stacks of records that it took
   return triggered && !of_stack ? &instance.buffer : of_stack;
+}
+
+// A histogram of a synthetic event may make synthetic events in turn. Where that does not end, they are lost.
+void RecordRouter::deliver_synthetic(std::span<const SyntheticHit> made, const runtime::Record& of,
+                                     TracedTarget* target) {
+  constexpr unsigned kMaxNested = 4;
+  for (const SyntheticHit& hit : made) {
+    const TracedEvent* event = state_.events.find("synthetic", hit.event);
+    if (!event) continue;
+    const auto bytes = synthetic_record(*event, hit.values, of.bytes);
+    runtime::Record record = of;
+    record.bytes = bytes;
+    record.stack = {};
+    for (const auto& instance : state_.instances) {
+      const EventState* state = instance->find_state(event->id);
+      if (!state || !state->registered) continue;
+      if (nested_ == kMaxNested) {
+        ++instance->state_of(event->id).lost;
+        continue;
+      }
+      ++nested_;
+      deliver_to(*instance, *event, record, {.target = target, .stack = Stack::None, .decided = nullptr});
+      --nested_;
+    }
+  }
 }
 
 // What kernel_stack's format says: how many, and the addresses.
@@ -202,10 +232,13 @@ void RecordRouter::store_stack(Instance& instance, TraceBuffer& buffer, TracedTa
 runtime::EventCounts RecordRouter::counts(const Instance& instance, const TracedEvent& event) const {
   runtime::EventCounts sum = state_.code.counts(event.id);
   const EventState* one = instance.find_state(event.id);
-  if (!state_.is_tapped(instance))
+  if (event.owner == target::EventOwner::Synthetic && one)  // no code counts them
+    sum.attempts = one->recorded + one->aggregated + one->filtered + one->lost;
+  if (!state_.is_tapped(instance) || event.owner == target::EventOwner::Synthetic)
     sum.recorded = one ? one->recorded : 0;
   else if (one)  // what is still in a ring is recorded, too
-    sum.recorded -= std::min(sum.recorded, one->filtered + one->lost);
+    sum.recorded -= std::min(sum.recorded, one->filtered + one->aggregated + one->lost);
+  sum.aggregated += one ? one->aggregated : 0;
   sum.filtered += one ? one->filtered : 0;
   sum.lost += one ? one->lost : 0;
   return sum;

@@ -1,6 +1,6 @@
 // RecordRouter: takes records from the targets and brings each to the instances, or to the tap.
 //
-// hits = recorded + filtered + lost + missed, for each event in each instance: counts().
+// hits = recorded + aggregated + filtered + lost + missed, for each event in each instance: counts().
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,9 @@ class RecordRouter {
   bool is_any_pending(const TracedTarget& target) const {
     return pending_.any_waits([&](const PendingRecord& one) { return one.target == &target; });
   }
+  // Synthetic events that a hit of `of` has made, in every instance that has them on. `target`: of the hit; nullptr: a
+  // marker.
+  void deliver_synthetic(std::span<const SyntheticHit> made, const runtime::Record& of, TracedTarget* target);
   // Of the event in this instance, up to the last drain(); final when every target has ended before that.
   runtime::EventCounts counts(const Instance& instance, const TracedEvent& event) const;
 
@@ -91,6 +94,7 @@ class RecordRouter {
   DrainOrder order_ = DrainOrder::ByTime;
   std::vector<Route> routes_;  // by type
   std::uint64_t rounds_ = 0;   // of drain()
+  unsigned nested_ = 0;        // synthetic events that a synthetic event has made
   bool is_finished_ = false;
 };
 

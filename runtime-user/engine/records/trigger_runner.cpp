@@ -4,6 +4,9 @@
 // kernel/trace/trace_events_trigger.c (6.1).
 #include "runtime-user/engine/records/trigger_runner.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "runtime-user/engine/records/record_filter.h"
 #include "runtime-user/engine/records/trigger_moment.h"
 
@@ -16,9 +19,15 @@ bool may_act(const Instance& instance, const model::Trigger& trigger) {
   return left == instance.trigger_counts.end() || left->second.left() > 0;
 }
 
+// All of an event.
+void switch_histograms(Instance& instance, const model::EventName& event, model::HistState state) {
+  for (const model::Trigger& trigger : instance.triggers.of(event))
+    if (trigger.kind == model::TriggerKind::Hist) instance.triggers.apply(sema::SetHistState{event, trigger.id, state});
+}
+
 }  // namespace
 
-// Only where it changes anything its count goes down.
+// Only where it changes anything its count goes down; that of histogram switches always.
 void TriggerRunner::act(Instance& instance, const model::Trigger& trigger) const {
   if (!may_act(instance, trigger)) return;
   bool changed = true;
@@ -42,12 +51,28 @@ void TriggerRunner::act(Instance& instance, const model::Trigger& trigger) const
     case model::TriggerKind::Stacktrace:
       break;  // the caller stores it
     case model::TriggerKind::EnableHist:
+      switch_histograms(instance, trigger.target, model::HistState::Active);
+      break;
     case model::TriggerKind::DisableHist:
+      switch_histograms(instance, trigger.target, model::HistState::Paused);
+      break;
     case model::TriggerKind::Hist:
-      changed = false;  // refused when they were to be set
+      break;  // count()
   }
   const auto left = instance.trigger_counts.find(trigger.id);
   if (changed && left != instance.trigger_counts.end()) left->second.take_one();
+}
+
+void TriggerRunner::count(Instance& instance, const model::Trigger& trigger, const runtime::Record& record,
+                          Fired& fired) {
+  const HistHit hit{.record = record.bytes, .cpu = record.cpu, .comm = record.comm, .time = 0, .stack = record.stack};
+  HistOutcome outcome =
+      instance.histograms.count(trigger, hit, instance.next_stamp(record.timestamp_ns), instance.stamps_ns());
+  fired.is_counted |= outcome.is_counted;
+  std::ranges::move(outcome.synthetic, std::back_inserter(fired.synthetic));
+  if (!outcome.takes_snapshot) return;
+  instance.take_snapshot();
+  fired.took_snapshot = true;
 }
 
 TriggerRunner::Fired TriggerRunner::run(Instance& instance, const TracedEvent& event, const runtime::Record& record,
@@ -56,7 +81,9 @@ TriggerRunner::Fired TriggerRunner::run(Instance& instance, const TracedEvent& e
   Fired fired;
   for (const model::Trigger& trigger : instance.triggers.of({event.group, event.name})) {
     if (trigger.condition && !holds(*trigger.condition, event.layout, context)) continue;
-    if (trigger.kind == model::TriggerKind::Stacktrace) {
+    if (trigger.kind == model::TriggerKind::Hist) {
+      if (trigger.state == model::HistState::Active) count(instance, trigger, record, fired);
+    } else if (trigger.kind == model::TriggerKind::Stacktrace) {
       fired.wants_stack = stack == Stack::Comes;  // else the record was made before it was set
     } else if (trigger.kind == model::TriggerKind::TraceOff) {
       fired.turns_off = true;
@@ -68,7 +95,7 @@ TriggerRunner::Fired TriggerRunner::run(Instance& instance, const TracedEvent& e
   return fired;
 }
 
-bool TriggerRunner::run_late(Instance& instance, const TracedEvent& event, Fired fired) const {
+bool TriggerRunner::run_late(Instance& instance, const TracedEvent& event, const Fired& fired) const {
   if (!fired.turns_off && !fired.wants_stack) return false;
   bool stores_stack = false;
   for (const model::Trigger& trigger : instance.triggers.of({event.group, event.name})) {

@@ -74,7 +74,7 @@ def test_refusals():
     for words, status, text in ((['--enable', 'sched:no_such_event'], 3, 'there is no event `sched:no_such_event`'),
                                 (['--enable', 'sched_switch'], 2, 'write GROUP:EVENT'),
                                 (['--enable', 'sched:../sched_switch'], 3, 'there is no event'),
-                                (['--enable', EXEC, '--trigger', EXEC + ':hist:keys=pid'], 3, 'not run yet'),
+                                (['--enable', EXEC, '--trigger', EXEC + ':hist:keys=nobody'], 3, "Couldn't find field"),
                                 (['--enable', EXEC, '--filter', EXEC + ': nobody == 1'], 3, 'Field not found')):
         done = subprocess.run([KEVTRACE, 'run', '--runtime', 'bpf', *words, '--', 'true'], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         said = done.stderr.decode(errors='replace')

@@ -72,7 +72,6 @@ def differences(theirs, ours):
     return found
 
 
-HIST = '`hist` triggers are not run yet'
 STACK = ' no stack'  # of probes, over a kernel
 # What 6.1 has not and is run all the same: names of arguments, what lies behind them, types of files and folders.
 TYPED = re.compile(r'%pd|%pD|->|[\s=(][A-Za-z_]\w*(:|\.|\s|\)|$)')
@@ -92,8 +91,6 @@ def reason_of(kernel, case, theirs, ours):
         return 'behind a trigger that is refused here'
     said = ours['log'][-1][:2] if ours['log'] else ['', '']
     refused = ours['errno'] == 'EOPNOTSUPP' and said[0] == 'kevtrace' and theirs['errno'] == ''
-    if refused and said[1] == HIST:
-        return 'hist is refused here'
     if refused and STACK in said[1]:
         return 'stacktrace of such an event is refused here'
     if re.match(r'\s*[ft]', case['text']) and case['file'] == 'dynamic_events' and ours['errno'] != '' and \

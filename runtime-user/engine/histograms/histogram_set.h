@@ -1,0 +1,80 @@
+// HistogramSet: the histograms of one instance: their counts, and what a hit does to them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/model/trigger.h"
+#include "runtime-user/engine/histograms/hist_table.h"
+#include "runtime-user/engine/histograms/hist_value.h"
+
+namespace kevt::engine {
+
+// A synthetic event that an action makes: what its fields are to hold, in their order.
+struct SyntheticHit {
+  std::string event;
+  std::vector<HistValue> values;
+};
+
+// What a hit has left to be done.
+struct HistOutcome {
+  bool is_counted = false;
+  bool takes_snapshot = false;
+  std::vector<SyntheticHit> synthetic;
+};
+
+class HistogramSet {
+ public:
+  // A histogram trigger of an event with this layout. Those that share a name share their counts.
+  void add(const model::Trigger& trigger, const model::RecordLayout& layout);
+  // `is_last`: no other trigger counts into its table, which goes.
+  void remove(const model::Trigger& trigger, bool is_last);
+  void clear(const model::Histogram& histogram);
+  // nullptr: nothing counts into it.
+  const HistTable* find(const model::Histogram& histogram) const;
+
+  // Counts a hit of the trigger's event and runs its actions. `hit.time` is set from `stamp`, of the trace clock, in
+  // nanoseconds where `is_ns`.
+  HistOutcome count(const model::Trigger& trigger, HistHit hit, std::uint64_t stamp, bool is_ns);
+
+ private:
+  // A trigger, ready to read records of its event.
+  struct Plan {
+    std::vector<HistReader> keys, values;
+    struct Assignment {
+      std::uint32_t variable;
+      HistReader reader;
+    };
+    std::vector<Assignment> variables;           // of the histogram, then those made for actions: set by every hit
+    std::vector<std::vector<Assignment>> saved;  // of each action
+    std::vector<bool> is_read_once;              // by reference: reading another histogram's variable takes it
+    bool in_usecs = false;
+  };
+  enum class Owner : std::uint8_t { Others, Self };
+
+  static Plan plan_of(const model::Histogram& histogram, const model::RecordLayout& layout);
+  static std::string key_of(const model::Histogram& histogram, const Plan& plan, const HistHit& hit);
+  // False: a variable is not set, or there is no such entry.
+  bool resolve(const model::Histogram& histogram, const Plan& plan, std::string_view key, Owner owner,
+               std::span<HistValue> references);
+  void act(const model::Histogram& histogram, std::size_t action, const Plan& plan, HistEntry& entry,
+           const HistHit& hit, std::span<const HistValue> references, HistOutcome& outcome);
+  bool take_snapshot(const model::HistAction& action, HistTable& table, const HistEntry& entry);
+
+  std::map<std::uint64_t, Plan> plans_;        // by trigger
+  std::map<std::uint64_t, HistTable> tables_;  // by Histogram::id
+};
+
+// Whether the histogram reads the stack of the hit.
+bool uses_stack(const model::Histogram& histogram);
+// Whether its text names addresses.
+bool shows_symbols(const model::Histogram& histogram);
+// Whether an action of it takes snapshots.
+bool takes_snapshots(const model::Histogram& histogram);
+
+}  // namespace kevt::engine

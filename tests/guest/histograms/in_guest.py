@@ -1,0 +1,174 @@
+"""Runs in the guest: `hist` triggers of the kernel and of mounts over it see the same hits, and read alike.
+in_guest.py MODULE KEVTRACE SEED COUNT
+"""
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import generated
+
+MODULE, KEVTRACE, SEED, COUNT = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+TRACING = '/sys/kernel/tracing'
+DEADLINE = 120  # seconds: for what is certain to come
+HITS = 40
+# System calls that nothing else makes; the registers of the caller are at %di. The fourth argument is an address of ours.
+ARGUMENTS = 'aa=+112(%di):s32 bb=+104(%di):s64 cc=+96(%di):u8 ss=+0(+56(%di)):ustring'
+CALLS = {'ha': ('__x64_sys_ioprio_get', 252), 'hb': ('__x64_sys_tee', 276)}
+DEFINITIONS = ['p:%s %s %s' % (event, function, ARGUMENTS) for event, (function, _) in CALLS.items()] + ['s:hs s32 aa; s64 dd; char ss[]']
+LIBC = ctypes.CDLL(None, use_errno=True)
+failures = 0
+
+
+def check(holds, what):
+    global failures
+    failures += not holds
+    if not holds:
+        print('FAILED %s' % what, flush=True)
+
+
+def hit(event, aa, bb, cc, ss):
+    LIBC.syscall(CALLS[event][1], ctypes.c_long(aa), ctypes.c_long(bb), ctypes.c_long(cc), ctypes.c_char_p(ss))
+
+
+class Files:
+    def __init__(self, root):
+        self.root = root
+
+    def path(self, name):
+        return os.path.join(self.root, name)
+
+    def folder(self, event):
+        return 'events/synthetic/hs/' if event == 'synthetic' else 'events/kprobes/%s/' % event
+
+    def read(self, name):
+        with open(self.path(name), errors='surrogateescape') as file:
+            return file.read()
+
+    def write(self, name, text):
+        """'' or the name of the error."""
+        try:
+            fd = os.open(self.path(name), os.O_WRONLY | os.O_APPEND)
+            try:
+                os.write(fd, text.encode() + b'\n')
+            finally:
+                os.close(fd)
+        except OSError as error:
+            return os.strerror(error.errno)
+        return ''
+
+    def clear(self, name='trace'):
+        with open(self.path(name), 'w'):
+            pass
+
+    def trigger(self, event, text):
+        return self.write(self.folder(event) + 'trigger', text)
+
+    def clear_triggers(self):
+        for _ in range(2):  # variables that others read go behind those who read them
+            for event in ('synthetic', 'hb', 'ha'):
+                try:
+                    self.clear(self.folder(event) + 'trigger')
+                except OSError:
+                    pass
+
+    def answer(self):
+        """What the files read: the entries of each histogram, and the lines of synthetic events."""
+        texts = {event: self.read(self.folder(event) + 'hist') for event in ('ha', 'hb', 'synthetic')}
+        lines = re.findall(r': (hs: aa=.*)', self.read('trace'))
+        return {event: parted(text) for event, text in texts.items()} | {'lines': lines}
+
+
+def parted(text):
+    """(head, entries, totals) of each histogram of a file. The order of entries that `sort` does not tell apart is by chance."""
+    parts = []
+    for one in text.split('\n\n\n'):
+        head, _, rest = one.partition('\n#\n\n')
+        entries, _, totals = rest.partition('\nTotals:')
+        key = re.search(r'keys=([^:]*):.*:sort=([^:]*)', head)
+        entries = re.split(r'\n(?={)', entries.strip('\n'))
+        is_told_apart = key and key[2].split('.desc')[0] == key[1]
+        parts.append((head, entries if is_told_apart else sorted(entries), totals))
+    return parts
+
+
+class Mount:
+    def __init__(self, runtime):
+        self.place = os.path.join(tempfile.mkdtemp(), 't')
+        self.log = tempfile.TemporaryFile('w+')
+        self.daemon = subprocess.Popen([KEVTRACE, 'mount', self.place, '--runtime', runtime], stderr=self.log)
+        end = time.monotonic() + DEADLINE
+        while not os.path.exists(os.path.join(self.place, 'trace')):
+            if self.daemon.poll() is not None or time.monotonic() > end:
+                self.log.seek(0)
+                sys.exit('no mount: ' + self.log.read())
+            time.sleep(0.05)
+        self.files = Files(self.place)
+
+    def end(self):
+        self.daemon.send_signal(signal.SIGINT)
+        self.daemon.wait(timeout=DEADLINE)
+        self.log.seek(0)
+        for line in self.log:
+            numbers = [int(word) for word in re.findall(r' (\d+)', line)]
+            if ': hits ' in line:
+                check(numbers[0] == sum(numbers[1:]), 'account: ' + line.strip())
+
+
+def ready(files):
+    for definition in DEFINITIONS:
+        said = files.write('dynamic_events', definition)
+        if said:
+            sys.exit('%s: %s: %s' % (files.root, definition, said))
+    files.write('events/synthetic/hs/enable', '1')
+
+
+def compare(sides, triggers, hits, what):
+    """True: both took them, and they were compared."""
+    verdicts = [[files.trigger(event, text) for event, text in triggers] for files in sides]
+    check(verdicts[0] == verdicts[1], '%s: %s: kernel %s, ours %s' % (what, triggers, *verdicts))
+    for one in hits:
+        hit(*one)
+    answers = [files.answer() for files in sides]
+    same = answers[0] == answers[1]
+    check(same, '%s: %s' % (what, triggers))
+    if not same:
+        for part in answers[0]:
+            if answers[0][part] != answers[1][part]:
+                print('  %s\n    kernel %s\n    ours   %s' % (part, answers[0][part], answers[1][part]))
+    for files in sides:
+        files.clear_triggers()
+        files.clear()
+    return not any(any(verdict) for verdict in verdicts)
+
+
+def beside(kernel, runtime, count):
+    mount = Mount(runtime)  # what the kernel has defined when it begins it has, too
+    ready(mount.files)
+    ready(kernel)
+    texts = generated.Texts(SEED)
+    taken = {'histograms': 0, 'chains': 0}
+    for _ in range(count):
+        triggers = [(event, texts.histogram()) for event in texts.some(list(generated.EVENTS), 1, 2)]
+        taken['histograms'] += compare((kernel, mount.files), triggers, texts.hits(HITS), runtime)
+    for _ in range(max(count // 5, 4)):
+        taken['chains'] += compare((kernel, mount.files), texts.chain(), texts.hits(HITS), runtime)
+    mount.end()
+    kernel.write('events/synthetic/hs/enable', '0')
+    kernel.clear('dynamic_events')
+    print('%s: %d of %d histograms and %d of %d chains were taken, and read as the kernel\'s' %
+          (runtime, taken['histograms'], count, taken['chains'], max(count // 5, 4)), flush=True)
+    check(taken['histograms'] >= count // 3 and taken['chains'] > 0, '%s: enough of them are right: %s' % (runtime, taken))
+
+
+os.sched_setaffinity(0, {0})
+kernel_files = Files(TRACING)
+beside(kernel_files, 'bpf', COUNT)
+subprocess.run(['insmod', MODULE], check=True)
+beside(kernel_files, 'kmod', max(COUNT // 3, 10))
+subprocess.run(['rmmod', 'kevtrace'], check=True)
+sys.exit(1 if failures else 0)
