@@ -34,7 +34,7 @@ struct Named {
   std::string event;
   std::string_view rest;
 };
-std::optional<Named> split(std::string_view word) {
+std::optional<Named> split_event(std::string_view word) {
   const std::size_t colon = word.find(':');
   if (colon == std::string_view::npos || stripped(word.substr(0, colon)).empty()) return std::nullopt;
   Named named{std::string(stripped(word.substr(0, colon))), stripped(word.substr(colon + 1))};
@@ -51,7 +51,7 @@ Result<Triggers> collect(const std::vector<std::string>& words, std::string_view
                          std::string_view command) {
   Triggers out;
   for (const std::string& word : words) {
-    auto named = split(word);
+    auto named = split_event(word);
     if (!named) return std::unexpected(Error(fmt::format("{} `{}` names no event; write {}", kind, word, form)));
     const std::string text = std::string(command) + std::string(named->rest);
     out.sources.push_back({text, fmt::format("<{} {}>", kind, out.triggers.size() + 1), 1});

@@ -42,7 +42,7 @@ enum class Offset : std::uint8_t { Shown, Hidden };
 using Envs = std::span<const target::TargetEnv* const>;
 
 // %pS and %ps; of a program's code without a symbol its file and the offset in it.
-std::string symbol_text(Envs envs, std::uint64_t address, Offset offset) {
+std::string address_text(Envs envs, std::uint64_t address, Offset offset) {
   for (const target::TargetEnv* env : envs) {
     const auto symbol = env->symbolize(address);
     if (!symbol) continue;
@@ -62,7 +62,7 @@ void append_stack(std::string& out, std::string_view bytes, Envs envs) {
     std::uint64_t address = 0;
     std::memcpy(&address, bytes.data() + at, sizeof address);
     if (address == 0) return;
-    out += fmt::format("         {}\n", symbol_text(envs, address, Offset::Shown));
+    out += fmt::format("         {}\n", address_text(envs, address, Offset::Shown));
   }
 }
 
@@ -113,10 +113,10 @@ class Text {
         fmt::format_to(to, "{}: {:x}", name, number);
         return;
       case HistModifier::Sym:
-        fmt::format_to(to, "{}: [{:x}] {:<45}", name, number, symbol_text(envs_, number, Offset::Hidden));
+        fmt::format_to(to, "{}: [{:x}] {:<45}", name, number, address_text(envs_, number, Offset::Hidden));
         return;
       case HistModifier::SymOffset:
-        fmt::format_to(to, "{}: [{:x}] {:<55}", name, number, symbol_text(envs_, number, Offset::Shown));
+        fmt::format_to(to, "{}: [{:x}] {:<55}", name, number, address_text(envs_, number, Offset::Shown));
         return;
       case HistModifier::Execname:
         fmt::format_to(to, "{}: {:<16}[{:>10}]", name, entry.comm, number);
