@@ -45,11 +45,11 @@ std::vector<const engine::TracedEvent*> RunDefinitions::to_switch_on(const engin
   auto events = to_record(tracing);
   std::erase_if(events, [&](const engine::TracedEvent* event) {
     const model::EventName name{event->group, event->name};
-    if (event->is_static()) return !request_.statics.contains(name);
     const auto is_counted = [&](const std::string& written) {
       return engine::names_event(written, event->group, event->name);
     };
-    return request_.texts.off.contains(name) || std::ranges::any_of(request_.only_counted, is_counted);
+    if (std::ranges::any_of(request_.only_counted, is_counted)) return true;
+    return event->is_static() ? !request_.statics.contains(name) : request_.texts.off.contains(name);
   });
   return events;
 }

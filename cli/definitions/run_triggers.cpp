@@ -2,7 +2,7 @@
 //
 //   open:traceoff:1           event `open`, trigger `traceoff:1`: the word behind the first `:` is a trigger's
 //   libc:open:traceoff:1      group `libc`, event `open`
-//   open:keys=fd:vals=len     of --hist: the word with a `=` is no name
+//   open:keys=fd:vals=len     of --hist: a part of a histogram is no name
 //
 // Whether the trigger is right is seen where its event is known (BatchDefiner).
 #include "cli/definitions/run_triggers.h"
@@ -20,6 +20,9 @@ namespace {
 constexpr std::array<std::string_view, 9> kCommands = {"traceon",     "traceoff",     "snapshot",
                                                        "stacktrace",  "enable_event", "disable_event",
                                                        "enable_hist", "disable_hist", "hist"};
+
+// Of histograms, without a value.
+constexpr std::array<std::string_view, 5> kParts = {"pause", "cont", "continue", "clear", "nohitcount"};
 
 std::string_view stripped(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
@@ -39,7 +42,9 @@ std::optional<Named> split_event(std::string_view word) {
   if (colon == std::string_view::npos || stripped(word.substr(0, colon)).empty()) return std::nullopt;
   Named named{std::string(stripped(word.substr(0, colon))), stripped(word.substr(colon + 1))};
   const std::string_view next = command_word(named.rest);
-  const bool is_name = std::ranges::find(kCommands, next) == kCommands.end() && !next.contains('=');
+  const bool is_part =
+      next.find_first_of("=(") != std::string_view::npos || std::ranges::find(kParts, next) != kParts.end();
+  const bool is_name = std::ranges::find(kCommands, next) == kCommands.end() && !is_part;
   if (!is_name || next.size() == named.rest.size() || named.rest[next.size()] != ':') return named;
   named.event += ':' + std::string(next);
   named.rest = stripped(named.rest.substr(next.size() + 1));

@@ -2,6 +2,7 @@
 #include "cli/run/run_output.h"
 
 #include <unistd.h>
+#include <algorithm>
 
 #include <cerrno>
 
@@ -27,6 +28,18 @@ void RunOutput::add_line(std::string_view line) {
   buffer_ += line.substr(0, line.size() - 1);
   escape_from(begin, controls_, buffer_);
   buffer_ += '\n';
+}
+
+void RunOutput::add_lines(std::string_view text) {
+  while (!text.empty()) {
+    if (text.front() == '\t') {
+      buffer_ += '\t';
+      text.remove_prefix(1);
+    }
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    add_line(text.substr(0, end));
+    text.remove_prefix(end);
+  }
 }
 
 Result<void> RunOutput::flush() {

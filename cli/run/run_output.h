@@ -20,6 +20,8 @@ class RunOutput {
 
   // Of the trace, with its '\n'.
   void add_line(std::string_view line);
+  // Several, with theirs; a '\t' in front of one is ours and stays.
+  void add_lines(std::string_view text);
   std::size_t waiting() const { return buffer_.size(); }  // bytes
   void drop() { buffer_.clear(); }
   // Writes the buffer; an error once, at the first write that fails. What was written before stays.

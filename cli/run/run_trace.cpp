@@ -122,13 +122,14 @@ void RunTrace::finish() {
   tracing_->records().finish();
   tracing_->drain();
   const std::string histograms = this->histograms();
-  if (output_ && !histograms.empty()) output_->add_line(histograms);
+  if (output_) output_->add_lines(histograms);
   write(Round::Last);
   progress_.end();
-  if (!output_) print_to(stdout, "{}", Lines{histograms});
   if (!recorder_ || is_closed_) return;
   note_written(recorder_->finish());
-  if (is_closed_ || options_.output.empty() || options_.output == "-") return;
+  const bool is_on_stdout = options_.output.empty() || options_.output == "-";
+  print_to(is_on_stdout ? stderr : stdout, "{}", Lines{histograms});  // not among the records
+  if (is_closed_ || is_on_stdout) return;
   report_.status(fmt::format("wrote {}: {} events, {} bytes", options_.output, taken_ - recorder_->overwritten(),
                              recorder_->bytes()));
 }

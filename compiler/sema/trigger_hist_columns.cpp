@@ -109,7 +109,7 @@ std::optional<HistField> read_key(HistCheck& check, std::string_view text) {
   auto [field, cut] = read_hist_expression(check, text, HistRole::Key);
   if (!field) return std::nullopt;
   if (has_reference(*field)) return check.log.refuse(Kind::HistInvalidRefKey, text.substr(0, cut));
-  field->bytes = rounded_up(field->bytes);
+  field->bytes = std::max(rounded_up(field->bytes), 8u);  // a number's
   return field;
 }
 

@@ -242,7 +242,8 @@ Result<void> Recorder::finish() {
                                 .missed = c.missed,
                                 .faults = c.faults,
                                 .sees_misses = tracing_.code().sees_misses(),
-                                .overwritten = overwritten(event)});
+                                .overwritten = overwritten(event),
+                                .aggregated = c.aggregated});
   }
   return writer_->finish();
 }

@@ -139,6 +139,37 @@ class RunTriggers(ProcessTest):
         self.assertIn("    Hits: 5\n", out)
         self.assertIn("step: hits 100 = recorded 100 + filtered 0 + lost 0 + missed 0\n", err)
 
+    def test_tables_are_not_among_the_records(self):
+        out, err = self.counted("-e", STEP, "-f", "json", "--trigger", "step: hist:keys=i")
+        records = [json.loads(line) for line in out.splitlines() if line != "done"]
+        self.assertEqual(records[-1]["totals"]["kprobes/step"]["recorded"], 100)
+        self.assertIn("    Hits: 100\n", err)
+        file = self.path("t.json")
+        out, err = self.counted("-e", STEP, "-o", file, "--hist", "step: pause:keys=i", "--hist", "step: keys=i:cont")
+        self.assertIn("    Hits: 100\n", out)
+        with open(file, encoding="utf-8") as lines:
+            end = [json.loads(line) for line in lines][-1]
+        self.assertEqual(end["totals"]["kprobes/step"], {"hits": 100, "recorded": 0, "aggregated": 100, "filtered": 0, "lost": 0, "missed": 0,
+                                                         "faults": 0, "overwritten": 0})
+
+    def test_tables_on_a_terminal(self):
+        """Line by line, and what others wrote is escaped."""
+        master, slave = os.openpty()
+        done = subprocess.Popen([KEVTRACE, "run", "-q", "-e", "p:step steps:step nr=%di:s64", "--hist", "step: keys=nr:x=nr:onmax($x).save(nr)", "--", STEPS],
+                                stdin=subprocess.PIPE, stdout=slave, stderr=subprocess.DEVNULL)
+        os.close(slave)
+        done.stdin.write(b"0 2 1\n")
+        done.stdin.close()
+        out = b""
+        try:
+            while piece := os.read(master, 4096):
+                out += piece
+        except OSError:  # the other end is closed
+            pass
+        os.close(master)
+        self.assertEqual(done.wait(timeout=60), 0)
+        self.assertIn(b"{ nr:          1 } hitcount:          1\r\n\tmax:          1  nr:          1\r\n", out)
+
     def test_a_stack_is_a_key(self):
         out, _ = self.counted("-e", STEP, "--hist", "step: keys=stacktrace")
         self.assertRegex(out, r"{ common_stacktrace:\n         step\+0x0/\S+\n         run\+\S+\n         libc\.so\.6\+\S+\n")

@@ -3,7 +3,7 @@
 //   kevtrace 1
 //   wall-offset 1700000000000000000
 //   definition p:kprobes/opened libc:open64 path=+0(%di):string
-//   totals kprobes/opened 12 11 1 0 0 0 0
+//   totals kprobes/opened 12 11 1 0 0 0 0 0
 //   symbol 7f0012345678 128 open [libc.so.6]
 //   process 4711 python3 / thread 4712 4711 / mapping 4711 400000 450000 /usr/bin/python3.11
 //   process-symbol 4711 7f0012345678 128 open [libc.so.6]     where several processes were traced
@@ -46,7 +46,7 @@ void read_totals(std::string_view line, Metadata& metadata) {
     }
     if (!take_number(line, *one)) return;
   }
-  take_number(line, totals.overwritten);  // older recordings end before it
+  if (take_number(line, totals.overwritten)) take_number(line, totals.aggregated);  // older recordings end before them
   metadata.totals.push_back(std::move(totals));
 }
 
@@ -113,8 +113,9 @@ std::string metadata_text(const Metadata& metadata) {
   for (const std::string& line : metadata.definitions) out += fmt::format("definition {}\n", line);
   for (const std::string& line : metadata.filters) out += fmt::format("filter {}\n", line);
   for (const EventTotals& one : metadata.totals)
-    out += fmt::format("totals {} {} {} {} {} {} {} {}\n", one.event, one.attempts, one.recorded, one.filtered,
-                       one.lost, one.sees_misses ? std::to_string(one.missed) : "?", one.faults, one.overwritten);
+    out += fmt::format("totals {} {} {} {} {} {} {} {} {}\n", one.event, one.attempts, one.recorded, one.filtered,
+                       one.lost, one.sees_misses ? std::to_string(one.missed) : "?", one.faults, one.overwritten,
+                       one.aggregated);
   for (const Symbol* symbol : metadata.symbols.all())
     if (!symbol->is_listed) {
       out += "symbol ";

@@ -19,12 +19,13 @@
 
 namespace kevt::record {
 
-// hits = recorded + filtered + lost + missed, of one event, as the engine counted them.
+// hits = recorded + aggregated + filtered + lost + missed, of one event, as the engine counted them.
 struct EventTotals {
   std::string event;  // SYSTEM/NAME
   std::uint64_t attempts = 0, recorded = 0, filtered = 0, lost = 0, missed = 0, faults = 0;
   bool sees_misses = true;        // false: the runtime could not tell, `missed` means nothing
   std::uint64_t overwritten = 0;  // of `recorded`, those that had to go for newer ones
+  std::uint64_t aggregated = 0;   // counted in a histogram, and not recorded
 };
 
 // A process that was traced.

@@ -44,7 +44,10 @@ Result<void> TriggerFiles::add(Instance& instance, const model::EventName& owner
   const bool is_target_used = target && done;
   if (done && event) done = sync_stacks(*event);
   if (done && event) done = switcher_.use_softly(instance, *event, +1);
-  if (done) return done;
+  if (done) {
+    use_clock(instance, trigger);
+    return done;
+  }
   instance.triggers.apply(sema::RemoveTrigger{owner, trigger.id});
   if (event) (void)sync_stacks(*event);
   if (is_target_used) (void)switcher_.use_softly(instance, *target, -1);
@@ -56,7 +59,11 @@ Result<void> TriggerFiles::add(Instance& instance, const model::EventName& owner
 void TriggerFiles::add_histogram(Instance& instance, const model::EventName& owner, const model::Trigger& trigger) {
   if (trigger.kind != model::TriggerKind::Hist) return;
   instance.histograms.add(trigger, state_.events.catalog().find(owner.system, owner.event)->layout);
-  if (!trigger.histogram.uses_timestamps) return;
+}
+
+// Time stamps of a histogram are of its clock, which becomes the instance's (tracing_set_clock()).
+void TriggerFiles::use_clock(Instance& instance, const model::Trigger& trigger) {
+  if (trigger.kind != model::TriggerKind::Hist || !trigger.histogram.uses_timestamps) return;
   const TraceClockFacts* clock = find_clock(trigger.histogram.clock);
   if (clock && clock->clock != instance.clock) instance.set_clock(clock->clock);
 }
@@ -113,6 +120,18 @@ Result<void> TriggerFiles::apply(Instance& instance, const sema::TriggerStep& st
   return {};
 }
 
+// A histogram that was made on another event for this one goes with it.
+void TriggerFiles::take_back(Instance& instance, std::span<const sema::TriggerStep> steps) {
+  for (auto it = steps.rbegin(); it != steps.rend(); ++it)
+    if (const auto* added = std::get_if<sema::AddTrigger>(&*it)) (void)remove(instance, added->event, added->trigger);
+}
+
+// `written`: whose file was written.
+const TracedEvent& TriggerFiles::owner_of(const sema::AddTrigger& step, const TracedEvent& written) const {
+  const TracedEvent* owner = state_.events.find(step.event.system, step.event.event);
+  return owner ? *owner : written;
+}
+
 Result<void> TriggerFiles::can_run(const Instance& instance, const model::Trigger& trigger,
                                    const TracedEvent& event) const {
   if (takes_snapshot(trigger) && state_.is_tapped(instance))
@@ -145,12 +164,15 @@ Result<void> TriggerFiles::write(Instance& instance, const TracedEvent& event, s
   }
   for (const sema::TriggerStep& step : change->steps)
     if (const auto* added = std::get_if<sema::AddTrigger>(&step))
-      if (auto can = can_run(instance, added->trigger, event); !can) {
+      if (auto can = can_run(instance, added->trigger, owner_of(*added, event)); !can) {
         instance.errors.add(can.error().message(), stripped(text), now_ns());
         return can;
       }
-  for (const sema::TriggerStep& step : change->steps)
-    if (auto done = apply(instance, step); !done) return done;
+  for (std::size_t i = 0; i < change->steps.size(); ++i)
+    if (auto done = apply(instance, change->steps[i]); !done) {
+      take_back(instance, std::span(change->steps).first(i));
+      return done;
+    }
   for (auto it = change->remarks.rbegin(); it != change->remarks.rend(); ++it) instance.errors.add(*it, now_ns());
   return {};
 }

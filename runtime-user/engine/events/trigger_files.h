@@ -1,6 +1,7 @@
 // TriggerFiles: what is written to the files `trigger` of events, and what they read.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,9 @@ class TriggerFiles {
   Result<void> sync_stacks(const TracedEvent& event);
   // What the trigger counts into; by the event's layout.
   void add_histogram(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
+  static void use_clock(Instance& instance, const model::Trigger& trigger);
+  void take_back(Instance& instance, std::span<const sema::TriggerStep> steps);
+  const TracedEvent& owner_of(const sema::AddTrigger& step, const TracedEvent& written) const;
   static void remove_histogram(Instance& instance, const model::Trigger& trigger);
 
   TracingState& state_;

@@ -6,6 +6,8 @@
 #include <compare>
 #include <cstring>
 
+#include "common/assert.h"
+
 namespace kevt::engine {
 
 namespace {
@@ -63,9 +65,12 @@ std::size_t variable_count(const Histogram& histogram) {
   return count;
 }
 
-HistTable::HistTable(const Histogram& histogram)
-    : values_(histogram.values.size()), variables_(variable_count(histogram)) {
-  for (const model::HistField& key : histogram.keys) key_bytes_ += key.bytes;
+HistTable::HistTable(const Histogram& histogram, std::size_t max_bytes)
+    : max_bytes_(max_bytes), values_(histogram.values.size()), variables_(variable_count(histogram)) {
+  for (const model::HistField& key : histogram.keys) {
+    KEVT_ASSERT(key.bytes >= sizeof(std::uint64_t));
+    key_bytes_ += key.bytes;
+  }
 }
 
 HistEntry* HistTable::find(std::string_view key) {
@@ -78,7 +83,7 @@ HistEntry* HistTable::count(std::string_view key, std::string_view comm) {
   if (!entry) {
     const std::size_t size = sizeof(HistEntry) + 2 * key.size() + values_ * sizeof(std::uint64_t) +
                              variables_ * (sizeof(HistEntry::Variable) + kHistTextBytes);
-    if (bytes_ + size > kMaxBytes) {
+    if (bytes_ + size > max_bytes_) {
       ++dropped_;
       return nullptr;
     }

@@ -28,12 +28,16 @@ struct HistEntry {
 
 class HistTable {
  public:
-  explicit HistTable(const model::Histogram& histogram);
+  // Of all entries of one table, in bytes, about.
+  static constexpr std::size_t kMaxBytes = 256u << 20;
+
+  // `max_bytes`: what its entries may take; a key that finds no room is dropped.
+  explicit HistTable(const model::Histogram& histogram, std::size_t max_bytes = kMaxBytes);
 
   // nullptr: there is none with this key.
   HistEntry* find(std::string_view key);
-  // The entry of this key, made where there is none, with one hit more. nullptr: there is no room for it in memory
-  // (kMaxBytes), and dropped() has grown.
+  // The entry of this key, made where there is none, with one hit more. nullptr: there is no room for it, and dropped()
+  // has grown.
   HistEntry* count(std::string_view key, std::string_view comm);
 
   std::uint64_t hits() const { return hits_; }
@@ -43,7 +47,7 @@ class HistTable {
   std::vector<const HistEntry*> sorted(const model::Histogram& histogram) const;
   // Counts and variables are gone; a snapshot's mark stays.
   void clear();
-  // Keys of another histogram may be shorter or longer: as this one's, filled up with zeros.
+  // The length of a key. Who looks up another histogram's key cuts it, or fills it up with zeros.
   std::size_t key_bytes() const { return key_bytes_; }
 
   // What took the last snapshot().
@@ -53,9 +57,6 @@ class HistTable {
   };
   std::optional<SnapshotMark> snapshot;
 
-  // Of all entries of one table. More are not kept: each would have to be named with its counts when it is read.
-  static constexpr std::size_t kMaxBytes = 256u << 20;
-
  private:
   struct Hash {
     using is_transparent = void;
@@ -63,6 +64,7 @@ class HistTable {
   };
 
   std::size_t key_bytes_ = 0;
+  std::size_t max_bytes_;
   std::size_t values_, variables_;
   std::size_t bytes_ = 0;  // of all entries, about
   std::uint64_t hits_ = 0, dropped_ = 0;

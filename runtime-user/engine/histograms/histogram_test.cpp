@@ -155,7 +155,40 @@ TEST_F(HistogramTest, AHostileRecordIsCountedAsWhatItHolds) {
   auto beyond = named_payload(1, "a");
   beyond[14] = 0xff;  // the length of the text
   for (const auto& bytes : {std::vector<std::uint8_t>(), std::vector<std::uint8_t>(9), beyond}) hit("named", bytes);
-  EXPECT_THAT(text("named"), HasSubstr("Hits: 3\n"));
+  const std::string nothing(50, ' ');
+  EXPECT_EQ(entries("named"), "{ path: " + nothing + ", fd:          1 } hitcount:          1\n{ path: " + nothing +
+                                  ", fd:          0 } hitcount:          2\n");
+}
+
+TEST_F(HistogramTest, OfThreadsThatAreNotMeantNothingIsCounted) {
+  ASSERT_EQ(trigger("op", "hist:keys=fd"), 0);
+  tracing_.top().pids = {1};
+  hit("op", 1);
+  EXPECT_THAT(text("op"), HasSubstr("Hits: 0\n"));
+  EXPECT_EQ(tracing_.records().counts(tracing_.top(), event("op")).filtered, 1u);
+  tracing_.top().pids = {7};
+  hit("op", 1);
+  EXPECT_THAT(text("op"), HasSubstr("Hits: 1\n"));
+}
+
+TEST_F(HistogramTest, WhatFindsNoRoomIsDroppedAndCounted) {
+  model::Histogram histogram;
+  histogram.keys.push_back({.name = "fd"});
+  HistTable table(histogram, 1000);
+  std::uint64_t kept = 0;
+  for (std::uint64_t key = 0; key < 100; ++key) {
+    const std::string bytes(reinterpret_cast<const char*>(&key), sizeof key);
+    kept += table.count(bytes, "me") != nullptr;
+  }
+  EXPECT_GT(kept, 0u);
+  EXPECT_LT(kept, 100u);
+  EXPECT_EQ(table.size(), kept);
+  EXPECT_EQ(table.hits(), kept);
+  EXPECT_EQ(table.dropped(), 100 - kept);
+  EXPECT_NE(table.count(std::string(8, '\0'), "me"), nullptr) << "what is there goes on being counted";
+  table.clear();
+  EXPECT_EQ(table.dropped(), 0u);
+  EXPECT_NE(table.count(std::string(8, 'x'), "me"), nullptr);
 }
 
 TEST_F(HistogramTest, PausedClearedAndGone) {

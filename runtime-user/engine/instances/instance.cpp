@@ -1,5 +1,6 @@
 // Gates of an instance, in the order in which a record meets them: the event's triggers, its soft switch, pids, CPUs,
-// filter, tracing_on. Whatever stops it, it counts as filtered there.
+// filter, tracing_on. Whatever stops it, it counts as filtered there, or as aggregated where a histogram has counted
+// it.
 #include "runtime-user/engine/instances/instance.h"
 
 #include <time.h>
@@ -74,7 +75,10 @@ void Instance::note_fork(std::int32_t parent, std::int32_t child) {
 }
 
 bool Instance::lets_through(std::uint32_t cpu, std::int32_t pid) const {
-  if (cpu < cpu_mask.size() && !cpu_mask[cpu]) return false;
+  return (cpu >= cpu_mask.size() || cpu_mask[cpu]) && lets_thread_through(pid);
+}
+
+bool Instance::lets_thread_through(std::int32_t pid) const {
   if (pids && !pids->contains(pid)) return false;
   return !refused_pids || !refused_pids->contains(pid);
 }

@@ -80,6 +80,7 @@ struct Instance {
   // event-fork: a child of a listed thread is listed.
   void note_fork(std::int32_t parent, std::int32_t child);
   bool lets_through(std::uint32_t cpu, std::int32_t pid) const;
+  bool lets_thread_through(std::int32_t pid) const;
   CpuBuffer::WhenFull when_full() const;
   void clear() { buffer.clear(); }
   // Off where it was never touched; by the event's id.

@@ -17,6 +17,7 @@
 #include <functional>
 #include <utility>
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "compiler/model/record_view.h"
 #include "runtime-user/engine/histograms/synthetic_record.h"
@@ -174,6 +175,7 @@ TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& eve
   if (!wanted) {
     ++(fired.is_counted ? one.aggregated : one.filtered);
   } else if (state_.is_tapped(instance)) {
+    KEVT_ASSERT(origin.target);  // a marker's has none, and a tapped instance no markers
     tap_->take(event, *origin.target, record);
     ++one.recorded;
     if (origin.stack == Stack::Comes && instance.has_stack_option()) of_stack = &buffer;

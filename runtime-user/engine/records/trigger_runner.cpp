@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "compiler/model/record_view.h"
 #include "runtime-user/engine/records/record_filter.h"
 #include "runtime-user/engine/records/trigger_moment.h"
 
@@ -82,7 +83,9 @@ TriggerRunner::Fired TriggerRunner::run(Instance& instance, const TracedEvent& e
   for (const model::Trigger& trigger : instance.triggers.of({event.group, event.name})) {
     if (trigger.condition && !holds(*trigger.condition, event.layout, context)) continue;
     if (trigger.kind == model::TriggerKind::Hist) {
-      if (trigger.state == model::HistState::Active) count(instance, trigger, record, fired);
+      // set_event_pid: of other threads no record is reserved, which a histogram needs.
+      if (trigger.state == model::HistState::Active && instance.lets_thread_through(model::pid_of(record.bytes)))
+        count(instance, trigger, record, fired);
     } else if (trigger.kind == model::TriggerKind::Stacktrace) {
       fired.wants_stack = stack == Stack::Comes;  // else the record was made before it was set
     } else if (trigger.kind == model::TriggerKind::TraceOff) {

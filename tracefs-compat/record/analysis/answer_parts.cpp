@@ -28,6 +28,7 @@ void print_json_percentiles(JsonObject& json, const Histogram& numbers) {
 void print_json_totals(JsonObject& json, const EventTotals& totals) {
   json.member("hits", totals.attempts);
   json.member("recorded", totals.recorded);
+  if (totals.aggregated) json.member("aggregated", totals.aggregated);
   json.member("filtered", totals.filtered);
   json.member("lost", totals.lost);
   if (totals.sees_misses)

@@ -16,7 +16,7 @@ namespace kevt::record {
 void print_json_count(JsonObject& json, std::string_view name, std::string_view key, std::uint64_t count);
 // Members: count, mean, min, p50, p90, p99, max.
 void print_json_percentiles(JsonObject& json, const Histogram& numbers);
-// Members: hits, recorded, filtered, lost, missed.
+// Members: hits, recorded, aggregated where it is not 0, filtered, lost, missed.
 void print_json_totals(JsonObject& json, const EventTotals& totals);
 
 // The totals of events that are known, with their events.

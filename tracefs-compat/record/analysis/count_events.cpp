@@ -57,8 +57,9 @@ class EventCounter final : public AnswerTable {
                    "MISSED");
     for (const Row& row : all)
       if (const EventTotals* t = row.totals)
-        fmt::format_to(at, "{:<36} {:>12} {:>12} {:>12} {:>12} {:>12}\n", shown(row.event), t->attempts, t->recorded,
-                       t->filtered, t->lost, t->sees_misses ? std::to_string(t->missed) : "?");
+        fmt::format_to(at, "{:<36} {:>12} {:>12} {:>12} {:>12} {:>12}{}\n", shown(row.event), t->attempts, t->recorded,
+                       t->filtered, t->lost, t->sees_misses ? std::to_string(t->missed) : "?",
+                       t->aggregated ? fmt::format("  and {} aggregated", t->aggregated) : "");
       else
         fmt::format_to(at, "{:<36} {:>12} {:>12} {:>12} {:>12} {:>12}\n", shown(row.event), "?", row.records, "?", "?",
                        "?");

@@ -74,8 +74,9 @@ class Statistics final : public AnswerTable {
       if (one.count)
         fmt::format_to(at, "{:<36} {:>12} {:>14.1f}\n", shown_name(*one.event), one.count, rate(one.count));
     for (const EventTotals& t : metadata_.totals)
-      fmt::format_to(at, "{}: hits {} = recorded {} + filtered {} + lost {} + missed {}{}\n", shown(t.event),
-                     t.attempts, t.recorded, t.filtered, t.lost, t.sees_misses ? std::to_string(t.missed) : "?",
+      fmt::format_to(at, "{}: hits {} = recorded {}{} + filtered {} + lost {} + missed {}{}\n", shown(t.event),
+                     t.attempts, t.recorded, t.aggregated ? fmt::format(" + aggregated {}", t.aggregated) : "",
+                     t.filtered, t.lost, t.sees_misses ? std::to_string(t.missed) : "?",
                      t.overwritten ? fmt::format(", {} of the recorded overwritten", t.overwritten) : "");
     fmt::format_to(at, "\n{:<36} {:>12}\n", "CPU", "COUNT");
     for (const auto& [cpu, count] : per_cpu_) fmt::format_to(at, "{:<36} {:>12}\n", cpu, count);

@@ -271,6 +271,7 @@ class JsonReader final : public RecordReader {
       made.missed = number_or<std::uint64_t>(one, "missed", 0);
       made.faults = number_or<std::uint64_t>(one, "faults", 0);
       made.overwritten = number_or<std::uint64_t>(one, "overwritten", 0);
+      made.aggregated = number_or<std::uint64_t>(one, "aggregated", 0);
       made.sees_misses = !(one.contains("missed") && one["missed"].is_null());
       metadata_.totals.push_back(std::move(made));
     }

@@ -131,9 +131,10 @@ Result<void> JsonWriter::finish() {
     if (i) out += ',';
     append_json_string(one.event, out);
     fmt::format_to(std::back_inserter(out),
-                   R"(:{{"hits":{},"recorded":{},"filtered":{},"lost":{},"missed":{},"faults":{},"overwritten":{}}})",
+                   R"(:{{"hits":{},"recorded":{},"filtered":{},"lost":{},"missed":{},"faults":{},"overwritten":{}{}}})",
                    one.attempts, one.recorded, one.filtered, one.lost,
-                   one.sees_misses ? std::to_string(one.missed) : "null", one.faults, one.overwritten);
+                   one.sees_misses ? std::to_string(one.missed) : "null", one.faults, one.overwritten,
+                   one.aggregated ? fmt::format(R"(,"aggregated":{})", one.aggregated) : "");
   }
   out += "}}\n";
   return file_.flush();
