@@ -100,9 +100,9 @@ void add_run(CLI::App& app, RunOptions& run) {
   add_footer(
       *verb,
       R"(Trace lines go to standard output or -o, in the kernel's format; what was armed, the profile (hits, misses)
-and one line per event (hits = recorded + filtered + lost + missed; + aggregated, where --hist counts) to standard error. Ctrl-C stops tracing
-and lets CMD end; a second one ends kevtrace at once. With --pid everything is taken out of the processes again,
-also when kevtrace is killed.
+and one line per event (hits = recorded + filtered + lost + missed; where --hist counts, + aggregated) to standard
+error. Ctrl-C stops tracing and lets CMD end; a second one ends kevtrace at once. With --pid everything is taken
+out of the processes again, also when kevtrace is killed.
 
 examples:
   kevtrace run -e 'p:open libc:open64 path=+0(%di):string' -- python3 -c 'open("/etc/hostname")'

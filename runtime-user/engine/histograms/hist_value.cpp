@@ -24,10 +24,6 @@ using model::HistModifier;
 using model::HistOperator;
 using model::HistSource;
 
-bool is_fixed_text(const model::RecordField& field) {
-  return field.type.kind == model::TypeKind::Char || model::RecordLayout::is_fixed_text(field);
-}
-
 std::string cut_at_nul(std::string_view bytes, std::size_t at_most) {
   bytes = bytes.substr(0, std::min(at_most, bytes.find('\0')));
   return std::string(bytes);
@@ -108,7 +104,7 @@ void HistReader::place(const model::HistField& field, const model::RecordLayout&
       if (form_ == Form::Stack)
         form_ = Form::LocatedStack;
       else if (field.is_string)
-        form_ = is_fixed_text(place) ? Form::FixedText : Form::LocatedText;
+        form_ = model::RecordLayout::is_fixed_text(place) ? Form::FixedText : Form::LocatedText;
       return;
     }
     case FilterOperand::CommonType:
