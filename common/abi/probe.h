@@ -18,9 +18,10 @@
 
 #include <stdint.h>
 
+#include "common/abi/hit_table.h"
 #include "common/abi/registers.h"
 
-#define KEVT_ABI_VERSION 7u
+#define KEVT_ABI_VERSION 8u
 
 enum {
   KEVT_MAX_THREADS = 40960, /* kevt_thread structs per process at most: those of dead threads are used again */
@@ -70,13 +71,15 @@ static inline uint32_t kevt_map_slot(uint64_t key, uint32_t tries) {
 }
 
 /*
- * In a shard: `hits` == recorded + filtered + lost once no hit is under way; a missed attempt is counted in `missed`
- * alone, so that a signal never sees half of it.  Attempts are hits + missed: in sums over shards `hits` is those.
+ * In a shard: `hits` == recorded + aggregated + filtered + lost once no hit is under way; a missed attempt is counted
+ * in `missed` alone, so that a signal never sees half of it.  Attempts are hits + missed: in sums over shards `hits` is
+ * those.
  */
 typedef struct kevt_counts {
   uint64_t hits, recorded, filtered, lost, missed;
-  uint64_t faults; /* numbers that could not be read, stored as 0 */
-  uint64_t pad[2];
+  uint64_t faults;     /* numbers that could not be read, stored as 0 */
+  uint64_t aggregated; /* counted in hit tables, and not recorded */
+  uint64_t pad;
 } kevt_counts;
 
 /*
@@ -171,7 +174,7 @@ typedef struct kevt_thread {
   uint64_t open_word; /* what the newest record's commit stores, noted just before its reservation; 0: none */
   uint64_t head[2];   /* the bytes of a short string that the agent has measured */
   uint8_t comm[KEVT_COMM_BYTES];
-  uint32_t shard;
+  uint32_t shard;                    /* also of its hit tables */
   uint32_t place;                    /* in the thread table, its slot */
   uint64_t sent[3][KEVT_SENT_WORDS]; /* with each that is pending, SIGTRAP, SIGBUS, SIGSEGV: the head of its siginfo */
   uint64_t pending;                  /* SIGTRAP, SIGSEGV, SIGBUS, sent by somebody while "blocked"; bit signo - 1 */

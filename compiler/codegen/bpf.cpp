@@ -171,6 +171,7 @@ std::string bpf_refusal(const ir::Program& program) {
   }
   if (steps > kMostPatternSteps)
     return "the patterns of its filter are more than the kernel's verifier walks through: fewer `*`, or fewer patterns";
+  if (!program.aggregates.empty()) return "its histograms are not counted at the hit";
   if (program.sinks.size() > 32) return "more than 32 instances on one event";
   return "";
 }

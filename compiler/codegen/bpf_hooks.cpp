@@ -293,6 +293,8 @@ void BpfHooks::count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) 
     case Counter::Recorded:
       offset = offsetof(kevt_bpf_counts, recorded);
       break;
+    case Counter::Aggregated:  // bpf_refusal()
+      return;
     case Counter::Filtered:
       offset = offsetof(kevt_bpf_counts, filtered);
       break;

@@ -154,7 +154,9 @@ void EventEmitter::emit_sink(std::uint32_t index, BasicBlock* next) {
 
   start(open);
   const ir::InstanceSink& sink = program_.sinks[index];
-  if (sink.condition) {
+  if (!program_.aggregates.empty()) {
+    emit_aggregates(index, next, filtered, accepted);
+  } else if (sink.condition) {
     condition(*sink.condition, accepted, filtered);
   } else {
     go(accepted);

@@ -15,7 +15,7 @@
 
 namespace kevt::codegen {
 
-enum class Counter : std::uint8_t { Recorded, Filtered, Lost };
+enum class Counter : std::uint8_t { Recorded, Aggregated, Filtered, Lost };
 
 // Everything a target does differently. Methods emit at the builder's insertion point and may
 // leave it in a new block.
@@ -65,6 +65,11 @@ class TargetHooks {
   virtual llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, llvm::Value* text,
                              llvm::Value* text_length) = 0;  // i1
 
+  // This thread's table of a HitTable slot; a number in a table grows, in one instruction. Only native code has them.
+  virtual llvm::Value* hit_table(llvm::IRBuilder<>&, std::uint32_t) { return nullptr; }
+  virtual void add(llvm::IRBuilder<>&, llvm::Value*, llvm::Value*) {}
+  virtual void add_one(llvm::IRBuilder<>&, llvm::Value*) {}
+
   // Room for a record of `size` (i32) bytes: its first byte. Goes to `full` when there is none.
   virtual llvm::Value* reserve(llvm::IRBuilder<>& b, llvm::Value* size, llvm::BasicBlock* full) = 0;
   virtual void commit(llvm::IRBuilder<>& b) = 0;
@@ -107,6 +112,13 @@ class EventEmitter {
   void emit_sink(std::uint32_t index, llvm::BasicBlock* next);
   // Reserves, fills in and commits one record, counts it and goes to `next`. BPF builds its records otherwise.
   virtual void emit_record(std::uint32_t sink, llvm::BasicBlock* next);
+
+  // Aggregates: counts the hit and goes to `next`, or to one of the others.
+  void emit_aggregates(std::uint32_t sink, llvm::BasicBlock* next, llvm::BasicBlock* filtered,
+                       llvm::BasicBlock* recorded);
+  llvm::Value* find_entry(const ir::Aggregate& aggregate, llvm::BasicBlock* full);
+  void count_in(const ir::Aggregate& aggregate, llvm::Value* entry);
+  llvm::Value* measured(const ir::Measured& number);
 
   // Conditions.
   void condition(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no);

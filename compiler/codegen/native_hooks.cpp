@@ -255,19 +255,22 @@ Value* NativeHooks::load(llvm::IRBuilder<>& b, Value* address, unsigned bytes, B
 
 // `offset` from sink 0's kevt_counts. Where that lies is read each time: two loads cost less than a register that is
 // saved and kept over the whole hit.
-void NativeHooks::add_one(llvm::IRBuilder<>& b, std::uint64_t offset) {
+void NativeHooks::count_at(llvm::IRBuilder<>& b, std::uint64_t offset) {
   llvm::LoadInst* shard = b.CreateLoad(b.getPtrTy(), field(b, thread_, offsetof(kevt_thread, counts)), true);
   llvm::LoadInst* row = b.CreateLoad(b.getInt64Ty(), field(b, event_, offsetof(kevt_event, row_offset)), true);
   increment(b, b.CreateInBoundsGEP(b.getInt8Ty(), shard, row), offset);
 }
 
-void NativeHooks::count_fault(llvm::IRBuilder<>& b) { add_one(b, offsetof(kevt_counts, faults)); }
+void NativeHooks::count_fault(llvm::IRBuilder<>& b) { count_at(b, offsetof(kevt_counts, faults)); }
 
 void NativeHooks::count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) {
   std::uint64_t offset = 0;
   switch (counter) {
     case Counter::Recorded:
       offset = offsetof(kevt_counts, recorded);
+      break;
+    case Counter::Aggregated:
+      offset = offsetof(kevt_counts, aggregated);
       break;
     case Counter::Filtered:
       offset = offsetof(kevt_counts, filtered);
@@ -276,8 +279,24 @@ void NativeHooks::count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sin
       offset = offsetof(kevt_counts, lost);
       break;
   }
-  add_one(b, sink * sizeof(kevt_counts) + offset);
+  count_at(b, sink * sizeof(kevt_counts) + offset);
 }
+
+// Beside those of other threads: KEVT_HIT_TABLE_BYTES each.
+Value* NativeHooks::hit_table(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
+  Value* shard = b.CreateZExt(read(b, thread_, offsetof(kevt_thread, shard), 32), b.getInt64Ty());
+  Value* own = b.CreateShl(shard, b.getInt64(KEVT_HIT_TABLE_SHIFT));
+  return b.CreateInBoundsGEP(b.getInt8Ty(), b.CreateIntToPtr(slot(b, slot_index), b.getPtrTy()), own);
+}
+
+void NativeHooks::add(llvm::IRBuilder<>& b, Value* number, Value* amount) {
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty()}, false);
+  auto* text = llvm::InlineAsm::get(type, "addq $1, $0", "=*m,re,~{flags}", true);
+  llvm::CallInst* call = b.CreateCall(text, {number, amount});
+  call->addParamAttr(0, llvm::Attribute::get(b.getContext(), llvm::Attribute::ElementType, b.getInt64Ty()));
+}
+
+void NativeHooks::add_one(llvm::IRBuilder<>& b, Value* number) { increment(b, number, 0); }
 
 Value* NativeHooks::gate(llvm::IRBuilder<>& b, std::uint32_t sink) {
   Value* gates = read(b, event_, offsetof(kevt_event, gates), 32);

@@ -44,6 +44,10 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, llvm::Value* text,
                      llvm::Value* text_length) override;
 
+  llvm::Value* hit_table(llvm::IRBuilder<>& b, std::uint32_t slot) override;
+  void add(llvm::IRBuilder<>& b, llvm::Value* number, llvm::Value* amount) override;
+  void add_one(llvm::IRBuilder<>& b, llvm::Value* number) override;
+
   llvm::Value* reserve(llvm::IRBuilder<>& b, llvm::Value* size, llvm::BasicBlock* full) override;
   void commit(llvm::IRBuilder<>& b) override;
 
@@ -55,7 +59,7 @@ class NativeHooks final : public TargetHooks {
   void write(llvm::IRBuilder<>& b, llvm::Value* value, llvm::Value* base, std::uint64_t offset);
   void change(llvm::IRBuilder<>& b, const char* instruction, llvm::Value* base, std::uint64_t offset);
   void increment(llvm::IRBuilder<>& b, llvm::Value* base, std::uint64_t offset) { change(b, "incq $0", base, offset); }
-  void add_one(llvm::IRBuilder<>& b, std::uint64_t offset);  // to a counter of this thread's row
+  void count_at(llvm::IRBuilder<>& b, std::uint64_t offset);  // in this thread's row of counters
   // Assembly that may fault or jump to `other`; goes on in a new block.
   llvm::Value* branching_asm(llvm::IRBuilder<>& b, llvm::Type* result, const std::string& text, const char* constraints,
                              llvm::ArrayRef<llvm::Value*> pointers, llvm::BasicBlock* other);

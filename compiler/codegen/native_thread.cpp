@@ -113,7 +113,7 @@ void NativeHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
     find_thread(b);
   }
   take_guard(b);
-  for (std::uint32_t i = 0; i < sinks; ++i) add_one(b, i * sizeof(kevt_counts) + offsetof(kevt_counts, hits));
+  for (std::uint32_t i = 0; i < sinks; ++i) count_at(b, i * sizeof(kevt_counts) + offsetof(kevt_counts, hits));
 }
 
 void NativeHooks::finish(llvm::IRBuilder<>& b) {

@@ -1,5 +1,6 @@
-// The reference meaning of fetch IR. One hit: actions change the words, each sink's condition is asked, the record is
-// built for those that accept, a record that is too long is lost everywhere, and late actions are done.
+// The reference meaning of fetch IR. One hit: aggregates count it, or actions change the words, each sink's condition
+// is asked, the record is built for those that accept, a record that is too long is lost everywhere, and late actions
+// are done.
 //
 // The idea: a table of fetched values, filled on demand. `fetch` walks from the wanted value down its
 // operands to the first that is there, then comes back up; so no input makes it recurse.
@@ -11,6 +12,7 @@
 #include "compiler/ir/interpreter.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -57,6 +59,8 @@ class Run {
 
   std::uint64_t& word(std::uint32_t slot) { return words_[index_of_word(slot)]; }
   std::size_t index_of_word(std::uint32_t slot) const { return static_cast<std::size_t>(program_.slots[slot].addend); }
+  std::vector<std::uint64_t> measured(const std::vector<Measured>& numbers);
+  std::optional<std::vector<std::optional<Counted>>> count();
   bool is_due(const Action& action) { return !action.condition || holds(*action.condition); }
   void act(const Action& action);
   bool passes(const Gate& gate, const std::vector<std::uint64_t>& before);
@@ -296,6 +300,40 @@ bool Run::passes_gates(const std::vector<std::uint64_t>& before) {
   return std::ranges::all_of(program_.gates, [&](const Gate& gate) { return passes(gate, before); });
 }
 
+std::vector<std::uint64_t> Run::measured(const std::vector<Measured>& numbers) {
+  std::vector<std::uint64_t> measured;
+  for (const Measured& one : numbers) {
+    const std::uint64_t value = fetch(one.value).number;
+    switch (one.measure) {
+      case model::HitMeasure::Itself:
+        measured.push_back(value);
+        break;
+      case model::HitMeasure::Log2:
+        if (value > 1ull << 63)
+          measured.push_back(one.parameter);
+        else
+          measured.push_back(value <= 1 ? 0 : static_cast<std::uint64_t>(std::bit_width(value - 1)));
+        break;
+      case model::HitMeasure::Bucket:
+        measured.push_back(value / one.parameter * one.parameter);
+        break;
+    }
+  }
+  return measured;
+}
+
+// What each counts; nullopt: the hit is to be recorded.
+std::optional<std::vector<std::optional<Counted>>> Run::count() {
+  std::vector<std::optional<Counted>> counted;
+  for (const Aggregate& aggregate : program_.aggregates) {
+    counted.emplace_back();
+    if (aggregate.condition && !holds(*aggregate.condition)) continue;
+    if (!machine_.has_room) return std::nullopt;
+    counted.back() = Counted{measured(aggregate.keys), measured(aggregate.sums)};
+  }
+  return counted;
+}
+
 RunResult Run::run() && {
   RunResult result;
   const std::vector<std::uint64_t> before = words_;
@@ -309,6 +347,17 @@ RunResult Run::run() && {
     }
   }
   const bool is_open = passes_gates(before);
+  if (!program_.aggregates.empty()) {
+    auto counted = count();
+    if (counted) {
+      const bool any = std::ranges::any_of(*counted, [](const auto& one) { return one.has_value(); });
+      result.outcomes.push_back(any ? Outcome::Aggregated : Outcome::Filtered);
+      result.counted = *std::move(counted);
+      result.faults = faults_;
+      result.words = std::move(words_);
+      return result;
+    }
+  }
   for (const InstanceSink& sink : program_.sinks) {
     const bool accepts =
         is_open && (!sink.condition || holds(*sink.condition)) && (!program_.injects || machine_.injects);

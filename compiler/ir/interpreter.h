@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,10 +30,22 @@ class Machine {
   std::uint32_t event_id = 0;
   std::uint32_t pid = 0;
   std::uint32_t cpu = 0;
-  bool injects = true;  // what a program that injects is told
+  bool injects = true;   // what a program that injects is told
+  bool has_room = true;  // whether the keys of aggregates find room in their tables
 };
 
-enum class Outcome : std::uint8_t { Recorded, Filtered, Lost /* the record would be over kMaxRecordBytes */ };
+enum class Outcome : std::uint8_t {
+  Recorded,
+  Aggregated,
+  Filtered,
+  Lost /* the record would be over kMaxRecordBytes */
+};
+
+// What an aggregate counts once: its key, and what its sums grow by.
+struct Counted {
+  std::vector<std::uint64_t> key, sums;
+  friend bool operator==(const Counted&, const Counted&) = default;
+};
 
 struct RunResult {
   std::vector<Outcome> outcomes;     // one per sink
@@ -40,6 +53,7 @@ struct RunResult {
                                      // when no sink is Recorded
   std::uint32_t faults = 0;          // integers that could not be read; unspecified when a sink is Lost
   std::vector<std::uint64_t> words;  // of the machine, after the hit
+  std::vector<std::optional<Counted>> counted;  // by each aggregate
 };
 
 // `program` must have passed verify(); `machine.slots` holds one word per slot of it, `machine.words` those that it

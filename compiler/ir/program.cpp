@@ -18,7 +18,8 @@ bool same_slot(const model::SlotSource& a, const model::SlotSource& b) {
 bool operator==(const Program& a, const Program& b) {
   return a.probe_kind == b.probe_kind && a.values == b.values && a.texts == b.texts &&
          std::ranges::equal(a.slots, b.slots, same_slot) && a.stores == b.stores && a.actions == b.actions &&
-         a.gates == b.gates && a.sinks == b.sinks && a.fixed_size == b.fixed_size && a.injects == b.injects;
+         a.gates == b.gates && a.aggregates == b.aggregates && a.sinks == b.sinks && a.fixed_size == b.fixed_size &&
+         a.injects == b.injects;
 }
 
 const OpRow& row_of(Op op) {
@@ -57,9 +58,19 @@ std::vector<const Condition*> conditions_of(const Program& program) {
   std::vector<const Condition*> all;
   for (const Action& action : program.actions)
     if (action.condition) all.push_back(&*action.condition);
+  for (const Aggregate& aggregate : program.aggregates)
+    if (aggregate.condition) all.push_back(&*aggregate.condition);
   for (const InstanceSink& sink : program.sinks)
     if (sink.condition) all.push_back(&*sink.condition);
   return all;
+}
+
+bool is_aggregated(const Program& program, ValueId value) {
+  const auto takes = [&](const std::vector<Measured>& numbers) {
+    return std::ranges::find(numbers, value, &Measured::value) != numbers.end();
+  };
+  return std::ranges::any_of(program.aggregates,
+                             [&](const Aggregate& one) { return takes(one.keys) || takes(one.sums); });
 }
 
 std::vector<std::uint16_t> entry_arguments(const Program& program) {

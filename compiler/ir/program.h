@@ -31,6 +31,14 @@
 //   gate 2                 asked when the actions have been done that are not late
 //   gate 0 early           asked before all actions
 //   gate 0 early while 2   the same where word 2 is on at that time; else as without `early`
+//
+// *Aggregates* are histograms that the hit counts into tables of its thread, in place of a record:
+//
+//   slot 0 = hit_table ""+0
+//   aggregate 0 by v1, v4 log2 sum v2 when v1 s> 2
+//
+// A hit for which the condition of none holds is filtered. Where the key of one finds no room, none of them counts and
+// the hit is recorded: whoever reads it counts.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +47,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/abi/hit_table.h"
 #include "compiler/model/compiled_event.h"
 #include "compiler/model/definition.h"
 #include "compiler/model/filter.h"
@@ -146,6 +155,22 @@ struct Gate {
   friend bool operator==(const Gate&, const Gate&) = default;
 };
 
+// A number that a histogram takes, as measured.
+struct Measured {
+  ValueId value = 0;  // Integer
+  model::HitMeasure measure = model::HitMeasure::Itself;
+  std::uint64_t parameter = 0;  // Log2: of values over 2^63; Bucket: its width, not 0
+  friend bool operator==(const Measured&, const Measured&) = default;
+};
+
+// Counts the hit under its key and adds to the key's sums, in the table that slot `table` names (HitTable).
+struct Aggregate {
+  std::uint32_t table = 0;  // index into Program::slots
+  std::vector<Measured> keys, sums;
+  std::optional<Condition> condition;
+  friend bool operator==(const Aggregate&, const Aggregate&) = default;
+};
+
 // One trace instance that has the event on: gate → condition → reserve and store.
 struct InstanceSink {
   std::uint32_t instance = 0;
@@ -163,6 +188,7 @@ struct Program {
   std::vector<Store> stores;    // in record order
   std::vector<Action> actions;  // with one sink, as gates
   std::vector<Gate> gates;
+  std::vector<Aggregate> aggregates;  // with one sink that has no condition, and neither actions nor gates
   std::vector<InstanceSink> sinks;
   std::uint32_t fixed_size = model::kCommonBytes;  // bytes before the dynamic part
   // A hit that its one sink accepts asks whether to inject: it is recorded when it does, else filtered. Entry only.
@@ -173,6 +199,8 @@ bool operator==(const Program& a, const Program& b);
 // A filter is shorter than a page and lowering adds at most 16 levels, so no condition nests deeper.
 inline constexpr std::uint32_t kMaxConditionDepth = 4096 + 16;
 inline constexpr std::uint32_t kMaxArrayCount = 64;
+// Of one program.
+inline constexpr std::size_t kMaxAggregates = 64;
 // Different ones that one program may have (MAX_ARGUMENTS of the kernel's trace_probe.h less the count, 7.2).
 inline constexpr std::size_t kMaxEntryArguments = 15;
 inline constexpr std::int64_t kMaxArgumentNumber = 0xffff;
@@ -182,8 +210,10 @@ inline std::string_view op_text(Op op) { return row_of(op).text; }
 bool has_operand(Op op);  // whether `a` is used
 // Bytes of the common and address fields: where the first store lies.
 std::uint32_t header_size(model::ProbeKind point);
-// Of its actions and sinks.
+// Of its actions, aggregates and sinks.
 std::vector<const Condition*> conditions_of(const Program& program);
+// Whether an aggregate takes the value.
+bool is_aggregated(const Program& program, ValueId value);
 // Numbers of the arguments that its entry must keep for a return program, each once, ascending.
 std::vector<std::uint16_t> entry_arguments(const Program& program);
 

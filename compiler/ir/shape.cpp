@@ -28,8 +28,8 @@ bool is_only_stored(const Program& program, ValueId id) {
   const auto uses = [&](const Value& value) { return has_operand(value.op) && value.a == id; };
   const auto computes = [&](const Store& store) { return store.kind != StoreKind::Integer && store.value == id; };
   const auto asks = [&](const Condition* condition) { return reads(*condition, id); };
-  return std::ranges::none_of(program.values, uses) && std::ranges::none_of(program.stores, computes) &&
-         std::ranges::none_of(conditions_of(program), asks);
+  return !is_aggregated(program, id) && std::ranges::none_of(program.values, uses) &&
+         std::ranges::none_of(program.stores, computes) && std::ranges::none_of(conditions_of(program), asks);
 }
 
 // Bits above these are 0 whatever is read.

@@ -17,7 +17,10 @@ inline constexpr std::array<std::string_view, 21> kRegisterWords = {
 inline constexpr std::array<std::string_view, 7> kCompareWords = {"==", "!=", "<", "<=", ">", ">=", "&"};
 
 // By SlotKind.
-inline constexpr std::array<std::string_view, 3> kSlotWords = {"symbol", "file", "word"};
+inline constexpr std::array<std::string_view, 4> kSlotWords = {"symbol", "file", "word", "hit_table"};
+
+// By HitMeasure; a number itself has none.
+inline constexpr std::array<std::string_view, 3> kMeasureWords = {"", "log2", "bucket"};
 
 // By GlobKind.
 inline constexpr std::array<std::string_view, 5> kGlobWords = {"full", "prefix", "suffix", "middle", "glob"};

@@ -193,6 +193,33 @@ Gate read_gate(TextCursor& in) {
   return gate;
 }
 
+// `v1, v2 log2 0`
+std::vector<Measured> read_numbers(TextCursor& in) {
+  std::vector<Measured> numbers;
+  do {
+    Measured one;
+    one.value = value_id(in);
+    if (in.take("log2"))
+      one.measure = model::HitMeasure::Log2;
+    else if (in.take("bucket"))
+      one.measure = model::HitMeasure::Bucket;
+    if (one.measure != model::HitMeasure::Itself) one.parameter = in.number();
+    numbers.push_back(one);
+  } while (in.take(","));
+  return numbers;
+}
+
+// `1 by v0 sum v1 when v2 s> 2`
+Aggregate read_aggregate(TextCursor& in) {
+  Aggregate aggregate;
+  aggregate.table = in.index();
+  in.expect("by");
+  aggregate.keys = read_numbers(in);
+  if (in.take("sum")) aggregate.sums = read_numbers(in);
+  if (in.take("when")) aggregate.condition = read_condition(in, 1);
+  return aggregate;
+}
+
 InstanceSink read_sink(TextCursor& in) {
   InstanceSink sink;
   sink.instance = in.index();
@@ -228,6 +255,8 @@ void read_line(TextCursor& in, Program& program) {
     program.actions.push_back(read_action(in));
   } else if (in.take("gate")) {
     program.gates.push_back(read_gate(in));
+  } else if (in.take("aggregate")) {
+    program.aggregates.push_back(read_aggregate(in));
   } else if (in.take("sink")) {
     program.sinks.push_back(read_sink(in));
   } else {

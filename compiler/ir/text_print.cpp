@@ -1,4 +1,4 @@
-// Fetch IR as text: one line per slot, text, value, store, action, gate and sink, in that order.
+// Fetch IR as text: one line per slot, text, value, store, action, gate, aggregate and sink, in that order.
 //
 //   program entry fixed 24
 //   slot 0 = symbol "jiffies"+0
@@ -11,6 +11,7 @@
 //   store string v3 @20
 //   sink 0 when (v2 s> 2 and not v3 ~ glob "a*")
 //
+// `aggregate 1 by v0, v2 log2 0 sum v1 bucket 10 when v2 s> 2` counts into the table of `slot 1 = hit_table ""+0`.
 // A word that hits share is `slot 1 = word ""+7`; `action 1 := 0 left 2 when v2 s> 2` changes it, `gate 1` asks it.
 // Arrays: `store int2[4] v0+8 @16`, `store int2[4] v0+8 bits 3:5 @16`, `store string[2] v0+0 @24`. Of user memory
 // alone: `load u8 v0+16 user`, `store int2[4] v0+8 user @16`; `store ustring[2] v0+0 user @24`, pointers and strings.
@@ -137,6 +138,22 @@ std::string gate_text(const Gate& gate) {
   return fmt::format("gate {}{}{}\n", gate.word, gate.early ? " early" : "", until);
 }
 
+std::string numbers_text(const std::vector<Measured>& numbers) {
+  std::string out;
+  for (const Measured& one : numbers) {
+    out += fmt::format("{} v{}", out.empty() ? "" : ",", one.value);
+    if (one.measure != model::HitMeasure::Itself)
+      out += fmt::format(" {} {}", kMeasureWords.at(static_cast<std::size_t>(one.measure)), one.parameter);
+  }
+  return out;
+}
+
+std::string aggregate_text(const Aggregate& aggregate) {
+  std::string out = fmt::format("aggregate {} by{}", aggregate.table, numbers_text(aggregate.keys));
+  if (!aggregate.sums.empty()) out += " sum" + numbers_text(aggregate.sums);
+  return out;
+}
+
 // The end of a line.
 void print_when(const std::optional<Condition>& condition, std::string& out) {
   if (condition) {
@@ -167,6 +184,10 @@ std::string print(const Program& program) {
     print_when(action.condition, out);
   }
   for (const Gate& gate : program.gates) out += gate_text(gate);
+  for (const Aggregate& aggregate : program.aggregates) {
+    out += aggregate_text(aggregate);
+    print_when(aggregate.condition, out);
+  }
   for (const InstanceSink& sink : program.sinks) {
     out += fmt::format("sink {}", sink.instance);
     print_when(sink.condition, out);

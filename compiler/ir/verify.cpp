@@ -275,6 +275,44 @@ Problem check_switches(const Program& program) {
   return std::nullopt;
 }
 
+Problem check_numbers(const Program& program, const std::vector<Measured>& numbers) {
+  for (const Measured& one : numbers) {
+    if (one.measure > model::HitMeasure::Bucket) return "measure does not exist";
+    if (one.measure == model::HitMeasure::Itself && one.parameter != 0) return "a parameter is set without use";
+    if (one.measure == model::HitMeasure::Bucket && one.parameter == 0) return "a bucket of width 0";
+    if (auto problem = check_use(program, one.value, ResultType::Integer)) return problem;
+  }
+  return std::nullopt;
+}
+
+Problem check_aggregate(const Program& program, const Aggregate& aggregate) {
+  if (auto problem = check_index(aggregate.table, program.slots.size(), "slot")) return problem;
+  if (program.slots[aggregate.table].kind != model::SlotKind::HitTable)
+    return fmt::format("slot {} is no table", aggregate.table);
+  if (aggregate.keys.empty()) return "it has no key";
+  if (aggregate.keys.size() + 1 + aggregate.sums.size() > KEVT_HIT_SLOT_WORDS)
+    return fmt::format("more than {} words", std::size_t{KEVT_HIT_SLOT_WORDS});
+  if (auto problem = check_numbers(program, aggregate.keys)) return problem;
+  if (auto problem = check_numbers(program, aggregate.sums)) return problem;
+  return aggregate.condition ? check_condition(program, *aggregate.condition, 1) : std::nullopt;
+}
+
+Problem check_aggregates(const Program& program) {
+  if (program.aggregates.empty()) return std::nullopt;
+  if (program.aggregates.size() > kMaxAggregates) return fmt::format("more than {} aggregates", kMaxAggregates);
+  if (program.sinks.size() != 1 || program.sinks.front().condition) return "aggregates take one sink without condition";
+  if (!program.actions.empty() || !program.gates.empty() || program.injects)
+    return "aggregates stand without actions, gates and injection";
+  std::set<std::uint32_t> tables;
+  for (std::size_t i = 0; i < program.aggregates.size(); ++i) {
+    if (auto problem = check_aggregate(program, program.aggregates[i]))
+      return fmt::format("aggregate {}: {}", i, *problem);
+    if (!tables.insert(program.aggregates[i].table).second)
+      return fmt::format("aggregate {}: its table is another's", i);
+  }
+  return std::nullopt;
+}
+
 Problem check_sinks(const Program& program) {
   if (program.injects && (program.probe_kind != model::ProbeKind::Entry || program.sinks.size() != 1))
     return "only an entry program with one sink injects";
@@ -299,6 +337,7 @@ std::optional<std::string> verify(const Program& program) {
     return fmt::format("more than {} arguments of the entry", kMaxEntryArguments);
   if (auto problem = check_stores(program)) return problem;
   if (auto problem = check_switches(program)) return problem;
+  if (auto problem = check_aggregates(program)) return problem;
   return check_sinks(program);
 }
 

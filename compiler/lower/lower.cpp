@@ -55,6 +55,53 @@ void lower_switches(const model::InlineTriggers& switches, const std::vector<Fie
   }
 }
 
+// A number of the hit as a histogram takes it: the field as it is recorded, with its sign.
+ir::ValueId lower_number(const model::HitHistogram::Number& number, const std::vector<FieldValue>& fields,
+                         ValueTable& values) {
+  switch (number.source) {
+    case model::FilterOperand::RecordField:
+      return values.narrow(std::get<IntegerField>(fields.at(number.field)).value,
+                           static_cast<std::uint8_t>(number.bytes), number.is_signed);
+    case model::FilterOperand::Cpu:
+      return values.plain(ir::Op::Cpu);
+    case model::FilterOperand::CommonType:
+      return values.plain(ir::Op::EventId);
+    case model::FilterOperand::CommonPid:
+      return values.narrow(values.plain(ir::Op::Pid), 4, true);
+    default:
+      return values.immediate(0);  // flags and preempt count of a process's hit
+  }
+}
+
+std::vector<ir::Measured> lower_numbers(const std::vector<model::HitHistogram::Number>& numbers,
+                                        const std::vector<FieldValue>& fields, ValueTable& values) {
+  std::vector<ir::Measured> lowered;
+  for (const model::HitHistogram::Number& number : numbers) {
+    std::uint64_t parameter = 0;
+    if (number.measure == model::HitMeasure::Log2) parameter = number.log2_of_negatives;
+    if (number.measure == model::HitMeasure::Bucket) parameter = number.width;
+    lowered.push_back(
+        {.value = lower_number(number, fields, values), .measure = number.measure, .parameter = parameter});
+  }
+  return lowered;
+}
+
+void lower_histograms(const std::vector<model::HitHistogram>& histograms, const std::vector<FieldValue>& fields,
+                      ValueTable& values, ir::Program& program) {
+  for (const model::HitHistogram& histogram : histograms) {
+    ir::Aggregate aggregate;
+    aggregate.table = static_cast<std::uint32_t>(program.slots.size());
+    program.slots.push_back({.kind = model::SlotKind::HitTable,
+                             .name = "",
+                             .addend = static_cast<std::int64_t>(program.aggregates.size()),
+                             .address = 0});
+    aggregate.keys = lower_numbers(histogram.keys, fields, values);
+    aggregate.sums = lower_numbers(histogram.sums, fields, values);
+    if (histogram.condition) aggregate.condition = lower_condition(*histogram.condition, fields, values);
+    program.aggregates.push_back(std::move(aggregate));
+  }
+}
+
 }  // namespace
 
 namespace {
@@ -147,7 +194,8 @@ bool reads_located_text(const AttachedFilter& attached) {
 
 ir::Program lower_event(const model::Definition& definition, const model::RecordLayout& layout,
                         const std::vector<std::optional<model::FilterExpr>>& filters,
-                        const model::InlineTriggers& switches, const AttachedFilter* attached) {
+                        const model::InlineTriggers& switches, const AttachedFilter* attached,
+                        const std::vector<model::HitHistogram>& histograms) {
   KEVT_ASSERT(lowerable(definition));
   ir::Program program;
   program.probe_kind = definition.probe_kind;
@@ -161,6 +209,7 @@ ir::Program lower_event(const model::Definition& definition, const model::Record
     program.stores.insert(program.stores.end(), lowered.stores.begin(), lowered.stores.end());
   }
   lower_switches(switches, fields, values, program);
+  lower_histograms(histograms, fields, values, program);
   if (attached != nullptr)
     for (ir::Action& action : program.actions) add_condition(action.condition, attached_condition(*attached, values));
   for (std::size_t i = 0; i < filters.size(); ++i) {

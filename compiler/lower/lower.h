@@ -27,10 +27,12 @@ bool reads_located_text(const AttachedFilter& attached);
 
 // `filters[i]` is the bound filter of sink i, or nullopt; one sink per element. `attached` must hold as well, and comes
 // first, for switches too; nullptr: none.
-// `switches` takes one sink. Equal values are made once. `definition` and `layout` must come from sema and layout, and
-// lowerable(definition) must hold. The result passes ir::verify.
+// `switches` takes one sink; `histograms` one without a filter, and no switches. Equal values are made once.
+// `definition` and `layout` must come from sema and layout, and lowerable(definition) must hold. The result passes
+// ir::verify.
 ir::Program lower_event(const model::Definition& definition, const model::RecordLayout& layout,
                         const std::vector<std::optional<model::FilterExpr>>& filters,
-                        const model::InlineTriggers& switches = {}, const AttachedFilter* attached = nullptr);
+                        const model::InlineTriggers& switches = {}, const AttachedFilter* attached = nullptr,
+                        const std::vector<model::HitHistogram>& histograms = {});
 
 }  // namespace kevt::lower

@@ -20,6 +20,7 @@ enum class SlotKind : std::uint8_t {
   SymbolAddress,  // address of data symbol `name` + addend
   FileAddress,    // address where byte `addend` of file `name` is mapped
   SharedCell,     // address of word `addend` of those that hits and the engine share (ProbeRuntime::shared_cells)
+  HitTable,       // address of the first thread's table of CompiledEvent::hit_tables[addend]
 };
 struct SlotSource {
   SlotKind kind = SlotKind::SymbolAddress;
@@ -51,6 +52,10 @@ struct Injection {
   std::uint64_t seed = 0;            // of these numbers
 };
 
+// What a histogram takes of a number: it; the exponent of the least power of two that is not below it; where its bucket
+// begins.
+enum class HitMeasure : std::uint8_t { Itself, Log2, Bucket };
+
 // Triggers and gates of the engine that hits carry out, in cells of 64 bits that both share (SlotKind::SharedCell).
 // Cells are by their index; ir/program.h says when each is asked and changed.
 struct InlineTriggers {
@@ -71,6 +76,30 @@ struct InlineTriggers {
   bool empty() const { return actions.empty() && gates.empty(); }
 };
 
+// A histogram of an event that hits count by themselves, without a record (docs/adr/0030).
+struct HitHistogram {
+  // A number of the hit, as HistReader has it.
+  struct Number {
+    FilterOperand source = FilterOperand::RecordField;  // RecordField, Cpu, or a common field
+    std::uint32_t field = 0;                            // RecordField: into RecordLayout::fields
+    std::uint32_t bytes = 8;
+    bool is_signed = false;
+    HitMeasure measure = HitMeasure::Itself;
+    std::uint64_t width = 0;  // Bucket: of one
+    std::uint64_t log2_of_negatives = 0;
+  };
+  std::uint64_t trigger = 0;  // whose it is: Trigger::id
+  std::optional<FilterExpr> condition;
+  std::vector<Number> keys, sums;
+};
+
+// The table that hits count one of them into (common/abi/hit_table.h): words of a key, and of its sums.
+struct HitTable {
+  std::uint64_t trigger = 0;  // HitHistogram::trigger
+  std::uint32_t key_words = 1;
+  std::uint32_t sum_words = 0;
+};
+
 struct CompiledEvent {
   Definition definition;
   RecordLayout layout;
@@ -87,6 +116,7 @@ struct CompiledEvent {
   std::vector<std::uint16_t> entry_arguments;  // return probes: arguments the entry keeps; ir::entry_arguments
   std::uint32_t register_reads = 0;  // bit i: 8-byte word i of kevt_registers must stand in the extractor's frame
   std::optional<Injection> injection;
+  std::vector<HitTable> hit_tables;  // of its HitHistograms, in their order
 };
 
 struct CompiledBatch {

@@ -157,7 +157,8 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
   std::vector<std::string> names;
   for (std::size_t i = 0; i < events.size(); ++i) {
     out.programs.push_back(lower::lower_event(events[i].definition, events[i].layout, filters[i], events[i].switches,
-                                              events[i].attached ? &*events[i].attached : nullptr));
+                                              events[i].attached ? &*events[i].attached : nullptr,
+                                              events[i].histograms));
     if (events[i].injection) {
       if (auto why = why_no_injection(events[i], kind); !why.empty())
         return std::unexpected(Error("`" + events[i].definition.command + "`: " + why, EOPNOTSUPP));
@@ -183,6 +184,10 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
     event.place_address = events[i].place_address;
     event.sinks = static_cast<std::uint32_t>(out.programs[i].sinks.size());
     event.injection = events[i].injection;
+    for (const model::HitHistogram& one : events[i].histograms)
+      event.hit_tables.push_back({.trigger = one.trigger,
+                                  .key_words = static_cast<std::uint32_t>(one.keys.size()),
+                                  .sum_words = static_cast<std::uint32_t>(one.sums.size())});
     if (artifacts == Artifacts::Unresolved) {
       out.batch.events.push_back(std::move(event));
       continue;

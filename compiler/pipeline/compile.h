@@ -35,6 +35,7 @@ struct CheckedEvent {
   bool is_deferred = false;                       // for its library: there is no address yet, and code cannot be made
   std::optional<model::Injection> injection;      // asked for beside the definition
   model::InlineTriggers switches;                 // likewise; with one sink
+  std::vector<model::HitHistogram> histograms;    // likewise, without switches
 };
 
 struct CompiledEvents {

@@ -131,7 +131,8 @@ bool is_there(const sema::CheckedDefinition& checked, const target::TargetEnv& e
 // Addresses that the code reads from its data block: known now, not when it was compiled.
 Result<void> resolve_slots(model::CompiledEvent& event, const target::TargetEnv& env) {
   for (model::SlotSource& slot : event.slots) {
-    if (slot.kind == model::SlotKind::SharedCell) continue;  // the runtime knows where it is
+    if (slot.kind == model::SlotKind::SharedCell || slot.kind == model::SlotKind::HitTable)
+      continue;  // the runtime knows where it is
     const bool is_symbol = slot.kind == model::SlotKind::SymbolAddress;
     if (is_symbol) {
       auto symbol = env.find_data(slot.name);

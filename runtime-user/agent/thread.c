@@ -239,7 +239,7 @@ static void discard_open(const kevt_tables* tables, kevt_thread* thread) {
 static void settle_as_lost(const kevt_tables* tables, const kevt_thread* thread) {
   for (uint64_t i = 0; i < tables->used_rows; i++) {
     kevt_counts* row = (kevt_counts*)(thread->counts + KEVT_ROW_OFFSET(i, tables->group_bytes));
-    row->lost += row->hits - (row->recorded + row->filtered + row->lost);
+    row->lost += row->hits - (row->recorded + row->aggregated + row->filtered + row->lost);
   }
 }
 

@@ -26,6 +26,7 @@ std::vector<CodeRefusal> Targets::add(TracedTarget& target) {
 bool Targets::remove(TracedTarget& target) {
   records_.drain();
   if (records_.is_any_pending(target)) return false;
+  aggregation_.collect();
   state_.code.remove_target(target);
   return true;
 }

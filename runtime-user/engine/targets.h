@@ -13,9 +13,14 @@ namespace kevt::engine {
 class Targets {
  public:
   // All of them outlive it.
-  Targets(TracingState& state, EventSwitcher& switcher, RecordRouter& records, StackStitcher& stacks,
-          TaskHistory& tasks)
-      : state_(state), switcher_(switcher), records_(records), stacks_(stacks), tasks_(tasks) {}
+  Targets(TracingState& state, HitAggregation& aggregation, EventSwitcher& switcher, RecordRouter& records,
+          StackStitcher& stacks, TaskHistory& tasks)
+      : state_(state),
+        aggregation_(aggregation),
+        switcher_(switcher),
+        records_(records),
+        stacks_(stacks),
+        tasks_(tasks) {}
 
   // Where TracingOptions::follows: a program that has been followed, before its code runs. What is armed is armed
   // there, too. What it cannot have is returned.
@@ -31,6 +36,7 @@ class Targets {
 
  private:
   TracingState& state_;
+  HitAggregation& aggregation_;
   EventSwitcher& switcher_;
   RecordRouter& records_;
   StackStitcher& stacks_;

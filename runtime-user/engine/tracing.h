@@ -16,6 +16,7 @@
 
 #include "common/error.h"
 #include "runtime-user/engine/code/event_switcher.h"
+#include "runtime-user/engine/code/hit_aggregation.h"
 #include "runtime-user/engine/code/trigger_inliner.h"
 #include "runtime-user/engine/events/definition_batch.h"
 #include "runtime-user/engine/events/definition_files.h"
@@ -72,16 +73,17 @@ class Tracing {
 
  private:
   TracingState state_;
-  TriggerInliner inliner_{state_};
+  HitAggregation aggregation_{state_};
+  TriggerInliner inliner_{state_, aggregation_};
   StackStitcher stacks_;
   TaskHistory tasks_{state_};
   RecordRouter records_{state_, inliner_, stacks_, tasks_};
   Markers markers_{state_, tasks_, records_};
-  EventSwitcher switcher_{state_, inliner_, records_};
+  EventSwitcher switcher_{state_, aggregation_, inliner_, records_};
   FilterFiles filters_{state_, switcher_, records_};
-  TriggerFiles triggers_{state_, switcher_, records_};
+  TriggerFiles triggers_{state_, aggregation_, switcher_, records_};
   DefinitionFiles definitions_{state_, switcher_, records_};
-  Targets targets_{state_, switcher_, records_, stacks_, tasks_};
+  Targets targets_{state_, aggregation_, switcher_, records_, stacks_, tasks_};
 };
 
 }  // namespace kevt::engine

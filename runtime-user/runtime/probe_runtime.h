@@ -64,11 +64,21 @@ struct Record {
 };
 using RecordSink = std::function<void(const Record&)>;
 
+// What a key of a histogram that hits count (model::HitTable) has grown by.
+struct HitCount {
+  std::uint64_t trigger = 0;
+  std::span<const std::uint64_t> key;  // both live until the callback returns; empty: hits that are in no table
+  std::uint64_t hits = 0;              // and lost, since the ring was full too
+  std::span<const std::uint64_t> sums;
+};
+using HitCountSink = std::function<void(const HitCount&)>;
+
 struct Capabilities {
   std::string name;         // "inproc"
   bool sees_misses = true;  // false: profile prints `missed ?`
   std::vector<std::string> clocks;
   model::CodeKind code = model::CodeKind::Native;  // what install() takes
+  bool counts_hits = false;                        // it takes events with hit_tables
 };
 
 class ProbeRuntime {
@@ -116,6 +126,11 @@ class ProbeRuntime {
   virtual std::size_t drain(const RecordSink& sink) = 0;
   // The same, the records of each CPU in their order and one CPU after the other, where that costs less.
   virtual std::size_t drain_by_cpu(const RecordSink& sink) { return drain(sink); }
+  // What hits of this probe have counted in its hit tables since the last call, each exactly once; and how many found
+  // room neither there nor in the ring. Never blocks.
+  virtual void take_hit_counts(ProbeHandle, const HitCountSink&) {}
+  // The name of a thread that has hit, until the next call; empty: it is not known.
+  virtual std::string_view thread_name(std::int32_t) { return {}; }
 };
 
 }  // namespace kevt::runtime

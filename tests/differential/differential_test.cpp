@@ -25,6 +25,7 @@ std::uint32_t random_gates(Random& random) { return one_in(random, 6) ? static_c
 RandomOptions random_sizes(Random& random, const MemoryArena& arena) {
   RandomOptions options{.addresses = arena.addresses(), .words = arena.words()};
   options.max_switches = 3;
+  options.max_aggregates = 3;
   options.max_fetched_texts = 12;  // more than native code keeps at once: some are refused
   if (one_in(random, 25)) return options;
   options.max_values = 10;
@@ -48,7 +49,7 @@ class Differential : public testing::Test {
   void run_machine(LocalSession& session, const NativeEvent& event, Random& random);
 
   std::optional<MemoryArena> arena_;
-  std::uint64_t runs_ = 0, recorded_ = 0, faulty_ = 0, families_ = 0, refused_ = 0;
+  std::uint64_t runs_ = 0, recorded_ = 0, faulty_ = 0, aggregated_ = 0, families_ = 0, refused_ = 0;
 };
 
 void Differential::run_machine(LocalSession& session, const NativeEvent& event, Random& random) {
@@ -65,6 +66,7 @@ void Differential::run_machine(LocalSession& session, const NativeEvent& event, 
   ++runs_;
   recorded_ += expected.record.empty() ? 0 : 1;
   faulty_ += expected.faults > 0 ? 1 : 0;
+  aggregated_ += std::ranges::count(expected.outcomes, ir::Outcome::Aggregated) > 0 ? 1 : 0;
 }
 
 void Differential::run_batch(std::uint64_t seed, std::uint64_t count) {
@@ -113,6 +115,7 @@ TEST_F(Differential, NativeDoesWhatTheInterpreterDoes) {
   if (HasFailure()) return;
   EXPECT_GT(recorded_, runs_ / 4);
   EXPECT_GT(faulty_, runs_ / 20);
+  EXPECT_GT(aggregated_, runs_ / 50);
   RecordProperty("runs", static_cast<int>(runs_));
 }
 

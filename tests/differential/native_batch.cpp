@@ -21,6 +21,7 @@
 #include "common/assert.h"
 #include "compiler/codegen/native.h"
 #include "compiler/ir/shape.h"
+#include "runtime-user/runtime/inproc/memory/hit_table_reader.h"
 
 namespace kevt::test {
 
@@ -48,8 +49,8 @@ void complete_symbols(const ir::Program& program, const std::vector<std::uint64_
 std::string bytes_text(const std::vector<std::uint8_t>& bytes) { return fmt::format("{:02x}", fmt::join(bytes, " ")); }
 
 std::string counts_text(const kevt_counts& c) {
-  return fmt::format("hits {} recorded {} filtered {} lost {} missed {} faults {}", c.hits, c.recorded, c.filtered,
-                     c.lost, c.missed, c.faults);
+  return fmt::format("hits {} recorded {} aggregated {} filtered {} lost {} missed {} faults {}", c.hits, c.recorded,
+                     c.aggregated, c.filtered, c.lost, c.missed, c.faults);
 }
 
 kevt_counts difference(const kevt_counts& after, const kevt_counts& before) {
@@ -58,7 +59,8 @@ kevt_counts difference(const kevt_counts& after, const kevt_counts& before) {
           .filtered = after.filtered - before.filtered,
           .lost = after.lost - before.lost,
           .missed = after.missed - before.missed,
-          .faults = after.faults - before.faults};
+          .faults = after.faults - before.faults,
+          .aggregated = after.aggregated - before.aggregated};
 }
 
 kevt_counts expected_counts(ir::Outcome outcome) {
@@ -66,6 +68,9 @@ kevt_counts expected_counts(ir::Outcome outcome) {
   switch (outcome) {
     case ir::Outcome::Recorded:
       counts.recorded = 1;
+      break;
+    case ir::Outcome::Aggregated:
+      counts.aggregated = 1;
       break;
     case ir::Outcome::Filtered:
       counts.filtered = 1;
@@ -162,7 +167,7 @@ std::vector<ir::Program> random_family(Random& random, const ir::Program& progra
   return family;
 }
 
-void load_event(const LocalSession& session, const NativeEvent& event, const ir::Machine& machine) {
+void load_event(LocalSession& session, const NativeEvent& event, const ir::Machine& machine) {
   event.local.block->event_id = machine.event_id;
   event.local.block->probe_address = machine.probe_address;
   std::ranges::copy(machine.slots, event.local.block->slots);
@@ -170,7 +175,10 @@ void load_event(const LocalSession& session, const NativeEvent& event, const ir:
     const model::SlotSource& slot = event.program.slots[i];
     if (slot.kind == model::SlotKind::SharedCell)
       event.local.block->slots[i] = session.memory().word(static_cast<std::uint64_t>(slot.addend)).value;
+    if (slot.kind == model::SlotKind::HitTable)
+      event.local.block->slots[i] = session.hit_table(static_cast<std::size_t>(slot.addend)).at.value;
   }
+  session.clear_hit_tables();
   std::ranges::copy(machine.words, session.memory().words().begin());
 }
 
@@ -191,7 +199,10 @@ ir::RunResult expected_hit(const ir::Program& program, const NativeMachine& mach
   ir::Program gated = program;
   for (std::size_t i = 0; i < gated.sinks.size(); ++i)
     if (!(gates >> i & 1)) gated.sinks[i].condition = ir::Condition{};
-  if (!(gates & 1)) gated.actions.clear();  // a program with actions has one sink
+  if (!(gates & 1)) {  // a program with actions or aggregates has one sink
+    gated.actions.clear();
+    gated.aggregates.clear();
+  }
   machine.forget_asked();
   ir::RunResult result = ir::interpret(gated, machine);
   if (!result.record.empty()) complete_symbols(program, machine.asked(), result.record);
@@ -212,6 +223,43 @@ std::vector<std::vector<std::uint8_t>> drain_all(LocalSession& session) {
   return records;
 }
 
+std::vector<std::pair<ir::Counted, std::uint64_t>> counted_by(LocalSession& session, const NativeEvent& event,
+                                                              std::size_t aggregate) {
+  const ir::Aggregate& one = event.program.aggregates[aggregate];
+  const model::HitTable shape{.trigger = 0,
+                              .key_words = static_cast<std::uint32_t>(one.keys.size()),
+                              .sum_words = static_cast<std::uint32_t>(one.sums.size())};
+  std::vector<std::pair<ir::Counted, std::uint64_t>> counted;
+  inproc::HitTableReader(session.memory())
+      .take(session.hit_table(aggregate).index, shape, [&](const runtime::HitCount& count) {
+        counted.emplace_back(ir::Counted{{count.key.begin(), count.key.end()}, {count.sums.begin(), count.sums.end()}},
+                             count.hits);
+      });
+  return counted;
+}
+
+namespace {
+
+std::string counted_text(const std::vector<std::pair<ir::Counted, std::uint64_t>>& all) {
+  std::string text;
+  for (const auto& [one, hits] : all)
+    text += fmt::format(" {} by {} sums {}", hits, fmt::join(one.key, ","), fmt::join(one.sums, ","));
+  return text;
+}
+
+std::string compare_counted(LocalSession& session, const NativeEvent& event, const ir::RunResult& expected) {
+  for (std::size_t i = 0; i < event.program.aggregates.size(); ++i) {
+    std::vector<std::pair<ir::Counted, std::uint64_t>> want;
+    if (i < expected.counted.size() && expected.counted[i]) want.emplace_back(*expected.counted[i], 1);
+    const auto got = counted_by(session, event, i);
+    if (got == want) continue;
+    return fmt::format("aggregate {}: native{}, interpreter{}", i, counted_text(got), counted_text(want));
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string compare_hit(LocalSession& session, const NativeEvent& event, const std::vector<kevt_counts>& before,
                         const ir::RunResult& expected, const std::vector<std::vector<std::uint8_t>>& records) {
   const std::vector<kevt_counts> after = counts_of(session, event);
@@ -224,6 +272,7 @@ std::string compare_hit(LocalSession& session, const NativeEvent& event, const s
     if (std::memcmp(&got, &want, sizeof got) != 0)
       return fmt::format("sink {}: native {}, interpreter {}", i, counts_text(got), counts_text(want));
   }
+  if (std::string problem = compare_counted(session, event, expected); !problem.empty()) return problem;
   const auto words = session.memory().words().first(expected.words.size());
   if (!std::ranges::equal(words, expected.words))
     return fmt::format("words: native {}, interpreter {}", fmt::join(words, " "), fmt::join(expected.words, " "));

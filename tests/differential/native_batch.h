@@ -46,8 +46,9 @@ Result<std::vector<NativeEvent>> install_family(LocalSession& session, std::vect
 // `count` programs of the shape of `program`, itself among them: with other constants, most of them near its own.
 std::vector<ir::Program> random_family(Random& random, const ir::Program& program, std::size_t count);
 
-// Puts the machine's event id, probe address and slots into the event's block, its words into the session's.
-void load_event(const LocalSession& session, const NativeEvent& event, const ir::Machine& machine);
+// Puts the machine's event id, probe address and slots into the event's block, its words into the session's; nothing
+// was counted in hit tables.
+void load_event(LocalSession& session, const NativeEvent& event, const ir::Machine& machine);
 // The hitting thread's own tid, cpu and name become the machine's, or the machine's its own.
 void become(ir::Machine& machine);
 // Keeps this thread on the CPU it runs on, so that `$cpu` is known.
@@ -61,6 +62,9 @@ std::vector<kevt_counts> counts_of(const LocalSession& session, const NativeEven
 // Empty, or what differs: the counters since `before`, the records drained (all are this event's), the words.
 std::string compare_hit(LocalSession& session, const NativeEvent& event, const std::vector<kevt_counts>& before,
                         const ir::RunResult& expected, const std::vector<std::vector<std::uint8_t>>& records);
+// What one aggregate of an event has counted, since its table was cleared.
+std::vector<std::pair<ir::Counted, std::uint64_t>> counted_by(LocalSession& session, const NativeEvent& event,
+                                                              std::size_t aggregate);
 std::vector<std::vector<std::uint8_t>> drain_all(LocalSession& session);
 
 }  // namespace kevt::test

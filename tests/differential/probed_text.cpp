@@ -70,7 +70,7 @@ Result<std::vector<NativeEvent>> ProbedText::install(const std::vector<std::stri
   return events;
 }
 
-bool adds_up(const kevt_counts& c) { return c.hits == c.recorded + c.filtered + c.lost + c.missed; }
+bool adds_up(const kevt_counts& c) { return c.hits == c.recorded + c.aggregated + c.filtered + c.lost + c.missed; }
 
 std::uint64_t number_at(const std::vector<std::uint8_t>& record, std::size_t offset, std::size_t bytes) {
   std::uint64_t number = 0;

@@ -16,6 +16,8 @@
 
 #include <cstring>
 
+#include "common/assert.h"
+#include "common/page.h"
 #include "compiler/target/process/process_map.h"
 #include "runtime-user/runtime/inproc/code/agent_image.h"
 
@@ -185,6 +187,21 @@ Result<LocalEvent> LocalSession::add_event(const inproc::DetourEvent& code, std:
 
 kevt_counts LocalSession::counts(const LocalEvent& event, std::uint32_t sink) const {
   return memory_.counts(event.block->row + sink);
+}
+
+inproc::SessionMemory::HitTablePlace LocalSession::hit_table(std::size_t index) {
+  while (hit_tables_.size() <= index) {
+    auto made = memory_.add_hit_table();
+    KEVT_ASSERT(made);
+    hit_tables_.push_back(*made);
+  }
+  return hit_tables_[index];
+}
+
+void LocalSession::clear_hit_tables() {
+  for (const auto& table : hit_tables_)
+    for (const std::uint64_t page : memory_.hit_table_pages(table.index))
+      std::memset(const_cast<std::uint64_t*>(memory_.words_at(page)), 0, kPage);
 }
 
 void LocalSession::hit(const LocalEvent& event, kevt_registers& registers, std::uint64_t return_address) {

@@ -48,6 +48,10 @@ class LocalSession {
   // The event that was placed there, all gates open.
   Result<LocalEvent> add_event(const inproc::DetourEvent& code, std::uint32_t sinks);
   kevt_counts counts(const LocalEvent& event, std::uint32_t sink) const;
+  // Hit table number `index` of those that the session's events share, made when it is asked for.
+  inproc::SessionMemory::HitTablePlace hit_table(std::size_t index);
+  // Nothing was counted in any of them.
+  void clear_hit_tables();
 
   // One hit, without a detour.
   static void hit(const LocalEvent& event, kevt_registers& registers, std::uint64_t return_address);
@@ -72,6 +76,7 @@ class LocalSession {
   inproc::SessionMemory memory_;
   inproc::CodeArena arena_;
   inproc::RingReader rings_{memory_};
+  std::vector<inproc::SessionMemory::HitTablePlace> hit_tables_;
   Mapping target_, priv_, selves_, window_;
   RemoteAddr agent_;
 };

@@ -65,6 +65,8 @@ class Generator {
   void add_sink();
   std::optional<ir::Condition> condition();
   void add_switches();
+  std::vector<ir::Measured> numbers(std::uint64_t count);
+  void add_aggregates();
   ir::Gate gate(const std::function<std::uint32_t()>& slot);
   std::uint8_t size() { return kSizes[below(random_, 4)]; }
 
@@ -264,6 +266,31 @@ void Generator::add_switches() {
     program_.gates.push_back(gate(slot));
 }
 
+std::vector<ir::Measured> Generator::numbers(std::uint64_t count) {
+  std::vector<ir::Measured> numbers;
+  while (numbers.size() < count) {
+    ir::Measured one{.value = pick(random_, integers_)};
+    one.measure = static_cast<model::HitMeasure>(below(random_, 3));
+    if (one.measure == model::HitMeasure::Log2) one.parameter = one_in(random_, 2) ? 64 : 0;
+    if (one.measure == model::HitMeasure::Bucket) one.parameter = 1 + below(random_, 1000);
+    numbers.push_back(one);
+  }
+  return numbers;
+}
+
+void Generator::add_aggregates() {
+  program_.sinks.front().condition.reset();
+  for (std::uint64_t left = 1 + below(random_, options_.max_aggregates); left > 0; --left) {
+    ir::Aggregate aggregate{.table = static_cast<std::uint32_t>(program_.slots.size()),
+                            .keys = numbers(1 + below(random_, 3)),
+                            .sums = numbers(below(random_, 3)),
+                            .condition = condition()};
+    const auto index = static_cast<std::int64_t>(program_.aggregates.size());
+    program_.slots.push_back({.kind = model::SlotKind::HitTable, .name = "", .addend = index});
+    program_.aggregates.push_back(std::move(aggregate));
+  }
+}
+
 ir::Program Generator::generate() && {
   program_.probe_kind = one_in(random_, 3) ? model::ProbeKind::Return : model::ProbeKind::Entry;
   program_.fixed_size = ir::header_size(program_.probe_kind);
@@ -274,7 +301,11 @@ ir::Program Generator::generate() && {
   for (std::uint64_t left = below(random_, options_.max_values); left > 0; --left) add_value();
   for (std::uint64_t left = below(random_, options_.max_stores + 1); left > 0; --left) add_store();
   for (std::uint64_t left = 1 + below(random_, options_.max_sinks); left > 0; --left) add_sink();
-  if (options_.max_switches > 0 && program_.sinks.size() == 1 && one_in(random_, 2)) add_switches();
+  const bool is_alone = program_.sinks.size() == 1;
+  if (options_.max_aggregates > 0 && is_alone && one_in(random_, 4))
+    add_aggregates();
+  else if (options_.max_switches > 0 && is_alone && one_in(random_, 2))
+    add_switches();
   return std::move(program_);
 }
 

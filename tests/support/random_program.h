@@ -20,7 +20,8 @@ struct RandomOptions {
   std::uint32_t max_stores = 8;
   std::uint32_t max_sinks = 4;
   std::uint32_t max_condition_depth = 4;
-  std::uint32_t max_switches = 0;  // actions, and as many gates; in programs with one sink
+  std::uint32_t max_switches = 0;    // actions, and as many gates; in programs with one sink
+  std::uint32_t max_aggregates = 0;  // likewise, in place of those
 };
 
 // Any op, store and condition that the options leave, entry and return, dead values too. Reads go through

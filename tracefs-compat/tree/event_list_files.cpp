@@ -101,15 +101,22 @@ Result<void> add_pids(PidList& list, std::string_view text) {
   return {};
 }
 
-Opened open_pid_list(PidList& list, const OpenRequest& request) {
-  if (request.writes && request.truncates) list.reset();
+Opened open_pid_list(const Place& place, PidList& list, const OpenRequest& request) {
+  const auto changed = [place] { return place.tracing->switcher().follow_pids(*place.instance); };
+  if (request.writes && request.truncates) {
+    list.reset();
+    if (auto done = changed(); !done) return std::unexpected(std::move(done.error()));
+  }
   return open_text({.read = [&list]() -> Result<std::string> {
                       std::string text;
                       if (list)
                         for (std::int32_t pid : *list) text += fmt::format("{}\n", pid);
                       return text;
                     },
-                    .write = [&list](std::string_view text, const Caller&) { return add_pids(list, text); },
+                    .write = [&list, changed](std::string_view text, const Caller&) -> Result<void> {
+                      if (auto added = add_pids(list, text); !added) return added;
+                      return changed();
+                    },
                     .write_some = {}});
 }
 
@@ -141,10 +148,10 @@ Opened open_available_events(const Place& place, const OpenRequest&) {
 }
 
 Opened open_set_event_pid(const Place& place, const OpenRequest& request) {
-  return open_pid_list(place.instance->pids, request);
+  return open_pid_list(place, place.instance->pids, request);
 }
 Opened open_set_event_notrace_pid(const Place& place, const OpenRequest& request) {
-  return open_pid_list(place.instance->refused_pids, request);
+  return open_pid_list(place, place.instance->refused_pids, request);
 }
 
 }  // namespace kevt::tree

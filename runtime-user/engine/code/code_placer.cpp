@@ -63,6 +63,7 @@ CheckedProbe CodePlacer::ready(const EventProbe& probe, const CodeRequest& reque
   checked.definition.group = probe.definition.group;
   checked.definition.event = probe.definition.event;
   checked.switches = request.inline_triggers;
+  checked.histograms = request.histograms;
   checked.injection = request.injection;
   return {.request = &request, .event = std::move(checked), .type = request.event->id, .serial = probe.serial};
 }

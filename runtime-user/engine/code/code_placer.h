@@ -28,6 +28,8 @@ struct CodeRequest {
   // Likewise, with `inline_key`.
   model::InlineTriggers inline_triggers;
   std::string inline_key;
+  // Counted at the hit, with `inline_key`; without inline_triggers and filter.
+  std::vector<model::HitHistogram> histograms = {};
   bool samples_stack = false;                 // its records are of a SampledType
   std::optional<model::Injection> injection;  // the same as long as the event lives
 };

@@ -294,6 +294,20 @@ runtime::EventCounts EventCode::counts(std::uint32_t event, const TracedTarget& 
   return sum;
 }
 
+void EventCode::take_hit_counts(std::uint32_t event,
+                                const std::function<void(TracedTarget&, const runtime::HitCount&)>& use) {
+  const auto it = codes_.find(event);
+  if (it == codes_.end()) return;
+  const auto take = [&](const Version& version) {
+    for (std::size_t t = 0; t < version.handles.size(); ++t)
+      for (runtime::ProbeHandle handle : placed_of(version.handles[t]))
+        targets_[t]->runtime().take_hit_counts(handle,
+                                               [&](const runtime::HitCount& count) { use(*targets_[t], count); });
+  };
+  take(it->second.now);
+  std::ranges::for_each(it->second.former, take);
+}
+
 bool EventCode::always_asks(std::uint32_t event, std::string_view filter_text) const {
   const auto it = codes_.find(event);
   if (it == codes_.end() || !it->second.former.empty()) return false;

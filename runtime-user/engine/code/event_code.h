@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -67,6 +68,8 @@ class EventCode {
   runtime::EventCounts counts(std::uint32_t event, std::uint64_t serial) const;
   // Of all its probes in one target.
   runtime::EventCounts counts(std::uint32_t event, const TracedTarget& target) const;
+  // What hits have counted since the last call, in all targets and all code the event has had.
+  void take_hit_counts(std::uint32_t event, const std::function<void(TracedTarget&, const runtime::HitCount&)>& use);
   // Whether all code that the event has had asks this filter: no record comes that it rejects.
   bool always_asks(std::uint32_t event, std::string_view filter_text) const;
   // Of one probe in one target; nullopt: it has no code there.

@@ -50,13 +50,17 @@ CodeRequest EventSwitcher::request_for(const TracedEvent& event) {
     only = one;
     request.samples_stack = request.samples_stack || (is_probe && instance->wants_stack_of(event));
   }
-  if (only && inliner_.instance()) {
+  request.histograms = aggregation_.of(event);
+  if (!request.histograms.empty()) {
+    request.inline_key = HitAggregation::key_of(request.histograms);
+    aggregation_.note_counted(event);
+  } else if (only && inliner_.instance()) {
     request.inline_triggers = inliner_.triggers_of(event);
     request.inline_key = inliner_.key_of(event, request.inline_triggers);
   }
   request.armed = only != nullptr && probes_armed_;
   request.injection = injection_of(event);
-  if (only && !shared && only->filter && !sema::is_only_judged(*only->filter)) {
+  if (only && !shared && request.histograms.empty() && only->filter && !sema::is_only_judged(*only->filter)) {
     request.filter = only->filter;
     request.filter_text = *only->filter_text;
   }
@@ -134,6 +138,12 @@ std::expected<void, CodeRefusal> EventSwitcher::try_sync(std::span<const TracedE
   Instance* const wanted = inliner_.choose();
   auto done = apply_by(wanted, events);
   if (!done && wanted) done = apply_by(nullptr, events);  // a condition that code cannot ask
+  if (!done && aggregation_.give_up(events)) {            // no compiler for new code, no table that is free
+    if (auto without = apply_by(inliner_.instance(), events))
+      done = without;
+    else
+      aggregation_.allow(events);
+  }
   if (done)
     armed_ = static_cast<std::size_t>(std::ranges::count_if(
         state_.events.events(), [&](const auto& one) { return state_.instances.is_armed(one.first); }));
@@ -247,6 +257,14 @@ Result<void> EventSwitcher::release(Instance& instance) {
   instance.triggers = std::move(triggers);
   for (const TracedEvent* event : on) instance.state_of(event->id).registered = true;
   return done;
+}
+
+// Which hits count by themselves depends on whether there is a list.
+Result<void> EventSwitcher::follow_pids(const Instance& instance) {
+  std::vector<const TracedEvent*> counted;
+  for (const auto& [id, event] : state_.events.events())
+    if (instance.has_trigger(*event, model::TriggerKind::Hist)) counted.push_back(event.get());
+  return counted.empty() ? Result<void>{} : sync(counted);
 }
 
 // Of probes of a process each of the two means its stack; nothing else can have them set.

@@ -17,8 +17,8 @@ namespace kevt::engine {
 class EventSwitcher {
  public:
   // All of them outlive it.
-  EventSwitcher(TracingState& state, TriggerInliner& inliner, RecordRouter& records)
-      : state_(state), inliner_(inliner), records_(records) {}
+  EventSwitcher(TracingState& state, HitAggregation& aggregation, TriggerInliner& inliner, RecordRouter& records)
+      : state_(state), aggregation_(aggregation), inliner_(inliner), records_(records) {}
 
   // As the `enable` files are written. Where one of several events is in the way, the others are switched, and the
   // first refusal is the answer.
@@ -41,6 +41,8 @@ class EventSwitcher {
   // What the tables say the event's code is to be.
   CodeRequest request_for(const TracedEvent& event);
 
+  // The lists set_event_pid and set_event_notrace_pid of the instance have changed.
+  Result<void> follow_pids(const Instance& instance);
   // Options that change what is recorded; others are the instance's own affair, too.
   Result<void> set_option(Instance& instance, TraceOption option, bool on);
   // debug/kprobes/enabled: off takes every probe out, on puts back what is on.
@@ -64,6 +66,7 @@ class EventSwitcher {
   std::optional<model::Injection> injection_of(const TracedEvent& event) const;
 
   TracingState& state_;
+  HitAggregation& aggregation_;
   TriggerInliner& inliner_;
   RecordRouter& records_;
   std::optional<std::vector<const TracedEvent*>> postponed_;  // events whose code was not brought up to date

@@ -15,6 +15,7 @@
 
 #include "common/assert.h"
 #include "compiler/sema/filter.h"
+#include "runtime-user/engine/code/hit_condition.h"
 #include "runtime-user/engine/records/record_ids.h"
 #include "runtime-user/engine/records/trigger_moment.h"
 
@@ -57,6 +58,8 @@ Instance* TriggerInliner::choose() {
   bool has_triggers = false;
   for (const auto& instance : state_.instances) {
     for (const auto& [event, triggers] : instance->triggers.events()) {
+      const TracedEvent* owner = state_.events.find(event.system, event.event);
+      if (owner && !aggregation_.of(*owner).empty()) continue;  // its hits count, and switch nothing
       has_triggers = has_triggers || !triggers.empty();
       if (!std::ranges::all_of(triggers, can_be_decided_at_the_hit)) return nullptr;
     }
@@ -84,24 +87,6 @@ bool TriggerInliner::share_cells(Instance& instance) {
   return all;
 }
 
-// Hits of our own threads trigger nothing.
-std::optional<model::FilterExpr> TriggerInliner::condition_of(const model::Trigger& trigger,
-                                                              const TracedEvent& event) const {
-  if (state_.hidden_threads.empty()) return trigger.condition;
-  std::string text;
-  for (const std::int32_t tid : state_.hidden_threads)
-    text += fmt::format("{}common_pid != {}", text.empty() ? "" : " && ", tid);
-  diag::Sink sink;
-  auto condition = sema::compile_filter(text, event.layout, sink, state_.options.check);
-  KEVT_ASSERT(condition);
-  if (!trigger.condition) return condition;
-  model::FilterExpr both;
-  both.node = model::FilterNode::And;
-  both.children.push_back(*std::move(condition));
-  both.children.push_back(*trigger.condition);
-  return both;
-}
-
 model::InlineTriggers TriggerInliner::triggers_of(const TracedEvent& event) {
   KEVT_ASSERT(instance_);
   Instance& instance = *instance_;
@@ -109,7 +94,7 @@ model::InlineTriggers TriggerInliner::triggers_of(const TracedEvent& event) {
   for (const model::Trigger& trigger : instance.triggers.of(event.full_name())) {
     const TracedEvent* target = state_.events.switched_by(trigger);
     SharedSwitch& changed = target ? instance.state_of(target->id).softly_on : instance.tracing_on;
-    model::InlineTriggers::Action action{.condition = condition_of(trigger, event),
+    model::InlineTriggers::Action action{.condition = hit_condition(state_, trigger, event),
                                          .word = changed.word().index(),
                                          .on = turns_on(trigger.kind),
                                          .late = acts_late(trigger.kind),

@@ -10,14 +10,15 @@
 #include "compiler/model/compiled_event.h"
 #include "compiler/model/filter.h"
 #include "compiler/model/trigger.h"
+#include "runtime-user/engine/code/hit_aggregation.h"
 #include "runtime-user/engine/tracing_state.h"
 
 namespace kevt::engine {
 
 class TriggerInliner {
  public:
-  // `state` outlives it.
-  explicit TriggerInliner(TracingState& state) : state_(state) {}
+  // Both outlive it.
+  TriggerInliner(TracingState& state, const HitAggregation& aggregation) : state_(state), aggregation_(aggregation) {}
 
   // The instance whose triggers and gates hits can carry out as everything stands now; nullptr: the reader has to
   // (RecordRouter). Its switches and counts lie where hits reach them from then on.
@@ -41,10 +42,10 @@ class TriggerInliner {
 
  private:
   bool share_cells(Instance& instance);
-  std::optional<model::FilterExpr> condition_of(const model::Trigger& trigger, const TracedEvent& event) const;
   std::vector<model::InlineTriggers::Gate> gates_of(const TracedEvent& event);
 
   TracingState& state_;
+  const HitAggregation& aggregation_;
   Instance* instance_ = nullptr;
   const Instance* last_ = nullptr;
 };

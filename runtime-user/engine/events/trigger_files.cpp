@@ -101,7 +101,10 @@ Result<void> TriggerFiles::sync_stacks(const TracedEvent& event) {
 
 // What was hit up to now is counted before a histogram is paused, cleared or goes.
 Result<void> TriggerFiles::apply(Instance& instance, const sema::TriggerStep& step) {
-  if (!std::holds_alternative<sema::AddTrigger>(step)) records_.drain();
+  if (!std::holds_alternative<sema::AddTrigger>(step)) {
+    records_.drain();
+    aggregation_.collect();
+  }
   if (const auto* added = std::get_if<sema::AddTrigger>(&step)) return add(instance, added->event, added->trigger);
   if (const auto* removed = std::get_if<sema::RemoveTrigger>(&step)) {
     const auto all = instance.triggers.of(removed->event);
@@ -117,7 +120,11 @@ Result<void> TriggerFiles::apply(Instance& instance, const sema::TriggerStep& st
     return {};
   }
   instance.triggers.apply(step);
-  return {};
+  const auto* state = std::get_if<sema::SetHistState>(&step);
+  const TracedEvent* event = state ? state_.events.find(state->event.system, state->event.event) : nullptr;
+  if (!event) return {};
+  const TracedEvent* const changed[] = {event};
+  return switcher_.sync(changed);
 }
 
 // A histogram that was made on another event for this one goes with it.
@@ -192,7 +199,8 @@ std::string TriggerFiles::text(const Instance& instance, const TracedEvent& even
   return sema::trigger_file_text(now);
 }
 
-std::string TriggerFiles::hist_text(const Instance& instance, const TracedEvent& event) const {
+std::string TriggerFiles::hist_text(const Instance& instance, const TracedEvent& event) {
+  aggregation_.collect();
   std::vector<const target::TargetEnv*> envs;
   for (TracedTarget* target : state_.code.targets()) envs.push_back(&target->known_env());
   return hist_file_text(instance.triggers.of(event.full_name()), instance.histograms, envs);

@@ -16,8 +16,8 @@ namespace kevt::engine {
 class TriggerFiles {
  public:
   // All of them outlive it.
-  TriggerFiles(TracingState& state, EventSwitcher& switcher, RecordRouter& records)
-      : state_(state), switcher_(switcher), records_(records) {}
+  TriggerFiles(TracingState& state, HitAggregation& aggregation, EventSwitcher& switcher, RecordRouter& records)
+      : state_(state), aggregation_(aggregation), switcher_(switcher), records_(records) {}
 
   // One line. Mistakes, and what is remarked of a trigger that is set, are in the instance's error_log.
   Result<void> write(Instance& instance, const TracedEvent& event, std::string_view text);
@@ -25,8 +25,8 @@ class TriggerFiles {
   Result<void> truncate(Instance& instance, const TracedEvent& event);
   // What the file reads: each with what is left of its count.
   std::string text(const Instance& instance, const TracedEvent& event) const;
-  // What the file `hist` reads, of all that was hit up to the last drain().
-  std::string hist_text(const Instance& instance, const TracedEvent& event) const;
+  // What the file `hist` reads, of all that was hit up to the last drain(), or counted at the hit up to now.
+  std::string hist_text(const Instance& instance, const TracedEvent& event);
 
   // Of a trigger that is right: EOPNOTSUPP where nobody here carries it out.
   Result<void> can_run(const Instance& instance, const model::Trigger& trigger, const TracedEvent& event) const;
@@ -45,6 +45,7 @@ class TriggerFiles {
   static void remove_histogram(Instance& instance, const model::Trigger& trigger);
 
   TracingState& state_;
+  HitAggregation& aggregation_;
   EventSwitcher& switcher_;
   RecordRouter& records_;
 };

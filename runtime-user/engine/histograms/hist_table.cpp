@@ -78,13 +78,13 @@ HistEntry* HistTable::find(std::string_view key) {
   return found == entries_.end() ? nullptr : found->second.get();
 }
 
-HistEntry* HistTable::count(std::string_view key, std::string_view comm) {
+HistEntry* HistTable::count(std::string_view key, std::string_view comm, std::uint64_t hits) {
   HistEntry* entry = find(key);
   if (!entry) {
     const std::size_t size = sizeof(HistEntry) + 2 * key.size() + values_ * sizeof(std::uint64_t) +
                              variables_ * (sizeof(HistEntry::Variable) + kHistTextBytes);
     if (bytes_ + size > max_bytes_) {
-      ++dropped_;
+      dropped_ += hits;
       return nullptr;
     }
     bytes_ += size;
@@ -95,8 +95,8 @@ HistEntry* HistTable::count(std::string_view key, std::string_view comm) {
     made->comm = comm;
     entry = entries_.emplace(made->key, std::move(made)).first->second.get();
   }
-  ++hits_;
-  ++entry->hits;
+  hits_ += hits;
+  entry->hits += hits;
   return entry;
 }
 

@@ -36,9 +36,11 @@ class HistTable {
 
   // nullptr: there is none with this key.
   HistEntry* find(std::string_view key);
-  // The entry of this key, made where there is none, with one hit more. nullptr: there is no room for it, and dropped()
-  // has grown.
-  HistEntry* count(std::string_view key, std::string_view comm);
+  // The entry of this key, made where there is none, with so many hits more. nullptr: there is no room for it, and
+  // dropped() has grown.
+  HistEntry* count(std::string_view key, std::string_view comm, std::uint64_t hits = 1);
+
+  void drop(std::uint64_t hits) { dropped_ += hits; }
 
   std::uint64_t hits() const { return hits_; }
   std::uint64_t dropped() const { return dropped_; }

@@ -35,6 +35,16 @@ class HistogramSet {
   // `is_last`: no other trigger counts into its table, which goes.
   void remove(const model::Trigger& trigger, bool is_last);
   void clear(const model::Histogram& histogram);
+  // What was counted elsewhere under a key of numbers alone.
+  struct Counted {
+    std::span<const std::uint64_t> key;
+    std::uint64_t hits = 0;
+    std::span<const std::uint64_t> sums;
+    std::string_view comm;  // of the thread that an entry made for it is of
+  };
+  void merge(const model::Histogram& histogram, const Counted& counted);
+  // So many hits are in no table.
+  void drop(const model::Histogram& histogram, std::uint64_t hits);
   // nullptr: nothing counts into it.
   const HistTable* find(const model::Histogram& histogram) const;
 

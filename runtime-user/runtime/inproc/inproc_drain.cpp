@@ -23,9 +23,9 @@ std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
 
 runtime::EventCounts InprocRuntime::counts(ProbeHandle probe) const {
   const kevt_counts sum = memory_.counts(installed_[probe].block.row);
-  runtime::EventCounts counts{sum.hits, sum.recorded, sum.filtered, sum.lost, sum.missed, sum.faults};
+  runtime::EventCounts counts{sum.hits, sum.recorded, sum.filtered, sum.lost, sum.missed, sum.faults, sum.aggregated};
   // Hits that died with their process between the first counter and the last one.
-  if (settled_) counts.lost += counts.attempts - (sum.recorded + sum.filtered + sum.lost + sum.missed);
+  if (settled_) counts.lost += counts.attempts - (sum.recorded + sum.aggregated + sum.filtered + sum.lost + sum.missed);
   return counts;
 }
 
@@ -92,6 +92,23 @@ std::size_t InprocRuntime::drain_by_cpu(const runtime::RecordSink& sink) {
   std::size_t count = rings_.drain(give);
   if (settled_) rings_.drain_abandoned(give);
   return count;
+}
+
+void InprocRuntime::take_hit_counts(ProbeHandle probe, const runtime::HitCountSink& sink) {
+  Installed& one = installed_[probe];
+  if (one.tables.empty()) return;
+  const std::uint64_t lost = counts(probe).lost;
+  const std::uint64_t news = lost - std::exchange(one.lost_told, lost);
+  for (const Installed::Table& table : one.tables) {
+    hit_tables_.take(table.index, table.shape, sink);
+    if (news) sink({.trigger = table.shape.trigger, .key = {}, .hits = news, .sums = {}});
+  }
+}
+
+std::string_view InprocRuntime::thread_name(std::int32_t tid) {
+  const auto number = static_cast<std::uint32_t>(tid);
+  if (!names_.knows(number)) names_.read();
+  return names_.name_of(number);
 }
 
 void InprocRuntime::settle() {

@@ -75,6 +75,7 @@ InprocRuntime::InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena aren
       signals_(mapper_),
       points_(tracee_, placement_, arena_, *files_),
       rings_(memory_),
+      hit_tables_(memory_),
       names_(memory_, tracee_.pid()),
       watch_(memory_, tracee_.pid()),
       follower_(memory_, tracee_.pid()) {}
@@ -194,7 +195,9 @@ Result<RemoteAddr> InprocRuntime::step() {
 
 bool InprocRuntime::is_ours(RemoteAddr at) const { return arena_.has(at); }
 
-runtime::Capabilities InprocRuntime::capabilities() const { return {"inproc", true, {"mono"}}; }
+runtime::Capabilities InprocRuntime::capabilities() const {
+  return {.name = "inproc", .sees_misses = true, .clocks = {"mono"}, .counts_hits = true};
+}
 
 // ---- installing -----------------------------------------------------------------------------
 
@@ -217,12 +220,24 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
     b.inject_times = injection->times;
     b.inject_seed = injection->seed;
   }
+  std::vector<Installed::Table> tables;
+  std::vector<RemoteAddr> places;
+  for (const model::HitTable& shape : event.hit_tables) {
+    auto table = memory_.add_hit_table();
+    if (!table) return std::unexpected(std::move(table.error()));
+    tables.push_back({table->index, shape});
+    places.push_back(table->at);
+  }
   b.argument_count = static_cast<std::uint32_t>(event.entry_arguments.size());
   std::ranges::copy(event.entry_arguments, b.argument_numbers);
   for (std::size_t i = 0; i < event.slots.size(); ++i) {
     const model::SlotSource& slot = event.slots[i];
-    const bool is_word = slot.kind == model::SlotKind::SharedCell;
-    b.slots[i] = is_word ? memory_.word(static_cast<std::uint64_t>(slot.addend)).value : slot.address;
+    if (slot.kind == model::SlotKind::SharedCell)
+      b.slots[i] = memory_.word(static_cast<std::uint64_t>(slot.addend)).value;
+    else if (slot.kind == model::SlotKind::HitTable)
+      b.slots[i] = places[static_cast<std::size_t>(slot.addend)].value;
+    else
+      b.slots[i] = slot.address;
   }
   std::optional<std::int64_t> returned;
   if (event.injection) returned = event.injection->value;
@@ -230,7 +245,8 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
                    .point = event.definition.probe_kind,
                    .code = {*base + event.entry, *base + event.block, event.register_reads, returned},
                    .block = *block,
-                   .id = id};
+                   .id = id,
+                   .tables = std::move(tables)};
 }
 
 Result<SessionMemory::EventBlock> InprocRuntime::add_event(RemoteAddr at, std::size_t slots, std::uint32_t sinks) {

@@ -14,6 +14,7 @@
 #include "runtime-user/runtime/inproc/code/batch_code.h"
 #include "runtime-user/runtime/inproc/code/code_arena.h"
 #include "runtime-user/runtime/inproc/code/probe_points.h"
+#include "runtime-user/runtime/inproc/memory/hit_table_reader.h"
 #include "runtime-user/runtime/inproc/memory/ring_reader.h"
 #include "runtime-user/runtime/inproc/memory/session_memory.h"
 #include "runtime-user/runtime/inproc/memory/tsc_clock.h"
@@ -98,6 +99,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   // The same without merging: each CPU's records in their order, at once and without a copy. Not to be mixed with
   // drain().
   std::size_t drain_by_cpu(const runtime::RecordSink& sink) override;
+  void take_hit_counts(runtime::ProbeHandle probe, const runtime::HitCountSink& sink) override;
+  std::string_view thread_name(std::int32_t tid) override;
 
  private:
   struct Installed {
@@ -106,6 +109,12 @@ class InprocRuntime final : public runtime::ProbeRuntime {
     DetourEvent code;
     SessionMemory::EventBlock block;
     std::uint32_t id = 0;
+    struct Table {
+      std::uint32_t index;  // in the session
+      model::HitTable shape;
+    };
+    std::vector<Table> tables;
+    std::uint64_t lost_told = 0;  // of hits that would have counted in them
     bool is_guard = false;  // in front of an unwinder or the linker's report: runs the agent's code, records nothing
     bool armed = false;
   };
@@ -167,6 +176,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   SignalHandover signals_;
   ProbePoints points_;
   RingReader rings_;
+  HitTableReader hit_tables_;
   ThreadNames names_;
   TscClock clock_;
   HookedCalls hooked_ = HookedCalls::Signals;

@@ -1,13 +1,13 @@
 // The address space of the plan, and which file each piece is of:
 //
 //   kevt_tables | patches | address map                        tables
-//   kevt_session | notes | shared words | counters             session
+//   kevt_session | notes | shared words | counters | hit tables    session
 //   mark | ring 0: head and data | the data once more          tables (one page) | session
 //   mark | ring 1: …
 //
-// Counters are many and mostly not there: rows times shards, of which pages exist where somebody counts
-// (KEVT_ROW_OFFSET in probe.h). Whoever reads them asks the file which pages there are (SEEK_DATA) instead of making
-// them by looking.
+// Counters and hit tables are many and mostly not there: rows or tables times shards, of which pages exist where
+// somebody counts (KEVT_ROW_OFFSET in probe.h). Whoever reads them asks the file which pages there are (SEEK_DATA)
+// instead of making them by looking.
 #include "runtime-user/runtime/inproc/memory/session_memory.h"
 
 #include <sys/auxv.h>
@@ -32,6 +32,7 @@ static_assert(KEVT_TILE_BYTES == kPage && sizeof(kevt_counts) == 64);
 
 void add(kevt_counts& sum, const kevt_counts& row) {
   sum.recorded += load_acquire(row.recorded);
+  sum.aggregated += load_acquire(row.aggregated);
   sum.filtered += load_acquire(row.filtered);
   sum.lost += load_acquire(row.lost);
   sum.missed += load_acquire(row.missed);
@@ -75,7 +76,8 @@ void SessionMemory::plan_files() {
   const std::uint64_t most = kMostCounters / (groups * KEVT_TILE_BYTES) * KEVT_TILE_SHARDS;
   max_shards_ = std::min<std::uint64_t>(KEVT_MAX_SHARDS, most);
   group_bytes_ = max_shards_ / KEVT_TILE_SHARDS * KEVT_TILE_BYTES;
-  std::uint64_t at = counts_at_ + groups * group_bytes_;
+  hit_tables_at_ = counts_at_ + groups * group_bytes_;
+  std::uint64_t at = hit_tables_at_ + KEVT_HIT_TABLES * max_shards_ * KEVT_HIT_TABLE_BYTES;
   plan_ = {{MapPiece::From::Tables, 0, 0, session_at_}, {MapPiece::From::Session, session_at_, 0, at - session_at_}};
   tables_bytes_ = session_at_;
   session_bytes_ = at - session_at_;
@@ -165,8 +167,10 @@ SessionMemory::SessionMemory(SessionMemory&& other) noexcept
       owners_at_(other.owners_at_),
       words_at_(other.words_at_),
       counts_at_(other.counts_at_),
+      hit_tables_at_(other.hit_tables_at_),
       rings_at_(other.rings_at_),
       rows_used_(other.rows_used_),
+      hit_tables_used_(other.hit_tables_used_),
       patch_at_(std::move(other.patch_at_)) {}
 
 SessionMemory::~SessionMemory() {
@@ -269,18 +273,35 @@ Result<void> SessionMemory::map_address(RemoteAddr key, RemoteAddr value) {
   return std::unexpected(Error("the address map is full"));
 }
 
+Result<SessionMemory::HitTablePlace> SessionMemory::add_hit_table() {
+  if (hit_tables_used_ == KEVT_HIT_TABLES)
+    return std::unexpected(Error("hits of this session have counted as many histograms as it has tables for", ENOSPC));
+  const std::uint32_t index = hit_tables_used_++;
+  return HitTablePlace{index, target_ + hit_tables_at_ + index * max_shards_ * KEVT_HIT_TABLE_BYTES};
+}
+
+std::vector<std::uint64_t> SessionMemory::hit_table_pages(std::uint32_t index) const {
+  KEVT_ASSERT(index < hit_tables_used_);
+  const std::uint64_t begin = hit_tables_at_ + index * max_shards_ * KEVT_HIT_TABLE_BYTES;
+  return pages_between(begin, begin + used_shards() * KEVT_HIT_TABLE_BYTES);
+}
+
+std::uint64_t SessionMemory::used_shards() const { return std::min(load_acquire(session().next_shard), max_shards_); }
+
 // Which pages of counters there are for a group of rows.
 std::vector<std::uint64_t> SessionMemory::tiles_of(std::uint64_t group) const {
-  std::vector<std::uint64_t> tiles;
-  const std::uint64_t shards = std::min(load_acquire(session().next_shard), max_shards_);
-  const std::uint64_t end = group + (shards + KEVT_TILE_SHARDS - 1) / KEVT_TILE_SHARDS * KEVT_TILE_BYTES;
+  return pages_between(group, group + (used_shards() + KEVT_TILE_SHARDS - 1) / KEVT_TILE_SHARDS * KEVT_TILE_BYTES);
+}
+
+std::vector<std::uint64_t> SessionMemory::pages_between(std::uint64_t begin, std::uint64_t end) const {
+  std::vector<std::uint64_t> pages;
   const auto find = [&](std::uint64_t from, int what) {  // in the file the session begins at 0
     const off_t found = lseek(session_.fd(), static_cast<off_t>(from - session_at_), what);
     return found < 0 ? end : std::min(end, static_cast<std::uint64_t>(found) + session_at_);
   };
-  for (std::uint64_t page = find(group, SEEK_DATA); page < end; page = find(page, SEEK_DATA))
-    for (const std::uint64_t hole = find(page, SEEK_HOLE); page < hole; page += KEVT_TILE_BYTES) tiles.push_back(page);
-  return tiles;
+  for (std::uint64_t page = find(begin, SEEK_DATA); page < end; page = find(page, SEEK_DATA))
+    for (const std::uint64_t hole = find(page, SEEK_HOLE); page < hole; page += kPage) pages.push_back(page);
+  return pages;
 }
 
 kevt_counts SessionMemory::counts(std::uint32_t row) const {

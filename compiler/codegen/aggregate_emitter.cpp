@@ -1,0 +1,184 @@
+// Histograms that a hit counts: all entries are found first, then all count, so that a hit which must be recorded has
+// counted nowhere.
+//
+//   for each aggregate:  condition? ─► entry of its key ──┬─► entry
+//                                                         └─► no room: the record is made
+//   none: filtered            for each entry:  sums += …, count += 1
+//
+// The entry of a key (common/abi/hit_table.h): the first slot that its hash names holds it, nearly always; else one of
+// the others, or it goes to the first that is free.
+#include <llvm/IR/Intrinsics.h>
+
+#include <bit>
+
+#include "common/abi/hit_table.h"
+#include "common/abi/probe.h"
+#include "compiler/codegen/event_emitter.h"
+
+namespace kevt::codegen {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+namespace {
+
+constexpr std::uint32_t kWordBytes = 8;
+
+std::uint32_t slot_bytes(const ir::Aggregate& aggregate) {
+  return kevt_hit_slot_bytes(static_cast<std::uint32_t>(aggregate.keys.size() + 1 + aggregate.sums.size()));
+}
+
+Value* word_at(llvm::IRBuilder<>& b, Value* entry, std::size_t index) {
+  return b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), entry, index);
+}
+
+// Volatile: in this order, for who reads the table meanwhile.
+Value* table_word(llvm::IRBuilder<>& b, Value* entry, std::size_t index) {
+  return b.CreateAlignedLoad(b.getInt64Ty(), word_at(b, entry, index), llvm::Align(kWordBytes), true);
+}
+
+Value* hash_of(llvm::IRBuilder<>& b, llvm::ArrayRef<Value*> key) {
+  Value* const multiplier = b.getInt64(KEVT_HASH_MULTIPLIER);
+  Value* hash = b.CreateMul(key.front(), multiplier);
+  for (Value* word : key.drop_front()) {
+    Value* const mixed = b.CreateXor(hash, b.CreateLShr(hash, b.getInt64(32)));
+    hash = b.CreateMul(b.CreateXor(mixed, word), multiplier);
+  }
+  return hash;
+}
+
+Value* holds(llvm::IRBuilder<>& b, Value* entry, llvm::ArrayRef<Value*> key) {
+  Value* all = nullptr;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    Value* const same = b.CreateICmpEQ(table_word(b, entry, i), key[i]);
+    all = all ? b.CreateAnd(all, same) : same;
+  }
+  return all;
+}
+
+}  // namespace
+
+Value* EventEmitter::measured(const ir::Measured& number) {
+  Value* const value = integer(number.value);
+  switch (number.measure) {
+    case model::HitMeasure::Itself:
+      return value;
+    case model::HitMeasure::Bucket:
+      return b_.CreateSub(value, b_.CreateURem(value, b_.getInt64(number.parameter)));
+    case model::HitMeasure::Log2: {
+      Value* const below = b_.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, value, b_.getInt64(1));
+      Value* const zeros = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, below, b_.getFalse());
+      Value* const exponent = b_.CreateSub(b_.getInt64(64), zeros);
+      if (number.parameter == 64) return exponent;
+      Value* const is_over = b_.CreateICmpUGT(value, b_.getInt64(1ull << 63));
+      return b_.CreateSelect(is_over, b_.getInt64(number.parameter), exponent);
+    }
+  }
+  return value;
+}
+
+Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full) {
+  std::vector<Value*> key;
+  for (const ir::Measured& number : aggregate.keys) key.push_back(measured(number));
+  const std::uint32_t bytes = slot_bytes(aggregate);
+  const std::uint32_t near_slots = KEVT_HIT_NEAR_BYTES / bytes, slots = KEVT_HIT_TABLE_BYTES / bytes;
+  Value* const table = hooks_.hit_table(b_, aggregate.table);
+  Value* const hash = hash_of(b_, key);
+  const auto place_among = [&](std::uint32_t count) {
+    return b_.CreateLShr(hash, b_.getInt64(64 - std::countr_zero(count)));
+  };
+  Value* const place = place_among(near_slots);
+  const auto entry_at = [&](Value* index) {
+    return b_.CreateInBoundsGEP(b_.getInt8Ty(), table, b_.CreateMul(index, b_.getInt64(bytes)));
+  };
+  BasicBlock* look = block("look");
+  BasicBlock* taken = block("taken");
+  BasicBlock* free = block("free");
+  BasicBlock* next = block("next_slot");
+  BasicBlock* found = block("entry");
+  Value* const first = entry_at(place);
+  Value* const is_first = holds(b_, first, key);
+  BasicBlock* const from = b_.GetInsertBlock();
+  branch(is_first, found, look, Likely::First);
+
+  // Some slot, which holds another key or none.
+  start(look);
+  llvm::PHINode* const entry = b_.CreatePHI(b_.getPtrTy(), 2);
+  llvm::PHINode* const tries = b_.CreatePHI(b_.getInt64Ty(), 2);
+  entry->addIncoming(first, from);
+  tries->addIncoming(b_.getInt64(1), from);
+  branch(b_.CreateICmpEQ(table_word(b_, entry, key.size()), b_.getInt64(0)), free, taken);
+  start(free);
+  for (std::size_t i = 0; i < key.size(); ++i)
+    b_.CreateAlignedStore(key[i], word_at(b_, entry, i), llvm::Align(kWordBytes), true);
+  go(found);
+  start(taken);
+  branch(b_.CreateICmpULT(tries, b_.getInt64(KEVT_HIT_PROBES)), next, full);
+  start(next);
+  Value* const is_near = b_.CreateICmpULT(tries, b_.getInt64(KEVT_HIT_NEAR_PROBES));
+  Value* const from_place = b_.CreateSelect(is_near, place, place_among(slots));
+  Value* const last = b_.CreateSelect(is_near, b_.getInt64(near_slots - 1), b_.getInt64(slots - 1));
+  Value* const behind = entry_at(b_.CreateAnd(b_.CreateAdd(from_place, tries), last));
+  entry->addIncoming(behind, next);
+  tries->addIncoming(b_.CreateAdd(tries, b_.getInt64(1)), next);
+  b_.CreateCondBr(holds(b_, behind, key), found, look);
+
+  start(found);
+  llvm::PHINode* const result = b_.CreatePHI(b_.getPtrTy(), 3);
+  result->addIncoming(first, from);
+  result->addIncoming(entry, free);
+  result->addIncoming(behind, next);
+  return result;
+}
+
+// The count last: a reader that sees it grow sees the key.
+void EventEmitter::count_in(const ir::Aggregate& aggregate, Value* entry) {
+  const std::size_t count = aggregate.keys.size();
+  for (std::size_t i = 0; i < aggregate.sums.size(); ++i)
+    hooks_.add(b_, word_at(b_, entry, count + 1 + i), measured(aggregate.sums[i]));
+  hooks_.add_one(b_, word_at(b_, entry, count));
+}
+
+void EventEmitter::emit_aggregates(std::uint32_t sink, BasicBlock* next, BasicBlock* filtered, BasicBlock* recorded) {
+  std::vector<llvm::AllocaInst*> entries;
+  for (const ir::Aggregate& aggregate : program_.aggregates) {
+    BasicBlock* done = block("looked_up");
+    entries.push_back(local(b_.getPtrTy(), "entry"));
+    b_.CreateStore(llvm::ConstantPointerNull::get(b_.getPtrTy()), entries.back());
+    if (aggregate.condition) {
+      BasicBlock* met = block("met");
+      condition(*aggregate.condition, met, program_.aggregates.size() == 1 ? filtered : done);
+      start(met);
+    }
+    // Its sums before the search: they may be read from memory, too.
+    for (const ir::Measured& number : aggregate.sums) (void)integer(number.value);
+    b_.CreateStore(find_entry(aggregate, recorded), entries.back());
+    go(done);
+    start(done);
+  }
+  Value* any = b_.getFalse();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const ir::Aggregate& aggregate = program_.aggregates[i];
+    Value* const entry = b_.CreateLoad(b_.getPtrTy(), entries[i]);
+    if (!aggregate.condition || entries.size() == 1) {
+      count_in(aggregate, entry);
+      any = b_.getTrue();
+      continue;
+    }
+    BasicBlock* counts = block("counts");
+    BasicBlock* counted = block("counted");
+    any = b_.CreateOr(any, b_.CreateIsNotNull(entry));
+    branch(b_.CreateIsNotNull(entry), counts, counted);
+    start(counts);
+    count_in(aggregate, entry);
+    go(counted);
+    start(counted);
+  }
+  BasicBlock* aggregated = block("aggregated");
+  branch(any, aggregated, filtered);
+  start(aggregated);
+  hooks_.count(b_, Counter::Aggregated, sink);
+  go(next);
+}
+
+}  // namespace kevt::codegen
