@@ -1,4 +1,4 @@
-// hit_steps PROGRAM VARIANT DEFINITION [EVENT:FILTER]: instructions of one hit, counted by stepping.
+// hit_steps PROGRAM VARIANT DEFINITION [EVENT:FILTER | EVENT:hist:…]: instructions of one hit, counted by stepping.
 //
 // Valgrind runs a translation of the program, not the text that probes patch, so it cannot count a hit.
 // Single steps can: PROGRAM --count VARIANT N is held, its probe armed, and every instruction it
@@ -46,15 +46,21 @@ int count(const std::vector<std::string>& arguments) {
   engine::Tracing tracing({&target}, {.is_tapped = true});
   const std::vector<std::string> definitions = {arguments[2]};
   std::vector<engine::EventFilter> filters;
+  std::vector<engine::EventTrigger> triggers;
   if (arguments.size() > 3) {
     const auto colon = arguments[3].find(':');
-    filters.push_back({arguments[3].substr(0, colon), arguments[3].substr(colon + 1)});
+    std::string event = arguments[3].substr(0, colon), rest = arguments[3].substr(colon + 1);
+    if (rest.starts_with("hist:"))
+      triggers.push_back({std::move(event), std::move(rest)});
+    else
+      filters.push_back({std::move(event), std::move(rest)});
   }
-  auto defined = tracing.define({.definitions = definitions, .filters = filters, .triggers = {}});
+  auto defined = tracing.define({.definitions = definitions, .filters = filters, .triggers = triggers});
   if (!defined) return fail(defined.error().message());
   if (!defined->is_defined) return fail("the definition is wrong");
   std::vector<const engine::TracedEvent*> events;
-  for (const auto& [id, event] : tracing.events().events()) events.push_back(event.get());
+  for (const auto& [id, event] : tracing.events().events())
+    if (triggers.empty()) events.push_back(event.get());  // with one it is on for its histogram alone
   if (auto armed = tracing.switcher().switch_on(events); !armed) return fail(armed.error().error.message());
   const auto loop = env->find_function(std::nullopt, "loop_work_" + arguments[1]);
   if (!loop) return fail("the program has no loop over " + arguments[1]);
@@ -72,6 +78,6 @@ int count(const std::vector<std::string>& arguments) {
 }  // namespace kevt
 
 int main(int argc, char** argv) {
-  if (argc < 4) return kevt::fail("usage: hit_steps PROGRAM VARIANT DEFINITION [EVENT:FILTER]");
+  if (argc < 4) return kevt::fail("usage: hit_steps PROGRAM VARIANT DEFINITION [EVENT:FILTER | EVENT:hist:...]");
   return kevt::count({argv + 1, argv + argc});
 }

@@ -44,7 +44,7 @@ def per_kevtrace_hit(program, probes):
     result = {}
     if not os.path.exists(steps):
         return result
-    for event, definition, condition in probes:
+    for event, definition, condition in probes:  # a condition is a filter, or a histogram
         if event == "int3":
             continue  # the kernel's part of a signal cannot be stepped
         command = [steps, program, event, definition] + ([f"{event}:{condition}"] if condition else [])

@@ -29,6 +29,8 @@ static struct bench_variant variants[] = {
     {.name = "accepted", TWIN(work_accepted), .base = "base", .is_recording = 1, .is_on = 1},
     {.name = "limit_rejected", TWIN(limit_rejected), .base = "base", .is_on = 1},
     {.name = "rejected", TWIN(work_rejected), .base = "base", .is_on = 1},
+    {.name = "counted", TWIN(work_counted), .base = "base", .is_on = 1},
+    {.name = "measured", TWIN(work_measured), .base = "base", .is_on = 1},
     {.name = "entry", TWIN(work_entry), .base = "base", .is_recording = 1, .is_on = 1},
     {.name = "return", TWIN(work_return), .base = "base", .is_recording = 1, .is_on = 1},
     {.name = "int3_base", TWIN(work_int3_base), .is_on = 1},

@@ -8,6 +8,8 @@ CONTROL_LIMIT_NS = 0.1  # the unprobed twin against itself; more than this and t
 RATIOS = [
     ("accepted hit / hand-written", "accepted", "limit_accepted", "max", 1.15, ("kevtrace",)),
     ("rejected hit / hand-written", "rejected", "limit_rejected", "info", None, ("kevtrace",)),
+    ("counted hit / rejected hit", "counted", "rejected", "max", 1.4, ("kevtrace",)),
+    ("hit counted by log2, with a sum / rejected hit", "measured", "rejected", "max", 1.8, ("kevtrace",)),
     ("LTTng tracepoint / accepted hit", "lttng_accepted", "accepted", "min", 6, ("kevtrace", "lttng")),
     ("LTTng rejected / rejected hit", "lttng_rejected", "rejected", "info", None, ("kevtrace", "lttng")),
     ("return probe / entry probe", "return", "entry", "max", 1.3, ("kevtrace",)),
@@ -19,10 +21,10 @@ RATIOS = [
     ("kernel uprobe / hand-written", "kernel_accepted", "limit_accepted", "info", None, ("kernel",)),
 ]
 STARTUP_LIMIT_MS = 150
-INSTRUCTION_LIMITS = {"accepted": 200, "rejected": 60}
+INSTRUCTION_LIMITS = {"accepted": 200, "rejected": 60, "counted": 90}
 PAIR_LIMIT = 1.1  # two threads at once against one alone
 BATCH_LIMIT_MS = 1500  # to the first armed probe of 1,000
-KEVTRACE = ("accepted", "rejected", "entry", "return", "int3")
+KEVTRACE = ("accepted", "rejected", "counted", "measured", "entry", "return", "int3")
 
 
 def is_valid(run):
@@ -86,7 +88,7 @@ def check_kevtrace(run):
             continue
         if count["hits"] != variant["calls"]:
             yield f"{name}: {count['hits']} hits for {variant['calls']} calls"
-        if count["hits"] != count["recorded"] + count["filtered"] + count["lost"] + count["missed"]:
+        if count["hits"] != count["recorded"] + count["aggregated"] + count["filtered"] + count["lost"] + count["missed"]:
             yield f"{name}: the accounting does not add up"
         if count["lost"] + count["missed"] > count["hits"] / 1000:
             yield f"{name}: {count['lost']} lost, {count['missed']} missed: its time is not a recording's; use --pause or --burst"

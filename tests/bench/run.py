@@ -23,6 +23,8 @@ import startup
 PROBES = [
     ("accepted", "p:accepted work_accepted a=%di:s32 b=%si:s64 s=+0(%dx):string d=%cx:s64", "a >= 0 && b != -5"),
     ("rejected", "p:rejected work_rejected a=%di:s32 b=%si:s64 s=+0(%dx):string d=%cx:s64", "a < 0 && b != -5"),
+    ("counted", "p:counted work_counted b=%si:s64 s=%dx:u64", "hist:keys=s"),  # one key of 8 bytes, always the same
+    ("measured", "p:measured work_measured b=%si:s64 s=%dx:u64", "hist:keys=b.log2:vals=b"),
     ("entry", "p:entry work_entry a=%di:s32", None),
     ("return", "r:return work_return ret=$retval:s64", None),
     ("int3", "p:int3 work_int3 a=%di:s32 b=%si:s64 s=+0(%dx):string d=%cx:s64", "a >= 0 && b != -5"),
@@ -64,16 +66,20 @@ def kevtrace_command(options):
     command = [options.kevtrace, "run", "-o", "/dev/null", *options.run_option]
     for event, definition, condition in PROBES:
         command += ["-e", definition]
-        if condition:
+        if condition and condition.startswith("hist:"):
+            command += ["--hist", f"{event}:{condition.removeprefix('hist:')}"]
+        elif condition:
             command += ["--filter", f"{event}: {condition}"]
     return command + ["--"]
 
 
 def accounting(text):
-    """{event: {hits, recorded, filtered, lost, missed}} from kevtrace's closing lines."""
-    pattern = r"^\s*(?:\S+[/:])?(\w+)\s*:\s*hits (\d+) = recorded (\d+) \+ filtered (\d+) \+ lost (\d+) \+ missed (\d+)"
-    names = ("hits", "recorded", "filtered", "lost", "missed")
-    return {m[1]: dict(zip(names, map(int, m.groups()[1:]))) for m in re.finditer(pattern, text, re.M)}
+    """{event: {hits, recorded, aggregated, filtered, lost, missed}} from kevtrace's closing lines."""
+    pattern = (
+        r"^\s*(?:\S+[/:])?(\w+)\s*:\s*hits (\d+) = recorded (\d+)(?: \+ aggregated (\d+))? \+ filtered (\d+) \+ lost (\d+) \+ missed (\d+)"
+    )
+    names = ("hits", "recorded", "aggregated", "filtered", "lost", "missed")
+    return {m[1]: dict(zip(names, (int(n or 0) for n in m.groups()[1:]))) for m in re.finditer(pattern, text, re.M)}
 
 
 def one_run(options, scratch, active, cpu):

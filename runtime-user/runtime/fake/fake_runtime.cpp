@@ -13,7 +13,7 @@ Result<std::vector<ProbeHandle>> FakeRuntime::install(const model::CompiledBatch
   std::vector<ProbeHandle> handles;
   for (std::size_t i = 0; i < batch.events.size(); ++i) {
     handles.push_back(static_cast<ProbeHandle>(probes_.size()));
-    probes_.push_back({.id = ids[i], .armed = false, .counts = {}});
+    probes_.push_back({.id = ids[i], .armed = false, .counts = {}, .tables = batch.events[i].hit_tables});
   }
   return handles;
 }
@@ -55,6 +55,30 @@ std::size_t FakeRuntime::hit(std::uint32_t id, const FakeHit& hit) {
     waiting_.push_back({static_cast<ProbeHandle>(i), hit});
   }
   return hits;
+}
+
+void FakeRuntime::count(std::uint32_t id, std::vector<std::uint64_t> key, std::uint64_t hits,
+                        std::vector<std::uint64_t> sums) {
+  for (std::size_t i = 0; i < probes_.size(); ++i) {
+    Probe& probe = probes_[i];
+    if (probe.id != id || !probe.armed || probe.tables.empty()) continue;
+    probe.counts.attempts += hits;
+    (key.empty() ? probe.counts.lost : probe.counts.aggregated) += hits;
+    counted_.push_back({static_cast<ProbeHandle>(i), probe.tables.front().trigger, key, hits, sums});
+  }
+}
+
+std::size_t FakeRuntime::hit_tables(std::uint32_t id) const {
+  std::size_t tables = 0;
+  for (const Probe& probe : probes_)
+    if (probe.id == id && probe.armed) tables += probe.tables.size();
+  return tables;
+}
+
+void FakeRuntime::take_hit_counts(ProbeHandle probe, const HitCountSink& sink) {
+  for (const Counted& one : counted_)
+    if (one.probe == probe) sink({.trigger = one.trigger, .key = one.key, .hits = one.hits, .sums = one.sums});
+  std::erase_if(counted_, [&](const Counted& one) { return one.probe == probe; });
 }
 
 std::size_t FakeRuntime::drain(const RecordSink& sink) {

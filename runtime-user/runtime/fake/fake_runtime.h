@@ -22,7 +22,9 @@ struct FakeHit {
 
 class FakeRuntime final : public ProbeRuntime {
  public:
-  Capabilities capabilities() const override { return {"fake", true, {"mono"}}; }
+  Capabilities capabilities() const override {
+    return {.name = "fake", .sees_misses = true, .clocks = {"mono"}, .counts_hits = counts_hits};
+  }
   Result<std::vector<ProbeHandle>> install(const model::CompiledBatch& batch,
                                            std::span<const std::uint32_t> ids) override;
   Result<void> arm(std::span<const ProbeHandle> probes) override { return set(probes, true); }
@@ -32,11 +34,19 @@ class FakeRuntime final : public ProbeRuntime {
   ArmStatus arm_status(ProbeHandle probe) const override;
   std::size_t drain(const RecordSink& sink) override;
   std::span<std::uint64_t> shared_cells() override { return words; }
+  void take_hit_counts(ProbeHandle probe, const HitCountSink& sink) override;
+  std::string_view thread_name(std::int32_t) override { return "fake"; }
 
   // All probes of this event that are armed are hit. Returns how many. Filters are not looked at: what `is_kept` says
   // of the event's listing decides, all where it is empty.
   std::size_t hit(std::uint32_t id, const FakeHit& hit);
   std::function<bool(const FakeHit&)> is_kept;
+  // Hits of this event's armed probe that count in its hit tables: by this key in the first of them. An empty key: that
+  // are lost.
+  void count(std::uint32_t id, std::vector<std::uint64_t> key, std::uint64_t hits, std::vector<std::uint64_t> sums);
+  // Hit tables of the event's armed probe.
+  std::size_t hit_tables(std::uint32_t id) const;
+  bool counts_hits = false;  // before it is traced: whether it has any
   // The next arm, disarm or install is refused with this.
   std::optional<Error> next_refusal;
   std::optional<Error> next_arm_refusal;  // the next arm only
@@ -53,6 +63,14 @@ class FakeRuntime final : public ProbeRuntime {
     std::uint32_t id = 0;
     bool armed = false;
     EventCounts counts;
+    std::vector<model::HitTable> tables;
+  };
+  struct Counted {
+    ProbeHandle probe;
+    std::uint64_t trigger;
+    std::vector<std::uint64_t> key;
+    std::uint64_t hits;
+    std::vector<std::uint64_t> sums;
   };
   struct Waiting {
     ProbeHandle probe;
@@ -61,6 +79,7 @@ class FakeRuntime final : public ProbeRuntime {
   Result<void> set(std::span<const ProbeHandle> probes, bool armed);
   std::vector<Probe> probes_;
   std::deque<Waiting> waiting_;
+  std::vector<Counted> counted_;
 };
 
 }  // namespace kevt::runtime

@@ -1,0 +1,172 @@
+// Which histograms hits count by themselves, and what becomes of what they have counted.
+#include "runtime-user/engine/code/hit_aggregation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime-user/engine/tracing.h"
+#include "runtime-user/engine/tracing_testing.h"
+
+namespace kevt::engine {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+
+class HitAggregationTest : public testing::Test {
+ protected:
+  HitAggregationTest() {
+    target_.runtime().counts_hits = true;
+    auto done = tracing_.definitions().write(grammar::EventsFile::Dynamic,
+                                             "p:op open64 fd=%di:s32 path=+0(%si):string\np:cl close fd=%di:s32\n");
+    EXPECT_TRUE(done);
+  }
+  const TracedEvent& event(std::string_view name) { return *tracing_.events().find_written(name); }
+  void trigger(std::string_view name, std::string_view text) {
+    auto done = tracing_.triggers().write(tracing_.top(), event(name), text);
+    EXPECT_TRUE(done) << text;
+  }
+  void enable(std::string_view name, bool on) {
+    const TracedEvent* const all[] = {&event(name)};
+    EXPECT_TRUE(tracing_.switcher().set_enabled(tracing_.top(), all, on));
+  }
+  std::size_t tables(std::string_view name) { return target_.runtime().hit_tables(event(name).id); }
+  void count(std::string_view name, std::int64_t key, std::uint64_t hits, std::vector<std::uint64_t> sums = {}) {
+    target_.runtime().count(event(name).id, {static_cast<std::uint64_t>(key)}, hits, std::move(sums));
+  }
+  // A hit that is recorded, since its key found no room.
+  void spill(std::uint32_t fd) {
+    target_.runtime().hit(event("cl").id, {.bytes = payload(fd), .timestamp_ns = 1000, .pid = 7, .comm = "me"});
+    tracing_.drain();
+  }
+  std::string text(std::string_view name) { return tracing_.triggers().hist_text(tracing_.top(), event(name)); }
+  runtime::EventCounts counts(std::string_view name) {
+    return tracing_.records().counts(tracing_.top(), event(name));
+  }
+
+  FakeTarget target_;
+  Tracing tracing_{{&target_}, {.cpus = 2}};
+};
+
+TEST_F(HitAggregationTest, NumbersAreCountedAtTheHit) {
+  trigger("cl", "hist:keys=fd");
+  EXPECT_EQ(tables("cl"), 1u);
+  count("cl", -3, 5);
+  count("cl", 8, 2);
+  EXPECT_THAT(text("cl"), HasSubstr("{ fd: 18446744073709551613 } hitcount:          5\n"));
+  count("cl", 8, 2);
+  EXPECT_THAT(text("cl"), HasSubstr("{ fd:          8 } hitcount:          4\n"));
+  EXPECT_THAT(text("cl"), EndsWith("Totals:\n    Hits: 9\n    Entries: 2\n    Dropped: 0\n"));
+  const runtime::EventCounts all = counts("cl");
+  EXPECT_EQ(all.attempts, 9u);
+  EXPECT_EQ(all.aggregated, 9u);
+}
+
+TEST_F(HitAggregationTest, WhatFindsNoRoomIsTheReaders) {
+  trigger("cl", "hist:keys=fd:vals=fd");
+  count("cl", 4, 10, {40});
+  spill(4);
+  spill(5);
+  EXPECT_THAT(text("cl"), HasSubstr("{ fd:          4 } hitcount:         11  fd:         44\n"));
+  EXPECT_THAT(text("cl"), HasSubstr("{ fd:          5 } hitcount:          1  fd:          5\n"));
+  target_.runtime().count(event("cl").id, {}, 3, {});  // nor in the ring
+  EXPECT_THAT(text("cl"), EndsWith("    Hits: 12\n    Entries: 2\n    Dropped: 3\n"));
+  const runtime::EventCounts all = counts("cl");
+  EXPECT_EQ(all.attempts, 15u);
+  EXPECT_EQ(all.aggregated, 12u);
+  EXPECT_EQ(all.lost, 3u);
+  EXPECT_EQ(all.recorded + all.filtered, 0u);
+}
+
+TEST_F(HitAggregationTest, WhatIsNoNumberOfTheHitIsTheReaders) {
+  for (const char* text : {"hist:keys=path", "hist:keys=common_timestamp", "hist:keys=fd:ts=common_timestamp",
+                           "hist:keys=fd,common_comm", "hist:keys=fd:vals=fd:onmax($m).save(fd):m=fd"}) {
+    if (!tracing_.triggers().write(tracing_.top(), event("op"), text)) continue;  // that one is wrong in this dialect
+    EXPECT_EQ(tables("op"), 0u) << text;
+    EXPECT_TRUE(tracing_.triggers().truncate(tracing_.top(), event("op")));
+  }
+  for (const char* text : {"hist:keys=fd.log2,common_cpu", "hist:keys=fd.buckets=5", "hist:keys=common_pid.execname",
+                           "hist:keys=fd.hex:vals=fd if fd > 3", "hist:keys=fd,__probe_ip.sym:vals=hitcount,fd.percent"}) {
+    auto done = tracing_.triggers().write(tracing_.top(), event("op"), text);
+    if (!done) continue;
+    EXPECT_EQ(tables("op"), 1u) << text;
+    EXPECT_TRUE(tracing_.triggers().truncate(tracing_.top(), event("op")));
+  }
+}
+
+TEST_F(HitAggregationTest, AnEventThatIsRecordedTooIsTheReaders) {
+  trigger("cl", "hist:keys=fd");
+  count("cl", 1, 1);
+  enable("cl", true);
+  EXPECT_EQ(tables("cl"), 0u);
+  spill(1);
+  enable("cl", false);
+  EXPECT_EQ(tables("cl"), 1u);
+  count("cl", 1, 1);
+  EXPECT_THAT(text("cl"), HasSubstr("{ fd:          1 } hitcount:          3\n"));
+  const std::size_t installed = target_.runtime().installed();
+  enable("cl", true);
+  enable("cl", false);
+  EXPECT_EQ(target_.runtime().installed(), installed);  // no table is used up
+}
+
+TEST_F(HitAggregationTest, OtherTriggersOfTheEventAreTheReaders) {
+  trigger("cl", "hist:keys=fd");
+  trigger("cl", "hist:keys=common_pid");
+  EXPECT_EQ(tables("cl"), 2u);
+  trigger("cl", "traceoff if fd == 3");
+  EXPECT_EQ(tables("cl"), 0u);
+  trigger("cl", "!traceoff if fd == 3");
+  EXPECT_EQ(tables("cl"), 2u);
+  trigger("op", "enable_event:kprobes:cl");
+  EXPECT_EQ(tables("cl"), 0u);
+  trigger("op", "!enable_event:kprobes:cl");
+  EXPECT_EQ(tables("cl"), 2u);
+  trigger("op", "disable_hist:kprobes:cl");
+  EXPECT_EQ(tables("cl"), 0u);
+}
+
+TEST_F(HitAggregationTest, PausedAndCleared) {
+  trigger("cl", "hist:keys=fd");
+  count("cl", 1, 2);
+  trigger("cl", "hist:keys=fd:pause");
+  EXPECT_EQ(tables("cl"), 0u);
+  EXPECT_THAT(text("cl"), HasSubstr("hitcount:          2\n"));
+  trigger("cl", "hist:keys=fd:cont");
+  EXPECT_EQ(tables("cl"), 1u);
+  count("cl", 1, 1);
+  trigger("cl", "hist:keys=fd:clear");
+  EXPECT_THAT(text("cl"), HasSubstr("    Hits: 0\n"));
+  count("cl", 1, 1);
+  EXPECT_THAT(text("cl"), HasSubstr("hitcount:          1\n"));
+}
+
+TEST_F(HitAggregationTest, AListOfThreadsIsTheReaders) {
+  trigger("cl", "hist:keys=fd");
+  tracing_.top().pids = {7};
+  EXPECT_TRUE(tracing_.switcher().follow_pids(tracing_.top()));
+  EXPECT_EQ(tables("cl"), 0u);
+  tracing_.top().pids.reset();
+  EXPECT_TRUE(tracing_.switcher().follow_pids(tracing_.top()));
+  EXPECT_EQ(tables("cl"), 1u);
+}
+
+TEST_F(HitAggregationTest, WithoutCodeForItTheReaderCounts) {
+  target_.runtime().next_refusal = Error("no table is free", ENOSPC);
+  trigger("cl", "hist:keys=fd");
+  EXPECT_EQ(tables("cl"), 0u);
+  spill(6);
+  EXPECT_THAT(text("cl"), HasSubstr("{ fd:          6 } hitcount:          1\n"));
+}
+
+TEST_F(HitAggregationTest, SharedNamesCountTogether) {
+  trigger("cl", "hist:keys=fd:name=both");
+  trigger("op", "hist:keys=fd:name=both");
+  EXPECT_EQ(tables("cl") + tables("op"), 2u);
+  count("cl", 2, 1);
+  count("op", 2, 4);
+  EXPECT_THAT(text("cl"), HasSubstr("{ fd:          2 } hitcount:          5\n"));
+}
+
+}  // namespace
+}  // namespace kevt::engine
