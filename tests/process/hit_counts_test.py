@@ -1,0 +1,154 @@
+"""Histograms that hits count by themselves: every call of a program with threads that come and go, and children, under every key.
+
+KEVT_SEED repeats a run; KEVT_HIT_COUNTS_CALLS is the number of calls in each thread and round, KEVT_HIT_COUNTS_THREADS that of threads at a time.
+"""
+import os
+import random
+import re
+import signal
+import subprocess
+
+from kevtest import KEVTRACE, PROGRAMS, ProcessTest, main
+from mounted import MountTest
+
+COUNTS = os.path.join(PROGRAMS, "counts")
+PROBE = "p:counted counts:counted key=%di:u64 amount=%si:u64"
+SEED = int(os.environ.get("KEVT_SEED", random.randrange(1 << 30)))
+CALLS = int(os.environ.get("KEVT_HIT_COUNTS_CALLS", 1000000))
+THREADS = int(os.environ.get("KEVT_HIT_COUNTS_THREADS", 4))
+ROUNDS = 4
+TOTAL = THREADS * (ROUNDS + ROUNDS // 2) * CALLS
+
+
+def entries(text):
+    """{key: (hits, sum)} of a `hist` text by `keys=key:vals=amount`."""
+    pattern = r"^\{ key: +(\d+) \} hitcount: +(\d+)  amount: +(\d+)$"
+    return {int(key): (int(hits), int(amount)) for key, hits, amount in re.findall(pattern, text, re.M)}
+
+
+def expected(lines):
+    rows = [line.split() for line in lines if line and line != "ready"]
+    return {int(key): (int(calls), int(amount)) for key, calls, amount in rows}
+
+
+def totals(text):
+    return tuple(int(number) for number in re.search(r"Hits: (\d+)\n +Entries: (\d+)\n +Dropped: (\d+)", text).groups())
+
+
+class CountedInARun(ProcessTest):
+    def run_with(self, keys, *words, calls=CALLS):
+        command = [KEVTRACE, "run", "-e", PROBE, *words, "--", COUNTS, str(SEED), str(calls), str(keys), str(THREADS), str(ROUNDS)]
+        done = subprocess.run(command, input=b"..", capture_output=True, timeout=1500)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = done.stdout.decode()
+        program, mark, text = out.partition("# kprobes:counted\n")
+        return expected(program.splitlines()), mark + text, done.stderr.decode()
+
+    def test_every_call_of_few_keys_is_in_a_table(self):
+        with self.subTest(KEVT_SEED=SEED):
+            want, text, err = self.run_with(300, "--hist", "counted:keys=key:vals=amount")
+            self.assertEqual(entries(text), want)
+            self.assertEqual(totals(text), (TOTAL, 300, 0))
+            self.assertIn(f"counted: hits {TOTAL} = recorded 0 + aggregated {TOTAL} + filtered 0 + lost 0 + missed 0\n", err)
+
+    def test_a_condition_filters_what_it_refuses(self):
+        with self.subTest(KEVT_SEED=SEED):
+            want, text, err = self.run_with(40, "--hist", "counted:keys=key:vals=amount if key < 10")
+            counted = {key: row for key, row in want.items() if key < 10}
+            self.assertEqual(entries(text), counted)
+            hits = sum(row[0] for row in counted.values())
+            self.assertIn(f"counted: hits {TOTAL} = recorded 0 + aggregated {hits} + filtered {TOTAL - hits} + lost 0 + missed 0\n", err)
+
+    def test_two_histograms_count_the_same_hits(self):
+        with self.subTest(KEVT_SEED=SEED):
+            want, text, _ = self.run_with(40, "--hist", "counted:keys=key:vals=amount", "--hist", "counted:keys=common_pid.execname:vals=amount")
+            self.assertEqual(entries(text), want)
+            threads = re.findall(r"^\{ common_pid: counts +\[ +\d+\] \} hitcount: +(\d+) ", text, re.M)
+            self.assertEqual(len(threads), THREADS * (ROUNDS + ROUNDS // 2))
+            self.assertEqual({int(hits) for hits in threads}, {CALLS})
+
+    def test_more_keys_than_a_table_has_room_for(self):
+        """They are recorded, and the reader counts them: what the ring has no room for is lost, and `Dropped`."""
+        with self.subTest(KEVT_SEED=SEED):
+            want, text, err = self.run_with(60000, "--hist", "counted:keys=key:vals=amount", calls=CALLS // 2)
+            total = TOTAL // 2
+            hits, aggregated, lost = (int(n) for n in re.search(r"hits (\d+) = recorded 0 \+ aggregated (\d+) .* \+ lost (\d+)", err).groups())
+            self.assertEqual(hits, total)
+            self.assertEqual(aggregated + lost, total)
+            counted, entered, dropped = totals(text)
+            self.assertEqual((counted, dropped), (aggregated, lost))
+            got = entries(text)
+            self.assertEqual(len(got), entered)
+            self.assertEqual(sum(row[0] for row in got.values()), aggregated)
+            for key, (count, amount) in got.items():
+                self.assertLessEqual(count, want[key][0])
+                self.assertLessEqual(amount, want[key][1])
+            if lost == 0:
+                self.assertEqual(got, want)
+
+
+class CountedInAMount(MountTest):
+    KEYS = 200
+    COMMAND = (COUNTS, str(SEED), str(CALLS), str(KEYS), str(THREADS), str(ROUNDS))
+
+    def setUp(self):
+        super().setUp()
+        self.echo(PROBE + "\n", "kprobe_events")
+        self.event = "events/kprobes/counted/"
+        self.tell(".")  # nothing is hit before the trigger is there: the program waits
+
+    def tell(self, text):
+        self.trigger = "hist:keys=key:vals=amount"
+        self.echo(self.trigger, self.event + "trigger")
+        self.target.stdin.write(text)
+        self.target.stdin.flush()
+
+    def ends(self):
+        """All calls were made."""
+        return self.target.stdout.readline() == "ready\n"
+
+    def test_reading_while_it_counts(self):
+        """No count is lost or taken twice, whoever reads how often."""
+        with self.subTest(KEVT_SEED=SEED):
+            before = {}
+            while sum(row[0] for row in before.values()) < TOTAL // 2:
+                now = entries(self.cat(self.event + "hist"))
+                for key, row in before.items():
+                    self.assertGreaterEqual(now[key], row)
+                before = now
+            self.assertTrue(self.ends())
+            got = self.cat(self.event + "hist")
+            self.target.stdin.write(".")
+            self.target.stdin.flush()
+            want = expected(self.target.stdout.read().splitlines())
+            self.assertEqual(entries(got), want)
+            self.assertEqual(totals(got), (TOTAL, len(want), 0))
+            self.assertIn(f"aggregated {TOTAL} ", self.accounting())
+
+    def accounting(self):
+        """What the mount says when it ends."""
+        self.mount.send_signal(signal.SIGINT)
+        self.mount.wait(timeout=30)
+        self.log.flush()
+        self.log.seek(0)
+        return self.log.read()
+
+    def test_switched_between_hits_and_reader(self):
+        """Whoever counts: each time the event is put on or off, its code is exchanged."""
+        with self.subTest(KEVT_SEED=SEED):
+            for _ in range(30):
+                self.echo("1", self.event + "enable")
+                self.echo("0", self.event + "enable")
+            self.assertTrue(self.ends())
+            counted, _, dropped = totals(self.cat(self.event + "hist"))
+            said = re.search(r"counted: hits (\d+) = recorded (\d+) \+ aggregated (\d+) \+ filtered (\d+) \+ lost (\d+) \+ missed (\d+)",
+                             self.accounting())
+            self.assertIsNotNone(said)
+            hits, recorded, aggregated, filtered, lost, missed = map(int, said.groups())
+            self.assertEqual(hits, recorded + aggregated + filtered + lost + missed)
+            self.assertEqual(counted, hits - lost - missed)
+            self.assertLessEqual(dropped, lost)
+
+
+if __name__ == "__main__":
+    main()
