@@ -41,9 +41,10 @@ bench_work kernel_accepted, kernel_rejected, kernel_return;
 bench_work limit_accepted, limit_rejected;
 bench_work lttng_accepted, lttng_rejected;
 
-bench_loop loop_work_base, loop_work_control, loop_work_accepted, loop_work_rejected, loop_work_counted, loop_work_measured, loop_work_entry, loop_work_return,
-    loop_work_int3, loop_work_int3_base, loop_kernel_accepted, loop_kernel_rejected, loop_kernel_return,
-    loop_limit_accepted, loop_limit_rejected, loop_lttng_accepted, loop_lttng_rejected;
+bench_loop loop_work_base, loop_work_control, loop_work_accepted, loop_work_rejected, loop_work_counted,
+    loop_work_measured, loop_work_entry, loop_work_return, loop_work_int3, loop_work_int3_base, loop_kernel_accepted,
+    loop_kernel_rejected, loop_kernel_return, loop_limit_accepted, loop_limit_rejected, loop_lttng_accepted,
+    loop_lttng_rejected;
 
 /* limit.c: forget what is in the rings; hits that found no room, or found the guard set. */
 void limit_drain(void);

@@ -40,9 +40,7 @@ class HitAggregationTest : public testing::Test {
     tracing_.drain();
   }
   std::string text(std::string_view name) { return tracing_.triggers().hist_text(tracing_.top(), event(name)); }
-  runtime::EventCounts counts(std::string_view name) {
-    return tracing_.records().counts(tracing_.top(), event(name));
-  }
+  runtime::EventCounts counts(std::string_view name) { return tracing_.records().counts(tracing_.top(), event(name)); }
 
   FakeTarget target_;
   Tracing tracing_{{&target_}, {.cpus = 2}};
@@ -85,8 +83,9 @@ TEST_F(HitAggregationTest, WhatIsNoNumberOfTheHitIsTheReaders) {
     EXPECT_EQ(tables("op"), 0u) << text;
     EXPECT_TRUE(tracing_.triggers().truncate(tracing_.top(), event("op")));
   }
-  for (const char* text : {"hist:keys=fd.log2,common_cpu", "hist:keys=fd.buckets=5", "hist:keys=common_pid.execname",
-                           "hist:keys=fd.hex:vals=fd if fd > 3", "hist:keys=fd,__probe_ip.sym:vals=hitcount,fd.percent"}) {
+  for (const char* text :
+       {"hist:keys=fd.log2,common_cpu", "hist:keys=fd.buckets=5", "hist:keys=common_pid.execname",
+        "hist:keys=fd.hex:vals=fd if fd > 3", "hist:keys=fd,__probe_ip.sym:vals=hitcount,fd.percent"}) {
     auto done = tracing_.triggers().write(tracing_.top(), event("op"), text);
     if (!done) continue;
     EXPECT_EQ(tables("op"), 1u) << text;
