@@ -52,6 +52,9 @@ void add_tracing(CLI::App& app, RunOptions& run) {
   verb->add_option("-c,--count", run.events, "stop tracing after N events (CMD goes on)")
       ->type_name("N")
       ->check(positive("a positive number"));
+  verb->add_option("--interval", run.interval, "print histograms every SEC seconds, each time what came since")
+      ->type_name("SEC")
+      ->check(positive("a positive number of seconds"));
   verb->add_option("-o,--output", run.output, "write the trace to FILE instead of standard output")->type_name("FILE");
   verb->add_option("-f,--format", run.format, run_format_help())->type_name("FORMAT")->check(run_format());
   verb->add_option("--max-bytes", run.max_bytes, "stop tracing when so much is written; 500K, 20M, 1G")

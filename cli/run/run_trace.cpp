@@ -105,6 +105,7 @@ void RunTrace::write(Round round) {
 
 void RunTrace::round() {
   tracing_->drain();
+  if (is_interval_over()) print_histograms();
   write(Round::Running);
 }
 
@@ -121,29 +122,44 @@ void RunTrace::note_written(const Result<void>& written) {
 void RunTrace::finish() {
   tracing_->records().finish();
   tracing_->drain();
-  const std::string histograms = this->histograms();
-  if (output_) output_->add_lines(histograms);
+  if (!recorder_) print_histograms();
   write(Round::Last);
   progress_.end();
   if (!recorder_ || is_closed_) return;
   note_written(recorder_->finish());
-  const bool is_on_stdout = options_.output.empty() || options_.output == "-";
-  print_to(is_on_stdout ? stderr : stdout, "{}", Lines{histograms});  // not among the records
-  if (is_closed_ || is_on_stdout) return;
+  print_histograms();
+  if (is_closed_ || is_on_stdout()) return;
   report_.status(fmt::format("wrote {}: {} events, {} bytes", options_.output, taken_ - recorder_->overwritten(),
                              recorder_->bytes()));
 }
 
-// Of each event that has any, as its file `hist` in a mount, under its name.
-std::string RunTrace::histograms() const {
-  std::string text;
-  for (const engine::TracedEvent* event : events_) {
-    const std::string of_event = tracing_->triggers().hist_text(tracing_->top(), *event);
-    if (of_event.empty()) continue;
-    text += fmt::format("{}# {}:{}\n{}", text.empty() ? "" : "\n", event->group, event->name, of_event);
-  }
+// Of each event that has any, as its file `hist` in a mount, under its name, and where they come every so often under
+// the time they are of.
+std::string RunTrace::histograms() {
+  const auto texts = tracing_->triggers().take_hist_texts(tracing_->top(), events_);
+  const auto since_start = [this](Clock::time_point at) { return std::chrono::duration<double>(at - started_).count(); };
+  const Clock::time_point now = Clock::now();
+  std::string text, span;
+  if (options_.interval) span = fmt::format(", {:.3f} s to {:.3f} s", since_start(interval_began_), since_start(now));
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    if (!texts[i].empty())
+      text += fmt::format("{}# {}:{}{}\n{}", std::exchange(has_histograms_, true) ? "\n" : "", events_[i]->group,
+                          events_[i]->name, span, texts[i]);
+  interval_began_ = now;
   return text;
 }
+
+bool RunTrace::is_interval_over() const {
+  return options_.interval && std::chrono::duration<double>(Clock::now() - interval_began_).count() >= *options_.interval;
+}
+
+// Behind the trace lines, and not among the records of a recording.
+void RunTrace::print_histograms() {
+  if (output_) return output_->add_lines(histograms());
+  print_to(is_on_stdout() ? stderr : stdout, "{}", Lines{histograms()});
+}
+
+bool RunTrace::is_on_stdout() const { return options_.output.empty() || options_.output == "-"; }
 
 bool RunTrace::is_over() const {
   if (is_closed_) return true;

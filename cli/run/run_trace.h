@@ -40,8 +40,8 @@ class RunTrace final : public engine::RecordTap {
     text_->forget();
   }
   // The time of -d begins.
-  void start() { started_ = Clock::now(); }
-  // Reads what was recorded since.
+  void start() { started_ = interval_began_ = Clock::now(); }
+  // Reads what was recorded since; prints histograms where they are wanted every so often.
   void round();
   // The last round, and the histograms behind the trace lines; the file is whole then. Nothing is recorded any more,
   // and counters are final.
@@ -68,7 +68,10 @@ class RunTrace final : public engine::RecordTap {
   Result<void> open_output();
   void print_line(const engine::TracedEvent& event, const engine::TracedTarget& target, const runtime::Record& record);
   void print_account(const engine::TracedEvent& event) const;
-  std::string histograms() const;
+  std::string histograms();
+  bool is_interval_over() const;
+  bool is_on_stdout() const;
+  void print_histograms();
   void write(Round round);
   void note_written(const Result<void>& written);
 
@@ -84,8 +87,9 @@ class RunTrace final : public engine::RecordTap {
   std::unique_ptr<session::Recorder> recorder_;  // of anything else
   std::uint64_t taken_ = 0;                      // records
   std::uint64_t written_ = 0;                    // bytes
-  Clock::time_point started_, flushed_;
+  Clock::time_point started_, flushed_, interval_began_;
   bool is_last_taken_ = false;  // whether a stack that comes belongs to a record that was taken
+  bool has_histograms_ = false;  // printed any
   bool is_closed_ = false;
   bool has_failed_ = false;
 };

@@ -23,6 +23,7 @@ enum {
   KEVT_HIT_PROBES = 12,     /* with those of the near part */
   KEVT_HIT_TABLES = 64,     /* of a session: histograms that hits have counted */
   KEVT_HIT_SLOT_WORDS = 64, /* at most */
+  KEVT_HIT_TEXT_WORDS = 2,  /* of a key that is a text: with its NUL, and zeros behind it */
 };
 
 /* Bytes of a slot with so many words in use. */

@@ -24,8 +24,15 @@ namespace {
 
 constexpr std::uint32_t kWordBytes = 8;
 
-std::uint32_t slot_bytes(const ir::Aggregate& aggregate) {
-  return kevt_hit_slot_bytes(static_cast<std::uint32_t>(aggregate.keys.size() + 1 + aggregate.sums.size()));
+std::uint32_t slot_bytes(std::size_t key_words, const ir::Aggregate& aggregate) {
+  return kevt_hit_slot_bytes(static_cast<std::uint32_t>(key_words + 1 + aggregate.sums.size()));
+}
+
+// The first `bytes` (i64, 0 to 8) of the word; 0 behind them.
+Value* first_bytes(llvm::IRBuilder<>& b, Value* word, Value* bytes) {
+  Value* const unused = b.CreateShl(b.CreateSub(b.getInt64(kWordBytes), bytes), b.getInt64(3));
+  Value* const mask = b.CreateLShr(b.getInt64(~0ull), b.CreateAnd(unused, b.getInt64(63)));
+  return b.CreateSelect(b.CreateICmpEQ(bytes, b.getInt64(0)), b.getInt64(0), b.CreateAnd(word, mask));
 }
 
 Value* word_at(llvm::IRBuilder<>& b, Value* entry, std::size_t index) {
@@ -77,10 +84,28 @@ Value* EventEmitter::measured(const ir::Measured& number) {
   return value;
 }
 
+void EventEmitter::append_text_key(ir::ValueId text, std::vector<Value*>& key, BasicBlock* full) {
+  TextItem item;
+  Value* const length = measure({.kind = ir::StoreKind::Text, .value = text}, item);
+  BasicBlock* fits = block("fits");
+  branch(b_.CreateICmpULE(length, b_.getInt32(KEVT_HIT_TEXT_WORDS * kWordBytes)), fits, full, Likely::First);
+  start(fits);
+  Value* const all = b_.CreateZExt(length, b_.getInt64Ty());
+  for (std::uint32_t i = 0; i < KEVT_HIT_TEXT_WORDS; ++i) {
+    Value* const behind = b_.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, all, b_.getInt64(i * kWordBytes));
+    Value* const here = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, behind, b_.getInt64(kWordBytes));
+    key.push_back(first_bytes(b_, item.text.words[i], here));
+  }
+}
+
 Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full) {
   std::vector<Value*> key;
-  for (const ir::Measured& number : aggregate.keys) key.push_back(measured(number));
-  const std::uint32_t bytes = slot_bytes(aggregate);
+  for (const ir::Measured& number : aggregate.keys)
+    if (ir::result_type(program_.values[number.value].op) == ir::ResultType::Text)
+      append_text_key(number.value, key, full);
+    else
+      key.push_back(measured(number));
+  const std::uint32_t bytes = slot_bytes(key.size(), aggregate);
   const std::uint32_t near_slots = KEVT_HIT_NEAR_BYTES / bytes, slots = KEVT_HIT_TABLE_BYTES / bytes;
   Value* const table = hooks_.hit_table(b_, aggregate.table);
   Value* const hash = hash_of(b_, key);
@@ -133,7 +158,7 @@ Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full
 
 // The count last: a reader that sees it grow sees the key.
 void EventEmitter::count_in(const ir::Aggregate& aggregate, Value* entry) {
-  const std::size_t count = aggregate.keys.size();
+  const std::size_t count = ir::key_words(program_, aggregate);
   for (std::size_t i = 0; i < aggregate.sums.size(); ++i)
     hooks_.add(b_, word_at(b_, entry, count + 1 + i), measured(aggregate.sums[i]));
   hooks_.add_one(b_, word_at(b_, entry, count));

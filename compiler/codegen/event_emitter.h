@@ -117,6 +117,7 @@ class EventEmitter {
   void emit_aggregates(std::uint32_t sink, llvm::BasicBlock* next, llvm::BasicBlock* filtered,
                        llvm::BasicBlock* recorded);
   llvm::Value* find_entry(const ir::Aggregate& aggregate, llvm::BasicBlock* full);
+  void append_text_key(ir::ValueId text, std::vector<llvm::Value*>& key, llvm::BasicBlock* full);
   void count_in(const ir::Aggregate& aggregate, llvm::Value* entry);
   llvm::Value* measured(const ir::Measured& number);
 

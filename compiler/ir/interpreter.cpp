@@ -60,6 +60,7 @@ class Run {
   std::uint64_t& word(std::uint32_t slot) { return words_[index_of_word(slot)]; }
   std::size_t index_of_word(std::uint32_t slot) const { return static_cast<std::size_t>(program_.slots[slot].addend); }
   std::vector<std::uint64_t> measured(const std::vector<Measured>& numbers);
+  std::optional<std::vector<std::uint64_t>> key_of(const Aggregate& aggregate);
   std::optional<std::vector<std::optional<Counted>>> count();
   bool is_due(const Action& action) { return !action.condition || holds(*action.condition); }
   void act(const Action& action);
@@ -322,14 +323,33 @@ std::vector<std::uint64_t> Run::measured(const std::vector<Measured>& numbers) {
   return measured;
 }
 
+// nullopt: a text of it is too long.
+std::optional<std::vector<std::uint64_t>> Run::key_of(const Aggregate& aggregate) {
+  std::vector<std::uint64_t> key;
+  for (const Measured& one : aggregate.keys) {
+    if (result_type(program_.values[one.value].op) == ResultType::Integer) {
+      key.push_back(measured({one}).front());
+      continue;
+    }
+    const std::string& text = fetch(one.value).text;
+    std::uint64_t words[KEVT_HIT_TEXT_WORDS] = {};
+    if (text.size() >= sizeof words) return std::nullopt;
+    std::memcpy(words, text.data(), text.size());
+    key.insert(key.end(), std::begin(words), std::end(words));
+  }
+  return key;
+}
+
 // What each counts; nullopt: the hit is to be recorded.
 std::optional<std::vector<std::optional<Counted>>> Run::count() {
   std::vector<std::optional<Counted>> counted;
   for (const Aggregate& aggregate : program_.aggregates) {
     counted.emplace_back();
     if (aggregate.condition && !holds(*aggregate.condition)) continue;
-    if (!machine_.has_room) return std::nullopt;
-    counted.back() = Counted{measured(aggregate.keys), measured(aggregate.sums)};
+    auto sums = measured(aggregate.sums);
+    auto key = key_of(aggregate);
+    if (!machine_.has_room || !key) return std::nullopt;
+    counted.back() = Counted{*std::move(key), std::move(sums)};
   }
   return counted;
 }

@@ -73,6 +73,13 @@ bool is_aggregated(const Program& program, ValueId value) {
                              [&](const Aggregate& one) { return takes(one.keys) || takes(one.sums); });
 }
 
+std::uint32_t key_words(const Program& program, const Aggregate& aggregate) {
+  std::uint32_t words = 0;
+  for (const Measured& one : aggregate.keys)
+    words += result_type(program.values[one.value].op) == ResultType::Text ? KEVT_HIT_TEXT_WORDS : 1;
+  return words;
+}
+
 std::vector<std::uint16_t> entry_arguments(const Program& program) {
   std::set<std::uint16_t> numbers;
   for (const Value& value : program.values)

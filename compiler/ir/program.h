@@ -155,9 +155,10 @@ struct Gate {
   friend bool operator==(const Gate&, const Gate&) = default;
 };
 
-// A number that a histogram takes, as measured.
+// A number that a histogram takes, as measured. Of a key also a text, as KEVT_HIT_TEXT_WORDS words; one that is longer
+// finds no room.
 struct Measured {
-  ValueId value = 0;  // Integer
+  ValueId value = 0;  // Integer; Text: of a key, Itself
   model::HitMeasure measure = model::HitMeasure::Itself;
   std::uint64_t parameter = 0;  // Log2: of values over 2^63; Bucket: its width, not 0
   friend bool operator==(const Measured&, const Measured&) = default;
@@ -199,8 +200,6 @@ bool operator==(const Program& a, const Program& b);
 // A filter is shorter than a page and lowering adds at most 16 levels, so no condition nests deeper.
 inline constexpr std::uint32_t kMaxConditionDepth = 4096 + 16;
 inline constexpr std::uint32_t kMaxArrayCount = 64;
-// Of one program.
-inline constexpr std::size_t kMaxAggregates = 64;
 // Different ones that one program may have (MAX_ARGUMENTS of the kernel's trace_probe.h less the count, 7.2).
 inline constexpr std::size_t kMaxEntryArguments = 15;
 inline constexpr std::int64_t kMaxArgumentNumber = 0xffff;
@@ -214,6 +213,8 @@ std::uint32_t header_size(model::ProbeKind point);
 std::vector<const Condition*> conditions_of(const Program& program);
 // Whether an aggregate takes the value.
 bool is_aggregated(const Program& program, ValueId value);
+// Words of the aggregate's key in its table.
+std::uint32_t key_words(const Program& program, const Aggregate& aggregate);
 // Numbers of the arguments that its entry must keep for a return program, each once, ascending.
 std::vector<std::uint16_t> entry_arguments(const Program& program);
 

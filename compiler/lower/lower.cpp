@@ -60,6 +60,7 @@ ir::ValueId lower_number(const model::HitHistogram::Number& number, const std::v
                          ValueTable& values) {
   switch (number.source) {
     case model::FilterOperand::RecordField:
+      if (number.is_text) return std::get<TextField>(fields.at(number.field)).value;
       return values.narrow(std::get<IntegerField>(fields.at(number.field)).value,
                            static_cast<std::uint8_t>(number.bytes), number.is_signed);
     case model::FilterOperand::Cpu:

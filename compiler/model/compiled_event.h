@@ -76,14 +76,18 @@ struct InlineTriggers {
   bool empty() const { return actions.empty() && gates.empty(); }
 };
 
+// Of one event.
+inline constexpr std::size_t kMaxHitHistograms = 16;
+
 // A histogram of an event that hits count by themselves, without a record (docs/adr/0030).
 struct HitHistogram {
-  // A number of the hit, as HistReader has it.
+  // A number of the hit, as HistReader has it; or of a key a text.
   struct Number {
     FilterOperand source = FilterOperand::RecordField;  // RecordField, Cpu, or a common field
     std::uint32_t field = 0;                            // RecordField: into RecordLayout::fields
     std::uint32_t bytes = 8;
     bool is_signed = false;
+    bool is_text = false;  // of a RecordField: a key has it where it fits KEVT_HIT_TEXT_WORDS
     HitMeasure measure = HitMeasure::Itself;
     std::uint64_t width = 0;  // Bucket: of one
     std::uint64_t log2_of_negatives = 0;

@@ -184,10 +184,12 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
     event.place_address = events[i].place_address;
     event.sinks = static_cast<std::uint32_t>(out.programs[i].sinks.size());
     event.injection = events[i].injection;
-    for (const model::HitHistogram& one : events[i].histograms)
-      event.hit_tables.push_back({.trigger = one.trigger,
-                                  .key_words = static_cast<std::uint32_t>(one.keys.size()),
-                                  .sum_words = static_cast<std::uint32_t>(one.sums.size())});
+    for (std::size_t table = 0; table < events[i].histograms.size(); ++table) {
+      const ir::Aggregate& aggregate = out.programs[i].aggregates[table];
+      event.hit_tables.push_back({.trigger = events[i].histograms[table].trigger,
+                                  .key_words = ir::key_words(out.programs[i], aggregate),
+                                  .sum_words = static_cast<std::uint32_t>(aggregate.sums.size())});
+    }
     if (artifacts == Artifacts::Unresolved) {
       out.batch.events.push_back(std::move(event));
       continue;

@@ -126,6 +126,8 @@ class ProbeRuntime {
   virtual std::size_t drain(const RecordSink& sink) = 0;
   // The same, the records of each CPU in their order and one CPU after the other, where that costs less.
   virtual std::size_t drain_by_cpu(const RecordSink& sink) { return drain(sink); }
+  // How many tables it has for histograms of events that are yet to be installed (CompiledEvent::hit_tables).
+  virtual std::size_t free_hit_tables() const { return 0; }
   // What hits of this probe have counted in its hit tables since the last call, each exactly once; and how many found
   // room neither there nor in the ring. Never blocks.
   virtual void take_hit_counts(ProbeHandle, const HitCountSink&) {}

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "compiler/ir/text.h"
-#include "runtime-user/runtime/inproc/memory/hit_table_reader.h"
 #include "tests/differential/native_batch.h"
 #include "tests/differential/probed_text.h"
 #include "tests/differential/test_seed.h"
@@ -19,7 +18,7 @@ struct Sum {
   friend bool operator==(const Sum&, const Sum&) = default;
 };
 
-class HitTables : public testing::Test {
+class HitTableTest : public testing::Test {
  protected:
   void SetUp() override {
     auto session = LocalSession::create({.ring_bytes = 4u << 20, .rows = 64});
@@ -65,7 +64,7 @@ sink 0
   }
   // What the reader says since the last time, on top of `sums`.
   void read_into(std::map<Key, Sum>& sums) {
-    reader_->take(session_->hit_table(0).index, shape_, [&](const runtime::HitCount& count) {
+    session_->hit_tables().read(session_->hit_table(0), shape_, [&](const runtime::HitCount& count) {
       EXPECT_GT(count.hits, 0u);
       Sum& sum = sums[Key(count.key.begin(), count.key.end())];
       sum.hits += count.hits;
@@ -80,14 +79,12 @@ sink 0
   };
   std::unique_ptr<LocalSession> session_;
   std::optional<NativeEvent> event_;
-  std::unique_ptr<inproc::HitTableReader> reader_;
   model::HitTable shape_;
   Quiet machine_;
 };
 
-TEST_F(HitTables, EveryHitOfFewKeysIsCountedThere) {
+TEST_F(HitTableTest, EveryHitOfFewKeysIsCountedThere) {
   make(1);
-  reader_ = std::make_unique<inproc::HitTableReader>(session_->memory());
   Random random(test_seed());
   SCOPED_TRACE(testing::Message() << "KEVT_SEED=" << test_seed());
   std::map<Key, Sum> expected, read;
@@ -105,11 +102,10 @@ TEST_F(HitTables, EveryHitOfFewKeysIsCountedThere) {
 }
 
 // More keys than a table has room for: those that find none are records.
-class FullHitTables : public HitTables, public testing::WithParamInterface<std::size_t> {};
+class FullHitTableTest : public HitTableTest, public testing::WithParamInterface<std::size_t> {};
 
-TEST_P(FullHitTables, KeysThatFindNoRoomAreRecorded) {
+TEST_P(FullHitTableTest, KeysThatFindNoRoomAreRecorded) {
   make(GetParam());
-  reader_ = std::make_unique<inproc::HitTableReader>(session_->memory());
   std::map<Key, Sum> read;
   std::uint64_t recorded = 0;
   constexpr std::uint64_t kKeys = 40000;
@@ -133,15 +129,16 @@ TEST_P(FullHitTables, KeysThatFindNoRoomAreRecorded) {
   EXPECT_GT(read.size(), 7000u);  // of 8192 slots
   EXPECT_TRUE(adds_up(all));
 }
-INSTANTIATE_TEST_SUITE_P(Keys, FullHitTables, testing::Values(1, 2));
+INSTANTIATE_TEST_SUITE_P(Keys, FullHitTableTest, testing::Values(1, 2));
 
 // A table is memory of the traced program: whatever stands there, a look-up ends, and the reader does.
-TEST_F(HitTables, GarbageEndsASearch) {
+TEST_F(HitTableTest, GarbageEndsASearch) {
   make(1);
-  reader_ = std::make_unique<inproc::HitTableReader>(session_->memory());
   hit(1, 0, 0);
-  for (const std::uint64_t page : session_->memory().hit_table_pages(session_->hit_table(0).index))
-    std::memset(const_cast<std::uint64_t*>(session_->memory().words_at(page)), 0xa5, kPage);
+  inproc::HitTables& tables = session_->hit_tables();
+  const std::uint32_t table = session_->hit_table(0);
+  for (const std::uint64_t page : tables.pages(table))
+    std::memset(tables.local(table) + page / sizeof(std::uint64_t), 0xa5, kPage);
   for (std::uint64_t key = 0; key < 3000; ++key) hit(key, 0, 1);
   std::map<Key, Sum> read;
   read_into(read);

@@ -21,7 +21,6 @@
 #include "common/assert.h"
 #include "compiler/codegen/native.h"
 #include "compiler/ir/shape.h"
-#include "runtime-user/runtime/inproc/memory/hit_table_reader.h"
 
 namespace kevt::test {
 
@@ -168,6 +167,7 @@ std::vector<ir::Program> random_family(Random& random, const ir::Program& progra
 }
 
 void load_event(LocalSession& session, const NativeEvent& event, const ir::Machine& machine) {
+  if (!event.program.aggregates.empty()) session.clear_hit_tables();
   event.local.block->event_id = machine.event_id;
   event.local.block->probe_address = machine.probe_address;
   std::ranges::copy(machine.slots, event.local.block->slots);
@@ -176,9 +176,8 @@ void load_event(LocalSession& session, const NativeEvent& event, const ir::Machi
     if (slot.kind == model::SlotKind::SharedCell)
       event.local.block->slots[i] = session.memory().word(static_cast<std::uint64_t>(slot.addend)).value;
     if (slot.kind == model::SlotKind::HitTable)
-      event.local.block->slots[i] = session.hit_table(static_cast<std::size_t>(slot.addend)).at.value;
+      event.local.block->slots[i] = session.hit_table_address(static_cast<std::size_t>(slot.addend));
   }
-  session.clear_hit_tables();
   std::ranges::copy(machine.words, session.memory().words().begin());
 }
 
@@ -227,14 +226,13 @@ std::vector<std::pair<ir::Counted, std::uint64_t>> counted_by(LocalSession& sess
                                                               std::size_t aggregate) {
   const ir::Aggregate& one = event.program.aggregates[aggregate];
   const model::HitTable shape{.trigger = 0,
-                              .key_words = static_cast<std::uint32_t>(one.keys.size()),
+                              .key_words = ir::key_words(event.program, one),
                               .sum_words = static_cast<std::uint32_t>(one.sums.size())};
   std::vector<std::pair<ir::Counted, std::uint64_t>> counted;
-  inproc::HitTableReader(session.memory())
-      .take(session.hit_table(aggregate).index, shape, [&](const runtime::HitCount& count) {
-        counted.emplace_back(ir::Counted{{count.key.begin(), count.key.end()}, {count.sums.begin(), count.sums.end()}},
-                             count.hits);
-      });
+  session.hit_tables().read(session.hit_table(aggregate), shape, [&](const runtime::HitCount& count) {
+    counted.emplace_back(ir::Counted{{count.key.begin(), count.key.end()}, {count.sums.begin(), count.sums.end()}},
+                         count.hits);
+  });
   return counted;
 }
 

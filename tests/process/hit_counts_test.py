@@ -36,13 +36,12 @@ def totals(text):
 
 
 class CountedInARun(ProcessTest):
-    def run_with(self, keys, *words, calls=CALLS):
-        command = [KEVTRACE, "run", "-e", PROBE, *words, "--", COUNTS, str(SEED), str(calls), str(keys), str(THREADS), str(ROUNDS)]
+    def run_with(self, keys, *words, calls=CALLS, probe=PROBE):
+        command = [KEVTRACE, "run", "-e", probe, *words, "--", COUNTS, str(SEED), str(calls), str(keys), str(THREADS), str(ROUNDS)]
         done = subprocess.run(command, input=b"..", capture_output=True, timeout=1500)
         self.assertEqual(done.returncode, 0, done.stderr)
         out = done.stdout.decode()
-        program, mark, text = out.partition("# kprobes:counted\n")
-        return expected(program.splitlines()), mark + text, done.stderr.decode()
+        return expected(re.findall(r"^\d+ \d+ \d+$", out, re.M)), out, done.stderr.decode()
 
     def test_every_call_of_few_keys_is_in_a_table(self):
         with self.subTest(KEVT_SEED=SEED):
@@ -66,6 +65,36 @@ class CountedInARun(ProcessTest):
             threads = re.findall(r"^\{ common_pid: counts +\[ +\d+\] \} hitcount: +(\d+) ", text, re.M)
             self.assertEqual(len(threads), THREADS * (ROUNDS + ROUNDS // 2))
             self.assertEqual({int(hits) for hits in threads}, {CALLS})
+
+    def test_texts(self):
+        """Those that are too long for a table are recorded, and in the same histogram."""
+        with self.subTest(KEVT_SEED=SEED):
+            probe = "p:counted counts:counted name=+0(%dx):string amount=%si:u64"
+            want, text, err = self.run_with(50, "--hist", "counted:keys=name:vals=amount", "--buffer", "65536", calls=CALLS // 100, probe=probe)
+            rows = re.findall(r"^\{ name: (\S+) +\} hitcount: +(\d+)  amount: +(\d+)$", text, re.M)
+            name = {key: f"k{key}" if key % 10 else f"k{key}-with-a-long-name" for key in want}
+            self.assertEqual({text: (int(hits), int(amount)) for text, hits, amount in rows}, {name[key]: row for key, row in want.items()})
+            total = TOTAL // 100
+            self.assertIn(f"counted: hits {total} = recorded 0 + aggregated {total} + filtered 0 + lost 0 + missed 0\n", err)
+
+    def test_names_of_threads(self):
+        _, text, _ = self.run_with(50, "--hist", "counted:keys=common_comm", calls=CALLS // 100)
+        self.assertRegex(text, r"\{ common_comm: counts +\} hitcount: +%d\n" % (TOTAL // 100))
+
+    def test_every_interval(self):
+        """No hit is in two intervals, or in none."""
+        with self.subTest(KEVT_SEED=SEED):
+            want, text, _ = self.run_with(20, "--hist", "counted:keys=key:vals=amount", "--interval", "0.02")
+            texts = text.split("# kprobes:counted, ")[1:]
+            self.assertGreater(len(texts), 1)
+            ends = [float(time) for time in re.findall(r"^# kprobes:counted, [\d.]+ s to ([\d.]+) s$", text, re.M)]
+            self.assertEqual(ends, sorted(ends))
+            sums = {}
+            for one in texts:
+                for key, (hits, amount) in entries(one).items():
+                    before = sums.get(key, (0, 0))
+                    sums[key] = (before[0] + hits, before[1] + amount)
+            self.assertEqual(sums, want)
 
     def test_more_keys_than_a_table_has_room_for(self):
         """They are recorded, and the reader counts them: what the ring has no room for is lost, and `Dropped`."""

@@ -189,19 +189,19 @@ kevt_counts LocalSession::counts(const LocalEvent& event, std::uint32_t sink) co
   return memory_.counts(event.block->row + sink);
 }
 
-inproc::SessionMemory::HitTablePlace LocalSession::hit_table(std::size_t index) {
-  while (hit_tables_.size() <= index) {
-    auto made = memory_.add_hit_table();
+std::uint32_t LocalSession::hit_table(std::size_t index) {
+  while (shared_tables_.size() <= index) {
+    auto made = hit_tables_->take();
     KEVT_ASSERT(made);
-    hit_tables_.push_back(*made);
+    hit_tables_->note_mapped(*made, {number_of(hit_tables_->local(*made))});
+    shared_tables_.push_back(*made);
   }
-  return hit_tables_[index];
+  return shared_tables_[index];
 }
 
 void LocalSession::clear_hit_tables() {
-  for (const auto& table : hit_tables_)
-    for (const std::uint64_t page : memory_.hit_table_pages(table.index))
-      std::memset(const_cast<std::uint64_t*>(memory_.words_at(page)), 0, kPage);
+  shared_tables_.clear();
+  hit_tables_.emplace(memory_);
 }
 
 void LocalSession::hit(const LocalEvent& event, kevt_registers& registers, std::uint64_t return_address) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "common/abi/probe.h"
@@ -12,6 +13,7 @@
 #include "compiler/model/compiled_event.h"
 #include "runtime-user/runtime/inproc/code/code_arena.h"
 #include "runtime-user/runtime/inproc/code/detour.h"
+#include "runtime-user/runtime/inproc/memory/hit_tables.h"
 #include "runtime-user/runtime/inproc/memory/ring_reader.h"
 #include "runtime-user/runtime/inproc/memory/session_memory.h"
 
@@ -49,8 +51,13 @@ class LocalSession {
   Result<LocalEvent> add_event(const inproc::DetourEvent& code, std::uint32_t sinks);
   kevt_counts counts(const LocalEvent& event, std::uint32_t sink) const;
   // Hit table number `index` of those that the session's events share, made when it is asked for.
-  inproc::SessionMemory::HitTablePlace hit_table(std::size_t index);
-  // Nothing was counted in any of them.
+  std::uint32_t hit_table(std::size_t index);
+  std::uint64_t hit_table_address(std::size_t index) {
+    const std::uint32_t table = hit_table(index);
+    return hit_tables_->target(table).value;
+  }
+  inproc::HitTables& hit_tables() { return *hit_tables_; }
+  // New ones, in which nothing was counted.
   void clear_hit_tables();
 
   // One hit, without a detour.
@@ -76,7 +83,8 @@ class LocalSession {
   inproc::SessionMemory memory_;
   inproc::CodeArena arena_;
   inproc::RingReader rings_{memory_};
-  std::vector<inproc::SessionMemory::HitTablePlace> hit_tables_;
+  std::optional<inproc::HitTables> hit_tables_{std::in_place, memory_};
+  std::vector<std::uint32_t> shared_tables_;
   Mapping target_, priv_, selves_, window_;
   RemoteAddr agent_;
 };

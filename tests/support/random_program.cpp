@@ -66,6 +66,7 @@ class Generator {
   std::optional<ir::Condition> condition();
   void add_switches();
   std::vector<ir::Measured> numbers(std::uint64_t count);
+  std::vector<ir::Measured> keys(std::uint64_t count);
   void add_aggregates();
   ir::Gate gate(const std::function<std::uint32_t()>& slot);
   std::uint8_t size() { return kSizes[below(random_, 4)]; }
@@ -278,11 +279,21 @@ std::vector<ir::Measured> Generator::numbers(std::uint64_t count) {
   return numbers;
 }
 
+std::vector<ir::Measured> Generator::keys(std::uint64_t count) {
+  std::vector<ir::Measured> keys = numbers(count);
+  for (ir::Measured& key : keys) {
+    if (texts_.empty() || !one_in(random_, 3)) continue;
+    const ir::ValueId text = pick(random_, texts_);
+    if (program_.values[text].op != ir::Op::SymbolText) key = {.value = text};
+  }
+  return keys;
+}
+
 void Generator::add_aggregates() {
   program_.sinks.front().condition.reset();
   for (std::uint64_t left = 1 + below(random_, options_.max_aggregates); left > 0; --left) {
     ir::Aggregate aggregate{.table = static_cast<std::uint32_t>(program_.slots.size()),
-                            .keys = numbers(1 + below(random_, 3)),
+                            .keys = keys(1 + below(random_, 3)),
                             .sums = numbers(below(random_, 3)),
                             .condition = condition()};
     const auto index = static_cast<std::int64_t>(program_.aggregates.size());

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -30,6 +31,20 @@ std::vector<std::uint32_t> types_of(std::span<const CheckedProbe> probes) {
   std::vector<std::uint32_t> types;
   for (const CheckedProbe& probe : probes) types.push_back(probe.type);
   return types;
+}
+
+bool counts_any(std::span<const CheckedProbe> probes) {
+  return std::ranges::any_of(probes, [](const CheckedProbe& probe) { return !probe.event.histograms.empty(); });
+}
+
+// Hits of the first ones count in so many tables; those of the others are recorded.
+std::vector<CheckedProbe> with_tables(std::span<const CheckedProbe> probes, std::size_t tables) {
+  std::vector<CheckedProbe> fitting(probes.begin(), probes.end());
+  for (CheckedProbe& probe : fitting) {
+    if (probe.event.histograms.size() > tables) probe.event.histograms.clear();
+    tables -= probe.event.histograms.size();
+  }
+  return fitting;
 }
 
 }  // namespace
@@ -83,6 +98,15 @@ Result<model::CompiledBatch> CodePlacer::compile(std::span<const CheckedProbe> p
 
 std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> CodePlacer::install(
     std::span<const CheckedProbe> probes) {
+  if (!counts_any(probes)) return install_so(probes);
+  const auto fitting = with_tables(probes, target_.runtime().free_hit_tables());
+  auto installed = install_so(fitting);
+  if (installed || !counts_any(fitting)) return installed;
+  return install_so(with_tables(probes, 0));
+}
+
+std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> CodePlacer::install_so(
+    std::span<const CheckedProbe> probes) {
   if (probes.empty()) return std::vector<runtime::ProbeHandle>();
   auto compiled = compile(probes);
   if (!compiled) return std::unexpected(CodeRefusal{std::move(compiled.error()), ""});
@@ -98,6 +122,8 @@ std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> CodePlacer::instal
 // found by installing one by one.
 std::vector<std::optional<runtime::ProbeHandle>> CodePlacer::install_each(std::span<const CheckedProbe> probes,
                                                                           std::vector<CodeRefusal>& refusals) {
+  std::vector<CheckedProbe> fitting;
+  if (counts_any(probes)) probes = fitting = with_tables(probes, target_.runtime().free_hit_tables());
   std::vector<std::optional<runtime::ProbeHandle>> handles(probes.size());
   if (probes.empty()) return handles;
   auto compiled = compile(probes);

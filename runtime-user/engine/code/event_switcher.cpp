@@ -138,12 +138,6 @@ std::expected<void, CodeRefusal> EventSwitcher::try_sync(std::span<const TracedE
   Instance* const wanted = inliner_.choose();
   auto done = apply_by(wanted, events);
   if (!done && wanted) done = apply_by(nullptr, events);  // a condition that code cannot ask
-  if (!done && aggregation_.give_up(events)) {            // no compiler for new code, no table that is free
-    if (auto without = apply_by(inliner_.instance(), events))
-      done = without;
-    else
-      aggregation_.allow(events);
-  }
   if (done)
     armed_ = static_cast<std::size_t>(std::ranges::count_if(
         state_.events.events(), [&](const auto& one) { return state_.instances.is_armed(one.first); }));

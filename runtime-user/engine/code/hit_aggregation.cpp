@@ -1,7 +1,7 @@
 // An event's hits count by themselves where nothing else is wanted of them:
 //
 //   one instance alone has the event on, softly off, for its own histograms and nothing else
-//   each of these histograms is made of numbers of the hit: no texts, stacks, time stamps, variables, actions
+//   each of these histograms is made of numbers and texts of the hit: no stacks, time stamps, variables, actions
 //   every target's runtime takes such code
 //
 // Gates do not matter: a histogram counts while tracing is off. set_event_pid does, and is left to the reader. A hit
@@ -54,6 +54,17 @@ bool is_whole_number(const model::RecordField& field) {
   return fits && field.type.array_count == 0 && !model::RecordLayout::is_string(field);
 }
 
+// A thread's name is told by its number when the counts are collected.
+std::optional<Number> text_of(const model::HistField& field, const model::RecordLayout& layout) {
+  if (field.modifier != HistModifier::None) return std::nullopt;
+  if (field.source == HistSource::Comm) return Number{.source = model::FilterOperand::CommonPid};
+  if (field.source != HistSource::Field) return std::nullopt;
+  const auto found = sema::find_filter_field(field.name, layout);
+  if (!found || found->source != model::FilterOperand::RecordField) return std::nullopt;
+  if (!model::RecordLayout::is_located_text(layout.fields[found->index])) return std::nullopt;
+  return Number{.source = found->source, .field = found->index, .is_text = true};
+}
+
 std::optional<Number> number_of(const model::HistField& field, const model::Histogram& histogram,
                                 const model::RecordLayout& layout) {
   const auto measure = measure_of(field.modifier);
@@ -96,22 +107,49 @@ std::optional<model::HitHistogram> histogram_of(const model::Trigger& trigger, c
     return std::nullopt;
   if (trigger.condition && sema::is_only_judged(*trigger.condition)) return std::nullopt;
   model::HitHistogram counted{.trigger = trigger.id, .condition = std::nullopt, .keys = {}, .sums = {}};
-  if (!add_numbers(histogram.keys, histogram, layout, counted.keys)) return std::nullopt;
+  for (const model::HistField& key : histogram.keys) {
+    const auto part = key.is_string ? text_of(key, layout) : number_of(key, histogram, layout);
+    if (!part) return std::nullopt;
+    counted.keys.push_back(*part);
+  }
   if (!add_numbers(histogram.values, histogram, layout, counted.sums)) return std::nullopt;
-  if (counted.keys.size() + 1 + counted.sums.size() > KEVT_HIT_SLOT_WORDS) return std::nullopt;
+  if (counted.keys.size() * KEVT_HIT_TEXT_WORDS + 1 + counted.sums.size() > KEVT_HIT_SLOT_WORDS) return std::nullopt;
   return counted;
 }
 
-bool names_threads(const model::Histogram& histogram) {
-  return std::ranges::find(histogram.keys, HistModifier::Execname, &model::HistField::modifier) != histogram.keys.end();
+std::string_view name_of(std::uint64_t tid, TracedTarget& target) {
+  return target.runtime().thread_name(static_cast<std::int32_t>(tid));
+}
+
+// As HistTable has keys.
+std::string key_bytes(const model::Histogram& histogram, std::span<const std::uint64_t> words, TracedTarget& target) {
+  std::string key;
+  for (const model::HistField& field : histogram.keys) {
+    const std::size_t begin = key.size(), count = field.is_string && field.source != HistSource::Comm ? KEVT_HIT_TEXT_WORDS : 1;
+    std::string_view part(reinterpret_cast<const char*>(words.data()), count * sizeof(std::uint64_t));
+    if (field.source == HistSource::Comm) part = name_of(words.front(), target);
+    if (field.is_string) part = part.substr(0, std::min<std::size_t>(part.find('\0'), field.bytes - 1));
+    key += part;
+    key.resize(begin + field.bytes);
+    words = words.subspan(count);
+  }
+  return key;
 }
 
 // Of the thread that a key names.
-std::string_view name_in(const model::Histogram& histogram, const runtime::HitCount& count, TracedTarget& target) {
-  for (std::size_t i = 0; i < histogram.keys.size(); ++i)
-    if (histogram.keys[i].modifier == HistModifier::Execname)
-      return target.runtime().thread_name(static_cast<std::int32_t>(count.key[i]));
+std::string_view comm_of(const model::Histogram& histogram, std::span<const std::uint64_t> words, TracedTarget& target) {
+  std::size_t at = 0;
+  for (const model::HistField& field : histogram.keys) {
+    if (field.modifier == HistModifier::Execname) return name_of(words[at], target);
+    at += field.is_string && field.source != HistSource::Comm ? KEVT_HIT_TEXT_WORDS : 1;
+  }
   return {};
+}
+
+bool injects(const TracingOptions& options, const TracedEvent& event) {
+  return std::ranges::any_of(options.injections, [&](const EventInjection& one) {
+    return names_event(one.event, event.group, event.name);
+  });
 }
 
 }  // namespace
@@ -137,9 +175,9 @@ bool HitAggregation::is_switched_by_triggers(const TracedEvent& event) const {
 }
 
 std::vector<model::HitHistogram> HitAggregation::of(const TracedEvent& event) const {
-  if (event.is_static() || event.owner == target::EventOwner::Synthetic || given_up_.contains(event.id)) return {};
+  if (event.is_static() || event.owner == target::EventOwner::Synthetic) return {};
   const auto counts_hits = [](TracedTarget* target) { return target->runtime().capabilities().counts_hits; };
-  if (!std::ranges::all_of(state_.code.targets(), counts_hits)) return {};
+  if (!std::ranges::all_of(state_.code.targets(), counts_hits) || injects(state_.options, event)) return {};
   const Instance* const instance = only_instance_of(event);
   if (!instance || instance->pids || instance->refused_pids || instance->wants_stack_of(event)) return {};
   const EventState* const state = instance->find_state(event.id);
@@ -153,7 +191,7 @@ std::vector<model::HitHistogram> HitAggregation::of(const TracedEvent& event) co
     histogram->condition = hit_condition(state_, trigger, event);
     histograms.push_back(*std::move(histogram));
   }
-  if (histograms.size() > KEVT_HIT_TABLES / 4) return {};
+  if (histograms.size() > model::kMaxHitHistograms) return {};
   return histograms;
 }
 
@@ -161,17 +199,6 @@ std::string HitAggregation::key_of(std::span<const model::HitHistogram> histogra
   std::string key = "counted";
   for (const model::HitHistogram& one : histograms) key += fmt::format(" {}", one.trigger);
   return key;
-}
-
-bool HitAggregation::give_up(std::span<const TracedEvent* const> events) {
-  bool any = false;
-  for (const TracedEvent* event : events)
-    if (!of(*event).empty()) any = given_up_.insert(event->id).second || any;
-  return any;
-}
-
-void HitAggregation::allow(std::span<const TracedEvent* const> events) {
-  for (const TracedEvent* event : events) given_up_.erase(event->id);
 }
 
 // What is left of a histogram that has gone is nobody's.
@@ -188,9 +215,9 @@ void HitAggregation::collect() {
           instance->histograms.drop(trigger->histogram, count.hits);
           continue;
         }
-        const std::string_view comm =
-            names_threads(trigger->histogram) ? name_in(trigger->histogram, count, target) : std::string_view{};
-        instance->histograms.merge(trigger->histogram, {count.key, count.hits, count.sums, comm});
+        const std::string key = key_bytes(trigger->histogram, count.key, target);
+        instance->histograms.merge(trigger->histogram,
+                                   {key, count.hits, count.sums, comm_of(trigger->histogram, count.key, target)});
       }
     });
   }

@@ -22,10 +22,6 @@ class HitAggregation {
   std::vector<model::HitHistogram> of(const TracedEvent& event) const;
   // What tells them from others: code with the same text is kept.
   static std::string key_of(std::span<const model::HitHistogram> histograms);
-  // Code that counts could not be had for these events: the reader counts from now on. False: it does already.
-  bool give_up(std::span<const TracedEvent* const> events);
-  // It was not that: they may be counted at the hit.
-  void allow(std::span<const TracedEvent* const> events);
   // Code of this event counts, so that there may be something to collect.
   void note_counted(const TracedEvent& event) { counted_.insert(event.id); }
   // Brings what hits have counted up to now into the histograms of the instances.
@@ -36,7 +32,7 @@ class HitAggregation {
   bool is_switched_by_triggers(const TracedEvent& event) const;
 
   TracingState& state_;
-  std::set<std::uint32_t> counted_, given_up_;  // ids of events
+  std::set<std::uint32_t> counted_;  // ids of events
 };
 
 }  // namespace kevt::engine

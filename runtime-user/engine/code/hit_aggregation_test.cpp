@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/engine/tracing_testing.h"
 
@@ -76,18 +78,17 @@ TEST_F(HitAggregationTest, WhatFindsNoRoomIsTheReaders) {
   EXPECT_EQ(all.recorded + all.filtered, 0u);
 }
 
-TEST_F(HitAggregationTest, WhatIsNoNumberOfTheHitIsTheReaders) {
-  for (const char* text : {"hist:keys=path", "hist:keys=common_timestamp", "hist:keys=fd:ts=common_timestamp",
-                           "hist:keys=fd,common_comm", "hist:keys=fd:vals=fd:onmax($m).save(fd):m=fd"}) {
-    if (!tracing_.triggers().write(tracing_.top(), event("op"), text)) continue;  // that one is wrong in this dialect
+TEST_F(HitAggregationTest, WhatTheHitDoesNotHaveIsTheReaders) {
+  for (const char* text : {"hist:keys=common_timestamp", "hist:keys=fd:ts=common_timestamp",
+                           "hist:keys=fd:m=fd:onmax($m).save(fd)"}) {
+    trigger("op", text);
     EXPECT_EQ(tables("op"), 0u) << text;
     EXPECT_TRUE(tracing_.triggers().truncate(tracing_.top(), event("op")));
   }
   for (const char* text :
-       {"hist:keys=fd.log2,common_cpu", "hist:keys=fd.buckets=5", "hist:keys=common_pid.execname",
-        "hist:keys=fd.hex:vals=fd if fd > 3", "hist:keys=fd,__probe_ip.sym:vals=hitcount,fd.percent"}) {
-    auto done = tracing_.triggers().write(tracing_.top(), event("op"), text);
-    if (!done) continue;
+       {"hist:keys=fd.log2,common_cpu", "hist:keys=fd.buckets=5", "hist:keys=common_pid.execname", "hist:keys=path",
+        "hist:keys=fd,common_comm", "hist:keys=fd.hex:vals=fd if fd > 3", "hist:keys=fd,__probe_ip.sym:vals=hitcount"}) {
+    trigger("op", text);
     EXPECT_EQ(tables("op"), 1u) << text;
     EXPECT_TRUE(tracing_.triggers().truncate(tracing_.top(), event("op")));
   }
@@ -151,11 +152,37 @@ TEST_F(HitAggregationTest, AListOfThreadsIsTheReaders) {
 }
 
 TEST_F(HitAggregationTest, WithoutCodeForItTheReaderCounts) {
-  target_.runtime().next_refusal = Error("no table is free", ENOSPC);
+  target_.runtime().next_refusal = Error("no address space", ENOMEM);
   trigger("cl", "hist:keys=fd");
   EXPECT_EQ(tables("cl"), 0u);
   spill(6);
   EXPECT_THAT(text("cl"), HasSubstr("{ fd:          6 } hitcount:          1\n"));
+}
+
+// Also beside an event whose triggers hits carry out.
+TEST_F(HitAggregationTest, WithoutATableTheReaderCounts) {
+  trigger("op", "traceoff if fd == 3");
+  enable("op", true);
+  target_.runtime().tables_left = 0;
+  trigger("cl", "hist:keys=fd");
+  EXPECT_EQ(tables("cl"), 0u);
+  spill(6);
+  EXPECT_THAT(text("cl"), HasSubstr("{ fd:          6 } hitcount:          1\n"));
+  EXPECT_TRUE(tracing_.top().tracing_on);
+}
+
+// A text is two words; a thread's name is told by its number.
+TEST_F(HitAggregationTest, TextsOfKeys) {
+  trigger("op", "hist:keys=path,fd");
+  std::vector<std::uint64_t> key(3);
+  std::memcpy(key.data(), "/etc/hosts", 10);
+  key[2] = 77;
+  target_.runtime().count(event("op").id, key, 4, {});
+  EXPECT_THAT(text("op"), HasSubstr("{ path: /etc/hosts "));
+  EXPECT_THAT(text("op"), HasSubstr(", fd:         77 } hitcount:          4\n"));
+  trigger("cl", "hist:keys=common_comm");
+  count("cl", 77, 4);
+  EXPECT_THAT(text("cl"), HasSubstr("{ common_comm: fake "));
 }
 
 TEST_F(HitAggregationTest, SharedNamesCountTogether) {

@@ -201,6 +201,20 @@ std::string TriggerFiles::text(const Instance& instance, const TracedEvent& even
 
 std::string TriggerFiles::hist_text(const Instance& instance, const TracedEvent& event) {
   aggregation_.collect();
+  return collected_text(instance, event);
+}
+
+std::vector<std::string> TriggerFiles::take_hist_texts(Instance& instance, std::span<const TracedEvent* const> events) {
+  aggregation_.collect();
+  std::vector<std::string> texts;
+  for (const TracedEvent* event : events) texts.push_back(collected_text(instance, *event));
+  for (const TracedEvent* event : events)
+    for (const model::Trigger& trigger : instance.triggers.of(event->full_name()))
+      if (trigger.kind == model::TriggerKind::Hist) instance.histograms.start_over(trigger.histogram);
+  return texts;
+}
+
+std::string TriggerFiles::collected_text(const Instance& instance, const TracedEvent& event) const {
   std::vector<const target::TargetEnv*> envs;
   for (TracedTarget* target : state_.code.targets()) envs.push_back(&target->known_env());
   return hist_file_text(instance.triggers.of(event.full_name()), instance.histograms, envs);

@@ -27,6 +27,9 @@ class TriggerFiles {
   std::string text(const Instance& instance, const TracedEvent& event) const;
   // What the file `hist` reads, of all that was hit up to the last drain(), or counted at the hit up to now.
   std::string hist_text(const Instance& instance, const TracedEvent& event);
+  // The same of each of these events, of one moment; all histograms begin anew then. No hit is in two such texts, or in
+  // none.
+  std::vector<std::string> take_hist_texts(Instance& instance, std::span<const TracedEvent* const> events);
 
   // Of a trigger that is right: EOPNOTSUPP where nobody here carries it out.
   Result<void> can_run(const Instance& instance, const model::Trigger& trigger, const TracedEvent& event) const;
@@ -36,6 +39,7 @@ class TriggerFiles {
  private:
   Result<void> add(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
   Result<void> remove(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
+  std::string collected_text(const Instance& instance, const TracedEvent& event) const;
   Result<void> sync_stacks(const TracedEvent& event);
   // What the trigger counts into; by the event's layout.
   void add_histogram(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);

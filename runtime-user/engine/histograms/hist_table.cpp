@@ -107,10 +107,21 @@ void HistTable::clear() {
   dropped_ = 0;
 }
 
+void HistTable::start_over() {
+  if (variables_ == 0) return clear();
+  for (auto& [key, entry] : entries_) {
+    entry->hits = 0;
+    std::ranges::fill(entry->sums, 0);
+  }
+  hits_ = 0;
+  dropped_ = 0;
+}
+
 std::vector<const HistEntry*> HistTable::sorted(const Histogram& histogram) const {
   const std::vector<std::size_t> offsets = key_offsets(histogram);
   std::vector<const HistEntry*> entries;
-  for (const auto& [key, entry] : entries_) entries.push_back(entry.get());
+  for (const auto& [key, entry] : entries_)
+    if (entry->hits) entries.push_back(entry.get());
   std::ranges::sort(entries, [&](const HistEntry* a, const HistEntry* b) {
     for (const model::HistSortKey& by : histogram.sort) {
       const auto order = compare_column(histogram, offsets, by.column, *a, *b);

@@ -45,10 +45,12 @@ class HistTable {
   std::uint64_t hits() const { return hits_; }
   std::uint64_t dropped() const { return dropped_; }
   std::size_t size() const { return entries_.size(); }
-  // As the histogram's `sort` says; entries that it does not tell apart by their keys.
+  // Those that have hits, as the histogram's `sort` says; entries that it does not tell apart by their keys.
   std::vector<const HistEntry*> sorted(const model::Histogram& histogram) const;
   // Counts and variables are gone; a snapshot's mark stays.
   void clear();
+  // Counts are gone; variables, which later hits may ask for, stay.
+  void start_over();
   // The length of a key. Who looks up another histogram's key cuts it, or fills it up with zeros.
   std::size_t key_bytes() const { return key_bytes_; }
 

@@ -115,12 +115,15 @@ void HistogramSet::clear(const Histogram& histogram) {
   if (const auto found = tables_.find(histogram.id); found != tables_.end()) found->second.clear();
 }
 
+void HistogramSet::start_over(const Histogram& histogram) {
+  if (const auto found = tables_.find(histogram.id); found != tables_.end()) found->second.start_over();
+}
+
 void HistogramSet::merge(const Histogram& histogram, const Counted& counted) {
   const auto found = tables_.find(histogram.id);
   if (found == tables_.end()) return;
-  const std::string_view key(reinterpret_cast<const char*>(counted.key.data()), counted.key.size_bytes());
-  KEVT_ASSERT(key.size() == found->second.key_bytes());
-  HistEntry* const entry = found->second.count(key, counted.comm, counted.hits);
+  KEVT_ASSERT(counted.key.size() == found->second.key_bytes());
+  HistEntry* const entry = found->second.count(counted.key, counted.comm, counted.hits);
   if (!entry) return;
   KEVT_ASSERT(counted.sums.size() == entry->sums.size());
   for (std::size_t i = 0; i < entry->sums.size(); ++i) entry->sums[i] += counted.sums[i];

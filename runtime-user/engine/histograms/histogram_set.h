@@ -35,9 +35,10 @@ class HistogramSet {
   // `is_last`: no other trigger counts into its table, which goes.
   void remove(const model::Trigger& trigger, bool is_last);
   void clear(const model::Histogram& histogram);
-  // What was counted elsewhere under a key of numbers alone.
+  void start_over(const model::Histogram& histogram);
+  // What was counted elsewhere.
   struct Counted {
-    std::span<const std::uint64_t> key;
+    std::string_view key;  // as HistEntry::key
     std::uint64_t hits = 0;
     std::span<const std::uint64_t> sums;
     std::string_view comm;  // of the thread that an entry made for it is of

@@ -34,6 +34,7 @@ class FakeRuntime final : public ProbeRuntime {
   ArmStatus arm_status(ProbeHandle probe) const override;
   std::size_t drain(const RecordSink& sink) override;
   std::span<std::uint64_t> shared_cells() override { return words; }
+  std::size_t free_hit_tables() const override { return tables_left; }
   void take_hit_counts(ProbeHandle probe, const HitCountSink& sink) override;
   std::string_view thread_name(std::int32_t) override { return "fake"; }
 
@@ -47,6 +48,7 @@ class FakeRuntime final : public ProbeRuntime {
   // Hit tables of the event's armed probe.
   std::size_t hit_tables(std::uint32_t id) const;
   bool counts_hits = false;  // before it is traced: whether it has any
+  std::size_t tables_left = 64;
   // The next arm, disarm or install is refused with this.
   std::optional<Error> next_refusal;
   std::optional<Error> next_arm_refusal;  // the next arm only

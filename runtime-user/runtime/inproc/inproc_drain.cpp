@@ -100,7 +100,7 @@ void InprocRuntime::take_hit_counts(ProbeHandle probe, const runtime::HitCountSi
   const std::uint64_t lost = counts(probe).lost;
   const std::uint64_t news = lost - std::exchange(one.lost_told, lost);
   for (const Installed::Table& table : one.tables) {
-    hit_tables_.take(table.index, table.shape, sink);
+    hit_tables_.read(table.index, table.shape, sink);
     if (news) sink({.trigger = table.shape.trigger, .key = {}, .hits = news, .sums = {}});
   }
 }

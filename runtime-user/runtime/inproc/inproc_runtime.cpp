@@ -221,12 +221,13 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
     b.inject_seed = injection->seed;
   }
   std::vector<Installed::Table> tables;
-  std::vector<RemoteAddr> places;
   for (const model::HitTable& shape : event.hit_tables) {
-    auto table = memory_.add_hit_table();
-    if (!table) return std::unexpected(std::move(table.error()));
-    tables.push_back({table->index, shape});
-    places.push_back(table->at);
+    auto table = take_hit_table();
+    if (!table) {
+      for (const Installed::Table& taken : tables) hit_tables_.give_back(taken.index);
+      return std::unexpected(std::move(table.error()));
+    }
+    tables.push_back({*table, shape});
   }
   b.argument_count = static_cast<std::uint32_t>(event.entry_arguments.size());
   std::ranges::copy(event.entry_arguments, b.argument_numbers);
@@ -235,7 +236,7 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
     if (slot.kind == model::SlotKind::SharedCell)
       b.slots[i] = memory_.word(static_cast<std::uint64_t>(slot.addend)).value;
     else if (slot.kind == model::SlotKind::HitTable)
-      b.slots[i] = places[static_cast<std::size_t>(slot.addend)].value;
+      b.slots[i] = hit_tables_.target(tables[static_cast<std::size_t>(slot.addend)].index).value;
     else
       b.slots[i] = slot.address;
   }
@@ -247,6 +248,18 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
                    .block = *block,
                    .id = id,
                    .tables = std::move(tables)};
+}
+
+Result<std::uint32_t> InprocRuntime::take_hit_table() {
+  auto table = hit_tables_.take();
+  if (!table || hit_tables_.target(*table).value) return table;
+  auto at = placement_.map_hit_table(hit_tables_, *table);
+  if (!at) {
+    hit_tables_.give_back(*table);
+    return std::unexpected(std::move(at.error()));
+  }
+  hit_tables_.note_mapped(*table, *at);
+  return table;
 }
 
 Result<SessionMemory::EventBlock> InprocRuntime::add_event(RemoteAddr at, std::size_t slots, std::uint32_t sinks) {
@@ -289,7 +302,11 @@ Result<std::vector<ProbeHandle>> InprocRuntime::install(const model::CompiledBat
   std::vector<Installed> made;
   for (std::size_t i = 0; i < batch.events.size(); ++i) {
     auto one = install_one(batch.events[i], code, ids[i]);
-    if (!one) return std::unexpected(std::move(one.error()));
+    if (!one) {
+      for (const Installed& before : made)
+        for (const Installed::Table& table : before.tables) hit_tables_.give_back(table.index);
+      return std::unexpected(std::move(one.error()));
+    }
     made.push_back(std::move(*one));
   }
   std::vector<ProbeHandle> handles;

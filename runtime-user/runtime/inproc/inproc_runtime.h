@@ -14,7 +14,7 @@
 #include "runtime-user/runtime/inproc/code/batch_code.h"
 #include "runtime-user/runtime/inproc/code/code_arena.h"
 #include "runtime-user/runtime/inproc/code/probe_points.h"
-#include "runtime-user/runtime/inproc/memory/hit_table_reader.h"
+#include "runtime-user/runtime/inproc/memory/hit_tables.h"
 #include "runtime-user/runtime/inproc/memory/ring_reader.h"
 #include "runtime-user/runtime/inproc/memory/session_memory.h"
 #include "runtime-user/runtime/inproc/memory/tsc_clock.h"
@@ -99,6 +99,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   // The same without merging: each CPU's records in their order, at once and without a copy. Not to be mixed with
   // drain().
   std::size_t drain_by_cpu(const runtime::RecordSink& sink) override;
+  std::size_t free_hit_tables() const override { return hit_tables_.free(); }
   void take_hit_counts(runtime::ProbeHandle probe, const runtime::HitCountSink& sink) override;
   std::string_view thread_name(std::int32_t tid) override;
 
@@ -147,6 +148,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Detacher::Missed count_missed_in(const Tracee& tracee) const;
   Result<void> check_places(const model::CompiledBatch& batch);
   Result<Installed> install_one(const model::CompiledEvent& event, BatchCode& code, std::uint32_t id);
+  Result<std::uint32_t> take_hit_table();
   runtime::ProbeHandle keep(Installed made);
   Result<SessionMemory::EventBlock> add_event(RemoteAddr at, std::size_t slots, std::uint32_t sinks);
   // `function`: of the agent, from its start.
@@ -176,7 +178,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   SignalHandover signals_;
   ProbePoints points_;
   RingReader rings_;
-  HitTableReader hit_tables_;
+  HitTables hit_tables_;
   ThreadNames names_;
   TscClock clock_;
   HookedCalls hooked_ = HookedCalls::Signals;

@@ -1,5 +1,5 @@
 /*
- * counts SEED CALLS KEYS THREADS ROUNDS: calls counted(key, amount) from so many threads a round, which end with it, in
+ * counts SEED CALLS KEYS THREADS ROUNDS: calls counted(key, amount, name of the key) from so many threads a round, which end with it, in
  * this process and in a child that it forks each second round; CALLS in each thread.  It begins when a byte comes on
  * stdin, and waits for another at the end.  Then it prints for each key that was used: KEY CALLS SUM.
  */
@@ -18,8 +18,11 @@ struct tally {
 
 static struct tally* tallies; /* of all processes */
 static uint64_t calls, keys;
+static char (*names)[40]; /* of the keys: "k17"; of each tenth, longer than 15 letters, "k20-with-a-long-name" */
 
-__attribute__((noipa)) void counted(uint64_t key, uint64_t amount) { __asm__ volatile("" : : "r"(key), "r"(amount)); }
+__attribute__((noipa)) void counted(uint64_t key, uint64_t amount, const char* name) {
+  __asm__ volatile("" : : "r"(key), "r"(amount), "r"(name));
+}
 
 static void* run(void* argument) {
   uint64_t state = (uint64_t)argument | 1;
@@ -30,7 +33,7 @@ static void* run(void* argument) {
     state ^= state >> 7;
     state ^= state << 17;
     const uint64_t key = (state >> 20) % keys, amount = state & 7;
-    counted(key, amount);
+    counted(key, amount, names[key]);
     own[key].calls++;
     own[key].sum += amount;
   }
@@ -57,7 +60,10 @@ int main(int argc, char** argv) {
   const unsigned threads = (unsigned)atoi(argv[4]), rounds = (unsigned)atoi(argv[5]);
   if (keys == 0 || keys > MOST_KEYS || threads > 64) return 2;
   tallies = mmap(NULL, keys * sizeof *tallies, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (tallies == MAP_FAILED) return 2;
+  names = calloc(keys, sizeof *names);
+  if (tallies == MAP_FAILED || !names) return 2;
+  for (uint64_t key = 0; key < keys; key++)
+    snprintf(names[key], sizeof names[key], key % 10 ? "k%llu" : "k%llu-with-a-long-name", (unsigned long long)key);
   char byte;
   if (read(0, &byte, 1) != 1) return 2;
   for (unsigned round = 0; round < rounds; round++) {

@@ -1,13 +1,13 @@
 // The address space of the plan, and which file each piece is of:
 //
 //   kevt_tables | patches | address map                        tables
-//   kevt_session | notes | shared words | counters | hit tables    session
+//   kevt_session | notes | shared words | counters             session
 //   mark | ring 0: head and data | the data once more          tables (one page) | session
 //   mark | ring 1: …
 //
-// Counters and hit tables are many and mostly not there: rows or tables times shards, of which pages exist where
-// somebody counts (KEVT_ROW_OFFSET in probe.h). Whoever reads them asks the file which pages there are (SEEK_DATA)
-// instead of making them by looking.
+// Counters are many and mostly not there: rows times shards, of which pages exist where somebody counts
+// (KEVT_ROW_OFFSET in probe.h). Whoever reads them asks the file which pages there are (SEEK_DATA) instead of making
+// them by looking.
 #include "runtime-user/runtime/inproc/memory/session_memory.h"
 
 #include <sys/auxv.h>
@@ -76,8 +76,7 @@ void SessionMemory::plan_files() {
   const std::uint64_t most = kMostCounters / (groups * KEVT_TILE_BYTES) * KEVT_TILE_SHARDS;
   max_shards_ = std::min<std::uint64_t>(KEVT_MAX_SHARDS, most);
   group_bytes_ = max_shards_ / KEVT_TILE_SHARDS * KEVT_TILE_BYTES;
-  hit_tables_at_ = counts_at_ + groups * group_bytes_;
-  std::uint64_t at = hit_tables_at_ + KEVT_HIT_TABLES * max_shards_ * KEVT_HIT_TABLE_BYTES;
+  std::uint64_t at = counts_at_ + groups * group_bytes_;
   plan_ = {{MapPiece::From::Tables, 0, 0, session_at_}, {MapPiece::From::Session, session_at_, 0, at - session_at_}};
   tables_bytes_ = session_at_;
   session_bytes_ = at - session_at_;
@@ -167,10 +166,8 @@ SessionMemory::SessionMemory(SessionMemory&& other) noexcept
       owners_at_(other.owners_at_),
       words_at_(other.words_at_),
       counts_at_(other.counts_at_),
-      hit_tables_at_(other.hit_tables_at_),
       rings_at_(other.rings_at_),
       rows_used_(other.rows_used_),
-      hit_tables_used_(other.hit_tables_used_),
       patch_at_(std::move(other.patch_at_)) {}
 
 SessionMemory::~SessionMemory() {
@@ -273,35 +270,12 @@ Result<void> SessionMemory::map_address(RemoteAddr key, RemoteAddr value) {
   return std::unexpected(Error("the address map is full"));
 }
 
-Result<SessionMemory::HitTablePlace> SessionMemory::add_hit_table() {
-  if (hit_tables_used_ == KEVT_HIT_TABLES)
-    return std::unexpected(Error("hits of this session have counted as many histograms as it has tables for", ENOSPC));
-  const std::uint32_t index = hit_tables_used_++;
-  return HitTablePlace{index, target_ + hit_tables_at_ + index * max_shards_ * KEVT_HIT_TABLE_BYTES};
-}
-
-std::vector<std::uint64_t> SessionMemory::hit_table_pages(std::uint32_t index) const {
-  KEVT_ASSERT(index < hit_tables_used_);
-  const std::uint64_t begin = hit_tables_at_ + index * max_shards_ * KEVT_HIT_TABLE_BYTES;
-  return pages_between(begin, begin + used_shards() * KEVT_HIT_TABLE_BYTES);
-}
-
-std::uint64_t SessionMemory::used_shards() const { return std::min(load_acquire(session().next_shard), max_shards_); }
-
-// Which pages of counters there are for a group of rows.
+// Which pages of counters there are for a group of rows. In the file the session begins at 0.
 std::vector<std::uint64_t> SessionMemory::tiles_of(std::uint64_t group) const {
-  return pages_between(group, group + (used_shards() + KEVT_TILE_SHARDS - 1) / KEVT_TILE_SHARDS * KEVT_TILE_BYTES);
-}
-
-std::vector<std::uint64_t> SessionMemory::pages_between(std::uint64_t begin, std::uint64_t end) const {
-  std::vector<std::uint64_t> pages;
-  const auto find = [&](std::uint64_t from, int what) {  // in the file the session begins at 0
-    const off_t found = lseek(session_.fd(), static_cast<off_t>(from - session_at_), what);
-    return found < 0 ? end : std::min(end, static_cast<std::uint64_t>(found) + session_at_);
-  };
-  for (std::uint64_t page = find(begin, SEEK_DATA); page < end; page = find(page, SEEK_DATA))
-    for (const std::uint64_t hole = find(page, SEEK_HOLE); page < hole; page += kPage) pages.push_back(page);
-  return pages;
+  const std::uint64_t end = group + (used_shards() + KEVT_TILE_SHARDS - 1) / KEVT_TILE_SHARDS * KEVT_TILE_BYTES;
+  std::vector<std::uint64_t> tiles = session_.pages_between(group - session_at_, end - session_at_);
+  for (std::uint64_t& tile : tiles) tile += session_at_;
+  return tiles;
 }
 
 kevt_counts SessionMemory::counts(std::uint32_t row) const {

@@ -7,6 +7,7 @@
 // records never wrap.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -99,16 +100,9 @@ class SessionMemory {
 
   // Sum of one counter row over all shards. Costs what shards are there, and makes none.
   kevt_counts counts(std::uint32_t row) const;
-  // Takes a hit table for an event (common/abi/hit_table.h): its number, and where its threads' parts begin in the
-  // target.
-  struct HitTablePlace {
-    std::uint32_t index = 0;
-    RemoteAddr at;
-  };
-  Result<HitTablePlace> add_hit_table();
-  // Where the pages of one lie that there are, from the plan's start. Costs what is there, and makes none.
-  std::vector<std::uint64_t> hit_table_pages(std::uint32_t index) const;
-  const std::uint64_t* words_at(std::uint64_t page) const { return at<const std::uint64_t>(page); }
+  // Counter shards of the session, and how many of them have been given out.
+  std::uint64_t max_shards() const { return max_shards_; }
+  std::uint64_t used_shards() const { return std::min(load_acquire(session().next_shard), max_shards_); }
   // Nobody makes new shards any more: from now on it is looked once which there are.
   void settle() { settled_ = true; }
   // Where the missed counter of a row lies in the target, for a thread whose kevt_thread.counts says `shard`; 0 where
@@ -125,8 +119,6 @@ class SessionMemory {
 
  private:
   SessionMemory() = default;
-  std::uint64_t used_shards() const;
-  std::vector<std::uint64_t> pages_between(std::uint64_t begin, std::uint64_t end) const;
   std::vector<std::uint64_t> tiles_of(std::uint64_t group) const;
   void plan_files();
   Result<void> map();
@@ -146,11 +138,10 @@ class SessionMemory {
   std::uint32_t ring_count_ = 0;
   std::uint64_t ring_stride_ = 0, max_shards_ = 0, group_bytes_ = 0;
   std::uint64_t patches_at_ = 0, map_at_ = 0;  // of the tables, from their start
-  std::uint64_t session_at_ = 0, owners_at_ = 0, words_at_ = 0, counts_at_ = 0, hit_tables_at_ = 0,
-                rings_at_ = 0;  // from the base
+  std::uint64_t session_at_ = 0, owners_at_ = 0, words_at_ = 0, counts_at_ = 0, rings_at_ = 0;  // from the base
   bool settled_ = false;
   mutable std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> settled_tiles_;  // by tiles_of()'s group
-  std::uint32_t rows_used_ = 0, hit_tables_used_ = 0;
+  std::uint32_t rows_used_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> patch_at_;  // site -> its note
 };
 

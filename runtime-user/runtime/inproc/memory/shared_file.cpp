@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+
+#include "common/page.h"
 
 namespace kevt::inproc {
 
@@ -51,5 +54,16 @@ Result<void> SharedFile::seal_against_writing() const {
 }
 
 Result<void> SharedFile::seal() const { return add_seals(fd_.get(), F_SEAL_SEAL); }
+
+std::vector<std::uint64_t> SharedFile::pages_between(std::uint64_t begin, std::uint64_t end) const {
+  std::vector<std::uint64_t> pages;
+  const auto find = [&](std::uint64_t from, int what) {
+    const off_t found = lseek(fd_.get(), static_cast<off_t>(from), what);
+    return found < 0 ? end : std::min(end, static_cast<std::uint64_t>(found));
+  };
+  for (std::uint64_t page = find(begin, SEEK_DATA); page < end; page = find(page, SEEK_DATA))
+    for (const std::uint64_t hole = find(page, SEEK_HOLE); page < hole; page += kPage) pages.push_back(page);
+  return pages;
+}
 
 }  // namespace kevt::inproc

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/error.h"
 #include "common/unique_fd.h"
@@ -22,6 +23,9 @@ class SharedFile {
   Result<void> seal_against_writing() const;
   // Nobody adds a seal any more, which would stop us from mapping it.
   Result<void> seal() const;
+
+  // Where its pages lie that there are, between two places that are multiples of a page. Makes none.
+  std::vector<std::uint64_t> pages_between(std::uint64_t begin, std::uint64_t end) const;
 
   int fd() const { return fd_.get(); }
   // Tell its mappings from others.

@@ -157,6 +157,27 @@ Result<void> Placement::place_agent() {
   return {};
 }
 
+// Into a piece that was noted before; its rights are the file's, so that the piece itself is charged to nobody.
+Result<RemoteAddr> Placement::map_hit_table(const HitTables& tables, std::uint32_t table) {
+  constexpr int kRights = PROT_READ | PROT_WRITE;
+  const std::uint64_t bytes = tables.bytes(), offset = tables.file_offset(table);
+  auto at = mapper_.map_anonymous(bytes, PROT_NONE);
+  if (!at) return at;
+  auto fd = send_fd(mapper_, tables.file().fd());
+  if (!fd) return std::unexpected(std::move(fd.error()));
+  auto mapped = mapper_.call("mapping what hits count", SYS_mmap,
+                             {at->value, bytes, std::uint64_t{kRights}, MAP_SHARED | MAP_FIXED,
+                              static_cast<std::uint64_t>(*fd), offset});
+  if (!mapped) return std::unexpected(std::move(mapped.error()));
+  if (auto closed = close_sent(mapper_, *fd); !closed) return std::unexpected(std::move(closed.error()));
+  auto maps = target::read_maps(tracee().pid());
+  if (!maps) return std::unexpected(std::move(maps.error()));
+  if (!shows_file(*maps, tables.file(), *at, bytes, offset, kRights)) return std::unexpected(exchanged_file());
+  if (auto kept = mapper_.call("madvise", SYS_madvise, {at->value, bytes, MADV_DONTDUMP, 0, 0, 0}); !kept)
+    return std::unexpected(std::move(kept.error()));
+  return at;
+}
+
 Result<RemoteAddr> Placement::allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
   auto window = window_for(begin, end, bytes);
   if (!window) return std::unexpected(std::move(window.error()));

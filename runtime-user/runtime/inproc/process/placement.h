@@ -4,6 +4,7 @@
 
 #include "common/error.h"
 #include "runtime-user/runtime/inproc/code/code_arena.h"
+#include "runtime-user/runtime/inproc/memory/hit_tables.h"
 #include "runtime-user/runtime/inproc/memory/session_memory.h"
 #include "runtime-user/runtime/inproc/process/remote_mapper.h"
 
@@ -14,8 +15,10 @@ class Placement {
   Placement(RemoteMapper& mapper, SessionMemory& memory, CodeArena& arena)
       : mapper_(mapper), memory_(memory), arena_(arena) {}
 
-  // Both need the target stopped.
+  // All need the target stopped.
   Result<void> place_agent();
+  // Where the table is then. Children that were forked before have no code that counts in it.
+  Result<RemoteAddr> map_hit_table(const HitTables& tables, std::uint32_t table);
   // Room for `bytes` in a window that reaches every byte of [begin, end), mapped when there is none yet.
   Result<RemoteAddr> allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes);
 

@@ -1,0 +1,62 @@
+// HitTables: the hit tables of a session (common/abi/hit_table.h), and what was counted in them. A file of their own,
+// which is there once an event needs one: for each table a part for every counter shard, of which pages exist where
+// something was counted. It is memory of hostile processes: whatever stands there is a key and numbers, and is bounded.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "common/page.h"
+#include "compiler/model/compiled_event.h"
+#include "runtime-user/runtime/inproc/memory/session_memory.h"
+#include "runtime-user/runtime/inproc/memory/shared_file.h"
+#include "runtime-user/runtime/probe_runtime.h"
+
+namespace kevt::inproc {
+
+class HitTables {
+ public:
+  // `memory` must outlive it.
+  explicit HitTables(const SessionMemory& memory) : memory_(memory) {}
+  HitTables(const HitTables&) = delete;
+  ~HitTables();
+
+  // How many can still be taken.
+  std::size_t free() const { return free_.size() + (KEVT_HIT_TABLES - tables_.size()); }
+  // The number of one that nothing was counted in. ENOSPC: there is none; ENOMEM: no address space here.
+  Result<std::uint32_t> take();
+  // Nothing was counted in it.
+  void give_back(std::uint32_t table) { free_.push_back(table); }
+
+  // What is to be mapped into a target for it: so much of the file, from there on.
+  const SharedFile& file() const { return file_; }
+  std::uint64_t bytes() const { return memory_.max_shards() * KEVT_HIT_TABLE_BYTES; }
+  std::uint64_t file_offset(std::uint32_t table) const { return table * bytes(); }
+  // Where it is mapped there; none before note_mapped().
+  RemoteAddr target(std::uint32_t table) const { return tables_[table].target; }
+  void note_mapped(std::uint32_t table, RemoteAddr target) { tables_[table].target = target; }
+
+  // What the keys of a table have grown by, in all threads, since the last call.
+  void read(std::uint32_t table, const model::HitTable& shape, const runtime::HitCountSink& sink);
+  // The memory of a table, and offsets of its pages that there are, by which shards begin.
+  std::uint64_t* local(std::uint32_t table) const { return tables_[table].local; }
+  std::vector<std::uint64_t> pages(std::uint32_t table) const;
+
+ private:
+  using Page = std::array<std::uint64_t, kPage / sizeof(std::uint64_t)>;
+  struct Table {
+    std::uint64_t* local = nullptr;
+    RemoteAddr target;
+    std::unordered_map<std::uint64_t, Page> read;  // by offset: its numbers as they were last time; none: 0
+  };
+  void read_page(Table& table, std::uint64_t page, const model::HitTable& shape, const runtime::HitCountSink& sink);
+
+  const SessionMemory& memory_;
+  SharedFile file_;
+  std::vector<Table> tables_;
+  std::vector<std::uint32_t> free_;  // that were given back
+};
+
+}  // namespace kevt::inproc
