@@ -137,7 +137,9 @@ void RunTrace::finish() {
 // the time they are of.
 std::string RunTrace::histograms() {
   const auto texts = tracing_->triggers().take_hist_texts(tracing_->top(), events_);
-  const auto since_start = [this](Clock::time_point at) { return std::chrono::duration<double>(at - started_).count(); };
+  const auto since_start = [this](Clock::time_point at) {
+    return std::chrono::duration<double>(at - started_).count();
+  };
   const Clock::time_point now = Clock::now();
   std::string text, span;
   if (options_.interval) span = fmt::format(", {:.3f} s to {:.3f} s", since_start(interval_began_), since_start(now));
@@ -150,7 +152,8 @@ std::string RunTrace::histograms() {
 }
 
 bool RunTrace::is_interval_over() const {
-  return options_.interval && std::chrono::duration<double>(Clock::now() - interval_began_).count() >= *options_.interval;
+  return options_.interval &&
+         std::chrono::duration<double>(Clock::now() - interval_began_).count() >= *options_.interval;
 }
 
 // Behind the trace lines, and not among the records of a recording.

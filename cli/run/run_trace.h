@@ -88,7 +88,7 @@ class RunTrace final : public engine::RecordTap {
   std::uint64_t taken_ = 0;                      // records
   std::uint64_t written_ = 0;                    // bytes
   Clock::time_point started_, flushed_, interval_began_;
-  bool is_last_taken_ = false;  // whether a stack that comes belongs to a record that was taken
+  bool is_last_taken_ = false;   // whether a stack that comes belongs to a record that was taken
   bool has_histograms_ = false;  // printed any
   bool is_closed_ = false;
   bool has_failed_ = false;

@@ -4,6 +4,8 @@
 //   finish
 //               └────────── filtered ──┘
 //
+// Where there are aggregates, they stand in place of the condition (aggregate_emitter.cpp).
+//
 // Laziness: a value that costs something (a load, a string, the thread's name) has a `done` flag,
 // its value and whether it could be read, in locals. Every use first makes sure it was fetched.
 // Which values are certainly fetched is tracked along the blocks, so most flags are never read and

@@ -5,6 +5,7 @@ KEVT_SEED repeats a run; KEVT_HIT_COUNTS_CALLS is the number of calls in each th
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 
@@ -36,9 +37,9 @@ def totals(text):
 
 
 class CountedInARun(ProcessTest):
-    def run_with(self, keys, *words, calls=CALLS, probe=PROBE):
+    def run_with(self, keys, *words, calls=CALLS, probe=PROBE, preexec_fn=None):
         command = [KEVTRACE, "run", "-e", probe, *words, "--", COUNTS, str(SEED), str(calls), str(keys), str(THREADS), str(ROUNDS)]
-        done = subprocess.run(command, input=b"..", capture_output=True, timeout=1500)
+        done = subprocess.run(command, input=b"..", capture_output=True, timeout=1500, preexec_fn=preexec_fn)
         self.assertEqual(done.returncode, 0, done.stderr)
         out = done.stdout.decode()
         return expected(re.findall(r"^\d+ \d+ \d+$", out, re.M)), out, done.stderr.decode()
@@ -81,6 +82,44 @@ class CountedInARun(ProcessTest):
         _, text, _ = self.run_with(50, "--hist", "counted:keys=common_comm", calls=CALLS // 100)
         self.assertRegex(text, r"\{ common_comm: counts +\} hitcount: +%d\n" % (TOTAL // 100))
 
+    def test_without_address_space_for_tables(self):
+        """The reader counts what it gets."""
+        with self.subTest(KEVT_SEED=SEED):
+            limit = 12 << 30
+            _, text, err = self.run_with(20, "--hist", "counted:keys=key:vals=amount", calls=CALLS // 100,
+                                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+            hits, aggregated, lost = self.account(err)
+            self.assertEqual((hits, aggregated + lost), (TOTAL // 100, hits))
+            self.assertEqual(totals(text)[0], aggregated)
+
+    def test_more_histograms_than_there_are_tables(self):
+        """80 of them, of which 64 are counted at the hit: the same counts in all."""
+        with self.subTest(KEVT_SEED=SEED):
+            words = []
+            for event in "abcde":
+                words += ["-e", f"p:{event} counts:counted key=%di:u64 amount=%si:u64"]
+                for n in range(16):
+                    words += ["--hist", f"{event}:keys=key:vals=amount if key != {n}"]
+            want, text, err = self.run_with(20, "--hist", "counted:keys=key", "--buffer", "65536", *words, calls=CALLS // 100)
+            texts = re.split(r"^# event histogram$", text, flags=re.M)[1:]
+            self.assertEqual(len(texts), 81)
+            for event in "abcde":
+                self.assertRegex(err, rf"\n{event}: hits {TOTAL // 100} = recorded 0 \+ aggregated {TOTAL // 100} \+ filtered 0 \+ lost 0 ")
+            for one in texts:
+                left_out = re.search(r" if key != (\d+) ", one)
+                if left_out:
+                    self.assertEqual(entries(one), {key: row for key, row in want.items() if key != int(left_out[1])})
+
+    def test_an_injection_has_no_histogram(self):
+        done = subprocess.run([KEVTRACE, "run", "-e", PROBE, "--hist", "counted:keys=key", "--unsafe", "--inject", "counted: ret=1", "--",
+                               COUNTS, "1", "1", "1", "1", "1"], input=b"..", capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"`counted` injects: its filter and triggers have to be asked at the hit", done.stderr)
+
+    def account(self, err):
+        found = re.search(r"counted: hits (\d+) = recorded 0 \+ aggregated (\d+) .* \+ lost (\d+)", err)
+        return tuple(int(number) for number in found.groups())
+
     def test_every_interval(self):
         """No hit is in two intervals, or in none."""
         with self.subTest(KEVT_SEED=SEED):
@@ -101,7 +140,7 @@ class CountedInARun(ProcessTest):
         with self.subTest(KEVT_SEED=SEED):
             want, text, err = self.run_with(60000, "--hist", "counted:keys=key:vals=amount", calls=CALLS // 2)
             total = TOTAL // 2
-            hits, aggregated, lost = (int(n) for n in re.search(r"hits (\d+) = recorded 0 \+ aggregated (\d+) .* \+ lost (\d+)", err).groups())
+            hits, aggregated, lost = self.account(err)
             self.assertEqual(hits, total)
             self.assertEqual(aggregated + lost, total)
             counted, entered, dropped = totals(text)

@@ -190,7 +190,7 @@ class Campaign:
         for event in events:
             for part in ("hits", "recorded", "lost", "missed"):
                 sums[part] += event[part]
-            if event["hits"] != event["recorded"] + event["filtered"] + event["lost"] + event["missed"]:
+            if event["hits"] != event["recorded"] + event.get("aggregated", 0) + event["filtered"] + event["lost"] + event["missed"]:
                 wrong.append(f"the account does not add up: {event}")
         return wrong
 

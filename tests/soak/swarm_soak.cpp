@@ -172,7 +172,7 @@ Result<void> Session::change(Totals& totals) {
 std::string Session::check(Totals& totals) {
   for (const auto& [id, event] : tracing_->events().events()) {
     const runtime::EventCounts c = tracing_->records().counts(tracing_->top(), *event);
-    const std::uint64_t sum = c.recorded + c.filtered + c.lost + c.missed;
+    const std::uint64_t sum = c.recorded + c.aggregated + c.filtered + c.lost + c.missed;
     if (c.attempts != sum || c.recorded != taken_[id])
       return fmt::format("{}: {} hits, but recorded {} + filtered {} + lost {} + missed {} = {}; {} were read",
                          event->name, c.attempts, c.recorded, c.filtered, c.lost, c.missed, sum, taken_[id]);

@@ -62,8 +62,8 @@ class CodePlacer {
                                                                 const CodeRequest& request) const;
   // What was looked up already, as code of this request.
   static CheckedProbe ready(const EventProbe& probe, const CodeRequest& request, pipeline::CheckedEvent checked);
-  // Installs them disarmed, in one compilation: all, or none and why. Where hits cannot count (no table is free, nothing
-  // here compiles code for it), they are recorded, and the reader counts.
+  // Installs them disarmed, in one compilation: all, or none and why. Where hits cannot count (no table is free,
+  // nothing here compiles code for it), they are recorded, and the reader counts.
   std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> install(std::span<const CheckedProbe> probes);
   // Installs each that can be: nullopt for the others; why is appended to `refusals`.
   std::vector<std::optional<runtime::ProbeHandle>> install_each(std::span<const CheckedProbe> probes,

@@ -1,7 +1,7 @@
 // An event's code is shared by all instances. Where one instance alone has the event on, and no reader runs triggers,
 // which see what the filter rejects, its filter is compiled into the code; else all hits come to the reader and each
-// instance decides for itself (RecordRouter). Triggers likewise (TriggerInliner). Changing from one to the other
-// exchanges the code (ProbeRuntime::replace says what becomes of hits in between).
+// instance decides for itself (RecordRouter). Triggers likewise (TriggerInliner), and histograms (HitAggregation).
+// Changing from one to the other exchanges the code (ProbeRuntime::replace says what becomes of hits in between).
 //
 // Soft mode: a trigger needs its event armed, and its target's, without recording; `0*` in the file enable:
 //

@@ -55,7 +55,7 @@ bool is_whole_number(const model::RecordField& field) {
 }
 
 // A thread's name is told by its number when the counts are collected.
-std::optional<Number> text_of(const model::HistField& field, const model::RecordLayout& layout) {
+std::optional<Number> text_key_of(const model::HistField& field, const model::RecordLayout& layout) {
   if (field.modifier != HistModifier::None) return std::nullopt;
   if (field.source == HistSource::Comm) return Number{.source = model::FilterOperand::CommonPid};
   if (field.source != HistSource::Field) return std::nullopt;
@@ -108,7 +108,7 @@ std::optional<model::HitHistogram> histogram_of(const model::Trigger& trigger, c
   if (trigger.condition && sema::is_only_judged(*trigger.condition)) return std::nullopt;
   model::HitHistogram counted{.trigger = trigger.id, .condition = std::nullopt, .keys = {}, .sums = {}};
   for (const model::HistField& key : histogram.keys) {
-    const auto part = key.is_string ? text_of(key, layout) : number_of(key, histogram, layout);
+    const auto part = key.is_string ? text_key_of(key, layout) : number_of(key, histogram, layout);
     if (!part) return std::nullopt;
     counted.keys.push_back(*part);
   }
@@ -125,7 +125,8 @@ std::string_view name_of(std::uint64_t tid, TracedTarget& target) {
 std::string key_bytes(const model::Histogram& histogram, std::span<const std::uint64_t> words, TracedTarget& target) {
   std::string key;
   for (const model::HistField& field : histogram.keys) {
-    const std::size_t begin = key.size(), count = field.is_string && field.source != HistSource::Comm ? KEVT_HIT_TEXT_WORDS : 1;
+    const std::size_t begin = key.size(),
+                      count = field.is_string && field.source != HistSource::Comm ? KEVT_HIT_TEXT_WORDS : 1;
     std::string_view part(reinterpret_cast<const char*>(words.data()), count * sizeof(std::uint64_t));
     if (field.source == HistSource::Comm) part = name_of(words.front(), target);
     if (field.is_string) part = part.substr(0, std::min<std::size_t>(part.find('\0'), field.bytes - 1));
@@ -137,7 +138,8 @@ std::string key_bytes(const model::Histogram& histogram, std::span<const std::ui
 }
 
 // Of the thread that a key names.
-std::string_view comm_of(const model::Histogram& histogram, std::span<const std::uint64_t> words, TracedTarget& target) {
+std::string_view comm_of(const model::Histogram& histogram, std::span<const std::uint64_t> words,
+                         TracedTarget& target) {
   std::size_t at = 0;
   for (const model::HistField& field : histogram.keys) {
     if (field.modifier == HistModifier::Execname) return name_of(words[at], target);
@@ -147,9 +149,8 @@ std::string_view comm_of(const model::Histogram& histogram, std::span<const std:
 }
 
 bool injects(const TracingOptions& options, const TracedEvent& event) {
-  return std::ranges::any_of(options.injections, [&](const EventInjection& one) {
-    return names_event(one.event, event.group, event.name);
-  });
+  return std::ranges::any_of(
+      options.injections, [&](const EventInjection& one) { return names_event(one.event, event.group, event.name); });
 }
 
 }  // namespace

@@ -79,15 +79,15 @@ TEST_F(HitAggregationTest, WhatFindsNoRoomIsTheReaders) {
 }
 
 TEST_F(HitAggregationTest, WhatTheHitDoesNotHaveIsTheReaders) {
-  for (const char* text : {"hist:keys=common_timestamp", "hist:keys=fd:ts=common_timestamp",
-                           "hist:keys=fd:m=fd:onmax($m).save(fd)"}) {
+  for (const char* text :
+       {"hist:keys=common_timestamp", "hist:keys=fd:ts=common_timestamp", "hist:keys=fd:m=fd:onmax($m).save(fd)"}) {
     trigger("op", text);
     EXPECT_EQ(tables("op"), 0u) << text;
     EXPECT_TRUE(tracing_.triggers().truncate(tracing_.top(), event("op")));
   }
-  for (const char* text :
-       {"hist:keys=fd.log2,common_cpu", "hist:keys=fd.buckets=5", "hist:keys=common_pid.execname", "hist:keys=path",
-        "hist:keys=fd,common_comm", "hist:keys=fd.hex:vals=fd if fd > 3", "hist:keys=fd,__probe_ip.sym:vals=hitcount"}) {
+  for (const char* text : {"hist:keys=fd.log2,common_cpu", "hist:keys=fd.buckets=5", "hist:keys=common_pid.execname",
+                           "hist:keys=path", "hist:keys=fd,common_comm", "hist:keys=fd.hex:vals=fd if fd > 3",
+                           "hist:keys=fd,__probe_ip.sym:vals=hitcount"}) {
     trigger("op", text);
     EXPECT_EQ(tables("op"), 1u) << text;
     EXPECT_TRUE(tracing_.triggers().truncate(tracing_.top(), event("op")));

@@ -4,9 +4,10 @@
 //                             every event's code: tracing_on == 0 ─► filtered
 //
 // A hit can decide what lies in a cell (shared_cell.h): tracing_on, an event's soft switch, a trigger's count. So it
-// does where one instance alone has events on, all of code, in one target, and all its triggers are of that sort. Else
-// the reader decides (RecordRouter), in the order of the hits: several instances share an event's code, several targets
-// have cells of their own, a snapshot swaps buffers that only the reader has.
+// does where one instance alone has events on, all of code, in one target, and all its triggers are of that sort, but
+// for those of events that count by themselves (hit_aggregation.cpp). Else the reader decides (RecordRouter), in the
+// order of the hits: several instances share an event's code, several targets have cells of their own, a snapshot swaps
+// buffers that only the reader has.
 #include "runtime-user/engine/code/trigger_inliner.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,8 @@
 /*
- * counts SEED CALLS KEYS THREADS ROUNDS: calls counted(key, amount, name of the key) from so many threads a round, which end with it, in
- * this process and in a child that it forks each second round; CALLS in each thread.  It begins when a byte comes on
- * stdin, and waits for another at the end.  Then it prints for each key that was used: KEY CALLS SUM.
+ * counts SEED CALLS KEYS THREADS ROUNDS: calls counted(key, amount, name of the key) from so many threads a round,
+ * which end with it, in this process and in a child that it forks each second round; CALLS in each thread.  It begins
+ * when a byte comes on stdin, and waits for another at the end.  Then it prints for each key that was used: KEY CALLS
+ * SUM.
  */
 #include <pthread.h>
 #include <stdint.h>

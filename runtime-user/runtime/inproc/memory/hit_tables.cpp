@@ -1,6 +1,6 @@
 // Numbers in a table only grow, so the difference to the last time is what has come: exact without a lock, whatever the
-// thread does meanwhile. A sum is written before its count; what is seen of it too early belongs to a count that is seen
-// the next time.
+// thread does meanwhile. A sum is written before its count; what is seen of it too early belongs to a count that is
+// seen the next time.
 #include "runtime-user/runtime/inproc/memory/hit_tables.h"
 
 #include <sys/mman.h>
@@ -50,8 +50,7 @@ std::vector<std::uint64_t> HitTables::pages(std::uint32_t table) const {
 void HitTables::read_page(Table& table, std::uint64_t page, const model::HitTable& shape,
                           const runtime::HitCountSink& sink) {
   static constexpr Page kNothing = {};
-  const std::size_t slot_words =
-      kevt_hit_slot_bytes(shape.key_words + 1 + shape.sum_words) / sizeof(std::uint64_t);
+  const std::size_t slot_words = kevt_hit_slot_bytes(shape.key_words + 1 + shape.sum_words) / sizeof(std::uint64_t);
   const std::uint64_t* const now = table.local + page / sizeof(std::uint64_t);
   const auto known = table.read.find(page);
   Page* before = known == table.read.end() ? nullptr : &known->second;

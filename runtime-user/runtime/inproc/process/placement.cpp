@@ -165,9 +165,9 @@ Result<RemoteAddr> Placement::map_hit_table(const HitTables& tables, std::uint32
   if (!at) return at;
   auto fd = send_fd(mapper_, tables.file().fd());
   if (!fd) return std::unexpected(std::move(fd.error()));
-  auto mapped = mapper_.call("mapping what hits count", SYS_mmap,
-                             {at->value, bytes, std::uint64_t{kRights}, MAP_SHARED | MAP_FIXED,
-                              static_cast<std::uint64_t>(*fd), offset});
+  auto mapped = mapper_.call(
+      "mapping what hits count", SYS_mmap,
+      {at->value, bytes, std::uint64_t{kRights}, MAP_SHARED | MAP_FIXED, static_cast<std::uint64_t>(*fd), offset});
   if (!mapped) return std::unexpected(std::move(mapped.error()));
   if (auto closed = close_sent(mapper_, *fd); !closed) return std::unexpected(std::move(closed.error()));
   auto maps = target::read_maps(tracee().pid());
