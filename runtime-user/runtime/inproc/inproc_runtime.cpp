@@ -255,7 +255,7 @@ Result<std::uint32_t> InprocRuntime::take_hit_table() {
   if (!table || hit_tables_.target(*table).value) return table;
   auto at = placement_.map_hit_table(hit_tables_, *table);
   if (!at) {
-    hit_tables_.give_back(*table);
+    hit_tables_.close();
     return std::unexpected(std::move(at.error()));
   }
   hit_tables_.note_mapped(*table, *at);

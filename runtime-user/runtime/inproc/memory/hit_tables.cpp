@@ -18,6 +18,7 @@ HitTables::~HitTables() {
 }
 
 Result<std::uint32_t> HitTables::take() {
+  if (is_closed_) return std::unexpected(Error("the target has no room for what hits count", ENOSPC));
   if (!free_.empty()) {
     const std::uint32_t table = free_.back();
     free_.pop_back();

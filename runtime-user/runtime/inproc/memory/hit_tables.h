@@ -24,11 +24,13 @@ class HitTables {
   ~HitTables();
 
   // How many can still be taken.
-  std::size_t free() const { return free_.size() + (KEVT_HIT_TABLES - tables_.size()); }
+  std::size_t free() const { return is_closed_ ? 0 : free_.size() + (KEVT_HIT_TABLES - tables_.size()); }
   // The number of one that nothing was counted in. ENOSPC: there is none; ENOMEM: no address space here.
   Result<std::uint32_t> take();
   // Nothing was counted in it.
   void give_back(std::uint32_t table) { free_.push_back(table); }
+  // From now on none can be taken: the target has no room for them.
+  void close() { is_closed_ = true; }
 
   // What is to be mapped into a target for it: so much of the file, from there on.
   const SharedFile& file() const { return file_; }
@@ -57,6 +59,7 @@ class HitTables {
   SharedFile file_;
   std::vector<Table> tables_;
   std::vector<std::uint32_t> free_;  // that were given back
+  bool is_closed_ = false;
 };
 
 }  // namespace kevt::inproc
