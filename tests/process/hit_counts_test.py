@@ -155,6 +155,32 @@ class CountedInARun(ProcessTest):
                 self.assertEqual(got, want)
 
 
+class KilledWhileItCounts(ProcessTest):
+    def test_nothing_of_it_is_left(self):
+        """The tracer is killed in the middle of it: the program runs on, without the tables."""
+        command = [COUNTS, str(SEED), str(20 * CALLS), "100", str(THREADS), str(ROUNDS)]
+        target = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(target.kill)
+        tracer = subprocess.Popen([KEVTRACE, "run", "-e", PROBE, "--hist", "counted:keys=key", "--pid", str(target.pid)],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(tracer.kill)
+        self.assertIn("counted: jump", tracer.stderr.readline())
+        self.assertIn("/memfd:kevtrace-hits", self.maps(target))
+        target.stdin.write(".")
+        target.stdin.flush()
+        with open(f"/proc/{tracer.pid}/task/{tracer.pid}/children") as file:
+            os.kill(int(file.read().split()[0]), signal.SIGKILL)
+        self.assertIn("ended by signal 9", tracer.communicate(timeout=60)[1])
+        self.assertNotIn("kevtrace", self.maps(target))
+        self.assertEqual(target.stdout.readline(), "ready\n")
+        out, _ = target.communicate(".", timeout=60)
+        self.assertEqual((target.returncode, sum(row[0] for row in expected(out.splitlines()).values())), (0, 20 * TOTAL))
+
+    def maps(self, process):
+        with open(f"/proc/{process.pid}/maps") as file:
+            return file.read()
+
+
 class CountedInAMount(MountTest):
     KEYS = 200
     COMMAND = (COUNTS, str(SEED), str(CALLS), str(KEYS), str(THREADS), str(ROUNDS))
