@@ -6,6 +6,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 
@@ -91,6 +92,21 @@ class CountedInARun(ProcessTest):
             hits, aggregated, lost = self.account(err)
             self.assertEqual((hits, aggregated + lost), (TOTAL // 100, hits))
             self.assertEqual(totals(text)[0], aggregated)
+
+    def test_without_a_compiler(self):
+        """A compiled script has the code that records; LLVM is not there to make the other: the reader counts."""
+        script, compiled = self.path("s.kev", f"{PROBE}\n  enable 0\n  trigger hist:keys=key:vals=amount\n".encode()), self.path("s.kevo")
+        subprocess.run([KEVTRACE, "compile", "-o", compiled, script], capture_output=True, check=True, timeout=60)
+        alone = self.path("kevtrace")
+        shutil.copy(KEVTRACE, alone)
+        refused = subprocess.run([alone, "run", "-e", PROBE, "--", COUNTS], capture_output=True, timeout=60)
+        self.assertNotEqual(refused.returncode, 0)
+        command = [alone, "run", "--buffer", "65536", "-p", compiled, "--", COUNTS, str(SEED), str(CALLS // 100), "20", str(THREADS), "2"]
+        done = subprocess.run(command, input=b"..", capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        hits, aggregated, lost = self.account(done.stderr.decode())
+        self.assertEqual((hits, aggregated + lost), (3 * THREADS * (CALLS // 100), hits))
+        self.assertEqual(totals(done.stdout.decode())[0], aggregated)
 
     def test_more_histograms_than_there_are_tables(self):
         """80 of them, of which 64 are counted at the hit: the same counts in all."""
