@@ -151,6 +151,22 @@ TEST_F(HitAggregationTest, AListOfThreadsIsTheReaders) {
   EXPECT_EQ(tables("cl"), 1u);
 }
 
+TEST_F(HitAggregationTest, ASecondInstanceIsTheReaders) {
+  trigger("cl", "hist:keys=fd");
+  count("cl", 1, 2);
+  auto made = tracing_.instances().make("second");
+  ASSERT_TRUE(made);
+  Instance& second = *tracing_.instances().find("second");
+  const TracedEvent* const all[] = {&event("cl")};
+  EXPECT_TRUE(tracing_.switcher().set_enabled(second, all, true));
+  EXPECT_EQ(tables("cl"), 0u);
+  spill(1);
+  EXPECT_THAT(text("cl"), HasSubstr("{ fd:          1 } hitcount:          3\n"));
+  EXPECT_EQ(tracing_.records().counts(second, event("cl")).recorded, 1u);
+  EXPECT_TRUE(tracing_.switcher().set_enabled(second, all, false));
+  EXPECT_EQ(tables("cl"), 1u);
+}
+
 TEST_F(HitAggregationTest, WithoutCodeForItTheReaderCounts) {
   target_.runtime().next_refusal = Error("no address space", ENOMEM);
   trigger("cl", "hist:keys=fd");
