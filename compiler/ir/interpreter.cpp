@@ -12,11 +12,11 @@
 #include "compiler/ir/interpreter.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <utility>
 
 #include "common/assert.h"
+#include "compiler/model/histogram.h"
 
 namespace kevt::ir {
 
@@ -310,10 +310,7 @@ std::vector<std::uint64_t> Run::measured(const std::vector<Measured>& numbers) {
         measured.push_back(value);
         break;
       case model::HitMeasure::Log2:
-        if (value > 1ull << 63)
-          measured.push_back(one.parameter);
-        else
-          measured.push_back(value <= 1 ? 0 : static_cast<std::uint64_t>(std::bit_width(value - 1)));
+        measured.push_back(model::log2_of(value, one.parameter));
         break;
       case model::HitMeasure::Bucket:
         measured.push_back(value / one.parameter * one.parameter);

@@ -346,6 +346,36 @@ TEST(Interpreter, AShutGateAsksNoFilter) {
   EXPECT_EQ(r.faults, 0u);
 }
 
+TEST(Interpreter, AggregatesCountTogetherOrNotAtAll) {
+  const std::string text = R"(program entry fixed 16
+slot 0 = hit_table ""+0
+slot 1 = hit_table ""+1
+v0 = reg si
+v1 = comm
+aggregate 0 by v1, v0 log2 7 sum v0 bucket 10
+aggregate 1 by v0 when v0 u== 5
+sink 0
+)";
+  TestMachine m = machine();
+  m.slots.resize(2);
+  m.registers.si = 25;
+  RunResult r = run(text, m);
+  EXPECT_THAT(r.outcomes, ElementsAre(Outcome::Aggregated));
+  EXPECT_TRUE(r.record.empty());
+  ASSERT_EQ(r.counted.size(), 2u);
+  EXPECT_EQ(r.counted[0], (Counted{{0x746163, 0, 5}, {20}}));
+  EXPECT_EQ(r.counted[1], std::nullopt);
+  m.registers.si = ~0ull;
+  EXPECT_EQ(run(text, m).counted[0]->key[2], 7u);  // over 2^63
+  m.has_room = false;
+  EXPECT_THAT(run(text, m).outcomes, ElementsAre(Outcome::Recorded));
+  m.has_room = true;
+  m.comm = "sixteen letters!";
+  r = run(text, m);
+  EXPECT_THAT(r.outcomes, ElementsAre(Outcome::Recorded));
+  EXPECT_TRUE(r.counted.empty());
+}
+
 TEST(Interpreter, ComparisonsKeepTheirSign) {
   const TestMachine m = machine();  // si is -2
   const std::map<std::string, bool> rows = {

@@ -35,7 +35,7 @@
 // *Aggregates* are histograms that the hit counts into tables of its thread, in place of a record:
 //
 //   slot 0 = hit_table ""+0
-//   aggregate 0 by v1, v4 log2 sum v2 when v1 s> 2
+//   aggregate 0 by v1, v4 log2 64 sum v2 when v1 s> 2
 //
 // A hit for which the condition of none holds is filtered. Where the key of one finds no room, none of them counts and
 // the hit is recorded: whoever reads it counts.

@@ -79,6 +79,24 @@ sink 0
   EXPECT_FALSE(parse("program entry fixed 16\nslot 0 = word \"\"+0\ngate 0 while 0\nsink 0\n"));
 }
 
+TEST(IrText, AggregatesComeBackTheSame) {
+  constexpr std::string_view kText = R"(program entry fixed 16
+slot 0 = hit_table ""+0
+slot 1 = hit_table ""+1
+v0 = reg di
+v1 = string v0+0
+aggregate 0 by v0
+aggregate 1 by v1, v0 log2 64 sum v0, v0 bucket 10 when v0 u> 5
+sink 0
+)";
+  const Result<Program> program = parse(kText);
+  ASSERT_TRUE(program) << program.error().message();
+  EXPECT_EQ(print(*program), kText);
+  ASSERT_EQ(program->aggregates.size(), 2u);
+  EXPECT_EQ(program->aggregates[1].keys[1], (Measured{0, model::HitMeasure::Log2, 64}));
+  EXPECT_EQ(key_words(*program, program->aggregates[1]), 3u);
+}
+
 TEST(IrText, EveryOpIsInThatText) {
 #define KEVT_FETCH_OP(name, text, ...) EXPECT_THAT(std::string(kEverything), HasSubstr(" = " text));
 #include "compiler/ir/fetch_op.def"

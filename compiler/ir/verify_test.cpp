@@ -169,6 +169,35 @@ TEST(Verify, ConditionDepthIsBounded) {
   EXPECT_THAT(verify(with_condition(outer)), Optional(HasSubstr("deeper")));
 }
 
+TEST(Verify, Aggregates) {
+  const auto broken = [](auto change) {
+    Program program = good();
+    program.slots = {{.kind = model::SlotKind::HitTable, .name = "", .addend = 0},
+                     {.kind = model::SlotKind::SymbolAddress, .name = "x", .addend = 0}};
+    program.sinks = {{.instance = 0, .condition = std::nullopt}};
+    program.aggregates = {{.table = 0, .keys = {{.value = 0}}, .sums = {{.value = 0}}, .condition = std::nullopt}};
+    change(program);
+    return verify(program);
+  };
+  using P = Program&;
+  EXPECT_EQ(broken([](P) {}), std::nullopt);
+  EXPECT_EQ(broken([](P p) { p.aggregates[0].keys[0].value = 1; }), std::nullopt);  // a text
+  EXPECT_THAT(broken([](P p) { p.aggregates[0].sums[0].value = 1; }), Optional(HasSubstr("v1 is a text")));
+  EXPECT_THAT(broken([](P p) { p.aggregates[0].table = 1; }), Optional(HasSubstr("slot 1 is no table")));
+  EXPECT_THAT(broken([](P p) { p.aggregates[0].table = 2; }), Optional(HasSubstr("slot 2 of 2")));
+  EXPECT_THAT(broken([](P p) { p.aggregates[0].keys.clear(); }), Optional(HasSubstr("it has no key")));
+  EXPECT_THAT(broken([](P p) { p.aggregates[0].keys[0].parameter = 1; }), Optional(HasSubstr("without use")));
+  EXPECT_THAT(broken([](P p) { p.aggregates[0].keys[0].measure = model::HitMeasure::Bucket; }),
+              Optional(HasSubstr("width 0")));
+  EXPECT_THAT(broken([](P p) { p.aggregates[0].sums.resize(KEVT_HIT_SLOT_WORDS - 1); }),
+              Optional(HasSubstr("more than 64 words")));
+  EXPECT_THAT(broken([](P p) { p.aggregates.push_back(p.aggregates[0]); }), Optional(HasSubstr("another's")));
+  EXPECT_THAT(broken([](P p) { p.sinks[0].condition = Condition{}; }), Optional(HasSubstr("without condition")));
+  EXPECT_THAT(broken([](P p) { p.sinks.push_back({.instance = 1, .condition = std::nullopt}); }),
+              Optional(HasSubstr("one sink")));
+  EXPECT_THAT(broken([](P p) { p.injects = true; }), Optional(HasSubstr("without actions, gates and injection")));
+}
+
 TEST(Verify, ActionsAndGates) {
   Program program = good();
   program.slots = {{.kind = model::SlotKind::SharedCell, .name = "", .addend = 511},

@@ -5,6 +5,7 @@
 // Names are resolved to fields of the event or to variables; modifiers and limits are checked. Plain values.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -110,6 +111,13 @@ struct HistAction {
 };
 
 inline constexpr std::uint32_t kDefaultHistBits = 11;
+
+// What `.log2` makes of a number: the exponent of the least power of two that is not below it; of one over 2^63
+// `of_negatives` (Histogram::log2_of_negatives).
+constexpr std::uint64_t log2_of(std::uint64_t value, std::uint64_t of_negatives) {
+  if (value > 1ull << 63) return of_negatives;
+  return value <= 1 ? 0 : static_cast<std::uint64_t>(std::bit_width(value - 1));
+}
 
 struct Histogram {
   std::uint64_t id = 0;  // of the table of counts; triggers that share a name share it

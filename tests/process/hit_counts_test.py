@@ -109,7 +109,7 @@ class CountedInARun(ProcessTest):
         self.assertEqual(totals(done.stdout.decode())[0], aggregated)
 
     def test_more_histograms_than_there_are_tables(self):
-        """80 of them, of which 64 are counted at the hit: the same counts in all."""
+        """81 of them, where a session has 64 tables: whoever counts, the counts are the same."""
         with self.subTest(KEVT_SEED=SEED):
             words = []
             for event in "abcde":

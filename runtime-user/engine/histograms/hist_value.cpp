@@ -164,12 +164,9 @@ std::uint64_t HistReader::operation(const HistHit& hit, const HistKnown& known) 
   std::unreachable();
 }
 
-// The least power of two that is not below the value, by its exponent; or where its bucket begins.
+// Its logarithm; or where its bucket begins.
 std::uint64_t HistReader::measured(std::uint64_t value) const {
-  if (modifier_ == HistModifier::Log2) {
-    if (value > 1ull << 63) return log2_of_negatives_;
-    return value <= 1 ? 0 : static_cast<std::uint64_t>(std::bit_width(value - 1));
-  }
+  if (modifier_ == HistModifier::Log2) return model::log2_of(value, log2_of_negatives_);
   if (modifier_ == HistModifier::Buckets) return value / constant_ * constant_;
   return value;
 }

@@ -1,6 +1,6 @@
 // HitTables: the hit tables of a session (common/abi/hit_table.h), and what was counted in them. A file of their own,
 // which is there once an event needs one: for each table a part for every counter shard, of which pages exist where
-// something was counted. It is memory of hostile processes: whatever stands there is a key and numbers, and is bounded.
+// something was counted. It is memory of hostile processes: whatever stands there is taken for keys and numbers.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ class HitTables {
 
   // What the keys of a table have grown by, in all threads, since the last call.
   void read(std::uint32_t table, const model::HitTable& shape, const runtime::HitCountSink& sink);
-  // The memory of a table, and offsets of its pages that there are, by which shards begin.
+  // The memory of a table; and which of its pages there are, as offsets in it.
   std::uint64_t* local(std::uint32_t table) const { return tables_[table].local; }
   std::vector<std::uint64_t> pages(std::uint32_t table) const;
 
