@@ -5,14 +5,15 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 namespace kevt::proc {
 
 std::string comm(pid_t tid) {
   std::ifstream file("/proc/" + std::to_string(tid) + "/comm");
-  std::string name{std::istreambuf_iterator<char>(file), {}};  // line ends may be in it
+  char text[64];                 // a kernel thread's name may be that long: kernel/workqueue.c, wq_worker_comm()
+  file.read(text, sizeof text);  // takes a failed read, of a thread that has just ended, as the end
+  std::string name(text, static_cast<std::size_t>(file.gcount()));  // line ends may be in it
   if (name.ends_with('\n')) name.pop_back();
   return name;
 }

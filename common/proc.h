@@ -9,7 +9,7 @@
 
 namespace kevt::proc {
 
-// A thread's name, 15 characters at most.
+// A thread's name: 15 bytes at most, of a kernel thread 63.
 std::string comm(pid_t tid);
 
 // What stands behind "NAME:" in the status of a process or of any thread, without the blanks before it.

@@ -57,6 +57,7 @@ Result<void> TracedProcesses::keep_names() {
 // A child of its own, or one of ours that has become another program: that one is over.
 void TracedProcesses::take_over(inproc::Tracee program, engine::Tracing& tracing) {
   const pid_t pid = program.pid();
+  const std::string name = proc::comm(pid);  // asked while it is held: let go, it may be over at once
   Origin origin = Origin::Followed;
   for (const auto& process : all_) {
     if (process->pid() != pid || process->has_given_way()) continue;
@@ -65,8 +66,7 @@ void TracedProcesses::take_over(inproc::Tracee program, engine::Tracing& tracing
   }
   auto held = adopt_followed(std::move(program), origin, session_);
   if (!held) {
-    report_.status(
-        fmt::format("process {} ({}) is not followed through exec: {}", pid, proc::comm(pid), held.error().message()));
+    report_.status(fmt::format("process {} ({}) is not followed through exec: {}", pid, name, held.error().message()));
     return;
   }
   add(*std::move(held));

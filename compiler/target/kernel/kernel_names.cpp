@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <string>
 
 namespace kevt::target {
@@ -35,9 +35,10 @@ bool is_kernel_function(std::string_view name) {
   const std::scoped_lock lock(guard);
   if (const auto known = answers.find(name); known != answers.end()) return known->second;
   std::ifstream file("/proc/kallsyms", std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  std::ostringstream text;
+  text << file.rdbuf();
   if (answers.size() >= kMaxAnswers) answers.clear();
-  return answers[std::string(name)] = names_function(text, name);
+  return answers[std::string(name)] = names_function(text.view(), name);
 }
 
 }  // namespace kevt::target
