@@ -11,6 +11,7 @@
  *   scratch      kevt_bpf_scratch │ prefix │ record that is being built │ strings that a filter reads
  *                once for each CPU; of programs that can be preempted KEVT_BPF_SCRATCHES times, and room for a string
  *                that nobody reads
+ *   hit tables   of one event: for each histogram a table of KEVT_HIT_BPF_BYTES for each CPU (abi/hit_table.h)
  */
 #ifndef KEVT_ABI_BPF_H
 #define KEVT_ABI_BPF_H
@@ -25,12 +26,13 @@ typedef struct kevt_bpf_event {
   uint32_t spare[11];
 } kevt_bpf_event;
 
-/* hits == recorded + filtered + lost + busy once no hit is under way. */
+/* hits == recorded + aggregated + filtered + lost + busy once no hit is under way. */
 typedef struct kevt_bpf_counts {
   uint64_t hits, recorded, filtered, lost;
   uint64_t busy;   /* missed: another hit was using the scratch, or the arguments of the entry were not kept */
   uint64_t faults; /* numbers that could not be read, stored as 0 */
-  uint64_t spare[2];
+  uint64_t aggregated;
+  uint64_t spare;
 } kevt_bpf_counts;
 
 typedef struct kevt_bpf_prefix {

@@ -54,8 +54,9 @@ Value* hash_of(llvm::IRBuilder<>& b, llvm::ArrayRef<Value*> key) {
   return hash;
 }
 
-Value* holds(llvm::IRBuilder<>& b, Value* entry, llvm::ArrayRef<Value*> key) {
-  Value* all = nullptr;
+// Where writers share the table, its key is there only when its maker has said so.
+Value* holds(llvm::IRBuilder<>& b, Value* entry, llvm::ArrayRef<Value*> key, bool is_shared) {
+  Value* all = is_shared ? b.CreateICmpSLT(table_word(b, entry, key.size()), b.getInt64(0)) : nullptr;
   for (std::size_t i = 0; i < key.size(); ++i) {
     Value* const same = b.CreateICmpEQ(table_word(b, entry, i), key[i]);
     all = all ? b.CreateAnd(all, same) : same;
@@ -98,6 +99,16 @@ void EventEmitter::append_text_key(ir::ValueId text, std::vector<Value*>& key, B
   }
 }
 
+void EventEmitter::claim(Value* count, BasicBlock* taken) {
+  BasicBlock* claimed = block("claimed");
+  constexpr auto kOrder = llvm::AtomicOrdering::SequentiallyConsistent;
+  Value* const had = b_.CreateExtractValue(b_.CreateAtomicCmpXchg(count, b_.getInt64(0), b_.getInt64(KEVT_HIT_CLAIMED),
+                                                                  llvm::Align(kWordBytes), kOrder, kOrder),
+                                           0);
+  branch(b_.CreateIsNull(had), claimed, taken);
+  start(claimed);
+}
+
 Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full) {
   std::vector<Value*> key;
   for (const ir::Measured& number : aggregate.keys)
@@ -105,8 +116,9 @@ Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full
       append_text_key(number.value, key, full);
     else
       key.push_back(measured(number));
+  const TargetHooks::HitTableShape shape = hooks_.hit_table_shape();
   const std::uint32_t bytes = slot_bytes(key.size(), aggregate);
-  const std::uint32_t near_slots = KEVT_HIT_NEAR_BYTES / bytes, slots = KEVT_HIT_TABLE_BYTES / bytes;
+  const std::uint32_t near_slots = shape.near_bytes / bytes, slots = shape.bytes / bytes;
   Value* const table = hooks_.hit_table(b_, aggregate.table);
   Value* const hash = hash_of(b_, key);
   const auto place_among = [&](std::uint32_t count) {
@@ -122,7 +134,7 @@ Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full
   BasicBlock* next = block("next_slot");
   BasicBlock* found = block("entry");
   Value* const first = entry_at(place);
-  Value* const is_first = holds(b_, first, key);
+  Value* const is_first = holds(b_, first, key, shape.is_shared);
   BasicBlock* const from = b_.GetInsertBlock();
   branch(is_first, found, look, Likely::First);
 
@@ -134,8 +146,12 @@ Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full
   tries->addIncoming(b_.getInt64(1), from);
   branch(b_.CreateICmpEQ(table_word(b_, entry, key.size()), b_.getInt64(0)), free, taken);
   start(free);
+  if (shape.is_shared) claim(word_at(b_, entry, key.size()), taken);
   for (std::size_t i = 0; i < key.size(); ++i)
     b_.CreateAlignedStore(key[i], word_at(b_, entry, i), llvm::Align(kWordBytes), true);
+  if (shape.is_shared)
+    b_.CreateAlignedStore(b_.getInt64(KEVT_HIT_THERE), word_at(b_, entry, key.size()), llvm::Align(kWordBytes), true);
+  BasicBlock* const made = b_.GetInsertBlock();
   go(found);
   start(taken);
   branch(b_.CreateICmpULT(tries, b_.getInt64(KEVT_HIT_PROBES)), next, full);
@@ -146,12 +162,12 @@ Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full
   Value* const behind = entry_at(b_.CreateAnd(b_.CreateAdd(from_place, tries), last));
   entry->addIncoming(behind, next);
   tries->addIncoming(b_.CreateAdd(tries, b_.getInt64(1)), next);
-  b_.CreateCondBr(holds(b_, behind, key), found, look);
+  b_.CreateCondBr(holds(b_, behind, key, shape.is_shared), found, look);
 
   start(found);
   llvm::PHINode* const result = b_.CreatePHI(b_.getPtrTy(), 3);
   result->addIncoming(first, from);
-  result->addIncoming(entry, free);
+  result->addIncoming(entry, made);
   result->addIncoming(behind, next);
   return result;
 }

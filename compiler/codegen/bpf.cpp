@@ -84,6 +84,7 @@ std::optional<model::BpfMap> map_named(llvm::StringRef name) {
   if (name == "kevt_scratch") return model::BpfMap::Scratch;
   if (name == "kevt_words") return model::BpfMap::Words;
   if (name == "kevt_kept") return model::BpfMap::Kept;
+  if (name == "kevt_hits") return model::BpfMap::HitTables;
   return std::nullopt;
 }
 
@@ -171,7 +172,6 @@ std::string bpf_refusal(const ir::Program& program) {
   }
   if (steps > kMostPatternSteps)
     return "the patterns of its filter are more than the kernel's verifier walks through: fewer `*`, or fewer patterns";
-  if (!program.aggregates.empty()) return "its histograms are not counted at the hit";
   if (program.sinks.size() > 32) return "more than 32 instances on one event";
   return "";
 }

@@ -11,6 +11,7 @@
 #include "compiler/codegen/bpf_emitter.h"
 
 #include "common/abi/bpf.h"
+#include "common/abi/hit_table.h"
 #include "compiler/ir/interpreter.h"
 
 namespace kevt::codegen {
@@ -19,6 +20,18 @@ using ir::Op;
 using ir::StoreKind;
 using llvm::BasicBlock;
 using llvm::Value;
+
+namespace {
+
+// `bytes` of the text from `at` on, 0 behind its end.
+std::uint64_t word_of(const std::string& text, std::size_t at, unsigned bytes) {
+  std::uint64_t word = 0;
+  for (unsigned i = bytes; i-- > 0;)
+    word = word << 8 | (at + i < text.size() ? static_cast<std::uint8_t>(text[at + i]) : 0u);
+  return word;
+}
+
+}  // namespace
 
 // ---- values ---------------------------------------------------------------------------------
 
@@ -63,8 +76,7 @@ Value* BpfEmitter::equal_bytes(Value* text, const std::string& constant) {
   for (std::size_t at = 0; at < constant.size();) {
     const std::size_t left = constant.size() - at;
     const unsigned bytes = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-    std::uint64_t word = 0;
-    for (unsigned i = bytes; i-- > 0;) word = word << 8 | static_cast<std::uint8_t>(constant[at + i]);
+    const std::uint64_t word = word_of(constant, at, bytes);
     Value* loaded = b_.CreateAlignedLoad(b_.getIntNTy(bytes * 8), bpf_.at(b_, text, at), llvm::Align(bytes));
     differ = b_.CreateOr(differ, b_.CreateXor(b_.CreateZExt(loaded, b_.getInt64Ty()), b_.getInt64(word)));
     at += bytes;
@@ -106,6 +118,42 @@ void BpfEmitter::match_text(const ir::Condition& c, BasicBlock* yes, BasicBlock*
   }
 }
 
+// Its first 16 bytes, 0 behind its end, without a branch: each would be another way for the verifier. An absent string
+// is empty.
+void BpfEmitter::append_text_key(ir::ValueId text, std::vector<Value*>& key, BasicBlock* full) {
+  static_assert(KEVT_HIT_TEXT_WORDS == 2);
+  const ir::Value& value = program_.values[text];
+  BasicBlock* fits = block("fits");
+  if (value.op == Op::ImmediateText) {
+    const std::string& constant = program_.texts[static_cast<std::size_t>(value.imm)];
+    branch(b_.getInt1(constant.size() < 16), fits, full);
+    start(fits);
+    for (const std::size_t at : {0, 8}) key.push_back(b_.getInt64(word_of(constant, at, 8)));
+    return;
+  }
+  ensure(text);
+  const Memo& memo = memos_.at(text);
+  Value* const length = b_.CreateZExt(b_.CreateLoad(b_.getInt32Ty(), memo.value), b_.getInt64Ty());
+  branch(b_.CreateICmpULE(length, b_.getInt64(16)), fits, full, Likely::First);
+  start(fits);
+  Value* const place = bpf_.scratch(b_, memo.scratch);
+  // -1 where there are fewer bytes.
+  const auto below = [&](std::uint64_t bytes) {
+    return bpf_.opaque(b_, b_.CreateAShr(b_.CreateSub(length, b_.getInt64(bytes)), b_.getInt64(63)));
+  };
+  Value* const below_8 = below(8);
+  Value* const below_16 = below(16);
+  // What is behind `length` modulo 8 bytes.
+  Value* const rest =
+      b_.CreateShl(b_.getInt64(~0ull), b_.CreateAnd(b_.CreateShl(length, b_.getInt64(3)), b_.getInt64(63)));
+  const auto word = [&](std::uint64_t at) {
+    return b_.CreateAlignedLoad(b_.getInt64Ty(), bpf_.at(b_, place, at), llvm::Align(8), true);
+  };
+  key.push_back(b_.CreateAnd(word(0), b_.CreateNot(b_.CreateAnd(rest, below_8))));
+  Value* const second = b_.CreateAnd(word(8), b_.CreateNot(b_.CreateAnd(rest, below_16)));
+  key.push_back(b_.CreateAnd(second, b_.CreateNot(below_8)));
+}
+
 // ---- records --------------------------------------------------------------------------------
 
 BpfEmitter::Loop BpfEmitter::begin_loop(std::uint32_t count) {
@@ -139,9 +187,7 @@ void BpfEmitter::store_constant(const std::string& text, Value* to) {
   for (std::size_t at = 0; at < size;) {
     const std::size_t left = size - at;
     const unsigned bytes = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-    std::uint64_t word = 0;
-    for (unsigned i = bytes; i-- > 0;)
-      word = word << 8 | (at + i < text.size() ? static_cast<std::uint8_t>(text[at + i]) : 0u);
+    const std::uint64_t word = word_of(text, at, bytes);
     bpf_.store(b_, llvm::ConstantInt::get(b_.getIntNTy(bytes * 8), word), bpf_.at(b_, to, at));
     at += bytes;
   }

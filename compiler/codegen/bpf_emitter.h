@@ -25,6 +25,8 @@ class BpfEmitter final : public EventEmitter {
   void fetch_load(ir::ValueId id, const Memo& memo) override;
   void fetch_string(ir::ValueId id, const Memo& memo) override;
   void match_text(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no) override;
+  void append_text_key(ir::ValueId text, std::vector<llvm::Value*>& key, llvm::BasicBlock* full) override;
+  bool keeps_text_keys() const override { return true; }
 
   llvm::Value* bad(ir::ValueId id);  // i64: 1 where the value was unreadable
   llvm::Value* address_of(ir::ValueId id, llvm::Value* offset) { return b_.CreateAdd(integer(id), offset); }

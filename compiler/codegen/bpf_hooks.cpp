@@ -18,6 +18,7 @@
 #include <cstddef>
 
 #include "common/abi/bpf.h"
+#include "common/abi/hit_table.h"
 #include "common/abi/registers.h"
 #include "common/assert.h"
 #include "compiler/codegen/bpf_helpers.h"
@@ -30,8 +31,7 @@ using llvm::Value;
 namespace {
 
 std::uint32_t texts_kept(const ir::Program& program) {
-  bool compared = program.sinks.size() > 1;
-  compared = compared || !ir::conditions_of(program).empty();
+  bool compared = program.sinks.size() > 1 || !ir::conditions_of(program).empty() || !program.aggregates.empty();
   std::uint32_t strings = 0, names = 0;
   for (const ir::Value& value : program.values) {
     strings += compared && value.op == ir::Op::String ? 1 : 0;
@@ -293,8 +293,9 @@ void BpfHooks::count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) 
     case Counter::Recorded:
       offset = offsetof(kevt_bpf_counts, recorded);
       break;
-    case Counter::Aggregated:  // bpf_refusal()
-      return;
+    case Counter::Aggregated:
+      offset = offsetof(kevt_bpf_counts, aggregated);
+      break;
     case Counter::Filtered:
       offset = offsetof(kevt_bpf_counts, filtered);
       break;
@@ -303,6 +304,19 @@ void BpfHooks::count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) 
       break;
   }
   add(b, at(b, row_, sink * sizeof(kevt_bpf_counts) + offset), b.getInt64(1));
+}
+
+TargetHooks::HitTableShape BpfHooks::hit_table_shape() const {
+  return {.bytes = KEVT_HIT_BPF_BYTES,
+          .near_bytes = KEVT_HIT_BPF_BYTES,
+          .is_shared = input_.context == model::BpfContext::Uprobe};
+}
+
+// The tables of all CPUs for the first histogram, then those for the next.
+Value* BpfHooks::hit_table(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
+  const auto table = static_cast<std::uint64_t>(input_.program->slots[slot_index].addend);
+  Value* const first = at(b, map(b, "kevt_hits"), table * layout_.cpus * KEVT_HIT_BPF_BYTES);
+  return at(b, first, b.CreateMul(cpu_, b.getInt64(KEVT_HIT_BPF_BYTES)));
 }
 
 Value* BpfHooks::gate(llvm::IRBuilder<>& b, std::uint32_t sink) {

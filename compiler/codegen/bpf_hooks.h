@@ -41,6 +41,10 @@ class BpfHooks final : public TargetHooks {
 
   void count_fault(llvm::IRBuilder<>& b) override;
   void count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) override;
+  HitTableShape hit_table_shape() const override;
+  llvm::Value* hit_table(llvm::IRBuilder<>& b, std::uint32_t slot) override;
+  void add(llvm::IRBuilder<>& b, llvm::Value* number, llvm::Value* amount) override;
+  void add_one(llvm::IRBuilder<>& b, llvm::Value* number) override { add(b, number, b.getInt64(1)); }
   llvm::Value* gate(llvm::IRBuilder<>& b, std::uint32_t sink) override;
   llvm::Value* inject(llvm::IRBuilder<>& b) override;
   llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) override;
@@ -121,7 +125,6 @@ class BpfHooks final : public TargetHooks {
                       llvm::Type* result = nullptr);
   llvm::Value* map(llvm::IRBuilder<>& b, const char* symbol);
   llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* from, unsigned bits);
-  void add(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* amount);
   // Arguments of the entry, in a return probe.
   struct Call {
     llvm::PHINode* cookie = nullptr;  // of the probe

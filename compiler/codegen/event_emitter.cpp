@@ -106,6 +106,9 @@ Value* EventEmitter::counted_loop(std::uint32_t count, BasicBlock*& header, Basi
 void EventEmitter::plan_memos() {
   std::set<ir::ValueId> compared;
   for (const ir::Condition* condition : ir::conditions_of(program_)) texts_of(program_, *condition, compared);
+  if (keeps_text_keys())
+    for (const ir::Aggregate& aggregate : program_.aggregates)
+      for (const ir::Measured& key : aggregate.keys) compared.insert(key.value);
   std::uint32_t scratch = 0;
   std::optional<std::uint32_t> name_scratch;  // all values that are the thread's name share one place
   for (ir::ValueId id = 0; id < program_.values.size(); ++id) {

@@ -65,10 +65,17 @@ class TargetHooks {
   virtual llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, llvm::Value* text,
                              llvm::Value* text_length) = 0;  // i1
 
-  // This thread's table of a HitTable slot; a number in a table grows, in one instruction. Only native code has them.
-  virtual llvm::Value* hit_table(llvm::IRBuilder<>&, std::uint32_t) { return nullptr; }
-  virtual void add(llvm::IRBuilder<>&, llvm::Value*, llvm::Value*) {}
-  virtual void add_one(llvm::IRBuilder<>&, llvm::Value*) {}
+  // Hit tables (common/abi/hit_table.h), of one power of two of bytes each: the one of a HitTable slot that is this
+  // hit's, and a number in it that grows, in one instruction.
+  struct HitTableShape {
+    std::uint32_t bytes = 0;
+    std::uint32_t near_bytes = 0;  // of its near part; all of them: there is none
+    bool is_shared = false;        // hits that are preempted, and those that come between, share it
+  };
+  virtual HitTableShape hit_table_shape() const = 0;
+  virtual llvm::Value* hit_table(llvm::IRBuilder<>& b, std::uint32_t slot) = 0;
+  virtual void add(llvm::IRBuilder<>& b, llvm::Value* number, llvm::Value* amount) = 0;
+  virtual void add_one(llvm::IRBuilder<>& b, llvm::Value* number) = 0;
 
   // Room for a record of `size` (i32) bytes: its first byte. Goes to `full` when there is none.
   virtual llvm::Value* reserve(llvm::IRBuilder<>& b, llvm::Value* size, llvm::BasicBlock* full) = 0;
@@ -117,7 +124,10 @@ class EventEmitter {
   void emit_aggregates(std::uint32_t sink, llvm::BasicBlock* next, llvm::BasicBlock* filtered,
                        llvm::BasicBlock* recorded);
   llvm::Value* find_entry(const ir::Aggregate& aggregate, llvm::BasicBlock* full);
-  void append_text_key(ir::ValueId text, std::vector<llvm::Value*>& key, llvm::BasicBlock* full);
+  // Words of a key that is a text; goes to `full` where it has more.
+  virtual void append_text_key(ir::ValueId text, std::vector<llvm::Value*>& key, llvm::BasicBlock* full);
+  virtual bool keeps_text_keys() const { return false; }    // in scratch
+  void claim(llvm::Value* count, llvm::BasicBlock* taken);  // a free slot, unless somebody has it
   void count_in(const ir::Aggregate& aggregate, llvm::Value* entry);
   llvm::Value* measured(const ir::Measured& number);
 

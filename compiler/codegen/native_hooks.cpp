@@ -282,6 +282,10 @@ void NativeHooks::count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sin
   count_at(b, sink * sizeof(kevt_counts) + offset);
 }
 
+TargetHooks::HitTableShape NativeHooks::hit_table_shape() const {
+  return {.bytes = KEVT_HIT_TABLE_BYTES, .near_bytes = KEVT_HIT_NEAR_BYTES, .is_shared = false};
+}
+
 // Beside those of other threads: KEVT_HIT_TABLE_BYTES each.
 Value* NativeHooks::hit_table(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
   Value* shard = b.CreateZExt(read(b, thread_, offsetof(kevt_thread, shard), 32), b.getInt64Ty());

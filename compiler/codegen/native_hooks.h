@@ -44,6 +44,7 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, llvm::Value* text,
                      llvm::Value* text_length) override;
 
+  HitTableShape hit_table_shape() const override;
   llvm::Value* hit_table(llvm::IRBuilder<>& b, std::uint32_t slot) override;
   void add(llvm::IRBuilder<>& b, llvm::Value* number, llvm::Value* amount) override;
   void add_one(llvm::IRBuilder<>& b, llvm::Value* number) override;

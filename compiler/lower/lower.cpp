@@ -67,6 +67,8 @@ ir::ValueId lower_number(const model::HitHistogram::Number& number, const std::v
       return values.plain(ir::Op::Cpu);
     case model::FilterOperand::CommonType:
       return values.plain(ir::Op::EventId);
+    case model::FilterOperand::Comm:
+      return values.plain(ir::Op::Comm);
     case model::FilterOperand::CommonPid:
       return values.narrow(values.plain(ir::Op::Pid), 4, true);
     default:

@@ -35,6 +35,8 @@ enum class BpfMap : std::uint8_t {
   Scratch,  // the address of its only value
   Words,    // the address of its only value
   Kept,     // by call: arguments of its entry
+  // Not in compiled scripts:
+  HitTables,  // the address of its only value, of this event alone
 };
 struct BpfReference {
   std::uint32_t instruction = 0;  // index of a 16-byte load; takes two places

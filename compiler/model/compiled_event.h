@@ -20,7 +20,7 @@ enum class SlotKind : std::uint8_t {
   SymbolAddress,  // address of data symbol `name` + addend
   FileAddress,    // address where byte `addend` of file `name` is mapped
   SharedCell,     // address of word `addend` of those that hits and the engine share (ProbeRuntime::shared_cells)
-  HitTable,       // address of the first thread's table of CompiledEvent::hit_tables[addend]
+  HitTable,       // address of the first thread's table of CompiledEvent::hit_tables[addend]; BPF code knows it
 };
 struct SlotSource {
   SlotKind kind = SlotKind::SymbolAddress;

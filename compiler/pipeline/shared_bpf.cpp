@@ -64,11 +64,12 @@ class Sharing {
   }
 
   Result<SharedBpf> share() {
-    // Behind what tells programs apart the event's number, where events cannot share one.
+    // Behind what tells programs apart the event's number, where events cannot share one: each counts in its own
+    // tables.
     std::map<std::tuple<model::BpfContext, std::string, bool, std::size_t>, Tasks> same;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       const BpfTask& task = tasks_[i];
-      const std::size_t alone = model::has_cookie(task.context) ? 0 : i;
+      const std::size_t alone = model::has_cookie(task.context) && task.program->aggregates.empty() ? 0 : i;
       same[{task.context, ir::print(*task.program), task.uses_target_types, alone}].push_back(i);
     }
     std::vector<Tasks> missing;

@@ -78,7 +78,8 @@ struct Capabilities {
   bool sees_misses = true;  // false: profile prints `missed ?`
   std::vector<std::string> clocks;
   model::CodeKind code = model::CodeKind::Native;  // what install() takes
-  bool counts_hits = false;                        // it takes events with hit_tables
+  std::size_t hit_histograms = 0;                  // of one event, that its hits count: CompiledEvent::hit_tables
+  bool names_threads = false;                      // thread_name() knows who has hit
 };
 
 class ProbeRuntime {

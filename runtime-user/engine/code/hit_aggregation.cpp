@@ -2,7 +2,7 @@
 //
 //   one instance alone has the event on, softly off, for its own histograms and nothing else
 //   each of these histograms is made of numbers and texts of the hit: no stacks, time stamps, variables, actions
-//   every target's runtime takes such code
+//   every target's runtime takes such code, for so many of them
 //
 // Gates do not matter: a histogram counts while tracing is off. set_event_pid does, and is left to the reader. A hit
 // whose key finds no room in its thread's table is recorded as before, and the reader counts it: nothing is dropped.
@@ -54,10 +54,23 @@ bool is_whole_number(const model::RecordField& field) {
   return fits && field.type.array_count == 0 && !model::RecordLayout::is_string(field);
 }
 
-// A thread's name is told by its number when the counts are collected.
-std::optional<Number> text_key_of(const model::HistField& field, const model::RecordLayout& layout) {
+// How a key has the name of the thread that hit: by its number, where every runtime can tell the name later; as a text,
+// where none can. Else the reader counts.
+enum class ThreadNames : std::uint8_t { ByNumber, AsText, Mixed };
+
+ThreadNames names_in(std::span<TracedTarget* const> targets) {
+  const auto can_tell = [](TracedTarget* target) { return target->runtime().capabilities().names_threads; };
+  if (std::ranges::all_of(targets, can_tell)) return ThreadNames::ByNumber;
+  return std::ranges::none_of(targets, can_tell) ? ThreadNames::AsText : ThreadNames::Mixed;
+}
+
+std::optional<Number> text_key_of(const model::HistField& field, const model::RecordLayout& layout, ThreadNames names) {
   if (field.modifier != HistModifier::None) return std::nullopt;
-  if (field.source == HistSource::Comm) return Number{.source = model::FilterOperand::CommonPid};
+  if (field.source == HistSource::Comm) {
+    if (names == ThreadNames::Mixed) return std::nullopt;
+    if (names == ThreadNames::ByNumber) return Number{.source = model::FilterOperand::CommonPid};
+    return Number{.source = model::FilterOperand::Comm, .is_text = true};
+  }
   if (field.source != HistSource::Field) return std::nullopt;
   const auto found = sema::find_filter_field(field.name, layout);
   if (!found || found->source != model::FilterOperand::RecordField) return std::nullopt;
@@ -100,7 +113,8 @@ bool add_numbers(const std::vector<model::HistField>& fields, const model::Histo
   return true;
 }
 
-std::optional<model::HitHistogram> histogram_of(const model::Trigger& trigger, const model::RecordLayout& layout) {
+std::optional<model::HitHistogram> histogram_of(const model::Trigger& trigger, const model::RecordLayout& layout,
+                                                ThreadNames names) {
   const model::Histogram& histogram = trigger.histogram;
   if (!histogram.variables.empty() || !histogram.field_variables.empty() || !histogram.references.empty() ||
       !histogram.actions.empty() || histogram.uses_timestamps)
@@ -108,8 +122,8 @@ std::optional<model::HitHistogram> histogram_of(const model::Trigger& trigger, c
   if (trigger.condition && sema::is_only_judged(*trigger.condition)) return std::nullopt;
   model::HitHistogram counted{.trigger = trigger.id, .condition = std::nullopt, .keys = {}, .sums = {}};
   for (const model::HistField& key : histogram.keys) {
-    const auto part = key.is_string ? text_key_of(key, layout) : number_of(key, histogram, layout);
-    if (!part) return std::nullopt;
+    const auto part = key.is_string ? text_key_of(key, layout, names) : number_of(key, histogram, layout);
+    if (!part || (key.modifier == HistModifier::Execname && names != ThreadNames::ByNumber)) return std::nullopt;
     counted.keys.push_back(*part);
   }
   if (!add_numbers(histogram.values, histogram, layout, counted.sums)) return std::nullopt;
@@ -121,14 +135,19 @@ std::string_view name_of(std::uint64_t tid, TracedTarget& target) {
   return target.runtime().thread_name(static_cast<std::int32_t>(tid));
 }
 
+std::size_t words_of(const model::HistField& key, TracedTarget& target) {
+  const bool is_number =
+      !key.is_string || (key.source == HistSource::Comm && target.runtime().capabilities().names_threads);
+  return is_number ? 1 : KEVT_HIT_TEXT_WORDS;
+}
+
 // As HistTable has keys.
 std::string key_bytes(const model::Histogram& histogram, std::span<const std::uint64_t> words, TracedTarget& target) {
   std::string key;
   for (const model::HistField& field : histogram.keys) {
-    const std::size_t begin = key.size(),
-                      count = field.is_string && field.source != HistSource::Comm ? KEVT_HIT_TEXT_WORDS : 1;
+    const std::size_t begin = key.size(), count = words_of(field, target);
     std::string_view part(reinterpret_cast<const char*>(words.data()), count * sizeof(std::uint64_t));
-    if (field.source == HistSource::Comm) part = name_of(words.front(), target);
+    if (field.is_string && count == 1) part = name_of(words.front(), target);
     if (field.is_string) part = part.substr(0, std::min<std::size_t>(part.find('\0'), field.bytes - 1));
     key += part;
     key.resize(begin + field.bytes);
@@ -143,7 +162,7 @@ std::string_view comm_of(const model::Histogram& histogram, std::span<const std:
   std::size_t at = 0;
   for (const model::HistField& field : histogram.keys) {
     if (field.modifier == HistModifier::Execname) return name_of(words[at], target);
-    at += field.is_string && field.source != HistSource::Comm ? KEVT_HIT_TEXT_WORDS : 1;
+    at += words_of(field, target);
   }
   return {};
 }
@@ -177,22 +196,25 @@ bool HitAggregation::is_switched_by_triggers(const TracedEvent& event) const {
 
 std::vector<model::HitHistogram> HitAggregation::of(const TracedEvent& event) const {
   if (event.is_static() || event.owner == target::EventOwner::Synthetic) return {};
-  const auto counts_hits = [](TracedTarget* target) { return target->runtime().capabilities().counts_hits; };
-  if (!std::ranges::all_of(state_.code.targets(), counts_hits) || injects(state_.options, event)) return {};
+  if (injects(state_.options, event)) return {};
   const Instance* const instance = only_instance_of(event);
   if (!instance || instance->pids || instance->refused_pids || instance->wants_stack_of(event)) return {};
   const EventState* const state = instance->find_state(event.id);
   if (state->softly_on || is_switched_by_triggers(event)) return {};
+  std::size_t most = model::kMaxHitHistograms;
+  for (TracedTarget* target : state_.code.targets())
+    most = std::min(most, target->runtime().capabilities().hit_histograms);
+  const ThreadNames names = names_in(state_.code.targets());
   std::vector<model::HitHistogram> histograms;
   for (const model::Trigger& trigger : instance->triggers.of(event.full_name())) {
     if (trigger.kind != model::TriggerKind::Hist) return {};
-    auto histogram = histogram_of(trigger, event.layout);
+    auto histogram = histogram_of(trigger, event.layout, names);
     if (!histogram) return {};
     if (trigger.state != model::HistState::Active) continue;
     histogram->condition = hit_condition(state_, trigger, event);
     histograms.push_back(*std::move(histogram));
   }
-  if (histograms.size() > model::kMaxHitHistograms) return {};
+  if (histograms.size() > most) return {};
   return histograms;
 }
 

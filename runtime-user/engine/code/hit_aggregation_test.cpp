@@ -18,7 +18,7 @@ using testing::HasSubstr;
 class HitAggregationTest : public testing::Test {
  protected:
   HitAggregationTest() {
-    target_.runtime().counts_hits = true;
+    target_.runtime().hit_histograms = model::kMaxHitHistograms;
     auto done = tracing_.definitions().write(grammar::EventsFile::Dynamic,
                                              "p:op open64 fd=%di:s32 path=+0(%si):string\np:cl close fd=%di:s32\n");
     EXPECT_TRUE(done);

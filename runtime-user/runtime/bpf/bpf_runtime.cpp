@@ -13,6 +13,9 @@ using runtime::ProbeHandle;
 
 namespace {
 
+// Each one with a filter doubles the ways that the verifier follows behind it.
+constexpr std::size_t kHitHistograms = 4;
+
 std::string why_refused(const model::Definition& definition, int errno_value) {
   const bool of_tracepoint = definition.kind == model::EventKind::Tprobe;
   const bool watches = definition.kind == model::EventKind::Watchpoint;
@@ -42,7 +45,11 @@ Result<std::unique_ptr<BpfRuntime>> BpfRuntime::create(const KernelSession& sess
 }
 
 runtime::Capabilities BpfRuntime::capabilities() const {
-  return {.name = "bpf", .sees_misses = told_ && !untold_, .clocks = {"mono"}, .code = model::CodeKind::Bpf};
+  return {.name = "bpf",
+          .sees_misses = told_ && !untold_,
+          .clocks = {"mono"},
+          .code = model::CodeKind::Bpf,
+          .hit_histograms = kHitHistograms};
 }
 
 Result<std::vector<ProbeHandle>> BpfRuntime::install(const model::CompiledBatch& batch,

@@ -30,6 +30,10 @@ class BpfRuntime final : public runtime::ProbeRuntime {
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
   runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;
   std::size_t drain(const runtime::RecordSink& sink) override { return events_->drain(sink); }
+  std::size_t free_hit_tables() const override { return events_->free_hit_tables(); }
+  void take_hit_counts(runtime::ProbeHandle probe, const runtime::HitCountSink& sink) override {
+    events_->take_hit_counts(probe, sink);
+  }
   // Nothing hits any more: the next drain hands out everything.
   void settle() { events_->settle(); }
   void read_also(TracepointReader* reader) { events_->read_also(reader); }  // as of KernelEvents

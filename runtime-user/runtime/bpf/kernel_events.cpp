@@ -11,10 +11,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "common/assert.h"
 #include "common/clock.h"
+#include "common/page.h"
 #include "runtime-user/runtime/bpf/entry_program.h"
 #include "runtime-user/runtime/bpf/program.h"
 
@@ -23,6 +26,8 @@ namespace kevt::bpf {
 using runtime::ProbeHandle;
 
 namespace {
+
+constexpr std::uint64_t kMostHitTableBytes = 256u << 20;  // less than the verifier lets an offset be: BPF_MAX_VAR_OFF
 
 constexpr ProbeHandle kNoHandle = ~ProbeHandle{0};  // of static events
 
@@ -63,6 +68,23 @@ Result<int> KernelEvents::scratch_of(Group& group, const model::BpfCode& code) {
   return scratches_.back().map.fd();
 }
 
+// -1: none.
+Result<int> KernelEvents::hit_tables_of(Group& group, const model::CompiledEvent& one) {
+  const std::size_t count = one.hit_tables.size();
+  if (count == 0) return -1;
+  if (count > free_hit_tables()) return std::unexpected(Error("no room for what hits count", ENOSPC));
+  auto map = ArrayMap::create("kevt_hits", static_cast<std::uint32_t>(count * table_bytes_), 1);
+  if (!map) return std::unexpected(std::move(map.error()));
+  group.hits.emplace(HitTables{.map = std::move(*map), .readers = {}, .lost_told = 0}).readers.resize(count);
+  hit_tables_ += count;
+  return group.hits->map.fd();
+}
+
+std::size_t KernelEvents::free_hit_tables() const {
+  const std::size_t most = kMostHitTableBytes / table_bytes_;
+  return most - std::min(most, hit_tables_);
+}
+
 // The map of kept arguments, for the return's program, which stays as long as that; and the entry's, where it is ours.
 Result<UniqueFd> KernelEvents::keep_arguments(Group& group, const model::BpfCode& code,
                                               const model::CompiledEvent& one) {
@@ -88,8 +110,14 @@ Result<void> KernelEvents::load(Group& group, const model::BpfCode& code, std::u
   if (!scratch) return std::unexpected(std::move(scratch.error()));
   auto kept = keep_arguments(group, code, one);
   if (!kept) return std::unexpected(std::move(kept.error()));
-  const ProgramMaps maps{
-      .events = events->fd(), .rings = rings_.map_fd(), .scratch = *scratch, .words = words_.fd(), .kept = kept->get()};
+  auto hits = hit_tables_of(group, one);
+  if (!hits) return std::unexpected(std::move(hits.error()));
+  const ProgramMaps maps{.events = events->fd(),
+                         .rings = rings_.map_fd(),
+                         .scratch = *scratch,
+                         .words = words_.fd(),
+                         .kept = kept->get(),
+                         .hits = *hits};
   auto program = load_program(one.definition.event, code, maps);
   if (!program) return std::unexpected(std::move(program.error()));
   group.code = code;
@@ -126,6 +154,7 @@ Result<std::vector<ProbeHandle>> KernelEvents::install(const model::CompiledBatc
   for (std::size_t i = 0; i < batch.bpf.size(); ++i) {
     auto loaded = load(groups_.emplace_back(), batch.bpf[i], users[i], *any[i]);
     if (loaded) continue;
+    for (std::size_t made = first_group; made < groups_.size(); ++made) drop_hit_tables(groups_[made]);
     groups_.resize(first_group);
     return std::unexpected(std::move(loaded.error()));
   }
@@ -155,6 +184,28 @@ void KernelEvents::remove(ProbeHandle probe) {
   group.entry_program.reset();
   group.events.reset();
   group.scratch.reset();
+  drop_hit_tables(group);
+}
+
+void KernelEvents::drop_hit_tables(Group& group) {
+  if (group.hits) hit_tables_ -= group.hits->readers.size();
+  group.hits.reset();
+}
+
+void KernelEvents::take_hit_counts(ProbeHandle probe, const runtime::HitCountSink& sink) {
+  KEVT_ASSERT(probe < events_.size());
+  const Event& event = events_[probe];
+  auto& hits = groups_[event.group].hits;
+  if (!hits) return;
+  const std::uint64_t lost = counts(probe).lost;
+  const std::uint64_t news = lost - std::exchange(hits->lost_told, lost);
+  for (std::size_t i = 0; i < hits->readers.size(); ++i) {
+    const model::HitTable& shape = event.installed.event.hit_tables[i];
+    const std::uint8_t* const table = hits->map.value(0) + i * table_bytes_;
+    for (std::uint64_t page = 0; page < table_bytes_; page += kPage)
+      hits->readers[i].read_page(reinterpret_cast<const std::uint64_t*>(table), page, shape, sink);
+    if (news) sink({.trigger = shape.trigger, .key = {}, .hits = news, .sums = {}});
+  }
 }
 
 const KernelEvents::Installed& KernelEvents::at(ProbeHandle probe) const {
@@ -175,6 +226,7 @@ runtime::EventCounts KernelEvents::counts(ProbeHandle probe) const {
     const kevt_bpf_counts& row = rows[std::size_t{cpu} * sinks];
     sum.attempts += read_word(row.hits);
     sum.recorded += read_word(row.recorded);
+    sum.aggregated += read_word(row.aggregated);
     sum.filtered += read_word(row.filtered);
     sum.lost += read_word(row.lost);
     sum.missed += read_word(row.busy);

@@ -2,6 +2,7 @@
 // attached, and by whom, is a runtime's business (bpf: perf events; kmod: kevtrace.ko).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "common/abi/bpf.h"
+#include "common/abi/hit_table.h"
 #include "common/error.h"
 #include "common/time_merger.h"
 #include "common/unique_fd.h"
@@ -18,6 +20,7 @@
 #include "runtime-user/runtime/bpf/array_map.h"
 #include "runtime-user/runtime/bpf/cpu_rings.h"
 #include "runtime-user/runtime/bpf/tracepoint_reader.h"
+#include "runtime-user/runtime/hit_table_reader.h"
 #include "runtime-user/runtime/probe_runtime.h"
 
 namespace kevt::bpf {
@@ -60,6 +63,9 @@ class KernelEvents {
   std::span<std::uint64_t> shared_cells() {
     return {reinterpret_cast<std::uint64_t*>(words_.value(0)), KEVT_BPF_WORDS};
   }
+  // As ProbeRuntime has them. Tables of one event have a map of their own, which goes with it.
+  std::size_t free_hit_tables() const;
+  void take_hit_counts(runtime::ProbeHandle probe, const runtime::HitCountSink& sink);
   // In order of time, up to when this was called; all of it once settled.
   std::size_t drain(const runtime::RecordSink& sink);
   void settle() { settled_ = true; }
@@ -67,6 +73,11 @@ class KernelEvents {
   void read_also(TracepointReader* reader) { also_ = reader; }
 
  private:
+  struct HitTables {
+    ArrayMap map;  // for each histogram a table for each CPU
+    std::vector<runtime::HitTableReader> readers;
+    std::uint64_t lost_told = 0;  // of hits that would have counted in them
+  };
   // Equal programs are one; each of its events has a block in its map.
   struct Group {
     model::BpfCode code;  // without instructions
@@ -74,6 +85,7 @@ class KernelEvents {
     UniqueFd entry_program;  // where arguments are kept by one
     std::optional<ArrayMap> events;
     std::optional<ArrayMap> scratch;  // of its own
+    std::optional<HitTables> hits;    // of the only event
     std::uint32_t users = 0;
   };
   struct Event {
@@ -92,7 +104,10 @@ class KernelEvents {
         words_(std::move(words)),
         probed_address_(session.probed_address),
         return_trampoline_(session.return_trampoline),
-        entries_(entries) {}
+        entries_(entries),
+        table_bytes_(std::uint64_t{std::bit_ceil(session.possible_cpus)} * KEVT_HIT_BPF_BYTES) {}
+  Result<int> hit_tables_of(Group& group, const model::CompiledEvent& one);
+  void drop_hit_tables(Group& group);
   Result<int> scratch_of(Group& group, const model::BpfCode& code);
   // `one`: any of the program's events.
   Result<void> load(Group& group, const model::BpfCode& code, std::uint32_t users, const model::CompiledEvent& one);
@@ -105,6 +120,8 @@ class KernelEvents {
   std::function<std::uint64_t(std::uint64_t)> probed_address_;
   const std::uint64_t return_trampoline_;
   const EntryPrograms entries_;
+  const std::uint64_t table_bytes_;  // of a hit table on all CPUs
+  std::size_t hit_tables_ = 0;       // that there are
   // Of programs that do not nest, by bytes of a CPU. Those that can be preempted have others: what is hit meanwhile is
   // not kept from theirs.
   struct Scratch {

@@ -21,6 +21,7 @@ constexpr std::size_t kLogBytes = 1 << 24;
 // Of those whose one value is addressed.
 int value_map(model::BpfMap map, const ProgramMaps& maps) {
   if (map == model::BpfMap::Words) return maps.words;
+  if (map == model::BpfMap::HitTables) return maps.hits;
   return map == model::BpfMap::Event ? maps.events : maps.scratch;
 }
 
@@ -45,6 +46,7 @@ std::vector<bpf_insn> instructions_of(const model::BpfCode& code, const ProgramM
       case model::BpfMap::Event:
       case model::BpfMap::Scratch:
       case model::BpfMap::Words:
+      case model::BpfMap::HitTables:
         low.src_reg = BPF_PSEUDO_MAP_VALUE;
         low.imm = value_map(reference.map, maps);
         high.imm = offset;

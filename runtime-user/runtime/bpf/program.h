@@ -21,6 +21,7 @@ struct ProgramMaps {
   int scratch = -1;
   int words = -1;
   int kept = -1;
+  int hits = -1;
 };
 
 // A refusal by the verifier is our mistake: its log is kept in a file that the error names.

@@ -23,7 +23,11 @@ struct FakeHit {
 class FakeRuntime final : public ProbeRuntime {
  public:
   Capabilities capabilities() const override {
-    return {.name = "fake", .sees_misses = true, .clocks = {"mono"}, .counts_hits = counts_hits};
+    return {.name = "fake",
+            .sees_misses = true,
+            .clocks = {"mono"},
+            .hit_histograms = hit_histograms,
+            .names_threads = true};
   }
   Result<std::vector<ProbeHandle>> install(const model::CompiledBatch& batch,
                                            std::span<const std::uint32_t> ids) override;
@@ -47,7 +51,7 @@ class FakeRuntime final : public ProbeRuntime {
   void count(std::uint32_t id, std::vector<std::uint64_t> key, std::uint64_t hits, std::vector<std::uint64_t> sums);
   // Hit tables of the event's armed probe.
   std::size_t hit_tables(std::uint32_t id) const;
-  bool counts_hits = false;  // before it is traced: whether it has any
+  std::size_t hit_histograms = 0;  // before it is traced: how many of an event it counts at the hit
   std::size_t tables_left = 64;
   // The next arm, disarm or install is refused with this.
   std::optional<Error> next_refusal;

@@ -196,7 +196,11 @@ Result<RemoteAddr> InprocRuntime::step() {
 bool InprocRuntime::is_ours(RemoteAddr at) const { return arena_.has(at); }
 
 runtime::Capabilities InprocRuntime::capabilities() const {
-  return {.name = "inproc", .sees_misses = true, .clocks = {"mono"}, .counts_hits = true};
+  return {.name = "inproc",
+          .sees_misses = true,
+          .clocks = {"mono"},
+          .hit_histograms = model::kMaxHitHistograms,
+          .names_threads = true};
 }
 
 // ---- installing -----------------------------------------------------------------------------

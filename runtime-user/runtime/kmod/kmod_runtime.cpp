@@ -44,7 +44,8 @@ runtime::Capabilities KmodRuntime::capabilities() const {
   return {.name = others_ == OtherEvents::ByBpf ? "auto" : "kmod",
           .sees_misses = !has_others_ || bpf_->capabilities().sees_misses,
           .clocks = {"mono"},
-          .code = model::CodeKind::Bpf};
+          .code = model::CodeKind::Bpf,
+          .hit_histograms = bpf_->capabilities().hit_histograms};
 }
 
 bool KmodRuntime::is_ours(ProbeHandle probe) const {

@@ -33,6 +33,10 @@ class KmodRuntime final : public runtime::ProbeRuntime {
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
   runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;
   std::size_t drain(const runtime::RecordSink& sink) override { return bpf_->drain(sink); }
+  std::size_t free_hit_tables() const override { return bpf_->free_hit_tables(); }
+  void take_hit_counts(runtime::ProbeHandle probe, const runtime::HitCountSink& sink) override {
+    bpf_->take_hit_counts(probe, sink);
+  }
   void settle() { bpf_->settle(); }                                           // as of BpfRuntime
   void read_also(bpf::TracepointReader* reader) { bpf_->read_also(reader); }  // as of KernelEvents
 

@@ -3,16 +3,13 @@
 // something was counted. It is memory of hostile processes: whatever stands there is taken for keys and numbers.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
-#include "common/page.h"
 #include "compiler/model/compiled_event.h"
+#include "runtime-user/runtime/hit_table_reader.h"
 #include "runtime-user/runtime/inproc/memory/session_memory.h"
 #include "runtime-user/runtime/inproc/memory/shared_file.h"
-#include "runtime-user/runtime/probe_runtime.h"
 
 namespace kevt::inproc {
 
@@ -47,13 +44,11 @@ class HitTables {
   std::vector<std::uint64_t> pages(std::uint32_t table) const;
 
  private:
-  using Page = std::array<std::uint64_t, kPage / sizeof(std::uint64_t)>;
   struct Table {
     std::uint64_t* local = nullptr;
     RemoteAddr target;
-    std::unordered_map<std::uint64_t, Page> read;  // by offset: its numbers as they were last time; none: 0
+    runtime::HitTableReader reader;
   };
-  void read_page(Table& table, std::uint64_t page, const model::HitTable& shape, const runtime::HitCountSink& sink);
 
   const SessionMemory& memory_;
   SharedFile file_;
