@@ -3,6 +3,7 @@
 in_guest.py MODULE EMPTY KEVTRACE PREADS
 """
 import os
+import re
 import subprocess
 import sys
 
@@ -15,6 +16,10 @@ CASES = [('no argument', 'p', '', None), ('4 arguments', 'p', FOUR, None),
          ('4 arguments, string', 'p', FOUR + ' s=@linux_proc_banner:string', None),
          ('filter rejects', 'p', FOUR, 'c > 100'), ('8 arguments', 'p', FOUR + ' ' + FOUR.replace('a=', 'e=').replace('b=', 'f=').replace('c=', 'g=').replace('d=', 'h='), None),
          ('return', 'r', 'v=$retval:s64', None)]
+# name, arguments, histogram
+COUNTED = [('counted by a number', 'a=$arg1:u64', 'keys=a'), ('.log2, a sum', 'c=$arg3:u64', 'keys=c.log2:vals=c'),
+           ('two numbers', 'a=$arg1:u64 c=$arg3:u64', 'keys=a,c'), ('a text', 's=$comm', 'keys=s'),
+           ('the name', 'a=$arg1:u64', 'keys=common_comm')]
 
 
 def write(file, text, flags=os.O_APPEND):
@@ -47,6 +52,24 @@ def by_kernel(letter, arguments, filter_):
     return cost
 
 
+def counted_by_kernel(arguments, histogram):
+    write('kprobe_events', 'p:cost/e vfs_read %s\n' % arguments)
+    write('events/cost/e/trigger', 'hist:' + histogram, 0)
+    cost = preads()
+    write('events/cost/e/trigger', '!hist:' + histogram, 0)
+    write('kprobe_events', '-:cost/e\n')
+    return cost
+
+
+def counted_by_us(runtime, arguments, histogram):
+    words = [KEVTRACE, 'run', '--runtime', runtime, '-e', 'p:e vfs_read ' + arguments, '--hist', 'e:' + histogram, '--', PREADS, COUNT]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    account = re.search(rb'^e: hits .*', done.stderr, re.MULTILINE)[0].decode()
+    if done.returncode != 0 or 'recorded 0 ' not in account:
+        sys.exit(account + done.stderr.decode())
+    return float(done.stdout.split()[0])
+
+
 def by_us(runtime, letter, arguments, filter_):
     words = [KEVTRACE, 'run', '--runtime', runtime, '-o', '/dev/null', '--buffer', '16384', '-e', '%s:e vfs_read %s' % (letter, arguments)]
     done = subprocess.run(words + (['--filter', 'e: ' + filter_] if filter_ else []) + ['--', PREADS, COUNT], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -65,6 +88,10 @@ def main():
         theirs = by_kernel(letter, arguments, filter_) - floor[letter]
         kmod = by_us('kmod', letter, arguments, filter_) - floor[letter]
         bpf = by_us('bpf', letter, arguments, filter_) - floor[letter]
+        print('%-22s %8.0f %8.0f %8.2f %8.0f %8.2f' % (name, theirs, kmod, kmod / theirs, bpf, bpf / theirs), flush=True)
+    for name, arguments, histogram in COUNTED:
+        theirs = counted_by_kernel(arguments, histogram) - floor['p']
+        kmod, bpf = (counted_by_us(runtime, arguments, histogram) - floor['p'] for runtime in ('kmod', 'bpf'))
         print('%-22s %8.0f %8.0f %8.2f %8.0f %8.2f' % (name, theirs, kmod, kmod / theirs, bpf, bpf / theirs), flush=True)
 
 
