@@ -149,6 +149,22 @@ class AttachAndDetach(Attached):
         target.wait_for_ticks()
         self.assertEqual(target.end(), 0)
 
+    def test_while_the_dynamic_linker_is_at_work(self):
+        """A program that was just started has no thread pointer yet: here its linker waits for a library to preload."""
+        fifo = self.path("library")
+        os.mkfifo(fifo)
+        loop = "import os\nwhile True: os.getppid()"
+        target = subprocess.Popen([PYTHON, "-S", "-c", loop], env={**os.environ, "LD_PRELOAD": fifo}, stderr=subprocess.DEVNULL)
+        self.addCleanup(target.wait)
+        self.addCleanup(target.kill)
+        tracer = subprocess.Popen([KEVTRACE, "run", "-c", "3", "-e", "p:asked libc:getppid", "--pid", str(target.pid)],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(tracer.kill)
+        wait_until(lambda: b"TracerPid:\t0\n" not in read(f"/proc/{target.pid}/status"), "kevtrace has come")
+        os.close(os.open(fifo, os.O_WRONLY))  # an empty one, which the linker leaves out
+        out, err = tracer.communicate(timeout=TIMEOUT_S)
+        self.assertEqual((tracer.returncode, out.count(b": asked: ")), (0, 3), err)
+
     def test_python_with_threads(self):
         # No thread is further than 20 calls ahead of another.
         code = ("import sys, threading, time, zlib\nstop = False\ncounts = [0] * 4\n"

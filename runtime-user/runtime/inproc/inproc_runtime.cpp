@@ -128,7 +128,7 @@ Result<void> InprocRuntime::check_clock() {
 Result<std::unique_ptr<InprocRuntime>> InprocRuntime::attach(pid_t pid, const SessionOptions& options) {
   if (auto usable = check_clock(); !usable) return std::unexpected(std::move(usable.error()));
   if (auto is_free = make_free(pid); !is_free) return std::unexpected(std::move(is_free.error()));
-  auto made = make(Tracee::attach(pid), options);
+  auto made = make(attach_when_set_up(pid), options);
   if (!made) return made;
   if (auto ready = (*made)->prepare(); !ready)
     return std::unexpected(std::move(ready.error()).while_doing(fmt::format("preparing process {}", pid)));

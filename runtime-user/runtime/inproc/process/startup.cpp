@@ -7,9 +7,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include "common/proc.h"
 #include "compiler/target/elf/elf_image.h"
@@ -27,6 +29,13 @@ std::map<std::uint64_t, std::uint64_t> auxiliary_vector(pid_t pid) {
   std::uint64_t pair[2];
   while (file.read(reinterpret_cast<char*>(pair), sizeof pair)) values[pair[0]] = pair[1];
   return values;
+}
+
+// While its dynamic linker maps libraries, or before its C library has begun.
+bool is_not_set_up(const Tracee& tracee) {
+  if (tracee.threads().size() != 1) return false;
+  const auto registers = tracee.registers(tracee.threads().front());
+  return registers && registers->fs_base == 0;
 }
 
 constexpr std::uint64_t kStateOffset = 24;  // struct r_debug: version, map, brk, state
@@ -86,6 +95,17 @@ Result<std::uint32_t> thread_id_offset(const Tracee& tracee) {
     if (word == static_cast<std::uint32_t>(thread)) return at;
   }
   return 0;
+}
+
+Result<Tracee> attach_when_set_up(pid_t pid) {
+  using namespace std::chrono_literals;
+  const auto end = std::chrono::steady_clock::now() + 5s;
+  for (;;) {
+    auto tracee = Tracee::attach(pid);
+    if (!tracee || !is_not_set_up(*tracee) || std::chrono::steady_clock::now() >= end) return tracee;
+    tracee->release();
+    std::this_thread::sleep_for(1ms);
+  }
 }
 
 Result<void> run_until_loaded(Tracee& tracee) {

@@ -12,6 +12,10 @@ namespace kevt::inproc {
 Result<void> run_until_loaded(Tracee& tracee);
 Result<void> run_until_thread_is_set_up(Tracee& tracee);
 
+// As Tracee::attach(), of a process that may just have been started: where its first thread has no thread pointer yet,
+// it is let go and asked again, for some seconds.
+Result<Tracee> attach_when_set_up(pid_t pid);
+
 // Where the first thread's control block (at %fs) holds its tid: a word that differs between threads, in glibc and
 // musl. 0: not found. An error when %fs is no thread pointer, or not yet.
 Result<std::uint32_t> thread_id_offset(const Tracee& tracee);
