@@ -17,6 +17,8 @@ struct RunOptions {
   std::vector<std::string> triggers;    // EVENT:TRIGGER
   std::vector<std::string> histograms;  // EVENT:keys=…: counted, not recorded
   std::optional<double> interval;       // seconds after which histograms are printed and begin anew
+  std::string histogram_format;         // empty: by histogram_output's ending, else text
+  std::string histogram_output;         // empty: behind the trace lines
   std::vector<std::string> enabled;     // GROUP:EVENT of the kernel's own events
   std::vector<int> event_pids;          // hits of these threads alone are recorded; empty: of all
   std::optional<double> seconds;

@@ -26,7 +26,9 @@ std::optional<int> RunTrace::open(engine::Tracing& tracing, std::vector<const en
   tracing_ = &tracing;
   events_ = std::move(events);
   text_.emplace(tracing.code().static_events());
-  if (auto opened = open_output(); !opened) {
+  auto opened = open_output();
+  if (opened) opened = open_histograms();
+  if (!opened) {
     report_.error(opened.error());
     return kFailed;
   }
@@ -52,6 +54,20 @@ Result<void> RunTrace::open_output() {
   auto recorder = session::Recorder::create(*tracing_, events_, make_);
   if (!recorder) return std::unexpected(std::move(recorder.error()));
   recorder_ = std::move(*recorder);
+  return {};
+}
+
+Result<void> RunTrace::open_histograms() {
+  const std::string& format = options_.histogram_format;
+  const auto form = format.empty() ? session::histogram_form_of_file(options_.histogram_output)
+                                   : session::histogram_form(format).value();
+  if (form == session::HistogramForm::OpenMetrics && options_.interval)
+    return std::unexpected(Error("openmetrics is one exposition of the whole run: leave --interval out", EINVAL));
+  if (form != session::HistogramForm::Text) export_.emplace(form);
+  if (options_.histogram_output.empty()) return {};
+  auto output = RunOutput::open(options_.histogram_output);
+  if (!output) return std::unexpected(std::move(output.error()));
+  histogram_output_ = std::move(*output);
   return {};
 }
 
@@ -133,22 +149,27 @@ void RunTrace::finish() {
                              recorder_->bytes()));
 }
 
-// Of each event that has any, as its file `hist` in a mount, under its name, and where they come every so often under
-// the time they are of.
-std::string RunTrace::histograms() {
+// As the file `hist` of a mount, under the event's name, and where they come every so often under the time they are of.
+std::string RunTrace::histogram_texts(double from, double to) {
   const auto texts = tracing_->triggers().take_hist_texts(tracing_->top(), events_);
-  const auto since_start = [this](Clock::time_point at) {
-    return std::chrono::duration<double>(at - started_).count();
-  };
-  const Clock::time_point now = Clock::now();
   std::string text, span;
-  if (options_.interval) span = fmt::format(", {:.3f} s to {:.3f} s", since_start(interval_began_), since_start(now));
+  if (options_.interval) span = fmt::format(", {:.3f} s to {:.3f} s", from, to);
   for (std::size_t i = 0; i < texts.size(); ++i)
     if (!texts[i].empty())
       text += fmt::format("{}# {}:{}{}\n{}", std::exchange(has_histograms_, true) ? "\n" : "", events_[i]->group,
                           events_[i]->name, span, texts[i]);
-  interval_began_ = now;
   return text;
+}
+
+// Of each event that has any.
+std::string RunTrace::histograms() {
+  const auto since_start = [this](Clock::time_point at) {
+    return std::chrono::duration<double>(at - started_).count();
+  };
+  const Clock::time_point now = Clock::now();
+  const double from = since_start(std::exchange(interval_began_, now)), to = since_start(now);
+  if (!export_) return histogram_texts(from, to);
+  return export_->text(tracing_->triggers().take_hist_snapshots(tracing_->top(), events_), {from, to});
 }
 
 bool RunTrace::is_interval_over() const {
@@ -158,6 +179,10 @@ bool RunTrace::is_interval_over() const {
 
 // Behind the trace lines, and not among the records of a recording.
 void RunTrace::print_histograms() {
+  if (histogram_output_) {
+    histogram_output_->add_lines(histograms());
+    return note_written(histogram_output_->flush());
+  }
   if (output_) return output_->add_lines(histograms());
   print_to(is_on_stdout() ? stderr : stdout, "{}", Lines{histograms()});
 }

@@ -18,6 +18,7 @@
 #include "cli/run/run_progress.h"
 #include "runtime-user/engine/text/event_text.h"
 #include "runtime-user/engine/tracing.h"
+#include "runtime-user/session/histogram_export.h"
 #include "runtime-user/session/recorder.h"
 
 namespace kevt::cli {
@@ -68,6 +69,8 @@ class RunTrace final : public engine::RecordTap {
   Result<void> open_output();
   void print_line(const engine::TracedEvent& event, const engine::TracedTarget& target, const runtime::Record& record);
   void print_account(const engine::TracedEvent& event) const;
+  Result<void> open_histograms();
+  std::string histogram_texts(double from, double to);
   std::string histograms();
   bool is_interval_over() const;
   bool is_on_stdout() const;
@@ -85,8 +88,10 @@ class RunTrace final : public engine::RecordTap {
   std::string line_;
   std::optional<RunOutput> output_;              // of trace lines
   std::unique_ptr<session::Recorder> recorder_;  // of anything else
-  std::uint64_t taken_ = 0;                      // records
-  std::uint64_t written_ = 0;                    // bytes
+  std::optional<RunOutput> histogram_output_;
+  std::optional<session::HistogramExport> export_;  // nullopt: they are text
+  std::uint64_t taken_ = 0;                         // records
+  std::uint64_t written_ = 0;                       // bytes
   Clock::time_point started_, flushed_, interval_began_;
   bool is_last_taken_ = false;   // whether a stack that comes belongs to a record that was taken
   bool has_histograms_ = false;  // printed any

@@ -2,6 +2,8 @@
 
 KEVT_SEED repeats a run; KEVT_HIT_COUNTS_CALLS is the number of calls in each thread and round, KEVT_HIT_COUNTS_THREADS that of threads at a time.
 """
+import csv
+import json
 import os
 import random
 import re
@@ -150,6 +152,43 @@ class CountedInARun(ProcessTest):
                     before = sums.get(key, (0, 0))
                     sums[key] = (before[0] + hits, before[1] + amount)
             self.assertEqual(sums, want)
+
+    def test_for_other_programs(self):
+        """The same counts in every form, by intervals as well."""
+        with self.subTest(KEVT_SEED=SEED):
+            for name in ("h.json", "h.csv", "h.prom"):
+                words = ["--hist", "counted:keys=key:vals=amount", "--hist-output", self.path(name)]
+                words += [] if name == "h.prom" else ["--interval", "0.02"]
+                want, text, _ = self.run_with(20, *words)
+                self.assertNotIn("hist:", text)
+                with open(self.path(name), newline="") as file:
+                    self.assertEqual(self.sums_of(name, file), want, name)
+
+    def sums_of(self, name, file):
+        if name == "h.json":
+            lines = [json.loads(line) for line in file]
+            self.assertGreater(len(lines), 1)
+            rows = [(row["keys"]["key"], row["hitcount"], row["values"]["amount"]) for line in lines for row in line["rows"]]
+            self.assertEqual(sum(row[1] for row in rows), sum(line["hits"] for line in lines))
+        elif name == "h.csv":
+            rows = [(row["key"], row["hitcount"], row["amount"]) for row in csv.DictReader(file)]
+        else:
+            text = file.read()
+            self.assertTrue(text.endswith("# EOF\n"))
+            hits = dict(re.findall(r'^kevtrace_hits_total\{event="kprobes:counted",histogram="1",key="(\d+)"\} (\d+)$', text, re.M))
+            amounts = dict(re.findall(r'^kevtrace_values\{event="kprobes:counted",histogram="1",key="(\d+)",of="amount"\} (\d+)$', text, re.M))
+            rows = [(key, hits[key], amounts[key]) for key in hits]
+        sums = {}
+        for key, hits, amount in rows:
+            before = sums.get(int(key), (0, 0))
+            sums[int(key)] = (before[0] + int(hits), before[1] + int(amount))
+        return sums
+
+    def test_an_exposition_has_no_intervals(self):
+        done = subprocess.run([KEVTRACE, "run", "-e", PROBE, "--hist", "counted:keys=key", "--hist-format", "openmetrics", "--interval", "1", "--",
+                               COUNTS, "1", "1", "1", "1", "1"], input=b"..", capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"openmetrics is one exposition of the whole run: leave --interval out", done.stderr)
 
     def test_more_keys_than_a_table_has_room_for(self):
         """They are recorded, and the reader counts them: what the ring has no room for is lost, and `Dropped`."""

@@ -208,16 +208,38 @@ std::vector<std::string> TriggerFiles::take_hist_texts(Instance& instance, std::
   aggregation_.collect();
   std::vector<std::string> texts;
   for (const TracedEvent* event : events) texts.push_back(collected_text(instance, *event));
-  for (const TracedEvent* event : events)
-    for (const model::Trigger& trigger : instance.triggers.of(event->full_name()))
-      if (trigger.kind == model::TriggerKind::Hist) instance.histograms.start_over(trigger.histogram);
+  start_histograms_over(instance, events);
   return texts;
 }
 
-std::string TriggerFiles::collected_text(const Instance& instance, const TracedEvent& event) const {
+std::vector<HistSnapshot> TriggerFiles::take_hist_snapshots(Instance& instance,
+                                                            std::span<const TracedEvent* const> events) {
+  aggregation_.collect();
+  std::vector<HistSnapshot> taken;
+  for (const TracedEvent* event : events)
+    for (const model::Trigger& trigger : instance.triggers.of(event->full_name())) {
+      if (trigger.kind != model::TriggerKind::Hist) continue;
+      const HistTable* table = instance.histograms.find(trigger.histogram);
+      if (table) taken.push_back(hist_snapshot(event->group + ':' + event->name, trigger, *table, envs()));
+    }
+  start_histograms_over(instance, events);
+  return taken;
+}
+
+void TriggerFiles::start_histograms_over(Instance& instance, std::span<const TracedEvent* const> events) {
+  for (const TracedEvent* event : events)
+    for (const model::Trigger& trigger : instance.triggers.of(event->full_name()))
+      if (trigger.kind == model::TriggerKind::Hist) instance.histograms.start_over(trigger.histogram);
+}
+
+std::vector<const target::TargetEnv*> TriggerFiles::envs() const {
   std::vector<const target::TargetEnv*> envs;
   for (TracedTarget* target : state_.code.targets()) envs.push_back(&target->known_env());
-  return hist_file_text(instance.triggers.of(event.full_name()), instance.histograms, envs);
+  return envs;
+}
+
+std::string TriggerFiles::collected_text(const Instance& instance, const TracedEvent& event) const {
+  return hist_file_text(instance.triggers.of(event.full_name()), instance.histograms, envs());
 }
 
 }  // namespace kevt::engine

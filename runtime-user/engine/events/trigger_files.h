@@ -8,6 +8,7 @@
 #include "common/error.h"
 #include "compiler/sema/trigger.h"
 #include "runtime-user/engine/code/event_switcher.h"
+#include "runtime-user/engine/histograms/hist_snapshot.h"
 #include "runtime-user/engine/records/record_router.h"
 #include "runtime-user/engine/tracing_state.h"
 
@@ -30,6 +31,8 @@ class TriggerFiles {
   // The same of each of these events, of one moment; all histograms begin anew then. No hit is in two such texts, or in
   // none.
   std::vector<std::string> take_hist_texts(Instance& instance, std::span<const TracedEvent* const> events);
+  // The same as values, one of each histogram.
+  std::vector<HistSnapshot> take_hist_snapshots(Instance& instance, std::span<const TracedEvent* const> events);
 
   // Of a trigger that is right: EOPNOTSUPP where nobody here carries it out.
   Result<void> can_run(const Instance& instance, const model::Trigger& trigger, const TracedEvent& event) const;
@@ -39,6 +42,8 @@ class TriggerFiles {
  private:
   Result<void> add(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
   Result<void> remove(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
+  static void start_histograms_over(Instance& instance, std::span<const TracedEvent* const> events);
+  std::vector<const target::TargetEnv*> envs() const;
   std::string collected_text(const Instance& instance, const TracedEvent& event) const;
   Result<void> sync_stacks(const TracedEvent& event);
   // What the trigger counts into; by the event's layout.

@@ -19,14 +19,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
 
-#include "common/syscall_names.h"
 #include "compiler/sema/trigger.h"
+#include "runtime-user/engine/histograms/hist_cells.h"
 
 namespace kevt::engine {
 
@@ -37,43 +36,12 @@ using model::HistModifier;
 using model::Histogram;
 using model::HistSource;
 
-enum class Offset : std::uint8_t { Shown, Hidden };
-
 using Envs = std::span<const target::TargetEnv* const>;
-
-// %pS and %ps; of a program's code without a symbol its file and the offset in it.
-std::string address_text(Envs envs, std::uint64_t address, Offset offset) {
-  for (const target::TargetEnv* env : envs) {
-    const auto symbol = env->symbolize(address);
-    if (!symbol) continue;
-    std::string text = symbol->name;
-    if (offset == Offset::Shown) text += fmt::format("+0x{:x}/0x{:x}", address - symbol->address, symbol->size);
-    if (!symbol->module.empty()) text += fmt::format(" [{}]", symbol->module);
-    return text;
-  }
-  for (const target::TargetEnv* env : envs)
-    if (auto place = env->place_name(address)) return *std::move(place);
-  return fmt::format("0x{:x}", address);
-}
-
-// "         sym+0x10/0x40", a line each.
-void append_stack(std::string& out, std::string_view bytes, Envs envs) {
-  for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
-    std::uint64_t address = 0;
-    std::memcpy(&address, bytes.data() + at, sizeof address);
-    if (address == 0) return;
-    out += fmt::format("         {}\n", address_text(envs, address, Offset::Shown));
-  }
-}
 
 class Text {
  public:
   Text(const model::Trigger& trigger, const HistTable& table, Envs envs)
-      : trigger_(trigger),
-        hist_(trigger.histogram),
-        table_(table),
-        envs_(envs),
-        offsets_(key_offsets(trigger.histogram)) {}
+      : trigger_(trigger), hist_(trigger.histogram), table_(table), envs_(envs) {}
 
   std::string make() {
     const auto entries = table_.sorted(hist_);
@@ -100,35 +68,32 @@ class Text {
       }
   }
 
-  void append_key(const HistEntry& entry, std::size_t index) {
-    const HistField& key = hist_.keys[index];
-    const std::string& name = key.name;
-    const std::string_view bytes = std::string_view(entry.key).substr(offsets_[index], key.bytes);
-    if (key.source == HistSource::Stacktrace) return append_stack_key(key, bytes);
-    std::uint64_t number = 0;
-    std::memcpy(&number, bytes.data(), sizeof number);
+  void append_key(const HistField& key, const HistCell& cell) {
+    if (key.source == HistSource::Stacktrace) return append_stack(key, cell);
+    const auto& [number, text, frames] = cell;
     auto to = std::back_inserter(out_);
+    fmt::format_to(to, "{}: ", key.name);
     switch (key.modifier) {
       case HistModifier::Hex:
-        fmt::format_to(to, "{}: {:x}", name, number);
+        fmt::format_to(to, "{:x}", number);
         return;
       case HistModifier::Sym:
-        fmt::format_to(to, "{}: [{:x}] {:<45}", name, number, address_text(envs_, number, Offset::Hidden));
+        fmt::format_to(to, "[{:x}] {:<45}", number, text);
         return;
       case HistModifier::SymOffset:
-        fmt::format_to(to, "{}: [{:x}] {:<55}", name, number, address_text(envs_, number, Offset::Shown));
+        fmt::format_to(to, "[{:x}] {:<55}", number, text);
         return;
       case HistModifier::Execname:
-        fmt::format_to(to, "{}: {:<16}[{:>10}]", name, entry.comm, number);
+        fmt::format_to(to, "{:<16}[{:>10}]", text, number);
         return;
       case HistModifier::Syscall:
-        fmt::format_to(to, "{}: {:<30}[{:>3}]", name, syscall_name(number).value_or("unknown_syscall"), number);
+        fmt::format_to(to, "{:<30}[{:>3}]", text, number);
         return;
       case HistModifier::Log2:
-        fmt::format_to(to, "{}: ~ 2^{:<2}", name, number);
+        fmt::format_to(to, "~ 2^{:<2}", number);
         return;
       case HistModifier::Buckets:
-        fmt::format_to(to, "{}: ~ {}-{}", name, number, number + key.buckets - 1);
+        fmt::format_to(to, "~ {}-{}", number, number + key.buckets - 1);
         return;
       case HistModifier::None:
       case HistModifier::Usecs:
@@ -138,22 +103,24 @@ class Text {
         break;
     }
     if (key.is_string)
-      fmt::format_to(to, "{}: {:<50}", name, bytes.substr(0, bytes.find('\0')));
+      fmt::format_to(to, "{:<50}", text);
     else
-      fmt::format_to(to, "{}: {:>10}", name, number);
+      fmt::format_to(to, "{:>10}", number);
   }
 
-  void append_stack_key(const HistField& key, std::string_view bytes) {
+  // A line for each frame.
+  void append_stack(const HistField& key, const HistCell& cell) {
     const bool is_of_field = !key.name.empty() && key.name != "common_stacktrace";
     out_ += is_of_field ? key.listed : key.listed + ":\n";
-    append_stack(out_, bytes, envs_);
+    for (const std::string& frame : cell.frames) out_ += fmt::format("         {}\n", frame);
   }
 
   void append_keys(const HistEntry& entry) {
+    const std::vector<HistCell> cells = hist_cells(hist_, entry, envs_);
     out_ += "{ ";
-    for (std::size_t i = 0; i < hist_.keys.size(); ++i) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
       if (i != 0) out_ += ", ";
-      append_key(entry, i);
+      append_key(hist_.keys[i], cells[i]);
     }
     const bool has_stack =
         std::ranges::find(hist_.keys, HistSource::Stacktrace, &HistField::source) != hist_.keys.end();
@@ -235,7 +202,6 @@ class Text {
   const Histogram& hist_;
   const HistTable& table_;
   Envs envs_;
-  std::vector<std::size_t> offsets_;
   std::vector<Range> ranges_;
   std::string out_;
 };

@@ -18,8 +18,7 @@ CASES = [('no argument', 'p', '', None), ('4 arguments', 'p', FOUR, None),
          ('return', 'r', 'v=$retval:s64', None)]
 # name, arguments, histogram
 COUNTED = [('counted by a number', 'a=$arg1:u64', 'keys=a'), ('.log2, a sum', 'c=$arg3:u64', 'keys=c.log2:vals=c'),
-           ('two numbers', 'a=$arg1:u64 c=$arg3:u64', 'keys=a,c'), ('a text', 's=$comm', 'keys=s'),
-           ('the name', 'a=$arg1:u64', 'keys=common_comm')]
+           ('two numbers', 'a=$arg1:u64 c=$arg3:u64', 'keys=a,c'), ('a text', 's=$comm:string', 'keys=s')]
 
 
 def write(file, text, flags=os.O_APPEND):

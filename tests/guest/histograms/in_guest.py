@@ -1,7 +1,9 @@
 """Runs in the guest: `hist` triggers of the kernel and of mounts over it see the same hits, and read alike.
 in_guest.py MODULE KEVTRACE SEED COUNT
 """
+import collections
 import ctypes
+import json
 import os
 import re
 import signal
@@ -168,11 +170,57 @@ def beside(kernel, runtime, count):
     check(taken['histograms'] >= count // 3 and taken['chains'] > 0, '%s: enough of them are right: %s' % (runtime, taken))
 
 
+WORKER = """import ctypes, sys
+call = ctypes.CDLL(None).syscall
+for i in range(int(sys.argv[1])): call(252, 7, i * i % 1009, 0, b'text%d' % (i % 50))
+"""
+CALLERS, CALLS_EACH = 4, 20000
+
+
+def place_of_syscall():
+    words = subprocess.run(['nm', '-D', '/lib/x86_64-linux-gnu/libc.so.6'], stdout=subprocess.PIPE, check=True).stdout.decode()
+    return '/lib/x86_64-linux-gnu/libc.so.6:0x%x' % int(re.search(r'^(\w+) T syscall@', words, re.MULTILINE)[1], 16)
+
+
+def without_loss(runtime, probe, histogram, expected):
+    """Hits that no ring could hold are counted: of several processes that share a CPU, under each key."""
+    loop = 'for i in 1 2 3 4; do %s -c "$0" %d & done; wait' % (sys.executable, CALLS_EACH)
+    words = [KEVTRACE, 'run', '--runtime', runtime, '--buffer', '64', '-e', probe, '--hist', 'cc:' + histogram, '--hist-format', 'json']
+    done = subprocess.run(words + ['--', 'sh', '-c', loop, WORKER], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    what = '%s: %s %s' % (runtime, probe, histogram)
+    check(done.returncode == 0, '%s: %s' % (what, done.stderr.decode()))
+    counted = json.loads(done.stdout)
+    rows = {tuple(row['keys'].values())[0]: (row['hitcount'], row['values'].get('bb', 0)) for row in counted['rows']}
+    check(counted['dropped'] == 0 and counted['hits'] == CALLERS * CALLS_EACH, '%s: %d hits, %d dropped' % (what, counted['hits'], counted['dropped']))
+    check(rows == expected, '%s: %s instead of %s' % (what, rows, expected))
+
+
+def counts_of(key_of):
+    rows = collections.Counter(), collections.Counter()
+    for i in range(CALLS_EACH):
+        rows[0][key_of(i)] += CALLERS
+        rows[1][key_of(i)] += CALLERS * (i * i % 1009)
+    return {key: (rows[0][key], rows[1][key]) for key in rows[0]}
+
+
+def runs(runtime, with_programs):
+    by_number, by_text = counts_of(lambda i: i * i % 1009), counts_of(lambda i: 'text%d' % (i % 50))
+    in_kernel = 'p:cc %s %s' % (CALLS['ha'][0], ARGUMENTS)
+    without_loss(runtime, in_kernel, 'keys=bb:vals=bb if aa == 7', by_number)
+    without_loss(runtime, in_kernel, 'keys=ss:vals=bb if aa == 7', by_text)
+    if with_programs:
+        in_libc = 'p:cc %s aa=%%si:s32 bb=%%dx:s64 ss=+0(%%r8):string' % place_of_syscall()
+        without_loss(runtime, in_libc, 'keys=bb:vals=bb if aa == 7', by_number)
+        without_loss(runtime, in_libc, 'keys=ss:vals=bb if aa == 7', by_text)
+
+
 os.sched_setaffinity(0, {0})
+runs('bpf', True)
 kernel_files = Files(TRACING)
 beside(kernel_files, 'bpf', COUNT)
 check(seen['hits'] >= COUNT // 2 and seen['lines'] > 0, 'the kernel has counted something: %s' % seen)
 subprocess.run(['insmod', MODULE], check=True)
+runs('kmod', False)
 beside(kernel_files, 'kmod', max(COUNT // 3, 10))
 subprocess.run(['rmmod', 'kevtrace'], check=True)
 sys.exit(1 if failures else 0)

@@ -1,0 +1,29 @@
+// HistSnapshot: what one histogram had counted at a moment, for who prints or exports it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/model/trigger.h"
+#include "runtime-user/engine/histograms/hist_cells.h"
+
+namespace kevt::engine {
+
+struct HistSnapshot {
+  struct Row {
+    std::vector<HistCell> keys;  // by Histogram::keys
+    std::uint64_t hits = 0;
+    std::vector<std::uint64_t> values;  // sums, by Histogram::values
+  };
+  std::string event;  // "GROUP:NAME"
+  model::Trigger trigger;
+  std::vector<Row> rows;  // as its `sort` says
+  std::uint64_t hits = 0, dropped = 0;
+};
+
+// `event`: GROUP:NAME; `envs` as of hist_cells().
+HistSnapshot hist_snapshot(std::string event, const model::Trigger& trigger, const HistTable& table,
+                           std::span<const target::TargetEnv* const> envs);
+
+}  // namespace kevt::engine

@@ -1,0 +1,340 @@
+// What a key is in each form:
+//
+//             JSON                            CSV, OpenMetrics
+//   number    3                               3
+//   .sym …    {"number":4198400,"name":"f"}   f
+//   .log2     {"above":32,"to":64}            64        the bucket's upper end; a histogram's `le`
+//   .buckets  {"from":16,"to":31}             16-31
+//   text      "cat"                           cat
+//   stack     ["f+0x1/0x10","main+…"]         f+0x1/0x10;main+…
+#include "runtime-user/session/histogram_export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "compiler/sema/trigger.h"
+#include "tracefs-compat/record/formats/csv_text.h"
+#include "tracefs-compat/record/formats/json_text.h"
+
+namespace kevt::session {
+
+namespace {
+
+using engine::HistCell;
+using engine::HistSnapshot;
+using model::HistField;
+using model::HistModifier;
+
+bool has_name(HistModifier modifier) {
+  return modifier == HistModifier::Sym || modifier == HistModifier::SymOffset || modifier == HistModifier::Execname ||
+         modifier == HistModifier::Syscall;
+}
+
+std::string number_text(const HistField& field, std::uint64_t number) {
+  return field.is_signed ? fmt::format("{}", static_cast<std::int64_t>(number)) : fmt::format("{}", number);
+}
+
+// 2^exponent, which may be 2^64; 0 below 2^0.
+std::string power_text(std::uint64_t exponent) {
+  return fmt::format("{:.0f}", std::ldexp(1.0, static_cast<int>(exponent)));
+}
+
+// As `keys=` names it: two keys may be of one field.
+std::string column_of(const HistField& field) {
+  const std::string& name = field.name.empty() ? field.listed : field.name;
+  switch (field.modifier) {
+    case HistModifier::Execname:
+      return name + ".execname";
+    case HistModifier::Sym:
+      return name + ".sym";
+    case HistModifier::SymOffset:
+      return name + ".sym-offset";
+    case HistModifier::Syscall:
+      return name + ".syscall";
+    case HistModifier::Log2:
+      return name + ".log2";
+    case HistModifier::Buckets:
+      return name + ".buckets";
+    default:
+      return name;
+  }
+}
+
+// Values that are shown: what only feeds a variable is not.
+std::vector<std::size_t> shown_values(const model::Histogram& histogram) {
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < histogram.values.size(); ++i)
+    if (histogram.values[i].source != model::HistSource::Expression) shown.push_back(i);
+  return shown;
+}
+
+// ---- JSON -----------------------------------------------------------------------------------
+
+void append_json_key(const HistField& key, const HistCell& cell, std::string& out) {
+  const auto to = std::back_inserter(out);
+  if (key.source == model::HistSource::Stacktrace) {
+    out += '[';
+    for (std::size_t i = 0; i < cell.frames.size(); ++i) {
+      if (i != 0) out += ',';
+      record::append_json_string(cell.frames[i], out);
+    }
+    out += ']';
+  } else if (key.is_string) {
+    record::append_json_string(cell.text, out);
+  } else if (has_name(key.modifier)) {
+    fmt::format_to(to, "{{\"number\":{},\"name\":", number_text(key, cell.number));
+    record::append_json_string(cell.text, out);
+    out += '}';
+  } else if (key.modifier == HistModifier::Log2) {
+    const std::string above = cell.number == 0 ? "null" : power_text(cell.number - 1);
+    fmt::format_to(to, "{{\"above\":{},\"to\":{}}}", above, power_text(cell.number));
+  } else if (key.modifier == HistModifier::Buckets) {
+    fmt::format_to(to, "{{\"from\":{},\"to\":{}}}", cell.number, cell.number + key.buckets - 1);
+  } else {
+    out += number_text(key, cell.number);
+  }
+}
+
+void append_member(std::string_view name, std::string& out) {
+  record::append_json_string(name, out);
+  out += ':';
+}
+
+void append_json_row(const HistSnapshot& snapshot, const HistSnapshot::Row& row, std::string& out) {
+  const model::Histogram& histogram = snapshot.trigger.histogram;
+  out += "{\"keys\":{";
+  for (std::size_t i = 0; i < histogram.keys.size(); ++i) {
+    if (i != 0) out += ',';
+    append_member(column_of(histogram.keys[i]), out);
+    append_json_key(histogram.keys[i], row.keys[i], out);
+  }
+  fmt::format_to(std::back_inserter(out), "}},\"hitcount\":{},\"values\":{{", row.hits);
+  bool is_first = true;
+  for (const std::size_t i : shown_values(histogram)) {
+    if (!std::exchange(is_first, false)) out += ',';
+    append_member(histogram.values[i].name, out);
+    out += number_text(histogram.values[i], row.values[i]);
+  }
+  out += "}}";
+}
+
+std::string json_line(const HistSnapshot& snapshot, HistogramSpan span) {
+  std::string out = "{\"type\":\"histogram\",\"v\":1,\"event\":";
+  record::append_json_string(snapshot.event, out);
+  out += ",\"trigger\":";
+  record::append_json_string(sema::print_trigger(snapshot.trigger), out);
+  fmt::format_to(std::back_inserter(out), ",\"from_s\":{:.6f},\"to_s\":{:.6f},\"hits\":{},\"dropped\":{},\"rows\":[",
+                 span.from, span.to, snapshot.hits, snapshot.dropped);
+  for (std::size_t i = 0; i < snapshot.rows.size(); ++i) {
+    if (i != 0) out += ',';
+    append_json_row(snapshot, snapshot.rows[i], out);
+  }
+  return out + "]}\n";
+}
+
+// ---- CSV and OpenMetrics --------------------------------------------------------------------
+
+std::string plain_text(const HistField& key, const HistCell& cell) {
+  if (key.source == model::HistSource::Stacktrace) return fmt::format("{}", fmt::join(cell.frames, ";"));
+  if (key.is_string || has_name(key.modifier)) return cell.text;
+  if (key.modifier == HistModifier::Log2) return power_text(cell.number);
+  if (key.modifier == HistModifier::Buckets) return fmt::format("{}-{}", cell.number, cell.number + key.buckets - 1);
+  return number_text(key, cell.number);
+}
+
+bool is_number(const HistField& key) {
+  return key.source != model::HistSource::Stacktrace && !key.is_string && !has_name(key.modifier) &&
+         key.modifier != HistModifier::Buckets;
+}
+
+std::string csv_cell(std::string_view text, record::CellKind kind = record::CellKind::Text) {
+  std::string cell;
+  record::append_csv_cell(text, kind, Controls::Raw, cell);
+  return cell;
+}
+
+// ---- OpenMetrics ----------------------------------------------------------------------------
+
+std::string label_name(std::string_view text) {
+  static constexpr std::string_view kOwn[] = {"event", "histogram", "le", "of"};
+  std::string name;
+  for (const char c : text) {
+    const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    name += fits ? c : '_';
+  }
+  const bool is_own = std::ranges::find(kOwn, name) != std::end(kOwn);
+  return is_own || name.empty() || (name[0] >= '0' && name[0] <= '9') || name.starts_with("__") ? "key_" + name : name;
+}
+
+// UTF-8, as JSON has it. Of its escapes OpenMetrics has `\"`, `\\` and `\n`; other control characters become `?`.
+std::string label_value(std::string_view text) {
+  constexpr std::string_view kLineFeed = "u000a";
+  std::string json, value;
+  record::append_json_string(text, json);
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    value += json[i];
+    if (json[i] != '\\') continue;
+    const std::string_view escape = std::string_view(json).substr(i + 1, kLineFeed.size());
+    if (escape[0] == '"' || escape[0] == '\\') {
+      value += json[++i];
+      continue;
+    }
+    if (escape == kLineFeed)
+      value += 'n';
+    else
+      value.back() = '?';
+    i += escape[0] == 'u' ? kLineFeed.size() : 1;
+  }
+  return value;
+}
+
+// Each sample once: keys that differ may have the same name.
+class Exposition {
+ public:
+  explicit Exposition(std::span<const HistSnapshot> snapshots) {
+    std::map<std::string, unsigned> numbers;
+    for (const HistSnapshot& snapshot : snapshots) add(snapshot, ++numbers[snapshot.event]);
+  }
+
+  std::string text() const {
+    std::string out;
+    append_family("kevtrace_hits", "counter", "Hits of an event by the keys of its histogram", hits_, out);
+    append_family("kevtrace_values", "gauge", "Sums of values by the keys of their histogram", values_, out);
+    append_distributions(out);
+    append_family("kevtrace_dropped_hits", "counter", "Hits that a histogram had no room for", dropped_, out);
+    return out + "# EOF\n";
+  }
+
+ private:
+  struct Number {
+    std::uint64_t value = 0;
+    bool is_signed = false;
+  };
+  using Samples = std::map<std::string, Number>;           // by labels
+  using Buckets = std::map<std::uint64_t, std::uint64_t>;  // hits by exponent
+
+  static void append_head(std::string_view name, std::string_view type, std::string_view help, std::string& out) {
+    out += fmt::format("# TYPE {} {}\n# HELP {} {}.\n", name, type, name, help);
+  }
+  static void append_family(std::string_view name, std::string_view type, std::string_view help, const Samples& samples,
+                            std::string& out) {
+    if (samples.empty()) return;
+    append_head(name, type, help, out);
+    for (const auto& [labels, number] : samples) {
+      const auto text = number.is_signed ? fmt::format("{}", static_cast<std::int64_t>(number.value))
+                                         : fmt::format("{}", number.value);
+      out += fmt::format("{}{}{{{}}} {}\n", name, type == "counter" ? "_total" : "", labels, text);
+    }
+  }
+  void append_distributions(std::string& out) const {
+    if (distributions_.empty()) return;
+    append_head("kevtrace_distribution", "histogram", "Hits of an event by the logarithm of a key", out);
+    for (const auto& [labels, buckets] : distributions_) {
+      std::uint64_t sum = 0;
+      const auto append = [&](std::string_view end) {
+        out += fmt::format("kevtrace_distribution_bucket{{{},le=\"{}\"}} {}\n", labels, end, sum);
+      };
+      for (const auto& [exponent, hits] : buckets) {
+        sum += hits;
+        append(power_text(exponent) + ".0");
+      }
+      append("+Inf");
+    }
+  }
+
+  // The key whose bucket is `le`, where there is one such key.
+  static std::optional<std::size_t> bucketed(const model::Histogram& histogram) {
+    std::optional<std::size_t> found;
+    for (std::size_t i = 0; i < histogram.keys.size(); ++i) {
+      if (histogram.keys[i].modifier != HistModifier::Log2) continue;
+      if (found) return std::nullopt;
+      found = i;
+    }
+    return found;
+  }
+
+  static std::string label(const HistField& key, const HistCell& cell) {
+    return fmt::format(",{}={}", label_name(column_of(key)), label_value(plain_text(key, cell)));
+  }
+
+  // `number`: of the event's histograms.
+  void add(const HistSnapshot& snapshot, unsigned number) {
+    const model::Histogram& histogram = snapshot.trigger.histogram;
+    const auto log2 = bucketed(histogram);
+    const std::string own = fmt::format("event={},histogram=\"{}\"", label_value(snapshot.event), number);
+    for (const HistSnapshot::Row& row : snapshot.rows) {
+      std::string labels = own, others = own;
+      for (std::size_t i = 0; i < histogram.keys.size(); ++i) {
+        labels += label(histogram.keys[i], row.keys[i]);
+        if (i != log2) others += label(histogram.keys[i], row.keys[i]);
+      }
+      if (log2)
+        distributions_[others][row.keys[*log2].number] += row.hits;
+      else
+        hits_[labels].value += row.hits;
+      for (const std::size_t i : shown_values(histogram)) {
+        const HistField& field = histogram.values[i];
+        Number& sum = values_[fmt::format("{},of={}", labels, label_value(field.name))];
+        sum = {sum.value + row.values[i], field.is_signed};
+      }
+    }
+    dropped_[own].value += snapshot.dropped;
+  }
+
+  Samples hits_, values_, dropped_;
+  std::map<std::string, Buckets> distributions_;  // by the labels of other keys
+};
+
+}  // namespace
+
+std::optional<HistogramForm> histogram_form(std::string_view name) {
+  if (name == "text") return HistogramForm::Text;
+  if (name == "json") return HistogramForm::Json;
+  if (name == "csv") return HistogramForm::Csv;
+  if (name == "openmetrics") return HistogramForm::OpenMetrics;
+  return std::nullopt;
+}
+
+HistogramForm histogram_form_of_file(std::string_view file) {
+  if (file.ends_with(".json")) return HistogramForm::Json;
+  if (file.ends_with(".csv")) return HistogramForm::Csv;
+  if (file.ends_with(".prom")) return HistogramForm::OpenMetrics;
+  return HistogramForm::Text;
+}
+
+std::string HistogramExport::csv(const HistSnapshot& snapshot, HistogramSpan span) {
+  const model::Histogram& histogram = snapshot.trigger.histogram;
+  std::string columns = "event,from_s,to_s";
+  for (const HistField& key : histogram.keys) columns += ',' + csv_cell(column_of(key));
+  columns += ",hitcount";
+  for (const std::size_t i : shown_values(histogram)) columns += ',' + csv_cell(histogram.values[i].name);
+  std::string out;
+  if (columns != columns_) out = (columns_.empty() ? "" : "\n") + columns + "\n";
+  columns_ = columns;
+  for (const HistSnapshot::Row& row : snapshot.rows) {
+    out += fmt::format("{},{:.6f},{:.6f}", csv_cell(snapshot.event), span.from, span.to);
+    for (std::size_t i = 0; i < histogram.keys.size(); ++i)
+      out += ',' + csv_cell(plain_text(histogram.keys[i], row.keys[i]),
+                            is_number(histogram.keys[i]) ? record::CellKind::Number : record::CellKind::Text);
+    out += fmt::format(",{}", row.hits);
+    for (const std::size_t i : shown_values(histogram)) out += ',' + number_text(histogram.values[i], row.values[i]);
+    out += "\n";
+  }
+  return out;
+}
+
+std::string HistogramExport::text(std::span<const HistSnapshot> snapshots, HistogramSpan span) {
+  if (form_ == HistogramForm::OpenMetrics) return Exposition(snapshots).text();
+  std::string out;
+  for (const HistSnapshot& snapshot : snapshots)
+    out += form_ == HistogramForm::Json ? json_line(snapshot, span) : csv(snapshot, span);
+  return out;
+}
+
+}  // namespace kevt::session

@@ -1,0 +1,101 @@
+#include "runtime-user/session/histogram_export.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kevt::session {
+namespace {
+
+using engine::HistCell;
+using engine::HistSnapshot;
+using model::HistModifier;
+using testing::HasSubstr;
+using testing::Not;
+
+// keys=id,f.sym,n.log2:vals=v, of which `id` is a text and `v` signed.
+HistSnapshot snapshot(std::vector<HistSnapshot::Row> rows) {
+  HistSnapshot made{.event = "g:e", .trigger = {}, .rows = std::move(rows), .hits = 12, .dropped = 3};
+  made.trigger.kind = model::TriggerKind::Hist;
+  model::Histogram& histogram = made.trigger.histogram;
+  histogram.keys = {{.name = "id", .bytes = 16, .is_string = true},
+                    {.name = "f", .modifier = HistModifier::Sym},
+                    {.name = "n", .modifier = HistModifier::Log2}};
+  histogram.values = {{.name = "v", .is_signed = true}};
+  return made;
+}
+
+HistSnapshot::Row row(std::string id, std::uint64_t address, std::uint64_t exponent, std::uint64_t hits, int value) {
+  return {.keys = {{.number = 0, .text = std::move(id), .frames = {}},
+                   {.number = address, .text = "main", .frames = {}},
+                   {.number = exponent, .text = "", .frames = {}}},
+          .hits = hits,
+          .values = {static_cast<std::uint64_t>(static_cast<std::int64_t>(value))}};
+}
+
+std::string text(HistogramForm form, const std::vector<HistSnapshot>& snapshots) {
+  return HistogramExport(form).text(snapshots, {.from = 0, .to = 1.5});
+}
+
+TEST(HistogramExport, JsonHasNumbersAndNames) {
+  const std::string line = text(HistogramForm::Json, {snapshot({row("a\"\x01", 4096, 6, 5, -7)})});
+  EXPECT_THAT(line, HasSubstr(R"("from_s":0.000000,"to_s":1.500000,"hits":12,"dropped":3)"));
+  EXPECT_THAT(line, HasSubstr(R"({"keys":{"id":"a\"\u0001","f.sym":{"number":4096,"name":"main"},)"
+                              R"("n.log2":{"above":32,"to":64}},"hitcount":5,"values":{"v":-7}})"));
+  EXPECT_TRUE(line.ends_with("]}\n"));
+}
+
+TEST(HistogramExport, JsonOfTheLastBucketIsNoNumberOf64Bits) {
+  EXPECT_THAT(text(HistogramForm::Json, {snapshot({row("a", 1, 64, 1, 0)})}),
+              HasSubstr(R"({"above":9223372036854775808,"to":18446744073709551616})"));
+  EXPECT_THAT(text(HistogramForm::Json, {snapshot({row("a", 1, 0, 1, 0)})}), HasSubstr(R"({"above":null,"to":1})"));
+}
+
+TEST(HistogramExport, CsvNamesItsColumnsWhereTheyChange) {
+  HistogramExport out(HistogramForm::Csv);
+  const std::vector one = {snapshot({row("x,y", 4096, 6, 5, -7)})};
+  EXPECT_EQ(out.text(one, {0, 1}),
+            "event,from_s,to_s,id,f.sym,n.log2,hitcount,v\n"
+            "g:e,0.000000,1.000000,\"x,y\",main,64,5,-7\n");
+  EXPECT_EQ(out.text(one, {1, 2}), "g:e,1.000000,2.000000,\"x,y\",main,64,5,-7\n");
+  std::vector other = one;
+  other[0].trigger.histogram.values.clear();
+  EXPECT_EQ(out.text(other, {2, 3}),
+            "\nevent,from_s,to_s,id,f.sym,n.log2,hitcount\n"
+            "g:e,2.000000,3.000000,\"x,y\",main,64,5\n");
+}
+
+// Two addresses in one function: a sample must not be there twice.
+TEST(HistogramExport, OpenMetricsAddsUpWhatHasOneName) {
+  const std::string out =
+      text(HistogramForm::OpenMetrics, {snapshot({row("a", 1, 3, 2, -5), row("a", 2, 3, 3, 4), row("a", 1, 6, 7, 1)})});
+  EXPECT_THAT(out, HasSubstr("kevtrace_distribution_bucket{event=\"g:e\",histogram=\"1\",id=\"a\",f_sym=\"main\","
+                             "le=\"8.0\"} 5\n"));
+  EXPECT_THAT(out, HasSubstr("le=\"64.0\"} 12\n"));
+  EXPECT_THAT(out, HasSubstr("le=\"+Inf\"} 12\n"));
+  EXPECT_THAT(out, HasSubstr("n_log2=\"8\",of=\"v\"} -1\n"));
+  EXPECT_THAT(out, HasSubstr("kevtrace_dropped_hits_total{event=\"g:e\",histogram=\"1\"} 3\n"));
+  EXPECT_THAT(out, Not(HasSubstr("kevtrace_hits")));
+  EXPECT_TRUE(out.ends_with("# EOF\n"));
+}
+
+TEST(HistogramExport, OpenMetricsHasThreeEscapes) {
+  EXPECT_THAT(text(HistogramForm::OpenMetrics, {snapshot({row("q\"b\\n\nt\tc\x01z\xff", 1, 3, 2, 0)})}),
+              HasSubstr("id=\"q\\\"b\\\\n\\nt?c?z\uFFFD\""));
+}
+
+TEST(HistogramExport, OpenMetricsKeepsItsOwnLabels) {
+  HistSnapshot made = snapshot({row("a", 1, 3, 2, 0)});
+  made.trigger.histogram.keys[0].name = "event";
+  EXPECT_THAT(text(HistogramForm::OpenMetrics, {made}), HasSubstr("{event=\"g:e\",histogram=\"1\",key_event=\"a\""));
+}
+
+TEST(HistogramExport, FormsByNameAndEnding) {
+  EXPECT_EQ(histogram_form("openmetrics"), HistogramForm::OpenMetrics);
+  EXPECT_EQ(histogram_form("xml"), std::nullopt);
+  EXPECT_EQ(histogram_form_of_file("a.prom"), HistogramForm::OpenMetrics);
+  EXPECT_EQ(histogram_form_of_file("a.json"), HistogramForm::Json);
+  EXPECT_EQ(histogram_form_of_file("a.txt"), HistogramForm::Text);
+}
+
+}  // namespace
+}  // namespace kevt::session
