@@ -24,7 +24,7 @@ using llvm::Value;
 namespace {
 
 // `bytes` of the text from `at` on, 0 behind its end.
-std::uint64_t word_of(const std::string& text, std::size_t at, unsigned bytes) {
+std::uint64_t bytes_from(const std::string& text, std::size_t at, unsigned bytes) {
   std::uint64_t word = 0;
   for (unsigned i = bytes; i-- > 0;)
     word = word << 8 | (at + i < text.size() ? static_cast<std::uint8_t>(text[at + i]) : 0u);
@@ -76,7 +76,7 @@ Value* BpfEmitter::equal_bytes(Value* text, const std::string& constant) {
   for (std::size_t at = 0; at < constant.size();) {
     const std::size_t left = constant.size() - at;
     const unsigned bytes = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-    const std::uint64_t word = word_of(constant, at, bytes);
+    const std::uint64_t word = bytes_from(constant, at, bytes);
     Value* loaded = b_.CreateAlignedLoad(b_.getIntNTy(bytes * 8), bpf_.at(b_, text, at), llvm::Align(bytes));
     differ = b_.CreateOr(differ, b_.CreateXor(b_.CreateZExt(loaded, b_.getInt64Ty()), b_.getInt64(word)));
     at += bytes;
@@ -128,7 +128,7 @@ void BpfEmitter::append_text_key(ir::ValueId text, std::vector<Value*>& key, Bas
     const std::string& constant = program_.texts[static_cast<std::size_t>(value.imm)];
     branch(b_.getInt1(constant.size() < 16), fits, full);
     start(fits);
-    for (const std::size_t at : {0, 8}) key.push_back(b_.getInt64(word_of(constant, at, 8)));
+    for (const std::size_t at : {0, 8}) key.push_back(b_.getInt64(bytes_from(constant, at, 8)));
     return;
   }
   ensure(text);
@@ -187,7 +187,7 @@ void BpfEmitter::store_constant(const std::string& text, Value* to) {
   for (std::size_t at = 0; at < size;) {
     const std::size_t left = size - at;
     const unsigned bytes = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-    const std::uint64_t word = word_of(text, at, bytes);
+    const std::uint64_t word = bytes_from(text, at, bytes);
     bpf_.store(b_, llvm::ConstantInt::get(b_.getIntNTy(bytes * 8), word), bpf_.at(b_, to, at));
     at += bytes;
   }

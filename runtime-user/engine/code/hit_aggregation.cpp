@@ -131,11 +131,11 @@ std::optional<model::HitHistogram> histogram_of(const model::Trigger& trigger, c
   return counted;
 }
 
-std::string_view name_of(std::uint64_t tid, TracedTarget& target) {
+std::string_view thread_name_of(std::uint64_t tid, TracedTarget& target) {
   return target.runtime().thread_name(static_cast<std::int32_t>(tid));
 }
 
-std::size_t words_of(const model::HistField& key, TracedTarget& target) {
+std::size_t key_words_of(const model::HistField& key, TracedTarget& target) {
   const bool is_number =
       !key.is_string || (key.source == HistSource::Comm && target.runtime().capabilities().names_threads);
   return is_number ? 1 : KEVT_HIT_TEXT_WORDS;
@@ -145,9 +145,9 @@ std::size_t words_of(const model::HistField& key, TracedTarget& target) {
 std::string key_bytes(const model::Histogram& histogram, std::span<const std::uint64_t> words, TracedTarget& target) {
   std::string key;
   for (const model::HistField& field : histogram.keys) {
-    const std::size_t begin = key.size(), count = words_of(field, target);
+    const std::size_t begin = key.size(), count = key_words_of(field, target);
     std::string_view part(reinterpret_cast<const char*>(words.data()), count * sizeof(std::uint64_t));
-    if (field.is_string && count == 1) part = name_of(words.front(), target);
+    if (field.is_string && count == 1) part = thread_name_of(words.front(), target);
     if (field.is_string) part = part.substr(0, std::min<std::size_t>(part.find('\0'), field.bytes - 1));
     key += part;
     key.resize(begin + field.bytes);
@@ -161,8 +161,8 @@ std::string_view comm_of(const model::Histogram& histogram, std::span<const std:
                          TracedTarget& target) {
   std::size_t at = 0;
   for (const model::HistField& field : histogram.keys) {
-    if (field.modifier == HistModifier::Execname) return name_of(words[at], target);
-    at += words_of(field, target);
+    if (field.modifier == HistModifier::Execname) return thread_name_of(words[at], target);
+    at += key_words_of(field, target);
   }
   return {};
 }
