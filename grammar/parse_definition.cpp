@@ -234,7 +234,7 @@ Parsed parse_watchpoint(const LineRequest& request) {
 bool is_watchpoint(const LineRequest& request) {
   const std::string_view head = request.words[0];
   const bool letter = head[0] == 'w' && (head.size() == 1 || head[1] == ':' || is_digit(head[1]));
-  return letter && request.file == EventsFile::Dynamic && request.dialect.has_watches();
+  return letter && request.file == EventsFile::Dynamic && request.dialect.has_own_forms();
 }
 
 // Some kernels' event types take the letter.

@@ -26,7 +26,8 @@ std::optional<int> RunTrace::open(engine::Tracing& tracing, std::vector<const en
   tracing_ = &tracing;
   events_ = std::move(events);
   text_.emplace(tracing.code().static_events());
-  auto opened = open_output();
+  auto opened = choose_histogram_form();
+  if (opened) opened = open_output();
   if (opened) opened = open_histograms();
   if (!opened) {
     report_.error(opened.error());
@@ -57,14 +58,21 @@ Result<void> RunTrace::open_output() {
   return {};
 }
 
-Result<void> RunTrace::open_histograms() {
+// What cannot be is refused before any file is opened.
+Result<void> RunTrace::choose_histogram_form() {
   const std::string& format = options_.histogram_format;
   const auto form = format.empty() ? session::histogram_form_of_file(options_.histogram_output)
                                    : session::histogram_form(format).value();
   if (form == session::HistogramForm::OpenMetrics && options_.interval)
     return std::unexpected(Error("openmetrics is one exposition of the whole run: leave --interval out", EINVAL));
+  if (have_own_file() && options_.histogram_output == options_.output)
+    return std::unexpected(Error("--hist-output and -o name the same file", EINVAL));
   if (form != session::HistogramForm::Text) export_.emplace(form);
-  if (options_.histogram_output.empty()) return {};
+  return {};
+}
+
+Result<void> RunTrace::open_histograms() {
+  if (!have_own_file()) return {};
   auto output = RunOutput::open(options_.histogram_output);
   if (!output) return std::unexpected(std::move(output.error()));
   histogram_output_ = std::move(*output);
@@ -141,8 +149,8 @@ void RunTrace::finish() {
   if (!recorder_) print_histograms();
   write(Round::Last);
   progress_.end();
-  if (!recorder_ || is_closed_) return;
-  note_written(recorder_->finish());
+  if (!recorder_) return;
+  if (!is_closed_) note_written(recorder_->finish());
   print_histograms();
   if (is_closed_ || is_on_stdout()) return;
   report_.status(fmt::format("wrote {}: {} events, {} bytes", options_.output, taken_ - recorder_->overwritten(),
@@ -179,13 +187,23 @@ bool RunTrace::is_interval_over() const {
 
 // Behind the trace lines, and not among the records of a recording.
 void RunTrace::print_histograms() {
-  if (histogram_output_) {
-    histogram_output_->add_lines(histograms());
-    return note_written(histogram_output_->flush());
-  }
+  if (have_own_file()) return write_histograms();
   if (output_) return output_->add_lines(histograms());
   print_to(is_on_stdout() ? stderr : stdout, "{}", Lines{histograms()});
 }
+
+// The trace goes on without them.
+void RunTrace::write_histograms() {
+  if (!histogram_output_) return;
+  histogram_output_->add_lines(histograms());
+  auto written = histogram_output_->flush();
+  if (written) return;
+  report_.error(written.error());
+  has_failed_ = true;
+  histogram_output_.reset();
+}
+
+bool RunTrace::have_own_file() const { return !options_.histogram_output.empty() && options_.histogram_output != "-"; }
 
 bool RunTrace::is_on_stdout() const { return options_.output.empty() || options_.output == "-"; }
 

@@ -69,7 +69,10 @@ class RunTrace final : public engine::RecordTap {
   Result<void> open_output();
   void print_line(const engine::TracedEvent& event, const engine::TracedTarget& target, const runtime::Record& record);
   void print_account(const engine::TracedEvent& event) const;
+  Result<void> choose_histogram_form();
   Result<void> open_histograms();
+  bool have_own_file() const;  // the histograms
+  void write_histograms();
   std::string histogram_texts(double from, double to);
   std::string histograms();
   bool is_interval_over() const;

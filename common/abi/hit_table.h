@@ -4,11 +4,12 @@
  *
  *   key words | count | sums      rounded up to a power of two of bytes
  *
- * It has one writer at a time, who writes in this order: the words of a new key, sums, the count.  A slot whose count's
+ * It is written in this order: the words of a new key, sums, the count.  A slot whose count's
  * word is 0 is free; behind that its key stays as it is and its numbers only grow, so that a reader needs no lock: it
  * takes the difference to what it took before.
  *
- * Programs of user threads share their CPU's table with those that they preempt.  There numbers are added to
+ * A thread's table has one writer, and so has a CPU's where hits on it do not interrupt each other.  Hits of user
+ * threads do, in the kernel: they share their CPU's table with those that come between.  There numbers are added to
  * atomically, and whoever makes a slot takes it first: its count's word goes from 0 to CLAIMED, and when the key is
  * written to THERE; a slot holds its key only then.  Two slots may come to have the same key: their numbers add up.
  *

@@ -14,6 +14,7 @@
 #include "common/abi/hit_table.h"
 #include "common/abi/probe.h"
 #include "compiler/codegen/event_emitter.h"
+#include "compiler/model/histogram.h"
 
 namespace kevt::codegen {
 
@@ -73,6 +74,13 @@ Value* EventEmitter::measured(const ir::Measured& number) {
       return value;
     case model::HitMeasure::Bucket:
       return b_.CreateSub(value, b_.CreateURem(value, b_.getInt64(number.parameter)));
+    case model::HitMeasure::LogLinear: {
+      constexpr std::uint64_t kShort = (1u << model::kLogLinearBits) - 1;
+      Value* const at_least = b_.CreateOr(value, b_.getInt64(kShort));
+      Value* const zeros = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, at_least, b_.getTrue());
+      Value* const unused = b_.CreateSub(b_.getInt64(64 - model::kLogLinearBits), zeros);
+      return b_.CreateAnd(value, b_.CreateShl(b_.getInt64(~0ull), unused));
+    }
     case model::HitMeasure::Log2: {
       Value* const below = b_.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, value, b_.getInt64(1));
       Value* const zeros = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, below, b_.getFalse());

@@ -31,7 +31,6 @@ namespace kevt::codegen {
 namespace {
 
 constexpr const char* kBpfTriple = "bpfel";
-constexpr unsigned kMostCpus = 1024;
 
 Result<std::unique_ptr<llvm::TargetMachine>> make_bpf_machine() {
   static std::once_flag once;
@@ -177,7 +176,7 @@ std::string bpf_refusal(const ir::Program& program) {
 }
 
 Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possible_cpus, KeepIr keep_ir) {
-  const unsigned cpus = std::bit_ceil(std::clamp(possible_cpus, 1u, kMostCpus));
+  const unsigned cpus = std::bit_ceil(std::clamp(possible_cpus, 1u, model::kMaxBpfCpus));
   for (const BpfInput& input : inputs)
     if (std::string why = bpf_refusal(*input.program); !why.empty())
       return std::unexpected(Error(input.name + ": " + why, EOPNOTSUPP));

@@ -99,8 +99,12 @@ Value* BpfHooks::map(llvm::IRBuilder<>& b, const char* symbol) {
   return new llvm::GlobalVariable(module_, b.getInt8Ty(), false, llvm::GlobalValue::ExternalLinkage, nullptr, symbol);
 }
 
+// Volatile: in this order, for who reads hit tables meanwhile.
 void BpfHooks::add(llvm::IRBuilder<>& b, Value* to, Value* amount) {
-  if (input_.context != model::BpfContext::Uprobe) return store(b, b.CreateAdd(load(b, to, 64), amount), to);
+  if (input_.context != model::BpfContext::Uprobe) {
+    b.CreateAlignedStore(b.CreateAdd(load(b, to, 64), amount), to, llvm::Align(8), true);
+    return;
+  }
   b.CreateAtomicRMW(llvm::AtomicRMWInst::Add, to, amount, llvm::Align(8), llvm::AtomicOrdering::Monotonic);
 }
 

@@ -60,7 +60,8 @@ class Dialect {
   }
   // What a mount over a running kernel speaks: that of the nearest one that is known and not newer, extended.
   static Dialect running(unsigned major, unsigned minor);
-  bool has_watches() const { return !version_ || is_extended_; }  // no kernel's own
+  // What no kernel has, and kevtrace runs on each: `w`, `.loglinear`.
+  bool has_own_forms() const { return !version_ || is_extended_; }
 
   bool has(Feature feature) const;
   // nullopt: the superset.

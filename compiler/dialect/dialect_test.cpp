@@ -27,12 +27,12 @@ TEST(Dialect, TheSupersetHasEveryFormAndTheNewestRules) {
 
 TEST(Dialect, WhatWeRunOnEveryKernelExtendsIt) {
   const Dialect extended = Dialect::extended(Kernel::Linux6_1);
-  EXPECT_TRUE(extended.has(Feature::Fprobes) && extended.has(Feature::Tprobes) && extended.has_watches());
+  EXPECT_TRUE(extended.has(Feature::Fprobes) && extended.has(Feature::Tprobes) && extended.has_own_forms());
   EXPECT_FALSE(extended.has(Feature::CharType)) << "a type that 6.1 has not";
   EXPECT_EQ(extended.version(), version_of(Kernel::Linux6_1));
   EXPECT_FALSE(Dialect::extended(Kernel::Linux6_12).has(Feature::OneTracepointProbe)) << "ours take any number";
-  EXPECT_FALSE(Dialect::of(Kernel::Linux6_12).has_watches());
-  EXPECT_TRUE(Dialect::superset().has_watches());
+  EXPECT_FALSE(Dialect::of(Kernel::Linux6_12).has_own_forms());
+  EXPECT_TRUE(Dialect::superset().has_own_forms());
 }
 
 TEST(Dialect, RowsAreDistinctAndDistinguishSomeKernels) {

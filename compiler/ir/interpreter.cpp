@@ -315,6 +315,9 @@ std::vector<std::uint64_t> Run::measured(const std::vector<Measured>& numbers) {
       case model::HitMeasure::Bucket:
         measured.push_back(value / one.parameter * one.parameter);
         break;
+      case model::HitMeasure::LogLinear:
+        measured.push_back(model::log_linear_of(value));
+        break;
     }
   }
   return measured;

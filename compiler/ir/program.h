@@ -163,6 +163,9 @@ struct Measured {
   std::uint64_t parameter = 0;  // Log2: of values over 2^63; Bucket: its width, not 0
   friend bool operator==(const Measured&, const Measured&) = default;
 };
+constexpr bool takes_parameter(model::HitMeasure measure) {
+  return measure == model::HitMeasure::Log2 || measure == model::HitMeasure::Bucket;
+}
 
 // Counts the hit under its key and adds to the key's sums, in the table that slot `table` names (HitTable).
 struct Aggregate {

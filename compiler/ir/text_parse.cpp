@@ -203,7 +203,9 @@ std::vector<Measured> read_numbers(TextCursor& in) {
       one.measure = model::HitMeasure::Log2;
     else if (in.take("bucket"))
       one.measure = model::HitMeasure::Bucket;
-    if (one.measure != model::HitMeasure::Itself) one.parameter = in.number();
+    else if (in.take("loglinear"))
+      one.measure = model::HitMeasure::LogLinear;
+    if (takes_parameter(one.measure)) one.parameter = in.number();
     numbers.push_back(one);
   } while (in.take(","));
   return numbers;

@@ -277,8 +277,8 @@ Problem check_switches(const Program& program) {
 
 Problem check_numbers(const Program& program, const std::vector<Measured>& numbers) {
   for (const Measured& one : numbers) {
-    if (one.measure > model::HitMeasure::Bucket) return "measure does not exist";
-    if (one.measure == model::HitMeasure::Itself && one.parameter != 0) return "a parameter is set without use";
+    if (one.measure > model::HitMeasure::LogLinear) return "measure does not exist";
+    if (!takes_parameter(one.measure) && one.parameter != 0) return "a parameter is set without use";
     if (one.measure == model::HitMeasure::Bucket && one.parameter == 0) return "a bucket of width 0";
     if (auto problem = check_use(program, one.value, ResultType::Integer)) return problem;
   }

@@ -27,6 +27,9 @@ constexpr bool may_sleep(BpfContext context) { return context == BpfContext::Upr
 // A raw tracepoint's context has at most so many arguments (MAX_BPF_FUNC_ARGS of include/linux/bpf.h).
 inline constexpr std::uint32_t kMaxContextArguments = 12;
 
+// CPUs that code has rows of counters for; hits on others share one.
+inline constexpr unsigned kMaxBpfCpus = 1024;
+
 // common/abi/bpf.h says what they hold.
 enum class BpfMap : std::uint8_t {
   Events,   // by attach cookie

@@ -20,7 +20,7 @@ enum class SlotKind : std::uint8_t {
   SymbolAddress,  // address of data symbol `name` + addend
   FileAddress,    // address where byte `addend` of file `name` is mapped
   SharedCell,     // address of word `addend` of those that hits and the engine share (ProbeRuntime::shared_cells)
-  HitTable,       // address of the first thread's table of CompiledEvent::hit_tables[addend]; BPF code knows it
+  HitTable,       // address of the first thread's table of CompiledEvent::hit_tables[addend]; of BPF code without use
 };
 struct SlotSource {
   SlotKind kind = SlotKind::SymbolAddress;
@@ -53,8 +53,8 @@ struct Injection {
 };
 
 // What a histogram takes of a number: it; the exponent of the least power of two that is not below it; where its bucket
-// begins.
-enum class HitMeasure : std::uint8_t { Itself, Log2, Bucket };
+// begins, of one width or log-linear.
+enum class HitMeasure : std::uint8_t { Itself, Log2, Bucket, LogLinear };
 
 // Triggers and gates of the engine that hits carry out, in cells of 64 bits that both share (SlotKind::SharedCell).
 // Cells are by their index; ir/program.h says when each is asked and changed.

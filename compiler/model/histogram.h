@@ -42,12 +42,18 @@ enum class HistModifier : std::uint8_t {
   Syscall,
   Log2,
   Buckets,
+  LogLinear,  // kevtrace's own
   Usecs,
   Percent,
   Graph,
   Stacktrace,
 };
 enum class HistOperator : std::uint8_t { Plus, Minus, Multiply, Divide, Negate };
+
+// The key is a bucket of what is measured, not what is measured.
+constexpr bool is_measuring(HistModifier modifier) {
+  return modifier == HistModifier::Log2 || modifier == HistModifier::Buckets || modifier == HistModifier::LogLinear;
+}
 
 struct HistField {
   HistSource source = HistSource::Field;
@@ -117,6 +123,22 @@ inline constexpr std::uint32_t kDefaultHistBits = 11;
 constexpr std::uint64_t log2_of(std::uint64_t value, std::uint64_t of_negatives) {
   if (value > 1ull << 63) return of_negatives;
   return value <= 1 ? 0 : static_cast<std::uint64_t>(std::bit_width(value - 1));
+}
+
+// What `.loglinear` makes of a number: where its bucket begins. Numbers of up to 7 bits have one each; of a longer one
+// the first 7 bits count, so that a bucket is at most 1/64 (1.6 %) as wide as where it begins. Fewer than 4,000 in all.
+// As in HDR histograms (G. Tene, hdrhistogram.org), without their table of counts.
+inline constexpr int kLogLinearBits = 7;
+constexpr int log_linear_shift(std::uint64_t value) {
+  const int unused = std::bit_width(value) - kLogLinearBits;
+  return unused > 0 ? unused : 0;
+}
+constexpr std::uint64_t log_linear_of(std::uint64_t value) {
+  return value >> log_linear_shift(value) << log_linear_shift(value);
+}
+// The greatest number in the bucket that begins there.
+constexpr std::uint64_t log_linear_end(std::uint64_t begin) {
+  return begin + ((std::uint64_t{1} << log_linear_shift(begin)) - 1);
 }
 
 struct Histogram {

@@ -30,12 +30,11 @@ bool is_one_of(HistModifier modifier, std::initializer_list<HistModifier> set) {
 // An expression has no modifier of its own, whatever its operands have.
 bool is_bad_value(const HistField& field) {
   if (field.source == HistSource::Stacktrace) return true;
-  return is_one_of(field.modifier, {HistModifier::Buckets, HistModifier::Log2, HistModifier::Sym,
-                                    HistModifier::SymOffset, HistModifier::Syscall});
+  return model::is_measuring(field.modifier) ||
+         is_one_of(field.modifier, {HistModifier::Sym, HistModifier::SymOffset, HistModifier::Syscall});
 }
 bool is_bad_variable(const HistField& field) {
-  return is_one_of(field.modifier,
-                   {HistModifier::Graph, HistModifier::Percent, HistModifier::Buckets, HistModifier::Log2});
+  return model::is_measuring(field.modifier) || is_one_of(field.modifier, {HistModifier::Graph, HistModifier::Percent});
 }
 
 bool has_reference(const HistField& field) {

@@ -102,8 +102,7 @@ std::string binary_text(const HistField& expression, bool shows_buckets) {
 
 // 6.1 loses the text of what is nested deeper, or has a measuring modifier.
 std::string negated_text(const HistField& operand, bool shows_buckets) {
-  const bool measures =
-      operand.modifier == model::HistModifier::Log2 || operand.modifier == model::HistModifier::Buckets;
+  const bool measures = model::is_measuring(operand.modifier);
   const bool nested = operand.source == HistSource::Expression && operand.op == HistOperator::Negate;
   if (measures || nested) return "";
   return "-(" +

@@ -44,7 +44,7 @@ constexpr std::array<ModifierName, 6> kPlainModifiers = {{{"hex", HistModifier::
 
 constexpr std::string_view kModifierHelp =
     "modifiers: .hex .sym .sym-offset .syscall .usecs; .execname of common_pid; .log2 and .buckets=N of keys; .percent "
-    "and .graph of values";
+    "and .graph of values; of kevtrace alone, on no kernel: .loglinear of keys";
 
 struct Modifier {
   HistModifier kind = HistModifier::None;
@@ -74,6 +74,7 @@ Modifier read_modifier(const HistCheck& check, std::string_view text, std::strin
   if (text == "stacktrace" && check.has(Feature::StacktraceFields)) return good(HistModifier::Stacktrace);
   if (text == "execname" && field == "common_pid") return good(HistModifier::Execname);
   if (text.starts_with("bucket")) return read_buckets(text);
+  if (text == "loglinear" && check.dialect.has_own_forms()) return good(HistModifier::LogLinear);
   const bool shows_share = role == HistRole::Value || role == HistRole::Operand;
   if (shows_share && text.starts_with("percent")) return good(HistModifier::Percent);
   if (shows_share && text.starts_with("graph")) return good(HistModifier::Graph);
@@ -133,7 +134,7 @@ bool fill_value(HistField& field, const FilterField& found, const target::Catalo
   field.bytes = is_text && field.type.starts_with("__data_loc") ? kTextBytes : found.bytes;
   field.is_signed = !is_text && found.is_signed;
   // Of a logarithm or a bucket only what is measured is text.
-  field.is_string = is_text && field.modifier != HistModifier::Log2 && field.modifier != HistModifier::Buckets;
+  field.is_string = is_text && !model::is_measuring(field.modifier);
   return is_text || is_number_size(field.bytes);
 }
 
@@ -160,9 +161,7 @@ void make_comm(HistField& field) {
   field.listed = "common_comm";
 }
 
-bool measures(const HistField& field) {
-  return field.modifier == HistModifier::Log2 || field.modifier == HistModifier::Buckets;
-}
+bool measures(const HistField& field) { return model::is_measuring(field.modifier); }
 
 void make_hitcount(HistField& field) {
   field.source = HistSource::Hitcount;
@@ -287,6 +286,8 @@ std::string_view modifier_text(const HistField& field) {
       return "log2";
     case HistModifier::Buckets:
       return "buckets";
+    case HistModifier::LogLinear:
+      return "loglinear";
     case HistModifier::Usecs:
       return "usecs";
     case HistModifier::Percent:

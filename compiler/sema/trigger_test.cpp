@@ -54,7 +54,7 @@ class Triggers : public testing::Test {
     diag::Sink sink;
     steps_.clear();
     const auto spec = grammar::parse_trigger(text, sink);
-    const TriggerWorld world{.catalog = catalog_, .table = table_};
+    const TriggerWorld world{.catalog = catalog_, .table = table_, .dialect = dialect_};
     const auto change = spec ? check_trigger(*spec, name(event), world, sink) : std::nullopt;
     mistakes_ = sink.take();
     if (!change) return mistakes_.front().errno_value;
@@ -78,6 +78,7 @@ class Triggers : public testing::Test {
 
   target::FixedCatalog catalog_;
   TriggerTable table_;
+  dialect::Dialect dialect_ = dialect::Dialect::superset();
   std::vector<TriggerStep> steps_;
   std::vector<diag::Diagnostic> mistakes_;
 };
@@ -204,6 +205,17 @@ TEST_F(Triggers, ListingsOfHistogramsReadBack) {
     ASSERT_EQ(write("a", listed.substr(0, listed.rfind(" ["))), 0) << listed;
     EXPECT_EQ(read("a"), listed);
   }
+}
+
+TEST_F(Triggers, LogLinearKeysAreNoKernels) {
+  ASSERT_EQ(write("a", "hist:keys=val.loglinear,id"), 0);
+  EXPECT_EQ(read("a"), "hist:keys=val.loglinear,id:vals=hitcount:sort=hitcount:size=2048 [active]\n");
+  EXPECT_EQ(write("a", "hist:keys=id:vals=val.loglinear"), EINVAL);
+  dialect_ = dialect::Dialect::extended(dialect::Kernel::Linux6_1);
+  EXPECT_EQ(write("b", "hist:keys=val.loglinear"), 0);
+  dialect_ = dialect::Dialect::of(dialect::Kernel::Newest);
+  EXPECT_EQ(write("a", "hist:keys=val.loglinear"), EINVAL);
+  EXPECT_EQ(mistakes_.front().kind, diag::Kind::HistBadFieldModifier);
 }
 
 }  // namespace

@@ -100,6 +100,8 @@ class ProbeRuntime {
   virtual Result<void> arm(std::span<const ProbeHandle> probes) = 0;
   virtual Result<void> disarm(std::span<const ProbeHandle> probes) = 0;
   virtual Result<void> remove(std::span<const ProbeHandle> probes) = 0;
+  // They are disarmed and are never armed again: what they hold may go, all but their counts.
+  virtual void retire(std::span<const ProbeHandle>) {}
   // Arms some and disarms others, or changes nothing. A runtime that can does both at once, so that no hit falls in
   // between or is seen twice; here hits in between are not seen.
   virtual Result<void> replace(std::span<const ProbeHandle> armed, std::span<const ProbeHandle> disarmed) {

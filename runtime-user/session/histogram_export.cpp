@@ -5,6 +5,7 @@
 //   .sym …    {"number":4198400,"name":"f"}   f
 //   .log2     {"above":32,"to":64}            64        the bucket's upper end; a histogram's `le`
 //   .buckets  {"from":16,"to":31}             16-31
+//   .loglinear the same                       31        as of .log2
 //   text      "cat"                           cat
 //   stack     ["f+0x1/0x10","main+…"]         f+0x1/0x10;main+…
 #include "runtime-user/session/histogram_export.h"
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "compiler/sema/trigger.h"
+#include "runtime-user/engine/histograms/hist_percentiles.h"
 #include "tracefs-compat/record/formats/csv_text.h"
 #include "tracefs-compat/record/formats/json_text.h"
 
@@ -40,30 +42,66 @@ std::string number_text(const HistField& field, std::uint64_t number) {
   return field.is_signed ? fmt::format("{}", static_cast<std::int64_t>(number)) : fmt::format("{}", number);
 }
 
-// 2^exponent, which may be 2^64; 0 below 2^0.
+// 2^exponent, which may be 2^64.
 std::string power_text(std::uint64_t exponent) {
   return fmt::format("{:.0f}", std::ldexp(1.0, static_cast<int>(exponent)));
 }
 
-// As `keys=` names it: two keys may be of one field.
-std::string column_of(const HistField& field) {
-  const std::string& name = field.name.empty() ? field.listed : field.name;
+std::string_view modifier_of(const HistField& field) {
   switch (field.modifier) {
-    case HistModifier::Execname:
-      return name + ".execname";
+    case HistModifier::Hex:
+      return ".hex";
     case HistModifier::Sym:
-      return name + ".sym";
+      return ".sym";
     case HistModifier::SymOffset:
-      return name + ".sym-offset";
+      return ".sym-offset";
+    case HistModifier::Execname:
+      return ".execname";
     case HistModifier::Syscall:
-      return name + ".syscall";
+      return ".syscall";
     case HistModifier::Log2:
-      return name + ".log2";
+      return ".log2";
     case HistModifier::Buckets:
-      return name + ".buckets";
-    default:
-      return name;
+      return ".buckets";
+    case HistModifier::LogLinear:
+      return ".loglinear";
+    case HistModifier::Usecs:
+      return ".usecs";
+    case HistModifier::Percent:
+      return ".percent";
+    case HistModifier::Graph:
+      return ".graph";
+    case HistModifier::None:
+    case HistModifier::Stacktrace:
+      return "";
   }
+  std::unreachable();
+}
+
+// A name that is there already gets a number.
+std::vector<std::string> unique(const std::vector<std::string>& names) {
+  std::vector<std::string> made;
+  for (const std::string& name : names) {
+    std::string next = name;
+    for (unsigned number = 2; std::ranges::find(made, next) != made.end(); ++number)
+      next = fmt::format("{}_{}", name, number);
+    made.push_back(std::move(next));
+  }
+  return made;
+}
+
+// As the trigger writes them.
+std::vector<std::string> names_of(const std::vector<HistField>& fields) {
+  std::vector<std::string> names;
+  for (const HistField& field : fields)
+    names.push_back((field.name.empty() ? field.listed : field.name) + std::string(modifier_of(field)));
+  return unique(names);
+}
+
+// The greatest number of a key's bucket that is none of `.log2`.
+std::uint64_t bucket_end(const HistField& key, std::uint64_t begin) {
+  if (key.modifier == HistModifier::LogLinear) return model::log_linear_end(begin);
+  return begin + std::min(key.buckets - 1, ~std::uint64_t{0} - begin);
 }
 
 // Values that are shown: what only feeds a variable is not.
@@ -94,8 +132,9 @@ void append_json_key(const HistField& key, const HistCell& cell, std::string& ou
   } else if (key.modifier == HistModifier::Log2) {
     const std::string above = cell.number == 0 ? "null" : power_text(cell.number - 1);
     fmt::format_to(to, "{{\"above\":{},\"to\":{}}}", above, power_text(cell.number));
-  } else if (key.modifier == HistModifier::Buckets) {
-    fmt::format_to(to, "{{\"from\":{},\"to\":{}}}", cell.number, cell.number + key.buckets - 1);
+  } else if (model::is_measuring(key.modifier)) {
+    fmt::format_to(to, "{{\"from\":{},\"to\":{}}}", number_text(key, cell.number),
+                   number_text(key, bucket_end(key, cell.number)));
   } else {
     out += number_text(key, cell.number);
   }
@@ -108,20 +147,44 @@ void append_member(std::string_view name, std::string& out) {
 
 void append_json_row(const HistSnapshot& snapshot, const HistSnapshot::Row& row, std::string& out) {
   const model::Histogram& histogram = snapshot.trigger.histogram;
+  const std::vector<std::string> keys = names_of(histogram.keys), values = names_of(histogram.values);
   out += "{\"keys\":{";
-  for (std::size_t i = 0; i < histogram.keys.size(); ++i) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
     if (i != 0) out += ',';
-    append_member(column_of(histogram.keys[i]), out);
+    append_member(keys[i], out);
     append_json_key(histogram.keys[i], row.keys[i], out);
   }
   fmt::format_to(std::back_inserter(out), "}},\"hitcount\":{},\"values\":{{", row.hits);
   bool is_first = true;
   for (const std::size_t i : shown_values(histogram)) {
     if (!std::exchange(is_first, false)) out += ',';
-    append_member(histogram.values[i].name, out);
+    append_member(values[i], out);
     out += number_text(histogram.values[i], row.values[i]);
   }
   out += "}}";
+}
+
+void append_json_percentiles(const HistSnapshot& snapshot, std::string& out) {
+  const std::vector<HistField>& keys = snapshot.trigger.histogram.keys;
+  const std::vector<std::string> names = names_of(keys);
+  const auto measured = engine::log_linear_key(snapshot.trigger.histogram);
+  if (!measured) return;
+  out += ",\"percentiles\":[";
+  bool is_first = true;
+  for (const engine::HistPercentiles& one : engine::hist_percentiles(snapshot)) {
+    out += std::exchange(is_first, false) ? "{\"keys\":{" : ",{\"keys\":{";
+    for (std::size_t key = 0, other = 0; key < keys.size(); ++key) {
+      if (key == *measured) continue;
+      if (other != 0) out += ',';
+      append_member(names[key], out);
+      append_json_key(keys[key], one.others[other++], out);
+    }
+    out += '}';
+    for (std::size_t i = 0; i < engine::kPercentiles.size(); ++i)
+      fmt::format_to(std::back_inserter(out), ",\"{}\":{}", engine::kPercentiles[i].name, one.values[i]);
+    out += '}';
+  }
+  out += ']';
 }
 
 std::string json_line(const HistSnapshot& snapshot, HistogramSpan span) {
@@ -135,7 +198,9 @@ std::string json_line(const HistSnapshot& snapshot, HistogramSpan span) {
     if (i != 0) out += ',';
     append_json_row(snapshot, snapshot.rows[i], out);
   }
-  return out + "]}\n";
+  out += ']';
+  append_json_percentiles(snapshot, out);
+  return out + "}\n";
 }
 
 // ---- CSV and OpenMetrics --------------------------------------------------------------------
@@ -144,7 +209,9 @@ std::string plain_text(const HistField& key, const HistCell& cell) {
   if (key.source == model::HistSource::Stacktrace) return fmt::format("{}", fmt::join(cell.frames, ";"));
   if (key.is_string || has_name(key.modifier)) return cell.text;
   if (key.modifier == HistModifier::Log2) return power_text(cell.number);
-  if (key.modifier == HistModifier::Buckets) return fmt::format("{}-{}", cell.number, cell.number + key.buckets - 1);
+  if (key.modifier == HistModifier::LogLinear) return number_text(key, bucket_end(key, cell.number));
+  if (key.modifier == HistModifier::Buckets)
+    return number_text(key, cell.number) + '-' + number_text(key, bucket_end(key, cell.number));
   return number_text(key, cell.number);
 }
 
@@ -217,7 +284,11 @@ class Exposition {
     bool is_signed = false;
   };
   using Samples = std::map<std::string, Number>;           // by labels
-  using Buckets = std::map<std::uint64_t, std::uint64_t>;  // hits by exponent
+  using Buckets = std::map<std::uint64_t, std::uint64_t>;  // hits by the key's number
+  struct Distribution {
+    HistField key;
+    Buckets buckets;
+  };
 
   static void append_head(std::string_view name, std::string_view type, std::string_view help, std::string& out) {
     out += fmt::format("# TYPE {} {}\n# HELP {} {}.\n", name, type, name, help);
@@ -234,15 +305,15 @@ class Exposition {
   }
   void append_distributions(std::string& out) const {
     if (distributions_.empty()) return;
-    append_head("kevtrace_distribution", "histogram", "Hits of an event by the logarithm of a key", out);
-    for (const auto& [labels, buckets] : distributions_) {
+    append_head("kevtrace_distribution", "histogram", "Hits of an event by buckets of a key", out);
+    for (const auto& [labels, distribution] : distributions_) {
       std::uint64_t sum = 0;
       const auto append = [&](std::string_view end) {
         out += fmt::format("kevtrace_distribution_bucket{{{},le=\"{}\"}} {}\n", labels, end, sum);
       };
-      for (const auto& [exponent, hits] : buckets) {
+      for (const auto& [number, hits] : distribution.buckets) {
         sum += hits;
-        append(power_text(exponent) + ".0");
+        append(plain_text(distribution.key, {.number = number, .text = "", .frames = {}}) + ".0");
       }
       append("+Inf");
     }
@@ -252,35 +323,44 @@ class Exposition {
   static std::optional<std::size_t> bucketed(const model::Histogram& histogram) {
     std::optional<std::size_t> found;
     for (std::size_t i = 0; i < histogram.keys.size(); ++i) {
-      if (histogram.keys[i].modifier != HistModifier::Log2) continue;
+      const HistModifier modifier = histogram.keys[i].modifier;
+      if (modifier != HistModifier::Log2 && modifier != HistModifier::LogLinear) continue;
       if (found) return std::nullopt;
       found = i;
     }
     return found;
   }
 
-  static std::string label(const HistField& key, const HistCell& cell) {
-    return fmt::format(",{}={}", label_name(column_of(key)), label_value(plain_text(key, cell)));
+  static std::vector<std::string> label_names(const std::vector<HistField>& keys) {
+    std::vector<std::string> names = names_of(keys);
+    for (std::string& name : names) name = label_name(name);
+    return unique(names);
   }
 
   // `number`: of the event's histograms.
   void add(const HistSnapshot& snapshot, unsigned number) {
     const model::Histogram& histogram = snapshot.trigger.histogram;
-    const auto log2 = bucketed(histogram);
+    const auto measured = bucketed(histogram);
     const std::string own = fmt::format("event={},histogram=\"{}\"", label_value(snapshot.event), number);
+    const std::vector<std::string> names = label_names(histogram.keys), values = names_of(histogram.values);
     for (const HistSnapshot::Row& row : snapshot.rows) {
       std::string labels = own, others = own;
-      for (std::size_t i = 0; i < histogram.keys.size(); ++i) {
-        labels += label(histogram.keys[i], row.keys[i]);
-        if (i != log2) others += label(histogram.keys[i], row.keys[i]);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        const std::string label =
+            fmt::format(",{}={}", names[i], label_value(plain_text(histogram.keys[i], row.keys[i])));
+        labels += label;
+        if (i != measured) others += label;
       }
-      if (log2)
-        distributions_[others][row.keys[*log2].number] += row.hits;
-      else
+      if (measured) {
+        Distribution& distribution = distributions_[others];
+        distribution.key = histogram.keys[*measured];
+        distribution.buckets[row.keys[*measured].number] += row.hits;
+      } else {
         hits_[labels].value += row.hits;
+      }
       for (const std::size_t i : shown_values(histogram)) {
         const HistField& field = histogram.values[i];
-        Number& sum = values_[fmt::format("{},of={}", labels, label_value(field.name))];
+        Number& sum = values_[fmt::format("{},of={}", labels, label_value(values[i]))];
         sum = {sum.value + row.values[i], field.is_signed};
       }
     }
@@ -288,7 +368,7 @@ class Exposition {
   }
 
   Samples hits_, values_, dropped_;
-  std::map<std::string, Buckets> distributions_;  // by the labels of other keys
+  std::map<std::string, Distribution> distributions_;  // by the labels of other keys
 };
 
 }  // namespace
@@ -308,17 +388,18 @@ HistogramForm histogram_form_of_file(std::string_view file) {
   return HistogramForm::Text;
 }
 
-std::string HistogramExport::csv(const HistSnapshot& snapshot, HistogramSpan span) {
+std::string HistogramExport::csv(const HistSnapshot& snapshot, unsigned number, HistogramSpan span) {
   const model::Histogram& histogram = snapshot.trigger.histogram;
-  std::string columns = "event,from_s,to_s";
-  for (const HistField& key : histogram.keys) columns += ',' + csv_cell(column_of(key));
+  const std::vector<std::string> values = names_of(histogram.values);
+  std::string columns = "event,histogram,from_s,to_s";
+  for (const std::string& name : names_of(histogram.keys)) columns += ',' + csv_cell(name);
   columns += ",hitcount";
-  for (const std::size_t i : shown_values(histogram)) columns += ',' + csv_cell(histogram.values[i].name);
+  for (const std::size_t i : shown_values(histogram)) columns += ',' + csv_cell(values[i]);
   std::string out;
   if (columns != columns_) out = (columns_.empty() ? "" : "\n") + columns + "\n";
   columns_ = columns;
   for (const HistSnapshot::Row& row : snapshot.rows) {
-    out += fmt::format("{},{:.6f},{:.6f}", csv_cell(snapshot.event), span.from, span.to);
+    out += fmt::format("{},{},{:.6f},{:.6f}", csv_cell(snapshot.event), number, span.from, span.to);
     for (std::size_t i = 0; i < histogram.keys.size(); ++i)
       out += ',' + csv_cell(plain_text(histogram.keys[i], row.keys[i]),
                             is_number(histogram.keys[i]) ? record::CellKind::Number : record::CellKind::Text);
@@ -332,8 +413,9 @@ std::string HistogramExport::csv(const HistSnapshot& snapshot, HistogramSpan spa
 std::string HistogramExport::text(std::span<const HistSnapshot> snapshots, HistogramSpan span) {
   if (form_ == HistogramForm::OpenMetrics) return Exposition(snapshots).text();
   std::string out;
+  std::map<std::string, unsigned> numbers;
   for (const HistSnapshot& snapshot : snapshots)
-    out += form_ == HistogramForm::Json ? json_line(snapshot, span) : csv(snapshot, span);
+    out += form_ == HistogramForm::Json ? json_line(snapshot, span) : csv(snapshot, ++numbers[snapshot.event], span);
   return out;
 }
 

@@ -14,7 +14,7 @@ namespace kevt::session {
 enum class HistogramForm : std::uint8_t {
   Text,         // as the file `hist` has them: not made here
   Json,         // an object in a line for each
-  Csv,          // a table for each, under a line that names its columns
+  Csv,          // a row for each entry; a line names the columns, behind a blank one where they change
   OpenMetrics,  // one exposition, https://prometheus.io/docs/specs/om/open_metrics_spec/ 1.0
 };
 
@@ -35,7 +35,8 @@ class HistogramExport {
   std::string text(std::span<const engine::HistSnapshot> snapshots, HistogramSpan span);
 
  private:
-  std::string csv(const engine::HistSnapshot& snapshot, HistogramSpan span);
+  // `number`: of the event's histograms, from 1.
+  std::string csv(const engine::HistSnapshot& snapshot, unsigned number, HistogramSpan span);
 
   HistogramForm form_;
   std::string columns_;  // Csv: of the last table

@@ -54,14 +54,35 @@ TEST(HistogramExport, CsvNamesItsColumnsWhereTheyChange) {
   HistogramExport out(HistogramForm::Csv);
   const std::vector one = {snapshot({row("x,y", 4096, 6, 5, -7)})};
   EXPECT_EQ(out.text(one, {0, 1}),
-            "event,from_s,to_s,id,f.sym,n.log2,hitcount,v\n"
-            "g:e,0.000000,1.000000,\"x,y\",main,64,5,-7\n");
-  EXPECT_EQ(out.text(one, {1, 2}), "g:e,1.000000,2.000000,\"x,y\",main,64,5,-7\n");
+            "event,histogram,from_s,to_s,id,f.sym,n.log2,hitcount,v\n"
+            "g:e,1,0.000000,1.000000,\"x,y\",main,64,5,-7\n");
+  EXPECT_EQ(out.text(one, {1, 2}), "g:e,1,1.000000,2.000000,\"x,y\",main,64,5,-7\n");
   std::vector other = one;
   other[0].trigger.histogram.values.clear();
   EXPECT_EQ(out.text(other, {2, 3}),
-            "\nevent,from_s,to_s,id,f.sym,n.log2,hitcount\n"
-            "g:e,2.000000,3.000000,\"x,y\",main,64,5\n");
+            "\nevent,histogram,from_s,to_s,id,f.sym,n.log2,hitcount\n"
+            "g:e,1,2.000000,3.000000,\"x,y\",main,64,5\n");
+}
+
+TEST(HistogramExport, LogLinearBucketsHavePercentiles) {
+  HistSnapshot made = snapshot({row("a", 1, 100, 90, 0), row("a", 1, 1024, 9, 0), row("a", 1, 1ull << 63, 1, 0)});
+  made.trigger.histogram.keys[2].modifier = HistModifier::LogLinear;
+  const std::string json = text(HistogramForm::Json, {made});
+  EXPECT_THAT(json, HasSubstr(R"("n.loglinear":{"from":1024,"to":1039})"));
+  EXPECT_THAT(json, HasSubstr(R"("percentiles":[{"keys":{"id":"a","f.sym":{"number":1,"name":"main"}},)"
+                              R"("p50":100,"p90":100,"p99":1039,"max":9367487224930631679}])"));
+  EXPECT_THAT(text(HistogramForm::OpenMetrics, {made}), HasSubstr("le=\"1039.0\"} 99\n"));
+}
+
+TEST(HistogramExport, LogLinearBucketsAreNarrow) {
+  std::uint64_t next = 0;  // where the next bucket has to begin
+  for (const std::uint64_t value : {0ull, 1ull, 127ull, 128ull, 129ull, 130ull, 255ull, 256ull, ~0ull}) {
+    const std::uint64_t begin = model::log_linear_of(value), end = model::log_linear_end(begin);
+    EXPECT_TRUE(begin <= value && value <= end) << value;
+    EXPECT_LE(end - begin, begin / 64);
+    EXPECT_EQ(model::log_linear_of(end), begin);
+  }
+  for (; next < 1 << 20; next = model::log_linear_end(next) + 1) ASSERT_EQ(model::log_linear_of(next), next);
 }
 
 // Two addresses in one function: a sample must not be there twice.
@@ -87,6 +108,25 @@ TEST(HistogramExport, OpenMetricsKeepsItsOwnLabels) {
   HistSnapshot made = snapshot({row("a", 1, 3, 2, 0)});
   made.trigger.histogram.keys[0].name = "event";
   EXPECT_THAT(text(HistogramForm::OpenMetrics, {made}), HasSubstr("{event=\"g:e\",histogram=\"1\",key_event=\"a\""));
+}
+
+// Of one field twice, and of two that become one label.
+TEST(HistogramExport, NamesAreThereOnce) {
+  HistSnapshot made = snapshot({row("a", 1, 3, 2, 4)});
+  model::Histogram& histogram = made.trigger.histogram;
+  histogram.keys[2] = {.name = "f_sym"};
+  histogram.values = {{.name = "v"}, {.name = "v"}, {.name = "v", .modifier = HistModifier::Percent}};
+  made.rows[0].values = {4, 5, 6};
+  EXPECT_THAT(text(HistogramForm::Json, {made}), HasSubstr(R"("values":{"v":4,"v_2":5,"v.percent":6}})"));
+  const std::string out = text(HistogramForm::OpenMetrics, {made});
+  EXPECT_THAT(out, HasSubstr(R"(id="a",f_sym="main",f_sym_2="3",of="v"} 4)"));
+  EXPECT_THAT(out, HasSubstr(R"(of="v_2"} 5)"));
+}
+
+TEST(HistogramExport, BucketsOfNegativeNumbersEndBelowZero) {
+  HistSnapshot made = snapshot({row("a", 1, static_cast<std::uint64_t>(-5) / 10 * 10, 2, 0)});
+  made.trigger.histogram.keys[2] = {.name = "n", .modifier = HistModifier::Buckets, .buckets = 10, .is_signed = true};
+  EXPECT_THAT(text(HistogramForm::Json, {made}), HasSubstr(R"("n.buckets":{"from":-6,"to":-1})"));
 }
 
 TEST(HistogramExport, FormsByNameAndEnding) {

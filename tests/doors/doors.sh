@@ -13,6 +13,6 @@ mount -t tracefs none /sys/kernel/tracing 2>/dev/null || true
 insmod "$1"
 for runtime in bpf kmod; do python3 -B "$0/doors_test.py" --runtime $runtime --print || status=1; done
 exit $status'
-KEVTRACE=$(readlink -f "$2") "$root/scripts/guest" --kernel "$1" --limit 900 -- env "KEVTRACE=$(readlink -f "$2")" sh -c "$tests" "$here" "$module" || status=$?
+KEVTRACE=$(readlink -f "$2") "$root/scripts/guest" --kernel "$1" --limit 1800 -- env "KEVTRACE=$(readlink -f "$2")" sh -c "$tests" "$here" "$module" || status=$?
 [ $status -ne 4 ] || { echo "SKIPPED: no guest with kernel $1 here" && exit 77; }
 exit $status

@@ -184,6 +184,33 @@ class CountedInARun(ProcessTest):
             sums[int(key)] = (before[0] + int(hits), before[1] + int(amount))
         return sums
 
+    def test_percentiles(self):
+        """Of a log-linear key: each at most 1/64 over the number that so many hits do not exceed."""
+        with self.subTest(KEVT_SEED=SEED):
+            file = self.path("h.json")
+            want, _, _ = self.run_with(2000, "--hist", "counted:keys=key.loglinear", "--hist-output", file)
+            with open(file) as lines:
+                counted = json.load(lines)
+            rows = [(row["keys"]["key.loglinear"], row["hitcount"]) for row in counted["rows"]]
+            for bucket, hits in rows:
+                self.assertEqual(hits, sum(row[0] for key, row in want.items() if bucket["from"] <= key <= bucket["to"]), bucket)
+                self.assertLessEqual((bucket["to"] - bucket["from"]) * 64, bucket["from"])
+            self.assertEqual(sum(hits for _, hits in rows), TOTAL)
+            keys = [(key, want[key][0]) for key in sorted(want)]
+            percentiles, = counted["percentiles"]
+            self.assertEqual(percentiles["keys"], {})
+            for name, percent in (("p50", 50), ("p90", 90), ("p99", 99), ("max", 100)):
+                exact = next(key for key, so_far in self.running(keys) if 100 * so_far >= percent * TOTAL)
+                self.assertLessEqual(exact, percentiles[name])
+                self.assertLessEqual((percentiles[name] - exact) * 64, exact)
+
+    @staticmethod
+    def running(keys):
+        so_far = 0
+        for key, hits in keys:
+            so_far += hits
+            yield key, so_far
+
     def test_an_exposition_has_no_intervals(self):
         done = subprocess.run([KEVTRACE, "run", "-e", PROBE, "--hist", "counted:keys=key", "--hist-format", "openmetrics", "--interval", "1", "--",
                                COUNTS, "1", "1", "1", "1", "1"], input=b"..", capture_output=True, timeout=60)

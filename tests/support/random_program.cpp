@@ -271,7 +271,7 @@ std::vector<ir::Measured> Generator::numbers(std::uint64_t count) {
   std::vector<ir::Measured> numbers;
   while (numbers.size() < count) {
     ir::Measured one{.value = pick(random_, integers_)};
-    one.measure = static_cast<model::HitMeasure>(below(random_, 3));
+    one.measure = static_cast<model::HitMeasure>(below(random_, 4));
     if (one.measure == model::HitMeasure::Log2) one.parameter = one_in(random_, 2) ? 64 : 0;
     if (one.measure == model::HitMeasure::Bucket) one.parameter = 1 + below(random_, 1000);
     numbers.push_back(one);

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <utility>
 
 #include "common/assert.h"
 
@@ -135,8 +136,9 @@ std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> reque
   bool any_new = false;
   for (const CodeRequest& request : requests) {
     if (!has_code(*request.event)) continue;
-    Change change{.request = &request, .next = {.key = key_of(request), .handles = {}, .serials = {}}};
+    Change change{.request = &request, .next = {.key = key_of(request), .handles = {}, .serials = {}, .triggers = {}}};
     for (const EventProbe& probe : request.event->probes) change.next.serials.push_back(probe.serial);
+    for (const model::HitHistogram& one : request.histograms) change.next.triggers.push_back(one.trigger);
     const Code& code = codes_[request.event->id];
     const bool is_same = code.now.key == change.next.key;
     change.completes = request.armed && !code.armed && is_same && !is_whole(code.now);
@@ -246,6 +248,23 @@ void EventCode::forget(std::uint32_t event) {
   if (const auto type = sampled_of_.find(event); type != sampled_of_.end()) {
     sampled_.erase(type->second);
     sampled_of_.erase(type);
+  }
+}
+
+void EventCode::retire(std::uint32_t event, const std::function<bool(std::uint64_t trigger)>& is_there) {
+  const auto it = codes_.find(event);
+  if (it == codes_.end()) return;
+  Code& code = it->second;
+  const auto is_over = [&](const Version& version) {
+    return !version.triggers.empty() && std::ranges::none_of(version.triggers, is_there);
+  };
+  if (!code.armed && is_over(code.now)) code.former.push_back(std::exchange(code.now, {}));
+  for (Version& version : code.former) {
+    if (!is_over(version)) continue;
+    version.key.clear();
+    version.triggers.clear();
+    for (std::size_t t = 0; t < version.handles.size(); ++t)
+      if (targets_[t]->is_alive()) targets_[t]->runtime().retire(placed_of(version.handles[t]));
   }
 }
 

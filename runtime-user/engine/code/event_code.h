@@ -62,6 +62,9 @@ class EventCode {
   // Takes an event's code out, whatever state it is in; its counts are forgotten.
   void forget(std::uint32_t event);
 
+  // Code that counts for these triggers alone, none of which is there any more, is not armed again.
+  void retire(std::uint32_t event, const std::function<bool(std::uint64_t trigger)>& is_there);
+
   // Over all targets and all code the event has had.
   runtime::EventCounts counts(std::uint32_t event) const;
   // Of one of its probes.
@@ -97,9 +100,10 @@ class EventCode {
   }
   static Handles placed_of(const Handles& handles);
   struct Version {
-    std::string key;                     // of what it was compiled from; empty: there is none
-    std::vector<Handles> handles;        // for each target; one per probe; empty where the target had ended
-    std::vector<std::uint64_t> serials;  // of the probes
+    std::string key;                      // of what it was compiled from; empty: there is none
+    std::vector<Handles> handles;         // for each target; one per probe; empty where the target had ended
+    std::vector<std::uint64_t> serials;   // of the probes
+    std::vector<std::uint64_t> triggers;  // whose histograms it counts
   };
   struct Code {
     Version now;

@@ -42,6 +42,8 @@ std::optional<model::HitMeasure> measure_of(HistModifier modifier) {
       return model::HitMeasure::Log2;
     case HistModifier::Buckets:
       return model::HitMeasure::Bucket;
+    case HistModifier::LogLinear:
+      return model::HitMeasure::LogLinear;
     case HistModifier::Usecs:
     case HistModifier::Stacktrace:
       return std::nullopt;
@@ -222,6 +224,15 @@ std::string HitAggregation::key_of(std::span<const model::HitHistogram> histogra
   std::string key = "counted";
   for (const model::HitHistogram& one : histograms) key += fmt::format(" {}", one.trigger);
   return key;
+}
+
+void HitAggregation::retire(const TracedEvent& event) {
+  state_.code.retire(event.id, [&](std::uint64_t id) {
+    return std::ranges::any_of(state_.instances, [&](const auto& instance) {
+      return std::ranges::find(instance->triggers.of(event.full_name()), id, &model::Trigger::id) !=
+             instance->triggers.of(event.full_name()).end();
+    });
+  });
 }
 
 // What is left of a histogram that has gone is nobody's.

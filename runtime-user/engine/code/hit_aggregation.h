@@ -24,6 +24,8 @@ class HitAggregation {
   static std::string key_of(std::span<const model::HitHistogram> histograms);
   // Code of this event counts, so that there may be something to collect.
   void note_counted(const TracedEvent& event) { counted_.insert(event.id); }
+  // Code that counts for histograms that have gone is given up.
+  void retire(const TracedEvent& event);
   // Brings what hits have counted up to now into the histograms of the instances.
   void collect();
 

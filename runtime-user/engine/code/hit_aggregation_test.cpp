@@ -201,6 +201,43 @@ TEST_F(HitAggregationTest, TextsOfKeys) {
   EXPECT_THAT(text("cl"), HasSubstr("{ common_comm: fake "));
 }
 
+// As in the kernel: the name is a text of the key, and of a number none is known.
+TEST_F(HitAggregationTest, WhereNumbersHaveNoNamesTheKeyHasIt) {
+  target_.runtime().names_threads = false;
+  trigger("cl", "hist:keys=common_comm,fd");
+  std::vector<std::uint64_t> key(3);
+  std::memcpy(key.data(), "worker", 6);
+  key[2] = 77;
+  target_.runtime().count(event("cl").id, key, 4, {});
+  EXPECT_THAT(text("cl"), HasSubstr("{ common_comm: worker "));
+  EXPECT_THAT(text("cl"), HasSubstr(", fd:         77 } hitcount:          4\n"));
+  trigger("op", "hist:keys=common_pid.execname");
+  EXPECT_EQ(tables("op"), 0u);
+}
+
+TEST_F(HitAggregationTest, MoreHistogramsThanTheRuntimeTakesAreTheReaders) {
+  target_.runtime().hit_histograms = 1;
+  trigger("cl", "hist:keys=fd");
+  EXPECT_EQ(tables("cl"), 1u);
+  trigger("cl", "hist:keys=fd.log2");
+  EXPECT_EQ(tables("cl"), 0u);
+}
+
+// What its code holds goes with it, and not what the event had been hit until then.
+TEST_F(HitAggregationTest, CodeOfAHistogramThatIsGoneIsGivenUp) {
+  trigger("cl", "hist:keys=fd");
+  count("cl", 8, 5);
+  EXPECT_EQ(target_.runtime().retired, 0u);
+  trigger("cl", "hist:keys=fd.log2");
+  trigger("cl", "!hist:keys=fd");
+  EXPECT_EQ(target_.runtime().retired, 1u);
+  trigger("cl", "!hist:keys=fd.log2");
+  EXPECT_EQ(target_.runtime().retired, 3u);
+  EXPECT_EQ(counts("cl").aggregated, 5u);
+  trigger("cl", "hist:keys=fd");
+  EXPECT_EQ(tables("cl"), 1u);
+}
+
 TEST_F(HitAggregationTest, SharedNamesCountTogether) {
   trigger("cl", "hist:keys=fd:name=both");
   trigger("op", "hist:keys=fd:name=both");

@@ -83,6 +83,7 @@ Result<void> TriggerFiles::remove(Instance& instance, const model::EventName& ow
     return done;
   }
   if (event) done = sync_stacks(*event);
+  if (event && trigger.kind == model::TriggerKind::Hist) aggregation_.retire(*event);
   if (const TracedEvent* target = state_.events.needed_by(trigger))
     if (auto given_back = switcher_.use_softly(instance, *target, -1); done) done = given_back;
   instance.trigger_counts.erase(trigger.id);

@@ -1,6 +1,7 @@
 // The keys of a histogram's entry as readers see them: numbers, texts, names of addresses and threads.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@ struct HistCell {
   std::uint64_t number = 0;         // of a key that is no text and no stack: as it is counted
   std::string text;                 // the key's text; of a number the name that its modifier asks for
   std::vector<std::string> frames;  // of a stack, innermost first
+  friend auto operator<=>(const HistCell&, const HistCell&) = default;
 };
 
 // One for each key, in their order. `envs`: of what is traced; the first that knows an address names it.

@@ -26,6 +26,7 @@
 
 #include "compiler/sema/trigger.h"
 #include "runtime-user/engine/histograms/hist_cells.h"
+#include "runtime-user/engine/histograms/hist_percentiles.h"
 
 namespace kevt::engine {
 
@@ -51,6 +52,7 @@ class Text {
     append_snapshot();
     out_ += fmt::format("\nTotals:\n    Hits: {}\n    Entries: {}\n    Dropped: {}\n", table_.hits(), entries.size(),
                         table_.dropped());
+    append_percentiles();
     return std::move(out_);
   }
 
@@ -94,6 +96,9 @@ class Text {
         return;
       case HistModifier::Buckets:
         fmt::format_to(to, "~ {}-{}", number, number + key.buckets - 1);
+        return;
+      case HistModifier::LogLinear:
+        fmt::format_to(to, "~ {}-{}", number, model::log_linear_end(number));
         return;
       case HistModifier::None:
       case HistModifier::Usecs:
@@ -184,6 +189,25 @@ class Text {
         out_ += saved.value.is_string ? fmt::format("  {}: {:<32}", saved.name, is_set ? value.bytes : "(null)")
                                       : fmt::format("  {}: {:>10}", saved.name, value.number);
       }
+  }
+
+  // Behind what a kernel prints: no kernel has such keys.
+  void append_percentiles() {
+    const auto measured = log_linear_key(hist_);
+    if (!measured) return;
+    out_ += fmt::format("\nPercentiles of {}:\n", hist_.keys[*measured].name);
+    for (const HistPercentiles& one : hist_percentiles(hist_snapshot("", trigger_, table_, envs_))) {
+      out_ += "   ";
+      for (std::size_t key = 0, other = 0; key < hist_.keys.size(); ++key) {
+        if (key == *measured) continue;
+        out_ += other == 0 ? " { " : ", ";
+        append_key(hist_.keys[key], one.others[other++]);
+      }
+      if (!one.others.empty()) out_ += " }";
+      for (std::size_t i = 0; i < kPercentiles.size(); ++i)
+        out_ += fmt::format(" {}: {:>10}", kPercentiles[i].name, one.values[i]);
+      out_ += '\n';
+    }
   }
 
   void append_snapshot() {

@@ -168,6 +168,7 @@ std::uint64_t HistReader::operation(const HistHit& hit, const HistKnown& known) 
 std::uint64_t HistReader::measured(std::uint64_t value) const {
   if (modifier_ == HistModifier::Log2) return model::log2_of(value, log2_of_negatives_);
   if (modifier_ == HistModifier::Buckets) return value / constant_ * constant_;
+  if (modifier_ == HistModifier::LogLinear) return model::log_linear_of(value);
   return value;
 }
 

@@ -113,6 +113,7 @@ TEST_F(HistogramTest, ModifiersSayHowKeysAndValuesLook) {
       {"hist:keys=fd.hex", "{ fd: 5 } hitcount:          1\n{ fd: 1000 } hitcount:          1\n"},
       {"hist:keys=fd.log2", "{ fd: ~ 2^3  } hitcount:          1\n{ fd: ~ 2^12 } hitcount:          1\n"},
       {"hist:keys=fd.buckets=100", "{ fd: ~ 0-99 } hitcount:          1\n{ fd: ~ 4000-4099 } hitcount:          1\n"},
+      {"hist:keys=fd.loglinear", "{ fd: ~ 5-5 } hitcount:          1\n{ fd: ~ 4096-4159 } hitcount:          1\n"},
       {"hist:keys=fd.sym",
        "{ fd: [5] 0x5                                           } hitcount:          1\n"
        "{ fd: [1000] open64 [libc.so.6]                            } hitcount:          1\n"},

@@ -25,6 +25,9 @@ class BpfRuntime final : public runtime::ProbeRuntime {
   Result<void> arm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> disarm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> remove(std::span<const runtime::ProbeHandle> probes) override;
+  void retire(std::span<const runtime::ProbeHandle> probes) override {
+    for (const runtime::ProbeHandle probe : probes) events_->retire(probe);
+  }
   std::span<std::uint64_t> shared_cells() override { return events_->shared_cells(); }
   // Misses are the kernel's own where it tells them; else they are not known, and not in `attempts`.
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;

@@ -187,6 +187,17 @@ void KernelEvents::remove(ProbeHandle probe) {
   drop_hit_tables(group);
 }
 
+void KernelEvents::retire(ProbeHandle probe) {
+  KEVT_ASSERT(probe < events_.size());
+  Group& group = groups_[events_[probe].group];
+  if (!group.hits) return;
+  events_[probe].installed.program = events_[probe].installed.entry_program = -1;
+  group.program.reset();
+  group.entry_program.reset();
+  group.scratch.reset();
+  drop_hit_tables(group);
+}
+
 void KernelEvents::drop_hit_tables(Group& group) {
   if (group.hits) hit_tables_ -= group.hits->readers.size();
   group.hits.reset();

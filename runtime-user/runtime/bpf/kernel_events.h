@@ -2,6 +2,7 @@
 // attached, and by whom, is a runtime's business (bpf: perf events; kmod: kevtrace.ko).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -46,6 +47,8 @@ class KernelEvents {
   Result<std::vector<runtime::ProbeHandle>> install(const model::CompiledBatch& batch,
                                                     std::span<const std::uint32_t> ids);
   void remove(runtime::ProbeHandle probe);
+  // As of ProbeRuntime: its program and hit tables go, where it shares them with no other event.
+  void retire(runtime::ProbeHandle probe);
 
   // An installed event; our mistake to ask for another.
   struct Installed {
@@ -105,7 +108,8 @@ class KernelEvents {
         probed_address_(session.probed_address),
         return_trampoline_(session.return_trampoline),
         entries_(entries),
-        table_bytes_(std::uint64_t{std::bit_ceil(session.possible_cpus)} * KEVT_HIT_BPF_BYTES) {}
+        table_bytes_(std::uint64_t{std::bit_ceil(std::clamp(session.possible_cpus, 1u, model::kMaxBpfCpus))} *
+                     KEVT_HIT_BPF_BYTES) {}
   Result<int> hit_tables_of(Group& group, const model::CompiledEvent& one);
   void drop_hit_tables(Group& group);
   Result<int> scratch_of(Group& group, const model::BpfCode& code);

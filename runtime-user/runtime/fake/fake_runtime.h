@@ -27,7 +27,7 @@ class FakeRuntime final : public ProbeRuntime {
             .sees_misses = true,
             .clocks = {"mono"},
             .hit_histograms = hit_histograms,
-            .names_threads = true};
+            .names_threads = names_threads};
   }
   Result<std::vector<ProbeHandle>> install(const model::CompiledBatch& batch,
                                            std::span<const std::uint32_t> ids) override;
@@ -35,6 +35,7 @@ class FakeRuntime final : public ProbeRuntime {
   Result<void> disarm(std::span<const ProbeHandle> probes) override { return set(probes, false); }
   Result<void> remove(std::span<const ProbeHandle> probes) override { return set(probes, false); }
   EventCounts counts(ProbeHandle probe) const override { return probes_[probe].counts; }
+  void retire(std::span<const ProbeHandle> probes) override { retired += probes.size(); }
   ArmStatus arm_status(ProbeHandle probe) const override;
   std::size_t drain(const RecordSink& sink) override;
   std::span<std::uint64_t> shared_cells() override { return words; }
@@ -52,6 +53,8 @@ class FakeRuntime final : public ProbeRuntime {
   // Hit tables of the event's armed probe.
   std::size_t hit_tables(std::uint32_t id) const;
   std::size_t hit_histograms = 0;  // before it is traced: how many of an event it counts at the hit
+  bool names_threads = true;
+  std::size_t retired = 0;
   std::size_t tables_left = 64;
   // The next arm, disarm or install is refused with this.
   std::optional<Error> next_refusal;

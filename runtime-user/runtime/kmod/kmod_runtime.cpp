@@ -12,6 +12,8 @@ using runtime::ProbeHandle;
 
 namespace {
 
+constexpr std::uint32_t kRetired = ~0u;
+
 std::string why_refused(const model::Definition& definition, int reason) {
   switch (reason) {
     case EILSEQ:
@@ -115,7 +117,8 @@ Result<std::vector<ProbeHandle>> KmodRuntime::install(const model::CompiledBatch
 
 std::vector<std::uint32_t> KmodRuntime::ids_of(std::span<const ProbeHandle> probes) const {
   std::vector<std::uint32_t> ids;
-  for (ProbeHandle probe : probes) ids.push_back(ids_[probe]);
+  for (ProbeHandle probe : probes)
+    if (ids_[probe] != kRetired) ids.push_back(ids_[probe]);
   return ids;
 }
 
@@ -140,18 +143,34 @@ Result<void> KmodRuntime::disarm(std::span<const ProbeHandle> probes) {
 
 Result<void> KmodRuntime::remove(std::span<const ProbeHandle> probes) {
   const Parts parts = split(probes);
-  if (!parts.ours.empty())
-    if (auto removed = device_.remove(ids_of(parts.ours)); !removed) return removed;
+  if (const auto ids = ids_of(parts.ours); !ids.empty())
+    if (auto removed = device_.remove(ids); !removed) return removed;
   return bpf_->remove(probes);
+}
+
+// Where the module does not let go of one, it stays as it was.
+void KmodRuntime::retire(std::span<const ProbeHandle> probes) {
+  const Parts parts = split(probes);
+  bpf_->retire(parts.others);
+  for (const ProbeHandle probe : parts.ours) {
+    if (bpf_->events().at(probe).event.hit_tables.empty() || ids_[probe] == kRetired) continue;
+    const auto status = device_.status({&ids_[probe], 1});
+    if (!status || !device_.remove({&ids_[probe], 1})) continue;
+    retired_misses_[probe] = status->front().missed;
+    ids_[probe] = kRetired;
+    bpf_->retire({&probe, 1});
+  }
 }
 
 runtime::EventCounts KmodRuntime::counts(ProbeHandle probe) const {
   if (!is_ours(probe)) return bpf_->counts(probe);
   runtime::EventCounts sum = bpf_->events().counts(probe);
-  const auto status = device_.status({&ids_[probe], 1});
-  if (!status) return sum;
-  sum.missed += status->front().missed;
-  sum.attempts += status->front().missed;
+  const auto retired = retired_misses_.find(probe);
+  std::uint64_t missed = retired == retired_misses_.end() ? 0 : retired->second;
+  if (retired == retired_misses_.end())
+    if (const auto status = device_.status({&ids_[probe], 1})) missed = status->front().missed;
+  sum.missed += missed;
+  sum.attempts += missed;
   return sum;
 }
 

@@ -4,6 +4,7 @@
 // words.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -29,6 +30,7 @@ class KmodRuntime final : public runtime::ProbeRuntime {
   Result<void> arm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> disarm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> remove(std::span<const runtime::ProbeHandle> probes) override;
+  void retire(std::span<const runtime::ProbeHandle> probes) override;
   std::span<std::uint64_t> shared_cells() override { return bpf_->shared_cells(); }
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
   runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;
@@ -58,7 +60,8 @@ class KmodRuntime final : public runtime::ProbeRuntime {
   Device device_;                         // closed first: nothing runs a program that is gone
   OtherEvents others_;
   bool has_others_ = false;
-  std::vector<std::uint32_t> ids_;  // by handle, of ours
+  std::vector<std::uint32_t> ids_;  // by handle, of ours; kRetired: the module has it no more
+  std::map<runtime::ProbeHandle, std::uint64_t> retired_misses_;
 };
 
 }  // namespace kevt::kmod

@@ -100,11 +100,11 @@ Result<std::uint32_t> thread_id_offset(const Tracee& tracee) {
 Result<Tracee> attach_when_set_up(pid_t pid) {
   using namespace std::chrono_literals;
   const auto end = std::chrono::steady_clock::now() + 5s;
-  for (;;) {
+  for (auto pause = 1ms;; pause = std::min(2 * pause, 50ms)) {
     auto tracee = Tracee::attach(pid);
     if (!tracee || !is_not_set_up(*tracee) || std::chrono::steady_clock::now() >= end) return tracee;
     tracee->release();
-    std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(pause);
   }
 }
 
