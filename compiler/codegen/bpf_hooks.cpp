@@ -193,6 +193,7 @@ BpfHooks::Call BpfHooks::take_kept(llvm::IRBuilder<>& b, Value* cookie) {
 
 void BpfHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
   b.CreateStore(b.getInt64(0), faults_);
+  if (may_sleep()) stay_on_thread_stack(b);
   cpu_ = b.CreateAnd(opaque(b, helper(b, kProcessorId, {})), b.getInt64(layout_.cpus - 1));
   Value* cookie = nullptr;
   Value* lost = nullptr;
@@ -219,6 +220,20 @@ void BpfHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
   if (layout_.scratch_bytes == 0) return;
   scratches_ = at(b, map(b, "kevt_scratch"), b.CreateMul(cpu_, b.getInt64(layout_.scratch_bytes)));
   if (!may_sleep()) scratch_ = scratches_;
+}
+
+// From 6.13 on a program that takes 64 bytes of stack or more has one for each CPU (check_max_stack_depth() of
+// kernel/bpf/verifier.c), although programs of uprobes may be preempted there by others that run the same one: they
+// would overwrite what it keeps there, pointers of the kernel among it. Programs that hold a tail call are left on the
+// stack of the thread. This one is never made: the verifier knows that, too, and takes it out.
+void BpfHooks::stay_on_thread_stack(llvm::IRBuilder<>& b) {
+  BasicBlock* never = block("never");
+  BasicBlock* always = block("always");
+  b.CreateCondBr(b.CreateIsNull(opaque(b, b.getInt64(0))), always, never);
+  b.SetInsertPoint(never);
+  helper(b, kTailCall, {function_->getArg(0), b.getInt64(0), b.getInt64(0)});
+  b.CreateBr(out_);
+  b.SetInsertPoint(always);
 }
 
 void BpfHooks::miss_where(llvm::IRBuilder<>& b, Value* missed) {

@@ -134,6 +134,7 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* take_from_map(llvm::IRBuilder<>& b, llvm::Value* cookie, llvm::BasicBlock* none);
   // Offset of word `index` in kept_, which is laid out as kevt_bpf_kept.
   static constexpr std::uint64_t kept_word(std::size_t index) { return 8 * (1 + index); }
+  void stay_on_thread_stack(llvm::IRBuilder<>& b);
   void miss_where(llvm::IRBuilder<>& b, llvm::Value* missed);
   llvm::Value* ring(llvm::IRBuilder<>& b, llvm::BasicBlock* none);
   void fill_prefix(llvm::IRBuilder<>& b, llvm::Value* prefix);

@@ -169,16 +169,6 @@ std::string_view comm_of(const model::Histogram& histogram, std::span<const std:
   return {};
 }
 
-// Hits of programs, counted in the kernel: where they are preempted on Linux 7.2, some count under wrong keys (seen),
-// and it is not known why. Their records are right.
-bool is_preempted_in_kernel(const TracedEvent& event, std::span<TracedTarget* const> targets) {
-  const auto is_of_program = [](const EventProbe& probe) { return probe.definition.kind == model::EventKind::Uprobe; };
-  const auto runs_bpf = [](TracedTarget* target) {
-    return target->runtime().capabilities().code == model::CodeKind::Bpf;
-  };
-  return std::ranges::any_of(event.probes, is_of_program) && std::ranges::any_of(targets, runs_bpf);
-}
-
 bool injects(const TracingOptions& options, const TracedEvent& event) {
   return std::ranges::any_of(
       options.injections, [&](const EventInjection& one) { return names_event(one.event, event.group, event.name); });
@@ -208,7 +198,7 @@ bool HitAggregation::is_switched_by_triggers(const TracedEvent& event) const {
 
 std::vector<model::HitHistogram> HitAggregation::of(const TracedEvent& event) const {
   if (event.is_static() || event.owner == target::EventOwner::Synthetic) return {};
-  if (injects(state_.options, event) || is_preempted_in_kernel(event, state_.code.targets())) return {};
+  if (injects(state_.options, event)) return {};
   const Instance* const instance = only_instance_of(event);
   if (!instance || instance->pids || instance->refused_pids || instance->wants_stack_of(event)) return {};
   const EventState* const state = instance->find_state(event.id);

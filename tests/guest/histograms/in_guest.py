@@ -177,6 +177,11 @@ for i in range(int(sys.argv[1])): call(252, 7, i * i % 1009, 0, b'text%d' % (i %
 CALLERS, CALLS_EACH = 4, 20000
 
 
+def place_of_syscall():
+    words = subprocess.run(['nm', '-D', '/lib/x86_64-linux-gnu/libc.so.6'], stdout=subprocess.PIPE, check=True).stdout.decode()
+    return '/lib/x86_64-linux-gnu/libc.so.6:0x%x' % int(re.search(r'^(\w+) T syscall@', words, re.MULTILINE)[1], 16)
+
+
 def without_loss(runtime, probe, histogram, expected, cpus=frozenset({0})):
     """Hits that no ring could hold are counted: of several processes that share a CPU, under each key, in the second table of an event."""
     loop = 'for i in 1 2 3 4; do %s -c "$0" %d & done; wait' % (sys.executable, CALLS_EACH)
@@ -199,22 +204,27 @@ def counts_of(key_of):
     return {key: (rows[0][key], rows[1][key]) for key in rows[0]}
 
 
-def runs(runtime):
+def runs(runtime, with_programs):
     by_number, by_text = counts_of(lambda i: i * i % 1009), counts_of(lambda i: 'text%d' % (i % 50))
     in_kernel = 'p:cc %s %s' % (CALLS['ha'][0], ARGUMENTS)
     without_loss(runtime, in_kernel, 'keys=bb:vals=bb if aa == 7', by_number)
     without_loss(runtime, in_kernel, 'keys=ss:vals=bb if aa == 7', by_text)
     without_loss(runtime, in_kernel, 'keys=bb:vals=bb if aa == 7', by_number, ALL_CPUS)
+    if with_programs:
+        in_libc = 'p:cc %s aa=%%si:s32 bb=%%dx:s64 ss=+0(%%r8):string' % place_of_syscall()
+        without_loss(runtime, in_libc, 'keys=bb:vals=bb if aa == 7', by_number)
+        without_loss(runtime, in_libc, 'keys=ss:vals=bb if aa == 7', by_text)
+        without_loss(runtime, in_libc, 'keys=bb:vals=bb if aa == 7', by_number, ALL_CPUS)
 
 
 ALL_CPUS = os.sched_getaffinity(0)
 os.sched_setaffinity(0, {0})
-runs('bpf')
+runs('bpf', True)
 kernel_files = Files(TRACING)
 beside(kernel_files, 'bpf', COUNT)
 check(seen['hits'] >= COUNT // 2 and seen['lines'] > 0, 'the kernel has counted something: %s' % seen)
 subprocess.run(['insmod', MODULE], check=True)
-runs('kmod')
+runs('kmod', False)
 beside(kernel_files, 'kmod', max(COUNT // 3, 10))
 subprocess.run(['rmmod', 'kevtrace'], check=True)
 sys.exit(1 if failures else 0)
