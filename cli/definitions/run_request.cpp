@@ -50,8 +50,6 @@ std::vector<diag::Located> refusals(const Texts& texts, const RunOptions& option
   const bool is_kernel = traces_kernel(options, texts);
   for (const ForeignEvent& event : texts.foreign_events)
     if (!is_kernel) refuse(event.source, "events of the kernel are recorded by --runtime bpf or kmod");
-  if (is_kernel && texts.options.stack.value_or(false))
-    refuse(texts.option_sources.at("stack"), "kevtrace does not record the kernel's stacks");
   for (const Source& source : texts.injection_sources)
     if (is_kernel) refuse(source, "the kernel is never changed");
   if (texts.options.clock && *texts.options.clock != kClock)
@@ -142,7 +140,6 @@ Result<void> take_statics(RunRequest& request) {
 std::optional<std::string> why_not_in_kernel(const RunOptions& options, const RunRequest& request) {
   if (options.keep_going) return "--keep-going is for programs";
   if (!request.injections.empty()) return "--inject is for programs; it never changes the kernel";
-  if (options.stack) return "--stack is for programs: kevtrace does not record the kernel's stacks";
   return std::nullopt;
 }
 

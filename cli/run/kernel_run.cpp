@@ -92,6 +92,11 @@ std::optional<int> KernelRun::prepare() {
                                                                       .injections = {},
                                                                       .precompiled = stored_ ? &*stored_ : nullptr,
                                                                       .is_tapped = true});
+  if (options_.stack)
+    if (auto set = tracing_->switcher().set_option(tracing_->top(), engine::TraceOption::Stacktrace, true); !set) {
+      report_.error(set.error());
+      return kFailed;
+    }
   return definitions_.define(*tracing_);
 }
 

@@ -99,7 +99,9 @@ std::optional<int> MountRun::set_options() {
   if (const auto overwrite = request_.texts.options.overwrite)
     tracing_->top().options.set(engine::TraceOption::Overwrite, *overwrite);
   if (!request_.options.stack) return std::nullopt;
-  auto set = tracing_->switcher().set_option(tracing_->top(), engine::TraceOption::UserStacktrace, true);
+  const bool is_kernel = tracing_->code().static_events() != nullptr;
+  const auto option = is_kernel ? engine::TraceOption::Stacktrace : engine::TraceOption::UserStacktrace;
+  auto set = tracing_->switcher().set_option(tracing_->top(), option, true);
   if (set) return std::nullopt;
   report_.error(set.error());
   return kFailed;

@@ -6,7 +6,7 @@
  * counters is changed, and the record goes to the CPU's own ring:
  *
  *   events map   kevt_bpf_event │ kevt_bpf_counts[cpus][sinks] │ uint64_t slots[]
- *   ring         kevt_bpf_prefix │ the ftrace record
+ *   ring         kevt_bpf_prefix │ the ftrace record │ the stack of the hit
  *   words        uint64_t[KEVT_BPF_WORDS]: what triggers switch and count
  *   scratch      kevt_bpf_scratch │ prefix │ record that is being built │ strings that a filter reads
  *                once for each CPU; of programs that can be preempted KEVT_BPF_SCRATCHES times, and room for a string
@@ -38,7 +38,7 @@ typedef struct kevt_bpf_counts {
 typedef struct kevt_bpf_prefix {
   uint64_t time_ns; /* CLOCK_MONOTONIC */
   uint32_t handle;
-  uint32_t spare;
+  uint32_t stack_bytes; /* code addresses of 8 bytes each, innermost first; 0: none was asked for, or could be had */
   char comm[16];
 } kevt_bpf_prefix;
 
@@ -71,6 +71,7 @@ enum {
   KEVT_BPF_WORDS = 512,        /* of the words map: uint64_t that hits and the engine share; a power of two */
   KEVT_BPF_SCRATCHES = 4,      /* of a CPU, for programs that can be preempted; a power of two */
   KEVT_BPF_TEXT_BYTES = 4096,  /* one string with its NUL */
+  KEVT_BPF_STACK_BYTES = 1016, /* 127 frames: kernel.perf_event_max_stack */
   KEVT_BPF_RECORD_ROOM = 8320, /* a record, and a string that may be behind its end */
   KEVT_BPF_TEXTS =
       sizeof(kevt_bpf_scratch) + sizeof(kevt_bpf_prefix) + KEVT_BPF_RECORD_ROOM, /* offset of the strings */

@@ -1,5 +1,5 @@
 // One event's BPF program. Records of a known size are reserved first and filled in place: 6.1's verifier takes no
-// reservation whose size it does not know. Records with strings grow in the scratch:
+// reservation whose size it does not know. Records with strings, or a stack, grow in the scratch:
 //
 //   at = 24                                            (in memory; see bpf_memory.cpp)
 //   n = read_str(record + at, 4096, address)           0 when unreadable
@@ -285,7 +285,7 @@ void BpfEmitter::store_texts(const ir::Store& store, Value* record, BasicBlock* 
 }
 
 void BpfEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
-  bool grows = false;
+  bool grows = program_.takes_stack;
   for (const ir::Store& store : program_.stores)
     grows = grows || store.kind == StoreKind::Text || store.kind == StoreKind::TextArray;
   BasicBlock* lost = block("lost");
@@ -309,6 +309,7 @@ void BpfEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
         break;
     }
   }
+  if (program_.takes_stack) bpf_.append_stack(b_, lost);
   if (grows) {
     bpf_.output_growing(b_, lost);
   } else {

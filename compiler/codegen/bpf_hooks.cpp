@@ -45,7 +45,7 @@ bool needs_scratch(const ir::Program& program) {
     if (ir::result_type(value.op) == ir::ResultType::Text) return true;
   for (const ir::Store& store : program.stores)
     if (store.kind == ir::StoreKind::Text || store.kind == ir::StoreKind::TextArray) return true;
-  return false;
+  return program.takes_stack;
 }
 
 }  // namespace
@@ -121,7 +121,8 @@ llvm::Function* BpfHooks::declare(const std::string& name, const ir::Program&) {
   BasicBlock* entry = block("entry");
   out_ = block("out");
   llvm::IRBuilder<> b(out_);
-  b.CreateRet(b.getInt64(0));
+  // 0 from a static event's program would keep the hit from everybody who has the event on by perf, us included.
+  b.CreateRet(b.getInt64(input_.context == model::BpfContext::Tracepoint ? 1 : 0));
   b.SetInsertPoint(entry);
   word_ = b.CreateAlloca(b.getInt64Ty(), nullptr, "word");
   key_ = b.CreateAlloca(b.getInt32Ty(), nullptr, "key");

@@ -106,8 +106,10 @@ class BpfHooks final : public TargetHooks {
     llvm::Value* offset = nullptr;
     llvm::Value* place = nullptr;
   };
-  End growing_end(llvm::IRBuilder<>& b, llvm::BasicBlock* lost);
+  End growing_end(llvm::IRBuilder<>& b, llvm::BasicBlock* lost, std::uint64_t most = model::kMaxRecordBytes);
   void set_growing_end(llvm::IRBuilder<>& b, llvm::Value* offset);
+  // Of the hit, behind the finished record; the program's own where it is a program's hit.
+  void append_stack(llvm::IRBuilder<>& b, llvm::BasicBlock* lost);
   void output_growing(llvm::IRBuilder<>& b, llvm::BasicBlock* full);
 
   // A value of which neither LLVM nor, for what comes from memory, the verifier knows anything.

@@ -128,18 +128,33 @@ void BpfHooks::set_growing_end(llvm::IRBuilder<>& b, Value* offset) {
   b.CreateAlignedStore(offset, at(b, scratch_, offsetof(kevt_bpf_scratch, at)), llvm::Align(8), true);
 }
 
-BpfHooks::End BpfHooks::growing_end(llvm::IRBuilder<>& b, BasicBlock* lost) {
+BpfHooks::End BpfHooks::growing_end(llvm::IRBuilder<>& b, BasicBlock* lost, std::uint64_t most) {
   Value* from = at(b, scratch_, offsetof(kevt_bpf_scratch, at));
   Value* offset = opaque(b, b.CreateAlignedLoad(b.getInt64Ty(), from, llvm::Align(8), true));
   BasicBlock* fits = block("fits");
-  b.CreateCondBr(b.CreateICmpUGT(offset, b.getInt64(model::kMaxRecordBytes)), lost, fits);
+  b.CreateCondBr(b.CreateICmpUGT(offset, b.getInt64(most)), lost, fits);
   b.SetInsertPoint(fits);
   Value* known = opaque(b, offset);
   return {known, at(b, at(b, scratch_, sizeof(kevt_bpf_scratch) + sizeof(kevt_bpf_prefix)), known)};
 }
 
+void BpfHooks::append_stack(llvm::IRBuilder<>& b, BasicBlock* lost) {
+  constexpr std::uint64_t kUserStack = 1u << 8;  // BPF_F_USER_STACK
+  constexpr std::uint64_t kOurs = 2;  // frames of a raw tracepoint: the program, and who runs it (bpf_trace_run*)
+  std::uint64_t flags = 0;            // below: how many frames are skipped
+  if (input_.context == model::BpfContext::Uprobe) flags = kUserStack;
+  if (input_.context == model::BpfContext::RawTracepoint) flags = kOurs;
+  const End end = growing_end(b, lost);
+  Value* const taken = clamp_length(
+      b, helper(b, kGetStack, {function_->getArg(0), end.place, b.getInt32(KEVT_BPF_STACK_BYTES), b.getInt64(flags)}));
+  Value* const prefix = at(b, scratch_, sizeof(kevt_bpf_scratch));
+  store(b, b.CreateTrunc(taken, b.getInt32Ty()), at(b, prefix, offsetof(kevt_bpf_prefix, stack_bytes)));
+  set_growing_end(b, b.CreateAdd(end.offset, taken));
+}
+
 void BpfHooks::output_growing(llvm::IRBuilder<>& b, BasicBlock* full) {
-  const End end = growing_end(b, full);
+  const End end =
+      growing_end(b, full, model::kMaxRecordBytes + (input_.program->takes_stack ? KEVT_BPF_STACK_BYTES : 0));
   Value* target = ring(b, full);
   Value* size = b.CreateAdd(end.offset, b.getInt64(sizeof(kevt_bpf_prefix)));
   Value* answer =

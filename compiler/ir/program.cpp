@@ -19,7 +19,7 @@ bool operator==(const Program& a, const Program& b) {
   return a.probe_kind == b.probe_kind && a.values == b.values && a.texts == b.texts &&
          std::ranges::equal(a.slots, b.slots, same_slot) && a.stores == b.stores && a.actions == b.actions &&
          a.gates == b.gates && a.aggregates == b.aggregates && a.sinks == b.sinks && a.fixed_size == b.fixed_size &&
-         a.injects == b.injects;
+         a.injects == b.injects && a.takes_stack == b.takes_stack;
 }
 
 const OpRow& row_of(Op op) {

@@ -197,6 +197,8 @@ struct Program {
   std::uint32_t fixed_size = model::kCommonBytes;  // bytes before the dynamic part
   // A hit that its one sink accepts asks whether to inject: it is recorded when it does, else filtered. Entry only.
   bool injects = false;
+  // Records come with the stack of the hit behind them, not in them. BPF alone.
+  bool takes_stack = false;
 };
 bool operator==(const Program& a, const Program& b);
 

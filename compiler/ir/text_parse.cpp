@@ -242,6 +242,7 @@ void read_header(TextCursor& in, Program& program) {
   in.expect("fixed");
   program.fixed_size = in.index();
   program.injects = in.take("injects");
+  program.takes_stack = in.take("stack");
 }
 
 void read_line(TextCursor& in, Program& program) {

@@ -169,8 +169,8 @@ void print_when(const std::optional<Condition>& condition, std::string& out) {
 std::string print(const Program& program) {
   constexpr const char* kPoints[] = {"entry", "return", "record"};
   const char* point = kPoints[static_cast<std::size_t>(program.probe_kind)];
-  std::string out =
-      fmt::format("program {} fixed {}{}\n", point, program.fixed_size, program.injects ? " injects" : "");
+  std::string out = fmt::format("program {} fixed {}{}{}\n", point, program.fixed_size,
+                                program.injects ? " injects" : "", program.takes_stack ? " stack" : "");
   for (std::size_t i = 0; i < program.slots.size(); ++i)
     out += fmt::format("slot {} = {}\n", i, slot_text(program.slots[i]));
   for (std::size_t i = 0; i < program.texts.size(); ++i)

@@ -110,6 +110,11 @@ TEST(IrText, CommentsAndBlankLinesMeanNothing) {
   const Result<Program> injecting = parse("program entry fixed 16 injects\nsink 0");
   ASSERT_TRUE(injecting) << injecting.error().message();
   EXPECT_EQ(print(*injecting), "program entry fixed 16 injects\nsink 0\n");
+  const Result<Program> with_stack = parse("program entry fixed 16 stack\nsink 0");
+  ASSERT_TRUE(with_stack) << with_stack.error().message();
+  EXPECT_TRUE(with_stack->takes_stack);
+  EXPECT_EQ(print(*with_stack), "program entry fixed 16 stack\nsink 0\n");
+  EXPECT_FALSE(*with_stack == *parse("program entry fixed 16\nsink 0"));
   EXPECT_NE(*injecting, *program);
 }
 

@@ -164,6 +164,9 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
         return std::unexpected(Error("`" + events[i].definition.command + "`: " + why, EOPNOTSUPP));
       out.programs.back().injects = true;
     }
+    out.programs.back().takes_stack = events[i].takes_stack;
+    if (kind == model::CodeKind::Native && events[i].takes_stack)
+      return std::unexpected(Error("`" + events[i].definition.command + "`: stacks are taken by BPF code", EOPNOTSUPP));
     if (kind == model::CodeKind::Native && out.programs.back().probe_kind == model::ProbeKind::Record)
       return std::unexpected(
           Error("`" + events[i].definition.command + "`: eprobes run in the kernel, by the bpf runtime", EOPNOTSUPP));

@@ -34,6 +34,7 @@ struct CheckedEvent {
   bool uses_target_types = false;                 // the target's types told what something in it means
   bool is_deferred = false;                       // for its library: there is no address yet, and code cannot be made
   std::optional<model::Injection> injection;      // asked for beside the definition
+  bool takes_stack = false;                       // likewise: its records come with the stack of the hit
   model::InlineTriggers switches;                 // likewise; with one sink
   std::vector<model::HitHistogram> histograms;    // likewise, without switches
 };

@@ -24,7 +24,7 @@ namespace kevt::script {
 namespace {
 
 constexpr std::string_view kMagic = "\x89KEVO\r\n\x1a";
-constexpr std::uint32_t kVersion = 4;
+constexpr std::uint32_t kVersion = 5;
 constexpr std::size_t kHeaderBytes = 8 + 4 + 4 + 8 + 8;
 
 std::uint64_t checksum(std::string_view bytes) {

@@ -34,7 +34,8 @@ class TracedTarget {
   virtual Result<void> note_armed() { return {}; }
   // What can be probed by name, as available_filter_functions lists it: "NAME" or "NAME [MODULE]", a line each.
   virtual std::string functions() const { return ""; }
-  // Of stacks that its hits sampled; the first call makes it. EOPNOTSUPP: hits here cannot sample theirs.
+  // Of stacks that its hits sampled, where they do not take them themselves (Capabilities::takes_stacks); the first
+  // call makes it. EOPNOTSUPP: hits here cannot sample theirs.
   virtual Result<target::StackUnwinder*> unwinder() {
     return std::unexpected(Error("probes of " + name() + " have no stacks", EOPNOTSUPP));
   }

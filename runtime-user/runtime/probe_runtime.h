@@ -80,6 +80,7 @@ struct Capabilities {
   model::CodeKind code = model::CodeKind::Native;  // what install() takes
   std::size_t hit_histograms = 0;                  // of one event, that its hits count: CompiledEvent::hit_tables
   bool names_threads = false;                      // thread_name() knows who has hit
+  bool takes_stacks = false;                       // code that asks for them brings Record::stack
 };
 
 class ProbeRuntime {

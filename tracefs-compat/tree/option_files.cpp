@@ -20,7 +20,9 @@ Result<void> set_option(const Place& place, TraceOption option, bool on) {
   const bool kernel = place.tracing->code().static_events() != nullptr;
   if (facts.effect == OptionEffect::Refused || (facts.effect == OptionEffect::KernelOnly && !kernel))
     return fails(EINVAL);
-  if (facts.effect == OptionEffect::ProcessOnly && !place.tracing->code().can_unwind()) return fails(EINVAL);
+  if (facts.effect == OptionEffect::ProcessOnly && kernel) return fails(EINVAL);
+  const bool is_of_stacks = option == TraceOption::Stacktrace || option == TraceOption::UserStacktrace;
+  if (is_of_stacks && !place.tracing->code().can_have_stacks()) return fails(EINVAL);
   return place.tracing->switcher().set_option(instance, option, on);
 }
 

@@ -60,7 +60,7 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> CodePlacer::check(const 
     return std::unexpected(CodeRefusal{Error("nothing here makes records of the event it stands on", EOPNOTSUPP),
                                        probe.definition.command, probe.serial});
   model::Definition written = probe.written;
-  if (request.samples_stack) add_stack_sample(written);
+  if (samples_stack(request)) add_stack_sample(written);
   auto checked = pipeline::check_event(std::move(written), env, statics_, pipeline::Forms::RunnableLater, sink);
   if (checked && checked->is_deferred) return std::nullopt;
   if (checked) return ready(probe, request, *std::move(checked));
@@ -68,18 +68,24 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> CodePlacer::check(const 
   if (mistakes.empty()) return std::unexpected(refusal("nothing to run", target_, EINVAL, probe));
   const diag::Diagnostic& first = mistakes.front();
   std::string text(diag::kernel_text(first.kind));
-  if (request.samples_stack) text = "with a sample of the stack: " + text;
+  if (samples_stack(request)) text = "with a sample of the stack: " + text;
   if (!first.detail.empty()) text += ": " + first.detail;
   const bool not_here = first.kind == diag::Kind::NotSupportedByRuntime || first.kind == diag::Kind::UnsupportedForm;
   return std::unexpected(refusal(text, target_, not_here ? EOPNOTSUPP : first.errno_value, probe));
 }
 
-CheckedProbe CodePlacer::ready(const EventProbe& probe, const CodeRequest& request, pipeline::CheckedEvent checked) {
+bool CodePlacer::samples_stack(const CodeRequest& request) const {
+  return request.wants_stack && !target_.runtime().capabilities().takes_stacks;
+}
+
+CheckedProbe CodePlacer::ready(const EventProbe& probe, const CodeRequest& request,
+                               pipeline::CheckedEvent checked) const {
   checked.definition.group = probe.definition.group;
   checked.definition.event = probe.definition.event;
   checked.switches = request.inline_triggers;
   checked.histograms = request.histograms;
   checked.injection = request.injection;
+  checked.takes_stack = request.wants_stack && !samples_stack(request);
   return {.request = &request, .event = std::move(checked), .type = request.event->id, .serial = probe.serial};
 }
 

@@ -30,7 +30,7 @@ struct CodeRequest {
   std::string inline_key;
   // Counted at the hit, with `inline_key`; without inline_triggers and filter.
   std::vector<model::HitHistogram> histograms = {};
-  bool samples_stack = false;                 // its records are of a SampledType
+  bool wants_stack = false;                   // by the code, or by a sample: its records are of a SampledType then
   std::optional<model::Injection> injection;  // the same as long as the event lives
 };
 
@@ -61,7 +61,9 @@ class CodePlacer {
   std::expected<std::optional<CheckedProbe>, CodeRefusal> check(const EventProbe& probe,
                                                                 const CodeRequest& request) const;
   // What was looked up already, as code of this request.
-  static CheckedProbe ready(const EventProbe& probe, const CodeRequest& request, pipeline::CheckedEvent checked);
+  CheckedProbe ready(const EventProbe& probe, const CodeRequest& request, pipeline::CheckedEvent checked) const;
+  // Whether its hits copy some of their stack into the record, to be unwound by the reader.
+  bool samples_stack(const CodeRequest& request) const;
   // Installs them disarmed, in one compilation: all, or none and why. Where hits cannot count (no table is free,
   // nothing here compiles code for it), they are recorded, and the reader counts.
   std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> install(std::span<const CheckedProbe> probes);

@@ -29,7 +29,7 @@ struct EventCode::Change {
 namespace {
 
 std::string key_of(const CodeRequest& request) {
-  std::string key = request.filter_text + '\n' + request.inline_key + (request.samples_stack ? "\nstack " : "\n");
+  std::string key = request.filter_text + '\n' + request.inline_key + (request.wants_stack ? "\nstack " : "\n");
   for (const EventProbe& probe : request.event->probes) key += std::to_string(probe.serial) + ' ';
   return key;
 }
@@ -53,11 +53,16 @@ bool EventCode::sees_misses() const {
                              [](TracedTarget* target) { return target->runtime().capabilities().sees_misses; });
 }
 
-Result<void> EventCode::can_unwind() const {
-  for (TracedTarget* target : targets_) {
-    if (!target->is_alive()) continue;
-    if (auto unwinder = target->unwinder(); !unwinder) return std::unexpected(std::move(unwinder.error()));
-  }
+Result<void> EventCode::can_have_stacks(TracedTarget& target) {
+  if (target.runtime().capabilities().takes_stacks) return {};
+  if (auto unwinder = target.unwinder(); !unwinder) return std::unexpected(std::move(unwinder.error()));
+  return {};
+}
+
+Result<void> EventCode::can_have_stacks() const {
+  for (TracedTarget* target : targets_)
+    if (target->is_alive())
+      if (auto can = can_have_stacks(*target); !can) return can;
   return {};
 }
 
@@ -68,9 +73,13 @@ Result<void> EventCode::switch_static(std::span<const CodeRequest> requests) {
     if (!request.event->is_static() || codes_[request.event->id].armed == request.armed) continue;
     (request.armed ? on : off).push_back(request.event->id);
   }
+  StaticEvents* const statics = static_events();
+  for (const CodeRequest& request : requests) {
+    if (!request.event->is_static() || !request.armed) continue;
+    KEVT_ASSERT(statics != nullptr);
+    if (auto set = statics->set_stacks(request.event->id, request.wants_stack); !set) return set;
+  }
   if (on.empty() && off.empty()) return {};
-  StaticEvents* statics = static_events();
-  KEVT_ASSERT(statics != nullptr);
   if (auto changed = statics->change(on, off); !changed) return changed;
   for (std::uint32_t id : on) codes_[id].armed = true;
   for (std::uint32_t id : off) codes_[id].armed = false;

@@ -83,8 +83,9 @@ class EventCode {
   const std::vector<TracedTarget*>& targets() const { return targets_; }
   // Whether misses are counted in every target: `missed ?` else.
   bool sees_misses() const;
-  // Can probes have stacks? An error where a target has none, or cannot be unwound.
-  Result<void> can_unwind() const;
+  // Can probes have stacks? An error where a target neither takes them at the hit nor can be unwound.
+  Result<void> can_have_stacks() const;
+  static Result<void> can_have_stacks(TracedTarget& target);
   // nullptr: an event's own type, or nobody's.
   const SampledType* sampled(std::uint32_t type) const;
   // Of the first target that has any.

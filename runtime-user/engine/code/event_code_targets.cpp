@@ -46,11 +46,10 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> EventCode::check(const C
                                                                          const TracedTarget& target,
                                                                          const EventProbe& probe,
                                                                          const CodeRequest& request) {
-  if (!request.samples_stack)
-    if (auto expected = take_expected(target, probe.serial))
-      return CodePlacer::ready(probe, request, *std::move(expected));
+  if (!placer.samples_stack(request))
+    if (auto expected = take_expected(target, probe.serial)) return placer.ready(probe, request, *std::move(expected));
   auto checked = placer.check(probe, request);
-  if (!checked || !*checked || !request.samples_stack) return checked;
+  if (!checked || !*checked || !placer.samples_stack(request)) return checked;
   const auto type = sampled_type_of(*request.event, (*checked)->event.layout);
   if (!type)
     return std::unexpected(CodeRefusal{Error("there are as many events with stacks as types", ENOSPC),
@@ -233,8 +232,8 @@ std::vector<CodeRefusal> EventCode::add_target(TracedTarget& target, std::span<c
     if (has_code(*request.event) && request.armed && codes_[request.event->id].armed) armed.push_back(&request);
   std::vector<CodeRefusal> refusals;
   // Now: it may have ended when its stacks are read.
-  if (std::ranges::any_of(armed, &CodeRequest::samples_stack))
-    if (auto unwinder = target.unwinder(); !unwinder) refusals.push_back({std::move(unwinder.error()), ""});
+  if (std::ranges::any_of(armed, &CodeRequest::wants_stack))
+    if (auto can = can_have_stacks(target); !can) refusals.push_back({std::move(can.error()), ""});
   std::vector<Handles> handles = install_each(armed, target, refusals);
   Handles placed;
   for (std::size_t i = 0; i < armed.size(); ++i) {

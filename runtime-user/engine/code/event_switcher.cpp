@@ -42,13 +42,13 @@ CodeRequest EventSwitcher::request_for(const TracedEvent& event) {
   CodeRequest request{.event = &event};
   const EventState* only = nullptr;
   bool shared = false;
-  const bool is_probe = !event.is_static() && event.owner != target::EventOwner::Synthetic;
+  const bool has_hits = event.owner != target::EventOwner::Synthetic;
   for (const auto& instance : state_.instances) {
     const EventState* one = instance->find_state(event.id);
     if (!one || !one->registered) continue;
     shared = shared || only || (instance->has_triggers(event) && instance.get() != inliner_.instance());
     only = one;
-    request.samples_stack = request.samples_stack || (is_probe && instance->wants_stack_of(event));
+    request.wants_stack = request.wants_stack || (has_hits && instance->wants_stack_of(event));
   }
   request.histograms = aggregation_.of(event);
   if (!request.histograms.empty()) {
@@ -261,13 +261,13 @@ Result<void> EventSwitcher::follow_pids(const Instance& instance) {
   return counted.empty() ? Result<void>{} : sync(counted);
 }
 
-// Of probes of a process each of the two means its stack; nothing else can have them set.
+// Of probes of a process each of the two means its stack; over the kernel there is `stacktrace` alone.
 Result<void> EventSwitcher::set_option(Instance& instance, TraceOption option, bool on) {
   records_.drain();
   const bool before = instance.options.has(option);
   instance.options.set(option, on);
   if (option != TraceOption::UserStacktrace && option != TraceOption::Stacktrace) return {};
-  auto done = on ? state_.code.can_unwind() : Result<void>{};
+  auto done = on ? state_.code.can_have_stacks() : Result<void>{};
   std::vector<const TracedEvent*> armed;
   for (const auto& [id, event] : state_.events.events())
     if (const EventState* one = instance.find_state(id); one && one->registered) armed.push_back(event.get());

@@ -49,7 +49,7 @@ struct BatchDefiner::Checked {
 // In every target, since each is to have them; where programs are followed the others come later.
 BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAnswer& answer) {
   Checked checked;
-  std::vector<std::pair<const TracedTarget*, const target::TargetEnv*>> worlds;
+  std::vector<std::pair<TracedTarget*, const target::TargetEnv*>> worlds;
   if (!state_.options.env)
     for (TracedTarget* target : state_.code.targets())
       if (target->is_alive()) worlds.emplace_back(target, &target->env());
@@ -67,7 +67,8 @@ BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAns
   }
   for (const auto& [target, env] : worlds) {
     Draft draft(nullptr, &state_.events.catalog());
-    if (state_.instances.top().has_stack_option()) draft.leave_room_for_stacks();
+    const bool samples = !target || !target->runtime().capabilities().takes_stacks;
+    if (samples && state_.instances.top().has_stack_option()) draft.leave_room_for_stacks();
     const std::size_t before = answer.problems.size();
     draft.check(batch.definitions, filters, *env, pipeline::Forms::RunnableLater, answer.problems);
     for (std::size_t i = before; i < answer.problems.size(); ++i)
@@ -197,7 +198,7 @@ Result<BatchAnswer> BatchDefiner::define(const DefinitionBatch& batch) {
     state.filter_text = std::move(one.text);
     if (state_.instances.is_armed(one.event->id)) (void)switcher_.sync(std::span(&one.event, 1));
   }
-  // What the code has to do for them is left to switch_on(); only the kernel's own events can refuse a stack at once.
+  // What the code has to do for them is left to switch_on().
   for (const sema::TriggerStep& step : steps)
     if (auto done = triggers_.apply(state_.instances.top(), step); !done)
       return std::unexpected(std::move(done.error()));

@@ -44,6 +44,7 @@ struct TracedEvent {
   std::vector<EventProbe> probes;
 
   bool is_static() const { return owner == target::EventOwner::Static; }
+  bool is_of_program() const { return owner == target::EventOwner::Uprobe; }
   model::EventName full_name() const { return {group, name}; }
 };
 

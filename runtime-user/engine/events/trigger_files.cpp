@@ -42,14 +42,12 @@ Result<void> TriggerFiles::add(Instance& instance, const model::EventName& owner
   const TracedEvent* target = state_.events.needed_by(trigger);
   auto done = target ? switcher_.use_softly(instance, *target, +1) : Result<void>{};
   const bool is_target_used = target && done;
-  if (done && event) done = sync_stacks(*event);
   if (done && event) done = switcher_.use_softly(instance, *event, +1);
   if (done) {
     use_clock(instance, trigger);
     return done;
   }
   instance.triggers.apply(sema::RemoveTrigger{owner, trigger.id});
-  if (event) (void)sync_stacks(*event);
   if (is_target_used) (void)switcher_.use_softly(instance, *target, -1);
   instance.trigger_counts.erase(trigger.id);
   remove_histogram(instance, trigger);
@@ -82,22 +80,12 @@ Result<void> TriggerFiles::remove(Instance& instance, const model::EventName& ow
     instance.triggers.apply(sema::AddTrigger{owner, trigger});
     return done;
   }
-  if (event) done = sync_stacks(*event);
   if (event && trigger.kind == model::TriggerKind::Hist) aggregation_.retire(*event);
   if (const TracedEvent* target = state_.events.needed_by(trigger))
     if (auto given_back = switcher_.use_softly(instance, *target, -1); done) done = given_back;
   instance.trigger_counts.erase(trigger.id);
   remove_histogram(instance, trigger);
   return done;
-}
-
-// Of the kernel's own events; those of probes are other code, which is synchronized with everything else.
-Result<void> TriggerFiles::sync_stacks(const TracedEvent& event) {
-  if (!event.is_static()) return {};
-  const bool wanted = std::ranges::any_of(state_.instances, [&](const auto& instance) {
-    return instance->has_trigger(event, model::TriggerKind::Stacktrace) || instance->counts_stacks_of(event);
-  });
-  return state_.code.static_events()->set_stacks(event.id, wanted);
 }
 
 // What was hit up to now is counted before a histogram is paused, cleared or goes.
@@ -153,7 +141,7 @@ Result<void> TriggerFiles::can_run(const Instance& instance, const model::Trigge
   if (!reads_stack(trigger) || event.is_static()) return {};
   if (event.owner == target::EventOwner::Synthetic)
     return std::unexpected(Error("records of this event have no stack", EOPNOTSUPP));
-  return state_.code.can_unwind();
+  return state_.code.can_have_stacks();
 }
 
 Result<void> TriggerFiles::write(Instance& instance, const TracedEvent& event, std::string_view text) {

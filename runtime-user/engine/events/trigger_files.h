@@ -45,7 +45,6 @@ class TriggerFiles {
   static void start_histograms_over(Instance& instance, std::span<const TracedEvent* const> events);
   std::vector<const target::TargetEnv*> envs() const;
   std::string collected_text(const Instance& instance, const TracedEvent& event) const;
-  Result<void> sync_stacks(const TracedEvent& event);
   // What the trigger counts into; by the event's layout.
   void add_histogram(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
   static void use_clock(Instance& instance, const model::Trigger& trigger);

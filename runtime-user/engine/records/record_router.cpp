@@ -63,8 +63,8 @@ std::size_t RecordRouter::drain() {
 bool RecordRouter::is_plain_tap() const {
   if (!tap_ || state_.instances.size() != 1 || !state_.hidden_threads.empty()) return false;
   const Instance& only = state_.instances.top();
-  return only.tracing_on && only.pauses == 0 && !only.pids && !only.refused_pids && only.triggers.events().empty() &&
-         std::ranges::all_of(only.cpu_mask, std::identity{});
+  return only.tracing_on && only.pauses == 0 && !only.has_stack_option() && !only.pids && !only.refused_pids &&
+         only.triggers.events().empty() && std::ranges::all_of(only.cpu_mask, std::identity{});
 }
 
 bool RecordRouter::is_plain(const TracedEvent& event, const EventState& one) const {
@@ -105,11 +105,11 @@ void RecordRouter::deliver(TracedTarget& target, const runtime::Record& record, 
   const TracedEvent* event = state_.events.find(model::type_of(record.bytes));
   if (!event) return;
   tasks_.note(target, record, model::pid_of(record.bytes));
-  const Origin origin = {
-      .target = &target, .stack = event->is_static() ? Stack::Comes : Stack::None, .decided = decided};
+  const bool has_stack = event->is_static() || !record.stack.empty();
+  const Origin origin = {.target = &target, .stack = has_stack ? Stack::Comes : Stack::None, .decided = decided};
   for (const auto& instance : state_.instances)
     if (TraceBuffer* buffer = deliver_to(*instance, *event, record, origin))
-      store_stack(*instance, *buffer, target, record);
+      store_stack(*instance, *buffer, target, *event, record);
 }
 
 void RecordRouter::deliver_sampled(TracedTarget& target, const SampledType& type, const runtime::Record& record,
@@ -216,10 +216,18 @@ void RecordRouter::deliver_synthetic(std::span<const SyntheticHit> made, const r
   }
 }
 
-// What kernel_stack's format says: how many, and the addresses.
-void RecordRouter::store_stack(Instance& instance, TraceBuffer& buffer, TracedTarget& target,
+// A program's hit in the kernel comes with the program's own stack. Else it is what kernel_stack's format says: how
+// many, and the addresses.
+void RecordRouter::store_stack(Instance& instance, TraceBuffer& buffer, TracedTarget& target, const TracedEvent& event,
                                const runtime::Record& record) {
   if (state_.is_tapped(instance)) return tap_->take_stack(target, record, record.stack);
+  if (event.is_of_program()) {
+    runtime::Record stack = record;
+    const auto bytes = stacks_.record(target, {record.stack.begin(), record.stack.end()}, record.bytes);
+    stack.bytes = bytes;
+    instance.store(buffer, stack);
+    return;
+  }
   std::vector<std::uint8_t> payload(8 + 8 * record.stack.size());
   const auto count = static_cast<std::uint32_t>(record.stack.size());
   std::memcpy(payload.data(), &count, sizeof count);

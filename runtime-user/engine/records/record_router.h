@@ -82,7 +82,8 @@ class RecordRouter {
   // Where a stack is to stand behind it; nullptr: nowhere.
   TraceBuffer* deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Origin origin);
   static bool is_open(const Instance& instance, const EventState& state, const Before& before);
-  void store_stack(Instance& instance, TraceBuffer& buffer, TracedTarget& target, const runtime::Record& record);
+  void store_stack(Instance& instance, TraceBuffer& buffer, TracedTarget& target, const TracedEvent& event,
+                   const runtime::Record& record);
 
   TracingState& state_;
   const TriggerInliner& inliner_;

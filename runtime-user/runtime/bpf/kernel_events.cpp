@@ -43,6 +43,12 @@ std::uint64_t slot_word(const model::CompiledEvent& event, const model::SlotSour
   return slot.address - (place ? place->offset : 0);
 }
 
+std::vector<std::uint64_t> frames_in(std::span<const std::uint8_t> bytes) {
+  std::vector<std::uint64_t> frames(bytes.size() / sizeof(std::uint64_t));
+  if (!frames.empty()) std::memcpy(frames.data(), bytes.data(), frames.size() * sizeof frames[0]);
+  return frames;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<KernelEvents>> KernelEvents::create(const KernelSession& session, EntryPrograms entries) {
@@ -265,13 +271,15 @@ std::size_t KernelEvents::drain(const runtime::RecordSink& sink) {
   const std::uint64_t until = settled_ ? ~std::uint64_t{0} : now_ns();
   std::size_t count = rings_.drain([&](unsigned cpu, std::span<const std::uint8_t> bytes) {
     if (bytes.size() < sizeof(kevt_bpf_prefix) + model::kCommonBytes) return;
-    std::uint64_t time_ns;
-    std::memcpy(&time_ns, bytes.data() + offsetof(kevt_bpf_prefix, time_ns), sizeof time_ns);
-    waiting_.add(time_ns, {cpu, {bytes.begin(), bytes.end()}, {}});
+    kevt_bpf_prefix prefix;
+    std::memcpy(&prefix, bytes.data(), sizeof prefix);
+    const std::size_t room = bytes.size() - sizeof prefix - model::kCommonBytes;
+    const auto stack = bytes.last(std::min<std::size_t>(prefix.stack_bytes, room));
+    waiting_.add(prefix.time_ns, {cpu, {bytes.begin(), bytes.end() - std::ssize(stack)}, frames_in(stack)});
   });
   if (also_)
     count += also_->drain([&](const TracepointReader::Hit& hit) {
-      kevt_bpf_prefix prefix = {.time_ns = hit.time_ns, .handle = kNoHandle, .spare = 0, .comm = {}};
+      kevt_bpf_prefix prefix = {.time_ns = hit.time_ns, .handle = kNoHandle, .stack_bytes = 0, .comm = {}};
       hit.comm.copy(prefix.comm, sizeof prefix.comm - 1);
       std::vector<std::uint8_t> bytes(sizeof prefix + hit.bytes.size());
       std::memcpy(bytes.data(), &prefix, sizeof prefix);

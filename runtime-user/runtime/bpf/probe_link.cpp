@@ -110,8 +110,7 @@ Result<ProbeLink> ProbeLink::uprobe(Program program, const model::FilePlace& pla
 Result<ProbeLink> ProbeLink::tracepoint(Program program, std::uint32_t id) {
   perf_event_attr attributes = {};
   attributes.type = PERF_TYPE_TRACEPOINT;
-  attributes.config = id;
-  attributes.sample_period = 1;
+  attributes.config = id;  // it counts, and makes no samples
   return link(program, attributes, "tracepoint");
 }
 
