@@ -96,32 +96,29 @@ TEST(SharedBpf, OnlyProgramsOfUserThreadsMaySleep) {
   }
 }
 
-// What the verifier would walk for too long is refused with a reason, not by the kernel.
-// How often it calls a helper, by its number (enum bpf_func_id).
-std::ptrdiff_t calls_of(const model::BpfCode& code, std::uint32_t helper) {
-  return std::ranges::count(code.instructions, std::uint64_t{helper} << 32 | 0x85);
-}
-
 TEST(SharedBpf, ProgramsOfUserThreadsHoldATailCall) {
-  const std::vector<ir::Program> programs = {program("di", "u64 v0+8")};
+  const std::vector<ir::Program> programs = {program("di", "u8 v0+8")};
+  constexpr std::int32_t kTailCall = 12;
   const auto tail_calls = [&](BpfContext context) {
-    return calls_of(compiled(tasks_of(programs, context), {.possible_cpus = 1}).programs.at(0), 12);
+    return helpers_of(compiled(tasks_of(programs, context), {.possible_cpus = 1}).programs.at(0))[kTailCall];
   };
   EXPECT_EQ(tail_calls(BpfContext::Uprobe), 1) << "else 6.13 and later give them a stack that others write to";
   EXPECT_EQ(tail_calls(BpfContext::Kprobe), 0);
 }
 
 TEST(SharedBpf, AStackIsTakenWhereItIsAskedFor) {
-  std::vector<ir::Program> programs = {program("di", "u64 v0+8"), program("di", "u64 v0+8")};
+  std::vector<ir::Program> programs = {program("di", "u8 v0+8"), program("di", "u8 v0+8")};
   programs[1].takes_stack = true;
+  constexpr std::int32_t kGetStack = 67;
   for (const BpfContext context : {BpfContext::Kprobe, BpfContext::Uprobe, BpfContext::RawTracepoint}) {
     const SharedBpf code = compiled(tasks_of(programs, context), {.possible_cpus = 1});
     ASSERT_NE(code.places.at(0), code.places.at(1));
-    EXPECT_EQ(calls_of(code.programs.at(code.places[0]), 67), 0);
-    EXPECT_EQ(calls_of(code.programs.at(code.places[1]), 67), 1);
+    EXPECT_EQ(helpers_of(code.programs.at(code.places[0]))[kGetStack], 0);
+    EXPECT_EQ(helpers_of(code.programs.at(code.places[1]))[kGetStack], 1);
   }
 }
 
+// What the verifier would walk for too long is refused with a reason, not by the kernel.
 TEST(SharedBpf, PatternsAreRunOrRefused) {
   const auto answer = [](const std::string& pattern) -> Result<SharedBpf> {
     auto parsed = ir::parse(
