@@ -53,16 +53,10 @@ Result<const Backend*> load_backend() {
   return backend;
 }
 
-Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr keep_ir) {
+Result<std::vector<std::vector<NativeOutput>>> compile_modules(std::span<const NativeModule> modules, KeepIr keep_ir) {
   const auto backend = load_backend();
   if (!backend) return std::unexpected(backend.error());
-  return (*backend)->compile_native(inputs, keep_ir);
-}
-
-Result<std::vector<NativeOutput>> compile_family(std::span<const NativeInput> family) {
-  const auto backend = load_backend();
-  if (!backend) return std::unexpected(backend.error());
-  return (*backend)->compile_family(family);
+  return (*backend)->compile_modules(modules, keep_ir);
 }
 
 Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possible_cpus, KeepIr keep_ir) {

@@ -16,15 +16,14 @@ namespace kevt::codegen {
 struct Backend {
   std::uint32_t version = 0;
   std::uint32_t layout = 0;
-  Result<NativeOutput> (*compile_native)(std::span<const NativeInput>, KeepIr) = nullptr;
-  Result<std::vector<NativeOutput>> (*compile_family)(std::span<const NativeInput>) = nullptr;
+  Result<std::vector<std::vector<NativeOutput>>> (*compile_modules)(std::span<const NativeModule>, KeepIr) = nullptr;
   Result<BpfOutput> (*compile_bpf)(std::span<const BpfInput>, unsigned, KeepIr) = nullptr;
   std::string (*bpf_refusal)(const ir::Program&) = nullptr;
   std::uint32_t (*registers_from_frame)(const ir::Program&) = nullptr;
   std::string (*disassemble)(std::span<const std::uint8_t>, std::uint64_t, Machine) = nullptr;
 };
 
-inline constexpr std::uint32_t kBackendVersion = 4;
+inline constexpr std::uint32_t kBackendVersion = 5;
 inline constexpr std::uint32_t kBackendLayout =
     sizeof(Backend) << 20 | sizeof(NativeOutput) << 10 | sizeof(ir::Program);
 

@@ -8,11 +8,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "common/abi/probe.h"
 #include "common/assert.h"
 #include "compiler/codegen/native_hooks.h"
-#include "compiler/codegen/native_module.h"
+#include "compiler/codegen/native_session.h"
 
 namespace kevt::codegen {
 
@@ -28,44 +29,26 @@ std::uint32_t registers_from_frame(const ir::Program& program) {
 
 namespace {
 
+using Constants = std::vector<ir::Constant>;
+
 Result<NativeEvent> find_event(const LinkedImage& linked, const NativeInput& input) {
   const auto of = [&](const std::string& name) {
-    const auto it = linked.symbols.find(input.name + name);
+    const auto it = linked.symbols.find(name);
     return it == linked.symbols.end() ? NativeFunction{} : it->second;
   };
-  const NativeEvent event{of(""), of(".event").entry};
-  if (!event.extractor.size || !of(".event").size)
+  const NativeEvent event{of(input.name), of(data_block_of(input.name)).entry};
+  if (!event.extractor.size || !of(data_block_of(input.name)).size)
     return std::unexpected(Error("extractor `" + input.name + "` is missing"));
   return event;
 }
 
-Result<void> refuse(std::span<const NativeInput> inputs) {
-  for (const NativeInput& input : inputs)
-    if (std::string why = native_refusal(*input.program); !why.empty())
-      return std::unexpected(Error(input.name + ": " + why));
+Result<void> refuse(std::span<const NativeModule> modules) {
+  for (const NativeModule& module : modules)
+    for (const NativeInput& input : module.inputs)
+      if (std::string why = native_refusal(*input.program); !why.empty())
+        return std::unexpected(Error(input.name + ": " + why));
   return {};
 }
-
-}  // namespace
-
-Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr keep_ir) {
-  if (auto refused = refuse(inputs); !refused) return std::unexpected(std::move(refused.error()));
-  auto made = compile_module(inputs, {}, keep_ir);
-  if (!made) return std::unexpected(std::move(made.error()));
-  NativeOutput out;
-  out.image = std::move(made->linked.image);
-  out.llvm_ir = std::move(made->llvm_ir);
-  for (const NativeInput& input : inputs) {
-    auto event = find_event(made->linked, input);
-    if (!event) return std::unexpected(std::move(event.error()));
-    out.events.push_back(*event);
-  }
-  return out;
-}
-
-namespace {
-
-using Constants = std::vector<ir::Constant>;
 
 // Those of the first that are not the same in all.
 Constants varying(const std::vector<Constants>& family) {
@@ -84,35 +67,99 @@ bool fits(std::int64_t word, const ConstantPlace& place) {
                          : word == static_cast<std::int64_t>(static_cast<std::uint32_t>(word));
 }
 
-Result<model::NativeImage> with_constants(const LinkedImage& linked, const Constants& constants) {
+// nullopt: a constant does not fit its instruction.
+std::optional<model::NativeImage> with_constants(const LinkedImage& linked, const Constants& constants) {
   model::NativeImage image = linked.image;
   for (const ConstantPlace& place : linked.constants) {
     const auto constant = std::ranges::find(constants, place.position, &ir::Constant::position);
     KEVT_ASSERT(constant != constants.end());
     const std::int64_t word = constant->word + place.addend;
-    if (!fits(word, place)) return std::unexpected(Error("a constant does not fit its instruction"));
+    if (!fits(word, place)) return std::nullopt;
     std::memcpy(image.bytes.data() + place.offset, &word, place.bytes);
   }
   return image;
 }
 
+// A module as LLVM compiles it: of a family its first program, with what differs in the others left open.
+class Plan {
+ public:
+  explicit Plan(const NativeModule& module) : inputs_(module.inputs) {
+    if (!module.is_family) return;
+    for (const NativeInput& member : inputs_) family_.push_back(ir::exchangeable_constants(*member.program));
+    for (const Constants& one : family_) KEVT_ASSERT(one.size() == family_.front().size());
+    varying_ = varying(family_);
+  }
+  // Its programs are compiled with their own numbers, as others.
+  void give_up_family() {
+    family_.clear();
+    varying_.clear();
+  }
+  ModuleRequest request() const {
+    return {.inputs = family_.empty() ? inputs_ : inputs_.first(1), .varying = varying_};
+  }
+  // Empty: a constant of the family fits no instruction.
+  Result<std::vector<NativeOutput>> outputs(ModuleOutput made) const {
+    std::vector<NativeOutput> outputs;
+    if (!family_.empty()) {
+      const auto event = find_event(made.linked, inputs_.front());
+      if (!event) return std::unexpected(event.error());
+      for (const Constants& constants : family_) {
+        auto image = with_constants(made.linked, constants);
+        if (!image) return std::vector<NativeOutput>();
+        outputs.push_back({.image = std::move(*image), .events = {*event}, .llvm_ir = {}});
+      }
+      return outputs;
+    }
+    NativeOutput& out = outputs.emplace_back();
+    for (const NativeInput& input : inputs_) {
+      auto event = find_event(made.linked, input);
+      if (!event) return std::unexpected(std::move(event.error()));
+      out.events.push_back(*event);
+    }
+    out.image = std::move(made.linked.image);
+    out.llvm_ir = std::move(made.llvm_ir);
+    return outputs;
+  }
+
+ private:
+  std::span<const NativeInput> inputs_;
+  std::vector<Constants> family_;  // of each member; empty: it is none
+  Constants varying_;
+};
+
+// Fills in what these plans make; those whose family has to be given up are returned.
+Result<std::vector<std::size_t>> compile_plans(std::span<const Plan> plans, std::span<const std::size_t> wanted,
+                                               KeepIr keep_ir, std::vector<std::vector<NativeOutput>>& outputs) {
+  std::vector<ModuleRequest> requests;
+  for (const std::size_t plan : wanted) requests.push_back(plans[plan].request());
+  auto made = compile_in_session(requests, keep_ir);
+  if (!made) return std::unexpected(std::move(made.error()));
+  std::vector<std::size_t> given_up;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    auto output = plans[wanted[i]].outputs(std::move((*made)[i]));
+    if (!output) return std::unexpected(std::move(output.error()));
+    if (output->empty()) given_up.push_back(wanted[i]);
+    outputs[wanted[i]] = std::move(*output);
+  }
+  return given_up;
+}
+
 }  // namespace
 
-Result<std::vector<NativeOutput>> compile_family(std::span<const NativeInput> family) {
-  std::vector<NativeOutput> outputs;
-  if (family.empty()) return outputs;
-  if (auto refused = refuse(family); !refused) return std::unexpected(std::move(refused.error()));
-  std::vector<Constants> constants;
-  for (const NativeInput& member : family) constants.push_back(ir::exchangeable_constants(*member.program));
-  for (const Constants& one : constants) KEVT_ASSERT(one.size() == constants.front().size());
-  auto made = compile_module(family.first(1), varying(constants), KeepIr::No);
-  if (!made) return std::unexpected(std::move(made.error()));
-  const auto event = find_event(made->linked, family.front());
-  if (!event) return std::unexpected(event.error());
-  for (const Constants& one : constants) {
-    auto image = with_constants(made->linked, one);
-    if (!image) return std::unexpected(std::move(image.error()));
-    outputs.push_back({.image = std::move(*image), .events = {*event}, .llvm_ir = {}});
+Result<std::vector<std::vector<NativeOutput>>> compile_modules(std::span<const NativeModule> modules, KeepIr keep_ir) {
+  if (auto refused = refuse(modules); !refused) return std::unexpected(std::move(refused.error()));
+  std::vector<Plan> plans;
+  std::vector<std::size_t> wanted;
+  for (const NativeModule& module : modules) {
+    if (!module.inputs.empty()) wanted.push_back(plans.size());
+    plans.emplace_back(module);
+  }
+  std::vector<std::vector<NativeOutput>> outputs(modules.size());
+  while (!wanted.empty()) {
+    auto given_up = compile_plans(plans, wanted, keep_ir, outputs);
+    if (!given_up) return std::unexpected(std::move(given_up.error()));
+    for (const std::size_t plan : *given_up) plans[plan].give_up_family();
+    wanted = std::move(*given_up);
   }
   return outputs;
 }

@@ -17,7 +17,7 @@
 namespace kevt::codegen {
 
 struct NativeInput {
-  std::string name;  // unique in the batch
+  std::string name;  // unique in the call
   const ir::Program* program = nullptr;
 };
 
@@ -40,11 +40,16 @@ struct NativeOutput {
 
 enum class KeepIr : std::uint8_t { No, Yes };
 
-// Fails when a program asks for what native code cannot do (the text says what) or LLVM refuses.
-Result<NativeOutput> compile_native(std::span<const NativeInput> inputs, KeepIr keep_ir);
+// Programs that are compiled together. A family's are of one shape (ir/shape.h): LLVM compiles one of them.
+struct NativeModule {
+  std::vector<NativeInput> inputs;
+  bool is_family = false;
+};
 
-// The same for programs of one shape (ir/shape.h): LLVM runs once. One output for each of `family`, with one event.
-Result<std::vector<NativeOutput>> compile_family(std::span<const NativeInput> family);
+// For each module its output; for a family one for each of its programs, but where a constant fits no instruction. As
+// many modules at a time as there are CPUs. Fails when a program asks for what native code cannot do (the text says
+// what) or LLVM refuses.
+Result<std::vector<std::vector<NativeOutput>>> compile_modules(std::span<const NativeModule> modules, KeepIr keep_ir);
 
 // What stops this program from running natively, e.g. a filter on a symstr field; empty: nothing.
 std::string native_refusal(const ir::Program& program);

@@ -15,6 +15,7 @@
 // the same event in between. Loads that may fault are inline assembly with a second way out
 // (callbr) and an entry in the section kevt_faults: the fast path pays nothing for safety.
 #include "compiler/codegen/native_hooks.h"
+#include "compiler/codegen/native_module.h"
 
 #include <cpuid.h>
 #include <llvm/IR/InlineAsm.h>
@@ -182,7 +183,7 @@ llvm::Function* NativeHooks::declare(const std::string& name, const ir::Program&
   auto* type =
       llvm::ArrayType::get(llvm::Type::getInt8Ty(module_.getContext()), sizeof(kevt_event) + 8 * program.slots.size());
   event_ = new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::ExternalLinkage,
-                                    llvm::ConstantAggregateZero::get(type), name + ".event");
+                                    llvm::ConstantAggregateZero::get(type), data_block_of(name));
   event_->setAlignment(llvm::Align(64));
   event_->setDSOLocal(true);
   is_return_ = program.probe_kind == model::ProbeKind::Return;

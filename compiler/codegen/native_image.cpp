@@ -1,16 +1,17 @@
-// Linking without a linker and without an executor process: JITLink with a memory manager that
-// hands out one heap block as both working and target memory. What it must never see is an
-// external symbol or an absolute address; either is refused, so a closed image is a checked fact. Constants that are
+// Linking without a linker and without a process that would run the code: ORC's ObjectLinkingLayer with a memory
+// manager that hands out one heap block for each object, as both working and target memory. What it must never see is
+// an external symbol or an absolute address; either is refused, so a closed image is a checked fact. Constants that are
 // put in later look like absolute addresses: they are taken out of the graph, and where they belong is noted.
 #include "compiler/codegen/native_image.h"
 
-#include <llvm/ExecutionEngine/JITLink/JITLink.h>
 #include <llvm/ExecutionEngine/JITLink/x86_64.h>
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <set>
+
+#include "common/assert.h"
 
 namespace kevt::codegen {
 
@@ -19,54 +20,6 @@ namespace jl = llvm::jitlink;
 namespace {
 
 constexpr const char* kFaultSection = "kevt_faults";
-
-class FlatMemory final : public jl::JITLinkMemoryManager {
- public:
-  // Blocks are aligned by their addresses here, so the image must start at one that is a multiple of its alignment.
-  std::uint8_t* image() {
-    const auto address = reinterpret_cast<std::uintptr_t>(room_.data());
-    return room_.data() + (llvm::alignTo(address, model::kImageAlignment) - address);
-  }
-  std::vector<std::uint8_t> take() { return {image(), image() + size_}; }
-
-  void allocate(const jl::JITLinkDylib*, jl::LinkGraph& graph, OnAllocatedFunction done) override {
-    jl::BasicLayout layout(graph);
-    std::uint64_t size = 0;
-    for (auto& [group, segment] : layout.segments()) {
-      size = llvm::alignTo(size, std::max<std::uint64_t>(segment.Alignment.value(), model::kImageAlignment));
-      size += segment.ContentSize + segment.ZeroFillSize;
-    }
-    size_ = size;
-    room_.assign(size + model::kImageAlignment, 0);
-    std::uint64_t at = 0;
-    for (auto& [group, segment] : layout.segments()) {
-      at = llvm::alignTo(at, std::max<std::uint64_t>(segment.Alignment.value(), model::kImageAlignment));
-      segment.WorkingMem = reinterpret_cast<char*>(image() + at);
-      segment.Addr = llvm::orc::ExecutorAddr::fromPtr(segment.WorkingMem);
-      at += segment.ContentSize + segment.ZeroFillSize;
-    }
-    if (llvm::Error error = layout.apply()) return done(std::move(error));
-    done(std::make_unique<InFlight>());
-  }
-  using jl::JITLinkMemoryManager::allocate;
-
-  void deallocate(std::vector<FinalizedAlloc> allocations, OnDeallocatedFunction done) override {
-    for (FinalizedAlloc& allocation : allocations) allocation.release();
-    done(llvm::Error::success());
-  }
-
- private:
-  std::vector<std::uint8_t> room_;
-  std::uint64_t size_ = 0;
-
-  class InFlight final : public InFlightAlloc {
-   public:
-    void abandon(OnAbandonedFunction done) override { done(llvm::Error::success()); }
-    void finalize(OnFinalizedFunction done) override {
-      done(FinalizedAlloc(llvm::orc::ExecutorAddr(1)));  // nothing to undo: the block is ours
-    }
-  };
-};
 
 bool is_relative(const jl::Edge& edge) {
   return edge.getKind() == jl::x86_64::Delta32 || edge.getKind() == jl::x86_64::PCRel32 ||
@@ -126,35 +79,15 @@ llvm::Error keep_closed(jl::LinkGraph& graph) {
   return llvm::Error::success();
 }
 
-class FlatLink final : public jl::JITLinkContext {
+// What one object has become, once everything in it has its place.
+class Collector {
  public:
-  FlatLink(FlatMemory& memory, LinkedImage& out, std::optional<std::string>& failure)
-      : JITLinkContext(nullptr), memory_(memory), out_(out), failure_(failure) {}
-
-  jl::JITLinkMemoryManager& getMemoryManager() override { return memory_; }
-  void notifyFailed(llvm::Error error) override { failure_ = llvm::toString(std::move(error)); }
-  void lookup(const LookupMap&, std::unique_ptr<jl::JITLinkAsyncLookupContinuation> next) override {
-    next->run(jl::AsyncLookupResult{});
-  }
-  llvm::Error notifyResolved(jl::LinkGraph&) override { return llvm::Error::success(); }
-  void notifyFinalized(jl::JITLinkMemoryManager::FinalizedAlloc allocation) override { allocation.release(); }
-  bool shouldAddDefaultTargetPasses(const llvm::Triple&) const override { return false; }
-  llvm::Error modifyPassConfig(jl::LinkGraph&, jl::PassConfiguration& passes) override {
-    passes.PrePrunePasses.push_back([this](jl::LinkGraph& graph) {
-      constants_ = take_constants(graph);
-      return llvm::Error::success();
-    });
-    passes.PrePrunePasses.push_back(keep_closed);
-    passes.PostFixupPasses.push_back([this](jl::LinkGraph& graph) { return collect(graph); });
-    return llvm::Error::success();
+  Collector(std::span<const std::uint8_t> image, LinkedImage& out)
+      : start_(reinterpret_cast<std::uint64_t>(image.data())), out_(out) {
+    out_.image.bytes.assign(image.begin(), image.end());
   }
 
- private:
-  std::uint32_t offset_of(llvm::orc::ExecutorAddr address) const {
-    return static_cast<std::uint32_t>(address.getValue() - reinterpret_cast<std::uint64_t>(memory_.image()));
-  }
-
-  llvm::Error collect(jl::LinkGraph& graph) {
+  void collect(jl::LinkGraph& graph, std::span<const OpenConstant> constants) {
     for (jl::Symbol* symbol : graph.defined_symbols())
       if (symbol->hasName())
         out_.symbols[symbol->getName().str()] = {offset_of(symbol->getAddress()),
@@ -162,11 +95,16 @@ class FlatLink final : public jl::JITLinkContext {
     if (jl::Section* faults = graph.findSectionByName(kFaultSection))
       for (jl::Block* block : faults->blocks()) collect_faults(*block);
     std::ranges::sort(out_.image.faults, {}, &model::FaultEntry::fault);
-    for (OpenConstant& open : constants_) {
-      open.place.offset = offset_of(open.block->getAddress()) + open.offset;
-      out_.constants.push_back(open.place);
+    for (const OpenConstant& open : constants) {
+      ConstantPlace place = open.place;
+      place.offset = offset_of(open.block->getAddress()) + open.offset;
+      out_.constants.push_back(place);
     }
-    return llvm::Error::success();
+  }
+
+ private:
+  std::uint32_t offset_of(llvm::orc::ExecutorAddr address) const {
+    return static_cast<std::uint32_t>(address.getValue() - start_);
   }
 
   // Pairs of 32-bit distances from the word itself.
@@ -182,24 +120,82 @@ class FlatLink final : public jl::JITLinkContext {
     }
   }
 
-  FlatMemory& memory_;
+  const std::uint64_t start_;
   LinkedImage& out_;
-  std::optional<std::string>& failure_;
-  std::vector<OpenConstant> constants_;
 };
 
 }  // namespace
 
-Result<LinkedImage> link_flat(llvm::MemoryBufferRef object) {
-  auto graph = jl::createLinkGraphFromObject(object);
-  if (!graph) return std::unexpected(Error("jitlink: " + llvm::toString(graph.takeError())));
-  FlatMemory memory;
-  LinkedImage out;
-  std::optional<std::string> failure;
-  jl::link(std::move(*graph), std::make_unique<FlatLink>(memory, out, failure));
-  if (failure) return std::unexpected(Error("jitlink: " + *failure));
-  out.image.bytes = memory.take();
-  return out;
+// ---- memory ---------------------------------------------------------------------------------
+
+// Blocks are aligned by their addresses here, so the image starts at one that is a multiple of its alignment.
+std::span<std::uint8_t> ImageMemory::room_for(const jl::LinkGraph& graph, std::size_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  Room& room = rooms_[&graph];
+  room.bytes.assign(bytes + model::kImageAlignment, 0);
+  const auto address = reinterpret_cast<std::uintptr_t>(room.bytes.data());
+  room.image = std::span(room.bytes).subspan(llvm::alignTo(address, model::kImageAlignment) - address, bytes);
+  return room.image;
+}
+
+std::span<const std::uint8_t> ImageMemory::image_of(const jl::LinkGraph& graph) const {
+  const std::scoped_lock lock(mutex_);
+  return rooms_.at(&graph).image;
+}
+
+namespace {
+
+// There is nothing to undo: the rooms are ImageMemory's.
+class InFlight final : public jl::JITLinkMemoryManager::InFlightAlloc {
+ public:
+  void abandon(OnAbandonedFunction done) override { done(llvm::Error::success()); }
+  void finalize(OnFinalizedFunction done) override {
+    done(jl::JITLinkMemoryManager::FinalizedAlloc(llvm::orc::ExecutorAddr(1)));
+  }
+};
+
+}  // namespace
+
+void ImageMemory::allocate(const jl::JITLinkDylib*, jl::LinkGraph& graph, OnAllocatedFunction done) {
+  jl::BasicLayout layout(graph);
+  const auto aligned = [](std::uint64_t at, const auto& segment) {
+    return llvm::alignTo(at, std::max<std::uint64_t>(segment.Alignment.value(), model::kImageAlignment));
+  };
+  std::uint64_t size = 0;
+  for (auto& [group, segment] : layout.segments())
+    size = aligned(size, segment) + segment.ContentSize + segment.ZeroFillSize;
+  const auto image = room_for(graph, size);
+  std::uint64_t at = 0;
+  for (auto& [group, segment] : layout.segments()) {
+    at = aligned(at, segment);
+    segment.WorkingMem = reinterpret_cast<char*>(image.data() + at);
+    segment.Addr = llvm::orc::ExecutorAddr::fromPtr(segment.WorkingMem);
+    at += segment.ContentSize + segment.ZeroFillSize;
+  }
+  if (llvm::Error error = layout.apply()) return done(std::move(error));
+  done(std::make_unique<InFlight>());
+}
+
+void ImageMemory::deallocate(std::vector<FinalizedAlloc> allocations, OnDeallocatedFunction done) {
+  for (FinalizedAlloc& allocation : allocations) allocation.release();
+  done(llvm::Error::success());
+}
+
+// ---- what is done with each object ------------------------------------------------------------
+
+void ImageCollector::modifyPassConfig(llvm::orc::MaterializationResponsibility&, jl::LinkGraph& graph,
+                                      jl::PassConfiguration& passes) {
+  LinkedImage* const out = image_of_(graph.getName());
+  KEVT_ASSERT(out != nullptr);
+  const auto constants = std::make_shared<std::vector<OpenConstant>>();
+  passes.PrePrunePasses.push_back([constants](jl::LinkGraph& its) {
+    *constants = take_constants(its);
+    return keep_closed(its);
+  });
+  passes.PostFixupPasses.push_back([this, out, constants](jl::LinkGraph& its) {
+    Collector(memory_.image_of(its), *out).collect(its, *constants);
+    return llvm::Error::success();
+  });
 }
 
 }  // namespace kevt::codegen

@@ -1,11 +1,15 @@
-// Object file → flat image: JITLink lays the sections out in one block and applies the
-// relocations, all of them relative, so that the block means the same wherever it is copied.
+// Object file → flat image: ORC's linking layer lays the sections out in one block and applies the relocations, all of
+// them relative, so that the block means the same wherever it is copied.
 #pragma once
 
-#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/ExecutionEngine/JITLink/JITLink.h>
+#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +36,44 @@ struct LinkedImage {
   std::map<std::string, NativeFunction> symbols;  // code and data, by name
 };
 
-Result<LinkedImage> link_flat(llvm::MemoryBufferRef object);
+// Gives each object one block of the heap. Safe from any thread.
+class ImageMemory final : public llvm::jitlink::JITLinkMemoryManager {
+ public:
+  void allocate(const llvm::jitlink::JITLinkDylib*, llvm::jitlink::LinkGraph& graph, OnAllocatedFunction done) override;
+  void deallocate(std::vector<FinalizedAlloc> allocations, OnDeallocatedFunction done) override;
+  using llvm::jitlink::JITLinkMemoryManager::allocate;
+  // Of an object that allocate() has placed; good as long as this lives.
+  std::span<const std::uint8_t> image_of(const llvm::jitlink::LinkGraph& graph) const;
+
+ private:
+  struct Room {
+    std::vector<std::uint8_t> bytes;
+    std::span<std::uint8_t> image;
+  };
+  std::span<std::uint8_t> room_for(const llvm::jitlink::LinkGraph& graph, std::size_t bytes);
+
+  mutable std::mutex mutex_;
+  std::map<const llvm::jitlink::LinkGraph*, Room> rooms_;
+};
+
+// Refuses objects that are not closed, and takes their images out.
+class ImageCollector final : public llvm::orc::ObjectLinkingLayer::Plugin {
+ public:
+  // Where the image of the object of a name belongs; called from any thread.
+  using ImageOf = std::function<LinkedImage*(const std::string& object)>;
+  ImageCollector(const ImageMemory& memory, ImageOf image_of) : memory_(memory), image_of_(std::move(image_of)) {}
+
+  void modifyPassConfig(llvm::orc::MaterializationResponsibility&, llvm::jitlink::LinkGraph& graph,
+                        llvm::jitlink::PassConfiguration& passes) override;
+  llvm::Error notifyFailed(llvm::orc::MaterializationResponsibility&) override { return llvm::Error::success(); }
+  llvm::Error notifyRemovingResources(llvm::orc::JITDylib&, llvm::orc::ResourceKey) override {
+    return llvm::Error::success();
+  }
+  void notifyTransferringResources(llvm::orc::JITDylib&, llvm::orc::ResourceKey, llvm::orc::ResourceKey) override {}
+
+ private:
+  const ImageMemory& memory_;
+  const ImageOf image_of_;
+};
 
 }  // namespace kevt::codegen

@@ -1,4 +1,4 @@
-// A batch of programs → one LLVM module → one object → one flat image.
+// A batch of programs → one LLVM module → one object.
 //
 // LLVM costs about a millisecond before it does anything for an event, so all events of a batch
 // share the module. Code uses general registers only: the detour saves no vector state.
@@ -21,13 +21,12 @@
 
 #include "compiler/codegen/event_emitter.h"
 #include "compiler/codegen/native_hooks.h"
+#include "compiler/codegen/native_image.h"
 #include "compiler/codegen/optimize.h"
 
 namespace kevt::codegen {
 
 namespace {
-
-constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 
 // Machine passes that find nothing in such code, or undo each other.
 const void* const kPassesThatDoNotPay[] = {
@@ -46,12 +45,12 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_machine() {
     LLVMInitializeX86AsmParser();
   });
   std::string error;
-  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kNativeTriple, error);
   if (!target) return std::unexpected(Error("llvm: " + error));
   llvm::TargetOptions options;
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(kTriple, "x86-64", "+rdpid,+prfchw", options,
-                                                                           llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                                                           llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(kNativeTriple, "x86-64", "+rdpid,+prfchw", options, llvm::Reloc::PIC_,
+                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   if (!machine) return std::unexpected(Error("llvm: no target machine for x86-64"));
   return machine;
 }
@@ -94,40 +93,46 @@ llvm::Constant* symbol_for(llvm::Module& module, const ir::Constant& constant) {
   return symbol;
 }
 
+const llvm::DataLayout& data_layout() {
+  static const llvm::DataLayout layout = [] {
+    auto machine = make_machine();
+    return machine ? (*machine)->createDataLayout() : llvm::DataLayout("");  // why not is told by compile_object()
+  }();
+  return layout;
+}
+
 }  // namespace
 
-Result<ModuleOutput> compile_module(std::span<const NativeInput> inputs, std::span<const ir::Constant> varying,
-                                    KeepIr keep_ir) {
-  auto machine = make_machine();
-  if (!machine) return std::unexpected(std::move(machine.error()));
-  llvm::LLVMContext context;
-  llvm::Module module("kevtrace", context);
-  module.setTargetTriple(kTriple);
-  module.setDataLayout((*machine)->createDataLayout());
-  module.setPICLevel(llvm::PICLevel::SmallPIC);
+Result<std::unique_ptr<llvm::Module>> build_module(const ModuleRequest& request, const std::string& name,
+                                                   llvm::LLVMContext& context) {
+  auto module = std::make_unique<llvm::Module>(name, context);
+  module->setTargetTriple(kNativeTriple);
+  module->setDataLayout(data_layout());
+  module->setPICLevel(llvm::PICLevel::SmallPIC);
   EventEmitter::Symbols symbols;
-  for (const ir::Constant& constant : varying) symbols[constant.position] = symbol_for(module, constant);
-  for (const NativeInput& input : inputs) {
-    NativeHooks hooks(module);
-    EventEmitter(module, *input.program, hooks, symbols).emit(input.name);
+  for (const ir::Constant& constant : request.varying) symbols[constant.position] = symbol_for(*module, constant);
+  for (const NativeInput& input : request.inputs) {
+    NativeHooks hooks(*module);
+    EventEmitter(*module, *input.program, hooks, symbols).emit(input.name);
   }
   std::string problem;
   llvm::raw_string_ostream problems(problem);
-  if (llvm::verifyModule(module, &problems))
+  if (llvm::verifyModule(*module, &problems))
     return std::unexpected(Error("generated LLVM IR is malformed: " + problem));
-  if (auto done = optimize(module, **machine); !done) return std::unexpected(std::move(done.error()));
+  return module;
+}
 
-  ModuleOutput out;
-  if (keep_ir == KeepIr::Yes) {
-    llvm::raw_string_ostream text(out.llvm_ir);
+Result<std::unique_ptr<llvm::MemoryBuffer>> compile_object(llvm::Module& module, std::string* llvm_ir) {
+  auto machine = make_machine();
+  if (!machine) return std::unexpected(std::move(machine.error()));
+  if (auto done = optimize(module, **machine); !done) return std::unexpected(std::move(done.error()));
+  if (llvm_ir) {
+    llvm::raw_string_ostream text(*llvm_ir);
     module.print(text, nullptr);
   }
   auto object = emit_object(module, **machine);
   if (!object) return std::unexpected(std::move(object.error()));
-  auto linked = link_flat(llvm::MemoryBufferRef(llvm::StringRef(object->data(), object->size()), "kevtrace"));
-  if (!linked) return std::unexpected(std::move(linked.error()));
-  out.linked = std::move(*linked);
-  return out;
+  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(*object), module.getModuleIdentifier(), false);
 }
 
 }  // namespace kevt::codegen

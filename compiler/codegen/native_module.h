@@ -1,23 +1,33 @@
-// LLVM's part of native code: programs in, linked image out.
+// LLVM's part of native code: programs in, an object file out.
 #pragma once
 
+#include <llvm/IR/Module.h>
+#include <llvm/Support/MemoryBuffer.h>
+
+#include <memory>
 #include <span>
 #include <string>
 
 #include "compiler/codegen/native.h"
-#include "compiler/codegen/native_image.h"
 #include "compiler/ir/shape.h"
 
 namespace kevt::codegen {
 
-struct ModuleOutput {
-  LinkedImage linked;
-  std::string llvm_ir;  // after optimization; only when asked for
+inline constexpr const char* kNativeTriple = "x86_64-unknown-linux-gnu";
+
+// Symbol of an extractor's kevt_event.
+inline std::string data_block_of(const std::string& extractor) { return extractor + ".event"; }
+
+// `varying`: constants that are left open, as symbols (kConstantPrefix); none, or `inputs` is one program.
+struct ModuleRequest {
+  std::span<const NativeInput> inputs;
+  std::span<const ir::Constant> varying;
 };
 
-// `varying`: constants that are left open, LinkedImage::constants says where they belong; none, or `inputs` is one
-// program.
-Result<ModuleOutput> compile_module(std::span<const NativeInput> inputs, std::span<const ir::Constant> varying,
-                                    KeepIr keep_ir);
+// Both are safe from any thread, each with a context of its own.
+Result<std::unique_ptr<llvm::Module>> build_module(const ModuleRequest& request, const std::string& name,
+                                                   llvm::LLVMContext& context);
+// Called like the module. `llvm_ir`: its text after optimization; nullptr: nobody wants it.
+Result<std::unique_ptr<llvm::MemoryBuffer>> compile_object(llvm::Module& module, std::string* llvm_ir);
 
 }  // namespace kevt::codegen

@@ -6,8 +6,8 @@
 //   modules: [A] alone, as it will be copied        [C D] together, as LLVM's fixed cost is paid once for both
 //            [E F] as a family: compiled as one, then each gets its numbers
 //
-// Modules know nothing of each other, so that each CPU compiles one at a time. The result does not depend on which.
-// Programs are equal when their text form is.
+// Modules know nothing of each other, so that each CPU compiles one at a time (codegen::compile_modules). The result
+// does not depend on which. Programs are equal when their text form is.
 #include "compiler/pipeline/shared_code.h"
 
 #include <algorithm>
@@ -97,17 +97,6 @@ std::vector<Module> plan_modules(std::span<const ir::Program> programs, const So
 
 using Outputs = std::vector<codegen::NativeOutput>;
 
-Result<Outputs> compile_one(const Module& module, std::span<const codegen::NativeInput> inputs,
-                            codegen::KeepIr keep_ir) {
-  if (module.is_family)
-    if (auto family = codegen::compile_family(inputs)) return family;  // else a constant that no instruction holds
-  auto output = codegen::compile_native(inputs, keep_ir);
-  if (!output) return std::unexpected(std::move(output.error()));
-  Outputs outputs;
-  outputs.push_back(std::move(*output));
-  return outputs;
-}
-
 // Appends what was made of `module`, and notes where its programs are.
 void take_outputs(const Module& module, std::span<const ir::Program> programs, Outputs outputs, SharedCode& code) {
   std::size_t next = 0;
@@ -158,19 +147,19 @@ Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::
                                     codegen::KeepIr keep_ir, MadeCode made) {
   const Sorted sorted = sort_programs(programs, made);
   const std::vector<Module> modules = plan_modules(programs, sorted, keep_ir);
-  std::vector<Result<Outputs>> outputs(modules.size());
-  in_parallel(modules.size(), [&](std::size_t m) {
-    std::vector<codegen::NativeInput> inputs;
-    for (std::size_t i : modules[m].programs) inputs.push_back({names[i], &programs[i]});
-    outputs[m] = compile_one(modules[m], inputs, keep_ir);
-  });
+  std::vector<codegen::NativeModule> requests;
+  for (const Module& module : modules) {
+    codegen::NativeModule& request = requests.emplace_back();
+    request.is_family = module.is_family;
+    for (const std::size_t i : module.programs) request.inputs.push_back({names[i], &programs[i]});
+  }
+  auto outputs = modules.empty() ? Result<std::vector<Outputs>>(std::vector<Outputs>())
+                                 : codegen::compile_modules(requests, keep_ir);
+  if (!outputs) return failed(std::move(outputs.error()), made.precompiled);
 
   SharedCode code;
   code.places.resize(programs.size());
-  for (std::size_t m = 0; m < modules.size(); ++m) {
-    if (!outputs[m]) return failed(std::move(outputs[m].error()), made.precompiled);
-    take_outputs(modules[m], programs, std::move(*outputs[m]), code);
-  }
+  for (std::size_t m = 0; m < modules.size(); ++m) take_outputs(modules[m], programs, std::move((*outputs)[m]), code);
   if (made.kept != nullptr) keep_compiled(code, sorted, *made.kept);
   TakenImages taken(code);
   for (std::size_t i = 0; i < programs.size(); ++i)

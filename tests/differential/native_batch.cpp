@@ -130,19 +130,23 @@ Result<void> install(LocalSession& session, const codegen::NativeOutput& native,
 }  // namespace
 
 Result<std::vector<NativeEvent>> install_batch(LocalSession& session, std::vector<ir::Program> programs) {
-  auto native = codegen::compile_native(inputs_of(programs), codegen::KeepIr::No);
+  const codegen::NativeModule modules[] = {{.inputs = inputs_of(programs)}};
+  auto native = codegen::compile_modules(modules, codegen::KeepIr::No);
   if (!native) return std::unexpected(std::move(native.error()));
   std::vector<NativeEvent> events;
-  if (auto done = install(session, *native, programs, events); !done) return std::unexpected(std::move(done.error()));
+  if (auto done = install(session, native->front().front(), programs, events); !done)
+    return std::unexpected(std::move(done.error()));
   return events;
 }
 
 Result<std::vector<NativeEvent>> install_family(LocalSession& session, std::vector<ir::Program> programs) {
-  auto family = codegen::compile_family(inputs_of(programs));
-  if (!family) return std::unexpected(std::move(family.error()));
+  const codegen::NativeModule modules[] = {{.inputs = inputs_of(programs), .is_family = true}};
+  auto compiled = codegen::compile_modules(modules, codegen::KeepIr::No);
+  if (!compiled) return std::unexpected(std::move(compiled.error()));
+  const auto& family = compiled->front();
   std::vector<NativeEvent> events;
   for (std::size_t i = 0; i < programs.size(); ++i)
-    if (auto done = install(session, family->at(i), std::span(programs).subspan(i, 1), events); !done)
+    if (auto done = install(session, family.at(i), std::span(programs).subspan(i, 1), events); !done)
       return std::unexpected(std::move(done.error()));
   return events;
 }
