@@ -56,6 +56,8 @@ void add_report(CLI::App& app, ReportOptions& report, RecordingVerb& out) {
       ->type_name("NAMES")
       ->delimiter(',')
       ->allow_extra_args(false);
+  verb->add_flag("--raw-format", report.raw_format,
+                 "text by print fmt, as in the kernel's trace, where a plugin of libtraceevent has other words");
   verb->final_callback([&report, &out] { out.verb = report; });
   add_footer(
       *verb,

@@ -30,6 +30,7 @@ struct ReportOptions {
   std::string output;
   std::string times = "absolute";
   std::vector<std::string> columns;
+  bool raw_format = false;  // no words of plugins
 };
 
 struct ConvertOptions {

@@ -22,6 +22,12 @@ record::TimeStyle style_of(const std::string& name) {
   return name == "wall" ? record::TimeStyle::Wall : record::TimeStyle::Absolute;
 }
 
+record::TraceLines::Words words_of(const ReportOptions& options) {
+  using Words = record::TraceLines::Words;
+  if (options.raw_format) return Words::PrintFormat;
+  return options.columns.empty() ? Words::AllAtOnce : Words::Plugins;
+}
+
 // An error of writing; a reader that has seen enough is none.
 int written(const Result<void>& result, const Reporter& report) {
   if (result || result.error().errno_value() == EPIPE) return kOk;
@@ -34,7 +40,8 @@ class TextOutput {
   TextOutput(RecordingInput& input, record::OutputFile file, const ReportOptions& options)
       : input_(input),
         file_(std::move(file)),
-        lines_(input.metadata(), {.times = style_of(options.times), .controls = file_.controls()}),
+        lines_(input.metadata(),
+               {.times = style_of(options.times), .controls = file_.controls(), .words = words_of(options)}),
         columns_(options.columns, lines_, file_.controls()) {}
 
   Result<void> run() {
@@ -45,12 +52,18 @@ class TextOutput {
       else
         columns_.append(record, file_.buffer());
       if (file_.buffer().size() >= kEnough)
-        if (auto put = file_.flush(); !put) return put;
+        if (auto put = flush(); !put) return put;
     }
+    return flush();
+  }
+  std::optional<std::string> take_problem() { return lines_.take_problem(); }
+
+ private:
+  Result<void> flush() {
+    lines_.complete(file_.buffer());
     return file_.flush();
   }
 
- private:
   RecordingInput& input_;
   record::OutputFile file_;
   record::TraceLines lines_;
@@ -71,7 +84,10 @@ int print_text(RecordingInput& input, const ReportOptions& options, const Report
     report.error(file.error());
     return kFailed;
   }
-  const int put = written(TextOutput(input, std::move(*file), options).run(), report);
+  TextOutput output(input, std::move(*file), options);
+  const int put = written(output.run(), report);
+  if (const auto problem = output.take_problem())
+    report.status("events are printed by their print fmt, as with --raw-format: " + *problem);
   const int read = input.finish(report);
   return put ? put : read;
 }

@@ -8,10 +8,10 @@
 #include "compiler/codegen/backend.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
+
+#include "common/installed_file.h"
 
 namespace kevt::codegen {
 
@@ -37,15 +37,10 @@ Result<const Backend*> load() {
 }  // namespace
 
 Result<std::string> find_backend() {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  if (folder.empty()) return std::unexpected(cannot_load("the program's own folder is not known"));
-  std::string last;
-  for (const char* place : {"../lib", "../lib/kevtrace", "."}) {
-    last = (folder / place / kLibrary).lexically_normal().string();
-    if (std::filesystem::exists(last, error)) return last;
-  }
-  return std::unexpected(cannot_load("there is no `" + last + "`"));
+  auto found = installed_file(kLibrary);
+  if (found) return *std::move(found);
+  if (found.error().empty()) return std::unexpected(cannot_load("the program's own folder is not known"));
+  return std::unexpected(cannot_load("there is no `" + found.error() + "`"));
 }
 
 Result<const Backend*> load_backend() {

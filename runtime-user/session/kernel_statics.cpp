@@ -72,14 +72,18 @@ void KernelStatics::add(const std::string& group, const std::string& name, std::
 }
 
 const record::Symbols& KernelStatics::symbols(const record::EventFormat& format) const {
-  static const record::Symbols none;
+  if (!strings_) {
+    strings_.emplace();
+    if (tracefs_) strings_->parse_printk_formats(text_in(tracefs_.get(), "printk_formats"));
+  }
   if (format.print_fmt.find("%pS") == std::string::npos && format.print_fmt.find("%ps") == std::string::npos)
-    return none;
+    return *strings_;
   if (!symbols_) {
+    symbols_ = strings_;
     std::ifstream file("/proc/kallsyms");
     std::stringstream text;
     text << file.rdbuf();
-    symbols_.emplace().parse_kallsyms(text.view());
+    symbols_->parse_kallsyms(text.view());
   }
   return *symbols_;
 }

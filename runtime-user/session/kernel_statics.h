@@ -50,7 +50,8 @@ class KernelStatics final : public engine::StaticEvents {
   UniqueFd tracefs_;
   std::vector<engine::StaticEvent> all_;
   mutable std::unordered_map<std::uint32_t, Printer> printers_;
-  mutable std::optional<record::Symbols> symbols_;  // read when an event first prints any
+  // Read when an event is first printed: strings of the kernel; and, where it prints any, names.
+  mutable std::optional<record::Symbols> strings_, symbols_;
 };
 
 }  // namespace kevt::session

@@ -20,6 +20,7 @@
 #include "compiler/model/record_view.h"
 #include "runtime-user/engine/text/symbol_text.h"
 #include "runtime-user/engine/tracing.h"
+#include "runtime-user/session/kernel_formats.h"
 
 namespace kevt::session {
 namespace {
@@ -96,6 +97,7 @@ Result<void> Recorder::describe(std::span<const engine::TracedEvent* const> even
   metadata_.maker = "kevtrace " KEVT_VERSION;
   for (const engine::TracedEvent* event : events)
     if (auto described = describe(*event); !described) return described;
+  if (std::ranges::any_of(events, &engine::TracedEvent::is_static)) describe_strings();
   for (const engine::TracedTarget* target : tracing_.code().targets()) describe_process(*target);
   return tracing_.top().records_stacks() ? describe_stacks() : Result<void>();
 }
@@ -113,6 +115,12 @@ void Recorder::remove(const engine::TracedTarget& target) {
   for (EventFields& fields : events_)
     for (SymbolField& field : fields.symbols)
       if (field.of == &target) field.of = nullptr;
+}
+
+// Their records may hold addresses of the kernel's strings.
+void Recorder::describe_strings() {
+  if (const UniqueFd tracefs = open_tracefs())
+    metadata_.symbols.parse_printk_formats(text_in(tracefs.get(), "printk_formats"));
 }
 
 Result<void> Recorder::describe(const engine::TracedEvent& event) {

@@ -67,6 +67,7 @@ class Recorder {
   Result<void> describe(std::span<const engine::TracedEvent* const> events);
   Result<void> describe(const engine::TracedEvent& event);
   Result<void> describe_stacks();
+  void describe_strings();
   void describe_process(const engine::TracedTarget& target);
   void note_process(const engine::TracedTarget& target, std::int32_t thread);
   void note_symbol(const engine::TracedTarget& target, std::uint64_t address, Nameless nameless);

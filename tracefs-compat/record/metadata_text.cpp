@@ -164,6 +164,19 @@ std::string kallsyms_text(const Metadata& metadata) {
   return out;
 }
 
+std::string printk_formats_text(const Metadata& metadata) {
+  std::string out;
+  for (const auto& [address, string] : metadata.symbols.strings()) {
+    out += fmt::format("0x{:x} : \"", address);
+    for (const char c : string) {
+      if (c == '\\' || c == '"') out += '\\';
+      out += c == '\n' ? "\\n" : c == '\t' ? "\\t" : std::string(1, c);
+    }
+    out += "\"\n";
+  }
+  return out;
+}
+
 std::string process_maps_text(const Metadata& metadata) {
   std::string out;
   for (const auto& [pid, process] : metadata.processes) {

@@ -21,5 +21,7 @@ void read_comms_text(std::string_view text, Metadata& metadata);
 std::string process_maps_text(const Metadata& metadata);
 // kallsyms lines of the recording's symbols.
 std::string kallsyms_text(const Metadata& metadata);
+// printk_formats lines of the kernel's strings that are known.
+std::string printk_formats_text(const Metadata& metadata);
 
 }  // namespace kevt::record

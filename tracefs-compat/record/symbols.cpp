@@ -13,6 +13,18 @@ namespace kevt::record {
 namespace {
 
 constexpr std::size_t kMaxName = 1024;  // the kernel's have 511 characters at most
+constexpr std::size_t kMaxString = 4096;
+
+// \n, \t, \\ and \" are written as two characters.
+std::string unescaped(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool escapes = text[i] == '\\' && i + 1 < text.size();
+    const char next = escapes ? text[++i] : text[i];
+    out += escapes && next == 'n' ? '\n' : escapes && next == 't' ? '\t' : next;
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -37,6 +49,29 @@ std::vector<const Symbol*> Symbols::all() const {
   std::vector<const Symbol*> out;
   for (const auto& [address, symbol] : by_address_) out.push_back(&symbol);
   return out;
+}
+
+// As the kernel escapes them (t_show() of kernel/trace/trace_printk.c, 6.1).
+void Symbols::parse_printk_formats(std::string_view text) {
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    std::uint64_t address = 0;
+    if (!line.starts_with("0x")) continue;
+    line.remove_prefix(2);
+    const auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
+    if (error != std::errc()) continue;
+    line.remove_prefix(static_cast<std::size_t>(after - line.data()));
+    const auto open = line.find('"'), close = line.rfind('"');
+    if (open == std::string_view::npos || close == open || close - open > kMaxString) continue;
+    strings_.try_emplace(address, unescaped(line.substr(open + 1, close - open - 1)));
+  }
+}
+
+const std::string* Symbols::string_at(std::uint64_t address) const {
+  const auto found = strings_.find(address);
+  return found == strings_.end() ? nullptr : &found->second;
 }
 
 void Symbols::parse_kallsyms(std::string_view text) {

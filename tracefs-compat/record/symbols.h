@@ -31,8 +31,15 @@ class Symbols {
   // Symbols that were added before win over these.
   void parse_kallsyms(std::string_view text);
 
+  // Strings of the kernel whose addresses records hold (printk_formats: `0xADDRESS : "TEXT"` a line); what is no such
+  // line is left out.
+  void parse_printk_formats(std::string_view text);
+  const std::string* string_at(std::uint64_t address) const;
+  const std::map<std::uint64_t, std::string>& strings() const { return strings_; }
+
  private:
   std::map<std::uint64_t, Symbol> by_address_;  // of several at one address the first that was added
+  std::map<std::uint64_t, std::string> strings_;
 };
 
 // A symbol that is one address without a name of its own: "libc.so.6+0x2724a", file and offset.

@@ -31,8 +31,12 @@ class Dat7 {
     packed_section(dat::kEventFormats, "events format", event_formats_bytes(metadata_, format));
     std::string sized;
     const std::string kallsyms = kallsyms_text(metadata_), comms = comms_text(metadata_);
+    const std::string printk = printk_formats_text(metadata_);
     put32(sized, static_cast<std::uint32_t>(kallsyms.size()));
     packed_section(dat::kKallsyms, "kallsyms", sized + kallsyms);
+    sized.clear();
+    put32(sized, static_cast<std::uint32_t>(printk.size()));
+    packed_section(dat::kPrintk, "printk", sized + printk);
     sized.clear();
     put64(sized, comms.size());
     packed_section(dat::kCmdlines, "command lines", sized + comms);

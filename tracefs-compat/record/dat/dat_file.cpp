@@ -183,6 +183,7 @@ Result<void> DatHead::read_six(Cursor& at) {
   if (!sized_text(at, kallsyms_, 4)) return failed("kallsyms");
   if (!sized_text(at, printk, 4)) return failed("the printk formats");
   if (!sized_text(at, comms, 8)) return failed("the tasks' names");
+  out_.metadata.symbols.parse_printk_formats(affordable_lines(printk, "the printk formats"));
   read_comms_text(affordable_lines(comms, "the tasks' names"), out_.metadata);
   const std::uint32_t cpus = at.u32();
   out_.metadata.cpus = std::clamp(cpus, 1u, dat::kMaxCpus);
@@ -283,6 +284,8 @@ void DatHead::take_section(std::uint16_t wanted, std::uint64_t offset) {
   if (id == dat::kFtraceEvents) good = ftrace_formats(in);
   if (id == dat::kEventFormats) good = event_formats(in);
   if (id == dat::kKallsyms) good = sized_text(in, kallsyms_, 4);
+  if (id == dat::kPrintk && (good = sized_text(in, text, 4)))
+    out_.metadata.symbols.parse_printk_formats(affordable_lines(text, "the printk formats"));
   if (id == dat::kCmdlines && (good = sized_text(in, text, 8)))
     read_comms_text(affordable_lines(text, "the tasks' names"), out_.metadata);
   if (!good) problem(fmt::format("byte {}: section {} ends early", offset, id));
@@ -360,6 +363,7 @@ void DatHead::take_option(std::uint16_t id, const std::string& data) {
     case dat::kFtraceEvents:
     case dat::kEventFormats:
     case dat::kKallsyms:
+    case dat::kPrintk:
     case dat::kCmdlines: {
       const std::uint64_t next = next_options_;
       take_section(id, at.u64());

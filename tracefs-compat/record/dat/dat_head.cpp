@@ -129,7 +129,9 @@ DatHeadBytes dat6_head(const Metadata& metadata, const FormatText& format, const
   put32(out, static_cast<std::uint32_t>(kallsyms.size()));
   made.kallsyms_at = out.size();
   out += kallsyms;
-  put32(out, 0);  // printk formats
+  const std::string printk = printk_formats_text(metadata);
+  put32(out, static_cast<std::uint32_t>(printk.size()));
+  out += printk;
   const std::string comms = filled_up(comms_text(metadata), room.comms);
   put64(out, comms.size());
   made.comms_at = out.size();

@@ -60,6 +60,14 @@ class Printing {
     return 0;
   }
 
+  // A string that the record has only the address of.
+  void string_of_kernel(std::uint64_t address, std::string& out) const {
+    if (const std::string* string = symbols_.string_at(address))
+      out += *string;
+    else
+      fmt::format_to(std::back_inserter(out), "0x{:x}", address);
+  }
+
   // Appends what a %s prints.
   void text(std::uint32_t index, std::string& out) const {
     const PrintNode& node = nodes_[index];
@@ -91,8 +99,7 @@ class Printing {
       case NodeKind::Not:
       case NodeKind::Binary:
       case NodeKind::DataLength:
-        fmt::format_to(std::back_inserter(out), "0x{:x}", number(index));
-        return;
+        return string_of_kernel(number(index), out);
     }
   }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -130,6 +131,7 @@ const TraceLines::Printed& TraceLines::printed(const EventFormat& event) {
     made = {&event, PrintFormat::compile(event), places_of(event)};
     if (made.print && made.print->parts() > kMaxPrintParts - print_parts_) made.print.reset();
     if (made.print) print_parts_ += made.print->parts();
+    made.by = choose(made);
   }
   return made;
 }
@@ -146,18 +148,70 @@ void TraceLines::append_stack(const Field& caller, const TypedRecord& record, st
   }
 }
 
+// Whose print fmt is understood is printed by us, which is several times as fast; what a plugin tells in other words,
+// and what only libtraceevent understands, by it. Probes are ours: their print fmt is all there is.
+TraceLines::By TraceLines::choose(const Printed& how) {
+  const By ours = how.print ? By::PrintFormat : By::Fields;
+  const bool is_probe =
+      std::ranges::any_of(how.event->fields, [](const Field& field) { return field.role != PlaceRole::None; });
+  if (style_.words == Words::PrintFormat || is_probe || is_stack(*how.event)) return ours;
+  switch (wording_.can(*how.event)) {
+    case EventWording::Can::PrintInWords:
+      return By::Wording;
+    case EventWording::Can::Print:
+      return how.print ? By::PrintFormat : By::Wording;
+    case EventWording::Can::Nothing:
+      return ours;
+  }
+  return ours;
+}
+
+void TraceLines::append_ours(const Printed& how, const TypedRecord& record, std::string& out) const {
+  if (how.print)
+    how.print->print(record.bytes, metadata_.symbols_of(record.pid), how.places, out);
+  else
+    print_fields(*record.event, record.bytes, out);
+}
+
 void TraceLines::append_event(const TypedRecord& record, std::string& out) {
   const Printed& how = printed(*record.event);
   const Field* stack = is_stack(*record.event) ? record.event->find("caller") : nullptr;
   if (stack) return append_stack(*stack, record, out);
   const std::size_t begin = out.size();
   out += record.event->name;
-  out += how.print ? ": " : ":";
-  if (how.print)
-    how.print->print(record.bytes, metadata_.symbols_of(record.pid), how.places, out);
-  else
-    print_fields(*record.event, record.bytes, out);
+  out += how.by == By::Fields ? ":" : ": ";
+  if (how.by == By::Wording) {
+    escape_from(begin, style_.controls, out);
+    wording_.queue(record);
+    missing_.push_back({out.size(), record, {record.bytes.begin(), record.bytes.end()}});
+    if (style_.words != Words::AllAtOnce) complete(out);
+    return;
+  }
+  append_ours(how, record, out);
   escape_from(begin, style_.controls, out);
+}
+
+void TraceLines::complete(std::string& out) {
+  if (missing_.empty()) return;
+  const auto texts = wording_.take();
+  std::string whole, text;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < missing_.size(); ++i) {
+    Missing& one = missing_[i];
+    whole.append(out, at, one.at - at);
+    at = one.at;
+    text.clear();
+    one.record.bytes = one.bytes;
+    if (texts[i])
+      text = *texts[i];
+    else
+      append_ours(printed(*one.record.event), one.record, text);
+    escape_from(0, style_.controls, text);
+    whole += text;
+  }
+  whole.append(out, at);
+  out = std::move(whole);
+  missing_.clear();
 }
 
 void TraceLines::append_time(const TypedRecord& record, std::string& out) {

@@ -10,6 +10,7 @@
 #include "common/controls.h"
 #include "tracefs-compat/record/print/print_format.h"
 #include "tracefs-compat/record/recording.h"
+#include "tracefs-compat/record/traceevent/event_wording.h"
 
 namespace kevt::record {
 
@@ -25,9 +26,13 @@ std::vector<std::uint64_t> stack_of(const Field& caller, std::span<const std::ui
 
 class TraceLines {
  public:
+  // How events are told: as `print fmt` says, or where libtraceevent has a plugin for one in its words, as trace-cmd
+  // and KernelShark do. AllAtOnce: likewise, but such texts are missing until complete().
+  enum class Words : std::uint8_t { PrintFormat, Plugins, AllAtOnce };
   struct Style {
     TimeStyle times = TimeStyle::Absolute;
     Controls controls = Controls::Raw;  // of each line
+    Words words = Words::PrintFormat;
   };
   TraceLines(const Metadata& metadata, Style style) : metadata_(metadata), style_(style) {}
   explicit TraceLines(const Metadata& metadata) : TraceLines(metadata, Style()) {}
@@ -37,17 +42,31 @@ class TraceLines {
   // What follows the time stamp, escaped where lines are.
   void append_event(const TypedRecord& record, std::string& out);
   void append_time(const TypedRecord& record, std::string& out);
+  // Puts in what is missing of the lines in `out`, which nothing was taken from since they were appended.
+  void complete(std::string& out);
   const Metadata& metadata() const { return metadata_; }
+  // Why events are not told in words of plugins, once.
+  std::optional<std::string> take_problem() { return wording_.take_problem(); }
 
  private:
+  enum class By : std::uint8_t { PrintFormat, Fields, Wording };
   struct Printed {
     const EventFormat* event = nullptr;
     std::optional<PrintFormat> print;
     PlaceStyle places = PlaceStyle::Symbols;
+    By by = By::PrintFormat;
+  };
+  // A text that is missing: where, and of which record.
+  struct Missing {
+    std::size_t at = 0;
+    TypedRecord record;
+    std::vector<std::uint8_t> bytes;
   };
   const Printed& printed(const EventFormat& event);
   void append_stack(const Field& caller, const TypedRecord& record, std::string& out) const;
   PlaceStyle places_of(const EventFormat& event);
+  By choose(const Printed& how);
+  void append_ours(const Printed& how, const TypedRecord& record, std::string& out) const;
 
   const Metadata& metadata_;
   Style style_;
@@ -56,7 +75,8 @@ class TraceLines {
   std::unordered_set<std::string> on_files_;  // ":GROUP/EVENT" of the first `noted_` definitions
   std::size_t noted_ = 0;
   std::optional<std::uint64_t> first_ns_, last_ns_;
-  std::string text_;
+  EventWording wording_{metadata_};
+  std::vector<Missing> missing_;
 };
 
 // The comment lines above a `trace` file.

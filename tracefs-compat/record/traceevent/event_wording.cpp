@@ -1,0 +1,190 @@
+// One question at a time: all of it is sent before the answer is read, and the process reads all of it before it
+// answers. Who does not answer within some seconds, or with too much, is ended, and everything is printed by print fmt
+// from then on.
+#include "tracefs-compat/record/traceevent/event_wording.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "common/installed_file.h"
+#include "tracefs-compat/record/metadata_text.h"
+#include "tracefs-compat/record/traceevent/wire.h"
+
+namespace kevt::record {
+namespace {
+
+constexpr const char* kPrinter = "kevtrace-traceevent";
+constexpr int kMostWaitMs = 10'000;
+
+void append_bytes(const auto& value, std::string& out) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// Whether everything that a record says of its own bytes is so: libtraceevent takes it on trust.
+bool is_whole(const TypedRecord& record) {
+  if (record.bytes.size() < record.event->fixed_size() || has_too_much_text(*record.event, record.bytes)) return false;
+  for (const Field& field : record.event->fields) {
+    const bool is_dynamic = field.kind == FieldKind::DynamicText || field.kind == FieldKind::DynamicBytes;
+    std::uint32_t word = 0;
+    if (!is_dynamic || field.offset + sizeof word > record.bytes.size()) continue;
+    std::memcpy(&word, record.bytes.data() + field.offset, sizeof word);
+    if (word >> 16 != 0 && dynamic_bytes(field, record.bytes).empty()) return false;
+  }
+  return true;
+}
+
+bool send_all(int socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return true;
+}
+
+bool receive_all(int socket, void* to, std::size_t bytes) {
+  for (auto* at = static_cast<char*>(to); bytes > 0;) {
+    pollfd readable = {.fd = socket, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&readable, 1, kMostWaitMs);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return false;
+    const ssize_t got = ::recv(socket, at, bytes, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+}  // namespace
+
+// ---- the process ----------------------------------------------------------------------------
+
+void EventWording::fail(std::string why) {
+  stop();
+  is_hopeless_ = true;
+  if (!problem_) problem_ = std::move(why);
+}
+
+bool EventWording::start() {
+  if (socket_) return true;
+  if (is_hopeless_) return false;
+  const auto path = installed_file(kPrinter);
+  if (!path) {
+    fail(fmt::format("there is no `{}`", path.error().empty() ? kPrinter : path.error()));
+    return false;
+  }
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    fail(Error::from_errno("making a socket").message());
+    return false;
+  }
+  socket_ = UniqueFd(ends[0]);
+  const UniqueFd its(ends[1]);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, its.get(), 0);
+  for (const int fd : {1, 2}) posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_WRONLY, 0);
+  char* const arguments[] = {const_cast<char*>(kPrinter), nullptr};
+  char* const environment[] = {nullptr};  // it would name folders of plugins
+  const int spawned = ::posix_spawn(&process_, path->c_str(), &files, nullptr, arguments, environment);
+  posix_spawn_file_actions_destroy(&files);
+  if (spawned != 0) {
+    process_ = -1;
+    fail(fmt::format("starting `{}`: {}", *path, std::strerror(spawned)));
+    return false;
+  }
+  return tell(wire::Ask::Symbols, kallsyms_text(metadata_)) && tell(wire::Ask::Strings, printk_formats_text(metadata_));
+}
+
+bool EventWording::tell(wire::Ask what, const std::string& text) {
+  return text.empty() || text.size() > wire::kMostAsked || ask(what, text);
+}
+
+void EventWording::stop() {
+  socket_.reset();
+  if (process_ < 0) return;
+  ::kill(process_, SIGKILL);  // it holds nothing that anybody needs
+  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  process_ = -1;
+}
+
+bool EventWording::ask(wire::Ask what, std::string_view bytes) {
+  std::string head;
+  append_bytes(wire::AskHead{what, static_cast<std::uint32_t>(bytes.size())}, head);
+  if (send_all(socket_.get(), head) && send_all(socket_.get(), bytes)) return true;
+  fail("libtraceevent's process has ended");
+  return false;
+}
+
+std::optional<std::string> EventWording::answer() {
+  std::uint32_t length = 0;
+  if (receive_all(socket_.get(), &length, sizeof length) && length <= wire::kMostAnswered) {
+    std::string bytes(length, '\0');
+    if (receive_all(socket_.get(), bytes.data(), bytes.size())) return bytes;
+  }
+  fail("libtraceevent's process gave no answer");
+  return std::nullopt;
+}
+
+// ---- events and records ---------------------------------------------------------------------
+
+EventWording::Can EventWording::can(const EventFormat& event) {
+  if (!start()) return Can::Nothing;
+  std::string asked;
+  append_bytes(wire::FormatHead{event.id, static_cast<std::uint32_t>(event.system.size())}, asked);
+  asked += event.system;
+  asked += event.text;
+  if (asked.size() > wire::kMostAsked || !ask(wire::Ask::Format, asked)) return Can::Nothing;
+  const auto got = answer();
+  std::uint32_t flags = 0;
+  if (!got || got->size() != sizeof flags) return Can::Nothing;
+  std::memcpy(&flags, got->data(), sizeof flags);
+  if (flags & wire::kHasPlugin) return Can::PrintInWords;
+  return flags & wire::kIsParsed ? Can::Print : Can::Nothing;
+}
+
+void EventWording::queue(const TypedRecord& record) {
+  const bool fits = is_whole(record) && !is_hopeless_ &&
+                    asked_.size() + sizeof(wire::PrintHead) + record.bytes.size() <= wire::kMostAsked;
+  queued_.push_back(fits);
+  if (!fits) return;
+  append_bytes(wire::PrintHead{record.time_ns, record.cpu, static_cast<std::uint32_t>(record.bytes.size())}, asked_);
+  asked_.append(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
+}
+
+std::vector<std::optional<std::string>> EventWording::take() {
+  std::vector<std::optional<std::string>> texts(queued_.size());
+  const std::string asked = std::exchange(asked_, {});
+  const std::vector<bool> sent = std::exchange(queued_, {});
+  if (asked.empty() || !start() || !ask(wire::Ask::Print, asked)) return texts;
+  const auto got = answer();
+  if (!got) return texts;
+  std::string_view left = *got;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    std::uint32_t length = 0;
+    if (!sent[i]) continue;
+    if (left.size() < sizeof length) break;
+    std::memcpy(&length, left.data(), sizeof length);
+    left.remove_prefix(sizeof length);
+    if (length > left.size()) break;
+    texts[i] = left.substr(0, length);
+    left.remove_prefix(length);
+  }
+  return texts;
+}
+
+}  // namespace kevt::record

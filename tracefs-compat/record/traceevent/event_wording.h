@@ -1,0 +1,60 @@
+// EventWording: records in the words of libtraceevent's plugins, or where our own evaluator does not understand a print
+// fmt, printed by libtraceevent. It works in a process of its own (printer_main.cpp), which is started when it is
+// needed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/unique_fd.h"
+#include "tracefs-compat/record/recording.h"
+#include "tracefs-compat/record/traceevent/wire.h"
+
+namespace kevt::record {
+
+class EventWording {
+ public:
+  // `metadata` outlives it; its symbols are those of the time when the process is started.
+  explicit EventWording(const Metadata& metadata) : metadata_(metadata) {}
+  EventWording(const EventWording&) = delete;
+  EventWording& operator=(const EventWording&) = delete;
+  ~EventWording() { stop(); }
+
+  // What it can do with records of an event. Nothing: that is left to the print fmt.
+  enum class Can : std::uint8_t { Nothing, Print, PrintInWords };
+  Can can(const EventFormat& event);
+
+  // Records to be printed together, in their order. Those that are no whole record of their event are left out.
+  void queue(const TypedRecord& record);
+  std::size_t queued() const { return queued_.size(); }
+  // What stands behind the name of each event that was queued; nullopt: it cannot be said. The texts are as hostile as
+  // the file.
+  std::vector<std::optional<std::string>> take();
+
+  // Why it prints nothing any more, once.
+  std::optional<std::string> take_problem() { return std::exchange(problem_, std::nullopt); }
+
+ private:
+  bool start();
+  void stop();
+  void fail(std::string why);
+  bool tell(wire::Ask what, const std::string& text);
+  bool ask(wire::Ask what, std::string_view bytes);
+  std::optional<std::string> answer();
+
+  const Metadata& metadata_;
+  pid_t process_ = -1;
+  UniqueFd socket_;
+  bool is_hopeless_ = false;
+  std::string asked_;         // records, as they are sent
+  std::vector<bool> queued_;  // whether it is in asked_
+  std::optional<std::string> problem_;
+};
+
+}  // namespace kevt::record
