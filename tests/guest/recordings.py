@@ -30,6 +30,7 @@ echo "trace-cmd: $?"
 trace-cmd record -q --file-version 6 -o theirs6.dat -e sched -e syscalls ls / > ls.out
 trace-cmd record -q --compression none -o theirs-plain.dat -e sched -e syscalls ls / > ls.out
 trace-cmd record -q --compression zstd -o theirs-zstd.dat -e sched -e syscalls ls / > ls.out
+trace-cmd record -q -o static.dat -e sched -e irq -e block -e syscalls -e kmem -e timer -e rcu sh -c 'ls -R /etc; sync' > ls.out
 echo "trace-cmd: $?"
 """
 
@@ -38,17 +39,26 @@ def lines_of(text, pattern):
     return [match.groups() for match in map(re.compile(pattern).match, text.splitlines()) if match]
 
 
-def same_lines(kevtrace, path):
-    """Plugins of trace-cmd reword events: -N leaves them out. It knows no symbols of kprobes."""
-    ours = subprocess.run([kevtrace, "report", path], capture_output=True, text=True, check=True).stdout
-    theirs = subprocess.run(["trace-cmd", "report", "-N", path], capture_output=True, text=True, check=True).stdout
-    a = lines_of(ours, r" *(.+?)-(\d+) +\[(\d+)\] \S{5} +(\d+\.\d+): (\w+): (.*?) *$")
+# libtraceevent finds flags of timers that are not set (the kernel's own trace file has none).
+NOT_THEIRS = {"timer_start"}
+
+
+def same_lines(kevtrace, path, words):
+    """With plugins of libtraceevent, which reword events, and without them. trace-cmd knows no symbols of kprobes."""
+    ours_words, theirs_words = ([], []) if words == "plugins" else (["--raw-format"], ["-N"])
+    done = subprocess.run([kevtrace, "report", *ours_words, path], capture_output=True, text=True, check=True)
+    theirs = subprocess.run(["trace-cmd", "report", *theirs_words, path], capture_output=True, text=True, check=True).stdout
+    ours = done.stdout
+    if "print fmt" in done.stderr:
+        print(f"{path}: {done.stderr}")
+        return False
+    a = lines_of(ours, r" *(.+?)-(\d+) +\[(\d+)\] \S{5} +(\d+\.\d+): (\w+): ?(.*?) *$")
     b = lines_of(theirs, r" *(.+?)-(\d+) +\[(\d+)\] +(\d+\.\d+): (\w+): +(.*?) *$")
     for lines in (a, b):  # CPUs' records of the same nanosecond have no order
         lines.sort(key=lambda line: (float(line[3]), line[2]))
-    plain = [(x, y) for x, y in zip(a, b) if x[4] != "kp1"]
+    plain = [(x, y) for x, y in zip(a, b) if x[4] != "kp1" and x[4] not in NOT_THEIRS]
     different = [(x, y) for x, y in plain if x != y]
-    print(f"{path}: {len(a)} lines of ours, {len(b)} of trace-cmd, {len(different)} differ")
+    print(f"{path}, {words}: {len(a)} lines of ours, {len(b)} of trace-cmd, {len(different)} differ")
     for x, y in different[:5]:
         print(f"  ours   {x}\n  theirs {y}")
     return len(a) == len(b) and len(plain) > 100 and not different
@@ -89,7 +99,9 @@ def main():
             if int(head[10:11]) != version or (name.endswith("zstd") and b"zstd" not in head):
                 print(f"{name}: not made as asked: {head}")
                 failed += 1
-            failed += not same_lines(options.kevtrace, path)
+            failed += sum(not same_lines(options.kevtrace, path, words) for words in ("plugins", "print fmt"))
+        # Without plugins trace-cmd prints what it cannot evaluate field by field, as we do in our way.
+        failed += not same_lines(options.kevtrace, os.path.join(folder, "static.dat"), "plugins")
         return 1 if failed else 0
 
 

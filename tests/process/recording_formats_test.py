@@ -28,7 +28,7 @@ class Formats(ProcessTest):
         if not self.kept:
             subprocess.run([KEVTRACE, "run", "-q", "-o", self.dat, "-e", OPENING, "-e", OPENED, "--", *PROGRAM],
                            check=True, timeout=TIMEOUT_S)
-        self.lines = output(KEVTRACE, "report", self.dat)
+        self.lines = output(KEVTRACE, "report", "--raw-format", self.dat)
         self.columns = output(KEVTRACE, "report", self.dat, "--columns", "time,cpu,pid,comm,event")
         self.count = len(self.columns.splitlines())
         self.assertGreater(self.count, 40)
@@ -44,10 +44,10 @@ class Formats(ProcessTest):
 
     def test_packed_and_back(self):
         seven = self.convert("r7.dat", "-f", "dat7")
-        self.assertEqual(output(KEVTRACE, "report", seven), self.lines)
+        self.assertEqual(output(KEVTRACE, "report", "--raw-format", seven), self.lines)
         six = self.path("r6.dat")
         output(KEVTRACE, "convert", seven, six)
-        self.assertEqual(output(KEVTRACE, "report", six), self.lines)
+        self.assertEqual(output(KEVTRACE, "report", "--raw-format", six), self.lines)
         if shutil.which("trace-cmd"):
             self.assertEqual(output("trace-cmd", "report", "-N", seven), output("trace-cmd", "report", "-N", six))
 
