@@ -16,8 +16,14 @@ namespace {
 
 using namespace kevt::record;
 
-std::size_t look_at_all(RecordReader& reader, const RecordFilters& filters, std::size_t limit) {
-  TraceLines lines(reader.metadata());
+// libtraceevent is asked for some: each recording starts a process.
+TraceLines::Words words_for(std::size_t bytes) {
+  return bytes % 64 == 0 ? TraceLines::Words::Plugins : TraceLines::Words::PrintFormat;
+}
+
+std::size_t look_at_all(RecordReader& reader, const RecordFilters& filters, std::size_t limit,
+                        TraceLines::Words words) {
+  TraceLines lines(reader.metadata(), {.words = words});
   TypedRecord record;
   std::string out;
   std::size_t count = 0;
@@ -57,10 +63,10 @@ std::size_t read_recording(std::string_view bytes) {
   const RecordFilters& used = filters && *filters ? **filters : none;
   constexpr std::size_t kUnpacked = 256, kAnyway = 4 << 20, kSmallest = 8;  // of a record in a page
   const std::size_t limit = (kAnyway + kUnpacked * bytes.size()) / kSmallest;
-  const std::size_t count = look_at_all(**reader, used, limit);
+  const std::size_t count = look_at_all(**reader, used, limit, words_for(bytes.size()));
   look_at_problems(**reader);
   (*reader)->rewind();
-  require(look_at_all(**reader, used, limit) == count);
+  require(look_at_all(**reader, used, limit, words_for(bytes.size())) == count);
   look_at_problems(**reader);
   return count;
 }

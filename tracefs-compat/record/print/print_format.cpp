@@ -142,6 +142,9 @@ class Printing {
     if (node.op == BinaryOp::LogicalOr) return a || number(node.child[1]);
     const std::uint64_t b = number(node.child[1]);
     const auto sa = static_cast<std::int64_t>(a), sb = static_cast<std::int64_t>(b);
+    const bool left_is_unsigned = nodes_[node.child[0]].is_wide_unsigned;
+    const bool is_unsigned = left_is_unsigned || nodes_[node.child[1]].is_wide_unsigned;
+    const bool is_less = is_unsigned ? a < b : sa < sb;
     switch (node.op) {
       case BinaryOp::Add:
         return a + b;
@@ -150,13 +153,15 @@ class Printing {
       case BinaryOp::Multiply:
         return a * b;
       case BinaryOp::Divide:
+        if (is_unsigned) return b == 0 ? 0 : a / b;
         return b == 0 ? 0 : sb == -1 ? 0 - a : static_cast<std::uint64_t>(sa / sb);
       case BinaryOp::Remainder:
+        if (is_unsigned) return b == 0 ? 0 : a % b;
         return b == 0 || sb == -1 ? 0 : static_cast<std::uint64_t>(sa % sb);
       case BinaryOp::ShiftLeft:
-        return b > 63 ? 0 : a << b;
+        return a << (b & 63);  // as the machines that run the kernel do
       case BinaryOp::ShiftRight:
-        return b > 63 ? 0 : a >> b;
+        return left_is_unsigned ? a >> (b & 63) : static_cast<std::uint64_t>(sa >> (b & 63));
       case BinaryOp::And:
         return a & b;
       case BinaryOp::Or:
@@ -164,13 +169,13 @@ class Printing {
       case BinaryOp::Xor:
         return a ^ b;
       case BinaryOp::Less:
-        return sa < sb;
+        return is_less;
       case BinaryOp::LessEqual:
-        return sa <= sb;
+        return is_less || a == b;
       case BinaryOp::Greater:
-        return sa > sb;
+        return !is_less && a != b;
       case BinaryOp::GreaterEqual:
-        return sa >= sb;
+        return !is_less;
       case BinaryOp::Equal:
         return a == b;
       case BinaryOp::NotEqual:

@@ -99,8 +99,30 @@ std::optional<std::string> PrintParser::string() {
   return std::nullopt;
 }
 
+// C's conversions, as far as they matter where numbers are kept in 64 bits.
+bool PrintParser::is_wide_unsigned(const PrintNode& node) const {
+  const auto of_child = [&](std::size_t i) { return out_.nodes_[node.child[i]].is_wide_unsigned; };
+  switch (node.kind) {
+    case NodeKind::Field:
+      return node.field->item_bytes == 8 && !node.field->is_signed;
+    case NodeKind::Cast:
+      return node.bytes == 8 && !node.is_signed;
+    case NodeKind::Negate:
+    case NodeKind::Invert:
+      return of_child(0);
+    case NodeKind::Choose:
+      return of_child(1) || of_child(2);
+    case NodeKind::Binary:
+      if (node.op == BinaryOp::ShiftLeft || node.op == BinaryOp::ShiftRight) return of_child(0);
+      return node.op < BinaryOp::Less && (of_child(0) || of_child(1));
+    default:
+      return false;
+  }
+}
+
 PrintParser::Node PrintParser::add(PrintNode node) {
   if (out_.nodes_.size() >= kMaxNodes) return 0;
+  node.is_wide_unsigned = is_wide_unsigned(node);
   out_.nodes_.push_back(std::move(node));
   return static_cast<Node>(out_.nodes_.size() - 1);
 }

@@ -43,6 +43,7 @@ class PrintParser {
   std::string_view word();
   std::optional<std::string> string();
   Node add(PrintNode node);
+  bool is_wide_unsigned(const PrintNode& node) const;
 
   const EventFormat& event_;
   PrintFormat& out_;

@@ -24,7 +24,9 @@ namespace kevt::record {
 namespace {
 
 constexpr const char* kPrinter = "kevtrace-traceevent";
+constexpr const char* kEnded = "libtraceevent's process has ended or gives no answer";
 constexpr int kMostWaitMs = 10'000;
+constexpr unsigned kMostEnds = 8;
 
 void append_bytes(const auto& value, std::string& out) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -72,10 +74,18 @@ bool receive_all(int socket, void* to, std::size_t bytes) {
 
 // ---- the process ----------------------------------------------------------------------------
 
-void EventWording::fail(std::string why) {
+void EventWording::fail(const std::string& why) {
   stop();
   is_hopeless_ = true;
-  if (!problem_) problem_ = std::move(why);
+  if (!problem_) problem_ = why;
+}
+
+void EventWording::ban(const EventFormat& event, const std::string& why) {
+  stop();
+  banned_.insert(&event);
+  std::erase(known_, &event);
+  if (!problem_) problem_ = fmt::format("{} at `{}:{}`", why, event.system, event.name);
+  if (++ends_ >= kMostEnds) is_hopeless_ = true;
 }
 
 bool EventWording::start() {
@@ -106,7 +116,11 @@ bool EventWording::start() {
     fail(fmt::format("starting `{}`: {}", *path, std::strerror(spawned)));
     return false;
   }
-  return tell(wire::Ask::Symbols, kallsyms_text(metadata_)) && tell(wire::Ask::Strings, printk_formats_text(metadata_));
+  bool is_told =
+      tell(wire::Ask::Symbols, kallsyms_text(metadata_)) && tell(wire::Ask::Strings, printk_formats_text(metadata_));
+  for (std::size_t i = 0; is_told && i < known_.size(); ++i) is_told = add_format(*known_[i]).has_value();
+  if (!is_told) fail(kEnded);
+  return is_told;
 }
 
 bool EventWording::tell(wire::Ask what, const std::string& text) {
@@ -125,64 +139,87 @@ void EventWording::stop() {
 bool EventWording::ask(wire::Ask what, std::string_view bytes) {
   std::string head;
   append_bytes(wire::AskHead{what, static_cast<std::uint32_t>(bytes.size())}, head);
-  if (send_all(socket_.get(), head) && send_all(socket_.get(), bytes)) return true;
-  fail("libtraceevent's process has ended");
-  return false;
+  return send_all(socket_.get(), head) && send_all(socket_.get(), bytes);
 }
 
 std::optional<std::string> EventWording::answer() {
   std::uint32_t length = 0;
-  if (receive_all(socket_.get(), &length, sizeof length) && length <= wire::kMostAnswered) {
-    std::string bytes(length, '\0');
-    if (receive_all(socket_.get(), bytes.data(), bytes.size())) return bytes;
-  }
-  fail("libtraceevent's process gave no answer");
-  return std::nullopt;
+  if (!receive_all(socket_.get(), &length, sizeof length) || length > wire::kMostAnswered) return std::nullopt;
+  std::string bytes(length, '\0');
+  if (!receive_all(socket_.get(), bytes.data(), bytes.size())) return std::nullopt;
+  return bytes;
 }
 
 // ---- events and records ---------------------------------------------------------------------
 
-EventWording::Can EventWording::can(const EventFormat& event) {
-  if (!start()) return Can::Nothing;
+// FormatAnswer bits; nullopt: the process has ended.
+std::optional<std::uint32_t> EventWording::add_format(const EventFormat& event) {
   std::string asked;
   append_bytes(wire::FormatHead{event.id, static_cast<std::uint32_t>(event.system.size())}, asked);
   asked += event.system;
   asked += event.text;
-  if (asked.size() > wire::kMostAsked || !ask(wire::Ask::Format, asked)) return Can::Nothing;
-  const auto got = answer();
   std::uint32_t flags = 0;
-  if (!got || got->size() != sizeof flags) return Can::Nothing;
+  if (asked.size() > wire::kMostAsked) return flags;
+  if (!ask(wire::Ask::Format, asked)) return std::nullopt;
+  const auto got = answer();
+  if (!got || got->size() != sizeof flags) return std::nullopt;
   std::memcpy(&flags, got->data(), sizeof flags);
-  if (flags & wire::kHasPlugin) return Can::PrintInWords;
-  return flags & wire::kIsParsed ? Can::Print : Can::Nothing;
+  return flags;
+}
+
+EventWording::Can EventWording::can(const EventFormat& event) {
+  if (banned_.contains(&event) || !start()) return Can::Nothing;
+  const auto flags = add_format(event);
+  if (!flags) {
+    ban(event, kEnded);
+    return Can::Nothing;
+  }
+  known_.push_back(&event);
+  if (*flags & wire::kHasPlugin) return Can::PrintInWords;
+  return *flags & wire::kIsParsed ? Can::Print : Can::Nothing;
 }
 
 void EventWording::queue(const TypedRecord& record) {
-  const bool fits = is_whole(record) && !is_hopeless_ &&
+  const bool fits = is_whole(record) && !banned_.contains(record.event) &&
                     asked_.size() + sizeof(wire::PrintHead) + record.bytes.size() <= wire::kMostAsked;
-  queued_.push_back(fits);
-  if (!fits) return;
-  append_bytes(wire::PrintHead{record.time_ns, record.cpu, static_cast<std::uint32_t>(record.bytes.size())}, asked_);
-  asked_.append(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
+  const std::size_t at = asked_.size();
+  if (fits) {
+    append_bytes(wire::PrintHead{record.time_ns, record.cpu, static_cast<std::uint32_t>(record.bytes.size())}, asked_);
+    asked_.append(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
+  }
+  queued_.push_back({fits ? record.event : nullptr, at, asked_.size() - at});
 }
 
-std::vector<std::optional<std::string>> EventWording::take() {
-  std::vector<std::optional<std::string>> texts(queued_.size());
-  const std::string asked = std::exchange(asked_, {});
-  const std::vector<bool> sent = std::exchange(queued_, {});
-  if (asked.empty() || !start() || !ask(wire::Ask::Print, asked)) return texts;
+bool EventWording::print(std::string_view asked, std::span<const Queued> queued,
+                         std::span<std::optional<std::string>> texts) {
+  if (!ask(wire::Ask::Print, asked)) return false;
   const auto got = answer();
-  if (!got) return texts;
+  if (!got) return false;
   std::string_view left = *got;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
+  for (std::size_t i = 0; i < queued.size(); ++i) {
     std::uint32_t length = 0;
-    if (!sent[i]) continue;
+    if (!queued[i].event) continue;
     if (left.size() < sizeof length) break;
     std::memcpy(&length, left.data(), sizeof length);
     left.remove_prefix(sizeof length);
     if (length > left.size()) break;
     texts[i] = left.substr(0, length);
     left.remove_prefix(length);
+  }
+  return true;
+}
+
+EventWording::Texts EventWording::take() {
+  Texts texts(queued_.size());
+  const std::string asked = std::exchange(asked_, {});
+  const std::vector<Queued> queued = std::exchange(queued_, {});
+  if (asked.empty() || !start() || print(asked, queued, texts)) return texts;
+  stop();
+  for (std::size_t i = 0; i < queued.size(); ++i) {
+    const Queued& one = queued[i];
+    if (!one.event || banned_.contains(one.event)) continue;
+    if (!start()) break;
+    if (!print(std::string_view(asked).substr(one.at, one.bytes), {&one, 1}, {&texts[i], 1})) ban(*one.event, kEnded);
   }
   return texts;
 }

@@ -10,6 +10,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "common/unique_fd.h"
@@ -37,23 +39,37 @@ class EventWording {
   // the file.
   std::vector<std::optional<std::string>> take();
 
-  // Why it prints nothing any more, once.
+  // What went wrong with it, once.
   std::optional<std::string> take_problem() { return std::exchange(problem_, std::nullopt); }
 
  private:
+  struct Queued {
+    const EventFormat* event = nullptr;  // nullptr: it is not sent
+    std::size_t at = 0, bytes = 0;       // in asked_
+  };
+  using Texts = std::vector<std::optional<std::string>>;
+
   bool start();
   void stop();
-  void fail(std::string why);
+  void fail(const std::string& why);
+  // It has ended over records or the format of this event: it sees none of them again.
+  void ban(const EventFormat& event, const std::string& why);
   bool tell(wire::Ask what, const std::string& text);
   bool ask(wire::Ask what, std::string_view bytes);
   std::optional<std::string> answer();
+  std::optional<std::uint32_t> add_format(const EventFormat& event);
+  // Puts in texts[i] for each of `queued` that is sent. False: the process has ended.
+  bool print(std::string_view asked, std::span<const Queued> queued, std::span<std::optional<std::string>> texts);
 
   const Metadata& metadata_;
   pid_t process_ = -1;
   UniqueFd socket_;
+  unsigned ends_ = 0;  // of processes that were not asked to
   bool is_hopeless_ = false;
-  std::string asked_;         // records, as they are sent
-  std::vector<bool> queued_;  // whether it is in asked_
+  std::vector<const EventFormat*> known_;  // of which it has the formats
+  std::unordered_set<const EventFormat*> banned_;
+  std::string asked_;  // records, as they are sent
+  std::vector<Queued> queued_;
   std::optional<std::string> problem_;
 };
 

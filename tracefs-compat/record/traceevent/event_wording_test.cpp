@@ -132,18 +132,46 @@ TEST_F(EventWordingTest, WhatItCannotReadIsLeftToUs) {
   EXPECT_EQ(wording.can(add("sched", kSwitch)), Can::PrintInWords) << "it goes on";
 }
 
-TEST_F(EventWordingTest, ADeadProcessCostsAMessage) {
+TEST_F(EventWordingTest, AProcessThatIsKilledIsReplaced) {
   TraceLines lines(metadata_, {.words = TraceLines::Words::Plugins});
   const TypedRecord record = switched();
   EXPECT_THAT(line(lines, record), HasSubstr("==> swapper/0:0"));
   const auto pids = children();
   ASSERT_EQ(pids.size(), 1u);
   ASSERT_EQ(kill(pids.front(), SIGKILL), 0);
-  EXPECT_THAT(line(lines, record), HasSubstr("next_comm=swapper/0"));
-  EXPECT_THAT(lines.take_problem().value_or(""), HasSubstr("libtraceevent"));
-  EXPECT_THAT(line(lines, record), HasSubstr("next_comm=swapper/0"));
-  EXPECT_FALSE(lines.take_problem()) << "said once";
-  EXPECT_TRUE(children().empty());
+  EXPECT_THAT(line(lines, record), HasSubstr("==> swapper/0:0"));
+  EXPECT_EQ(children().size(), 1u);
+}
+
+// libtraceevent prints as many bytes as the record says, wherever they are.
+TEST_F(EventWordingTest, WhatItDiesOfIsPrintedByUs) {
+  const EventFormat& deadly =
+      add("regmap", format_text("deadly", 500,
+                                "\tfield:__data_loc char[] buf;\toffset:8;\tsize:4;\tsigned:1;\n"
+                                "\tfield:int length;\toffset:12;\tsize:4;\tsigned:1;\n\n"
+                                "print fmt: \"%s\", __print_hex(__get_dynamic_array(buf), REC->length)\n"));
+  EventWording wording(metadata_);
+  const TypedRecord harmless = switched();
+  const std::vector<std::uint8_t> its = bytes_;
+  ASSERT_EQ(wording.can(*harmless.event), Can::PrintInWords);
+  ASSERT_EQ(wording.can(deadly), Can::Print);
+  const TypedRecord record = record_of(deadly, 17);
+  for (const auto& [at, number] : {std::pair{8u, 16 | 1 << 16}, {12u, 0x7fffffff}})
+    std::memcpy(bytes_.data() + at, &number, sizeof number);
+  const auto queue = [&] {
+    TypedRecord first = harmless;
+    first.bytes = its;
+    wording.queue(first);
+    wording.queue(record);
+    wording.queue(first);
+    return wording.take();
+  };
+  const std::string expected = "bash:7 [120] S ==> swapper/0:0 [120]";
+  EXPECT_THAT(queue(), testing::ElementsAre(expected, std::nullopt, expected));
+  EXPECT_THAT(wording.take_problem().value_or(""), HasSubstr("`regmap:deadly`"));
+  EXPECT_THAT(queue(), testing::ElementsAre(expected, std::nullopt, expected));
+  EXPECT_FALSE(wording.take_problem()) << "said once";
+  EXPECT_EQ(wording.can(deadly), Can::Nothing);
 }
 
 TEST_F(EventWordingTest, TheProcessGoesWithItsAsker) {
