@@ -28,7 +28,7 @@ constexpr const char* kEnded = "libtraceevent's process has ended or gives no an
 constexpr int kMostWaitMs = 10'000;
 constexpr unsigned kMostEnds = 8;
 
-void append_bytes(const auto& value, std::string& out) {
+void append_raw(const auto& value, std::string& out) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
@@ -138,7 +138,7 @@ void EventWording::stop() {
 
 bool EventWording::ask(wire::Ask what, std::string_view bytes) {
   std::string head;
-  append_bytes(wire::AskHead{what, static_cast<std::uint32_t>(bytes.size())}, head);
+  append_raw(wire::AskHead{what, static_cast<std::uint32_t>(bytes.size())}, head);
   return send_all(socket_.get(), head) && send_all(socket_.get(), bytes);
 }
 
@@ -155,7 +155,7 @@ std::optional<std::string> EventWording::answer() {
 // FormatAnswer bits; nullopt: the process has ended.
 std::optional<std::uint32_t> EventWording::add_format(const EventFormat& event) {
   std::string asked;
-  append_bytes(wire::FormatHead{event.id, static_cast<std::uint32_t>(event.system.size())}, asked);
+  append_raw(wire::FormatHead{event.id, static_cast<std::uint32_t>(event.system.size())}, asked);
   asked += event.system;
   asked += event.text;
   std::uint32_t flags = 0;
@@ -184,7 +184,7 @@ void EventWording::queue(const TypedRecord& record) {
                     asked_.size() + sizeof(wire::PrintHead) + record.bytes.size() <= wire::kMostAsked;
   const std::size_t at = asked_.size();
   if (fits) {
-    append_bytes(wire::PrintHead{record.time_ns, record.cpu, static_cast<std::uint32_t>(record.bytes.size())}, asked_);
+    append_raw(wire::PrintHead{record.time_ns, record.cpu, static_cast<std::uint32_t>(record.bytes.size())}, asked_);
     asked_.append(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
   }
   queued_.push_back({fits ? record.event : nullptr, at, asked_.size() - at});
