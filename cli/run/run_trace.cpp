@@ -129,7 +129,7 @@ void RunTrace::write(Round round) {
 
 void RunTrace::round() {
   tracing_->drain();
-  if (is_interval_over()) print_histograms();
+  if (is_interval_over()) print_histograms(histograms());
   write(Round::Running);
 }
 
@@ -146,38 +146,57 @@ void RunTrace::note_written(const Result<void>& written) {
 void RunTrace::finish() {
   tracing_->records().finish();
   tracing_->drain();
-  if (!recorder_) print_histograms();
+  const std::string counted = histograms();
+  if (!recorder_) print_histograms(counted);
   write(Round::Last);
   progress_.end();
   if (!recorder_) return;
   if (!is_closed_) note_written(recorder_->finish());
-  print_histograms();
+  print_histograms(counted);
   if (is_closed_ || is_on_stdout()) return;
   report_.status(fmt::format("wrote {}: {} events, {} bytes", options_.output, taken_ - recorder_->overwritten(),
                              recorder_->bytes()));
 }
 
 // As the file `hist` of a mount, under the event's name, and where they come every so often under the time they are of.
-std::string RunTrace::histogram_texts(double from, double to) {
-  const auto texts = tracing_->triggers().take_hist_texts(tracing_->top(), events_);
+std::string RunTrace::histogram_text(std::span<const std::string> texts, double from, double to) const {
   std::string text, span;
   if (options_.interval) span = fmt::format(", {:.3f} s to {:.3f} s", from, to);
   for (std::size_t i = 0; i < texts.size(); ++i)
     if (!texts[i].empty())
-      text += fmt::format("{}# {}:{}{}\n{}", std::exchange(has_histograms_, true) ? "\n" : "", events_[i]->group,
-                          events_[i]->name, span, texts[i]);
+      text +=
+          fmt::format("{}# {}:{}{}\n{}", text.empty() ? "" : "\n", events_[i]->group, events_[i]->name, span, texts[i]);
   return text;
 }
 
-// Of each event that has any.
+// Of each event that has any, since they were last asked for; a recording keeps them, too.
 std::string RunTrace::histograms() {
+  using Forms = engine::TriggerFiles::HistForms;
   const auto since_start = [this](Clock::time_point at) {
     return std::chrono::duration<double>(at - started_).count();
   };
   const Clock::time_point now = Clock::now();
   const double from = since_start(std::exchange(interval_began_, now)), to = since_start(now);
-  if (!export_) return histogram_texts(from, to);
-  return export_->text(tracing_->triggers().take_hist_snapshots(tracing_->top(), events_), {from, to});
+  const auto reading = tracing_->triggers().take_histograms(tracing_->top(), events_,
+                                                            recorder_ ? Forms::Both
+                                                            : export_ ? Forms::Snapshots
+                                                                      : Forms::Texts);
+  const std::string text = histogram_text(reading.texts, from, to);
+  if (recorder_ && !text.empty()) keep_histograms(reading.snapshots, text, {from, to});
+  if (export_) return export_->text(reading.snapshots, {from, to});
+  return text.empty() || !std::exchange(has_histograms_, true) ? text : "\n" + text;
+}
+
+void RunTrace::keep_histograms(std::span<const engine::HistSnapshot> snapshots, const std::string& text,
+                               session::HistogramSpan span) {
+  record::HistogramReading kept{.objects = {}, .text = text};
+  const std::string objects = session::HistogramExport(session::HistogramForm::Json).text(snapshots, span);
+  for (std::size_t at = 0; at < objects.size();) {
+    const std::size_t end = std::min(objects.find('\n', at), objects.size());
+    kept.objects.push_back(objects.substr(at, end - at));
+    at = end + 1;
+  }
+  recorder_->add_histograms(std::move(kept));
 }
 
 bool RunTrace::is_interval_over() const {
@@ -185,17 +204,17 @@ bool RunTrace::is_interval_over() const {
          std::chrono::duration<double>(Clock::now() - interval_began_).count() >= *options_.interval;
 }
 
-// Behind the trace lines, and not among the records of a recording.
-void RunTrace::print_histograms() {
-  if (have_own_file()) return write_histograms();
-  if (output_) return output_->add_lines(histograms());
-  print_to(is_on_stdout() ? stderr : stdout, "{}", Lines{histograms()});
+// Behind the trace lines; beside a recording.
+void RunTrace::print_histograms(const std::string& text) {
+  if (have_own_file()) return write_histograms(text);
+  if (output_) return output_->add_lines(text);
+  print_to(is_on_stdout() ? stderr : stdout, "{}", Lines{text});
 }
 
 // The trace goes on without them.
-void RunTrace::write_histograms() {
+void RunTrace::write_histograms(const std::string& text) {
   if (!histogram_output_) return;
-  histogram_output_->add_lines(histograms());
+  histogram_output_->add_lines(text);
   auto written = histogram_output_->flush();
   if (written) return;
   report_.error(written.error());

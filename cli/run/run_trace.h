@@ -72,12 +72,14 @@ class RunTrace final : public engine::RecordTap {
   Result<void> choose_histogram_form();
   Result<void> open_histograms();
   bool have_own_file() const;  // the histograms
-  void write_histograms();
-  std::string histogram_texts(double from, double to);
+  void write_histograms(const std::string& text);
+  std::string histogram_text(std::span<const std::string> texts, double from, double to) const;
   std::string histograms();
+  void keep_histograms(std::span<const engine::HistSnapshot> snapshots, const std::string& text,
+                       session::HistogramSpan span);
   bool is_interval_over() const;
   bool is_on_stdout() const;
-  void print_histograms();
+  void print_histograms(const std::string& text);
   void write(Round round);
   void note_written(const Result<void>& written);
 

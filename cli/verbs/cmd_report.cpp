@@ -54,6 +54,11 @@ class TextOutput {
       if (file_.buffer().size() >= kEnough)
         if (auto put = flush(); !put) return put;
     }
+    if (columns_.empty())
+      for (const record::HistogramReading& one : input_.metadata().histograms) {
+        if (&one != &input_.metadata().histograms.front()) file_.append("\n");
+        file_.append(file_.controls() == Controls::Escaped ? escaped_lines(one.text) : one.text);
+      }
     return flush();
   }
   std::optional<std::string> take_problem() { return lines_.take_problem(); }
@@ -86,8 +91,7 @@ int print_text(RecordingInput& input, const ReportOptions& options, const Report
   }
   TextOutput output(input, std::move(*file), options);
   const int put = written(output.run(), report);
-  if (const auto problem = output.take_problem())
-    report.status("events are printed by their print fmt, as with --raw-format: " + *problem);
+  if (const auto problem = output.take_problem()) report.status(*problem);
   const int read = input.finish(report);
   return put ? put : read;
 }

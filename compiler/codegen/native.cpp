@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "common/abi/probe.h"
 #include "common/assert.h"
@@ -155,8 +156,10 @@ Result<std::vector<std::vector<NativeOutput>>> compile_modules(std::span<const N
     plans.emplace_back(module);
   }
   std::vector<std::vector<NativeOutput>> outputs(modules.size());
+  bool has_families = std::ranges::any_of(modules, &NativeModule::is_family);
   while (!wanted.empty()) {
     auto given_up = compile_plans(plans, wanted, keep_ir, outputs);
+    if (!given_up && std::exchange(has_families, false)) given_up = wanted;  // it may be about what is left open
     if (!given_up) return std::unexpected(std::move(given_up.error()));
     for (const std::size_t plan : *given_up) plans[plan].give_up_family();
     wanted = std::move(*given_up);

@@ -40,6 +40,8 @@ class Recorder {
   // The stack of the record that was given last.
   Result<void> give_stack(engine::TracedTarget& target, const runtime::Record& of,
                           std::span<const std::uint64_t> frames);
+  // What histograms have counted since the last time.
+  void add_histograms(record::HistogramReading reading) { metadata_.histograms.push_back(std::move(reading)); }
   // Makes what was given so far readable to others.
   Result<void> flush() { return writer_->flush(); }
   // Counters are final.

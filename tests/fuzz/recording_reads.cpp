@@ -18,7 +18,8 @@ using namespace kevt::record;
 
 // libtraceevent is asked for some: each recording starts a process.
 TraceLines::Words words_for(std::size_t bytes) {
-  return bytes % 64 == 0 ? TraceLines::Words::Plugins : TraceLines::Words::PrintFormat;
+  if (bytes % 32) return TraceLines::Words::PrintFormat;
+  return bytes % 64 ? TraceLines::Words::Plugins : TraceLines::Words::AllAtOnce;
 }
 
 std::size_t look_at_all(RecordReader& reader, const RecordFilters& filters, std::size_t limit,
@@ -29,11 +30,13 @@ std::size_t look_at_all(RecordReader& reader, const RecordFilters& filters, std:
   std::size_t count = 0;
   while (reader.next(record)) {
     require(++count <= limit);
-    out.clear();
+    if (count % 16 == 1) out.clear();
     lines.append(record, out);
+    if (count % 16 == 0) lines.complete(out);
     append_json_record(record, reader.metadata(), out);
     (void)filters.keeps(record);
   }
+  lines.complete(out);
   require(!reader.next(record));
   return count;
 }

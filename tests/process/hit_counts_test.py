@@ -11,6 +11,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import tempfile
 
 from kevtest import KEVTRACE, PROGRAMS, ProcessTest, main
 from mounted import MountTest
@@ -80,6 +81,24 @@ class CountedInARun(ProcessTest):
             self.assertEqual({text: (int(hits), int(amount)) for text, hits, amount in rows}, {name[key]: row for key, row in want.items()})
             total = TOTAL // 100
             self.assertIn(f"counted: hits {total} = recorded 0 + aggregated {total} + filtered 0 + lost 0 + missed 0\n", err)
+
+    def test_recordings_keep_them(self):
+        """As text and as values, in each format that can be read again."""
+        with self.subTest(KEVT_SEED=SEED), tempfile.TemporaryDirectory() as folder:
+            def path(name):
+                return os.path.join(folder, name)
+
+            def report(name, *words):
+                return subprocess.run([KEVTRACE, "report", path(name), *words], capture_output=True, text=True, check=True, timeout=120).stdout
+            want, text, _ = self.run_with(300, "--hist", "counted:keys=key:vals=amount", "-o", path("a.dat"), calls=CALLS // 100)
+            self.assertEqual(entries(report("a.dat")), want)
+            self.assertIn(report("a.dat"), text)
+            for name in ("b.json", "c.dat7", "d.dat"):
+                subprocess.run([KEVTRACE, "convert", path("b.json" if name == "d.dat" else "a.dat"), path(name)], check=True, timeout=120)
+                self.assertEqual(report(name), report("a.dat"), name)
+            tables = [json.loads(line) for line in report("d.dat", "-f", "json").splitlines()]
+            rows = [table["histogram"]["rows"] for table in tables if table["type"] == "histogram"]
+            self.assertEqual([{row["keys"]["key"]: (row["hitcount"], row["values"]["amount"]) for row in rows[0]}], [want])
 
     def test_names_of_threads(self):
         _, text, _ = self.run_with(50, "--hist", "counted:keys=common_comm", calls=CALLS // 100)

@@ -119,12 +119,6 @@ class Stacks(ProcessTest):
         for name, count in named.items():
             self.assertGreaterEqual(theirs.count(name), count, name)
 
-    def test_refused_for_the_kernel(self):
-        done = subprocess.run([KEVTRACE, "run", "--stack", "--runtime", "bpf", "-e", "p vfs_read", "--", "/bin/true"],
-                              capture_output=True, text=True, timeout=TIMEOUT_S)
-        self.assertEqual(done.returncode, 4)
-        self.assertIn("--stack is for programs", done.stderr)
-
 
 class SeveralProcesses(ProcessTest):
     def test_each_has_names_of_its_own(self):

@@ -4,6 +4,7 @@
 //   wall-offset 1700000000000000000
 //   definition p:kprobes/opened libc:open64 path=+0(%di):string
 //   totals kprobes/opened 12 11 1 0 0 0 0 0
+//   histogram {"event":"kprobes:opened",…} / histogram-text # kprobes:opened\n…   each reading ends with its text
 //   symbol 7f0012345678 128 open [libc.so.6]
 //   process 4711 python3 / thread 4712 4711 / mapping 4711 400000 450000 /usr/bin/python3.11
 //   process-symbol 4711 7f0012345678 128 open [libc.so.6]     where several processes were traced
@@ -85,6 +86,35 @@ void read_process(std::string_view word, std::string_view line, Metadata& metada
   process->second.mappings.push_back(std::move(mapping));
 }
 
+// One line of it.
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\' || c == '\n') out += '\\';
+    out += c == '\n' ? 'n' : c;
+  }
+  return out;
+}
+
+std::string unescaped(std::string_view line) {
+  std::string out;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool escapes = line[i] == '\\' && i + 1 < line.size();
+    const char next = escapes ? line[++i] : line[i];
+    out += escapes && next == 'n' ? '\n' : next;
+  }
+  return out;
+}
+
+void read_histogram(std::string_view word, std::string_view line, Metadata& metadata) {
+  auto& all = metadata.histograms;
+  if (all.empty() || !all.back().text.empty()) all.emplace_back();
+  if (word == "histogram")
+    all.back().objects.emplace_back(line);
+  else
+    all.back().text = unescaped(line);
+}
+
 void append_symbol_line(const Symbol& symbol, std::string& out) {
   out += fmt::format("{:x} {:x} {}{}\n", symbol.address, symbol.size, symbol.name,
                      symbol.module.empty() ? "" : " [" + symbol.module + "]");
@@ -116,6 +146,10 @@ std::string metadata_text(const Metadata& metadata) {
     out += fmt::format("totals {} {} {} {} {} {} {} {} {}\n", one.event, one.attempts, one.recorded, one.filtered,
                        one.lost, one.sees_misses ? std::to_string(one.missed) : "?", one.faults, one.overwritten,
                        one.aggregated);
+  for (const HistogramReading& one : metadata.histograms) {
+    for (const std::string& object : one.objects) out += fmt::format("histogram {}\n", object);
+    out += fmt::format("histogram-text {}\n", escaped(one.text));
+  }
   for (const Symbol* symbol : metadata.symbols.all())
     if (!symbol->is_listed) {
       out += "symbol ";
@@ -134,6 +168,7 @@ void read_metadata_text(std::string_view text, Metadata& metadata) {
     if (word == "definition") metadata.definitions.emplace_back(line);
     if (word == "filter") metadata.filters.emplace_back(line);
     if (word == "totals") read_totals(line, metadata);
+    if (word == "histogram" || word == "histogram-text") read_histogram(word, line, metadata);
     if (word == "symbol") read_symbol(line, metadata.symbols);
     if (word == "process" || word == "thread" || word == "mapping" || word == "process-symbol")
       read_process(word, line, metadata);

@@ -39,6 +39,12 @@ struct Process {
   Symbols symbols;                // its own; empty: those of the recording are meant
 };
 
+// What the histograms of a run had counted in a span of it.
+struct HistogramReading {
+  std::vector<std::string> objects;  // of each histogram, JSON in one line (docs/histograms.md, "For other programs")
+  std::string text;                  // of all of them, as the file `hist` reads, under the events' names
+};
+
 struct Metadata {
   EventFormats formats;
   Symbols symbols;
@@ -53,6 +59,7 @@ struct Metadata {
   std::vector<std::string> definitions;        // lines of dynamic_events
   std::vector<std::string> filters;            // "SYSTEM/NAME: EXPRESSION"
   std::vector<EventTotals> totals;             // empty: not known (killed, or another tool's)
+  std::vector<HistogramReading> histograms;    // in the order of time
   std::vector<std::string> cpu_statistics;     // per_cpu/cpuN/stats, as the kernel wrote them
 
   std::string_view comm_of(std::int32_t pid) const;  // "<...>" when unknown

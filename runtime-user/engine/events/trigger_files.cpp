@@ -193,26 +193,21 @@ std::string TriggerFiles::hist_text(const Instance& instance, const TracedEvent&
   return collected_text(instance, event);
 }
 
-std::vector<std::string> TriggerFiles::take_hist_texts(Instance& instance, std::span<const TracedEvent* const> events) {
+TriggerFiles::HistReading TriggerFiles::take_histograms(Instance& instance, std::span<const TracedEvent* const> events,
+                                                        HistForms forms) {
   aggregation_.collect();
-  std::vector<std::string> texts;
-  for (const TracedEvent* event : events) texts.push_back(collected_text(instance, *event));
-  start_histograms_over(instance, events);
-  return texts;
-}
-
-std::vector<HistSnapshot> TriggerFiles::take_hist_snapshots(Instance& instance,
-                                                            std::span<const TracedEvent* const> events) {
-  aggregation_.collect();
-  std::vector<HistSnapshot> taken;
-  for (const TracedEvent* event : events)
+  HistReading reading;
+  for (const TracedEvent* event : events) {
+    if (forms != HistForms::Snapshots) reading.texts.push_back(collected_text(instance, *event));
+    if (forms == HistForms::Texts) continue;
     for (const model::Trigger& trigger : instance.triggers.of(event->full_name())) {
       if (trigger.kind != model::TriggerKind::Hist) continue;
       const HistTable* table = instance.histograms.find(trigger.histogram);
-      if (table) taken.push_back(hist_snapshot(event->group + ':' + event->name, trigger, *table, envs()));
+      if (table) reading.snapshots.push_back(hist_snapshot(event->group + ':' + event->name, trigger, *table, envs()));
     }
+  }
   start_histograms_over(instance, events);
-  return taken;
+  return reading;
 }
 
 void TriggerFiles::start_histograms_over(Instance& instance, std::span<const TracedEvent* const> events) {

@@ -28,11 +28,14 @@ class TriggerFiles {
   std::string text(const Instance& instance, const TracedEvent& event) const;
   // What the file `hist` reads, of all that was hit up to the last drain(), or counted at the hit up to now.
   std::string hist_text(const Instance& instance, const TracedEvent& event);
-  // The same of each of these events, of one moment; all histograms begin anew then. No hit is in two such texts, or in
-  // none.
-  std::vector<std::string> take_hist_texts(Instance& instance, std::span<const TracedEvent* const> events);
-  // The same as values, one of each histogram.
-  std::vector<HistSnapshot> take_hist_snapshots(Instance& instance, std::span<const TracedEvent* const> events);
+  // What these events' histograms have counted, of one moment; all of them begin anew then. No hit is in two such
+  // readings, or in none.
+  struct HistReading {
+    std::vector<std::string> texts;       // of each event, as hist_text(); empty where it has no histogram
+    std::vector<HistSnapshot> snapshots;  // of each histogram, the same as values
+  };
+  enum class HistForms : std::uint8_t { Texts, Snapshots, Both };
+  HistReading take_histograms(Instance& instance, std::span<const TracedEvent* const> events, HistForms forms);
 
   // Of a trigger that is right: EOPNOTSUPP where nobody here carries it out.
   Result<void> can_run(const Instance& instance, const model::Trigger& trigger, const TracedEvent& event) const;

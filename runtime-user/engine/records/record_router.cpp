@@ -50,11 +50,15 @@ std::size_t RecordRouter::drain() {
   const std::uint64_t until = is_finished_ ? ~0ull : now_ns();
   for (TracedTarget* target : targets)
     target->runtime().drain([&](const runtime::Record& record) {
-      pending_.add(record.timestamp_ns,
-                   {target, record.cpu, std::string(record.comm), {record.bytes.begin(), record.bytes.end()}});
+      pending_.add(record.timestamp_ns, {target,
+                                         record.cpu,
+                                         std::string(record.comm),
+                                         {record.bytes.begin(), record.bytes.end()},
+                                         {record.stack.begin(), record.stack.end()}});
     });
   return pending_.take(until, [&](std::uint64_t time_ns, const PendingRecord& one) {
-    take(*one.target, {.timestamp_ns = time_ns, .cpu = one.cpu, .comm = one.comm, .bytes = one.bytes});
+    take(*one.target,
+         {.timestamp_ns = time_ns, .cpu = one.cpu, .comm = one.comm, .bytes = one.bytes, .stack = one.stack});
   });
 }
 

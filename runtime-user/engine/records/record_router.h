@@ -51,6 +51,7 @@ class RecordRouter {
     std::uint32_t cpu;
     std::string comm;
     std::vector<std::uint8_t> bytes;
+    std::vector<std::uint64_t> stack;
   };
   // `decided`: the instance whose triggers and gates its hit has asked; nullptr: none.
   struct Origin {

@@ -284,12 +284,13 @@ Result<void> TracepointReader::set_stacks(std::uint32_t id, bool wanted) {
   if (!event.open.is_open()) return {};
   const std::uint32_t ids[] = {id};
   auto opened = open_all(ids);
+  if (opened) event.open.disarm();  // no hit is seen twice
   auto done = opened ? opened->front().event.group->switch_on() : Result<void>(std::unexpected(opened.error()));
   if (!done) {
     event.with_stacks = !wanted;
+    if (opened) (void)event.open.arm();
     return done;
   }
-  event.open.disarm();
   event.lost += lost_of(event.open.fds);
   const OpenEvent before = std::exchange(event.open, std::move(opened->front().event));  // ends with its leaders last
   return {};

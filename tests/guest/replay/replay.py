@@ -78,7 +78,7 @@ TYPED = re.compile(r'%pd|%pD|->|[\s=(][A-Za-z_]\w*(:|\.|\s|\)|$)')
 
 
 def is_refused_here(text, verdict):
-    return verdict == 'EOPNOTSUPP' and re.match(r'(hist|stacktrace)\b', text) is not None
+    return verdict == 'EOPNOTSUPP' and re.match(r'(hist\b.*)?stacktrace', text) is not None
 
 
 def reason_of(kernel, case, theirs, ours):

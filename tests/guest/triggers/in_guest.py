@@ -101,14 +101,7 @@ def of_a_mount(runtime, second):
         with open(os.path.join(mount.place, 'instances/second/events/kprobes/other/enable'), 'w') as file:
             file.write('1')
     for case in at_hit.CASES:
-        if not at_hit.needs(case, 'stacktrace'):
-            check_case(case, files, runtime + (', by the reader' if second else ''))
-            continue
-        try:
-            files.write('step/trigger', 'stacktrace')
-            check(False, runtime + ': a stacktrace of a probe was taken')
-        except OSError as error:
-            check(error.errno == errno.EOPNOTSUPP, runtime + ': a stacktrace of a probe is refused')
+        check_case(case, files, runtime + (', by the reader' if second else ''))
     check_markers(files, runtime)
     for name, numbers in mount.end().items():
         check(numbers[0] == sum(numbers[1:]), '%s: account of %s: %s' % (runtime, name, numbers))

@@ -74,6 +74,8 @@ TEST_P(DatRoundTrip, GivesBackRecordsAndMetadata) {
   auto out = writer(GetParam());
   add(*out, 0, kRecords);
   metadata_.totals = {{"kprobes/opened", 9, 5, 1, 2, 1, 0}};
+  metadata_.histograms = {{.objects = {R"({"event":"kprobes:opened","hits":4})"}, .text = "# first\n\\n\n"},
+                          {.objects = {R"({"event":"a:b"})", R"({"event":"a:b","hits":5})"}, .text = "second\n"}};
   ASSERT_TRUE(out->finish());
   auto reader = open_recording(path_);
   ASSERT_TRUE(reader) << reader.error().message();
@@ -88,9 +90,15 @@ TEST_P(DatRoundTrip, GivesBackRecordsAndMetadata) {
   EXPECT_EQ(got.wall_offset_ns, metadata_.wall_offset_ns);
   ASSERT_EQ(got.totals.size(), 1u);
   EXPECT_EQ(got.totals[0].lost, 2u);
+  ASSERT_EQ(got.histograms.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(got.histograms[i].objects, metadata_.histograms[i].objects);
+    EXPECT_EQ(got.histograms[i].text, metadata_.histograms[i].text);
+  }
   EXPECT_EQ(got.symbols.find(0x7f0000001004)->module, "libc.so.6");
   (*reader)->rewind();
   EXPECT_EQ(all_of(**reader).size(), std::size_t{kRecords});
+  EXPECT_EQ((*reader)->metadata().histograms.size(), 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, DatRoundTrip, testing::Values(FileFormat::Dat, FileFormat::Dat7, FileFormat::Json),

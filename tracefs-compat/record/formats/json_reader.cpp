@@ -209,6 +209,7 @@ class JsonReader final : public RecordReader {
     budget_.rewind();
     is_stopped_ = false;
     has_end_ = false;
+    metadata_.histograms.clear();
   }
 
   bool next(TypedRecord& record) override {
@@ -216,6 +217,7 @@ class JsonReader final : public RecordReader {
     while (!is_stopped_ && next_object(object)) {
       const std::string type = text_or(object, "type");
       if (type == "end") read_end(object);
+      if (type == "histogram" || type == "histogram_text") read_histogram(object);
       if (type != "event") continue;
       if (take(object, record)) {
         if (budget_.work(record.event->steps + record.bytes.size())) return true;
@@ -254,6 +256,23 @@ class JsonReader final : public RecordReader {
       if (const auto it = object.find(name); it != object.end() && it->is_array())
         for (const Json& one : *it)
           if (one.is_string()) list->push_back(one.get<std::string>());
+  }
+
+  // Each reading ends with its text.
+  void read_histogram(const Json& object) {
+    auto& all = metadata_.histograms;
+    const auto table = object.find("histogram");
+    const std::string text = table != object.end() && table->is_object()
+                                 ? table->dump(-1, ' ', false, Json::error_handler_t::replace)
+                                 : text_or(object, "text");
+    if (text.empty()) return;
+    if (!budget_.keep(text.size()))
+      return problem(fmt::format("byte {}: a histogram is left out: {}", lines_.line_at(), budget_.keep_text()));
+    if (all.empty() || !all.back().text.empty()) all.emplace_back();
+    if (table != object.end())
+      all.back().objects.push_back(text);
+    else
+      all.back().text = text;
   }
 
   void read_end(const Json& object) {

@@ -1,10 +1,12 @@
 // {"v":1,"type":"header",…}  {"v":1,"type":"format",…} for every event, {"v":1,"type":"event",…} for every record, and
-// at the end {"v":1,"type":"end",…} with the totals. Addresses of probes are numbers among the fields, and symbols as
-// "ip" and "func" beside them, so that a reader needs no other file. Texts that are no UTF-8 stand a second time, as
-// hex, in "bytes".
+// at the end {"v":1,"type":"histogram",…} for every histogram and {"v":1,"type":"end",…} with the totals. Addresses of
+// probes are numbers among the fields, and symbols as "ip" and "func" beside them, so that a reader needs no other
+// file. Texts that are no UTF-8 stand a second time, as hex, in "bytes".
 #include "tracefs-compat/record/formats/json_writer.h"
 
 #include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
 
 #include "tracefs-compat/record/formats/json_text.h"
 #include "tracefs-compat/record/print/trace_line.h"
@@ -46,6 +48,16 @@ void append_header(const Metadata& metadata, std::string& out) {
     append_member("event", event.name, out);
     fmt::format_to(std::back_inserter(out), ",\"id\":{}", event.id);
     append_member("format", event.text, out);
+    out += "}\n";
+  }
+}
+
+void append_histograms(const Metadata& metadata, std::string& out) {
+  for (const HistogramReading& reading : metadata.histograms) {
+    for (const std::string& object : reading.objects)  // of a file it may be anything
+      if (nlohmann::json::accept(object)) out += R"({"v":1,"type":"histogram","histogram":)" + object + "}\n";
+    out += R"({"v":1,"type":"histogram_text")";
+    append_member("text", reading.text, out);
     out += "}\n";
   }
 }
@@ -125,6 +137,7 @@ Result<void> JsonWriter::add(const TypedRecord& record) {
 
 Result<void> JsonWriter::finish() {
   std::string& out = file_.buffer();
+  append_histograms(metadata_, out);
   fmt::format_to(std::back_inserter(out), R"({{"v":1,"type":"end","events":{},"totals":{{)", events_);
   for (std::size_t i = 0; i < metadata_.totals.size(); ++i) {
     const EventTotals& one = metadata_.totals[i];

@@ -48,6 +48,19 @@ TEST(PrintFormat, EvaluatesExpressions) {
   EXPECT_EQ(printed("\"%d\", REC->n << 100", 1), "0");
 }
 
+// As C has it: what is computed with an unsigned long is one.
+TEST(PrintFormat, KnowsUnsignedNumbers) {
+  EXPECT_EQ(printed("\"%d\", REC->n > 5", ~0ull), "1");
+  EXPECT_EQ(printed("\"%d\", (s64)REC->n > 5", ~0ull), "0");
+  EXPECT_EQ(printed("\"%d\", (s64)REC->n > 5UL", ~0ull), "1");
+  EXPECT_EQ(printed("\"%lx\", REC->n / 2", ~0ull), "7fffffffffffffff");
+  EXPECT_EQ(printed("\"%ld\", (s64)REC->n / 2", static_cast<std::uint64_t>(-7)), "-3");
+  EXPECT_EQ(printed("\"%lx\", REC->n >> 4", ~0ull), "fffffffffffffff");
+  EXPECT_EQ(printed("\"%ld\", (s64)REC->n >> 1", static_cast<std::uint64_t>(-8)), "-4");
+  EXPECT_EQ(printed("\"%lx\", ~0UL >> 1", 0), "7fffffffffffffff");
+  EXPECT_EQ(printed("\"%lu\", (REC->n + 1) % 10", 0xfffffffffffffffd), "4");
+}
+
 TEST(PrintFormat, NamesFlagsAndNumbers) {
   const std::string flags = "\"%s\", __print_flags(REC->n, \"|\", {1, \"A\"}, { 2UL, \"B\" }, {0x4, \"C\"})";
   EXPECT_EQ(printed(flags, 5), "A|C");

@@ -103,6 +103,8 @@ std::optional<std::string> PrintParser::string() {
 bool PrintParser::is_wide_unsigned(const PrintNode& node) const {
   const auto of_child = [&](std::size_t i) { return out_.nodes_[node.child[i]].is_wide_unsigned; };
   switch (node.kind) {
+    case NodeKind::Constant:
+      return node.is_wide_unsigned;
     case NodeKind::Field:
       return node.field->item_bytes == 8 && !node.field->is_signed;
     case NodeKind::Cast:
@@ -310,8 +312,11 @@ PrintParser::Node PrintParser::postfix() {
 
 PrintParser::Node PrintParser::literal_number() {
   std::string_view digits = word();
-  while (!digits.empty() && std::string_view("uUlL").find(digits.back()) != std::string_view::npos)
+  bool is_unsigned = false, is_long = false;
+  while (!digits.empty() && std::string_view("uUlL").find(digits.back()) != std::string_view::npos) {
+    (digits.back() == 'u' || digits.back() == 'U' ? is_unsigned : is_long) = true;
     digits.remove_suffix(1);
+  }
   int base = 10;
   if (digits.starts_with("0x") || digits.starts_with("0X")) {
     base = 16;
@@ -322,7 +327,8 @@ PrintParser::Node PrintParser::literal_number() {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
   if (error != std::errc() || end != digits.data() + digits.size()) return 0;
-  return add({.kind = NodeKind::Constant, .number = value});
+  const bool is_wide_unsigned = (is_unsigned && is_long) || value >> 63 != 0;
+  return add({.kind = NodeKind::Constant, .is_wide_unsigned = is_wide_unsigned, .number = value});
 }
 
 // `unsigned long`, `u32`, `s64`, `void *` … in front of `)`.

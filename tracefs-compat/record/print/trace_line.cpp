@@ -16,6 +16,8 @@ namespace kevt::record {
 namespace {
 
 constexpr std::uint64_t kMillion = 1'000'000;
+// Of records whose texts are missing.
+constexpr std::size_t kMostMissingBytes = 1 << 20, kMostMissing = 8192;
 constexpr std::size_t kMaxPrintParts = 1 << 20;  // of all events
 
 // Right-aligned in `width`, filled with `fill`.
@@ -183,35 +185,43 @@ void TraceLines::append_event(const TypedRecord& record, std::string& out) {
   if (how.by == By::Wording) {
     escape_from(begin, style_.controls, out);
     wording_.queue(record);
+    if (style_.words != Words::AllAtOnce) return append_worded(how, record, wording_.take().front(), out);
     missing_.push_back({out.size(), record, {record.bytes.begin(), record.bytes.end()}});
-    if (style_.words != Words::AllAtOnce) complete(out);
+    missing_bytes_ += record.bytes.size();
+    if (missing_bytes_ > kMostMissingBytes || missing_.size() > kMostMissing) complete(out);
     return;
   }
   append_ours(how, record, out);
   escape_from(begin, style_.controls, out);
 }
 
+void TraceLines::append_worded(const Printed& how, const TypedRecord& record, const std::optional<std::string>& words,
+                               std::string& out) const {
+  const std::size_t begin = out.size();
+  if (words)
+    out += *words;
+  else
+    append_ours(how, record, out);
+  if (!words && !how.print && out.size() > begin) out.erase(begin, 1);  // a blank is there already
+  escape_from(begin, style_.controls, out);
+}
+
 void TraceLines::complete(std::string& out) {
   if (missing_.empty()) return;
   const auto texts = wording_.take();
-  std::string whole, text;
+  std::string whole;
   std::size_t at = 0;
   for (std::size_t i = 0; i < missing_.size(); ++i) {
     Missing& one = missing_[i];
     whole.append(out, at, one.at - at);
     at = one.at;
-    text.clear();
     one.record.bytes = one.bytes;
-    if (texts[i])
-      text = *texts[i];
-    else
-      append_ours(printed(*one.record.event), one.record, text);
-    escape_from(0, style_.controls, text);
-    whole += text;
+    append_worded(printed(*one.record.event), one.record, texts[i], whole);
   }
   whole.append(out, at);
   out = std::move(whole);
   missing_.clear();
+  missing_bytes_ = 0;
 }
 
 void TraceLines::append_time(const TypedRecord& record, std::string& out) {

@@ -66,6 +66,8 @@ class TraceLines {
   void append_stack(const Field& caller, const TypedRecord& record, std::string& out) const;
   PlaceStyle places_of(const EventFormat& event);
   By choose(const Printed& how);
+  void append_worded(const Printed& how, const TypedRecord& record, const std::optional<std::string>& words,
+                     std::string& out) const;
   void append_ours(const Printed& how, const TypedRecord& record, std::string& out) const;
 
   const Metadata& metadata_;
@@ -77,6 +79,7 @@ class TraceLines {
   std::optional<std::uint64_t> first_ns_, last_ns_;
   EventWording wording_{metadata_};
   std::vector<Missing> missing_;
+  std::size_t missing_bytes_ = 0;  // of their records
 };
 
 // The comment lines above a `trace` file.

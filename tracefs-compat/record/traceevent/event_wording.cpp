@@ -77,15 +77,24 @@ bool receive_all(int socket, void* to, std::size_t bytes) {
 void EventWording::fail(const std::string& why) {
   stop();
   is_hopeless_ = true;
-  if (!problem_) problem_ = why;
+  if (problem_.empty()) problem_ = why;
 }
 
-void EventWording::ban(const EventFormat& event, const std::string& why) {
+void EventWording::ban(const EventFormat& event) {
   stop();
   banned_.insert(&event);
   std::erase(known_, &event);
-  if (!problem_) problem_ = fmt::format("{} at `{}:{}`", why, event.system, event.name);
-  if (++ends_ >= kMostEnds) is_hopeless_ = true;
+  news_.push_back(event.system + ":" + event.name);
+  if (banned_.size() >= kMostEnds) fail(kEnded);
+}
+
+std::optional<std::string> EventWording::take_problem() {
+  const std::vector<std::string> events = std::exchange(news_, {});
+  const std::string why = std::exchange(problem_, {});
+  if (!why.empty()) return "all events are printed by their print fmt: " + why;
+  if (events.empty()) return std::nullopt;
+  return fmt::format("printed by their print fmt, as libtraceevent's process has ended there or gave no answer: {}",
+                     fmt::join(events, ", "));
 }
 
 bool EventWording::start() {
@@ -107,6 +116,7 @@ bool EventWording::start() {
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, its.get(), 0);
   for (const int fd : {1, 2}) posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addclosefrom_np(&files, 3);
   char* const arguments[] = {const_cast<char*>(kPrinter), nullptr};
   char* const environment[] = {nullptr};  // it would name folders of plugins
   const int spawned = ::posix_spawn(&process_, path->c_str(), &files, nullptr, arguments, environment);
@@ -116,8 +126,8 @@ bool EventWording::start() {
     fail(fmt::format("starting `{}`: {}", *path, std::strerror(spawned)));
     return false;
   }
-  bool is_told =
-      tell(wire::Ask::Symbols, kallsyms_text(metadata_)) && tell(wire::Ask::Strings, printk_formats_text(metadata_));
+  has_symbols_ = false;
+  bool is_told = tell(wire::Ask::Strings, printk_formats_text(metadata_));
   for (std::size_t i = 0; is_told && i < known_.size(); ++i) is_told = add_format(*known_[i]).has_value();
   if (!is_told) fail(kEnded);
   return is_told;
@@ -160,6 +170,9 @@ std::optional<std::uint32_t> EventWording::add_format(const EventFormat& event) 
   asked += event.text;
   std::uint32_t flags = 0;
   if (asked.size() > wire::kMostAsked) return flags;
+  const bool names_functions = event.text.find("%p") != std::string::npos;  // there are some 200,000 of them
+  if (names_functions && !std::exchange(has_symbols_, true) && !tell(wire::Ask::Symbols, kallsyms_text(metadata_)))
+    return std::nullopt;
   if (!ask(wire::Ask::Format, asked)) return std::nullopt;
   const auto got = answer();
   if (!got || got->size() != sizeof flags) return std::nullopt;
@@ -171,7 +184,7 @@ EventWording::Can EventWording::can(const EventFormat& event) {
   if (banned_.contains(&event) || !start()) return Can::Nothing;
   const auto flags = add_format(event);
   if (!flags) {
-    ban(event, kEnded);
+    ban(event);
     return Can::Nothing;
   }
   known_.push_back(&event);
@@ -202,6 +215,7 @@ bool EventWording::print(std::string_view asked, std::span<const Queued> queued,
     if (left.size() < sizeof length) break;
     std::memcpy(&length, left.data(), sizeof length);
     left.remove_prefix(sizeof length);
+    if (length == wire::kNoText) continue;
     if (length > left.size()) break;
     texts[i] = left.substr(0, length);
     left.remove_prefix(length);
@@ -219,7 +233,7 @@ EventWording::Texts EventWording::take() {
     const Queued& one = queued[i];
     if (!one.event || banned_.contains(one.event)) continue;
     if (!start()) break;
-    if (!print(std::string_view(asked).substr(one.at, one.bytes), {&one, 1}, {&texts[i], 1})) ban(*one.event, kEnded);
+    if (!print(std::string_view(asked).substr(one.at, one.bytes), {&one, 1}, {&texts[i], 1})) ban(*one.event);
   }
   return texts;
 }

@@ -39,8 +39,8 @@ class EventWording {
   // the file.
   std::vector<std::optional<std::string>> take();
 
-  // What went wrong with it, once.
-  std::optional<std::string> take_problem() { return std::exchange(problem_, std::nullopt); }
+  // What went wrong since it was asked last.
+  std::optional<std::string> take_problem();
 
  private:
   struct Queued {
@@ -53,7 +53,7 @@ class EventWording {
   void stop();
   void fail(const std::string& why);
   // It has ended over records or the format of this event: it sees none of them again.
-  void ban(const EventFormat& event, const std::string& why);
+  void ban(const EventFormat& event);
   bool tell(wire::Ask what, const std::string& text);
   bool ask(wire::Ask what, std::string_view bytes);
   std::optional<std::string> answer();
@@ -64,13 +64,14 @@ class EventWording {
   const Metadata& metadata_;
   pid_t process_ = -1;
   UniqueFd socket_;
-  unsigned ends_ = 0;  // of processes that were not asked to
   bool is_hopeless_ = false;
+  bool has_symbols_ = false;               // the process
   std::vector<const EventFormat*> known_;  // of which it has the formats
   std::unordered_set<const EventFormat*> banned_;
   std::string asked_;  // records, as they are sent
   std::vector<Queued> queued_;
-  std::optional<std::string> problem_;
+  std::vector<std::string> news_;  // events that were banned
+  std::string problem_;
 };
 
 }  // namespace kevt::record

@@ -168,7 +168,7 @@ TEST_F(EventWordingTest, WhatItDiesOfIsPrintedByUs) {
   };
   const std::string expected = "bash:7 [120] S ==> swapper/0:0 [120]";
   EXPECT_THAT(queue(), testing::ElementsAre(expected, std::nullopt, expected));
-  EXPECT_THAT(wording.take_problem().value_or(""), HasSubstr("`regmap:deadly`"));
+  EXPECT_THAT(wording.take_problem().value_or(""), HasSubstr(": regmap:deadly"));
   EXPECT_THAT(queue(), testing::ElementsAre(expected, std::nullopt, expected));
   EXPECT_FALSE(wording.take_problem()) << "said once";
   EXPECT_EQ(wording.can(deadly), Can::Nothing);

@@ -111,8 +111,8 @@ class Printer {
       const std::string text = asked.substr(sizeof head + head.system_bytes);
       const bool failed = tep_parse_event(tep_, text.c_str(), text.size(), system.c_str()) != 0;
       const tep_event* event = failed ? nullptr : tep_find_event(tep_, static_cast<int>(head.id));
-      if (event && !(event->flags & TEP_EVENT_FL_FAILED))
-        flags = wire::kIsParsed | (event->handler ? wire::kHasPlugin : 0u);
+      if (event && !(event->flags & TEP_EVENT_FL_FAILED)) flags |= wire::kIsParsed;
+      if (event && event->handler) flags |= wire::kHasPlugin;  // also where the print fmt is beyond it
     }
     std::string out;
     append_number(flags, out);
@@ -146,6 +146,7 @@ class Printer {
     tep_print_event(tep_, &text_, &record, "%s", TEP_PRINT_INFO);
     std::uint32_t length = text_.state == TRACE_SEQ__GOOD ? text_.len : 0;
     if (length > wire::kMostText) length = wire::kMostText;
+    if (out.size() > wire::kMostAnswered / 2) return append_number(wire::kNoText, out);
     while (length > 0 && (text_.buffer[length - 1] == '\n' || text_.buffer[length - 1] == '\0')) --length;
     append_number(length, out);
     out.append(text_.buffer, length);

@@ -3,7 +3,7 @@
 //   Symbols   kallsyms text                                          no answer
 //   Strings   printk_formats text                                    no answer
 //   Format    FormatHead, its system, text of a format file          uint32_t: FormatAnswer bits
-//   Print     {PrintHead, the record} again and again                {uint32_t bytes, text} for each
+//   Print     {PrintHead, the record} again and again                {uint32_t bytes, text} for each; kNoText: none
 //
 // Asked: AskHead and its bytes. Answered: uint32_t bytes, and so many.
 #pragma once
@@ -35,8 +35,10 @@ struct PrintHead {
   std::uint32_t bytes;  // of the record behind it
 };
 
-inline constexpr std::uint32_t kMostAsked = 64u << 20;  // bytes: symbols are the longest
-inline constexpr std::uint32_t kMostAnswered = 64u << 20;
-inline constexpr std::uint32_t kMostText = 64u << 10;  // of a record
+inline constexpr std::uint32_t kNoText = ~0u;
+
+inline constexpr std::uint32_t kMostAsked = 64u << 20;     // bytes: symbols are the longest
+inline constexpr std::uint32_t kMostAnswered = 64u << 20;  // texts in half of it: what comes behind is left out
+inline constexpr std::uint32_t kMostText = 64u << 10;      // of a record
 
 }  // namespace kevt::record::wire
