@@ -56,7 +56,21 @@ def test(values, condition):
         print('  %s\n  %s' % (list((calls - expected).items())[:5], others[:5]))
 
 
+def test_stacks():
+    """Each stack begins at the place of its own process; libraries lie elsewhere in others."""
+    global failures
+    loop = 'for i in $(seq %d); do %s -c "$0" %d & done; wait' % (CALLERS, sys.executable, CALLS_EACH // 4)
+    words = [KEVTRACE, 'run', '--runtime', 'bpf', '--stack', '--buffer', '65536', '-e', 'p:cc %s aa=%%si:s32' % place_of_syscall(), '--filter', 'cc: aa == 7']
+    done = subprocess.run(words + ['--', 'sh', '-c', loop, WORKER], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    text = done.stdout.decode(errors='surrogateescape')
+    stacks = re.findall(r': cc: \((0x\w+)\) aa=7\n.*<stack trace>\n => (.*)\n', text)
+    holds = len(stacks) == CALLERS * CALLS_EACH // 4 and all(place == first for place, first in stacks)
+    failures += not holds
+    print('%s: %d stacks from their own places: %s' % ('ok' if holds else 'FAILED', len(stacks), done.stderr.decode().strip()), flush=True)
+
+
 os.sched_setaffinity(0, {0})
+test_stacks()
 test('aa=%si:s32 bb=%dx:s64 ss=+0(%r8):string', 'aa == 7 && ss ~ "text*"')
 test('aa=%si:s32 bb=%dx:s64 ss=+0(%r8):string', 'ss ~ "*e*t*" && aa == 7 && bb < 2000 || aa == 8 && bb == 3')
 test('aa=%si:s32 bb=%dx:s64 c=+0(%r8):u8[8] d=+0(%r8):b4@3/32 e=$comm:string ss=+0(%r8):string',
