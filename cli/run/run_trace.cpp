@@ -153,6 +153,8 @@ void RunTrace::finish() {
   if (!recorder_) return;
   if (!is_closed_) note_written(recorder_->finish());
   print_histograms(counted);
+  if (const std::size_t left_out = recorder_->histograms_left_out())
+    report_.status(fmt::format("the recording has the newest histograms alone: {} readings had no room", left_out));
   if (is_closed_ || is_on_stdout()) return;
   report_.status(fmt::format("wrote {}: {} events, {} bytes", options_.output, taken_ - recorder_->overwritten(),
                              recorder_->bytes()));

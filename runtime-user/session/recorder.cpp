@@ -26,6 +26,7 @@ namespace kevt::session {
 namespace {
 
 constexpr std::size_t kMaxSymbols = 200'000;
+constexpr std::size_t kMostHistogramBytes = 16u << 20;  // an option of a trace.dat is read up to 64 MiB
 
 // As trace-cmd and KernelShark know stacks: a record of its own behind the event's. (kernel/trace/trace_entries.h)
 constexpr std::size_t kStackFrames = 127, kStackHead = 16;
@@ -224,6 +225,22 @@ Result<void> Recorder::give_stack(engine::TracedTarget& target, const runtime::R
                        .pid = model::pid_of(of.bytes),
                        .comm = of.comm,
                        .bytes = stack_});
+}
+
+void Recorder::add_histograms(record::HistogramReading reading) {
+  const auto bytes_of = [](const record::HistogramReading& one) {
+    std::size_t bytes = one.text.size();
+    for (const std::string& object : one.objects) bytes += object.size();
+    return bytes;
+  };
+  auto& kept = metadata_.histograms;
+  histogram_bytes_ += bytes_of(reading);
+  kept.push_back(std::move(reading));
+  while (histogram_bytes_ > kMostHistogramBytes) {
+    histogram_bytes_ -= bytes_of(kept.front());
+    kept.erase(kept.begin());
+    ++histograms_left_out_;
+  }
 }
 
 std::uint64_t Recorder::overwritten(const engine::TracedEvent& event) const {

@@ -40,8 +40,9 @@ class Recorder {
   // The stack of the record that was given last.
   Result<void> give_stack(engine::TracedTarget& target, const runtime::Record& of,
                           std::span<const std::uint64_t> frames);
-  // What histograms have counted since the last time.
-  void add_histograms(record::HistogramReading reading) { metadata_.histograms.push_back(std::move(reading)); }
+  // What histograms have counted since the last time. Of many the newest are kept, 16 MiB.
+  void add_histograms(record::HistogramReading reading);
+  std::size_t histograms_left_out() const { return histograms_left_out_; }
   // Makes what was given so far readable to others.
   Result<void> flush() { return writer_->flush(); }
   // Counters are final.
@@ -83,6 +84,7 @@ class Recorder {
   const record::EventFormat* stack_format_ = nullptr;
   std::set<std::pair<const engine::TracedTarget*, std::uint64_t>> seen_;  // addresses that were looked up
   std::vector<std::uint8_t> stack_;
+  std::size_t histogram_bytes_ = 0, histograms_left_out_ = 0;
   std::int32_t last_pid_ = -1;
   std::string last_comm_;
 };

@@ -87,7 +87,7 @@ void read_process(std::string_view word, std::string_view line, Metadata& metada
 }
 
 // One line of it.
-std::string escaped(std::string_view text) {
+std::string in_one_line(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == '\\' || c == '\n') out += '\\';
@@ -96,7 +96,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-std::string unescaped(std::string_view line) {
+std::string in_its_lines(std::string_view line) {
   std::string out;
   for (std::size_t i = 0; i < line.size(); ++i) {
     const bool escapes = line[i] == '\\' && i + 1 < line.size();
@@ -112,7 +112,7 @@ void read_histogram(std::string_view word, std::string_view line, Metadata& meta
   if (word == "histogram")
     all.back().objects.emplace_back(line);
   else
-    all.back().text = unescaped(line);
+    all.back().text = in_its_lines(line);
 }
 
 void append_symbol_line(const Symbol& symbol, std::string& out) {
@@ -146,16 +146,16 @@ std::string metadata_text(const Metadata& metadata) {
     out += fmt::format("totals {} {} {} {} {} {} {} {} {}\n", one.event, one.attempts, one.recorded, one.filtered,
                        one.lost, one.sees_misses ? std::to_string(one.missed) : "?", one.faults, one.overwritten,
                        one.aggregated);
-  for (const HistogramReading& one : metadata.histograms) {
-    for (const std::string& object : one.objects) out += fmt::format("histogram {}\n", object);
-    out += fmt::format("histogram-text {}\n", escaped(one.text));
-  }
   for (const Symbol* symbol : metadata.symbols.all())
     if (!symbol->is_listed) {
       out += "symbol ";
       append_symbol_line(*symbol, out);
     }
   append_processes(metadata, out);
+  for (const HistogramReading& one : metadata.histograms) {
+    for (const std::string& object : one.objects) out += fmt::format("histogram {}\n", object);
+    out += fmt::format("histogram-text {}\n", in_one_line(one.text));
+  }
   return out;
 }
 

@@ -52,7 +52,7 @@ void append_header(const Metadata& metadata, std::string& out) {
   }
 }
 
-void append_histograms(const Metadata& metadata, std::string& out) {
+void append_readings(const Metadata& metadata, std::string& out) {
   for (const HistogramReading& reading : metadata.histograms) {
     for (const std::string& object : reading.objects)  // of a file it may be anything
       if (nlohmann::json::accept(object)) out += R"({"v":1,"type":"histogram","histogram":)" + object + "}\n";
@@ -137,7 +137,7 @@ Result<void> JsonWriter::add(const TypedRecord& record) {
 
 Result<void> JsonWriter::finish() {
   std::string& out = file_.buffer();
-  append_histograms(metadata_, out);
+  append_readings(metadata_, out);
   fmt::format_to(std::back_inserter(out), R"({{"v":1,"type":"end","events":{},"totals":{{)", events_);
   for (std::size_t i = 0; i < metadata_.totals.size(); ++i) {
     const EventTotals& one = metadata_.totals[i];
