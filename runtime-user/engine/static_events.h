@@ -39,8 +39,9 @@ class StaticEvents {
   virtual const std::vector<StaticEvent>& all() const = 0;
   // All of it, or an error and nothing is changed. What is there already is no error.
   virtual Result<void> change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off) = 0;
-  // From now on its hits come with the kernel's stack, or without.
-  virtual Result<void> set_stacks(std::uint32_t id, bool wanted) = 0;
+  // From now on hits of these come with the kernel's stack, or without: all of them, or an error and nothing is
+  // changed.
+  virtual Result<void> set_stacks(std::span<const std::uint32_t> ids, bool wanted) = 0;
   // Told of every new thread, before what it hits is handed out.
   virtual void on_fork(std::function<void(std::int32_t parent, std::int32_t child)> call) = 0;
   // Since it was on for the first time. Hits are recorded or lost.

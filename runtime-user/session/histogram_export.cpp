@@ -311,7 +311,11 @@ class Exposition {
       const auto append = [&](std::string_view end) {
         out += fmt::format("kevtrace_distribution_bucket{{{},le=\"{}\"}} {}\n", labels, end, sum);
       };
-      for (const auto& [number, hits] : distribution.buckets) {
+      std::vector<std::pair<std::uint64_t, std::uint64_t>> ordered(distribution.buckets.begin(),
+                                                                   distribution.buckets.end());
+      if (distribution.key.is_signed)  // `le` rises: what is below 0 comes first
+        std::ranges::stable_partition(ordered, [](const auto& bucket) { return bucket.first >> 63 != 0; });
+      for (const auto& [number, hits] : ordered) {
         sum += hits;
         append(plain_text(distribution.key, {.number = number, .text = "", .frames = {}}) + ".0");
       }

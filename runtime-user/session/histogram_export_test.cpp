@@ -74,6 +74,17 @@ TEST(HistogramExport, LogLinearBucketsHavePercentiles) {
   EXPECT_THAT(text(HistogramForm::OpenMetrics, {made}), HasSubstr("le=\"1039.0\"} 99\n"));
 }
 
+TEST(HistogramExport, BoundsOfNumbersWithASignRise) {
+  HistSnapshot made = snapshot({row("a", 1, 5, 2, 0), row("a", 1, static_cast<std::uint64_t>(-9), 3, 0)});
+  made.trigger.histogram.keys[2].modifier = HistModifier::LogLinear;
+  made.trigger.histogram.keys[2].is_signed = true;
+  const std::string out = text(HistogramForm::OpenMetrics, {made});
+  const auto bound = [&](const std::string& sample) { return out.find(sample); };
+  ASSERT_NE(bound("} 3\n"), std::string::npos) << out;
+  EXPECT_LT(bound("} 3\n"), bound("le=\"5.0\"} 5\n")) << out;
+  EXPECT_LT(bound("le=\"5.0\"} 5\n"), bound("le=\"+Inf\"} 5\n")) << out;
+}
+
 TEST(HistogramExport, LogLinearBucketsAreNarrow) {
   std::uint64_t next = 0;  // where the next bucket has to begin
   for (const std::uint64_t value : {0ull, 1ull, 127ull, 128ull, 129ull, 130ull, 255ull, 256ull, ~0ull}) {

@@ -26,7 +26,9 @@ class KernelStatics final : public engine::StaticEvents {
   Result<void> change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off) override {
     return reader_.change(on, off);
   }
-  Result<void> set_stacks(std::uint32_t id, bool wanted) override { return reader_.set_stacks(id, wanted); }
+  Result<void> set_stacks(std::span<const std::uint32_t> ids, bool wanted) override {
+    return reader_.set_stacks(ids, wanted);
+  }
   void on_fork(std::function<void(std::int32_t, std::int32_t)> call) override { reader_.on_fork(std::move(call)); }
   runtime::EventCounts counts(std::uint32_t id) const override { return reader_.counts(id); }
   void append_text(std::uint32_t id, std::span<const std::uint8_t> record, std::string& out) const override;

@@ -144,7 +144,13 @@ Result<std::vector<NativeEvent>> install_family(LocalSession& session, std::vect
   auto compiled = codegen::compile_modules(modules, codegen::KeepIr::No);
   if (!compiled) return std::unexpected(std::move(compiled.error()));
   const auto& family = compiled->front();
+  const bool is_given_up = family.size() < programs.size();  // a constant fits no instruction: one image for all
   std::vector<NativeEvent> events;
+  if (is_given_up) {
+    auto done = install(session, family.front(), programs, events);
+    if (!done) return std::unexpected(std::move(done.error()));
+    return events;
+  }
   for (std::size_t i = 0; i < programs.size(); ++i)
     if (auto done = install(session, family.at(i), std::span(programs).subspan(i, 1), events); !done)
       return std::unexpected(std::move(done.error()));

@@ -74,10 +74,14 @@ Result<void> EventCode::switch_static(std::span<const CodeRequest> requests) {
     (request.armed ? on : off).push_back(request.event->id);
   }
   StaticEvents* const statics = static_events();
-  for (const CodeRequest& request : requests) {
-    if (!request.event->is_static() || !request.armed) continue;
+  for (const bool wanted : {false, true}) {
+    std::vector<std::uint32_t> ids;
+    for (const CodeRequest& request : requests)
+      if (request.event->is_static() && request.armed && request.wants_stack == wanted)
+        ids.push_back(request.event->id);
+    if (ids.empty()) continue;
     KEVT_ASSERT(statics != nullptr);
-    if (auto set = statics->set_stacks(request.event->id, request.wants_stack); !set) return set;
+    if (auto set = statics->set_stacks(ids, wanted); !set) return set;
   }
   if (on.empty() && off.empty()) return {};
   if (auto changed = statics->change(on, off); !changed) return changed;

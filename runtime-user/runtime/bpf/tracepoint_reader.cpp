@@ -277,23 +277,43 @@ pid_t TracepointReader::close_behind() {
   return std::max(closer, 0);
 }
 
-Result<void> TracepointReader::set_stacks(std::uint32_t id, bool wanted) {
-  Event& event = events_[id];
-  if (event.with_stacks == wanted) return {};
-  event.with_stacks = wanted;
-  if (!event.open.is_open()) return {};
-  const std::uint32_t ids[] = {id};
-  auto opened = open_all(ids);
-  if (opened) event.open.disarm();  // no hit is seen twice
-  auto done = opened ? opened->front().event.group->switch_on() : Result<void>(std::unexpected(opened.error()));
-  if (!done) {
-    event.with_stacks = !wanted;
-    if (opened) (void)event.open.arm();
-    return done;
+// perf cannot change what a sample holds: others are opened, which go on where these end. No hit is seen twice, and
+// what is hit in between is not seen.
+Result<void> TracepointReader::set_stacks(std::span<const std::uint32_t> ids, bool wanted) {
+  std::vector<std::uint32_t> changed, open;
+  for (const std::uint32_t id : ids) {
+    Event& event = events_[id];
+    if (std::exchange(event.with_stacks, wanted) == wanted) continue;
+    changed.push_back(id);
+    if (event.open.is_open()) open.push_back(id);
   }
-  event.lost += lost_of(event.open.fds);
-  const OpenEvent before = std::exchange(event.open, std::move(opened->front().event));  // ends with its leaders last
-  return {};
+  const auto refused = [&](Error error) {
+    for (const std::uint32_t id : changed) events_[id].with_stacks = !wanted;
+    return std::unexpected(std::move(error));
+  };
+  if (open.empty()) return {};
+  auto opened = open_all(open);
+  if (!opened) return refused(std::move(opened.error()));
+  std::vector<Woken> before;
+  for (const std::uint32_t id : open) {
+    Event& event = events_[id];
+    event.open.disarm();
+    event.lost += lost_of(event.open.fds);
+    before.push_back({id, std::exchange(event.open, {})});
+  }
+  auto done = wake_together(*opened);
+  if (done) {
+    park_all(before);
+    return {};
+  }
+  for (Woken& one : before) {
+    Event& event = events_[one.id];
+    event.lost -= std::min(event.lost, lost_of(one.event.fds));
+    event.open = std::move(one.event);
+    (void)event.open.arm();
+  }
+  park_all(*opened);
+  return refused(std::move(done.error()));
 }
 
 runtime::EventCounts TracepointReader::counts(std::uint32_t id) const {

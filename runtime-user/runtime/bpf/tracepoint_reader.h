@@ -39,7 +39,7 @@ class TracepointReader {
   // 0: this process has to.
   pid_t close_behind();
   // From now on its hits come with the kernel's stack, or without.
-  Result<void> set_stacks(std::uint32_t id, bool wanted);
+  Result<void> set_stacks(std::span<const std::uint32_t> ids, bool wanted);
   // Called while rings are read, before the records of that drain are handed out.
   void on_fork(std::function<void(std::int32_t parent, std::int32_t child)> call) { on_fork_ = std::move(call); }
   // Over all the time an event was on. Recorded or lost; there are no misses.
