@@ -88,7 +88,7 @@ struct Oracle {
   std::set<std::string> died, of_plugins, not_theirs, not_ours;
   std::size_t compared = 0;
 
-  // Nothing behind the name, or the same.
+  // Of so many random records.
   void compare(const EventFormat& event, Random& random, std::size_t records) {
     const std::string name = event.system + ":" + event.name;
     const auto print = PrintFormat::compile(event);
@@ -158,6 +158,7 @@ TEST(Traceevent, PrintsRecordsOfOurEventsAsWeDo) {
   EXPECT_TRUE(oracle.different.empty()) << listed(oracle.different);
   EXPECT_THAT(oracle.not_ours, testing::IsEmpty());
   EXPECT_THAT(oracle.not_theirs, testing::IsEmpty());
+  EXPECT_THAT(oracle.died, testing::IsEmpty());
   EXPECT_EQ(oracle.compared, 500u);
   EXPECT_FALSE(oracle.wording.take_problem());
 }

@@ -52,6 +52,12 @@ def test_other_hooks():
     check(not [name for name in names if 'bpf' in name or name.startswith('0x')], 'nothing of ours is in it: %s' % sorted(names))
 
 
+def test_watch():
+    text = run('-e', 'w:limit w@panic_timeout:4 now=$value:s32', '--', 'sh', '-c', 'echo 7 > /proc/sys/kernel/panic')
+    stacks = stacks_of(text, 'limit')
+    check(len(stacks) == 1 and 'do_syscall_64' in stacks[0][1], 'of an access to memory: %s' % stacks)
+
+
 def test_program():
     words = subprocess.run(['nm', '-D', LIBC], stdout=subprocess.PIPE, check=True).stdout.decode()
     place = '%s:0x%x' % (LIBC, int(re.search(r'^(\w+) \w lseek64?@', words, re.MULTILINE)[1], 16))
@@ -106,6 +112,7 @@ def test_mount():
 
 test_kernel()
 test_other_hooks()
+test_watch()
 test_program()
 test_mount()
 sys.exit(1 if failures else 0)

@@ -1,6 +1,9 @@
 // One question at a time: all of it is sent before the answer is read, and the process reads all of it before it
-// answers. Who does not answer within some seconds, or with too much, is ended, and everything is printed by print fmt
-// from then on.
+// answers.
+//
+// A process that ends, or gives no answer within some seconds, has met what libtraceevent cannot stand. Another one is
+// asked for the same records one by one; the event at which it ends again is told to none of them any more. After some
+// such events everything is left to print fmt.
 #include "tracefs-compat/record/traceevent/event_wording.h"
 
 #include <fcntl.h>
