@@ -150,7 +150,7 @@ void TraceLines::append_stack(const Field& caller, const TypedRecord& record, st
   }
 }
 
-// Whose print fmt is understood is printed by us, which is several times as fast; what a plugin tells in other words,
+// Whose print fmt is understood is printed by us, in less time; what a plugin tells in other words,
 // and what only libtraceevent understands, by it. Probes are ours: their print fmt is all there is.
 TraceLines::By TraceLines::choose(const Printed& how) {
   const By ours = how.print ? By::PrintFormat : By::Fields;
