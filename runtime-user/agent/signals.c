@@ -296,7 +296,7 @@ void kevt_on_signal(int signal, siginfo_head* info, context* uc) {
   int found;
   uint64_t at = uc->gregs[RIP] - (signal == SIGTRAP_ ? 1 : 0);
   uint64_t to = SI_USER_OR_QUEUE(info->code) ? (found = 0) : map_lookup(tables, at, &found);
-  const int is_site = !to || (to & KEVT_MAP_SITE) != 0;
+  const int is_site = (to & KEVT_MAP_SITE) != 0;
   if (found && is_site != (signal == SIGTRAP_)) found = 0; /* the program's own, at a site or in place of one */
   if (found && to & KEVT_MAP_COPY_OF) found = 0;           /* the program's own, in a copy of its instruction */
   if (found && to & KEVT_MAP_CALLED) {
@@ -304,7 +304,7 @@ void kevt_on_signal(int signal, siginfo_head* info, context* uc) {
     return;
   }
   if (found) {
-    uc->gregs[RIP] = to ? to & ~FLAG_BITS : at; /* 0: the probe point is gone, its instruction is back */
+    uc->gregs[RIP] = to & ~FLAG_BITS;
     return;
   }
   forward(signal, info, uc);

@@ -130,6 +130,23 @@ class Triggers(MountTest):
         self.assertIn("disable_event:kprobes:other:count=8 if i == 6", self.cat(self.event("step", "trigger")))
         self.assertEqual(self.recorded("step"), list(range(5)) + [6])
 
+    def test_a_child_goes_on_where_a_breakpoint_was_taken_out(self):
+        """Its text is its own: it keeps the int3 that it was forked with."""
+        self.echo("0", "debug/kprobes-optimization", "w")
+        self.switch_on()
+        self.run_steps(0, 0, FORK)
+        self.run_steps(0, 5, CHILD)
+        self.assertEqual(self.recorded("step"), list(range(5)))
+        for name in ("step", "other"):
+            self.echo("0", self.event(name, "enable"))
+            self.run_steps(5, 10, CHILD)
+        self.echo("1", self.event("step", "enable"))
+        self.run_steps(10, 15, CHILD)
+        self.assertEqual(self.recorded("step"), list(range(5)) + list(range(10, 15)))
+        self.assertEqual(self.recorded("other"), list(range(10)))
+        accounts = self.end_mount()
+        self.assertEqual((accounts["step"], accounts["other"]), ([20, 10, 10, 0, 0], [20, 10, 10, 0, 0]))
+
     def test_two_instances_and_snapshots_are_the_readers(self):
         os.mkdir(self.path("instances/second"))
         self.switch_on()

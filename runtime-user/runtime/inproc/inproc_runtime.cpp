@@ -330,7 +330,8 @@ ProbeHandle InprocRuntime::keep(Installed made) {
 
 // ---- arming ---------------------------------------------------------------------------------
 
-// What the site must hold now, given which of its events are armed; nullopt: it holds it already.
+// What the site must hold now, given which of its events are armed; nullopt: it holds it already. The address map keeps
+// the newest detour of a site that is disarmed: children that were forked before have its int3 in text of their own.
 Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
   DetourSpec spec;
   std::vector<std::uint32_t> key;
@@ -401,16 +402,7 @@ Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
   note_gone(take_out_gone(tracee_, patches));
   // We may die between two patches: no return address is ours before who walks the stack is guarded.
   std::ranges::stable_partition(patches, [this](const TextPatch& patch) { return is_guard_site(patch.site); });
-  if (auto applied = apply_patches(tracee_, signals_, patches); !applied) return applied;
-  return forget_disarmed(sites);
-}
-
-// Only now: until its text was given back a thread could run into the site.
-Result<void> InprocRuntime::forget_disarmed(const std::set<RemoteAddr>& sites) {
-  for (RemoteAddr site : sites)
-    if (auto point = points_.at(site); point && (*point)->patch.empty())
-      if (auto forgotten = memory_.map_address(site, RemoteAddr{}); !forgotten) return forgotten;
-  return {};
+  return apply_patches(tracee_, signals_, patches);
 }
 
 Result<void> InprocRuntime::arm(std::span<const ProbeHandle> probes) {

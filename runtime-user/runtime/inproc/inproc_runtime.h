@@ -165,7 +165,6 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   void note_gone(std::span<const RemoteAddr> sites);
   void note_all_gone();
   Result<void> narrow_crowded();
-  Result<void> forget_disarmed(const std::set<RemoteAddr>& sites);
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
   void deliver(const runtime::RecordSink& sink, std::uint64_t until);
 
