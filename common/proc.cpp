@@ -37,6 +37,14 @@ std::uint64_t status_signals(pid_t tid, const std::string& name) {
 }
 
 // Field 22 of /proc/PID/stat; the name, field 2, may hold blanks and parentheses.
+std::uint64_t clock_ticks() {
+  timespec now = {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  return static_cast<std::uint64_t>(now.tv_sec) * per_second +
+         static_cast<std::uint64_t>(now.tv_nsec) / (1'000'000'000 / per_second);
+}
+
 std::uint64_t start_time(pid_t pid) {
   constexpr int kFieldsBehindTheState = 19;
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");

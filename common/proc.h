@@ -21,6 +21,8 @@ std::uint64_t status_signals(pid_t tid, const std::string& name);
 // When a process began, in clock ticks since boot: with its number, who it is. 0: it has ended, also where
 // nobody has waited for it yet.
 std::uint64_t start_time(pid_t pid);
+// Now, on that clock.
+std::uint64_t clock_ticks();
 // The inode of its PID namespace; 0: unknown.
 std::uint64_t pid_namespace(pid_t pid);
 pid_t process_of(pid_t tid);

@@ -129,9 +129,10 @@ typedef struct kevt_ring {
 } kevt_ring;
 
 typedef struct kevt_map_entry {
-  uint64_t key; /* address; 0: free, 1: removed */
+  uint64_t key; /* address; 0: never used, KEVT_MAP_REMOVED */
   uint64_t value;
 } kevt_map_entry;
+#define KEVT_MAP_REMOVED 1ull
 /* In a `value`: what is there is called by the signal handler, on its stack (see "Hits in the handler"). */
 #define KEVT_MAP_CALLED (1ull << 63)
 /* In a `value`: the key is the site of an int3, not a load that may fault. */

@@ -1,6 +1,6 @@
 // Probes that come and go under 8 threads on 2 CPUs, none of which may notice.
 //
-// One test leaves all probes on and counts to the call; the other enables, disables, removes and
+// One test leaves all probes on and counts to the call; the other enables, disables, retires and
 // installs again at random for KEVT_HAMMER_SECONDS (10). KEVT_SEED repeats its choices. In both each record
 // is checked for its thread and values, and the accounting must be exact once the program has ended.
 #include <gmock/gmock.h>
@@ -76,26 +76,26 @@ class Meddler {
     const unsigned dice = pick(100);
     if (dice < 40) change(Change::Arm, false);
     if (dice >= 40 && dice < 78) change(Change::Disarm, false);
-    if (dice >= 78 && dice < 86) change(Change::Remove, false);
+    if (dice >= 78 && dice < 86) change(Change::Retire, false);
     if (dice >= 86 && dice < 94 && live() < 16 && hammer_.events().size() < kMostInstalled) hammer_.install_four();
     if (dice >= 94) all_off();
     ++steps_;
   }
-  void remove_all() { change(Change::Remove, true); }
+  void retire_all() { change(Change::Retire, true); }
 
   std::uint64_t steps() const { return steps_; }
   std::uint64_t changes() const { return changes_; }
 
  private:
-  enum class Change : std::uint8_t { Arm, Disarm, Remove };
+  enum class Change : std::uint8_t { Arm, Disarm, Retire };
 
   unsigned pick(unsigned below) { return std::uniform_int_distribution<unsigned>(0, below - 1)(random_); }
   std::size_t live() const {
-    return static_cast<std::size_t>(std::ranges::count(hammer_.events(), false, &HammerEvent::removed));
+    return static_cast<std::size_t>(std::ranges::count(hammer_.events(), false, &HammerEvent::retired));
   }
 
   bool may(const HammerEvent& event, Change what) const {
-    return !event.removed && (what == Change::Remove || event.armed == (what == Change::Disarm));
+    return !event.retired && (what == Change::Retire || event.armed == (what == Change::Disarm));
   }
 
   void change(Change what, bool everything) {
@@ -104,13 +104,12 @@ class Meddler {
       if (!may(event, what) || (!everything && pick(2))) continue;
       chosen.push_back(event.probe);
       event.armed = what == Change::Arm;
-      event.removed = what == Change::Remove;
+      event.retired = what == Change::Retire;
     }
     inproc::InprocRuntime& runtime = hammer_.runtime();
-    auto done = what == Change::Arm      ? runtime.arm(chosen)
-                : what == Change::Disarm ? runtime.disarm(chosen)
-                                         : runtime.remove(chosen);
+    auto done = what == Change::Arm ? runtime.arm(chosen) : runtime.disarm(chosen);
     ASSERT_TRUE(done.has_value()) << done.error().message();
+    if (what == Change::Retire) runtime.retire(chosen);  // its counts stay
     changes_ += chosen.size();
   }
 
@@ -145,7 +144,7 @@ TEST(Hammer, ProbesComeAndGoAtRandom) {
     hammer->drain();
     ASSERT_FALSE(hammer->runtime().poll_exit()) << "it died after " << meddler.steps() << " steps";
   }
-  meddler.remove_all();
+  meddler.retire_all();
   EXPECT_THAT(hammer->changed_text(), Not(Contains(HasSubstr("hammer"))));
   auto detached = hammer->runtime().detach();
   ASSERT_TRUE(detached.has_value()) << detached.error().message();

@@ -21,7 +21,7 @@ struct HammerEvent {
   bool is_return = false;
   bool is_short = false;  // on touch_short, an int3 site
   bool armed = false;
-  bool removed = false;
+  bool retired = false;
   std::uint64_t drained = 0;
   std::uint64_t bad = 0;  // records whose values or thread are not what the hammer passes
 };

@@ -217,23 +217,40 @@ std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> r
   left_out_.clear();
   auto refusal = prepare(requests, changes);
   expected_.clear();
-  if (refusal) return std::unexpected(*std::move(refusal));
+  if (refusal) {
+    take_back(changes);
+    return std::unexpected(*std::move(refusal));
+  }
   // A request is about static events or about probes, hardly ever both: what is switched here stays where the rest
   // fails.
-  if (auto done = switch_static(requests); !done) return std::unexpected(CodeRefusal{std::move(done.error()), ""});
+  if (auto done = switch_static(requests); !done) {
+    take_back(changes);
+    return std::unexpected(CodeRefusal{std::move(done.error()), ""});
+  }
   for (std::size_t t = 0; t < targets_.size(); ++t) {
     if (!targets_[t]->is_alive()) continue;
     auto done = exchange(changes, t);
     if (done || !targets_[t]->is_alive()) continue;
-    // The targets before this one have the change: what they record of it is nobody's, and it is taken back.
-    for (std::size_t before = 0; before < t; ++before)
-      for (const Change& change : changes)
-        if (change.is_new) (void)targets_[before]->runtime().disarm(placed_of(change.next.handles[before]));
+    take_back(changes);
     Error error = std::move(done.error()).while_doing("changing " + targets_[t]->name());
     return std::unexpected(CodeRefusal{Error(error.message(), error.errno_value() ? error.errno_value() : EINVAL), ""});
   }
   for (Change& change : changes) take_over(change);
   return {};
+}
+
+// Of a change that is not to be: what was installed for it goes, and in targets that have it already it is disarmed.
+void EventCode::take_back(std::span<const Change> changes) {
+  for (const Change& change : changes) {
+    if (!change.is_new) continue;
+    const Code& code = codes_[change.request->event->id];
+    for (std::size_t t = 0; t < change.next.handles.size(); ++t) {
+      const Handles next = placed_of(change.next.handles[t]);
+      if (!targets_[t]->is_alive() || next.empty()) continue;
+      const bool was_there = change.is_former || (t < code.now.handles.size() && code.now.handles[t] == next);
+      (void)(was_there ? targets_[t]->runtime().disarm(next) : targets_[t]->runtime().remove(next));
+    }
+  }
 }
 
 void EventCode::take_over(Change& change) {
@@ -246,6 +263,23 @@ void EventCode::take_over(Change& change) {
       if (code.now.handles[t] == change.next.handles[t]) code.now.handles[t].clear();
   if (!std::ranges::all_of(code.now.handles, &Handles::empty)) code.former.push_back(std::move(code.now));
   code.now = std::move(change.next);
+  retire_oldest(code);
+}
+
+// An event whose filter is written all day keeps code of the newest ones. What counts histograms stays: it is read.
+void EventCode::retire_oldest(Code& code) {
+  constexpr std::ptrdiff_t kKept = 8;
+  const auto may_come_back = [](const Version& version) { return !version.key.empty() && version.triggers.empty(); };
+  for (auto excess = std::ranges::count_if(code.former, may_come_back) - kKept; excess > 0; --excess) {
+    const auto oldest = std::ranges::find_if(code.former, may_come_back);
+    oldest->key.clear();
+    retire_in_targets(*oldest);
+  }
+}
+
+void EventCode::retire_in_targets(const Version& version) {
+  for (std::size_t t = 0; t < version.handles.size(); ++t)
+    if (targets_[t]->is_alive()) targets_[t]->runtime().retire(placed_of(version.handles[t]));
 }
 
 void EventCode::forget(std::uint32_t event) {
@@ -276,8 +310,7 @@ void EventCode::retire(std::uint32_t event, const std::function<bool(std::uint64
     if (!is_over(version)) continue;
     version.key.clear();
     version.triggers.clear();
-    for (std::size_t t = 0; t < version.handles.size(); ++t)
-      if (targets_[t]->is_alive()) targets_[t]->runtime().retire(placed_of(version.handles[t]));
+    retire_in_targets(version);
   }
 }
 

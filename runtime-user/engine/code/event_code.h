@@ -132,7 +132,10 @@ class EventCode {
   std::optional<CodeRefusal> install_in(std::size_t target, std::vector<Change>& changes,
                                         std::vector<CodeRefusal>& refusals);
   static bool is_in_no_target(const Version& version);
+  void take_back(std::span<const Change> changes);
   void take_over(Change& change);
+  void retire_oldest(Code& code);
+  void retire_in_targets(const Version& version);
   Result<void> switch_static(std::span<const CodeRequest> requests);
   Result<void> exchange(std::span<const Change> changes, std::size_t target);
 

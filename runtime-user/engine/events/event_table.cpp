@@ -69,9 +69,11 @@ bool belongs_to(grammar::EventsFile file, model::EventKind kind) {
 }
 
 std::optional<std::uint32_t> EventTable::free_id() const {
-  if (last_id_ < kLastId) return std::max(last_id_ + 1, kFirstId);
-  for (std::uint32_t id = kFirstId; id <= kLastId; ++id)
+  constexpr std::uint32_t kIds = kLastId - kFirstId + 1;
+  for (std::uint32_t n = 0; n < kIds; ++n) {
+    const std::uint32_t id = kFirstId + (next_id_ - kFirstId + n) % kIds;
     if (!events_.contains(id)) return id;
+  }
   return std::nullopt;
 }
 
@@ -126,7 +128,7 @@ const TracedEvent* EventTable::keep(Checked checked) {
     const auto free = free_id();
     if (!free) return nullptr;
     id = *free;
-    last_id_ = std::max(last_id_, id);
+    next_id_ = id + 1;
     by_name_[{definition.group, definition.event}] = id;
     auto event = std::make_unique<TracedEvent>();
     event->id = id;

@@ -118,7 +118,7 @@ class EventTable {
   target::FixedCatalog catalog_;
   std::map<std::uint32_t, std::unique_ptr<TracedEvent>> events_;
   std::map<std::pair<std::string, std::string>, std::uint32_t, std::less<>> by_name_;
-  std::uint32_t last_id_ = 0;
+  std::uint32_t next_id_ = kFirstId;  // an id is used again as late as can be: a hit that was under way may write yet
   std::uint64_t last_serial_ = 0;
 };
 

@@ -29,7 +29,7 @@ Detacher::Missed InprocRuntime::count_missed_in(const Tracee& tracee) const {
 
 void InprocRuntime::shut_gates() {
   for (Installed& one : installed_) {
-    set_gates(*one.block.local, 0u);
+    if (one.block.local) set_gates(*one.block.local, 0u);
     if (!one.is_guard) one.armed = false;
   }
 }

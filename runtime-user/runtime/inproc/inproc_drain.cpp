@@ -22,6 +22,7 @@ std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
 }  // namespace
 
 runtime::EventCounts InprocRuntime::counts(ProbeHandle probe) const {
+  if (installed_[probe].last_counts) return *installed_[probe].last_counts;
   const kevt_counts sum = memory_.counts(installed_[probe].block.row);
   runtime::EventCounts counts{sum.hits, sum.recorded, sum.filtered, sum.lost, sum.missed, sum.faults, sum.aggregated};
   // Hits that died with their process between the first counter and the last one.
@@ -47,7 +48,7 @@ void InprocRuntime::deliver(const runtime::RecordSink& sink, std::uint64_t until
   pending_.take(until, [&](std::uint64_t tsc, const Pending& p) {
     const auto it = by_id_.find(common_u32(p.bytes, 0) & 0xffff);
     if (it == by_id_.end()) return;
-    sink({.event = it->second,
+    sink({.event = it->second.back(),
           .timestamp_ns = clock_.to_ns(tsc),
           .cpu = p.cpu,
           .comm = names_.name_of(common_u32(p.bytes, 4)),
@@ -87,7 +88,7 @@ std::size_t InprocRuntime::drain_by_cpu(const runtime::RecordSink& sink) {
       last_tid = tid;
       last_comm = names_.name_of(tid);
     }
-    sink({it->second, clock_.to_ns(std::min(raw.tsc, newest)), raw.cpu, last_comm, raw.bytes});
+    sink({it->second.back(), clock_.to_ns(std::min(raw.tsc, newest)), raw.cpu, last_comm, raw.bytes});
   };
   std::size_t count = rings_.drain(give);
   if (settled_) rings_.drain_abandoned(give);

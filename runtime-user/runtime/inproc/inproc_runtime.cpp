@@ -210,10 +210,12 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
   const RemoteAddr place{event.place_address};
   auto object = points_.object_at(place);
   if (!object) return std::unexpected(std::move(object.error()));
-  auto base = code.image_for(event, **object);
-  if (!base) return std::unexpected(std::move(base.error()));
-  auto block = add_event(*base + event.block, event.slots.size(), event.sinks);
+  auto image = code.image_for(event, **object);
+  if (!image) return std::unexpected(std::move(image.error()));
+  const RemoteAddr base = (*image)->at;
+  auto block = add_event(base + event.block, event.slots.size(), event.sinks);
   if (!block) return std::unexpected(std::move(block.error()));
+  Installed made{.place = place, .image = *std::move(image), .block = *block, .sinks = event.sinks, .id = id};
   kevt_event& b = *block->local;
   b.event_id = id;
   b.probe_address =
@@ -224,14 +226,13 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
     b.inject_times = injection->times;
     b.inject_seed = injection->seed;
   }
-  std::vector<Installed::Table> tables;
   for (const model::HitTable& shape : event.hit_tables) {
     auto table = take_hit_table();
     if (!table) {
-      for (const Installed::Table& taken : tables) hit_tables_.give_back(taken.index);
+      give_back(made);
       return std::unexpected(std::move(table.error()));
     }
-    tables.push_back({*table, shape});
+    made.tables.push_back({*table, shape});
   }
   b.argument_count = static_cast<std::uint32_t>(event.entry_arguments.size());
   std::ranges::copy(event.entry_arguments, b.argument_numbers);
@@ -240,18 +241,15 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
     if (slot.kind == model::SlotKind::SharedCell)
       b.slots[i] = memory_.word(static_cast<std::uint64_t>(slot.addend)).value;
     else if (slot.kind == model::SlotKind::HitTable)
-      b.slots[i] = hit_tables_.target(tables[static_cast<std::size_t>(slot.addend)].index).value;
+      b.slots[i] = hit_tables_.target(made.tables[static_cast<std::size_t>(slot.addend)].index).value;
     else
       b.slots[i] = slot.address;
   }
   std::optional<std::int64_t> returned;
   if (event.injection) returned = event.injection->value;
-  return Installed{.place = place,
-                   .point = event.definition.probe_kind,
-                   .code = {*base + event.entry, *base + event.block, event.register_reads, returned},
-                   .block = *block,
-                   .id = id,
-                   .tables = std::move(tables)};
+  made.point = event.definition.probe_kind;
+  made.code = {base + event.entry, base + event.block, event.register_reads, returned};
+  return made;
 }
 
 Result<std::uint32_t> InprocRuntime::take_hit_table() {
@@ -302,29 +300,36 @@ Result<std::vector<ProbeHandle>> InprocRuntime::install(const model::CompiledBat
   auto held = hold();
   if (!held) return std::unexpected(std::move(held.error()));
   if (auto placeable = check_places(batch); !placeable) return std::unexpected(std::move(placeable.error()));
+  reclaim_when_due(batch);
   BatchCode code(batch, placement_, arena_);
   std::vector<Installed> made;
   for (std::size_t i = 0; i < batch.events.size(); ++i) {
     auto one = install_one(batch.events[i], code, ids[i]);
     if (!one) {
-      for (const Installed& before : made)
-        for (const Installed::Table& table : before.tables) hit_tables_.give_back(table.index);
+      for (Installed& before : made) give_back(before);
+      code.give_back();
       return std::unexpected(std::move(one.error()));
     }
     made.push_back(std::move(*one));
   }
   std::vector<ProbeHandle> handles;
   for (Installed& one : made) {
+    const std::uint32_t event_id = one.id;
     handles.push_back(keep(std::move(one)));
-    by_id_[installed_.back().id] = handles.back();
+    by_id_[event_id].push_back(handles.back());
   }
   return handles;
 }
 
 ProbeHandle InprocRuntime::keep(Installed made) {
-  const auto handle = static_cast<ProbeHandle>(installed_.size());
+  const auto handle = free_handles_.empty() ? static_cast<ProbeHandle>(installed_.size()) : free_handles_.back();
   at_site_[made.place.value].push_back(handle);
-  installed_.push_back(std::move(made));
+  if (free_handles_.empty()) {
+    installed_.push_back(std::move(made));
+  } else {
+    installed_[handle] = std::move(made);
+    free_handles_.pop_back();
+  }
   return handle;
 }
 
@@ -349,6 +354,7 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
   if (!made) return std::unexpected(std::move(made.error()));
   if (auto noted = memory_.map_address(point.site, (*made)->way()); !noted)
     return std::unexpected(std::move(noted.error()));
+  point.way = (*made)->way();
   const std::uint8_t order = is_guard_site(point.site) ? KEVT_PATCH_LAST : KEVT_PATCH_PROBE;
   if (auto noted = memory_.note_patch(point.site, point.live, order); !noted)
     return std::unexpected(std::move(noted.error()));
@@ -433,13 +439,9 @@ Result<void> InprocRuntime::use_jumps(bool wanted) {
 Result<void> InprocRuntime::disarm(std::span<const ProbeHandle> probes) {
   for (ProbeHandle probe : probes) {
     installed_[probe].armed = false;
-    set_gates(*installed_[probe].block.local, 0u);
+    if (installed_[probe].block.local) set_gates(*installed_[probe].block.local, 0u);
   }
   return rearm(probes);
-}
-
-Result<void> InprocRuntime::remove(std::span<const ProbeHandle> probes) {
-  return disarm(probes);  // its code and its counters stay until the session ends
 }
 
 // One stop changes all sites. What is disarmed keeps its gate until then.

@@ -18,6 +18,7 @@
 #include "runtime-user/runtime/inproc/memory/ring_reader.h"
 #include "runtime-user/runtime/inproc/memory/session_memory.h"
 #include "runtime-user/runtime/inproc/memory/tsc_clock.h"
+#include "runtime-user/runtime/inproc/process/code_references.h"
 #include "runtime-user/runtime/inproc/process/detach.h"
 #include "runtime-user/runtime/inproc/process/exec_follower.h"
 #include "runtime-user/runtime/inproc/process/forked_children.h"
@@ -89,6 +90,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> arm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> disarm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> remove(std::span<const runtime::ProbeHandle> probes) override;
+  void retire(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> replace(std::span<const runtime::ProbeHandle> armed,
                        std::span<const runtime::ProbeHandle> disarmed) override;
   Result<void> use_jumps(bool wanted) override;
@@ -99,16 +101,27 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   // The same without merging: each CPU's records in their order, at once and without a copy. Not to be mixed with
   // drain().
   std::size_t drain_by_cpu(const runtime::RecordSink& sink) override;
-  std::size_t free_hit_tables() const override { return hit_tables_.free(); }
+  std::size_t free_hit_tables() const override;
   void take_hit_counts(runtime::ProbeHandle probe, const runtime::HitCountSink& sink) override;
   std::string_view thread_name(std::int32_t tid) override;
 
+  // What code takes at the moment. `waiting`: events that were removed or retired and whose code may still be run.
+  struct CodeUse {
+    std::uint64_t bytes = 0;
+    std::uint32_t rows = 0;
+    std::size_t handles = 0, waiting = 0;
+  };
+  CodeUse code_use() const;
+
  private:
+  static constexpr std::size_t kFewestReclaimed = 128;
   struct Installed {
     RemoteAddr place;
     model::ProbeKind point = model::ProbeKind::Entry;
     DetourEvent code;
+    std::shared_ptr<const PlacedCode> image;  // what the code is part of; nullptr: gone, or a guard's
     SessionMemory::EventBlock block;
+    std::uint32_t sinks = 1;
     std::uint32_t id = 0;
     struct Table {
       std::uint32_t index;  // in the session
@@ -118,6 +131,9 @@ class InprocRuntime final : public runtime::ProbeRuntime {
     std::uint64_t lost_told = 0;  // of hits that would have counted in them
     bool is_guard = false;  // in front of an unwinder or the linker's report: runs the agent's code, records nothing
     bool armed = false;
+    bool is_dead = false;  // in dead_, or its code is gone
+    bool is_removed = false;
+    std::optional<runtime::EventCounts> last_counts;  // its code and its counters are gone
   };
   struct Pending {
     std::uint32_t cpu = 0;
@@ -150,6 +166,14 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<Installed> install_one(const model::CompiledEvent& event, BatchCode& code, std::uint32_t id);
   Result<std::uint32_t> take_hit_table();
   runtime::ProbeHandle keep(Installed made);
+  void give_back(Installed& made);
+  void reclaim_when_due(const model::CompiledBatch& batch);
+  Result<void> reclaim();
+  std::set<runtime::ProbeHandle> reclaim_detours(const CodeReferences& references, const CodeSharers& sharers);
+  void add_dead(runtime::ProbeHandle probe);
+  bool may_be_run(const Installed& event, const CodeReferences& references, const CodeSharers& sharers) const;
+  Result<void> forget_in_target(const Installed& event);
+  void forget_handle(runtime::ProbeHandle probe);
   Result<SessionMemory::EventBlock> add_event(RemoteAddr at, std::size_t slots, std::uint32_t sinks);
   // `function`: of the agent, from its start.
   Result<RemoteAddr> place_guard(const ProbedObject& object, std::uint32_t function);
@@ -182,12 +206,15 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   TscClock clock_;
   HookedCalls hooked_ = HookedCalls::Signals;
   std::vector<Installed> installed_;
+  std::vector<runtime::ProbeHandle> dead_;          // removed or retired; their code is still there
+  std::vector<runtime::ProbeHandle> free_handles_;  // of installed_
+  std::size_t reclaim_at_ = kFewestReclaimed;       // so many dead
   std::unordered_map<std::uint64_t, std::vector<runtime::ProbeHandle>> at_site_;  // in the order of installation
   std::vector<runtime::ProbeHandle> guards_;      // of unwinders, since the first return probe was armed
   std::optional<runtime::ProbeHandle> reporter_;  // the guard in front of the linker's report
   LibraryWatch watch_;
   ExecFollower follower_;
-  std::unordered_map<std::uint32_t, runtime::ProbeHandle> by_id_;
+  std::unordered_map<std::uint32_t, std::vector<runtime::ProbeHandle>> by_id_;  // none is empty
   TimeMerger<Pending> pending_;  // by TSC: drained from the rings, newer than what was delivered
   bool settled_ = false;
   bool replaced_ = false;           // by exec

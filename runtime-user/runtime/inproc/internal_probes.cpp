@@ -18,12 +18,12 @@ constexpr std::uint64_t kGuardCode = 64;  // bytes before a guard's event block
 // A jump to the agent's function: it may lie further away than a call from a detour reaches.
 Result<RemoteAddr> InprocRuntime::place_guard(const ProbedObject& object, std::uint32_t function) {
   auto at = placement_.allocate(object.loaded.start(), object.loaded.end(), kGuardCode + sizeof(kevt_event));
-  if (!at) return at;
+  if (!at) return std::unexpected(std::move(at.error()));
   std::vector<std::uint8_t> code = {0xff, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};  // jmp *0(%rip), its operand
   const RemoteAddr to = placement_.agent().base + function;
   std::memcpy(code.data() + 6, &to.value, sizeof to.value);
-  arena_.write(*at, code);
-  return at;
+  arena_.write(at->at, code);
+  return at->at;
 }
 
 Result<InprocRuntime::Installed> InprocRuntime::install_guard(RemoteAddr place, std::uint32_t function) {

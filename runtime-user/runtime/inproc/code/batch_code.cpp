@@ -9,26 +9,36 @@
 
 namespace kevt::inproc {
 
-Result<RemoteAddr> BatchCode::place(const model::NativeImage& image, const ProbedObject& object) {
-  auto at = placement_.allocate(object.loaded.start(), object.loaded.end(), image.bytes.size());
-  if (!at) return at;
-  arena_.write(*at, image.bytes);
+Result<std::shared_ptr<const PlacedCode>> BatchCode::place(const model::NativeImage& image,
+                                                           const ProbedObject& object) {
+  auto allocated = placement_.allocate(object.loaded.start(), object.loaded.end(), image.bytes.size());
+  if (!allocated) return std::unexpected(std::move(allocated.error()));
+  const auto code = std::make_shared<PlacedCode>(std::move(*allocated));
+  placed_.push_back(code);
+  arena_.write(code->at, image.bytes);
   for (const model::FaultEntry& fault : image.faults)
-    if (auto noted = placement_.note_fault(*at + fault.fault, *at + fault.fixup); !noted)
+    if (auto noted = placement_.note_fault(*code, code->at + fault.fault, code->at + fault.fixup); !noted)
       return std::unexpected(std::move(noted.error()));
-  return at;
+  return code;
 }
 
-Result<RemoteAddr> BatchCode::image_for(const model::CompiledEvent& event, const ProbedObject& object) {
+Result<std::shared_ptr<const PlacedCode>> BatchCode::image_for(const model::CompiledEvent& event,
+                                                               const ProbedObject& object) {
   const auto [it, is_new] = copies_.try_emplace({event.image, &object});
   Copy& copy = it->second;
   if (is_new || copy.taken.contains(event.block)) {
-    auto at = place(batch_.images[event.image], object);
-    if (!at) return at;
-    copy = {*at, {}};
+    auto code = place(batch_.images[event.image], object);
+    if (!code) return code;
+    copy = {*code, {}};
   }
   copy.taken.insert(event.block);
-  return copy.at;
+  return copy.code;
+}
+
+void BatchCode::give_back() {
+  for (const auto& code : placed_) placement_.give_back(*code);
+  placed_.clear();
+  copies_.clear();
 }
 
 }  // namespace kevt::inproc

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "common/error.h"
 #include "compiler/model/compiled_event.h"
@@ -17,20 +20,23 @@ class BatchCode {
   BatchCode(const model::CompiledBatch& batch, Placement& placement, CodeArena& arena)
       : batch_(batch), placement_(placement), arena_(arena) {}
 
-  // Where the event's image starts, near `object`, which it probes. No other event has its place in that copy.
-  Result<RemoteAddr> image_for(const model::CompiledEvent& event, const ProbedObject& object);
+  // The copy of the event's image near `object`, which it probes. No other event has its place in that copy.
+  Result<std::shared_ptr<const PlacedCode>> image_for(const model::CompiledEvent& event, const ProbedObject& object);
+  // The batch is not to be: nothing of it has run.
+  void give_back();
 
  private:
   struct Copy {
-    RemoteAddr at;
+    std::shared_ptr<const PlacedCode> code;
     std::set<std::uint32_t> taken;  // offsets of event blocks
   };
-  Result<RemoteAddr> place(const model::NativeImage& image, const ProbedObject& object);
+  Result<std::shared_ptr<const PlacedCode>> place(const model::NativeImage& image, const ProbedObject& object);
 
   const model::CompiledBatch& batch_;
   Placement& placement_;
   CodeArena& arena_;
   std::map<std::pair<std::uint32_t, const ProbedObject*>, Copy> copies_;  // the latest
+  std::vector<std::shared_ptr<const PlacedCode>> placed_;
 };
 
 }  // namespace kevt::inproc

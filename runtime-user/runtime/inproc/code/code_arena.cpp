@@ -1,11 +1,14 @@
-// A bump allocator per window. Detours are not given back one by one: a thread may still be inside
-// one, or a return address on some stack may point into it, long after its probe was removed.
+// In each window first fit among what was given back, else behind all that was ever given out. When something may be
+// given back is InprocRuntime::reclaim()'s affair: a thread may still be inside a detour, or a return address on some
+// stack may point into it, long after its probe was removed.
 #include "runtime-user/runtime/inproc/code/code_arena.h"
 
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <ranges>
 #include <utility>
 
@@ -17,7 +20,17 @@ namespace kevt::inproc {
 namespace {
 constexpr std::int64_t kJumpReach = (std::int64_t{1} << 31) - (16 << 20);
 
+constexpr std::uint8_t kBreakpoint = 0xcc;
+
 std::uint64_t aligned(std::uint64_t at) { return (at + model::kImageAlignment - 1) & ~(model::kImageAlignment - 1); }
+
+// Where in the window; nullopt: there is no room.
+std::optional<std::uint64_t> place_in(const CodeArena::Window& window, std::uint64_t bytes) {
+  const auto fits = [bytes](const auto& piece) { return piece.second >= bytes; };
+  if (const auto piece = std::ranges::find_if(window.free, fits); piece != window.free.end()) return piece->first;
+  if (window.used + bytes > CodeArena::kWindowBytes) return std::nullopt;
+  return window.used;
+}
 }  // namespace
 
 Result<CodeArena> CodeArena::create() {
@@ -48,7 +61,7 @@ Result<std::uint32_t> CodeArena::next_window() const {
 }
 
 CodeArena::Window* CodeArena::add_window(std::uint32_t index, RemoteAddr base) {
-  windows_.push_back({index, base, 0});
+  windows_.push_back({.index = index, .base = base});
   return &windows_.back();
 }
 
@@ -56,7 +69,7 @@ CodeArena::Window* CodeArena::add_window(std::uint32_t index, RemoteAddr base) {
 CodeArena::Window* CodeArena::window_near(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
   for (Window& window : windows_ | std::views::reverse) {
     const std::int64_t down = end - window.base, up = (window.base + kWindowBytes) - begin;
-    if (down < kJumpReach && up < kJumpReach && aligned(window.used) + bytes <= kWindowBytes) return &window;
+    if (down < kJumpReach && up < kJumpReach && place_in(window, aligned(bytes))) return &window;
   }
   return nullptr;
 }
@@ -67,10 +80,41 @@ bool CodeArena::has(RemoteAddr at) const {
 }
 
 Result<RemoteAddr> CodeArena::allocate(Window& window, std::uint64_t size) {
-  const std::uint64_t at = aligned(window.used);
-  if (at + size > kWindowBytes) return std::unexpected(Error("no room in the code arena's window"));
-  window.used = at + size;
-  return window.base + at;
+  const std::uint64_t bytes = aligned(size);
+  const auto at = place_in(window, bytes);
+  if (!at) return std::unexpected(Error("no room in the code arena's window"));
+  if (*at == window.used) {
+    window.used += bytes;
+  } else if (auto piece = window.free.extract(*at); piece.mapped() > bytes) {
+    window.free[*at + bytes] = piece.mapped() - bytes;
+  }
+  return window.base + *at;
+}
+
+void CodeArena::give_back(RemoteAddr at, std::uint64_t size) {
+  const std::uint64_t bytes = aligned(size);
+  std::memset(local(at, bytes), kBreakpoint, bytes);
+  const auto window =
+      std::ranges::find_if(windows_, [at](const Window& w) { return at >= w.base && at < w.base + kWindowBytes; });
+  auto piece = window->free.emplace(static_cast<std::uint64_t>(at - window->base), bytes).first;
+  if (const auto next = std::next(piece); next != window->free.end() && piece->first + piece->second == next->first) {
+    piece->second += next->second;
+    window->free.erase(next);
+  }
+  if (piece == window->free.begin()) return;
+  if (const auto before = std::prev(piece); before->first + before->second == piece->first) {
+    before->second += piece->second;
+    window->free.erase(piece);
+  }
+}
+
+std::uint64_t CodeArena::used_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Window& window : windows_) {
+    bytes += window.used;
+    for (const auto& [at, free] : window.free) bytes -= free;
+  }
+  return bytes;
 }
 
 std::uint8_t* CodeArena::local(RemoteAddr at, std::uint64_t size) const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -31,7 +32,8 @@ class CodeArena {
   struct Window {
     std::uint32_t index = 0;
     RemoteAddr base;
-    std::uint64_t used = 0;
+    std::uint64_t used = 0;                         // bytes from its start that were ever given out
+    std::map<std::uint64_t, std::uint64_t> free{};  // of these, what was given back: offset and bytes, no neighbours
   };
   Result<std::uint32_t> next_window() const;
   Window* add_window(std::uint32_t index, RemoteAddr base);
@@ -43,6 +45,11 @@ class CodeArena {
 
   // Room for `size` bytes, aligned for an image (model::kImageAlignment).
   Result<RemoteAddr> allocate(Window& window, std::uint64_t size);
+  // What allocate() gave for `size` bytes. No thread of any process runs there or comes back to it; whoever does so
+  // all the same is ended by an int3.
+  void give_back(RemoteAddr at, std::uint64_t size);
+  // Bytes that are given out.
+  std::uint64_t used_bytes() const;
   void write(RemoteAddr at, std::span<const std::uint8_t> bytes);
   // Where the controller sees [at, at + size), which lies in a window.
   std::uint8_t* local(RemoteAddr at, std::uint64_t size) const;

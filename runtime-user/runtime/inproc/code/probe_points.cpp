@@ -143,27 +143,40 @@ Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, std::vector
   spec.flags = function && function->start == in_image ? FlagsAtSite::Dead : FlagsAtSite::Kept;
   spec.is_called = point.object->image->is_go();
   spec.displaced = std::span(point.plan.original).first(point.crowded ? point.plan.first : point.plan.displaced);
-  auto at = placement_.allocate(point.object->loaded.start(), point.object->loaded.end(), max_detour_size(spec));
-  if (!at) return std::unexpected(std::move(at.error()));
+  auto made = make_detour(point, spec);
+  if (!made) return std::unexpected(std::move(made.error()));
+  return &point.made.emplace(key, std::move(*made)).first->second;
+}
+
+Result<ProbePoint::Made> ProbePoints::make_detour(const ProbePoint& point, const DetourSpec& spec) {
+  auto code = placement_.allocate(point.object->loaded.start(), point.object->loaded.end(), max_detour_size(spec));
+  if (!code) return std::unexpected(std::move(code.error()));
+  auto made = write_detour(point, spec, *code);
+  if (!made) placement_.give_back(*code);
+  return made;
+}
+
+Result<ProbePoint::Made> ProbePoints::write_detour(const ProbePoint& point, const DetourSpec& spec, PlacedCode& code) {
+  const RemoteAddr at = code.at;
   for (const std::vector<DetourEvent>& events : {spec.entries, spec.returns})
     for (const DetourEvent& event : events)
-      if (!reaches(*at, event.extractor))
+      if (!reaches(at, event.extractor))
         return std::unexpected(Error(fmt::format("no address space is left near {}", point.object->loaded.path)));
-  auto detour = build_detour(spec, *at);
+  auto detour = build_detour(spec, at);
   if (!detour) return std::unexpected(std::move(detour.error()));
-  arena_.write(*at, detour->code);
+  arena_.write(at, detour->code);
   for (const model::FaultEntry& fault : detour->faults)
-    if (auto noted = placement_.note_fault(*at + fault.fault, *at + fault.fixup); !noted)
+    if (auto noted = placement_.note_fault(code, at + fault.fault, at + fault.fixup); !noted)
       return std::unexpected(std::move(noted.error()));
   for (const x86::MovedOffset& moved : std::span(detour->displaced).first(detour->displaced.size() - 1))
-    if (auto noted = placement_.note_fault(*at + (detour->displaced_base + moved.relocated),
+    if (auto noted = placement_.note_fault(code, at + (detour->displaced_base + moved.relocated),
                                            RemoteAddr{(point.site + moved.original).value | KEVT_MAP_COPY_OF});
         !noted)
       return std::unexpected(std::move(noted.error()));
-  ProbePoint::Made made{*at, std::move(detour->displaced), spec.is_called};
+  ProbePoint::Made made{code, std::move(detour->displaced), spec.is_called};
   for (x86::MovedOffset& moved : made.moved)
     moved.relocated = static_cast<std::uint16_t>(moved.relocated + detour->displaced_base);
-  return &point.made.emplace(key, std::move(made)).first->second;
+  return made;
 }
 
 namespace {
@@ -181,8 +194,8 @@ TextPatch ProbePoints::arm_patch(ProbePoint& point, const ProbePoint::Made& made
   const bool by_jump = point.plan.kind == x86::ArmKind::Jump && uses_jumps_ && !point.crowded;
   const bool only_first = point.crowded && point.patch.size() <= 1;  // what follows may be another point's
   TextPatch patch{.site = point.site,
-                  .bytes = by_jump ? jump_bytes(point.site, made.at) : breakpoint_bytes(point),
-                  .detour = made.at,
+                  .bytes = by_jump ? jump_bytes(point.site, made.code.at) : breakpoint_bytes(point),
+                  .detour = made.code.at,
                   .moved = by_jump ? made.moved : std::vector<x86::MovedOffset>{},
                   .expected = point.patch.empty() ? point.live : point.patch};
   if (only_first) {
@@ -191,6 +204,7 @@ TextPatch ProbePoints::arm_patch(ProbePoint& point, const ProbePoint::Made& made
   }
   point.patch = patch.bytes;
   if (point.crowded) point.patch.resize(1);
+  if (!by_jump) point.had_breakpoint = true;
   return patch;
 }
 

@@ -34,15 +34,17 @@ struct ProbePoint {
   std::vector<std::uint8_t> live;   // the target's own bytes that the patch may cover
   std::vector<std::uint8_t> patch;  // ours that stands there now; empty: none
   bool gone = false;                // its library was unloaded under a probe
+  bool had_breakpoint = false;      // some time
+  RemoteAddr way;                   // what the address map says of the site
   bool crowded = false;             // another point lies inside what a jump would displace: int3, one instruction
   // Detours already made for a set of events (in order): arming the same set again costs no code.
   struct Made {
-    RemoteAddr at;
-    std::vector<x86::MovedOffset> moved;  // relocated offsets count from `at`
+    PlacedCode code;
+    std::vector<x86::MovedOffset> moved;  // relocated offsets count from where the code is
     bool is_called = false;               // by the signal handler, instead of being gone on to
 
     // Where an int3 at the site leads, for the address map.
-    RemoteAddr way() const { return RemoteAddr{at.value | KEVT_MAP_SITE | (is_called ? KEVT_MAP_CALLED : 0)}; }
+    RemoteAddr way() const { return RemoteAddr{code.at.value | KEVT_MAP_SITE | (is_called ? KEVT_MAP_CALLED : 0)}; }
   };
   std::map<std::vector<std::uint32_t>, Made> made;
 };
@@ -67,6 +69,7 @@ class ProbePoints {
   Result<ProbePoint::Made*> detour_for(ProbePoint& point, std::vector<std::uint32_t> key, DetourSpec spec);
 
   std::map<RemoteAddr, ProbePoint>& all() { return points_; }
+  const std::map<RemoteAddr, ProbePoint>& all() const { return points_; }
 
   // What makes the point armed so, or not armed. Both note what will stand there.
   TextPatch arm_patch(ProbePoint& point, const ProbePoint::Made& made) const;
@@ -83,6 +86,8 @@ class ProbePoints {
   Result<void> refresh();
   Result<std::vector<std::uint8_t>> unpatched(RemoteAddr at, std::size_t size, StoppedText& text) const;
   void note_crowding(ProbePoint& point);
+  Result<ProbePoint::Made> make_detour(const ProbePoint& point, const DetourSpec& spec);
+  Result<ProbePoint::Made> write_detour(const ProbePoint& point, const DetourSpec& spec, PlacedCode& code);
 
   Tracee& tracee_;
   Placement& placement_;

@@ -32,6 +32,12 @@ Result<std::uint32_t> HitTables::take() {
   return index;
 }
 
+void HitTables::give_back(std::uint32_t table) {
+  file_.clear(file_offset(table), bytes());
+  tables_[table].reader = {};
+  free_.push_back(table);
+}
+
 std::vector<std::uint64_t> HitTables::pages(std::uint32_t table) const {
   const std::uint64_t begin = file_offset(table);
   const std::uint64_t end = begin + memory_.used_shards() * KEVT_HIT_TABLE_BYTES;

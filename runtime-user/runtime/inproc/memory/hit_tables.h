@@ -24,8 +24,8 @@ class HitTables {
   std::size_t free() const { return is_closed_ ? 0 : free_.size() + (KEVT_HIT_TABLES - tables_.size()); }
   // The number of one that nothing was counted in. ENOSPC: there is none; ENOMEM: no address space here.
   Result<std::uint32_t> take();
-  // Nothing was counted in it.
-  void give_back(std::uint32_t table) { free_.push_back(table); }
+  // Nobody counts in it any more; what it holds is forgotten.
+  void give_back(std::uint32_t table);
   // From now on none can be taken: the target has no room for them.
   void close() { is_closed_ = true; }
 

@@ -168,6 +168,7 @@ SessionMemory::SessionMemory(SessionMemory&& other) noexcept
       counts_at_(other.counts_at_),
       rings_at_(other.rings_at_),
       rows_used_(other.rows_used_),
+      free_rows_(std::move(other.free_rows_)),
       patch_at_(std::move(other.patch_at_)) {}
 
 SessionMemory::~SessionMemory() {
@@ -233,24 +234,49 @@ std::span<const kevt_patch> SessionMemory::patches() const {
 }
 
 // The sinks of an event lie side by side: in one tile.
+std::optional<std::uint32_t> SessionMemory::take_rows(std::uint32_t sinks) {
+  const auto are_free = [&](std::uint32_t first) {
+    for (std::uint32_t row = first; row < first + sinks; ++row)
+      if (!free_rows_.contains(row)) return false;
+    return first % KEVT_TILE_ROWS + sinks <= KEVT_TILE_ROWS;
+  };
+  const auto known = std::ranges::find_if(free_rows_, are_free);
+  if (known != free_rows_.end()) {
+    const std::uint32_t first = *known;
+    for (std::uint32_t row = first; row < first + sinks; ++row) free_rows_.erase(row);
+    return first;
+  }
+  std::uint32_t first = rows_used_;
+  if (first % KEVT_TILE_ROWS + sinks > KEVT_TILE_ROWS) first += KEVT_TILE_ROWS - first % KEVT_TILE_ROWS;
+  if (first + sinks > options_.rows) return std::nullopt;
+  while (rows_used_ < first) free_rows_.insert(rows_used_++);
+  rows_used_ = first + sinks;
+  __atomic_store_n(&tables().used_rows, rows_used_, __ATOMIC_RELEASE);
+  return first;
+}
+
 Result<SessionMemory::EventBlock> SessionMemory::add_event(kevt_event* event, RemoteAddr there, std::uint32_t sinks) {
   KEVT_ASSERT(sinks <= KEVT_TILE_ROWS);
-  std::uint32_t row = rows_used_;
-  if (row % KEVT_TILE_ROWS + sinks > KEVT_TILE_ROWS) row += KEVT_TILE_ROWS - row % KEVT_TILE_ROWS;
-  if (row + sinks > options_.rows) return std::unexpected(Error("no room for another event in this session"));
+  const auto row = take_rows(sinks);
+  if (!row) return std::unexpected(Error("no room for another event in this session"));
   *event = {};
   event->tables = target_.value;
   event->rings = target_.value + rings_at_;
   event->ring_stride = ring_stride_;
   event->ring_mask = options_.ring_bytes - 1;
-  event->row = row;
-  event->row_offset = KEVT_ROW_OFFSET(row, group_bytes_);
+  event->row = *row;
+  event->row_offset = KEVT_ROW_OFFSET(*row, group_bytes_);
   event->sink_count = sinks;
   event->services = tables().services;
   set_gates(*event, 0);
-  rows_used_ = row + sinks;
-  __atomic_store_n(&tables().used_rows, rows_used_, __ATOMIC_RELEASE);
-  return EventBlock{event, there, row};
+  return EventBlock{event, there, *row};
+}
+
+void SessionMemory::forget_event(std::uint32_t row, std::uint32_t sinks) {
+  for (const std::uint64_t tile : tiles_of(group_of(row)))
+    for (std::uint32_t shard = 0; shard < KEVT_TILE_SHARDS; ++shard)
+      std::fill_n(&at<kevt_counts>(tile)[shard * KEVT_TILE_ROWS + row % KEVT_TILE_ROWS], sinks, kevt_counts{});
+  for (std::uint32_t i = 0; i < sinks; ++i) free_rows_.insert(row + i);
 }
 
 void set_gates(kevt_event& event, std::uint32_t gates) {
@@ -258,16 +284,30 @@ void set_gates(kevt_event& event, std::uint32_t gates) {
   __atomic_store_n(&event.gates, gates, __ATOMIC_RELEASE);
 }
 
+// What was removed is passed over by who looks for a key behind it, and used again.
 Result<void> SessionMemory::map_address(RemoteAddr key, RemoteAddr value) {
   auto* map = at<kevt_map_entry>(map_at_);
+  kevt_map_entry* place = nullptr;
   for (std::uint32_t n = 0; n < KEVT_MAP_SLOTS / 2; ++n) {
-    const std::uint32_t i = kevt_map_slot(key.value, n);
-    if (map[i].key && map[i].key != key.value) continue;
-    __atomic_store_n(&map[i].value, value.value, __ATOMIC_RELEASE);
-    __atomic_store_n(&map[i].key, key.value, __ATOMIC_RELEASE);
-    return {};
+    kevt_map_entry& entry = map[kevt_map_slot(key.value, n)];
+    const bool is_taken = entry.key && entry.key != KEVT_MAP_REMOVED;
+    if (!place && !is_taken) place = &entry;
+    if (entry.key == key.value) place = &entry;
+    if (entry.key == key.value || !entry.key) break;
   }
-  return std::unexpected(Error("the address map is full"));
+  if (!place) return std::unexpected(Error("the address map is full"));
+  __atomic_store_n(&place->value, value.value, __ATOMIC_RELEASE);
+  __atomic_store_n(&place->key, key.value, __ATOMIC_RELEASE);
+  return {};
+}
+
+void SessionMemory::unmap_address(RemoteAddr key) {
+  auto* map = at<kevt_map_entry>(map_at_);
+  for (std::uint32_t n = 0; n < KEVT_MAP_SLOTS / 2; ++n) {
+    kevt_map_entry& entry = map[kevt_map_slot(key.value, n)];
+    if (!entry.key) return;
+    if (entry.key == key.value) return __atomic_store_n(&entry.key, KEVT_MAP_REMOVED, __ATOMIC_RELEASE);
+  }
 }
 
 // Which pages of counters there are for a group of rows. In the file the session begins at 0.
@@ -279,7 +319,7 @@ std::vector<std::uint64_t> SessionMemory::tiles_of(std::uint64_t group) const {
 }
 
 kevt_counts SessionMemory::counts(std::uint32_t row) const {
-  const std::uint64_t group = counts_at_ + row / KEVT_TILE_ROWS * group_bytes_;
+  const std::uint64_t group = group_of(row);
   const auto sum_of = [&](const std::vector<std::uint64_t>& tiles) {
     kevt_counts sum{};
     for (const std::uint64_t tile : tiles)

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -90,9 +92,15 @@ class SessionMemory {
   };
   // Fills a block in the code arena, all gates shut, and gives it counters. `sinks`: KEVT_TILE_ROWS at most.
   Result<EventBlock> add_event(kevt_event* local, RemoteAddr target, std::uint32_t sinks);
+  // Its counters are another event's: no hit of it is under way in any process.
+  void forget_event(std::uint32_t row, std::uint32_t sinks);
+  // How many rows there are yet for events of one sink.
+  std::uint32_t free_rows() const { return options_.rows - rows_used_ + static_cast<std::uint32_t>(free_rows_.size()); }
 
-  // int3 sites and fault fix-ups: `value` 0 means "resume at the original instruction".
+  // int3 sites and fault fix-ups.
   Result<void> map_address(RemoteAddr key, RemoteAddr value);
+  // Nobody will ask for it.
+  void unmap_address(RemoteAddr key);
 
   // KEVT_SHARED_WORDS of them, here; and where one is in the target.
   std::span<std::uint64_t> words() const;
@@ -119,7 +127,9 @@ class SessionMemory {
 
  private:
   SessionMemory() = default;
+  std::uint64_t group_of(std::uint32_t row) const { return counts_at_ + row / KEVT_TILE_ROWS * group_bytes_; }
   std::vector<std::uint64_t> tiles_of(std::uint64_t group) const;
+  std::optional<std::uint32_t> take_rows(std::uint32_t sinks);
   void plan_files();
   Result<void> map();
   void fill();
@@ -141,7 +151,8 @@ class SessionMemory {
   std::uint64_t session_at_ = 0, owners_at_ = 0, words_at_ = 0, counts_at_ = 0, rings_at_ = 0;  // from the base
   bool settled_ = false;
   mutable std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> settled_tiles_;  // by tiles_of()'s group
-  std::uint32_t rows_used_ = 0;
+  std::uint32_t rows_used_ = 0;                                                          // all below it were given out
+  std::set<std::uint32_t> free_rows_;                          // of these, what was given back
   std::unordered_map<std::uint64_t, std::uint32_t> patch_at_;  // site -> its note
 };
 

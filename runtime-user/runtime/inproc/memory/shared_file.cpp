@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "common/assert.h"
 #include "common/page.h"
 
 namespace kevt::inproc {
@@ -54,6 +55,15 @@ Result<void> SharedFile::seal_against_writing() const {
 }
 
 Result<void> SharedFile::seal() const { return add_seals(fd_.get(), F_SEAL_SEAL); }
+
+void SharedFile::clear(std::uint64_t offset, std::uint64_t bytes) const {
+  int done = 0;
+  do {
+    done = fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                     static_cast<off_t>(bytes));
+  } while (done < 0 && errno == EINTR);
+  KEVT_ASSERT(!done);  // memory of our own, which has no seal against it
+}
 
 std::vector<std::uint64_t> SharedFile::pages_between(std::uint64_t begin, std::uint64_t end) const {
   std::vector<std::uint64_t> pages;

@@ -27,6 +27,9 @@ class SharedFile {
   // Where its pages lie that there are, between two places that are multiples of a page. Makes none.
   std::vector<std::uint64_t> pages_between(std::uint64_t begin, std::uint64_t end) const;
 
+  // Its bytes from there on are 0 again and take no memory.
+  void clear(std::uint64_t offset, std::uint64_t bytes) const;
+
   int fd() const { return fd_.get(); }
   // Tell its mappings from others.
   std::uint64_t inode() const { return inode_; }

@@ -30,13 +30,6 @@ RemoteAddr thread_at(const PlacedAgent& agent, std::uint64_t index) {
   return agent.priv + (offsetof(kevt_private, threads) + sizeof(kevt_thread) * index);
 }
 
-std::optional<std::uint64_t> thread_pointer_of(const Tracee& tracee, pid_t tid) {
-  auto registers = tracee.registers(tid);
-  if (!registers || !registers->fs_base) return std::nullopt;
-  auto word = read_value<std::uint64_t>(tracee, RemoteAddr{registers->fs_base});
-  return word && *word ? std::optional(*word) : std::nullopt;
-}
-
 // As the agent does (runtime-user/agent/places.c), of a process that stands still. Where there is no room its thread is
 // one that is not known.
 Result<void> enter_table(const Tracee& tracee, const PlacedAgent& agent, RemoteAddr thread, std::uint32_t number,
@@ -54,6 +47,13 @@ Result<void> enter_table(const Tracee& tracee, const PlacedAgent& agent, RemoteA
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> thread_pointer_of(const Tracee& tracee, pid_t tid) {
+  auto registers = tracee.registers(tid);
+  if (!registers || !registers->fs_base) return std::nullopt;
+  auto word = read_value<std::uint64_t>(tracee, RemoteAddr{registers->fs_base});
+  return word && *word ? std::optional(*word) : std::nullopt;
+}
 
 Result<void> mark_threads(Tracee& tracee) {
   for (pid_t tid : tracee.threads()) {
@@ -82,6 +82,7 @@ Result<std::vector<ThreadNote>> read_thread_notes(const Tracee& tracee, const Pl
     field(note.check, offsetof(kevt_thread, check));
     field(note.pid, offsetof(kevt_thread, pid));
     field(note.tid, offsetof(kevt_thread, tid));
+    field(note.guard, offsetof(kevt_thread, guard));
     field(note.counts, offsetof(kevt_thread, counts));
     field(note.blocked, offsetof(kevt_thread, blocked));
     field(note.pending, offsetof(kevt_thread, pending));

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "common/abi/probe.h"
@@ -20,6 +21,7 @@ struct ThreadNote {
   std::uint32_t check = 0;
   std::uint32_t pid = 0;  // 0: it has not hit yet
   std::uint32_t tid = 0;
+  std::uint64_t guard = 0;
   std::uint64_t counts = 0;
   std::uint64_t blocked = 0;
   std::uint64_t pending = 0;
@@ -30,6 +32,9 @@ struct ThreadNote {
 Result<void> mark_threads(Tracee& tracee);
 
 Result<std::vector<ThreadNote>> read_thread_notes(const Tracee& tracee, const PlacedAgent& agent);
+
+// What finds a stopped thread; nullopt: it has none.
+std::optional<std::uint64_t> thread_pointer_of(const Tracee& tracee, pid_t tid);
 
 // The note of one stopped thread; nullptr: none, or that of a dead thread whose address it has.
 const ThreadNote* note_of(const Tracee& tracee, pid_t tid, std::uint32_t check_offset,

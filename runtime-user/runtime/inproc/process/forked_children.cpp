@@ -44,13 +44,16 @@ void for_each_process(const std::function<void(pid_t)>& visit) {
   closedir(all);
 }
 
+bool maps_session(const std::vector<target::Mapping>& maps, const SharedFile& session) {
+  return std::ranges::any_of(
+      maps, [&](const target::Mapping& mapping) { return is_of_session(mapping) && mapping.inode == session.inode(); });
+}
+
 }  // namespace
 
 bool shares_session(pid_t pid, const SharedFile& session) {
   auto maps = target::read_maps(pid);
-  return maps && std::ranges::any_of(*maps, [&](const target::Mapping& mapping) {
-           return is_of_session(mapping) && mapping.inode == session.inode();
-         });
+  return maps && maps_session(*maps, session);
 }
 
 std::vector<pid_t> processes_sharing(const SharedFile& session, std::uint64_t not_before) {
@@ -58,6 +61,20 @@ std::vector<pid_t> processes_sharing(const SharedFile& session, std::uint64_t no
   for_each_process([&](pid_t pid) {
     if (proc::start_time(pid) < not_before) return;
     if (shares_session(pid, session) && !runs_in_its_parents_memory(pid)) found.push_back(pid);
+  });
+  return found;
+}
+
+// Whoever cannot be looked at, or has just ended, may be one: it may have forked another meanwhile.
+CodeSharers CodeSharers::look(const SharedFile& session, std::uint64_t not_before, pid_t target) {
+  CodeSharers found;
+  for_each_process([&](pid_t pid) {
+    const std::uint64_t began = proc::start_time(pid);
+    if (pid == target || !began || began < not_before) return;
+    const auto maps = target::read_maps(pid);
+    if (maps && !maps_session(*maps, session)) return;
+    found.youngest_ = std::max(found.youngest_.value_or(0), began);
+    if (maps && runs_in_its_parents_memory(pid)) found.is_in_its_memory_ = true;
   });
   return found;
 }

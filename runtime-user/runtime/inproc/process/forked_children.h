@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -18,6 +19,22 @@ bool runs_in_its_parents_memory(pid_t pid);
 // Every process but this one that has, of those that began at `not_before` (proc::start_time) or later: their maps are
 // read, which takes longest of processes that are large and have been there for long.
 std::vector<pid_t> processes_sharing(const SharedFile& session, std::uint64_t not_before);
+
+// The other processes that may run code of a session.
+class CodeSharers {
+ public:
+  // Of those that began at `not_before` (proc::start_time) or later. `target` is no other.
+  static CodeSharers look(const SharedFile& session, std::uint64_t not_before, pid_t target);
+  // Can one of them run code that has been there since `since`? Not what has come after its fork: a child's text is its
+  // own. But a breakpoint that it was forked with leads to the newest code of its place.
+  bool may_run(std::uint64_t since, bool has_been_a_breakpoint) const {
+    return is_in_its_memory_ || (youngest_ && (has_been_a_breakpoint || since <= *youngest_));
+  }
+
+ private:
+  std::optional<std::uint64_t> youngest_;  // when it began
+  bool is_in_its_memory_ = false;          // one runs in the target's own memory, between vfork and exec
+};
 
 // Which sessions other processes share, found in one look over all of them.
 class SharedSessions {

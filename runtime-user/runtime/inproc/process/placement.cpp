@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "common/page.h"
+#include "common/proc.h"
 #include "compiler/target/process/process_map.h"
 #include "runtime-user/runtime/inproc/code/agent_image.h"
 #include "runtime-user/runtime/inproc/process/agent_threads.h"
@@ -141,15 +142,15 @@ Result<void> Placement::place_agent() {
   if (auto noted = note_threads(); !noted) return noted;
   auto near = agent_neighbour();
   if (!near) return std::unexpected(std::move(near.error()));
-  auto base = allocate(*near, *near + 1, agent_table().size);
-  if (!base) return std::unexpected(std::move(base.error()));
+  auto code = allocate(*near, *near + 1, agent_table().size);
+  if (!code) return std::unexpected(std::move(code.error()));
   PlacedAgent agent = mapper_.agent();
-  agent.base = *base;
+  agent.base = code->at;
   mapper_.set_agent(agent);
-  arena_.write(*base, agent_image_for(memory_.target()));
-  memory_.set_agent(*base, agent_table().size, agent_services(*base));
+  arena_.write(agent.base, agent_image_for(memory_.target()));
+  memory_.set_agent(agent.base, agent_table().size, agent_services(agent.base));
   for (const AgentFault& fault : agent_faults())
-    if (auto noted = note_fault(*base + fault.fault, *base + fault.fixup); !noted) return noted;
+    if (auto noted = note_fault(*code, agent.base + fault.fault, agent.base + fault.fixup); !noted) return noted;
 
   constexpr std::uint64_t kRegisterSyncCore = 64;  // MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE
   if (auto done = mapper_.call("membarrier", SYS_membarrier, {kRegisterSyncCore, 0, 0, 0, 0, 0}); !done)
@@ -178,10 +179,23 @@ Result<RemoteAddr> Placement::map_hit_table(const HitTables& tables, std::uint32
   return at;
 }
 
-Result<RemoteAddr> Placement::allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
+Result<PlacedCode> Placement::allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
   auto window = window_for(begin, end, bytes);
   if (!window) return std::unexpected(std::move(window.error()));
-  return arena_.allocate(**window, bytes);
+  auto at = arena_.allocate(**window, bytes);
+  if (!at) return std::unexpected(std::move(at.error()));
+  return PlacedCode{.at = *at, .bytes = bytes, .since = proc::clock_ticks(), .mapped = {}};
+}
+
+Result<void> Placement::note_fault(PlacedCode& code, RemoteAddr fault, RemoteAddr fixup) {
+  if (auto mapped = memory_.map_address(fault, fixup); !mapped) return mapped;
+  code.mapped.push_back(fault);
+  return {};
+}
+
+void Placement::give_back(const PlacedCode& code) {
+  for (const RemoteAddr key : code.mapped) memory_.unmap_address(key);
+  arena_.give_back(code.at, code.bytes);
 }
 
 Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {

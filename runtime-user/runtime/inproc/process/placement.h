@@ -2,6 +2,9 @@
 // the agent; and where new code goes.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "common/error.h"
 #include "runtime-user/runtime/inproc/code/code_arena.h"
 #include "runtime-user/runtime/inproc/memory/hit_tables.h"
@@ -9,6 +12,16 @@
 #include "runtime-user/runtime/inproc/process/remote_mapper.h"
 
 namespace kevt::inproc {
+
+// Code of ours in the target, and what the address map says of it.
+struct PlacedCode {
+  RemoteAddr at;
+  std::uint64_t bytes = 0;
+  std::uint64_t since = 0;         // clock ticks since boot, as proc::start_time
+  std::vector<RemoteAddr> mapped;  // keys of the address map
+
+  bool contains(RemoteAddr place) const { return place >= at && place < at + bytes; }
+};
 
 class Placement {
  public:
@@ -20,10 +33,12 @@ class Placement {
   // Where the table is then. Children that were forked before have no code that counts in it.
   Result<RemoteAddr> map_hit_table(const HitTables& tables, std::uint32_t table);
   // Room for `bytes` in a window that reaches every byte of [begin, end), mapped when there is none yet.
-  Result<RemoteAddr> allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes);
+  Result<PlacedCode> allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes);
+  // Nothing runs there any more, in any process.
+  void give_back(const PlacedCode& code);
 
-  // A load at `fault` that faults goes on at `fixup`.
-  Result<void> note_fault(RemoteAddr fault, RemoteAddr fixup) { return memory_.map_address(fault, fixup); }
+  // A load at `fault`, in this code, that faults goes on at `fixup`.
+  Result<void> note_fault(PlacedCode& code, RemoteAddr fault, RemoteAddr fixup);
 
   const PlacedAgent& agent() const { return mapper_.agent(); }
   const Tracee& tracee() const { return mapper_.tracee(); }

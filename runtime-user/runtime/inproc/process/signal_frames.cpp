@@ -68,9 +68,13 @@ std::optional<std::uint64_t> scan(const Tracee& tracee, std::uint64_t from, cons
     const AltStack alt{word_at(frame, kAltStack), word_at(frame, kAltBytes)};
     const bool on_alt = alt.contains(from + i);
     if (on_alt && !alt.contains(from)) continue;  // left over, or another thread's
-    frames.push_back({word, RemoteAddr{word_at(frame, kRip)}, word_at(frame, kMask), RemoteAddr{from + i + kRip},
-                      RemoteAddr{from + i + kMask}});
     const std::uint64_t interrupted = word_at(frame, kRsp);
+    frames.push_back({.restorer = word,
+                      .ip = RemoteAddr{word_at(frame, kRip)},
+                      .sp = RemoteAddr{interrupted},
+                      .mask = word_at(frame, kMask),
+                      .ip_at = RemoteAddr{from + i + kRip},
+                      .mask_at = RemoteAddr{from + i + kMask}});
     if (on_alt ? alt.contains(interrupted) : mapping.contains(RemoteAddr{interrupted})) continue;
     elsewhere = interrupted;
     if (on_alt) break;

@@ -18,6 +18,7 @@ namespace kevt::inproc {
 struct SignalFrame {
   std::uint64_t restorer = 0;  // where the handler returns to: the code that calls rt_sigreturn
   RemoteAddr ip;               // where the interrupted code goes on
+  RemoteAddr sp;               // and its stack pointer
   std::uint64_t mask = 0;      // and the signals it blocks
   RemoteAddr ip_at;            // where these two stand
   RemoteAddr mask_at;

@@ -1,0 +1,202 @@
+// Code goes when its event goes: events of many shapes are defined, armed, hit, disarmed and removed in a running swarm
+// (swarm.c), which forks all the while. What code takes, here and in the target, must not grow with the cycles.
+//
+//   code_soak SWARM CYCLES SEED
+//
+// The first tenth of the cycles says how much is needed at most; the others must not need twice as much.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <random>
+
+#include "common/proc.h"
+#include "compiler/target/process/process_env.h"
+#include "runtime-user/engine/borrowed_target.h"
+#include "runtime-user/engine/tracing.h"
+#include "runtime-user/runtime/inproc/inproc_runtime.h"
+#include "tests/soak/swarm.h"
+
+namespace kevt::tests {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::uint64_t lines_of_maps(pid_t pid) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  return static_cast<std::uint64_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
+}
+
+struct Use {
+  std::uint64_t code_bytes = 0, rows = 0, handles = 0, waiting = 0;
+  std::uint64_t own_kib = 0, target_kib = 0, target_maps = 0;
+
+  void grow(const Use& other) {
+    code_bytes = std::max(code_bytes, other.code_bytes);
+    rows = std::max(rows, other.rows);
+    handles = std::max(handles, other.handles);
+    waiting = std::max(waiting, other.waiting);
+    own_kib = std::max(own_kib, other.own_kib);
+    target_kib = std::max(target_kib, other.target_kib);
+    target_maps = std::max(target_maps, other.target_maps);
+  }
+  // Empty: it is less than twice as much as `before`, memory of both sides less than 16 MiB more.
+  std::string excess(const Use& before) const {
+    constexpr std::uint64_t kNoise = 16u << 10;
+    if (code_bytes > 2 * before.code_bytes) return "bytes of code";
+    if (rows > 2 * before.rows) return "counter rows";
+    if (handles > 2 * before.handles) return "events of the runtime";
+    if (own_kib > before.own_kib + kNoise) return "memory of the tracer";
+    if (target_kib > before.target_kib + kNoise) return "memory of the target";
+    if (target_maps > before.target_maps + 2) return "mappings of the target";
+    return "";
+  }
+  std::string text() const {
+    return fmt::format("{} bytes of code, {} rows, {} events, {} that wait; {} KiB here, {} KiB and {} maps there",
+                       code_bytes, rows, handles, waiting, own_kib, target_kib, target_maps);
+  }
+};
+
+class Cycles {
+ public:
+  Cycles(pid_t pid, std::uint64_t seed) : pid_(pid), random_(seed) {}
+  Result<void> attach();
+  Result<void> step();
+  Use use() const;
+  Result<void> leave();
+  std::uint64_t hits() const { return hits_; }
+
+ private:
+  unsigned pick(unsigned below) { return std::uniform_int_distribution<unsigned>(0, below - 1)(random_); }
+  std::string definition();
+  Result<void> filter(const engine::TracedEvent& event);
+  void wait_for_a_hit(const engine::TracedEvent& event);
+  Result<void> check(const engine::TracedEvent& event);
+
+  pid_t pid_;
+  std::mt19937_64 random_;
+  std::unique_ptr<inproc::InprocRuntime> runtime_;
+  std::unique_ptr<target::ProcessEnv> env_;
+  std::unique_ptr<engine::BorrowedTarget> target_;
+  std::unique_ptr<engine::Tracing> tracing_;
+  std::uint64_t hits_ = 0;
+};
+
+Result<void> Cycles::attach() {
+  auto runtime = inproc::InprocRuntime::attach(pid_, {.ring_bytes = 64u << 10, .rows = 1024});
+  if (!runtime) return std::unexpected(std::move(runtime.error()));
+  runtime_ = std::move(*runtime);
+  runtime_->go();
+  auto env = target::ProcessEnv::of_process(pid_, {});
+  if (!env) return std::unexpected(std::move(env.error()));
+  env_ = std::make_unique<target::ProcessEnv>(std::move(*env));
+  target_ = std::make_unique<engine::BorrowedTarget>(*runtime_, *env_);
+  tracing_ =
+      std::make_unique<engine::Tracing>(std::vector<engine::TracedTarget*>{target_.get()}, engine::TracingOptions{});
+  return {};
+}
+
+// One of some 200 shapes: entries and returns, by a jump and by an int3, with up to four arguments.
+std::string Cycles::definition() {
+  static constexpr const char* kTypes[] = {"u8", "s16", "x32", "u64", "b3@2/32"};
+  static constexpr const char* kPlaces[] = {"touch", "touch_short"};
+  const bool is_return = pick(2) != 0;
+  std::string text = fmt::format("{}:ev swarm:{}", is_return ? (pick(4) ? "r" : "r16") : "p", kPlaces[pick(8) == 0]);
+  for (unsigned n = pick(4); n > 0; --n)
+    text += fmt::format(" a{}={}:{}", n, is_return ? "$retval" : "%di", kTypes[pick(std::size(kTypes))]);
+  if (!is_return && pick(2)) text += " s=+0(%si):string";
+  return text + (is_return ? " k=$retval:b8@5/64" : " k=%di:b8@3/64");
+}
+
+Result<void> Cycles::filter(const engine::TracedEvent& event) {
+  return tracing_->filters().write(tracing_->top(), event, fmt::format("k == {}", pick(32)));
+}
+
+// A thread calls touch_short each 256th time, and a filter lets one in 256 pass.
+void Cycles::wait_for_a_hit(const engine::TracedEvent& event) {
+  for (int i = 0; i < 100 && !tracing_->code().counts(event.id).attempts; ++i) usleep(100);
+  tracing_->drain();
+}
+
+// Not while hits are under way.
+Result<void> Cycles::check(const engine::TracedEvent& event) {
+  for (int tries = 0;; ++tries) {
+    const runtime::EventCounts c = tracing_->code().counts(event.id);
+    if (c.attempts == c.recorded + c.aggregated + c.filtered + c.lost + c.missed) {
+      hits_ += c.attempts;
+      return {};
+    }
+    if (tries == 2000) return std::unexpected(Error(fmt::format("{} hits are not accounted for", c.attempts)));
+    usleep(1000);
+  }
+}
+
+Result<void> Cycles::step() {
+  if (auto done = tracing_->definitions().write(grammar::EventsFile::Dynamic, definition()); !done) return done;
+  const engine::TracedEvent* event = tracing_->events().find("kprobes", "ev");
+  if (!event) return std::unexpected(Error("the event is not there"));
+  const std::vector<const engine::TracedEvent*> all = {event};
+  if (pick(2))
+    if (auto done = filter(*event); !done) return done;
+  if (auto done = tracing_->switcher().set_enabled(tracing_->top(), all, true); !done) return done;
+  wait_for_a_hit(*event);
+  // Now and then its filter is written more often than code of its former ones is kept.
+  for (unsigned n = pick(16) ? 0 : pick(20); n > 0; --n)
+    if (auto done = filter(*event); !done) return done;
+  if (auto done = tracing_->switcher().set_enabled(tracing_->top(), all, false); !done) return done;
+  if (auto right = check(*event); !right) return right;
+  return tracing_->definitions().write(grammar::EventsFile::Dynamic, "-:kprobes/ev");
+}
+
+Use Cycles::use() const {
+  const inproc::InprocRuntime::CodeUse code = runtime_->code_use();
+  return {.code_bytes = code.bytes,
+          .rows = code.rows,
+          .handles = code.handles,
+          .waiting = code.waiting,
+          .own_kib = proc::status_number(getpid(), "VmRSS"),
+          .target_kib = proc::status_number(pid_, "VmRSS"),
+          .target_maps = lines_of_maps(pid_)};
+}
+
+Result<void> Cycles::leave() {
+  auto left = runtime_->detach();
+  if (left) left = runtime_->leave_children();
+  if (!left) return std::unexpected(std::move(left.error()));
+  return {};
+}
+
+int soak(const char* program, std::uint64_t cycles, std::uint64_t seed) {
+  Swarm swarm(program);
+  if (!swarm.is_running()) return fmt::print(stderr, "code: the swarm cannot be started\n"), 1;
+  Cycles cycling(swarm.pid(), seed);
+  auto done = cycling.attach();
+  Use first, later;
+  const auto begin = Clock::now();
+  for (std::uint64_t cycle = 0; done && cycle < cycles; ++cycle) {
+    done = cycling.step();
+    if (cycle % 16 == 0) (cycle < cycles / 10 ? first : later).grow(cycling.use());
+  }
+  if (done) done = cycling.leave();
+  if (!done) return fmt::print(stderr, "code: seed {}: {}{}\n", seed, done.error().message(), swarm.how_it_ended()), 1;
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  fmt::print("code: seed {}: {} cycles in {:.1f} s, {} hits, {} forks\n  first tenth: {}\n  the others:  {}\n", seed,
+             cycles, seconds, cycling.hits(), swarm.page().forks, first.text(), later.text());
+  if (const std::string excess = later.excess(first); !excess.empty())
+    return fmt::print(stderr, "code: seed {}: too many {}\n", seed, excess), 1;
+  const std::string wrong = swarm.end();
+  if (!wrong.empty()) return fmt::print(stderr, "code: seed {}: {}\n", seed, wrong), 1;
+  return cycling.hits() == 0;
+}
+
+}  // namespace
+}  // namespace kevt::tests
+
+int main(int argc, char** argv) {
+  if (argc != 4) return fmt::print(stderr, "usage: code_soak SWARM CYCLES SEED\n"), 2;
+  return kevt::tests::soak(argv[1], std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
+}
