@@ -1,9 +1,10 @@
 // Code goes when its event goes: events of many shapes are defined, armed, hit, disarmed and removed in a running swarm
 // (swarm.c), which forks all the while. What code takes, here and in the target, must not grow with the cycles.
 //
-//   code_soak SWARM CYCLES SEED
+//   code_soak SWARM CYCLES REST_US SEED        seed 0: a new one
 //
-// The first tenth of the cycles says how much is needed at most; the others must not need twice as much.
+// The first tenth of the cycles says how much is needed at most; the others must not need twice as much. REST_US: how
+// long the swarm's threads rest between 256 calls, so that they can be stopped at once.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -56,8 +57,10 @@ struct Use {
     return "";
   }
   std::string text() const {
-    return fmt::format("{} bytes of code, {} rows, {} events, {} that wait; {} KiB here, {} KiB and {} maps there",
-                       code_bytes, rows, handles, waiting, own_kib, target_kib, target_maps);
+    return fmt::format(
+        "{} bytes of code, {} rows, {} events, {} that wait; {} KiB of memory of its own here, {} KiB and {} maps "
+        "there",
+        code_bytes, rows, handles, waiting, own_kib, target_kib, target_maps);
   }
 };
 
@@ -100,7 +103,7 @@ Result<void> Cycles::attach() {
   return {};
 }
 
-// One of some 200 shapes: entries and returns, by a jump and by an int3, with up to four arguments.
+// One of some hundred shapes: entries and returns, by a jump and by an int3, with up to four arguments.
 std::string Cycles::definition() {
   static constexpr const char* kTypes[] = {"u8", "s16", "x32", "u64", "b3@2/32"};
   static constexpr const char* kPlaces[] = {"touch", "touch_short"};
@@ -113,7 +116,7 @@ std::string Cycles::definition() {
 }
 
 Result<void> Cycles::filter(const engine::TracedEvent& event) {
-  return tracing_->filters().write(tracing_->top(), event, fmt::format("k == {}", pick(32)));
+  return tracing_->filters().write(tracing_->top(), event, fmt::format("k == {}", pick(2)));
 }
 
 // A thread calls touch_short each 256th time, and a filter lets one in 256 pass.
@@ -144,8 +147,7 @@ Result<void> Cycles::step() {
     if (auto done = filter(*event); !done) return done;
   if (auto done = tracing_->switcher().set_enabled(tracing_->top(), all, true); !done) return done;
   wait_for_a_hit(*event);
-  // Now and then its filter is written more often than code of its former ones is kept.
-  for (unsigned n = pick(16) ? 0 : pick(20); n > 0; --n)
+  if (pick(2))
     if (auto done = filter(*event); !done) return done;
   if (auto done = tracing_->switcher().set_enabled(tracing_->top(), all, false); !done) return done;
   if (auto right = check(*event); !right) return right;
@@ -158,8 +160,8 @@ Use Cycles::use() const {
           .rows = code.rows,
           .handles = code.handles,
           .waiting = code.waiting,
-          .own_kib = proc::status_number(getpid(), "VmRSS"),
-          .target_kib = proc::status_number(pid_, "VmRSS"),
+          .own_kib = proc::status_number(getpid(), "RssAnon"),
+          .target_kib = proc::status_number(pid_, "RssAnon"),
           .target_maps = lines_of_maps(pid_)};
 }
 
@@ -170,8 +172,8 @@ Result<void> Cycles::leave() {
   return {};
 }
 
-int soak(const char* program, std::uint64_t cycles, std::uint64_t seed) {
-  Swarm swarm(program);
+int soak(const char* program, std::uint64_t cycles, unsigned rest_us, std::uint64_t seed) {
+  Swarm swarm(program, rest_us);
   if (!swarm.is_running()) return fmt::print(stderr, "code: the swarm cannot be started\n"), 1;
   Cycles cycling(swarm.pid(), seed);
   auto done = cycling.attach();
@@ -197,6 +199,8 @@ int soak(const char* program, std::uint64_t cycles, std::uint64_t seed) {
 }  // namespace kevt::tests
 
 int main(int argc, char** argv) {
-  if (argc != 4) return fmt::print(stderr, "usage: code_soak SWARM CYCLES SEED\n"), 2;
-  return kevt::tests::soak(argv[1], std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
+  if (argc != 5) return fmt::print(stderr, "usage: code_soak SWARM CYCLES REST_US SEED\n"), 2;
+  const auto number = [&](int i) { return std::strtoull(argv[i], nullptr, 10); };
+  return kevt::tests::soak(argv[1], number(2), static_cast<unsigned>(number(3)),
+                           number(4) ? number(4) : std::random_device{}());
 }

@@ -1,10 +1,12 @@
 /*
- * swarm FILE: 8 threads call touch in a tight loop, and touch_short, an int3 site, each 256th time; the first thread
- * forks children that do the same for a moment.  Each answer is checked.  Ends with status 7 when FILE says so.
+ * swarm FILE [US]: 8 threads call touch in a tight loop, and touch_short, an int3 site, each 256th time, and rest then
+ * for US microseconds; the first thread forks children that do the same for a moment.  Each answer is checked.  Ends
+ * with status 7 when FILE says so.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include "touched.h"
 
 static swarm_page* page;
+static unsigned rest_us;
 static const char* const texts[4] = {"anvil", "a", "", "a text of some length"};
 
 static int is_stopped(void) { return __atomic_load_n(&page->stop, __ATOMIC_ACQUIRE) != 0; }
@@ -28,6 +31,7 @@ static void* work(void* argument) {
   for (long number = me; !is_stopped(); number++) {
     page->wrong[me] += call_both(number);
     __atomic_store_n(&page->calls[me], page->calls[me] + 1, __ATOMIC_RELEASE);
+    if (rest_us && number % 256 == 0) usleep(rest_us);
   }
   return NULL;
 }
@@ -50,8 +54,9 @@ static void fork_children(void) {
 }
 
 int main(int argc, char** argv) {
-  const int file = argc == 2 ? open(argv[1], O_RDWR) : -1;
+  const int file = argc >= 2 ? open(argv[1], O_RDWR) : -1;
   if (file < 0) return 2;
+  if (argc == 3) rest_us = (unsigned)strtoul(argv[2], NULL, 10);
   page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (page == MAP_FAILED) return 2;
   pthread_t threads[SWARM_THREADS];

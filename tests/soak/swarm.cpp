@@ -13,7 +13,7 @@
 
 namespace kevt::tests {
 
-Swarm::Swarm(const char* program) {
+Swarm::Swarm(const char* program, unsigned rest_us) {
   char name[] = "/tmp/kevt-swarm-XXXXXX";
   const int file = mkstemp(name);
   file_ = name;
@@ -25,7 +25,7 @@ Swarm::Swarm(const char* program) {
   pid_ = fork();
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    execl(program, program, file_.c_str(), nullptr);
+    execl(program, program, file_.c_str(), fmt::format("{}", rest_us).c_str(), nullptr);
     _exit(127);
   }
   for (int tries = 0; tries < 2000 && !__atomic_load_n(&page_->calls[0], __ATOMIC_ACQUIRE); ++tries) usleep(1000);

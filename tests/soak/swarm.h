@@ -11,7 +11,8 @@ namespace kevt::tests {
 
 class Swarm {
  public:
-  explicit Swarm(const char* program);
+  // `rest_us`: how long its threads rest between 256 calls.
+  explicit Swarm(const char* program, unsigned rest_us = 0);
   ~Swarm();
   bool is_running() const { return page_ != nullptr && pid_ > 0; }
   pid_t pid() const { return pid_; }

@@ -150,7 +150,7 @@ class EventCode {
     pipeline::CheckedEvent checked;
   };
   std::unordered_map<const TracedTarget*, std::unordered_map<std::uint64_t, Expected>> expected_;  // by serial
-  pipeline::CodeStore kept_;      // what is compiled for one target is there for the next
+  pipeline::CodeStore kept_;      // what was compiled is there for the next target, and for what comes back
   target::FixedCatalog statics_;  // what eprobes stand on
   std::unordered_map<std::uint32_t, Code> codes_;
   std::unordered_map<std::uint32_t, SampledType> sampled_;       // by type

@@ -25,9 +25,8 @@ struct EventCode::LookedUp {
 };
 
 CodePlacer EventCode::placer(TracedTarget& target) {
-  const bool shares = targets_.size() > 1 || needs_ != Needs::EveryTarget;
   if (kept_.images().size() > kMostKept) kept_ = {};
-  return {target, statics_, {.precompiled = precompiled_, .kept = shares ? &kept_ : nullptr}};
+  return {target, statics_, {.precompiled = precompiled_, .kept = &kept_}};
 }
 
 std::size_t EventCode::index_of(const TracedTarget& target) const {

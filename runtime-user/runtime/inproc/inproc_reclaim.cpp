@@ -34,7 +34,11 @@ std::uint32_t rows_of(const model::CompiledBatch& batch) {
 }  // namespace
 
 Result<void> InprocRuntime::remove(std::span<const ProbeHandle> probes) {
-  if (auto disarmed = disarm(probes); !disarmed) return disarmed;
+  std::vector<ProbeHandle> armed;
+  std::ranges::copy_if(probes, std::back_inserter(armed),
+                       [this](ProbeHandle probe) { return installed_[probe].armed; });
+  if (!armed.empty())
+    if (auto disarmed = disarm(armed); !disarmed) return disarmed;
   for (const ProbeHandle probe : probes) {
     installed_[probe].is_removed = true;
     if (installed_[probe].last_counts)
