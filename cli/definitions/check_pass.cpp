@@ -15,6 +15,8 @@
 
 #include "compiler/layout/layout.h"
 #include "compiler/pipeline/front.h"
+#include "compiler/pipeline/shorthand.h"
+#include "compiler/pipeline/usdt.h"
 #include "compiler/sema/filter.h"
 #include "compiler/target/fixed_target.h"
 #include "grammar/parse.h"
@@ -62,6 +64,7 @@ class Pass {
 
  private:
   void check_definition(std::size_t index);
+  void check_line(std::size_t index, std::string_view line);
   void take(std::size_t index, pipeline::LaidOut laid_out);
   void report(std::size_t index, std::vector<diag::Diagnostic> mistakes);
   void say_since_when(const Source& source, std::vector<diag::Diagnostic>& mistakes) const;
@@ -83,10 +86,20 @@ class Pass {
   CheckResult result_;
 };
 
+// A kernel has nothing short; what is written so is judged as it stands there.
 void Pass::check_definition(std::size_t index) {
   const Source& source = definitions_[index];
+  if (one_kernel_) return check_line(index, source.text);
+  auto lines = pipeline::expand_shorthand(source.text, env_);
+  if (!lines) return report(index, {std::move(lines.error())});
+  if (!*lines) return check_line(index, source.text);
+  for (const std::string& line : **lines) check_line(index, line);
+}
+
+void Pass::check_line(std::size_t index, std::string_view line) {
+  const Source& source = definitions_[index];
   diag::Sink sink;
-  auto statement = grammar::parse_line_leniently(source.text, grammar::EventsFile::Dynamic, sink, dialect_);
+  auto statement = grammar::parse_line_leniently(line, grammar::EventsFile::Dynamic, sink, dialect_);
   if (statement && std::holds_alternative<model::Deletion>(*statement)) {
     return remark(source, "a deletion: it is read, and defines nothing");
   }
@@ -123,6 +136,11 @@ void Pass::report(std::size_t index, std::vector<diag::Diagnostic> mistakes) {
                                       source.text.substr(0, 1)));
   }
   if (one_kernel_) say_since_when(source, mistakes);
+  if (pipeline::usdt_in(source.text))
+    mistakes.front().notes.push_back(
+        {"`FILE:PROVIDER:NAME` is a marker (USDT): kevtrace writes it as `PATH:OFFSET` where the program is (run, "
+         "mount, "
+         "explain)"});
   ++result_.wrong_definitions;
   for (diag::Diagnostic& mistake : mistakes) result_.mistakes.push_back(locate(std::move(mistake), source));
 }

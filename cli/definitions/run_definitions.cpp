@@ -57,7 +57,9 @@ std::vector<const engine::TracedEvent*> RunDefinitions::to_switch_on(const engin
 void RunDefinitions::report_left_out(std::span<const engine::CodeRefusal> left_out) const {
   std::vector<engine::Problem> problems;
   for (const engine::CodeRefusal& one : left_out) {
-    const auto it = one.serial ? std::ranges::find(serials_, one.serial) : serials_.end();
+    const auto it = std::ranges::find_if(serials_, [&](const auto& of_definition) {
+      return std::ranges::find(of_definition, one.serial) != of_definition.end();
+    });
     if (it == serials_.end()) {
       report_.error(one.error);
       continue;

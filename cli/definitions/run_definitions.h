@@ -30,7 +30,7 @@ class RunDefinitions {
  private:
   const RunRequest& request_;
   const Reporter& report_;
-  std::vector<std::uint64_t> serials_;  // of each definition's probe
+  std::vector<std::vector<std::uint64_t>> serials_;  // of each definition's probes
 };
 
 }  // namespace kevt::cli

@@ -244,6 +244,8 @@ void add_list(CLI::App& app, ListOptions& list) {
   verb->add_flag_callback(
       "--functions", [&] { list.what = What::Functions; }, "functions that can be probed (default)");
   verb->add_flag_callback(
+      "--usdt", [&] { list.what = What::Usdt; }, "markers (USDT): PROVIDER:NAME, places and arguments");
+  verb->add_flag_callback(
       "--events", [&] { list.what = What::Events; }, "kinds of events, and which runtime runs them");
   verb->add_flag_callback(
       "--regs", [&] { list.what = What::Registers; }, "registers a fetch-arg can name, and their role");
@@ -252,12 +254,15 @@ void add_list(CLI::App& app, ListOptions& list) {
   verb->add_flag("-v,--verbose", list.verbose, "how each would be armed, and why not by a jump");
   verb->add_option("GLOB|FILE", list.words, "with a `/`: a program or library; without: names to list, * and ? allowed")
       ->type_name("");
-  add_footer(*verb,
-             R"(One function a line, in the order of names: NAME  0xADDRESS  SIZE (of the file, as nm prints them).
+  add_footer(
+      *verb,
+      R"(One function a line, in the order of symbols: NAME  0xADDRESS  SIZE (of the file, as nm prints them). Of C++ and Rust
+the name is that of the source, and its symbol stands behind it; a definition takes either.
 
 examples:
   kevtrace list /usr/bin/sqlite3
   kevtrace list 'open*' /usr/lib/x86_64-linux-gnu/libc.so.6 -v
+  kevtrace list --usdt 'libc:memory*' /usr/lib/x86_64-linux-gnu/libc.so.6
   kevtrace list --types)");
 }
 

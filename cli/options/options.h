@@ -60,7 +60,7 @@ struct CompileOptions {
 };
 
 struct ListOptions {
-  enum class What : std::uint8_t { Functions, Events, Registers, Types } what = What::Functions;
+  enum class What : std::uint8_t { Functions, Usdt, Events, Registers, Types } what = What::Functions;
   std::vector<std::string> words;  // with a '/': a program or library; without: names to list, * and ? allowed
   bool verbose = false;
 };

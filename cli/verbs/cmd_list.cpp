@@ -5,7 +5,7 @@
 //
 // Addresses are those of the file (as nm prints them), sizes bytes; one line per name and version, in
 // the order of names. -v plans a probe for each: jump, int3 with the reason, or refused with the reason.
-// Aliases of one address are planned once.
+// Aliases of one address are planned once. --usdt lists markers: PROVIDER:NAME, how many places it has, its arguments.
 #include <fmt/format.h>
 #include <fnmatch.h>
 #include <unistd.h>
@@ -24,6 +24,8 @@
 #include "common/print.h"
 #include "compiler/target/elf/elf_image.h"
 #include "compiler/target/elf/mapped_file.h"
+#include "compiler/target/elf/source_names.h"
+#include "compiler/target/elf/usdt.h"
 #include "compiler/target/near_misses.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 
@@ -36,6 +38,7 @@ struct Row {
   ImageAddr address;
   std::uint64_t size = 0;
   bool indirect = false;
+  std::string in_source;  // its name there; empty: the same
   friend auto operator<=>(const Row&, const Row&) = default;
 };
 
@@ -50,14 +53,24 @@ bool matches(const std::string& name, const std::vector<std::string>& patterns) 
   return std::ranges::any_of(patterns, [&](const std::string& p) { return fnmatch(p.c_str(), name.c_str(), 0) == 0; });
 }
 
+// The whole name of the source, or without its parameters.
+bool matches_source(const std::string& name, const std::vector<std::string>& patterns) {
+  return matches(name, patterns) || matches(std::string(target::qualified_name(name)), patterns);
+}
+
+// What one types to mean it: the name of the source where there is one.
+std::string name_of(const Row& row) { return row.in_source.empty() ? row.name : row.in_source; }
+std::string symbol_of(const Row& row) { return row.in_source.empty() ? "" : "  " + row.name; }
+
 std::vector<Row> functions_of(const target::ElfImage& image, const std::vector<std::string>& patterns) {
   std::set<Row> rows;
   for (const target::ElfSymbol& symbol : image.symbols()) {
     if (symbol.kind == target::SymbolKind::Object) continue;
-    std::string name(symbol.name);
-    if (!matches(name, patterns)) continue;
+    std::string name(symbol.name), in_source = target::source_name(symbol.name);
+    if (!matches(name, patterns) && (in_source.empty() || !matches_source(in_source, patterns))) continue;
     if (symbol.versioning == target::SymbolVersion::Hidden) name += fmt::format("@{}", symbol.version);
-    rows.insert({std::move(name), symbol.address, symbol.size, symbol.kind == target::SymbolKind::IFunc});
+    rows.insert(
+        {std::move(name), symbol.address, symbol.size, symbol.kind == target::SymbolKind::IFunc, std::move(in_source)});
   }
   return {rows.begin(), rows.end()};
 }
@@ -89,7 +102,7 @@ void count(const x86::SitePlan& plan, Tally& tally) {
 }
 
 void print_brief(const std::vector<Row>& rows) {
-  for (const Row& row : rows) print("{}  0x{:x}  {}\n", row.name, row.address.value, row.size);
+  for (const Row& row : rows) print("{}  0x{:x}  {}{}\n", name_of(row), row.address.value, row.size, symbol_of(row));
 }
 
 void print_planned(const target::ElfImage& image, const std::vector<Row>& rows) {
@@ -102,7 +115,7 @@ void print_planned(const target::ElfImage& image, const std::vector<Row>& rows) 
       it = plans.emplace(row.address, planner.plan(row.address)).first;
       count(it->second, tally);
     }
-    print("{}  0x{:x}  {}  {}{}\n", row.name, row.address.value, row.size, how_armed(it->second),
+    print("{}  0x{:x}  {}  {}{}{}\n", name_of(row), row.address.value, row.size, how_armed(it->second), symbol_of(row),
           row.indirect ? "  (chooses the function that is called; a definition means the chosen one)" : "");
   }
   const std::size_t all = tally.jump + tally.breakpoint + tally.refused;
@@ -198,6 +211,51 @@ int list_functions(const ListOptions& options, const Reporter& report) {
   return status;
 }
 
+// Places of one marker.
+struct UsdtRow {
+  std::size_t places = 0;
+  bool has_semaphore = false;
+  std::string arguments;  // of the first
+};
+
+int list_usdt(const ListOptions& options, const Reporter& report) {
+  std::vector<std::string> files, patterns;
+  for (const std::string& word : options.words) (word.contains('/') ? files : patterns).push_back(word);
+  if (files.empty()) {
+    report.error(which_file(patterns));
+    return kUsage;
+  }
+  int status = kOk;
+  std::size_t found = 0;
+  for (const std::string& file : files) {
+    auto image = target::ElfImage::open(file);
+    auto markers = image ? target::read_usdt_markers(*image) : std::unexpected(std::move(image.error()));
+    if (!markers) {
+      report.error(markers.error());
+      status = kFailed;
+      continue;
+    }
+    std::map<std::string, UsdtRow> rows;
+    for (const target::UsdtMarker& marker : *markers) {
+      const std::string name = marker.provider + ":" + marker.name;
+      if (!matches(name, patterns)) continue;
+      UsdtRow& row = rows[name];
+      if (row.places++ == 0) row.arguments = marker.arguments;
+      row.has_semaphore = row.has_semaphore || marker.semaphore;
+    }
+    found += rows.size();
+    if (files.size() > 1) print("{}:\n", file);
+    for (const auto& [name, row] : rows)
+      print("{}  {} place{}{}  {}\n", name, row.places, row.places == 1 ? "" : "s",
+            row.has_semaphore ? "  semaphore" : "", row.arguments);
+  }
+  if (status == kOk && found == 0) {
+    report.error(patterns.empty() ? "it has no markers (.note.stapsdt)" : "no marker of that name there");
+    return kFailed;
+  }
+  return status;
+}
+
 }  // namespace
 
 int list(const ListOptions& options, const GlobalOptions& global) {
@@ -205,6 +263,8 @@ int list(const ListOptions& options, const GlobalOptions& global) {
   switch (options.what) {
     case ListOptions::What::Functions:
       return list_functions(options, report);
+    case ListOptions::What::Usdt:
+      return list_usdt(options, report);
     case ListOptions::What::Events:
       print_event_kinds();
       return kOk;

@@ -21,7 +21,7 @@
 #include "common/abi/hit_table.h"
 #include "common/abi/registers.h"
 
-#define KEVT_ABI_VERSION 8u
+#define KEVT_ABI_VERSION 9u
 
 enum {
   KEVT_MAX_THREADS = 40960, /* kevt_thread structs per process at most: those of dead threads are used again */
@@ -46,6 +46,7 @@ enum {
       512,             /* of a session: what triggers switch and count; all its processes and the controller write */
   KEVT_SENT_WORDS = 6, /* of a siginfo, all that the kernel keeps of one (struct kernel_siginfo) */
   KEVT_ENTRY_ARGUMENTS = 15, /* `$argN` of one return event, at most */
+  KEVT_MAX_RAISED = 1024,    /* semaphores of markers that a session raises in a process */
 };
 
 struct kevt_event;
@@ -251,6 +252,11 @@ typedef struct kevt_injections {
   uint64_t asked, injected;
 } kevt_injections;
 
+/* A semaphore of a marker, and how much of its count is ours. */
+typedef struct kevt_raised {
+  uint64_t at, count;
+} kevt_raised;
+
 /* Per process, in private memory that fork copies. */
 typedef struct kevt_private {
   uint64_t used_threads;    /* structs that were ever used; may grow past kevt_tables.max_threads */
@@ -267,6 +273,7 @@ typedef struct kevt_private {
   kevt_handler handlers[65];         /* the program's own, of SIGILL, SIGFPE and signals whose sa_mask has such bits */
   uint32_t active[KEVT_MAX_ROWS];    /* return instances in use, of events with a maxactive */
   kevt_injections injections[KEVT_MAX_ROWS];
+  kevt_raised raised[KEVT_MAX_RAISED];   /* the controller's; used from the first one on */
   uint32_t places[1 << KEVT_PLACE_BITS]; /* thread table: thread pointer, hashed -> number of its struct + 1; 0: never
                                             used */
   kevt_thread threads[];                 /* kevt_tables.max_threads of them */

@@ -111,6 +111,7 @@ struct CompiledEvent {
   std::vector<SlotSource> slots;
   std::uint64_t function_address = 0;          // of the probed symbol or address, 0 when not resolved
   std::uint64_t place_address = 0;             // function_address + offset
+  std::uint64_t semaphore_address = 0;         // raised while it is armed; 0: there is none
   std::uint32_t image = 0;                     // index into CompiledBatch::images
   std::uint32_t entry = 0;                     // offset of the extractor in the image
   std::uint32_t code_size = 0;                 // bytes of the extractor

@@ -48,6 +48,16 @@ void expect_functions(std::span<const model::Definition* const> definitions, con
   env.expect_functions(names);
 }
 
+namespace {
+
+std::uint64_t semaphore_of(const model::Definition& definition, const target::TargetEnv& env) {
+  const auto* place = std::get_if<model::FilePlace>(&definition.place);
+  if (!place || !place->reference_counter) return 0;
+  return env.find_file_offset(place->path, *place->reference_counter).value_or(0);
+}
+
+}  // namespace
+
 std::optional<CheckedEvent> check_event(std::string_view line, const target::TargetEnv& env,
                                         const target::EventCatalog& catalog, Forms forms, diag::Sink& sink) {
   auto written = parse_event(line, sink);
@@ -73,6 +83,7 @@ std::optional<CheckedEvent> check_event(model::Definition written, const target:
   event.layout = std::move(laid_out->layout);
   event.function_address = checked.function_address;
   event.place_address = checked.place_address;
+  event.semaphore_address = semaphore_of(event.definition, env);
   event.uses_target_types = laid_out->uses_target_types;
   event.is_deferred = waits;
   return event;
@@ -184,6 +195,7 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
     event.slots = out.programs[i].slots;
     event.entry_arguments = ir::entry_arguments(out.programs[i]);
     event.function_address = events[i].function_address;
+    event.semaphore_address = events[i].semaphore_address;
     event.place_address = events[i].place_address;
     event.sinks = static_cast<std::uint32_t>(out.programs[i].sinks.size());
     event.injection = events[i].injection;

@@ -30,6 +30,7 @@ struct CheckedEvent {
   std::string listing;
   std::uint64_t function_address = 0;
   std::uint64_t place_address = 0;
+  std::uint64_t semaphore_address = 0;            // of PATH:OFFSET(REF_CTR); 0: it has none there
   std::optional<lower::AttachedFilter> attached;  // an eprobe's `if`
   bool uses_target_types = false;                 // the target's types told what something in it means
   bool is_deferred = false;                       // for its library: there is no address yet, and code cannot be made

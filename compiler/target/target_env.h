@@ -70,6 +70,14 @@ struct FunctionName {
   std::string_view name;
 };
 
+// One place of a marker of a user program (USDT).
+struct UsdtSite {
+  std::string path;                        // of its file, as the target names it
+  std::uint64_t offset = 0;                // bytes from the file's start
+  std::optional<std::uint64_t> semaphore;  // likewise
+  std::string arguments;  // as .note.stapsdt has them; NAME(%rip) is OFFSET(%file) where the file has it
+};
+
 class TargetEnv {
  public:
   virtual ~TargetEnv() = default;
@@ -83,6 +91,11 @@ class TargetEnv {
   // NotFound.
   virtual std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                                      std::uint64_t offset) const = 0;
+  // The places of a marker of a program or library. NotFound: `candidates` are markers that are there.
+  virtual std::expected<std::vector<UsdtSite>, LookupError> find_usdt(std::string_view, std::string_view,
+                                                                      std::string_view) const {
+    return std::unexpected(LookupError{LookupFailure::NotChecked, {}});
+  }
   // Whether a module that is not loaded could be: there is such a library. "": whether a function that no module has
   // could come with one.
   virtual bool may_be_loaded(std::string_view) const { return false; }

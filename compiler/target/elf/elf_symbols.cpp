@@ -4,12 +4,15 @@
 // A stripped library still has .dynsym, found through DT_SYMTAB when even the section headers are gone.
 //   `memcpy` in libc.so.6: memcpy@@GLIBC_2.14 (default) and memcpy@GLIBC_2.2.5 (hidden): the default
 //   wins; `open`, `open64`, `__open` lie at one address and are one function.
-// Not done: symbols without a type, .gnu_debuglink files, demangled names.
+// A name that no symbol has is one in the source: `Foo::bar` is _ZN3Foo3barEi (source_names.h).
+// Not done: symbols without a type, .gnu_debuglink files.
 #include <algorithm>
 #include <functional>
 #include <tuple>
+#include <utility>
 
 #include "compiler/target/elf/elf_image_state.h"
+#include "compiler/target/elf/source_names.h"
 
 namespace kevt::target {
 namespace {
@@ -211,6 +214,23 @@ std::vector<ElfSymbol> find_named(const ElfImage::State& state, std::string_view
   return choose(std::move(found));
 }
 
+// By the name that its programmer gave it: qualified before what only ends so. Clones (`.cold`) are no functions.
+template <class Keep>
+std::vector<ElfSymbol> find_by_source_name(const ElfImage::State& state, std::string_view wanted, Keep keep) {
+  const std::string_view identifier = last_identifier(wanted);
+  std::vector<ElfSymbol> exact, suffix;
+  for (const ElfSymbol& symbol : state.symbols) {
+    if (!symbol.name.starts_with("_Z") || symbol.name.contains('.') || !symbol.name.contains(identifier)) continue;
+    if (!keep(symbol)) continue;
+    const std::string name = source_name(symbol.name);
+    if (name.empty()) continue;
+    const NameMatch match = matches_source_name(name, wanted);
+    if (match == NameMatch::Exact) exact.push_back(symbol);
+    if (match == NameMatch::Suffix) suffix.push_back(symbol);
+  }
+  return choose(std::move(exact.empty() ? suffix : exact));
+}
+
 }  // namespace
 
 bool plainer_name(const ElfSymbol& a, const ElfSymbol& b) {
@@ -256,8 +276,9 @@ const std::vector<ElfSymbol>& ElfImage::symbols() const {
 
 std::vector<ElfSymbol> ElfImage::find_functions(std::string_view name) const {
   state_->load_symbols();
-  return find_named(*state_, name,
-                    [&](const ElfSymbol& s) { return s.kind != SymbolKind::Object && is_executable(s.address); });
+  const auto is_function = [&](const ElfSymbol& s) { return s.kind != SymbolKind::Object && is_executable(s.address); };
+  auto found = find_named(*state_, name, is_function);
+  return found.empty() ? find_by_source_name(*state_, name, is_function) : found;
 }
 
 std::vector<ElfSymbol> ElfImage::find_objects(std::string_view name) const {

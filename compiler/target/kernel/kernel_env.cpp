@@ -18,7 +18,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "compiler/target/elf/elf_image.h"
 #include "compiler/target/elf/instruction_start.h"
+#include "compiler/target/elf/usdt.h"
 #include "compiler/target/near_misses.h"
 
 namespace kevt::target {
@@ -147,6 +149,15 @@ std::expected<std::uint64_t, LookupError> KernelEnv::find_file_offset(std::strin
                                                                       std::uint64_t offset) const {
   if (file_status(path) != FileStatus::Regular) return std::unexpected(LookupError{});
   return offset;
+}
+
+std::expected<std::vector<UsdtSite>, LookupError> KernelEnv::find_usdt(std::string_view module,
+                                                                       std::string_view provider,
+                                                                       std::string_view name) const {
+  if (!module.contains('/')) return std::unexpected(LookupError{LookupFailure::ModuleMissing, {}});
+  const auto image = ElfImage::open(std::string(module));
+  if (!image) return std::unexpected(LookupError{});
+  return usdt_sites(*image, module, provider, name);
 }
 
 // Made by ftrace at run time. The kernel may list freed init text of a module at the same address, and first.

@@ -22,6 +22,8 @@
 
 #include "compiler/target/elf/instruction_start.h"
 #include "compiler/target/elf/mapped_file.h"
+#include "compiler/target/elf/source_names.h"
+#include "compiler/target/elf/usdt.h"
 #include "compiler/target/kernel/kernel_names.h"
 #include "compiler/target/near_misses.h"
 #include "compiler/target/process/process_modules.h"
@@ -82,6 +84,7 @@ std::string first_trouble(const std::vector<Loaded*>& objects, bool were_asked_f
 
 std::string label(const Loaded& loaded, const ElfSymbol& symbol) {
   std::string text = loaded.module.name + ":" + std::string(symbol.name);
+  if (const std::string name = source_name(symbol.name); !name.empty()) text += " (" + name + ")";
   if (symbol.versioning == SymbolVersion::Hidden) text += "@" + std::string(symbol.version);
   return text;
 }
@@ -373,6 +376,16 @@ std::expected<std::uint64_t, LookupError> ProcessEnv::find_file_offset(std::stri
   return failure(address && file->is_executable(*address) ? LookupFailure::ModuleMissing : LookupFailure::NotFound);
 }
 
+std::expected<std::vector<UsdtSite>, LookupError> ProcessEnv::find_usdt(std::string_view module,
+                                                                        std::string_view provider,
+                                                                        std::string_view name) const {
+  for (Loaded* loaded : state_->matching(module))
+    if (const ElfImage* image = image_of(*loaded)) return usdt_sites(*image, loaded->module.path, provider, name);
+  if (!module.contains('/')) return failure(LookupFailure::ModuleMissing);
+  const auto image = ElfImage::open(state_->path_of(module));
+  return image ? usdt_sites(*image, module, provider, name) : failure(LookupFailure::NotFound);
+}
+
 bool ProcessEnv::may_be_loaded(std::string_view module) const {
   if (state_->options.becomes_others) return true;
   if (!module.contains('/')) return module.contains(".so") || !installed_library(state_->path_of(""), module).empty();
@@ -418,7 +431,9 @@ std::optional<Symbol> ProcessEnv::symbolize(std::uint64_t address) const {
   if (!loaded) return std::nullopt;
   const auto symbol = loaded->image->symbol_covering({address - loaded->module.bias});
   if (!symbol) return std::nullopt;
-  return make_symbol(*loaded, *symbol);
+  Symbol shown = make_symbol(*loaded, *symbol);
+  shown.name = shown_name(symbol->name);
+  return shown;
 }
 
 std::optional<std::string> ProcessEnv::place_name(std::uint64_t address) const {

@@ -72,6 +72,9 @@ class ProcessEnv final : public TargetEnv {
   std::expected<Symbol, LookupError> find_data(std::string_view name) const override;
   std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                              std::uint64_t offset) const override;
+  // Of a file that is loaded, or that `module` is the path of.
+  std::expected<std::vector<UsdtSite>, LookupError> find_usdt(std::string_view module, std::string_view provider,
+                                                              std::string_view name) const override;
   // A path of a file; a file name (libx.so), which may come from anywhere; a stem (libx) that some file has where the
   // dynamic linker looks by itself.
   bool may_be_loaded(std::string_view module) const override;

@@ -86,6 +86,7 @@ void BatchDefiner::keep(Checked checked, BatchAnswer& answer) {
   Checked::World& first = checked.worlds.front();
   for (std::size_t i = 0; i < first.entries.size(); ++i) {
     Draft::Entry& entry = first.entries[i];
+    const std::string command = entry.written.command;  // a marker may have other places in another target
     const TracedEvent* event = state_.events.add(std::move(entry.written), entry.event, *first.env);
     if (!event) {
       answer.problems.push_back(
@@ -94,7 +95,8 @@ void BatchDefiner::keep(Checked checked, BatchAnswer& answer) {
                    fmt::format("more than {} events: common_type has 16 bits", kLastId - kFirstId + 1))});
       continue;
     }
-    const std::uint64_t serial = answer.serials[entry.index] = event->probes.back().serial;
+    const std::uint64_t serial = event->probes.back().serial;
+    answer.serials[entry.index].push_back(serial);
     if (entry.filter) {
       EventState& one = state_.instances.top().state_of(event->id);
       one.filter = std::move(entry.filter);
@@ -102,7 +104,7 @@ void BatchDefiner::keep(Checked checked, BatchAnswer& answer) {
     }
     for (Checked::World& world : checked.worlds)
       if (world.target && i < world.entries.size() && !world.entries[i].event.is_deferred &&
-          event->owner != target::EventOwner::Synthetic)
+          world.entries[i].written.command == command && event->owner != target::EventOwner::Synthetic)
         state_.code.expect(*world.target, serial, std::move(world.entries[i].event));
   }
 }
@@ -167,7 +169,8 @@ Result<void> BatchDefiner::check_injections(const DefinitionBatch& batch, const 
 
 // Events that were just made are in no target, so they go without further ado.
 void BatchDefiner::take_back(const BatchAnswer& answer) {
-  const std::set<std::uint64_t> made(answer.serials.begin(), answer.serials.end());
+  std::set<std::uint64_t> made;
+  for (const auto& of_one : answer.serials) made.insert(of_one.begin(), of_one.end());
   for (const EventTable::Match& match : state_.events.all(grammar::EventsFile::Dynamic))
     if (made.contains(match.serial) && state_.events.remove(match)) state_.instances.forget(match.event);
 }

@@ -24,7 +24,7 @@ struct BatchAnswer {
   bool is_defined = false;
   std::vector<Problem> problems;
   const TracedTarget* where = nullptr;  // the target in which they were found; nullptr: it is not one of several
-  std::vector<std::uint64_t> serials;   // of each definition's probe; 0: it has none
+  std::vector<std::vector<std::uint64_t>> serials;  // of each definition's probes; a marker has several
 };
 
 class BatchDefiner {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/pipeline/front.h"
+#include "compiler/pipeline/shorthand.h"
 
 namespace kevt::engine {
 
@@ -41,7 +42,28 @@ const TracedEvent* DefinitionFiles::define_typed(grammar::EventsFile file, std::
   return state_.events.define(std::move(*definition), env, sink, request);
 }
 
+// What is written in short: all that it means, or none.
 Result<void> DefinitionFiles::write_line(grammar::EventsFile file, std::string_view line) {
+  if (file == grammar::EventsFile::Synthetic) return write_one(file, line);
+  for (const target::TargetEnv* env : state_.envs()) {
+    auto lines = pipeline::expand_shorthand(line, *env);
+    if (!lines) return state_.instances.top().errors.refuse(std::span(&lines.error(), 1));
+    if (!*lines) continue;
+    const std::uint64_t before = state_.events.last_serial();
+    for (const std::string& one : **lines) {
+      auto done = write_one(grammar::EventsFile::Dynamic, one);
+      if (done) continue;
+      std::vector<EventTable::Match> made = state_.events.all(grammar::EventsFile::Dynamic);
+      std::erase_if(made, [before](const EventTable::Match& match) { return match.serial <= before; });
+      (void)remove(made);
+      return done;
+    }
+    return {};
+  }
+  return write_one(file, line);
+}
+
+Result<void> DefinitionFiles::write_one(grammar::EventsFile file, std::string_view line) {
   diag::Sink sink;
   auto statement = grammar::parse_line_leniently(line, file, sink, state_.options.check.dialect);
   if (!statement && sink.empty()) return {};

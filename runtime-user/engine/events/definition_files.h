@@ -24,6 +24,7 @@ class DefinitionFiles {
 
  private:
   Result<void> write_line(grammar::EventsFile file, std::string_view line);
+  Result<void> write_one(grammar::EventsFile file, std::string_view line);
   const TracedEvent* define_typed(grammar::EventsFile file, std::string_view line, const target::TargetEnv& env);
   Result<void> remove(std::span<const EventTable::Match> matches);
 

@@ -8,6 +8,7 @@
 // otherwise the event may be missing because of its own mistake.
 #include "runtime-user/engine/events/draft.h"
 
+#include "compiler/pipeline/shorthand.h"
 #include "runtime-user/engine/records/stack_samples.h"
 
 namespace kevt::engine {
@@ -79,6 +80,19 @@ std::optional<pipeline::CheckedEvent> Draft::check_one(const model::Definition& 
   return std::nullopt;
 }
 
+// All that one definition is short for, or what is wrong with the first that is.
+void Draft::check_lines(std::size_t index, std::span<const std::string> lines, const target::TargetEnv& env,
+                        pipeline::Forms forms, diag::Sink& sink) {
+  std::vector<Entry> right;
+  for (const std::string& line : lines) {
+    auto written = pipeline::parse_event(line, sink);
+    auto checked = written ? check_one(*written, env, forms, sink) : std::nullopt;
+    if (!checked) return;
+    right.push_back({index, *std::move(written), *std::move(checked), {}, {}});
+  }
+  for (Entry& entry : right) add(index, std::move(entry.written), std::move(entry.event));
+}
+
 void Draft::check(std::span<const std::string> definitions, std::span<const EventFilter> filters,
                   const target::TargetEnv& env, pipeline::Forms forms, std::vector<Problem>& problems) {
   const auto note = [&](Problem::Kind kind, std::size_t index, diag::Sink& sink) {
@@ -87,10 +101,17 @@ void Draft::check(std::span<const std::string> definitions, std::span<const Even
   for (std::size_t i = 0; i < definitions.size(); ++i) {
     diag::Sink sink;
     asks_statics_ = statics_ != nullptr && stands_on_event(definitions[i]);
-    auto written = pipeline::parse_event(definitions[i], sink);
-    auto checked = written ? check_one(*written, env, forms, sink) : std::nullopt;
+    auto lines = pipeline::expand_shorthand(definitions[i], env);
+    if (!lines) {
+      sink.report(std::move(lines.error()));
+    } else if (*lines) {
+      check_lines(i, **lines, env, forms, sink);
+    } else {
+      auto written = pipeline::parse_event(definitions[i], sink);
+      auto checked = written ? check_one(*written, env, forms, sink) : std::nullopt;
+      if (checked) add(i, *std::move(written), *std::move(checked));
+    }
     note(Problem::Kind::Definition, i, sink);
-    if (checked) add(i, *std::move(written), *std::move(checked));
   }
   const bool definitions_are_good = problems.empty();
   for (std::size_t f = 0; f < filters.size(); ++f) {

@@ -56,7 +56,7 @@ class Draft final : public target::EventCatalog {
  public:
   // One checked definition.
   struct Entry {
-    std::size_t index = 0;      // into the definitions given
+    std::size_t index = 0;      // into the definitions given; those of a marker have several entries
     model::Definition written;  // as it was parsed, before it was looked up in the target
     pipeline::CheckedEvent event;
     std::optional<model::FilterExpr> filter;
@@ -83,6 +83,8 @@ class Draft final : public target::EventCatalog {
  private:
   std::optional<pipeline::CheckedEvent> check_one(const model::Definition& written, const target::TargetEnv& env,
                                                   pipeline::Forms forms, diag::Sink& sink) const;
+  void check_lines(std::size_t index, std::span<const std::string> lines, const target::TargetEnv& env,
+                   pipeline::Forms forms, diag::Sink& sink);
   void add(std::size_t index, model::Definition written, pipeline::CheckedEvent event);
   // Whether an event of that name is there.
   bool bind(const EventFilter& filter, diag::Sink& sink);

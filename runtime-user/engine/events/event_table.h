@@ -76,6 +76,8 @@ class EventTable {
   // What a deletion written to `file` means, in the order of definitions.
   std::vector<Match> matches(const model::Deletion& deletion, grammar::EventsFile file) const;
   std::vector<Match> all(grammar::EventsFile file) const;
+  // Of the newest probe; 0: there was none.
+  std::uint64_t last_serial() const { return last_serial_; }
   // Takes a probe away, and its event with the last one. True: the event is gone.
   bool remove(const Match& match);
 

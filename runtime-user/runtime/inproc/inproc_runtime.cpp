@@ -248,6 +248,7 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
   std::optional<std::int64_t> returned;
   if (event.injection) returned = event.injection->value;
   made.point = event.definition.probe_kind;
+  made.semaphore = RemoteAddr{event.semaphore_address};
   made.code = {base + event.entry, base + event.block, event.register_reads, returned};
   return made;
 }
@@ -408,7 +409,16 @@ Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
   note_gone(take_out_gone(tracee_, patches));
   // We may die between two patches: no return address is ours before who walks the stack is guarded.
   std::ranges::stable_partition(patches, [this](const TextPatch& patch) { return is_guard_site(patch.site); });
-  return apply_patches(tracee_, signals_, patches);
+  if (auto applied = apply_patches(tracee_, signals_, patches); !applied) return applied;
+  return set_semaphores();
+}
+
+// With the target held, each time that events were armed or disarmed.
+Result<void> InprocRuntime::set_semaphores() {
+  std::map<RemoteAddr, std::uint32_t> wanted;
+  for (const Installed& event : installed_)
+    if (event.armed && event.semaphore.value) ++wanted[event.semaphore];
+  return semaphores_.set(tracee_, placement_.agent().priv, wanted);
 }
 
 Result<void> InprocRuntime::arm(std::span<const ProbeHandle> probes) {

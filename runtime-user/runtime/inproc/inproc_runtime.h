@@ -25,6 +25,7 @@
 #include "runtime-user/runtime/inproc/process/library_watch.h"
 #include "runtime-user/runtime/inproc/process/placement.h"
 #include "runtime-user/runtime/inproc/process/remote_mapper.h"
+#include "runtime-user/runtime/inproc/process/semaphores.h"
 #include "runtime-user/runtime/inproc/process/signal_handover.h"
 #include "runtime-user/runtime/inproc/process/signal_hooks.h"
 #include "runtime-user/runtime/inproc/process/thread_names.h"
@@ -119,6 +120,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
     RemoteAddr place;
     model::ProbeKind point = model::ProbeKind::Entry;
     DetourEvent code;
+    RemoteAddr semaphore;                     // of the marker; 0: none
     std::shared_ptr<const PlacedCode> image;  // what the code is part of; nullptr: gone, or a guard's
     SessionMemory::EventBlock block;
     std::uint32_t sinks = 1;
@@ -187,6 +189,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> rearm(std::span<const runtime::ProbeHandle> probes);
   Result<void> change_sites(std::span<const runtime::ProbeHandle> probes);
   void note_gone(std::span<const RemoteAddr> sites);
+  Result<void> set_semaphores();
   void note_all_gone();
   Result<void> narrow_crowded();
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
@@ -212,6 +215,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   std::unordered_map<std::uint64_t, std::vector<runtime::ProbeHandle>> at_site_;  // in the order of installation
   std::vector<runtime::ProbeHandle> guards_;      // of unwinders, since the first return probe was armed
   std::optional<runtime::ProbeHandle> reporter_;  // the guard in front of the linker's report
+  Semaphores semaphores_;
   LibraryWatch watch_;
   ExecFollower follower_;
   std::unordered_map<std::uint32_t, std::vector<runtime::ProbeHandle>> by_id_;  // none is empty

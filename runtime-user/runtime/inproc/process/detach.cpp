@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "common/proc.h"
+#include "runtime-user/runtime/inproc/process/semaphores.h"
 #include "runtime-user/runtime/inproc/process/stopped_text.h"
 #include "runtime-user/runtime/inproc/process/work_code.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
@@ -173,6 +174,9 @@ Result<DetachResult> Detacher::leave(std::span<const kevt_patch> noted, std::uin
                                      const Missed& missed) {
   left_work_ = left_work_places(tracee_);
   if (auto undone = undo(noted, KEVT_PATCH_PROBE); !undone) return std::unexpected(std::move(undone.error()));
+  if (const RemoteAddr priv = mapper_.agent().priv; priv.value)
+    if (auto lowered = lower_noted_semaphores(tracee_, priv); !lowered)
+      return std::unexpected(std::move(lowered.error()));
   if (tracee_.refuses_calls()) {
     tracee_.release();
     return DetachResult::Filtered;

@@ -1,0 +1,46 @@
+#include "compiler/pipeline/shorthand.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/pipeline/usdt.h"
+
+namespace kevt::pipeline {
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t";
+
+// `line` with the blanks taken out of a place whose brackets are open at the end of its word; nullopt: there is none.
+std::optional<std::string> joined_place(std::string_view line) {
+  const std::size_t head = line.find_first_not_of(kBlanks);
+  const std::size_t head_ends = line.find_first_of(kBlanks, head);
+  const std::size_t place = line.find_first_not_of(kBlanks, head_ends);
+  if (head_ends == std::string_view::npos || place == std::string_view::npos) return std::nullopt;
+  std::string joined(line.substr(0, place));
+  int open = 0;
+  bool has_blanks = false;
+  std::size_t at = place;
+  for (; at < line.size() && (open > 0 || !kBlanks.contains(line[at])); ++at) {
+    if (line[at] == '(' || line[at] == '<') ++open;
+    if (line[at] == ')' || line[at] == '>') --open;
+    if (kBlanks.contains(line[at]))
+      has_blanks = true;
+    else
+      joined += line[at];
+  }
+  if (!has_blanks || open != 0) return std::nullopt;
+  return joined + std::string(line.substr(at));
+}
+
+}  // namespace
+
+std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_shorthand(
+    std::string_view line, const target::TargetEnv& env) {
+  const std::optional<std::string> joined = joined_place(line);
+  auto markers = expand_usdt(joined ? std::string_view(*joined) : line, env);
+  if (!markers || *markers || !joined) return markers;
+  return std::vector<std::string>{*joined};
+}
+
+}  // namespace kevt::pipeline

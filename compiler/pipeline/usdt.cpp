@@ -1,0 +1,221 @@
+#include "compiler/pipeline/usdt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <ranges>
+#include <utility>
+
+#include "compiler/pipeline/usdt_operand.h"
+
+namespace kevt::pipeline {
+
+namespace {
+
+struct Word {
+  std::string_view text;
+  std::uint32_t column = 0;
+};
+
+std::vector<Word> words_of(std::string_view line) {
+  std::vector<Word> words;
+  for (std::size_t at = line.find_first_not_of(" \t"); at < line.size(); at = line.find_first_not_of(" \t", at)) {
+    const std::size_t end = std::min(line.find_first_of(" \t", at), line.size());
+    words.push_back({line.substr(at, end - at), static_cast<std::uint32_t>(at)});
+    at = end;
+  }
+  return words;
+}
+
+bool is_identifier(std::string_view text) {
+  const auto fits = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  return !text.empty() && !std::isdigit(static_cast<unsigned char>(text.front())) && std::ranges::all_of(text, fits);
+}
+
+using Problem = diag::Diagnostic;
+
+// In the kernel's words: there it is a symbol that nobody has.
+Problem not_found(std::string_view line, const Word& place, const UsdtName& marker, const target::LookupError& why) {
+  std::string detail = fmt::format("`{}` has no marker `{}:{}`", marker.file, marker.provider, marker.name);
+  if (why.failure == target::LookupFailure::ModuleMissing)
+    detail =
+        fmt::format("`{}` is not loaded; the markers of a file that comes later are found by its path", marker.file);
+  if (!why.why.empty()) detail += ": " + why.why;
+  for (std::size_t i = 0; i < why.candidates.size(); ++i)
+    detail += fmt::format("{}`{}`", i ? ", " : "; near it: ", why.candidates[i]);
+  return {.kind = diag::Kind::BadProbeAddr,
+          .location = diag::Location::Kprobe,
+          .command = std::string(line),
+          .column = place.column,
+          .errno_value = EINVAL,
+          .detail = std::move(detail),
+          .notes = {},
+          .fixits = {}};
+}
+
+// One definition, in the making.
+class Expansion {
+ public:
+  Expansion(std::string_view line, const std::vector<Word>& words, const UsdtName& marker,
+            std::span<const target::UsdtSite> sites)
+      : line_(line), words_(words), marker_(marker), sites_(sites) {}
+
+  std::expected<std::vector<std::string>, Problem> lines() {
+    if (!words_[0].text.starts_with('p'))
+      return std::unexpected(problem(words_[0], "a marker is a place, not a function: `p` probes it"));
+    for (const target::UsdtSite& site : sites_) operands_.push_back(split_usdt_arguments(site.arguments));
+    std::vector<std::string> arguments(sites_.size());
+    for (const Word& word : words_ | std::views::drop(2))
+      if (auto added = add(word, arguments); !added) return std::unexpected(std::move(added.error()));
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < sites_.size(); ++i) lines.push_back(head() + " " + place(sites_[i]) + arguments[i]);
+    return lines;
+  }
+
+ private:
+  Problem problem(const Word& word, std::string detail) const {
+    return {.kind = diag::Kind::UnsupportedForm,
+            .location = diag::Location::Kevtrace,
+            .command = std::string(line_),
+            .column = word.column,
+            .errno_value = EINVAL,
+            .detail = std::move(detail),
+            .notes = {},
+            .fixits = {}};
+  }
+
+  // Without a name it has the one that perf gives it.
+  std::string head() const {
+    const std::string_view written = words_[0].text;
+    if (written.contains(':')) return std::string(written);
+    return fmt::format("{}:sdt_{}/{}", written, marker_.provider, marker_.name);
+  }
+
+  static std::string place(const target::UsdtSite& site) {
+    const std::string at = fmt::format("{}:{:#x}", site.path, site.offset);
+    return site.semaphore ? fmt::format("{}({:#x})", at, *site.semaphore) : at;
+  }
+
+  // The number of an argument that `text` names at `at`: `$arg3`.
+  static std::optional<std::pair<std::size_t, std::size_t>> argument_in(std::string_view text) {
+    const std::size_t at = text.find("$arg");
+    if (at == std::string_view::npos) return std::nullopt;
+    std::size_t number = 0, end = at + 4;
+    while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) && number < 1000)
+      number = 10 * number + static_cast<std::size_t>(text[end++] - '0');
+    return std::pair(number, end - at);
+  }
+
+  std::expected<void, Problem> add(const Word& word, std::vector<std::string>& arguments) {
+    if (word.text == "$arg*") {
+      std::size_t most = 0;
+      for (const auto& of_site : operands_) most = std::max(most, of_site.size());
+      for (std::size_t n = 1; n <= most; ++n)
+        if (auto added = add_one(word, fmt::format("$arg{}", n), arguments); !added) return added;
+      return {};
+    }
+    return add_one(word, word.text, arguments);
+  }
+
+  // `name=+8($arg1):u32`, whose operand is another at each place.
+  std::expected<void, Problem> add_one(const Word& word, std::string_view text, std::vector<std::string>& arguments) {
+    const auto named = argument_in(text);
+    if (!named) {
+      for (std::string& line : arguments) line += fmt::format(" {}", text);
+      return {};
+    }
+    const auto [number, length] = *named;
+    auto operands = operands_of(word, number);
+    if (!operands) return std::unexpected(std::move(operands.error()));
+    const std::string token(text.substr(text.find("$arg"), length));
+    const std::size_t equals = text.find('=');
+    const std::string name =
+        equals == std::string_view::npos ? fmt::format("arg{}", number) : std::string(text.substr(0, equals));
+    const std::string_view value = equals == std::string_view::npos ? text : text.substr(equals + 1);
+    const std::string type = value.contains(':') ? "" : type_of(*operands);
+    const bool is_bare_text = value.starts_with(token + ":string") || value.starts_with(token + ":ustring");
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      std::string replaced(value);
+      const std::string& fetch = (*operands)[i].fetch;
+      replaced.replace(replaced.find(token), token.size(), is_bare_text ? "+0(" + fetch + ")" : fetch);
+      arguments[i] += fmt::format(" {}={}{}", name, replaced, value == token ? type : "");
+    }
+    return {};
+  }
+
+  std::expected<std::vector<UsdtOperand>, Problem> operands_of(const Word& word, std::size_t number) const {
+    std::vector<UsdtOperand> made;
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      const std::size_t there = operands_[i].size();
+      if (number == 0 || number > there)
+        return std::unexpected(problem(word, fmt::format("`{}:{}` has {} argument{}", marker_.provider, marker_.name,
+                                                         there, there == 1 ? "" : "s")));
+      auto operand = usdt_operand(operands_[i][number - 1]);
+      if (!operand)
+        return std::unexpected(
+            problem(word, fmt::format("argument {} is `{}` at {}:{:#x}: {}", number, operands_[i][number - 1],
+                                      sites_[i].path, sites_[i].offset, operand.error())));
+      made.push_back(*std::move(operand));
+    }
+    return made;
+  }
+
+  // One for all places, since they are one event's. A constant has the width of its immediate, which says nothing.
+  static std::string type_of(const std::vector<UsdtOperand>& operands) {
+    const auto is_constant = [](const UsdtOperand& one) { return one.is_constant; };
+    const bool all_constant = std::ranges::all_of(operands, is_constant);
+    unsigned bytes = 8;
+    bool is_signed = false;
+    for (const UsdtOperand& one : operands) {
+      if (one.is_constant && !all_constant) continue;
+      bytes = std::min(bytes, one.bytes);
+      is_signed = is_signed || one.is_signed;
+    }
+    if (bytes == 8 && !is_signed) return ":x64";
+    return fmt::format(":{}{}", is_signed ? 's' : 'u', 8 * bytes);
+  }
+
+  std::string_view line_;
+  const std::vector<Word>& words_;
+  UsdtName marker_;
+  std::span<const target::UsdtSite> sites_;
+  std::vector<std::vector<std::string_view>> operands_;  // of each site
+};
+
+}  // namespace
+
+std::optional<UsdtName> usdt_name(std::string_view place) {
+  const std::size_t name_at = place.rfind(':');
+  if (name_at == std::string_view::npos || name_at == 0) return std::nullopt;
+  const std::size_t provider_at = place.rfind(':', name_at - 1);
+  if (provider_at == std::string_view::npos || provider_at == 0) return std::nullopt;
+  const UsdtName made{.file = place.substr(0, provider_at),
+                      .provider = place.substr(provider_at + 1, name_at - provider_at - 1),
+                      .name = place.substr(name_at + 1)};
+  if (made.file.ends_with(':') || !is_identifier(made.provider) || !is_identifier(made.name)) return std::nullopt;
+  return made;
+}
+
+std::optional<UsdtName> usdt_in(std::string_view line) {
+  const std::vector<Word> words = words_of(line);
+  if (words.size() < 2 || (words[0].text[0] != 'p' && words[0].text[0] != 'r')) return std::nullopt;
+  return usdt_name(words[1].text);
+}
+
+std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_usdt(std::string_view line,
+                                                                                     const target::TargetEnv& env) {
+  const auto marker = usdt_in(line);
+  if (!marker) return std::nullopt;
+  const std::vector<Word> words = words_of(line);
+  const auto sites = env.find_usdt(marker->file, marker->provider, marker->name);
+  if (!sites && sites.error().failure != target::LookupFailure::NotChecked)
+    return std::unexpected(not_found(line, words[1], *marker, sites.error()));
+  if (!sites) return std::nullopt;
+  auto lines = Expansion(line, words, *marker, *sites).lines();
+  if (!lines) return std::unexpected(std::move(lines.error()));
+  return *std::move(lines);
+}
+
+}  // namespace kevt::pipeline

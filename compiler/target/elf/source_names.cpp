@@ -1,0 +1,160 @@
+#include "compiler/target/elf/source_names.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+namespace kevt::target {
+
+namespace {
+
+constexpr std::size_t kLongestSymbol = 4096;
+constexpr int kMostBackReferences = 40;  // each two of them may double the text
+
+bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
+
+// S_, S0_, T_ and the like: what stands there is a piece of the name once more.
+bool grows_too_much(std::string_view symbol) {
+  int references = 0;
+  for (std::size_t i = 0; i + 1 < symbol.size(); ++i) {
+    const char next = symbol[i + 1];
+    const bool is_reference = next == '_' || std::isdigit(static_cast<unsigned char>(next)) ||
+                              (symbol[i] == 'S' && std::isupper(static_cast<unsigned char>(next)));
+    if ((symbol[i] == 'S' || symbol[i] == 'T') && is_reference) ++references;
+  }
+  return references > kMostBackReferences;
+}
+
+struct Free {
+  void operator()(char* text) const { std::free(text); }
+};
+
+bool is_rust_hash(std::string_view text) {
+  constexpr std::size_t kLength = 17;  // h and 16 digits
+  return text.size() == kLength && text[0] == 'h' &&
+         std::ranges::all_of(text.substr(1), [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; });
+}
+
+std::string decoded_rust(std::string_view text) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kCodes = {{{"$LT$", "<"},
+                                                                                            {"$GT$", ">"},
+                                                                                            {"$RF$", "&"},
+                                                                                            {"$BP$", "*"},
+                                                                                            {"$C$", ","},
+                                                                                            {"$SP$", "@"},
+                                                                                            {"$LP$", "("},
+                                                                                            {"$RP$", ")"},
+                                                                                            {"$u20$", " "},
+                                                                                            {"$u27$", "'"},
+                                                                                            {"$u2b$", "+"},
+                                                                                            {"$u5b$", "["},
+                                                                                            {"$u5d$", "]"},
+                                                                                            {"$u7b$", "{"},
+                                                                                            {"$u7d$", "}"},
+                                                                                            {"$u7e$", "~"},
+                                                                                            {"..", "::"}}};
+  std::string out;
+  while (!text.empty()) {
+    const auto code = std::ranges::find_if(kCodes, [text](const auto& one) { return text.starts_with(one.first); });
+    out += code == kCodes.end() ? text.substr(0, 1) : code->second;
+    text.remove_prefix(code == kCodes.end() ? 1 : code->first.size());
+  }
+  // An underscore stands before a part that begins with a code.
+  for (std::size_t at = 0; (at = out.find("_<", at)) != std::string::npos;)
+    if (at == 0 || out[at - 1] == ':')
+      out.erase(at, 1);
+    else
+      ++at;
+  return out;
+}
+
+std::string without_blanks(std::string_view text) {
+  std::string out;
+  std::ranges::copy_if(text, std::back_inserter(out), [](char c) { return c != ' '; });
+  return out;
+}
+
+// Where the parameters of a function begin: the `(` that its last `)` closes, outside of templates. npos: it has none.
+std::size_t parameters_of(std::string_view text) {
+  const std::size_t last = text.rfind(')');
+  if (last == std::string_view::npos || text.substr(last + 1).starts_with("::")) return std::string_view::npos;
+  int depth = 0;
+  for (std::size_t at = last + 1; at-- > 0;) {
+    if (text[at] == ')') ++depth;
+    if (text[at] == '(' && --depth == 0) return at;
+  }
+  return std::string_view::npos;
+}
+
+// Where the qualified name begins: behind the blank that ends the result of a template.
+std::size_t name_begins(std::string_view text) {
+  int depth = 0;
+  for (std::size_t at = text.size(); at-- > 0;) {
+    const char c = text[at];
+    if (c == '>' && !(at > 0 && text[at - 1] == '-')) ++depth;
+    if (c == ')') ++depth;
+    if (c == '<' || c == '(') --depth;
+    if (c == ' ' && depth <= 0 && !text.substr(0, at).ends_with("operator")) return at + 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string source_name(std::string_view symbol) {
+  if (!symbol.starts_with("_Z") || symbol.size() > kLongestSymbol || grows_too_much(symbol)) return "";
+  int status = 0;
+  const std::unique_ptr<char, Free> text(abi::__cxa_demangle(std::string(symbol).c_str(), nullptr, nullptr, &status));
+  if (!text || status != 0) return "";
+  const std::string_view made(text.get());
+  if (const std::size_t hash = made.rfind("::"); hash != std::string_view::npos && is_rust_hash(made.substr(hash + 2)))
+    return decoded_rust(made.substr(0, hash));
+  return std::string(made);
+}
+
+std::string_view qualified_name(std::string_view source_name) {
+  const std::string_view name = source_name.substr(0, parameters_of(source_name));
+  return name.substr(name_begins(name));
+}
+
+std::string shown_name(std::string_view symbol) {
+  const std::string name = source_name(symbol);
+  return name.empty() ? std::string(symbol) : without_blanks(qualified_name(name));
+}
+
+NameMatch matches_source_name(std::string_view source_name, std::string_view wanted) {
+  const std::string_view qualified = qualified_name(source_name);
+  const bool has_parameters = parameters_of(wanted) != std::string_view::npos;
+  const std::string_view whole =
+      has_parameters ? source_name.substr(static_cast<std::size_t>(qualified.data() - source_name.data())) : qualified;
+  const std::string have = without_blanks(whole), want = without_blanks(wanted);
+  if (have == want) return NameMatch::Exact;
+  if (!have.ends_with(want) || !std::string_view(have).substr(0, have.size() - want.size()).ends_with("::"))
+    return NameMatch::No;
+  return NameMatch::Suffix;
+}
+
+std::string_view last_identifier(std::string_view wanted) {
+  std::string_view name = wanted.substr(0, parameters_of(wanted));
+  if (name.ends_with('>')) {
+    int depth = 0;
+    for (std::size_t at = name.size(); at-- > 0;) {
+      if (name[at] == '>') ++depth;
+      if (name[at] == '<' && --depth == 0) {
+        name = name.substr(0, at);
+        break;
+      }
+    }
+  }
+  std::size_t begin = name.size();
+  while (begin > 0 && is_of_name(name[begin - 1])) --begin;
+  const bool is_plain = begin == 0 || name.substr(0, begin).ends_with("::");
+  return is_plain && !name.substr(begin).starts_with("operator") ? name.substr(begin) : std::string_view{};
+}
+
+}  // namespace kevt::target
