@@ -7,6 +7,7 @@
 #include "cli/options/options.h"
 #include "cli/verbs/cmd_recordings.h"
 #include "cli/verbs/commands.h"
+#include "common/print.h"
 #include "common/standard_descriptors.h"
 
 namespace kevt::cli {
@@ -26,6 +27,10 @@ struct Call {
   int operator()(const RecordingVerb& verb) const { return recordings(verb, global); }
   int operator()(const MountVerbOptions& options) const { return mount(options, global); }
   int operator()(const ExecOptions& options) const { return exec(options, global); }
+  int operator()(const ShellTextOptions& options) const {
+    print("{}", options.text);
+    return kOk;
+  }
 };
 
 }  // namespace

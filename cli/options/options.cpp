@@ -11,6 +11,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/options/option_parts.h"
+#include "cli/options/shell_words.h"
 #include "common/print.h"
 #include "compiler/target/near_misses.h"
 #include "runtime-user/runtime/runtime_names.h"
@@ -32,6 +33,7 @@ struct Parsed {
   RecordingVerb recording;
   MountVerbOptions mount;
   ExecOptions exec;
+  ShellWords texts;
 };
 
 constexpr const char* kExamples = R"(examples:
@@ -344,7 +346,8 @@ int finish(const CLI::App& app, const CLI::ParseError& error, const std::string&
   if (verbs.empty() && dynamic_cast<const CLI::RequiredError*>(&error)) text = verbs_for(app, word);
   std::ranges::replace(text, '\n', ' ');
   while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();
-  if (!text.empty() && !text.starts_with("CMD")) text[0] = static_cast<char>(std::tolower(text[0]));
+  const bool is_name = text.size() > 1 && std::isupper(static_cast<unsigned char>(text[1]));  // CMD, SHELL
+  if (!text.empty() && !is_name) text[0] = static_cast<char>(std::tolower(text[0]));
   print_to(stderr, "kevtrace: error: {}; see `kevtrace{} --help`\n", text,
            verbs.empty() ? "" : " " + verbs.front()->get_name());
   return kUsage;
@@ -388,9 +391,12 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_recording_verbs(app, parsed.recording, command);
   add_mount(app, parsed.mount);
   add_exec(app, parsed.exec);
+  add_shell_texts(app, parsed.texts);
   try {
     const std::vector<char*> words = with_script_named(argc, argv);
     app.parse(static_cast<int>(words.size()), words.data());
+    if (app.got_subcommand("completion") || app.got_subcommand("manual"))
+      return {parsed.global, ShellTextOptions{.text = shell_text(app, parsed.texts)}};
   } catch (const CLI::ParseError& error) {
     std::exit(finish(app, error, first_word(argc, argv)));
   }

@@ -78,8 +78,14 @@ struct ImportOptions {
 
 struct DoctorOptions {};
 
-using Verb = std::variant<RunOptions, CheckOptions, ExplainOptions, CompileOptions, CostOptions, ListOptions,
-                          FmtOptions, ImportOptions, DoctorOptions, RecordingVerb, MountVerbOptions, ExecOptions>;
+// What shells and man(1) read: made when the command line is read.
+struct ShellTextOptions {
+  std::string text;
+};
+
+using Verb =
+    std::variant<RunOptions, CheckOptions, ExplainOptions, CompileOptions, CostOptions, ListOptions, FmtOptions,
+                 ImportOptions, DoctorOptions, RecordingVerb, MountVerbOptions, ExecOptions, ShellTextOptions>;
 
 struct CommandLine {
   GlobalOptions global;

@@ -1,0 +1,109 @@
+"""What is installed works where it lies, wherever that is: under DESTDIR, moved, and unpacked from the packages."""
+import glob
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BUILD, CMAKE, CPACK = os.environ["KEVT_BUILD"], os.environ["KEVT_CMAKE"], os.environ["KEVT_CPACK"]
+PROBE = ("-e", "p:open libc:open64 path=+0(%di):string", "--", "python3", "-c", 'open("/etc/hostname")')
+CLEAN = {"PATH": "/usr/bin:/bin"}
+
+
+def run(*words, **options):
+    return subprocess.run(words, capture_output=True, text=True, timeout=200, **options)
+
+
+def files_of(root):
+    return {os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names}
+
+
+class Installed(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def install(self, *words, **environment):
+        done = run(CMAKE, "--install", BUILD, *words, env={**os.environ, **environment})
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def check_first_probe(self, kevtrace):
+        done = run(kevtrace, "run", *PROBE, env=CLEAN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('path="/etc/hostname"', done.stdout)
+
+    def test_under_destdir_and_moved(self):
+        self.install("--prefix", "/usr", DESTDIR=self.folder)
+        moved = os.path.join(self.folder, "anywhere")
+        os.rename(os.path.join(self.folder, "usr"), moved)
+        kevtrace = os.path.join(moved, "bin/kevtrace")
+        self.check_first_probe(kevtrace)
+        told = run("ldd", kevtrace, os.path.join(moved, "lib/kevtrace/libkevt-llvm.so")).stdout
+        self.assertNotIn("not found", told)
+        self.assertNotIn(BUILD, told + run("readelf", "-d", kevtrace).stdout)
+
+    def test_without_the_compiler_compiled_scripts_run(self):
+        self.install("--prefix", self.folder, "--component", "core")
+        kevtrace = os.path.join(self.folder, "bin/kevtrace")
+        script = os.path.join(self.folder, "open.kev")
+        with open(script, "w") as file:
+            file.write(PROBE[1] + "\n")
+        made = run(os.path.join(BUILD, "bin/kevtrace"), "compile", script, "-o", script + "o", "--", "python3")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        done = run(kevtrace, "run", script + "o", *PROBE[2:], env=CLEAN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('path="/etc/hostname"', done.stdout)
+        refused = run(kevtrace, "run", *PROBE, env=CLEAN)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("libkevt-llvm.so", refused.stderr)
+
+    def test_manual_pages_and_completions(self):
+        self.install("--prefix", self.folder, "--component", "core")
+        pages = glob.glob(os.path.join(self.folder, "share/man/man1/*.1.gz"))
+        with gzip.open(os.path.join(self.folder, "share/man/man1/kevtrace.1.gz"), "rt") as file:
+            verbs = set(re.findall(r"kevtrace\\-([a-z]+)\\fR\(1\)", file.read()))
+        self.assertEqual({os.path.basename(page) for page in pages}, {f"kevtrace-{verb}.1.gz" for verb in verbs} | {"kevtrace.1.gz"})
+        said = run(os.path.join(self.folder, "bin/kevtrace"), "--help").stdout
+        for verb in verbs:
+            self.assertRegex(said, rf"(?m)^  {verb} ")
+        completion = os.path.join(self.folder, "share/bash-completion/completions/kevtrace")
+        for words, expected in ((("kevtrace", "mou"), ["mount"]), (("kevtrace", "run", "--follow"), ["--follow-forks"]),
+                                (("kevtrace", "list", "--us"), ["--usdt"])):
+            script = (f'source "{completion}"; COMP_WORDS=({" ".join(words)}); COMP_CWORD={len(words) - 1}; _kevtrace; '
+                      'printf "%s\\n" "${COMPREPLY[@]}"')
+            done = run("bash", "-c", script)
+            self.assertEqual((done.stdout.split(), done.stderr), (expected, ""))
+        if shutil.which("mandoc"):
+            self.assertEqual(run("gunzip", *pages).returncode, 0)
+            pages = [page.removesuffix(".gz") for page in pages]
+            self.assertEqual(run("mandoc", "-T", "lint", "-W", "warning", *pages).stdout, "")
+
+    def test_packages(self):
+        if not shutil.which("dpkg-shlibdeps"):
+            self.skipTest("dpkg-shlibdeps is not there")
+        done = run(CPACK, "-B", self.folder, cwd=BUILD)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        packages = {os.path.basename(path).split("_")[0]: path for path in glob.glob(os.path.join(self.folder, "*.deb"))}
+        self.assertLessEqual({"kevtrace", "kevtrace-compiler", "kevtrace-dkms", "kevtrace-doc"}, set(packages))
+        self.assertNotIn("llvm", run("dpkg-deb", "-f", packages["kevtrace"], "Depends").stdout)
+        self.assertIn("libllvm", run("dpkg-deb", "-f", packages["kevtrace-compiler"], "Depends").stdout)
+        root = os.path.join(self.folder, "root")
+        of_each = {}
+        for name, path in packages.items():
+            alone = os.path.join(self.folder, name)
+            for place in (alone, root):
+                self.assertEqual(run("dpkg-deb", "-x", path, place).returncode, 0)
+            of_each[name] = files_of(alone)
+        self.assertEqual(sum(map(len, of_each.values())), len(set().union(*of_each.values())), "two packages have one file")
+        self.check_first_probe(os.path.join(root, "usr/bin/kevtrace"))
+        self.assertIn("usr/src/kevtrace-0.1.0/runtime-kmod/Kbuild", of_each["kevtrace-dkms"])
+        if shutil.which("desktop-file-validate") and "kevtrace-gui" in packages:
+            entry = os.path.join(root, "usr/share/applications/kevtrace-gui.desktop")
+            self.assertEqual(run("desktop-file-validate", entry).stdout, "")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
