@@ -1,4 +1,5 @@
-// A map, since names come one by one while a recording is made or read, and every line that is printed asks.
+// A map, since names come one by one while a recording is made, and every line that is printed asks. Kallsyms text,
+// which is long and in order, is kept beside it and not read before somebody asks: most lines hold no address.
 //
 // kallsyms has no sizes: a symbol ends where the next one begins, as the kernel itself computes them. Recordings of
 // kevtrace add lines of their own with the size, since user-space symbols have gaps between them (metadata.cpp).
@@ -8,6 +9,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <utility>
 
 namespace kevt::record {
 namespace {
@@ -26,28 +29,82 @@ std::string unescaped(std::string_view text) {
   return out;
 }
 
+std::vector<Symbol> read_kallsyms(std::string_view text) {
+  std::vector<Symbol> found;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    Symbol symbol{.is_listed = true};
+    const auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), symbol.address, 16);
+    if (error != std::errc() || symbol.address == 0) continue;
+    line.remove_prefix(static_cast<std::size_t>(after - line.data()));
+    if (line.size() < 4 || line[0] != ' ' || line[2] != ' ') continue;
+    const char type = line[1];
+    line.remove_prefix(3);
+    if (type == 'A' || type == 'a') continue;  // absolute: per-CPU offsets, not places
+    const auto name_end = line.find_first_of(" \t");
+    symbol.name = line.substr(0, name_end);
+    if (name_end != std::string_view::npos) {
+      const auto open = line.find('[', name_end), close = line.find(']', name_end);
+      if (open != std::string_view::npos && close != std::string_view::npos && close > open)
+        symbol.module = line.substr(open + 1, close - open - 1);
+    }
+    found.push_back(std::move(symbol));
+  }
+  if (!std::ranges::is_sorted(found, {}, &Symbol::address)) std::ranges::stable_sort(found, {}, &Symbol::address);
+  // Of several at one address the first stays; it ends where the next address begins.
+  const auto tail = std::ranges::unique(found, {}, &Symbol::address);
+  found.erase(tail.begin(), tail.end());
+  for (std::size_t i = 0; i + 1 < found.size(); ++i) found[i].size = found[i + 1].address - found[i].address;
+  for (Symbol& symbol : found)
+    if (symbol.name.size() > kMaxName) symbol.name.resize(kMaxName);
+  return found;
+}
+
 }  // namespace
 
+const std::vector<Symbol>& Symbols::listed() const {
+  static const std::vector<Symbol> none;
+  if (!listing_) return none;
+  std::call_once(listing_->read, [this] { listing_->symbols = read_kallsyms(std::exchange(listing_->text, {})); });
+  return listing_->symbols;
+}
+
+// A second text adds to the first.
+void Symbols::parse_kallsyms(std::string_view text) {
+  for (const Symbol& symbol : listed()) by_address_.try_emplace(symbol.address, symbol);
+  listing_ = std::make_shared<Listing>(text);
+}
+
+// What the text lists came before.
 void Symbols::add(Symbol symbol) {
   if (symbol.name.size() > kMaxName) symbol.name.resize(kMaxName);
   const std::uint64_t address = symbol.address;
+  if (std::ranges::binary_search(listed(), address, {}, &Symbol::address)) return;
   by_address_.try_emplace(by_address_.lower_bound(address), address, std::move(symbol));
 }
 
 const Symbol* Symbols::find(std::uint64_t address) const {
-  auto it = by_address_.upper_bound(address);
-  if (it == by_address_.begin()) return nullptr;
-  const bool is_last = it == by_address_.end();
-  --it;
-  const Symbol& found = it->second;
-  const std::uint64_t distance = address - found.address;
-  if (found.size ? distance >= found.size : is_last && distance > 0xffff) return nullptr;
-  return &found;
+  const std::vector<Symbol>& listed = this->listed();
+  const auto added_end = by_address_.upper_bound(address);
+  const auto listed_end = std::ranges::upper_bound(listed, address, {}, &Symbol::address);
+  const Symbol* found = added_end == by_address_.begin() ? nullptr : &std::prev(added_end)->second;
+  if (listed_end != listed.begin() && (!found || std::prev(listed_end)->address > found->address))
+    found = &*std::prev(listed_end);
+  if (!found) return nullptr;
+  const bool is_last = added_end == by_address_.end() && listed_end == listed.end();
+  const std::uint64_t distance = address - found->address;
+  if (found->size ? distance >= found->size : is_last && distance > 0xffff) return nullptr;
+  return found;
 }
 
 std::vector<const Symbol*> Symbols::all() const {
   std::vector<const Symbol*> out;
   for (const auto& [address, symbol] : by_address_) out.push_back(&symbol);
+  for (const Symbol& symbol : listed())
+    if (!by_address_.contains(symbol.address)) out.push_back(&symbol);
+  std::ranges::sort(out, {}, &Symbol::address);
   return out;
 }
 
@@ -72,39 +129,6 @@ void Symbols::parse_printk_formats(std::string_view text) {
 const std::string* Symbols::string_at(std::uint64_t address) const {
   const auto found = strings_.find(address);
   return found == strings_.end() ? nullptr : &found->second;
-}
-
-void Symbols::parse_kallsyms(std::string_view text) {
-  std::vector<Symbol> found;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    Symbol symbol{.is_listed = true};
-    const auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), symbol.address, 16);
-    if (error != std::errc() || symbol.address == 0) continue;
-    line.remove_prefix(static_cast<std::size_t>(after - line.data()));
-    if (line.size() < 4 || line[0] != ' ' || line[2] != ' ') continue;
-    const char type = line[1];
-    line.remove_prefix(3);
-    if (type == 'A' || type == 'a') continue;  // absolute: per-CPU offsets, not places
-    const auto name_end = line.find_first_of(" \t");
-    symbol.name = line.substr(0, name_end);
-    if (name_end != std::string_view::npos) {
-      const auto open = line.find('[', name_end), close = line.find(']', name_end);
-      if (open != std::string_view::npos && close != std::string_view::npos && close > open)
-        symbol.module = line.substr(open + 1, close - open - 1);
-    }
-    found.push_back(std::move(symbol));
-  }
-  std::ranges::stable_sort(found, {}, &Symbol::address);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    std::size_t next = i + 1;
-    while (next < found.size() && found[next].address == found[i].address) ++next;
-    if (next < found.size()) found[i].size = found[next].address - found[i].address;
-  }
-  // Of several at one address the first stays; those with a size, which came before, win over these.
-  for (Symbol& symbol : found) add(std::move(symbol));
 }
 
 Symbol place_symbol(std::uint64_t address, std::string file_and_offset) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,16 +21,17 @@ struct Symbol {
   bool is_listed = false;  // by kallsyms, where the size follows from the next one
 };
 
+// The const functions may be called from several threads.
 class Symbols {
  public:
   void add(Symbol symbol);
   // The one that covers the address.
   const Symbol* find(std::uint64_t address) const;
-  bool empty() const { return by_address_.empty(); }
+  bool empty() const { return by_address_.empty() && listed().empty(); }
   std::vector<const Symbol*> all() const;  // by address
 
-  // Reads kallsyms text ("ADDRESS TYPE NAME [MODULE]" a line); what is no such line is left out.
-  // Symbols that were added before win over these.
+  // Takes kallsyms text ("ADDRESS TYPE NAME [MODULE]" a line); what is no such line is left out. It is read when
+  // somebody asks for a symbol. Symbols that were added before win over these.
   void parse_kallsyms(std::string_view text);
 
   // Strings of the kernel whose addresses records hold (printk_formats: `0xADDRESS : "TEXT"` a line); what is no such
@@ -38,7 +41,17 @@ class Symbols {
   const std::map<std::uint64_t, std::string>& strings() const { return strings_; }
 
  private:
+  // Kallsyms text, and its symbols in their order once they were asked for.
+  struct Listing {
+    explicit Listing(std::string_view all) : text(all) {}
+    std::string text;
+    std::once_flag read;
+    std::vector<Symbol> symbols;
+  };
+  const std::vector<Symbol>& listed() const;
+
   std::map<std::uint64_t, Symbol> by_address_;  // of several at one address the first that was added
+  std::shared_ptr<Listing> listing_;            // those of by_address_ win over these
   std::map<std::uint64_t, std::string> strings_;
 };
 
