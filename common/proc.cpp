@@ -36,7 +36,6 @@ std::uint64_t status_signals(pid_t tid, const std::string& name) {
   return std::strtoull(status(tid, name).c_str(), nullptr, 16);
 }
 
-// Field 22 of /proc/PID/stat; the name, field 2, may hold blanks and parentheses.
 std::uint64_t clock_ticks() {
   timespec now = {};
   clock_gettime(CLOCK_BOOTTIME, &now);
@@ -45,6 +44,7 @@ std::uint64_t clock_ticks() {
          static_cast<std::uint64_t>(now.tv_nsec) / (1'000'000'000 / per_second);
 }
 
+// Field 22 of /proc/PID/stat; the name, field 2, may hold blanks and parentheses.
 std::uint64_t start_time(pid_t pid) {
   constexpr int kFieldsBehindTheState = 19;
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");

@@ -167,7 +167,7 @@ std::string option_list(const std::vector<Word>& words) {
     for (const std::string& name : word.names)
       names += fmt::format("{}\\fB{}\\fR", names.empty() ? "" : ", ", escaped(name));
     text += fmt::format(".TP\n{}{}\n{}\n", names, word.value.empty() ? "" : " \\fI" + escaped(word.value) + "\\fR",
-                        escaped(word.description.empty() ? "see \\-\\-help" : word.description));
+                        escaped(word.description.empty() ? "see --help" : word.description));
   }
   return text;
 }

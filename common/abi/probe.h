@@ -252,9 +252,9 @@ typedef struct kevt_injections {
   uint64_t asked, injected;
 } kevt_injections;
 
-/* A semaphore of a marker, and how much of its count is ours. */
+/* A semaphore of a marker, how much of its count is ours, and which byte of which file is mapped there. */
 typedef struct kevt_raised {
-  uint64_t at, count;
+  uint64_t at, count, inode, offset;
 } kevt_raised;
 
 /* Per process, in private memory that fork copies. */
@@ -273,7 +273,7 @@ typedef struct kevt_private {
   kevt_handler handlers[65];         /* the program's own, of SIGILL, SIGFPE and signals whose sa_mask has such bits */
   uint32_t active[KEVT_MAX_ROWS];    /* return instances in use, of events with a maxactive */
   kevt_injections injections[KEVT_MAX_ROWS];
-  kevt_raised raised[KEVT_MAX_RAISED];   /* the controller's; used from the first one on */
+  kevt_raised raised[KEVT_MAX_RAISED];   /* the controller's */
   uint32_t places[1 << KEVT_PLACE_BITS]; /* thread table: thread pointer, hashed -> number of its struct + 1; 0: never
                                             used */
   kevt_thread threads[];                 /* kevt_tables.max_threads of them */

@@ -17,6 +17,7 @@ std::optional<std::string> joined_place(std::string_view line) {
   const std::size_t head_ends = line.find_first_of(kBlanks, head);
   const std::size_t place = line.find_first_not_of(kBlanks, head_ends);
   if (head_ends == std::string_view::npos || place == std::string_view::npos) return std::nullopt;
+  if (line[place] == '/') return std::nullopt;  // brackets of a path are a reference counter's
   std::string joined(line.substr(0, place));
   int open = 0;
   bool has_blanks = false;

@@ -56,7 +56,11 @@ std::expected<std::string, std::string> memory(std::string_view text) {
   std::string_view inside = text.substr(open + 1);
   if (!inside.ends_with(')')) return std::unexpected("it has no `)`");
   inside.remove_suffix(1);
-  if (inside == "%file") return fmt::format("@+{}", displacement);
+  if (inside == "%file") {
+    const auto offset = number(displacement);
+    if (!offset || *offset < 0) return std::unexpected("it is no place in the file");
+    return fmt::format("@+{:#x}", *offset);
+  }
   if (inside == "%rip") return std::unexpected("it is memory that the file does not hold");
   if (inside.contains(',')) return std::unexpected("its address is a sum of two registers");
   if (!inside.starts_with('%')) return std::unexpected("its address is in no register");
@@ -95,7 +99,7 @@ std::expected<UsdtOperand, std::string> usdt_operand(std::string_view text) {
   const std::string_view size = at == std::string_view::npos ? "8" : text.substr(0, at);
   if (size.ends_with('f')) return std::unexpected("it is a floating-point number");
   const auto bytes = number(size);
-  const std::int64_t width = bytes ? (*bytes < 0 ? -*bytes : *bytes) : 0;
+  const std::int64_t width = !bytes ? 0 : *bytes < 0 && *bytes >= -8 ? -*bytes : *bytes;
   if (width != 1 && width != 2 && width != 4 && width != 8)
     return std::unexpected(fmt::format("it is said to have `{}` bytes", size));
   auto made = operand(at == std::string_view::npos ? text : text.substr(at + 1));

@@ -22,7 +22,7 @@ for _ in range(7):
     cycle = []
     cycle.append(cycle)
     del cycle
-print("collected", gc.collect())
+print("collected %d" % gc.collect())  # in one piece: kevtrace writes there, too
 gc.collect(1)
 """
 

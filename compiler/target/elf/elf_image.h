@@ -105,6 +105,8 @@ class ElfImage {
   // version): functions (IFunc included) or data objects. Aliases at one address count once, and a
   // default version wins over hidden ones. Empty: no such name; several: ambiguous.
   std::vector<ElfSymbol> find_functions(std::string_view name) const;
+  // Those that the source calls so (source_names.h): `Foo::bar`, `bar`, `Foo::bar(int)`.
+  std::vector<ElfSymbol> find_functions_of_source(std::string_view name) const;
   std::vector<ElfSymbol> find_objects(std::string_view name) const;
   // The symbol whose [address, address+size) covers `address`; of aliases the plainest name.
   std::optional<ElfSymbol> symbol_covering(ImageAddr address) const;

@@ -4,7 +4,7 @@
 // A stripped library still has .dynsym, found through DT_SYMTAB when even the section headers are gone.
 //   `memcpy` in libc.so.6: memcpy@@GLIBC_2.14 (default) and memcpy@GLIBC_2.2.5 (hidden): the default
 //   wins; `open`, `open64`, `__open` lie at one address and are one function.
-// A name that no symbol has is one in the source: `Foo::bar` is _ZN3Foo3barEi (source_names.h).
+// A name of the source, `Foo::bar`, is sought among the symbols that are mangled (source_names.h).
 // Not done: symbols without a type, .gnu_debuglink files.
 #include <algorithm>
 #include <functional>
@@ -214,13 +214,15 @@ std::vector<ElfSymbol> find_named(const ElfImage::State& state, std::string_view
   return choose(std::move(found));
 }
 
-// By the name that its programmer gave it: qualified before what only ends so. Clones (`.cold`) are no functions.
+// By the name that its programmer gave it: qualified before what only ends so. Clones (`.cold`) and thunks are no
+// functions of their own.
 template <class Keep>
 std::vector<ElfSymbol> find_by_source_name(const ElfImage::State& state, std::string_view wanted, Keep keep) {
   const std::string_view identifier = last_identifier(wanted);
   std::vector<ElfSymbol> exact, suffix;
   for (const ElfSymbol& symbol : state.symbols) {
     if (!symbol.name.starts_with("_Z") || symbol.name.contains('.') || !symbol.name.contains(identifier)) continue;
+    if (symbol.name.starts_with("_ZTh") || symbol.name.starts_with("_ZTv") || symbol.name.starts_with("_ZTc")) continue;
     if (!keep(symbol)) continue;
     const std::string name = source_name(symbol.name);
     if (name.empty()) continue;
@@ -276,9 +278,14 @@ const std::vector<ElfSymbol>& ElfImage::symbols() const {
 
 std::vector<ElfSymbol> ElfImage::find_functions(std::string_view name) const {
   state_->load_symbols();
-  const auto is_function = [&](const ElfSymbol& s) { return s.kind != SymbolKind::Object && is_executable(s.address); };
-  auto found = find_named(*state_, name, is_function);
-  return found.empty() ? find_by_source_name(*state_, name, is_function) : found;
+  return find_named(*state_, name,
+                    [&](const ElfSymbol& s) { return s.kind != SymbolKind::Object && is_executable(s.address); });
+}
+
+std::vector<ElfSymbol> ElfImage::find_functions_of_source(std::string_view name) const {
+  state_->load_symbols();
+  return find_by_source_name(
+      *state_, name, [&](const ElfSymbol& s) { return s.kind != SymbolKind::Object && is_executable(s.address); });
 }
 
 std::vector<ElfSymbol> ElfImage::find_objects(std::string_view name) const {

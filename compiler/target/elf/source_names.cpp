@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
 #include <cstdlib>
 #include <memory>
@@ -13,22 +14,10 @@ namespace kevt::target {
 
 namespace {
 
-constexpr std::size_t kLongestSymbol = 4096;
-constexpr int kMostBackReferences = 40;  // each two of them may double the text
+constexpr std::uint64_t kMostOfAName = 64 << 20;  // bytes that one name may take at most
+constexpr std::uint64_t kAllNames = 512 << 20;    // and all that this process makes
 
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
-
-// S_, S0_, T_ and the like: what stands there is a piece of the name once more.
-bool grows_too_much(std::string_view symbol) {
-  int references = 0;
-  for (std::size_t i = 0; i + 1 < symbol.size(); ++i) {
-    const char next = symbol[i + 1];
-    const bool is_reference = next == '_' || std::isdigit(static_cast<unsigned char>(next)) ||
-                              (symbol[i] == 'S' && std::isupper(static_cast<unsigned char>(next)));
-    if ((symbol[i] == 'S' || symbol[i] == 'T') && is_reference) ++references;
-  }
-  return references > kMostBackReferences;
-}
 
 struct Free {
   void operator()(char* text) const { std::free(text); }
@@ -106,12 +95,34 @@ std::size_t name_begins(std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+// How long the text may be. S_, S0_, T_ and the like repeat a piece of it: each may double it. A pack that is expanded
+// (Dp, sp) makes its pattern once for each of its members, and one in another multiplies them.
+std::uint64_t longest_text(std::string_view symbol) {
+  std::uint64_t references = 0, packs = 0;
+  for (std::size_t i = 0; i + 1 < symbol.size(); ++i) {
+    const char next = symbol[i + 1];
+    const bool is_reference = next == '_' || std::isdigit(static_cast<unsigned char>(next)) ||
+                              (symbol[i] == 'S' && std::isupper(static_cast<unsigned char>(next)));
+    if ((symbol[i] == 'S' || symbol[i] == 'T') && is_reference) ++references;
+    if ((symbol[i] == 'D' || symbol[i] == 's') && next == 'p') ++packs;
+  }
+  if (packs > 1 || references > 20 || symbol.size() > 4096) return UINT64_MAX;
+  return (symbol.size() << references) * (packs ? symbol.size() : 1);
+}
+
+std::atomic<std::uint64_t> made_bytes = 0;
+
+}  // namespace
+
 std::string source_name(std::string_view symbol) {
-  if (!symbol.starts_with("_Z") || symbol.size() > kLongestSymbol || grows_too_much(symbol)) return "";
+  if (!symbol.starts_with("_Z") || longest_text(symbol) > kMostOfAName || made_bytes > kAllNames) return "";
   int status = 0;
   const std::unique_ptr<char, Free> text(abi::__cxa_demangle(std::string(symbol).c_str(), nullptr, nullptr, &status));
   if (!text || status != 0) return "";
   const std::string_view made(text.get());
+  made_bytes += made.size();
   if (const std::size_t hash = made.rfind("::"); hash != std::string_view::npos && is_rust_hash(made.substr(hash + 2)))
     return decoded_rust(made.substr(0, hash));
   return std::string(made);

@@ -9,7 +9,8 @@
 
 namespace kevt::target {
 
-// Empty: it is not mangled, or its text would be out of all proportion (hostile names grow exponentially).
+// Empty: it is not mangled, or its text might be out of all proportion. Hostile names grow exponentially; so all that a
+// process makes has a bound, too, behind which symbols keep their own names.
 std::string source_name(std::string_view symbol);
 
 // Without result and parameters: "Foo::bar".

@@ -45,13 +45,26 @@ TEST(SourceNames, LastIdentifier) {
   EXPECT_EQ(last_identifier("Foo::~Foo"), "");
 }
 
-// Each level names the one before twice.
+// f(p<p<int, int>, p<int, int>>) and so on: each level names the one before once more, so that the text doubles.
+std::string nested(int levels) {
+  std::string symbol = "_Z1f";
+  for (int level = 0; level < levels; ++level) symbol += "1pI";
+  symbol += "iiE";
+  for (int level = 1; level < levels; ++level) {
+    const int number = levels + level - 2;  // of the substitution; the first ones are the names
+    symbol += std::string("S") + static_cast<char>(number < 10 ? '0' + number : 'A' + number - 10) + "_E";
+  }
+  return symbol;
+}
+
 TEST(SourceNames, OfAHostileFileAreNotMade) {
-  std::string symbol = "_Z1fI";
-  for (int level = 0; level < 60; ++level) symbol += "St4pairI";
-  symbol += "i";
-  for (int level = 0; level < 60; ++level) symbol += "S" + std::to_string(level % 10) + "_S_E";
-  EXPECT_EQ(source_name(symbol), "");
+  EXPECT_EQ(source_name(nested(2)), "f(p<p<int, int>, p<int, int> >)");
+  EXPECT_GT(source_name(nested(8)).size(), 1000u);
+  EXPECT_EQ(source_name(nested(22)), "");
+  std::string packs = "_Z1gIJ" + std::string(100, 'i') + "EEvDpT_";
+  EXPECT_NE(source_name(packs), "");
+  packs = "_Z1gIJ" + std::string(100, 'i') + "EJ" + std::string(100, 'i') + "EEvDp1pIJDpT_EEDpT0_";
+  EXPECT_EQ(source_name(packs), "");
   EXPECT_EQ(source_name("_Z" + std::string(10'000, 'N')), "");
 }
 

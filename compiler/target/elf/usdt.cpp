@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "compiler/target/elf/checked_bytes.h"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr std::uint32_t kMarkerNote = 3;
 constexpr std::string_view kOwner = "stapsdt";
-constexpr std::uint64_t kAddresses = 3 * sizeof(std::uint64_t), kLongestWord = 4096;
+constexpr std::uint64_t kAddresses = 3 * sizeof(std::uint64_t), kLongestWord = 1024;
 
 struct Note {
   std::uint64_t place = 0, base = 0, semaphore = 0;
@@ -125,12 +126,15 @@ std::expected<std::vector<UsdtSite>, LookupError> usdt_sites(const ElfImage& ima
   auto markers = read_usdt_markers(image);
   if (!markers) return std::unexpected(LookupError{.why = markers.error().message()});
   const std::string wanted = std::string(provider) + ":" + std::string(name);
+  constexpr std::size_t kMostSites = 4096;
   std::vector<UsdtSite> sites;
+  std::set<std::uint64_t> seen;  // code that was folded has one note for each of its sources
   NearMisses near(wanted);
   for (UsdtMarker& marker : *markers) {
     const std::string text = marker.provider + ":" + marker.name;
     near.consider(text, "");
-    if (text != wanted) continue;
+    if (text != wanted || !seen.insert(marker.offset.value).second) continue;
+    if (sites.size() == kMostSites) return std::unexpected(LookupError{.why = "it has too many places"});
     UsdtSite& site = sites.emplace_back();
     site.path = path;
     site.offset = marker.offset.value;

@@ -154,9 +154,9 @@ std::expected<std::uint64_t, LookupError> KernelEnv::find_file_offset(std::strin
 std::expected<std::vector<UsdtSite>, LookupError> KernelEnv::find_usdt(std::string_view module,
                                                                        std::string_view provider,
                                                                        std::string_view name) const {
-  if (!module.contains('/')) return std::unexpected(LookupError{LookupFailure::ModuleMissing, {}});
+  if (!module.contains('/')) return std::unexpected(LookupError{.why = "the kernel's uprobes take the path of a file"});
   const auto image = ElfImage::open(std::string(module));
-  if (!image) return std::unexpected(LookupError{});
+  if (!image) return std::unexpected(LookupError{.why = image.error().message()});
   return usdt_sites(*image, module, provider, name);
 }
 

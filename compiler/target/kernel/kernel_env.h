@@ -39,10 +39,10 @@ class KernelEnv : public TargetEnv {
                                                    std::string_view name) const override;
   // `name` may be MODULE:SYMBOL. Of several the kernel's own first one.
   std::expected<Symbol, LookupError> find_data(std::string_view name) const override;
-  // Offsets of files are their own addresses here: they are mapped at the hit.
   // `module` is a path.
   std::expected<std::vector<UsdtSite>, LookupError> find_usdt(std::string_view module, std::string_view provider,
                                                               std::string_view name) const override;
+  // Offsets of files are their own addresses here: they are mapped at the hit.
   std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                              std::uint64_t offset) const override;
   Probeability probeability(std::uint64_t address) const override;

@@ -243,6 +243,13 @@ std::vector<Found> collect(const std::vector<Loaded*>& objects, Find find) {
   return found;
 }
 
+// A name of the source counts in a file that is named: some library or other has a method `open`.
+std::vector<Found> functions_named(const std::vector<Loaded*>& objects, bool is_file_named, std::string_view name) {
+  auto found = collect(objects, [name](const ElfImage& image) { return image.find_functions(name); });
+  if (!found.empty() || !is_file_named) return found;
+  return collect(objects, [name](const ElfImage& image) { return image.find_functions_of_source(name); });
+}
+
 std::vector<std::string> near_misses(const std::vector<Loaded*>& objects, std::string_view name, SymbolKind kind) {
   NearMisses misses(name);
   for (Loaded* loaded : objects) {
@@ -293,7 +300,7 @@ std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::
                                                              std::string_view name) const {
   const std::vector<Loaded*> objects = module ? state_->matching(*module) : all_of(state_->objects);
   if (module && objects.empty()) return failure(LookupFailure::ModuleMissing);
-  auto found = collect(objects, [&](const ElfImage& image) { return image.find_functions(name); });
+  auto found = functions_named(objects, module.has_value(), name);
   std::erase_if(found, [](const Found& one) { return !trouble_with(*one.loaded).empty(); });
   if (found.empty()) {
     if (std::string trouble = first_trouble(objects, module.has_value()); !trouble.empty())
@@ -316,7 +323,7 @@ void ProcessEnv::expect_functions(std::span<const FunctionName> names) const {
   std::set<RemoteAddr> wanted;
   for (const auto& [module, name] : names) {
     const std::vector<Loaded*> objects = module ? state_->matching(*module) : all_of(state_->objects);
-    const auto found = collect(objects, [name](const ElfImage& image) { return image.find_functions(name); });
+    const auto found = functions_named(objects, module.has_value(), name);
     if (found.size() == 1 && found.front().symbol.kind == SymbolKind::IFunc &&
         !state_->choices.contains(found.front().address()))
       wanted.insert(found.front().address());
@@ -383,7 +390,8 @@ std::expected<std::vector<UsdtSite>, LookupError> ProcessEnv::find_usdt(std::str
     if (const ElfImage* image = image_of(*loaded)) return usdt_sites(*image, loaded->module.path, provider, name);
   if (!module.contains('/')) return failure(LookupFailure::ModuleMissing);
   const auto image = ElfImage::open(state_->path_of(module));
-  return image ? usdt_sites(*image, module, provider, name) : failure(LookupFailure::NotFound);
+  return image ? usdt_sites(*image, module, provider, name)
+               : failure(LookupFailure::NotFound, {}, image.error().message());
 }
 
 bool ProcessEnv::may_be_loaded(std::string_view module) const {

@@ -4,7 +4,7 @@
 //   disarmed
 //
 // Every target resolves names for itself, since functions lie elsewhere in each; code for equal arguments is compiled
-// once for all. What a target refuses leaves all as it was; code that was installed then stays unused. Where programs
+// once for all. What a target refuses leaves all as it was, and code that was installed for it goes. Where programs
 // are followed, a target goes without what it does not have, as long as another one has it. A target that has ended is
 // left out.
 #include "runtime-user/engine/code/event_code.h"
@@ -247,7 +247,8 @@ void EventCode::take_back(std::span<const Change> changes) {
     for (std::size_t t = 0; t < change.next.handles.size(); ++t) {
       const Handles next = placed_of(change.next.handles[t]);
       if (!targets_[t]->is_alive() || next.empty()) continue;
-      const bool was_there = change.is_former || (t < code.now.handles.size() && code.now.handles[t] == next);
+      const bool was_there =
+          change.is_former || (t < code.now.handles.size() && code.now.handles[t] == change.next.handles[t]);
       (void)(was_there ? targets_[t]->runtime().disarm(next) : targets_[t]->runtime().remove(next));
     }
   }
@@ -266,8 +267,13 @@ void EventCode::take_over(Change& change) {
   retire_oldest(code);
 }
 
-// An event whose filter is written all day keeps code of the newest ones. What counts histograms stays: it is read.
+// An event whose filter is written all day keeps code of the newest ones. What counts histograms stays: it is read. In
+// the kernel all stays: nothing would be given back there.
 void EventCode::retire_oldest(Code& code) {
+  const auto gives_back = [](TracedTarget* target) {
+    return target->runtime().capabilities().code == model::CodeKind::Native;
+  };
+  if (!std::ranges::all_of(targets_, gives_back)) return;
   constexpr std::ptrdiff_t kKept = 8;
   const auto may_come_back = [](const Version& version) { return !version.key.empty() && version.triggers.empty(); };
   for (auto excess = std::ranges::count_if(code.former, may_come_back) - kKept; excess > 0; --excess) {

@@ -45,21 +45,22 @@ const TracedEvent* DefinitionFiles::define_typed(grammar::EventsFile file, std::
 // What is written in short: all that it means, or none.
 Result<void> DefinitionFiles::write_line(grammar::EventsFile file, std::string_view line) {
   if (file == grammar::EventsFile::Synthetic) return write_one(file, line);
+  std::optional<diag::Diagnostic> mistake;
   for (const target::TargetEnv* env : state_.envs()) {
     auto lines = pipeline::expand_shorthand(line, *env);
-    if (!lines) return state_.instances.top().errors.refuse(std::span(&lines.error(), 1));
-    if (!*lines) continue;
+    if (!lines && !mistake) mistake = std::move(lines.error());
+    if (!lines || !*lines) continue;
     const std::uint64_t before = state_.events.last_serial();
     for (const std::string& one : **lines) {
       auto done = write_one(grammar::EventsFile::Dynamic, one);
       if (done) continue;
-      std::vector<EventTable::Match> made = state_.events.all(grammar::EventsFile::Dynamic);
-      std::erase_if(made, [before](const EventTable::Match& match) { return match.serial <= before; });
-      (void)remove(made);
+      for (const EventTable::Match& match : state_.events.all(grammar::EventsFile::Dynamic))
+        if (match.serial > before) take_back(match);
       return done;
     }
     return {};
   }
+  if (mistake) return state_.instances.top().errors.refuse(std::span(&*mistake, 1));
   return write_one(file, line);
 }
 
@@ -88,6 +89,18 @@ Result<void> DefinitionFiles::write_one(grammar::EventsFile file, std::string_vi
   auto armed = switcher_.sync(changed);
   if (!armed) state_.events.remove({event->id, event->probes.back().serial, true});
   return armed;
+}
+
+// A probe that was just defined, so that nothing was recorded by it but where its event was on before.
+void DefinitionFiles::take_back(const EventTable::Match& match) {
+  const TracedEvent* event = state_.events.find(match.event);
+  if (!state_.events.remove(match)) {
+    const TracedEvent* const changed[] = {event};
+    (void)switcher_.sync(changed);
+    return;
+  }
+  state_.code.forget(match.event);
+  state_.instances.forget(match.event);
 }
 
 Result<void> DefinitionFiles::remove_all(grammar::EventsFile file) {

@@ -27,6 +27,7 @@ class DefinitionFiles {
   Result<void> write_one(grammar::EventsFile file, std::string_view line);
   const TracedEvent* define_typed(grammar::EventsFile file, std::string_view line, const target::TargetEnv& env);
   Result<void> remove(std::span<const EventTable::Match> matches);
+  void take_back(const EventTable::Match& match);
 
   TracingState& state_;
   EventSwitcher& switcher_;

@@ -66,6 +66,7 @@ void InprocRuntime::give_back(Installed& made) {
 
 std::size_t InprocRuntime::free_hit_tables() const {
   std::size_t tables = hit_tables_.free();
+  if (tables == 0 && hit_tables_.is_closed()) return 0;
   for (const ProbeHandle probe : dead_) tables += installed_[probe].tables.size();
   return tables;
 }
@@ -98,7 +99,7 @@ Result<void> InprocRuntime::reclaim() {
       waiting.push_back(probe);
       continue;
     }
-    event.last_counts = counts(probe);
+    event.last_counts = final_counts(probe);
     give_back(event);
     event.block = {};
     if (event.image.use_count() == 1) placement_.give_back(*event.image);
@@ -107,6 +108,14 @@ Result<void> InprocRuntime::reclaim() {
   }
   dead_ = std::move(waiting);
   return {};
+}
+
+// No hit is under way: what was left in the middle, by a jump or with its process, is lost.
+runtime::EventCounts InprocRuntime::final_counts(ProbeHandle probe) const {
+  runtime::EventCounts last = counts(probe);
+  const std::uint64_t known = last.recorded + last.aggregated + last.filtered + last.lost + last.missed;
+  last.lost += last.attempts - std::min(last.attempts, known);
+  return last;
 }
 
 // Detours of sets that have a dead event in them are never armed again. The dead events of those that must stay.
@@ -123,11 +132,13 @@ std::set<ProbeHandle> InprocRuntime::reclaim_detours(const CodeReferences& refer
     const auto found = points_.all().find(site);
     if (found == points_.all().end()) continue;
     ProbePoint& point = found->second;
+    const bool is_as_noted = has_noted_text(point);
     std::erase_if(point.made, [&](const auto& entry) {
       const auto& [key, made] = entry;
       if (std::ranges::none_of(key, is_dead)) return false;
-      if (references.has_any_in(made.code) || references.has_trapped_at(site) || std::ranges::any_of(key, has_call) ||
-          sharers.may_run(made.code.since, point.had_breakpoint)) {
+      const bool is_led_to = !is_as_noted || (!point.patch.empty() && point.way == made.way());
+      if (is_led_to || references.has_any_in(made.code) || references.has_trapped_at(site) ||
+          std::ranges::any_of(key, has_call) || sharers.may_run(made.code.since, point.had_breakpoint)) {
         std::ranges::copy_if(key, std::inserter(kept, kept.end()), is_dead);
         return false;
       }
@@ -140,6 +151,13 @@ std::set<ProbeHandle> InprocRuntime::reclaim_detours(const CodeReferences& refer
     });
   }
   return kept;
+}
+
+// A change that has failed may have left another jump there than was noted. What is not mapped any more leads nowhere.
+bool InprocRuntime::has_noted_text(const ProbePoint& point) const {
+  std::vector<std::uint8_t> noted = point.live, now(noted.size());
+  std::ranges::copy(point.patch, noted.begin());
+  return point.gone || !tracee_.read(point.site, now) || now == noted;
 }
 
 bool InprocRuntime::may_be_run(const Installed& event, const CodeReferences& references,

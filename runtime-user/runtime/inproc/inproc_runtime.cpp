@@ -395,6 +395,7 @@ Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
   if (!held) return std::unexpected(std::move(held.error()));
   std::vector<ProbeHandle> changed(probes.begin(), probes.end());
   if (auto guarded = guard_unwinders(changed); !guarded) return guarded;
+  if (auto set = set_semaphores(); !set) return set;
   std::set<RemoteAddr> sites;
   for (ProbeHandle probe : changed) sites.insert(installed_[probe].place);
   if (auto narrowed = narrow_crowded(); !narrowed) return narrowed;
@@ -409,11 +410,11 @@ Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
   note_gone(take_out_gone(tracee_, patches));
   // We may die between two patches: no return address is ours before who walks the stack is guarded.
   std::ranges::stable_partition(patches, [this](const TextPatch& patch) { return is_guard_site(patch.site); });
-  if (auto applied = apply_patches(tracee_, signals_, patches); !applied) return applied;
-  return set_semaphores();
+  return apply_patches(tracee_, signals_, patches);
 }
 
-// With the target held, each time that events were armed or disarmed.
+// With the target held, each time that events are armed or disarmed; before anything is noted of the text, so that
+// where one cannot be raised nothing is armed.
 Result<void> InprocRuntime::set_semaphores() {
   std::map<RemoteAddr, std::uint32_t> wanted;
   for (const Installed& event : installed_)

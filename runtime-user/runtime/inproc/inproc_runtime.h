@@ -173,6 +173,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> reclaim();
   std::set<runtime::ProbeHandle> reclaim_detours(const CodeReferences& references, const CodeSharers& sharers);
   void add_dead(runtime::ProbeHandle probe);
+  runtime::EventCounts final_counts(runtime::ProbeHandle probe) const;
+  bool has_noted_text(const ProbePoint& point) const;
   bool may_be_run(const Installed& event, const CodeReferences& references, const CodeSharers& sharers) const;
   Result<void> forget_in_target(const Installed& event);
   void forget_handle(runtime::ProbeHandle probe);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tracefs-compat/record/formats/flame_graph.h"
 #include "tracefs-compat/record/print/trace_line.h"
 #include "tracefs-compat/record/recording_formats.h"
 
@@ -80,13 +81,20 @@ void FoldedWriter::append_line(const std::string& path, std::uint64_t weight) {
 
 Result<void> FoldedWriter::finish() {
   const Weights& chosen = !stacks_.empty() ? stacks_ : !paths_.empty() ? paths_ : events_;
-  for (const auto& [path, weight] : std::map<std::string, std::uint64_t>(chosen.begin(), chosen.end()))
-    append_line(path, weight);
+  const std::map<std::string, std::uint64_t> in_order(chosen.begin(), chosen.end());
+  if (form_ == Form::Graph)
+    file_.buffer() += flame_graph_svg(in_order, &chosen == &stacks_ ? "stacks" : &chosen == &paths_ ? "ns" : "records");
+  else
+    for (const auto& [path, weight] : in_order) append_line(path, weight);
   return file_.flush();
 }
 
 Result<std::unique_ptr<RecordWriter>> create_folded(const std::string& path, const Metadata& metadata) {
   return create_in_file<FoldedWriter>(path, metadata);
+}
+
+Result<std::unique_ptr<RecordWriter>> create_flame(const std::string& path, const Metadata& metadata) {
+  return create_in_file<FoldedWriter>(path, metadata, FoldedWriter::Form::Graph);
 }
 
 }  // namespace kevt::record

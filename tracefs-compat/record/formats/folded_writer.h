@@ -1,6 +1,7 @@
-// FoldedWriter: "comm;outer;inner N" lines, as flame graphs take them.
+// FoldedWriter: "comm;outer;inner N" lines, as flame graphs take them, or the flame graph itself (flame_graph.h).
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -15,7 +16,9 @@ namespace kevt::record {
 
 class FoldedWriter final : public RecordWriter {
  public:
-  FoldedWriter(OutputFile file, const Metadata& metadata) : file_(std::move(file)), metadata_(metadata) {}
+  enum class Form : std::uint8_t { Lines, Graph };
+  FoldedWriter(OutputFile file, const Metadata& metadata, Form form = Form::Lines)
+      : file_(std::move(file)), metadata_(metadata), form_(form) {}
   Result<void> add(const TypedRecord& record) override;
   Result<void> flush() override { return {}; }
   Result<void> finish() override;
@@ -30,6 +33,7 @@ class FoldedWriter final : public RecordWriter {
 
   OutputFile file_;
   const Metadata& metadata_;
+  Form form_;
   CallPairs calls_;
   KeyRoom room_;
   Weights stacks_, paths_, events_;

@@ -28,6 +28,7 @@ class HitTables {
   void give_back(std::uint32_t table);
   // From now on none can be taken: the target has no room for them.
   void close() { is_closed_ = true; }
+  bool is_closed() const { return is_closed_; }
 
   // What is to be mapped into a target for it: so much of the file, from there on.
   const SharedFile& file() const { return file_; }

@@ -174,9 +174,7 @@ Result<DetachResult> Detacher::leave(std::span<const kevt_patch> noted, std::uin
                                      const Missed& missed) {
   left_work_ = left_work_places(tracee_);
   if (auto undone = undo(noted, KEVT_PATCH_PROBE); !undone) return std::unexpected(std::move(undone.error()));
-  if (const RemoteAddr priv = mapper_.agent().priv; priv.value)
-    if (auto lowered = lower_noted_semaphores(tracee_, priv); !lowered)
-      return std::unexpected(std::move(lowered.error()));
+  if (const RemoteAddr priv = mapper_.agent().priv; priv.value) lower_noted_semaphores(tracee_, priv);
   if (tracee_.refuses_calls()) {
     tracee_.release();
     return DetachResult::Filtered;

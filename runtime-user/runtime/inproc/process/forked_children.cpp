@@ -13,9 +13,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <string>
+#include <system_error>
 
 #include "common/proc.h"
 #include "compiler/target/process/process_map.h"
@@ -49,6 +52,12 @@ bool maps_session(const std::vector<target::Mapping>& maps, const SharedFile& se
       maps, [&](const target::Mapping& mapping) { return is_of_session(mapping) && mapping.inode == session.inode(); });
 }
 
+std::ptrdiff_t thread_count(pid_t pid) {
+  std::error_code ignored;
+  const std::filesystem::directory_iterator tasks("/proc/" + std::to_string(pid) + "/task", ignored);
+  return std::distance(begin(tasks), end(tasks));
+}
+
 }  // namespace
 
 bool shares_session(pid_t pid, const SharedFile& session) {
@@ -65,16 +74,21 @@ std::vector<pid_t> processes_sharing(const SharedFile& session, std::uint64_t no
   return found;
 }
 
-// Whoever cannot be looked at, or has just ended, may be one: it may have forked another meanwhile.
+// Whoever cannot be looked at may be one.
 CodeSharers CodeSharers::look(const SharedFile& session, std::uint64_t not_before, pid_t target) {
   CodeSharers found;
   for_each_process([&](pid_t pid) {
+    if (pid == target) return;
     const std::uint64_t began = proc::start_time(pid);
-    if (pid == target || !began || began < not_before) return;
+    if (!began) {  // a thread may go on where the first one has ended, and then nothing tells its age
+      if (thread_count(pid) > 1) found.youngest_ = UINT64_MAX;
+      return;
+    }
+    if (began < not_before) return;
     const auto maps = target::read_maps(pid);
     if (maps && !maps_session(*maps, session)) return;
     found.youngest_ = std::max(found.youngest_.value_or(0), began);
-    if (maps && runs_in_its_parents_memory(pid)) found.is_in_its_memory_ = true;
+    if (!maps ? proc::parent_of(pid) == target : runs_in_its_parents_memory(pid)) found.is_in_its_memory_ = true;
   });
   return found;
 }

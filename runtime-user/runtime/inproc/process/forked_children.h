@@ -26,7 +26,8 @@ class CodeSharers {
   // Of those that began at `not_before` (proc::start_time) or later. `target` is no other.
   static CodeSharers look(const SharedFile& session, std::uint64_t not_before, pid_t target);
   // Can one of them run code that has been there since `since`? Not what has come after its fork: a child's text is its
-  // own. But a breakpoint that it was forked with leads to the newest code of its place.
+  // own. But a breakpoint that it was forked with leads to the newest code of its place. A child that was forked after
+  // the code was disarmed counts, too: another child may have forked it.
   bool may_run(std::uint64_t since, bool has_been_a_breakpoint) const {
     return is_in_its_memory_ || (youngest_ && (has_been_a_breakpoint || since <= *youngest_));
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 
+#include "common/abi/probe.h"
 #include "common/addresses.h"
 #include "common/error.h"
 #include "runtime-user/runtime/inproc/process/tracee.h"
@@ -15,18 +16,14 @@ namespace kevt::inproc {
 class Semaphores {
  public:
   // Raises and lowers them so that each counts `wanted` of ours; `priv` is kevt_private. Where no private writable
-  // memory is, there is none, and nothing is written. The process stands still.
+  // memory of a file is, there is none, and nothing is written. The process stands still.
   Result<void> set(const Tracee& tracee, RemoteAddr priv, const std::map<RemoteAddr, std::uint32_t>& wanted);
 
  private:
-  struct Raised {
-    std::uint32_t count = 0;
-    std::uint32_t slot = 0;  // of its note
-  };
-  std::map<RemoteAddr, Raised> raised_;  // also those that count none any more
+  std::map<std::uint32_t, kevt_raised> noted_;  // by slot; those that count none are used again
 };
 
-// Lowers all that kevt_private notes, also in a forked child or for a tracer that has died.
-Result<void> lower_noted_semaphores(const Tracee& tracee, RemoteAddr priv);
+// Lowers all that kevt_private notes, also in a forked child or for a tracer that has died: each for itself.
+void lower_noted_semaphores(const Tracee& tracee, RemoteAddr priv);
 
 }  // namespace kevt::inproc
