@@ -259,7 +259,7 @@ void add_list(CLI::App& app, ListOptions& list) {
   add_footer(
       *verb,
       R"(One function a line, in the order of symbols: NAME  0xADDRESS  SIZE (of the file, as nm prints them). Of C++ and Rust
-the name is that of the source, and its symbol stands behind it; a definition takes either.
+the name of the source stands behind; a definition takes either.
 
 examples:
   kevtrace list /usr/bin/sqlite3

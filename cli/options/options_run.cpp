@@ -66,7 +66,8 @@ void add_tracing(CLI::App& app, RunOptions& run) {
   verb->add_option("--max-bytes", run.max_bytes, "stop tracing when so much is written; 500K, 20M, 1G")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false));
-  verb->add_flag("--stack", run.stack, "record the calls under way at each hit; -f flame draws them, -f folded lists them");
+  verb->add_flag("--stack", run.stack,
+                 "record the calls under way at each hit; -f flame draws them, -f folded lists them");
   verb->add_flag("--overwrite", run.overwrite,
                  "keep the newest records, --max-bytes of them or --buffer of each CPU; older ones go and are counted");
   verb->add_option("--buffer", run.buffer_kb, "ring size per CPU in KiB, rounded up to a power of two")

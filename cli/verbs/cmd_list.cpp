@@ -58,9 +58,8 @@ bool matches_source(const std::string& name, const std::vector<std::string>& pat
   return matches(name, patterns) || matches(std::string(target::qualified_name(name)), patterns);
 }
 
-// What one types to mean it: the name of the source where there is one.
-std::string name_of(const Row& row) { return row.in_source.empty() ? row.name : row.in_source; }
-std::string symbol_of(const Row& row) { return row.in_source.empty() ? "" : "  " + row.name; }
+// Behind the columns, since it has blanks.
+std::string source_of(const Row& row) { return row.in_source.empty() ? "" : "  " + row.in_source; }
 
 std::vector<Row> functions_of(const target::ElfImage& image, const std::vector<std::string>& patterns) {
   std::set<Row> rows;
@@ -102,7 +101,7 @@ void count(const x86::SitePlan& plan, Tally& tally) {
 }
 
 void print_brief(const std::vector<Row>& rows) {
-  for (const Row& row : rows) print("{}  0x{:x}  {}{}\n", name_of(row), row.address.value, row.size, symbol_of(row));
+  for (const Row& row : rows) print("{}  0x{:x}  {}{}\n", row.name, row.address.value, row.size, source_of(row));
 }
 
 void print_planned(const target::ElfImage& image, const std::vector<Row>& rows) {
@@ -115,7 +114,7 @@ void print_planned(const target::ElfImage& image, const std::vector<Row>& rows) 
       it = plans.emplace(row.address, planner.plan(row.address)).first;
       count(it->second, tally);
     }
-    print("{}  0x{:x}  {}  {}{}{}\n", name_of(row), row.address.value, row.size, how_armed(it->second), symbol_of(row),
+    print("{}  0x{:x}  {}  {}{}{}\n", row.name, row.address.value, row.size, how_armed(it->second), source_of(row),
           row.indirect ? "  (chooses the function that is called; a definition means the chosen one)" : "");
   }
   const std::size_t all = tally.jump + tally.breakpoint + tally.refused;

@@ -44,7 +44,7 @@ def functions_of(path, module=None):
     listed = subprocess.run([KEVTRACE, "list", path], check=True, capture_output=True, text=True).stdout
     by_address, count = {}, {}
     for line in listed.splitlines():
-        name, address, size = line.split()
+        name, address, size = line.split(maxsplit=3)[:3]  # a name of the source stands behind
         count[name] = count.get(name, 0) + 1
         if int(size) > 0 and "@" not in name:
             by_address.setdefault(address, name)

@@ -23,7 +23,7 @@ def functions_of(module, library):
     listed = subprocess.run([KEVTRACE, "list", library], check=True, capture_output=True, text=True).stdout
     by_address, names = {}, []
     for line in listed.splitlines():
-        name, address, size = line.split()
+        name, address, size = line.split(maxsplit=3)[:3]  # a name of the source stands behind
         if int(size) > 0 and "@" not in name and address not in by_address:
             by_address[address] = name
             names.append(name)
