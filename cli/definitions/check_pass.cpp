@@ -138,9 +138,7 @@ void Pass::report(std::size_t index, std::vector<diag::Diagnostic> mistakes) {
   if (one_kernel_) say_since_when(source, mistakes);
   if (pipeline::usdt_in(source.text))
     mistakes.front().notes.push_back(
-        {"`FILE:PROVIDER:NAME` is a marker (USDT): kevtrace writes it as `PATH:OFFSET` where the program is (run, "
-         "mount, "
-         "explain)"});
+        {"`FILE:PROVIDER:NAME` is a marker (USDT): `run`, `mount` and `explain` know its places in the program"});
   ++result_.wrong_definitions;
   for (diag::Diagnostic& mistake : mistakes) result_.mistakes.push_back(locate(std::move(mistake), source));
 }

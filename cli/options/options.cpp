@@ -264,7 +264,7 @@ the name of the source stands behind; a definition takes either.
 examples:
   kevtrace list /usr/bin/sqlite3
   kevtrace list 'open*' /usr/lib/x86_64-linux-gnu/libc.so.6 -v
-  kevtrace list --usdt 'libc:memory*' /usr/lib/x86_64-linux-gnu/libc.so.6
+  kevtrace list --usdt 'python:gc*' /usr/bin/python3.11
   kevtrace list --types)");
 }
 

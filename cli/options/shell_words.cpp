@@ -103,14 +103,14 @@ std::string zsh(const CLI::App& app) {
   };
   for (const CLI::App* verb : verbs_of(app)) {
     verbs += described(verb->get_name(), verb->get_description());
-    cases += fmt::format("    {}) words=( ", verb->get_name());
+    cases += fmt::format("    {}) names=( ", verb->get_name());
     for (const Word& word : all_options_of(app, *verb))
       for (const std::string& name : word.names) cases += described(name, word.description);
     cases += ") ;;\n";
   }
   return fmt::format(R"(#compdef kevtrace
 _kevtrace() {{
-  local -a verbs words
+  local -a verbs names
   verbs=( {})
   if (( CURRENT == 2 )); then
     _describe verb verbs
@@ -118,7 +118,7 @@ _kevtrace() {{
   fi
   case $words[2] in
 {}  esac
-  if [[ $PREFIX == -* ]]; then _describe option words; else _files; fi
+  if [[ $PREFIX == -* ]]; then _describe option names; else _files; fi
 }}
 _kevtrace "$@"
 )",

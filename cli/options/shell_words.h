@@ -20,7 +20,7 @@ std::string shell_text(const CLI::App& app, const ShellWords& words);
 
 enum class Shell : unsigned char { Bash, Zsh, Fish };
 
-// A script of the shell's that completes verbs, options and their choices, and files.
+// A script of the shell's that completes verbs, options and names of files.
 std::string completion_script(const CLI::App& app, Shell shell);
 
 // A page in the language of man(7); `verb` nullptr: of the program.

@@ -175,10 +175,18 @@ std::string near_names(const std::vector<std::string>& files, const std::vector<
   return has_glob ? "" : fmt::format("; a part of a name: `*{}*`", patterns.front());
 }
 
+struct Asked {
+  std::vector<std::string> files, patterns;
+};
+
+Asked files_and_patterns(const std::vector<std::string>& words) {
+  Asked asked;
+  for (const std::string& word : words) (word.contains('/') ? asked.files : asked.patterns).push_back(word);
+  return asked;
+}
+
 int list_functions(const ListOptions& options, const Reporter& report) {
-  std::vector<std::string> files;
-  std::vector<std::string> patterns;
-  for (const std::string& word : options.words) (word.contains('/') ? files : patterns).push_back(word);
+  const auto [files, patterns] = files_and_patterns(options.words);
   if (files.empty()) {
     report.error(which_file(patterns));
     return kUsage;
@@ -218,8 +226,7 @@ struct UsdtRow {
 };
 
 int list_usdt(const ListOptions& options, const Reporter& report) {
-  std::vector<std::string> files, patterns;
-  for (const std::string& word : options.words) (word.contains('/') ? files : patterns).push_back(word);
+  const auto [files, patterns] = files_and_patterns(options.words);
   if (files.empty()) {
     report.error(which_file(patterns));
     return kUsage;

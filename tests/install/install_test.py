@@ -76,6 +76,10 @@ class Installed(unittest.TestCase):
                       'printf "%s\\n" "${COMPREPLY[@]}"')
             done = run("bash", "-c", script)
             self.assertEqual((done.stdout.split(), done.stderr), (expected, ""))
+        if shutil.which("zsh"):
+            script = ('words=(kevtrace list --us); CURRENT=3; PREFIX=--us; _describe() { print -l -- ${(P)2}; }; _files() { : }; '
+                      f'source "{self.folder}/share/zsh/site-functions/_kevtrace"')
+            self.assertIn("--usdt:", run("zsh", "-fc", script).stdout)
         if shutil.which("mandoc"):
             self.assertEqual(run("gunzip", *pages).returncode, 0)
             pages = [page.removesuffix(".gz") for page in pages]

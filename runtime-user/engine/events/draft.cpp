@@ -80,7 +80,7 @@ std::optional<pipeline::CheckedEvent> Draft::check_one(const model::Definition& 
   return std::nullopt;
 }
 
-// All that one definition is short for, or what is wrong with the first that is.
+// All that one definition means, or what is wrong with the first line that is wrong.
 void Draft::check_lines(std::size_t index, std::span<const std::string> lines, const target::TargetEnv& env,
                         pipeline::Forms forms, diag::Sink& sink) {
   std::vector<Entry> right;
@@ -102,15 +102,10 @@ void Draft::check(std::span<const std::string> definitions, std::span<const Even
     diag::Sink sink;
     asks_statics_ = statics_ != nullptr && stands_on_event(definitions[i]);
     auto lines = pipeline::expand_shorthand(definitions[i], env);
-    if (!lines) {
+    if (lines)
+      check_lines(i, *lines ? std::span<const std::string>(**lines) : definitions.subspan(i, 1), env, forms, sink);
+    else
       sink.report(std::move(lines.error()));
-    } else if (*lines) {
-      check_lines(i, **lines, env, forms, sink);
-    } else {
-      auto written = pipeline::parse_event(definitions[i], sink);
-      auto checked = written ? check_one(*written, env, forms, sink) : std::nullopt;
-      if (checked) add(i, *std::move(written), *std::move(checked));
-    }
     note(Problem::Kind::Definition, i, sink);
   }
   const bool definitions_are_good = problems.empty();
