@@ -6,6 +6,7 @@
 //     enable 0
 //   event sched/sched_switch         so does the name of an event that is there
 //     trigger stacktrace if prev_prio < 100
+//   instance errors output e.dat     what follows is of this instance
 //
 // Problem: definitions must stay the kernel's, byte for byte, and a word misspelt must not be read as one. Idea: a line
 // is a definition when it begins as one can (`p`, `r10:`, `-:`); of the others the first word decides, and only what is
@@ -41,6 +42,7 @@ struct Keyword {
 constexpr std::array kKeywords = {
     Keyword{"target", ScriptWord::Target, "`kernel`, `program CMD...`, `pid N` or `file PATH`"},
     Keyword{"option", ScriptWord::Option, "NAME VALUE"},
+    Keyword{"instance", ScriptWord::Instance, "NAME, or NAME output FILE"},
     Keyword{"event", ScriptWord::Event, "GROUP/EVENT"},
     Keyword{"filter", ScriptWord::Filter, "a filter"},
     Keyword{"trigger", ScriptWord::Trigger, "a trigger"},
@@ -129,7 +131,9 @@ class ScriptReader {
   void take(std::size_t index);
   void take_target(std::size_t index);
   void take_option(std::size_t index);
+  void take_instance(std::size_t index);
   void take_event(std::size_t index);
+  void begin_event(std::size_t index);
   void take_attached(std::size_t index);
   void take_filter(std::size_t index, model::ScriptEvent& event);
   void take_injection(std::size_t index, model::ScriptEvent& event);
@@ -142,6 +146,7 @@ class ScriptReader {
   std::vector<ScriptMistake>& mistakes_;
   Script script_;
   bool in_event_ = false;
+  std::optional<std::size_t> instance_;  // of Script::instances
 };
 
 void ScriptReader::read_line(std::string_view whole, const Line& cut) {
@@ -172,7 +177,8 @@ void ScriptReader::read_line(std::string_view whole, const Line& cut) {
     return take(index);
   }
   made.word = keyword->word;
-  const bool shell_words = made.word == ScriptWord::Target || made.word == ScriptWord::Option;
+  const bool shell_words =
+      made.word == ScriptWord::Target || made.word == ScriptWord::Option || made.word == ScriptWord::Instance;
   const Escapes escapes = shell_words ? Escapes::Backslash : Escapes::None;
   set_comment(end < whole.size() && whole[end] == '#' ? end : comment_start(whole, escapes));
   made.body = trimmed(whole, end, made.comment.begin);
@@ -192,12 +198,14 @@ void ScriptReader::take(std::size_t index) {
       return;
     case ScriptWord::Definition:
       in_event_ = !line(index).body_text().starts_with('-') && !line(index).body_text().starts_with('!');
-      if (in_event_) script_.events.push_back({.line = index});
+      if (in_event_) begin_event(index);
       return;
     case ScriptWord::Target:
       return take_target(index);
     case ScriptWord::Option:
       return take_option(index);
+    case ScriptWord::Instance:
+      return take_instance(index);
     case ScriptWord::Event:
       return take_event(index);
     case ScriptWord::Filter:
@@ -228,6 +236,27 @@ void ScriptReader::take_option(std::size_t index) {
   script_.option_lines.push_back(index);
 }
 
+// A line that is wrong ends the instance above it all the same: nothing below it is that one's. What it is then is
+// nobody's concern, since a script with a mistake is not run.
+void ScriptReader::take_instance(std::size_t index) {
+  in_event_ = false;
+  const ScriptLine& made = line(index);
+  QuotedWords split = split_quoted(made.body_text());
+  if (split.open_quote)
+    return mistake(index, Kind::ScriptBadInstance, made.body.begin + *split.open_quote, "the quote is not closed");
+  const bool has_output = split.words.size() == 3 && split.words[1] == "output" && !split.words[2].empty();
+  const bool is_name = !split.words[0].empty() && !split.words[0].contains('/');
+  if (!is_name || (split.words.size() != 1 && !has_output))
+    return mistake(index, Kind::ScriptBadInstance, made.body.begin,
+                   is_name ? "" : "a name is not empty and has no `/`");
+  instance_ = script_.instances.size();
+  script_.instances.push_back({.line = index,
+                               .name = std::move(split.words[0]),
+                               .output = has_output ? std::optional(std::move(split.words[2])) : std::nullopt});
+}
+
+void ScriptReader::begin_event(std::size_t index) { script_.events.push_back({.line = index, .instance = instance_}); }
+
 void ScriptReader::take_event(std::size_t index) {
   const ScriptLine& made = line(index);
   const std::string_view name = made.body_text();
@@ -237,7 +266,7 @@ void ScriptReader::take_event(std::size_t index) {
                          : is_good_group(name.substr(0, separator)) && is_good_name(name.substr(separator + 1));
   in_event_ = named;
   if (!named) return mistake(index, Kind::ScriptBadEvent, made.body.begin, "");
-  script_.events.push_back({.line = index});
+  begin_event(index);
 }
 
 void ScriptReader::take_attached(std::size_t index) {

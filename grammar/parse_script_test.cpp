@@ -117,6 +117,27 @@ TEST(ScriptParser, HowIsRecorded) {
   EXPECT_EQ(script_mistake_of("option stack 1\noption stack 1"), Kind::ScriptTwice);
 }
 
+TEST(ScriptParser, WhatStandsBelowAnInstanceIsItsOwn) {
+  const Read out =
+      read("p:a f\ninstance errors output 'e 1.dat'  # why\nevent a\n  filter x > 1\np:b f\ninstance c\nevent a\n");
+  EXPECT_TRUE(out.mistakes.empty());
+  ASSERT_EQ(out.script.instances.size(), 2u);
+  EXPECT_EQ(out.script.instances[0].name, "errors");
+  EXPECT_EQ(out.script.instances[0].output, "e 1.dat");
+  EXPECT_EQ(out.script.instances[1].output, std::nullopt);
+  ASSERT_EQ(out.script.events.size(), 4u);
+  EXPECT_EQ(out.script.events[0].instance, std::nullopt);
+  EXPECT_EQ(out.script.events[1].instance, 0u);
+  EXPECT_EQ(out.script.events[2].instance, 0u);
+  EXPECT_EQ(out.script.events[3].instance, 1u);
+  for (const char* wrong : {"instance a/b", "instance ''", "instance a b", "instance a output", "instance a output ''",
+                            "instance 'a", "instance a output x y"})
+    EXPECT_EQ(script_mistake_of(wrong), Kind::ScriptBadInstance) << wrong;
+  EXPECT_EQ(script_mistake_of("instance"), Kind::ScriptNothingFollows);
+  EXPECT_EQ(script_mistake_of("p f\ninstance a\nfilter x"), Kind::ScriptNoEvent);
+  EXPECT_EQ(script_mistake_of("instances a"), Kind::ScriptUnknownWord);
+}
+
 TEST(ScriptParser, AnInjectionBelongsToItsEvent) {
   const Read out = read("p f\n  inject ret=-1 count=3  # why\n");
   EXPECT_TRUE(out.mistakes.empty());

@@ -20,7 +20,18 @@
 namespace kevt::model {
 
 // Definition: any line of dynamic_events, deletions too. Nothing: a blank line, or a comment alone.
-enum class ScriptWord : std::uint8_t { Nothing, Definition, Target, Option, Event, Filter, Trigger, Inject, Enable };
+enum class ScriptWord : std::uint8_t {
+  Nothing,
+  Definition,
+  Target,
+  Option,
+  Instance,
+  Event,
+  Filter,
+  Trigger,
+  Inject,
+  Enable
+};
 
 // Whether a line with that word belongs to the event above it.
 inline bool is_attached(ScriptWord word) {
@@ -34,6 +45,7 @@ inline bool is_attached(ScriptWord word) {
     case ScriptWord::Definition:
     case ScriptWord::Target:
     case ScriptWord::Option:
+    case ScriptWord::Instance:
     case ScriptWord::Event:
       return false;
   }
@@ -93,6 +105,13 @@ struct ScriptOptions {
   }
 };
 
+// `instance NAME`: what stands below it, up to the next one, is of this instance.
+struct ScriptInstance {
+  std::size_t line = 0;  // of Script::lines
+  std::string name;
+  std::optional<std::string> output;  // a file's name, for its records
+};
+
 // A definition or an `event` line, and the lines that belong to it. All numbers are indices of Script::lines.
 struct ScriptEvent {
   std::size_t line = 0;
@@ -100,7 +119,8 @@ struct ScriptEvent {
   std::vector<std::size_t> triggers;
   std::optional<std::size_t> injection;
   std::optional<std::size_t> enable;
-  bool enabled = true;  // false: defined, and off
+  bool enabled = true;                  // false: defined, and off
+  std::optional<std::size_t> instance;  // of Script::instances; absent: the top one
 };
 
 struct Script {
@@ -109,6 +129,7 @@ struct Script {
   std::size_t target_line = 0;  // with `target`
   ScriptOptions options;
   std::vector<std::size_t> option_lines;
+  std::vector<ScriptInstance> instances;
   std::vector<ScriptEvent> events;
 };
 

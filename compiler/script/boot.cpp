@@ -142,6 +142,7 @@ class Writer {
       refuse(script_.lines[script_.target_line], "its probes are the kernel's");
     for (const model::ScriptEvent& event : script_.events) add(event);
     refuse_deletions();
+    refuse_instances();
     refuse_options();
     std::string all =
         probes_.empty() ? text_ : std::string(kKprobeEvent) + probes_ + (text_.empty() ? "" : " ") + text_;
@@ -156,6 +157,7 @@ class Writer {
   void add(const model::ScriptEvent& event);
   void add_definition(const ScriptLine& line);
   void refuse_deletions();
+  void refuse_instances();
   void refuse_options();
   void refuse(const ScriptLine& line, std::string why) {
     mistakes_.push_back(
@@ -202,6 +204,11 @@ void Writer::refuse_deletions() {
     if (line.word == model::ScriptWord::Definition && (body.starts_with('-') || body.starts_with('!')))
       refuse(line, "there is nothing to delete");
   }
+}
+
+void Writer::refuse_instances() {
+  for (const model::ScriptInstance& one : script_.instances)
+    refuse(script_.lines[one.line], "instances are made after boot");
 }
 
 void Writer::refuse_options() {

@@ -53,9 +53,10 @@ TEST(BootForm, IsWrittenAndReadBack) {
 }
 
 TEST(BootForm, SaysWhatItCannotSay) {
-  for (const char* text : {"target pid 1\n", "p:a /bin/ls:0x10\n", "p:a f x=\\\"a,b\"\n",
-                           "p:a f\nfilter common_pid > 1\n", "p:a f\ntrigger stacktrace\n", "p:a f\nenable 0\n",
-                           "p:a f\ninject ret=1\n", "event sched/sched_switch\n", "option count 3\n", "-:a\n"}) {
+  for (const char* text :
+       {"target pid 1\n", "p:a /bin/ls:0x10\n", "p:a f x=\\\"a,b\"\n", "p:a f\nfilter common_pid > 1\n",
+        "p:a f\ntrigger stacktrace\n", "p:a f\nenable 0\n", "p:a f\ninject ret=1\n", "event sched/sched_switch\n",
+        "option count 3\n", "-:a\n", "instance a\n"}) {
     const auto boot = boot_of(text);
     ASSERT_FALSE(boot.has_value()) << text;
     EXPECT_EQ(boot.error().size(), 1u) << text;

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 
 #include "compiler/sema/trigger.h"
 #include "grammar/parse.h"
@@ -37,11 +38,12 @@ class Check {
   void one(std::size_t index, const TriggerText& trigger) {
     diag::Sink sink;
     result_.listings.emplace_back();
+    sema::TriggerTable& table = tables_[trigger.instance];
     const auto spec = grammar::parse_trigger(trigger.text, sink, dialect_);
     const target::CatalogEntry* event = catalog_.find(trigger.event.system, trigger.event.event);
     if (spec && event == nullptr) return leave(trigger.event.system + "/" + trigger.event.event);
     const auto change =
-        spec ? sema::check_trigger(*spec, trigger.event, {catalog_, table_, dialect_}, sink) : std::nullopt;
+        spec ? sema::check_trigger(*spec, trigger.event, {catalog_, table, dialect_}, sink) : std::nullopt;
     if (!change) {
       auto mistakes = sink.take();
       if (scope_ == sema::CatalogScope::Partial && spec && is_about_missing_event(mistakes.front().kind))
@@ -49,7 +51,7 @@ class Check {
       result_.mistakes.push_back({index, std::move(mistakes.front())});
       return;
     }
-    for (const sema::TriggerStep& step : change->steps) table_.apply(step);
+    for (const sema::TriggerStep& step : change->steps) table.apply(step);
     const auto* added = change->steps.empty() ? nullptr : std::get_if<sema::AddTrigger>(&change->steps.front());
     if (added != nullptr) result_.listings.back() = sema::print_trigger(added->trigger);
   }
@@ -70,7 +72,7 @@ class Check {
   const target::EventCatalog& catalog_;
   sema::CatalogScope scope_;
   dialect::Dialect dialect_;
-  sema::TriggerTable table_;
+  std::map<std::string, sema::TriggerTable> tables_;  // by instance
   TriggerResult result_;
 };
 

@@ -17,6 +17,7 @@ namespace kevt::script {
 struct TriggerText {
   model::EventName event;
   std::string text;
+  std::string instance = {};  // whose it is; empty: of the top one
 };
 
 struct TriggerMistake {
@@ -30,8 +31,8 @@ struct TriggerResult {
   std::vector<sema::Unchecked> unchecked;
 };
 
-// In the order given, each with those before it set. Of an event that the catalog lacks only the trigger's form is
-// checked; with CatalogScope::Partial that holds for the events it refers to, too.
+// In the order given, each with those of its instance before it set. Of an event that the catalog lacks only the
+// trigger's form is checked; with CatalogScope::Partial that holds for the events it refers to, too.
 TriggerResult check_triggers(std::span<const TriggerText> triggers, const target::EventCatalog& catalog,
                              sema::CatalogScope scope, dialect::Dialect dialect = dialect::Dialect::superset());
 

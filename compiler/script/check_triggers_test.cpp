@@ -40,6 +40,12 @@ TEST(ScriptTriggers, EachSeesThoseBeforeIt) {
   EXPECT_EQ(result.listings[2], "stacktrace:unlimited");
 }
 
+TEST(ScriptTriggers, EachInstanceHasItsOwn) {
+  const auto catalog = catalog_of({"p:g/a f x=%di:u64"});
+  const TriggerText triggers[] = {{{"g", "a"}, "stacktrace"}, {{"g", "a"}, "stacktrace", "errors"}};
+  EXPECT_TRUE(check_triggers(triggers, catalog, CatalogScope::Whole).mistakes.empty());
+}
+
 TEST(ScriptTriggers, UnknownEventsAreNamed) {
   const auto catalog = catalog_of({"p:g/a f x=%di:u64"});
   const TriggerText triggers[] = {{{"sched", "sched_switch"}, "traceoff:1 if prev_pid == 1"},

@@ -31,6 +31,8 @@ std::string statement(const ScriptLine& line) {
       return "target " + squeeze_blanks(body, Escapes::Backslash);
     case ScriptWord::Option:
       return "option " + squeeze_blanks(body, Escapes::Backslash);
+    case ScriptWord::Instance:
+      return "instance " + squeeze_blanks(body, Escapes::Backslash);
     case ScriptWord::Event:
       return "event " + std::string(body);
     case ScriptWord::Filter:

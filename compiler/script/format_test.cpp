@@ -15,9 +15,10 @@ std::string format(std::string_view text) {
 TEST(ScriptFormat, OnlyBlanksChange) {
   EXPECT_EQ(
       format("\n\n#what\n  target   program  ls '-l  x'  \n\n\n\n\tp:a   f  x=%di:u8#why\nfilter  s == \"a  b\"   #no\n"
-             "# for the trigger\n      trigger  traceoff:1   if x>1\nenable 0\nevent  a/b\n\n"),
+             "# for the trigger\n      trigger  traceoff:1   if x>1\nenable 0\n  instance  e   output  'a  b'\nevent  "
+             "a/b\n\n"),
       "# what\ntarget program ls '-l  x'\n\np:a f x=%di:u8  # why\n  filter s == \"a  b\"  # no\n"
-      "  # for the trigger\n  trigger traceoff:1 if x>1\n  enable 0\nevent a/b\n");
+      "  # for the trigger\n  trigger traceoff:1 if x>1\n  enable 0\ninstance e output 'a  b'\nevent a/b\n");
 }
 
 TEST(ScriptFormat, CanonicalTextStays) {

@@ -140,6 +140,13 @@ class Checker {
     const auto right = std::ranges::find(result_.right, static_cast<int>(event.line), &RightLine::line);
     if (right == result_.right.end()) return;
     right->is_on = event.enabled;
+    if (event.instance) {  // Apply writes the top instance's files
+      const model::ScriptLine& line = script_.lines[script_.instances[*event.instance].line];
+      diag::Diagnostic mistake =
+          grammar::script_mistake(diag::Kind::NotSupportedByRuntime, line.body_text(), 0,
+                                  "the editor is for the top instance: `kevtrace run -p FILE` has the others, too");
+      report(script_.instances[*event.instance].line, line.body_text(), line.body.begin, std::move(mistake));
+    }
     if (event.injection) {  // Apply writes files, and no file injects
       const model::ScriptLine& line = script_.lines[*event.injection];
       diag::Diagnostic mistake =
