@@ -8,9 +8,18 @@
 
 namespace kevt::cli {
 
+namespace {
+
+engine::Instance& instance_of(engine::Tracing& tracing, const InstanceTexts& texts) {
+  return texts.name.empty() ? tracing.top() : *tracing.instances().find(texts.name);
+}
+
+}  // namespace
+
 std::optional<int> RunDefinitions::define(engine::Tracing& tracing) {
   if (const auto& pids = request_.options.event_pids; !pids.empty())
     tracing.top().pids = std::set<std::int32_t>(pids.begin(), pids.end());
+  if (auto failed = make_instances(tracing)) return failed;
   for (const model::EventName& name : request_.statics) {
     if (tracing.events().find(name.system, name.event)) continue;
     report_.error("there is no event `" + name.system + ":" + name.event + "` of the kernel here");
@@ -33,25 +42,59 @@ std::optional<int> RunDefinitions::define(engine::Tracing& tracing) {
   return answer->is_defined ? std::nullopt : std::optional<int>(kNotCompiled);
 }
 
-std::vector<const engine::TracedEvent*> RunDefinitions::to_record(const engine::Tracing& tracing) const {
-  std::vector<const engine::TracedEvent*> events;
-  for (const auto& [id, event] : tracing.events().events())
-    if (!event->is_static() || request_.known_statics.contains({event->group, event->name}))
-      events.push_back(event.get());
-  return events;
+bool RunDefinitions::is_told_of(const InstanceTexts& instance, const engine::TracedEvent& event) const {
+  const model::EventName name{event.group, event.name};
+  if (!instance.name.empty() || event.is_static()) return request_.tells_of(instance, name);
+  const auto has_it = [&](const InstanceTexts& other) { return other.events.contains(name); };
+  return request_.tells_of(instance, name) || std::ranges::none_of(request_.texts.instances, has_it);
 }
 
-std::vector<const engine::TracedEvent*> RunDefinitions::to_switch_on(const engine::Tracing& tracing) const {
-  auto events = to_record(tracing);
-  std::erase_if(events, [&](const engine::TracedEvent* event) {
-    const model::EventName name{event->group, event->name};
-    const auto is_counted = [&](const std::string& written) {
-      return engine::names_event(written, event->group, event->name);
-    };
-    if (std::ranges::any_of(request_.only_counted, is_counted)) return true;
-    return event->is_static() ? !request_.statics.contains(name) : request_.texts.off.contains(name);
-  });
-  return events;
+std::vector<RunInstance> RunDefinitions::instances(engine::Tracing& tracing) const {
+  std::vector<RunInstance> all;
+  for (const InstanceTexts& texts : request_.texts.instances) {
+    RunInstance& made = all.emplace_back(&instance_of(tracing, texts));
+    made.output = texts.name.empty() ? request_.options.output : texts.output;
+    for (const auto& [id, event] : tracing.events().events())
+      if (is_told_of(texts, *event)) made.events.push_back(event.get());
+  }
+  return all;
+}
+
+// Where definitions are a plain list, their names were not looked at: all of them are the top instance's.
+bool RunDefinitions::is_on(const InstanceTexts& instance, const engine::TracedEvent& event) const {
+  const model::EventName name{event.group, event.name};
+  const auto is_counted = [&](const engine::EventTrigger& one) {
+    return one.instance == instance.name && engine::names_event(one.event, event.group, event.name);
+  };
+  if (instance.off.contains(name) || std::ranges::any_of(request_.only_counted, is_counted)) return false;
+  if (instance.events.contains(name)) return true;
+  const auto has_it = [&](const InstanceTexts& other) { return other.events.contains(name); };
+  return instance.name.empty() && !event.is_static() && std::ranges::none_of(request_.texts.instances, has_it);
+}
+
+std::vector<engine::EventSwitcher::InstanceEvent> RunDefinitions::to_switch_on(engine::Tracing& tracing) const {
+  std::vector<engine::EventSwitcher::InstanceEvent> on;
+  for (const InstanceTexts& texts : request_.texts.instances) {
+    engine::Instance& instance = instance_of(tracing, texts);
+    for (const auto& [id, event] : tracing.events().events())
+      if (is_on(texts, *event)) on.push_back({&instance, event.get()});
+  }
+  return on;
+}
+
+// They record stacks and choose threads as the top one does.
+std::optional<int> RunDefinitions::make_instances(engine::Tracing& tracing) const {
+  for (const InstanceTexts& texts : request_.texts.instances) {
+    if (texts.name.empty()) continue;
+    if (auto made = tracing.instances().make(texts.name); !made) {
+      report_.error(std::move(made.error()).while_doing("making instance `" + texts.name + "`"));
+      return kUsage;
+    }
+    engine::Instance& instance = *tracing.instances().find(texts.name);
+    instance.options = tracing.top().options;
+    instance.pids = tracing.top().pids;
+  }
+  return std::nullopt;
 }
 
 void RunDefinitions::report_left_out(std::span<const engine::CodeRefusal> left_out) const {

@@ -33,9 +33,23 @@ bool targets_kernel(const Texts& texts) {
   return texts.target && std::holds_alternative<model::KernelTarget>(*texts.target);
 }
 
+// What --enable names: an event that is defined here, or one of the kernel's own.
+std::optional<model::EventName> defined_event(const Texts& texts, const std::string& word) {
+  for (const auto& name : texts.names)
+    if (name && engine::names_event(word, name->system, name->event)) return name;
+  return std::nullopt;
+}
+
+bool enables_statics(const RunOptions& options, const Texts& texts) {
+  const auto is_static = [&](const std::string& word) { return !defined_event(texts, word); };
+  return std::ranges::any_of(options.enabled, is_static) ||
+         std::ranges::any_of(options.instances,
+                             [&](const auto& one) { return std::ranges::any_of(one.enabled, is_static); });
+}
+
 // Asked for by --runtime, or where that is `auto` by what is to be traced.
 bool traces_kernel(const RunOptions& options, const Texts& texts) {
-  const bool is_meant = targets_kernel(texts) || !options.enabled.empty();
+  const bool is_meant = targets_kernel(texts) || enables_statics(options, texts);
   return runtime::traces_whole_machine(options.runtime) || (options.runtime == "auto" && is_meant);
 }
 
@@ -86,20 +100,38 @@ std::optional<std::string> take_injections(RunRequest& request) {
   return std::nullopt;
 }
 
+void add_triggers(RunRequest& request, const std::string& instance, Triggers triggers) {
+  for (engine::EventTrigger& one : triggers.triggers) {
+    one.instance = instance;
+    request.triggers.push_back(std::move(one));
+  }
+  for (Source& source : triggers.sources) {
+    if (!instance.empty()) source.origin.insert(1, instance + ": ");
+    request.trigger_sources.push_back(std::move(source));
+  }
+}
+
+Result<void> take_triggers_of(RunRequest& request, const InstanceOptions& instance) {
+  auto triggers = collect_triggers(instance.triggers);
+  if (!triggers) return std::unexpected(std::move(triggers.error()));
+  add_triggers(request, instance.name, *std::move(triggers));
+  auto histograms = collect_histograms(instance.histograms);
+  if (!histograms) return std::unexpected(std::move(histograms.error()));
+  const std::size_t first = request.triggers.size();
+  add_triggers(request, instance.name, *std::move(histograms));
+  request.only_counted.insert(request.only_counted.end(), request.triggers.begin() + static_cast<std::ptrdiff_t>(first),
+                              request.triggers.end());
+  return {};
+}
+
 // Triggers of scripts, then those of the command line.
 Result<void> take_triggers(RunRequest& request) {
   for (const script::TriggerText& one : request.texts.triggers)
-    request.triggers.push_back({one.event.system + "/" + one.event.event, one.text});
+    request.triggers.push_back({one.event.system + "/" + one.event.event, one.text, one.instance});
   request.trigger_sources = request.texts.trigger_sources;
-  auto triggers = collect_triggers(request.options.triggers);
-  if (!triggers) return std::unexpected(std::move(triggers.error()));
-  std::ranges::move(triggers->triggers, std::back_inserter(request.triggers));
-  std::ranges::move(triggers->sources, std::back_inserter(request.trigger_sources));
-  auto histograms = collect_histograms(request.options.histograms);
-  if (!histograms) return std::unexpected(std::move(histograms.error()));
-  for (const engine::EventTrigger& one : histograms->triggers) request.only_counted.push_back(one.event);
-  std::ranges::move(histograms->triggers, std::back_inserter(request.triggers));
-  std::ranges::move(histograms->sources, std::back_inserter(request.trigger_sources));
+  if (auto taken = take_triggers_of(request, request.options); !taken) return taken;
+  for (const InstanceOptions& one : request.options.instances)
+    if (auto taken = take_triggers_of(request, one); !taken) return taken;
   return {};
 }
 
@@ -117,18 +149,35 @@ void note_events_of_triggers(RunRequest& request) {
   }
 }
 
+// --enable: what is defined here, or one of the kernel's own.
+Result<void> take_enabled(RunRequest& request, const InstanceOptions& options) {
+  for (const std::string& word : options.enabled) {
+    InstanceTexts& instance = request.texts.instance(options.name);
+    std::optional<model::EventName> name = defined_event(request.texts, word);
+    if (!name) {
+      name = script::split_event_name(word);
+      if (name->system.empty())
+        return std::unexpected(
+            Error("--enable " + word + ": it is not defined here; of the kernel's own write GROUP:EVENT"));
+      request.known_statics.insert(*name);
+      request.statics.insert(*name);
+    }
+    instance.off.erase(*name);
+    instance.events.insert(*std::move(name));
+  }
+  return {};
+}
+
 // The kernel's own events: what scripts name and do not switch off, and --enable.
 Result<void> take_statics(RunRequest& request) {
   for (const ForeignEvent& event : request.texts.foreign_events) {
-    if (!request.texts.off.contains(event.name)) request.statics.insert(event.name);
+    const auto is_on = [&](const InstanceTexts& instance) { return instance.is_on(event.name); };
+    if (std::ranges::any_of(request.texts.instances, is_on)) request.statics.insert(event.name);
     request.known_statics.insert(event.name);
   }
-  for (const std::string& word : request.options.enabled) {
-    model::EventName name = script::split_event_name(word);
-    if (name.system.empty()) return std::unexpected(Error("--enable " + word + ": write GROUP:EVENT"));
-    request.known_statics.insert(name);
-    request.statics.insert(std::move(name));
-  }
+  if (auto taken = take_enabled(request, request.options); !taken) return taken;
+  for (const InstanceOptions& one : request.options.instances)
+    if (auto taken = take_enabled(request, one); !taken) return taken;
   note_events_of_triggers(request);
   Filters& filters = request.texts.filters;
   std::ranges::move(request.texts.foreign_filters.filters, std::back_inserter(filters.filters));
@@ -143,12 +192,18 @@ std::optional<std::string> why_not_in_kernel(const RunOptions& options, const Ru
   return std::nullopt;
 }
 
+// Where no trigger may switch it on.
 void drop_what_is_off(RunRequest& request) {
   Texts& texts = request.texts;
-  const auto is_off = [&](const std::string& event) { return texts.off.contains(script::split_event_name(event)); };
+  const auto is_name_off = [&](const model::EventName& name) {
+    const auto is_on = [&](const InstanceTexts& instance) { return instance.is_on(name); };
+    const auto is_off = [&](const InstanceTexts& instance) { return instance.off.contains(name); };
+    return std::ranges::any_of(texts.instances, is_off) && std::ranges::none_of(texts.instances, is_on);
+  };
+  const auto is_off = [&](const std::string& event) { return is_name_off(script::split_event_name(event)); };
   std::erase_if(request.injections, [&](const engine::EventInjection& one) { return is_off(one.event); });
   for (std::size_t i = texts.definitions.size(); i-- > 0;) {
-    if (!texts.names[i] || !texts.off.contains(*texts.names[i])) continue;
+    if (!texts.names[i] || !is_name_off(*texts.names[i])) continue;
     texts.definitions.erase(texts.definitions.begin() + static_cast<std::ptrdiff_t>(i));
     texts.names.erase(texts.names.begin() + static_cast<std::ptrdiff_t>(i));
   }
@@ -193,6 +248,18 @@ void take_target(RunRequest& request) {
 
 }  // namespace
 
+bool RunRequest::tells_of(const InstanceTexts& instance, const model::EventName& event) const {
+  if (instance.events.contains(event)) return true;
+  const auto stands_on = [&](const engine::EventTrigger& one) {
+    if (one.instance != instance.name) return false;
+    if (engine::names_event(one.event, event.system, event.event)) return true;
+    diag::Sink ignored;  // mistakes are told when it is set
+    const auto parsed = grammar::parse_trigger(one.text, ignored);
+    return parsed && parsed->target_system == event.system && parsed->target_event == event.event;
+  };
+  return std::ranges::any_of(triggers, stands_on);
+}
+
 bool traces_kernel(const RunRequest& request) { return traces_kernel(request.options, request.texts); }
 
 std::optional<RunRequest> read_definitions(const RunOptions& options, const Reporter& report, int& status) {
@@ -201,8 +268,10 @@ std::optional<RunRequest> read_definitions(const RunOptions& options, const Repo
     status = what;
     return std::nullopt;
   };
-  auto texts = collect_texts(
-      {.definitions = options.definitions, .files = options.definition_files, .filters = options.filters});
+  auto texts = collect_texts({.definitions = options.definitions,
+                              .files = options.definition_files,
+                              .filters = options.filters,
+                              .instances = options.instances});
   if (!texts) return fail(kUsage, texts.error().message());
   RunRequest request{.options = options, .texts = *std::move(texts), .mapped_file = {}};
   if (!request.texts.mistakes.empty()) {
@@ -220,8 +289,10 @@ std::optional<RunRequest> read_definitions(const RunOptions& options, const Repo
   if (auto why = take_injections(request)) return fail(kUsage, *why);
   if (auto taken = take_triggers(request); !taken) return fail(kUsage, taken.error().message());
   if (auto taken = take_statics(request); !taken) return fail(kUsage, taken.error().message());
-  for (const model::EventName& name : request.texts.off)
-    report.status(name.system + "/" + name.event + " is off: `enable 0`");
+  for (const InstanceTexts& instance : request.texts.instances)
+    for (const model::EventName& name : instance.off)
+      report.status(name.system + "/" + name.event + " is off" +
+                    (instance.name.empty() ? "" : " in `" + instance.name + "`") + ": `enable 0`");
   return request;
 }
 
@@ -252,7 +323,8 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
     if (const auto why = why_not_in_kernel(request.options, request)) return fail(kMissing, *why);
     return read;
   }
-  if (!request.statics.empty()) return fail(kMissing, "--enable is for the kernel's own events: --runtime bpf or kmod");
+  if (!request.statics.empty())
+    return fail(kMissing, "--enable GROUP:EVENT is for the kernel's own events: --runtime bpf or kmod");
   if (request.options.keep_going && request.options.pids.size() > 1)
     return fail(kUsage, "--keep-going is for one program: several could have different events then");
   if (request.options.command.empty() && request.options.pids.empty())

@@ -19,10 +19,13 @@ struct RunRequest {
   std::vector<engine::EventInjection> injections;
   std::vector<engine::EventTrigger> triggers;  // of scripts, then of the command line
   std::vector<Source> trigger_sources;
-  std::vector<std::string> only_counted;  // events of --hist, as they are written
-  std::optional<Source> output_source;    // the line of the script that named the output
-  // The kernel's own events: those that are to be on; and those, too, that are off or that triggers name.
+  std::vector<engine::EventTrigger> only_counted;  // those of --hist: their events are not recorded for that alone
+  std::optional<Source> output_source;             // the line of the script that named the output
+  // The kernel's own events: those that are to be on in some instance; and those, too, that are off or that triggers
+  // name.
   std::set<model::EventName> statics, known_statics;
+  // Events that the instance tells of: what is on in it, what is off, what its triggers stand on or switch.
+  bool tells_of(const InstanceTexts& instance, const model::EventName& event) const;
 };
 
 // Whether the kernel is traced, not a process: asked for by --runtime or by the script's target.

@@ -4,6 +4,7 @@
 //     filter x > 3       filters: kprobes/a, "x > 3"
 //     enable 0           off: kprobes/a
 //   event sched/x        foreign_events[0]
+//   instance errors      instances[1]: what follows is in it
 //
 // Problem: filters and triggers belong to an event, whose name may be generated, repeated or unknown here. Idea: every
 // definition is named as soon as it is read; what hangs on a definition that is wrong is left out, since the mistake is
@@ -32,6 +33,7 @@ class Collector {
     auto words = collect_definitions(request_.definitions, {});
     if (!words) return std::unexpected(std::move(words.error()));
     for (Source& source : *words) add_definition(std::move(source), "");
+    if (auto added = add_instances(); !added) return std::unexpected(std::move(added.error()));
     for (const std::string& name : request_.files) {
       auto text = read_whole(name);
       if (!text) return std::unexpected(std::move(text.error()));
@@ -48,11 +50,15 @@ class Collector {
     }
     auto filters = collect_filters(request_.filters);
     if (!filters) return std::unexpected(std::move(filters.error()));
-    merge_filters(*std::move(filters));
+    merge_filters(*std::move(filters), "");
+    for (const InstanceOptions& one : request_.instances)
+      if (auto merged = merge_filters_of(one); !merged) return std::unexpected(std::move(merged.error()));
     return std::move(texts_);
   }
 
  private:
+  Result<void> add_instances();
+  Result<void> merge_filters_of(const InstanceOptions& instance);
   std::optional<model::EventName> add_definition(Source source, std::string_view body);
   void add_script(const std::string& text, const std::string& origin);
   void add_head(const model::Script& script);
@@ -63,7 +69,8 @@ class Collector {
   bool is_defined(const model::EventName& name) const {
     return std::ranges::find(texts_.names, std::optional(name)) != texts_.names.end();
   }
-  void merge_filters(Filters filters);
+  void merge_filters(Filters filters, const std::string& instance);
+  void use_instance(const model::Script& script, const model::ScriptEvent& event);
   Source source_of(const model::ScriptLine& line) const { return {line.text, origin_, line.number}; }
   void mistake(diag::Kind kind, const model::ScriptLine& line, std::string detail) {
     texts_.mistakes.push_back(
@@ -74,7 +81,9 @@ class Collector {
   Texts texts_;
   std::string origin_;
   bool needs_names_ = true;  // false: a plain list of definitions, which may be long
-  std::set<model::EventName> filtered_, injected_;
+  std::string instance_;     // whose event is looked at
+  std::set<std::pair<std::string, model::EventName>> filtered_;  // of each instance
+  std::set<model::EventName> injected_;
 };
 
 // `body` is for naming; empty: the source's text.
@@ -83,7 +92,36 @@ std::optional<model::EventName> Collector::add_definition(Source source, std::st
       needs_names_ ? script::name_definition(body.empty() ? source.text : body, request_.dialect) : std::nullopt;
   texts_.definitions.push_back(std::move(source));
   texts_.names.push_back(named ? std::optional(std::move(named->name)) : std::nullopt);
+  if (texts_.names.back()) texts_.instance(instance_).events.insert(*texts_.names.back());
   return texts_.names.back();
+}
+
+Result<void> Collector::add_instances() {
+  for (const InstanceOptions& one : request_.instances) {
+    texts_.instance(one.name).output = one.output;
+    auto words = collect_definitions(one.definitions, {});
+    if (!words) return std::unexpected(std::move(words.error()));
+    instance_ = one.name;
+    for (Source& source : *words) {
+      source.origin.insert(1, one.name + ": ");
+      add_definition(std::move(source), "");
+    }
+  }
+  instance_.clear();
+  return {};
+}
+
+Result<void> Collector::merge_filters_of(const InstanceOptions& instance) {
+  auto filters = collect_filters(instance.filters);
+  if (!filters) return std::unexpected(std::move(filters.error()));
+  for (engine::EventFilter& filter : filters->filters) filter.instance = instance.name;
+  for (Source& source : filters->sources) source.origin.insert(1, instance.name + ": ");
+  merge_filters(*std::move(filters), instance.name);
+  return {};
+}
+
+void Collector::use_instance(const model::Script& script, const model::ScriptEvent& event) {
+  instance_ = event.instance ? script.instances[*event.instance].name : "";
 }
 
 void Collector::add_script(const std::string& text, const std::string& origin) {
@@ -97,14 +135,17 @@ void Collector::add_script(const std::string& text, const std::string& origin) {
     texts_.mistakes.push_back(locate(std::move(one.diagnostic), {line, origin, one.line}));
   }
   add_head(script);
-  needs_names_ = request_.files.size() > 1 || std::ranges::any_of(script.lines, [](const model::ScriptLine& line) {
-                   return line.word == model::ScriptWord::Event || model::is_attached(line.word);
+  needs_names_ = request_.files.size() > 1 || !request_.instances.empty() ||
+                 std::ranges::any_of(script.lines, [](const model::ScriptLine& line) {
+                   return line.word == model::ScriptWord::Event || line.word == model::ScriptWord::Instance ||
+                          model::is_attached(line.word);
                  });
   const std::vector<grammar::Line> cut = grammar::split_lines(text);
   auto event = script.events.begin();
   for (std::size_t i = 0; i < script.lines.size(); ++i) {
     const model::ScriptLine& line = script.lines[i];
     const bool begins_event = event != script.events.end() && event->line == i;
+    if (begins_event) use_instance(script, *event);
     if (line.word == model::ScriptWord::Definition && !wrong_lines.contains(line.number)) {
       const auto name = add_definition({std::string(cut[i].text), origin, line.number}, line.body_text());
       if (begins_event && name) attach(script, *event, *name);
@@ -115,7 +156,7 @@ void Collector::add_script(const std::string& text, const std::string& origin) {
   }
 }
 
-// Target and options; those of an earlier file stay.
+// Target, options and instances; those of an earlier file stay.
 void Collector::add_head(const model::Script& script) {
   if (script.target) {
     const model::ScriptLine& line = script.lines[script.target_line];
@@ -134,6 +175,12 @@ void Collector::add_head(const model::Script& script) {
       mistake(diag::Kind::ScriptTwice, line, "by " + known->second.origin);
   }
   texts_.options.take_missing(script.options);
+  for (const model::ScriptInstance& one : script.instances) {
+    InstanceTexts& made = texts_.instance(one.name);
+    if (!one.output || !made.output.empty()) continue;  // the command line wins
+    made.output = *one.output;
+    made.output_source = source_of(script.lines[one.line]);
+  }
 }
 
 std::optional<model::EventName> Collector::resolve(const model::ScriptLine& line) {
@@ -157,13 +204,14 @@ void Collector::add_event(const model::Script& script, const model::ScriptEvent&
     if (process) return mistake(diag::Kind::EventMissing, line, "a process has only those that are defined here");
     texts_.foreign_events.push_back({*name, source_of(line)});
   }
+  texts_.instance(instance_).events.insert(*name);
   attach(script, event, *name);
 }
 
 void Collector::attach(const model::Script& script, const model::ScriptEvent& event, const model::EventName& name) {
   if (event.filter) add_filter(script.lines[*event.filter], name);
   for (const std::size_t trigger : event.triggers) {
-    texts_.triggers.push_back({name, std::string(script.lines[trigger].body_text())});
+    texts_.triggers.push_back({name, std::string(script.lines[trigger].body_text()), instance_});
     texts_.trigger_sources.push_back(source_of(script.lines[trigger]));
   }
   if (event.injection) {
@@ -174,32 +222,33 @@ void Collector::attach(const model::Script& script, const model::ScriptEvent& ev
     texts_.injections.push_back({name.system + "/" + name.event, *injection});
     texts_.injection_sources.push_back(source_of(line));
   }
-  if (!event.enabled) texts_.off.insert(name);
+  if (!event.enabled) texts_.instance(instance_).off.insert(name);
 }
 
 void Collector::add_filter(const model::ScriptLine& line, const model::EventName& name) {
-  if (!filtered_.insert(name).second)
+  if (!filtered_.insert({instance_, name}).second)
     return mistake(diag::Kind::ScriptTwice, line, "the event has a filter; join them with `&&`");
   if (is_defined(name)) {
-    texts_.filters.filters.push_back({name.system + "/" + name.event, std::string(line.body_text())});
+    texts_.filters.filters.push_back({name.system + "/" + name.event, std::string(line.body_text()), instance_});
     texts_.filters.sources.push_back(source_of(line));
     return;
   }
-  texts_.foreign_filters.filters.push_back({name.system + "/" + name.event, std::string(line.body_text())});
+  texts_.foreign_filters.filters.push_back({name.system + "/" + name.event, std::string(line.body_text()), instance_});
   texts_.foreign_filters.sources.push_back(source_of(line));
   diag::Sink sink;
   grammar::parse_filter(line.body_text(), sink, request_.dialect);
   for (diag::Diagnostic& one : sink.take()) texts_.mistakes.push_back(locate(std::move(one), source_of(line)));
 }
 
-void Collector::merge_filters(Filters filters) {
+void Collector::merge_filters(Filters filters, const std::string& instance) {
   Filters& all = texts_.filters;
   Filters kept;
   for (std::size_t i = 0; i < all.filters.size(); ++i) {
     const model::EventName name = script::split_event_name(all.filters[i].event);
-    const bool replaced = std::ranges::any_of(filters.filters, [&](const engine::EventFilter& filter) {
-      return engine::names_event(filter.event, name.system, name.event);
-    });
+    const bool replaced = all.filters[i].instance == instance &&
+                          std::ranges::any_of(filters.filters, [&](const engine::EventFilter& filter) {
+                            return engine::names_event(filter.event, name.system, name.event);
+                          });
     if (replaced) continue;
     kept.filters.push_back(std::move(all.filters[i]));
     kept.sources.push_back(std::move(all.sources[i]));
@@ -210,6 +259,13 @@ void Collector::merge_filters(Filters filters) {
 }
 
 }  // namespace
+
+InstanceTexts& Texts::instance(const std::string& name) {
+  const auto known = std::ranges::find(instances, name, &InstanceTexts::name);
+  if (known != instances.end()) return *known;
+  instances.emplace_back().name = name;
+  return instances.back();
+}
 
 bool Texts::is_empty() const {
   return definitions.empty() && foreign_events.empty() && mistakes.empty() && !target && option_sources.empty();

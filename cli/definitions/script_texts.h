@@ -1,12 +1,14 @@
-// Everything a command line says about events: -e, --filter, and files, which are event scripts.
+// Everything a command line says about events: -e, --filter, -B, and files, which are event scripts.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "cli/options/run_options.h"
 #include "cli/report.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/model/histogram.h"
@@ -22,6 +24,17 @@ struct ForeignEvent {
   Source source;
 };
 
+// What an instance has of the events.
+struct InstanceTexts {
+  std::string name;                     // empty: the top one
+  std::set<model::EventName> events;    // that are defined or named in it
+  std::set<model::EventName> off;       // of those; `enable 0`
+  std::string output;                   // of its records; of the top one RunOptions has it
+  std::optional<Source> output_source;  // the line of the script that names it
+
+  bool is_on(const model::EventName& event) const { return events.contains(event) && !off.contains(event); }
+};
+
 struct Texts {
   std::vector<Source> definitions;
   Filters filters;  // of events that are defined here
@@ -32,7 +45,7 @@ struct Texts {
   std::vector<ForeignEvent> foreign_events;
   Filters foreign_filters;                             // of those
   std::vector<std::optional<model::EventName>> names;  // of each definition; absent: it is wrong, or a deletion
-  std::set<model::EventName> off;                      // `enable 0`
+  std::vector<InstanceTexts> instances = std::vector<InstanceTexts>(1);  // the top one first
   std::optional<model::ScriptTarget> target;
   Source target_source;
   model::ScriptOptions options;
@@ -43,12 +56,17 @@ struct Texts {
   std::vector<std::string> compiled_names;       // as messages say them
 
   bool is_empty() const;
+  InstanceTexts& top() { return instances.front(); }
+  const InstanceTexts& top() const { return instances.front(); }
+  // Made where there is none of that name.
+  InstanceTexts& instance(const std::string& name);
 };
 
 struct TextsRequest {
   const std::vector<std::string>& definitions;
   const std::vector<std::string>& files;
   const std::vector<std::string>& filters;  // these win over those of scripts
+  std::span<const InstanceOptions> instances = {};
   dialect::Dialect dialect = dialect::Dialect::superset();
 };
 // Fails when a file cannot be read, or a filter of the command line names no event.

@@ -45,4 +45,8 @@ struct RunOptions;
 // What is traced: definitions, scripts, filters, triggers, the kernel's own events, injections.
 void add_definitions(CLI::App& verb, RunOptions& run);
 
+// -B, --instance: what stands behind it is of this instance. take_instances() comes when all is parsed.
+void add_instances(CLI::App& verb, RunOptions& run);
+void take_instances(const CLI::App& verb, RunOptions& run);
+
 }  // namespace kevt::cli

@@ -86,8 +86,10 @@ void add_run(CLI::App& app, RunOptions& run) {
   CLI::App* verb =
       app.add_subcommand("run", "define events, start CMD or attach to processes, print the trace, remove everything");
   add_tracing(*verb, run);
+  add_instances(*verb, run);
   verb->add_option("CMD", run.command, "the program to trace and its arguments, after --")->type_name("");
-  verb->final_callback([&run] {
+  verb->final_callback([&run, verb] {
+    take_instances(*verb, run);
     // `run FILE.kevo [-- CMD]`
     if (!run.command.empty() && run.command.front().ends_with(".kevo") && run.definition_files.empty()) {
       run.definition_files.push_back(run.command.front());
@@ -106,11 +108,15 @@ and one line per event (hits = recorded + filtered + lost + missed; where --hist
 error. Ctrl-C stops tracing and lets CMD end; a second one ends kevtrace at once. With --pid everything is taken
 out of the processes again, also when kevtrace is killed.
 
+An instance (-B) has its own switches, filters, triggers and records of the same events. Without -o its trace lines
+stand between the others, with its name in front.
+
 examples:
   kevtrace run -e 'p:open libc:open64 path=+0(%di):string' -- python3 -c 'open("/etc/hostname")'
   kevtrace run -e 'r:got libz:compress $retval:s32' --filter 'got: arg1 != 0' -- ./prog
   kevtrace run -p script.kev -d 5 -o trace.txt -- ./server
   kevtrace run script.kevo -- ./server
+  kevtrace run -e 'p:f prog:f n=%di' -o all.dat -B big --enable f --filter 'f: n > 4096' -o big.dat -- ./prog
   kevtrace run -e 'p:accept libc:accept4' -d 10 --pid 4711,4712
 
 exit status: CMD's own, 128+N when signal N ended it; 2 usage, 3 a definition or filter is wrong, 4 something is

@@ -13,6 +13,7 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
       app.add_subcommand("mount", "a tracing directory of CMD or of running processes, for every ftrace tool");
   verb->add_option("DIR", mount.directory, "where; it is made when it is missing")->type_name("")->required();
   add_definitions(*verb, mount.defined);
+  add_instances(*verb, mount.defined);
   verb->add_option("--pid", mount.pids, "trace running processes instead of CMD; they go on when it ends")
       ->type_name("PID[,PID…]")
       ->delimiter(',')
@@ -32,7 +33,8 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
       ->check(member(runtime::runtime_names()))
       ->capture_default_str();
   verb->add_option("CMD", mount.command, "the program to trace and its arguments, after --")->type_name("");
-  verb->final_callback([&mount] {
+  verb->final_callback([&mount, verb] {
+    take_instances(*verb, mount.defined);
     const bool kernel = runtime::traces_whole_machine(mount.runtime);
     if (kernel && !mount.pids.empty())
       throw CLI::ValidationError("--pid", "--runtime " + mount.runtime + " traces the whole machine");
@@ -51,7 +53,8 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
 echo, the trace is read with cat. CMD starts when DIR is there. DIR ends with CMD, when who reads trace_pipe has had what is
 there (--keep: it stays); or with Ctrl-C or `umount DIR`, and waits for CMD; with SIGTERM CMD goes on alone. Everything is taken out of the processes then, also when kevtrace is killed. The traced processes themselves cannot use DIR (EDEADLK).
 
-Definitions that are given here, as for `run`, are there and on from the start, with their filters and triggers.
+Definitions that are given here, as for `run`, are there and on from the start, with their filters and triggers; so
+are instances (-B), in DIR/instances.
 
 examples:
   kevtrace mount /tmp/t -- python3 server.py &

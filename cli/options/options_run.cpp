@@ -1,6 +1,9 @@
 // What every verb that traces takes: `run`, the live questions and, of definitions, `mount`.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <map>
+
 #include "cli/options/option_parts.h"
 #include "cli/options/record_options.h"
 #include "cli/options/run_options.h"
@@ -42,6 +45,52 @@ void add_definitions(CLI::App& app, RunOptions& run) {
   verb->add_flag("--unsafe", run.unsafe, "allow what changes the way the program takes: --inject");
 }
 
+void add_instances(CLI::App& app, RunOptions& run) {
+  app.add_option("-B,--instance",
+                 "another instance: -e, --enable, --filter, --trigger, --hist and -o behind it are its own")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(CLI::Validator(
+          [](std::string& name) {
+            const bool is_name = !name.empty() && name.find('/') == std::string::npos;
+            return is_name ? std::string() : "`" + name + "`: an instance's name is not empty and has no `/`";
+          },
+          ""));
+  if (CLI::Option* const output = app.get_option_no_throw("--output"))
+    output->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  run.instances.clear();
+}
+
+// CLI11 keeps the values of each option, and the order in which options came.
+void take_instances(const CLI::App& app, RunOptions& run) {
+  constexpr std::pair<const char*, std::vector<std::string> InstanceOptions::*> kLists[] = {
+      {"--event", &InstanceOptions::definitions}, {"--filter", &InstanceOptions::filters},
+      {"--trigger", &InstanceOptions::triggers},  {"--hist", &InstanceOptions::histograms},
+      {"--enable", &InstanceOptions::enabled},
+  };
+  for (const auto& [name, list] : kLists) (run.*list).clear();
+  run.output.clear();
+  std::size_t at = 0;  // the instance: 0 is the top one
+  const auto instance = [&]() -> InstanceOptions& { return at ? run.instances[at - 1] : run; };
+  std::map<const CLI::Option*, std::size_t> seen;
+  for (const CLI::Option* option : app.parse_order()) {
+    const std::size_t nth = seen[option]++;
+    if (option->check_name("--instance")) {
+      const std::string& name = option->results()[nth];
+      const auto known = std::ranges::find(run.instances, name, &InstanceOptions::name);
+      at = static_cast<std::size_t>(known - run.instances.begin()) + 1;
+      if (known == run.instances.end()) run.instances.emplace_back().name = name;
+    } else if (option->check_name("--output")) {
+      if (!instance().output.empty()) throw CLI::ValidationError("-o", "one file is enough");
+      instance().output = option->results()[nth];
+    } else {
+      for (const auto& [name, list] : kLists)
+        if (option->check_name(name)) (instance().*list).push_back(option->results()[nth]);
+    }
+  }
+}
+
 // Of every verb that traces.
 void add_tracing(CLI::App& app, RunOptions& run) {
   CLI::App* verb = &app;
@@ -65,7 +114,7 @@ void add_tracing(CLI::App& app, RunOptions& run) {
   verb->add_option("-f,--format", run.format, run_format_help())->type_name("FORMAT")->check(run_format());
   verb->add_option("--max-bytes", run.max_bytes, "stop tracing when so much is written; 500K, 20M, 1G")
       ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""));
   verb->add_flag("--stack", run.stack,
                  "record the calls under way at each hit; -f flame draws them, -f folded lists them");
   verb->add_flag("--overwrite", run.overwrite,

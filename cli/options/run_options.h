@@ -10,20 +10,26 @@ namespace kevt::cli {
 
 inline constexpr std::uint64_t kDefaultBufferKb = 4096;
 
-struct RunOptions {
-  std::vector<std::string> definitions;
+// What an instance has of the events: the top one, or the one of an `--instance NAME` that stands before.
+struct InstanceOptions {
+  std::string name;                      // empty: the top one
+  std::vector<std::string> definitions;  // their events are on in this instance
+  std::vector<std::string> filters;      // EVENT:EXPRESSION
+  std::vector<std::string> triggers;     // EVENT:TRIGGER
+  std::vector<std::string> histograms;   // EVENT:keys=…: counted, not recorded
+  std::vector<std::string> enabled;      // events that are there: GROUP:EVENT of the kernel's own, or what is defined
+  std::string output;                    // empty or "-": standard output
+};
+
+struct RunOptions : InstanceOptions {
+  std::vector<InstanceOptions> instances;  // the others
   std::vector<std::string> definition_files;
-  std::vector<std::string> filters;     // EVENT:EXPRESSION
-  std::vector<std::string> triggers;    // EVENT:TRIGGER
-  std::vector<std::string> histograms;  // EVENT:keys=…: counted, not recorded
-  std::optional<double> interval;       // seconds after which histograms are printed and begin anew
-  std::string histogram_format;         // empty: by histogram_output's ending, else text
-  std::string histogram_output;         // empty: behind the trace lines
-  std::vector<std::string> enabled;     // GROUP:EVENT of the kernel's own events
-  std::vector<int> event_pids;          // hits of these threads alone are recorded; empty: of all
+  std::optional<double> interval;  // seconds after which histograms are printed and begin anew
+  std::string histogram_format;    // empty: by histogram_output's ending, else text
+  std::string histogram_output;    // empty: behind the trace lines
+  std::vector<int> event_pids;     // hits of these threads alone are recorded; empty: of all
   std::optional<double> seconds;
   std::optional<std::uint64_t> events;
-  std::string output;                      // empty or "-": standard output
   std::string format;                      // empty: by the output's ending, else text
   std::optional<std::uint64_t> max_bytes;  // of the output
   bool stack = false;                      // record the stack of each hit, too

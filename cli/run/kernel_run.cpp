@@ -117,7 +117,7 @@ std::optional<int> KernelRun::start_command() {
     return error.errno_value() == EPERM ? kMissing : kFailed;
   }
   // Now that nothing is left to be refused. What is hit meanwhile waits in the rings.
-  if (auto failed = trace_.open(*tracing_, definitions_.to_record(*tracing_))) {
+  if (auto failed = trace_.open(*tracing_, definitions_.instances(*tracing_))) {
     if (command_) command_->abandon();
     return failed;
   }

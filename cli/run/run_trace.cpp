@@ -1,16 +1,22 @@
 // A recording is brought up to date ten times a second: killed at any moment it is whole up to then. Trace lines are
 // written in every round.
+//
+// Lines of an instance that has no output of its own stand between the top one's, as trace-cmd prints several buffers:
+//
+//   "            steps-41 …"
+//   "    errors: steps-41 …"
 #include "cli/run/run_trace.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
+#include <utility>
 
 #include "cli/exit_status.h"
 #include "cli/output_format.h"
 #include "common/print.h"
-#include "compiler/model/record_view.h"
 #include "runtime-user/engine/records/accounting.h"
 #include "runtime-user/engine/tracing.h"
 #include "tracefs-compat/record/dat/flight_recorder.h"
@@ -22,114 +28,108 @@ constexpr std::chrono::milliseconds kFlushEvery{100};
 
 }  // namespace
 
-std::optional<int> RunTrace::open(engine::Tracing& tracing, std::vector<const engine::TracedEvent*> events) {
+std::optional<int> RunTrace::open(engine::Tracing& tracing, std::vector<RunInstance> instances) {
   tracing_ = &tracing;
-  events_ = std::move(events);
-  text_.emplace(tracing.code().static_events());
-  auto opened = choose_histogram_form();
-  if (opened) opened = open_output();
-  if (opened) opened = open_histograms();
+  for (RunInstance& one : instances) outputs_.emplace_back(tracing, std::move(one));
+  auto opened = histograms_.choose_form(outputs_.size());
+  if (opened) opened = open_outputs();
+  if (opened) opened = histograms_.open();
   if (!opened) {
     report_.error(opened.error());
     return kFailed;
   }
   // With a limit the first records are meant, not those of the first CPU; triggers act in the order of the hits.
-  const bool any_order =
-      recorder_ && recorder_->takes_any_order() && !options_.events && tracing.top().triggers.events().empty();
+  const session::Recorder* const recorder = outputs_.front().recorder();
+  const bool any_order = outputs_.size() == 1 && recorder && recorder->takes_any_order() && !options_.events &&
+                         tracing.top().triggers.events().empty();
   tracing.records().set_tap(*this, any_order ? engine::DrainOrder::ByCpu : engine::DrainOrder::ByTime);
   return std::nullopt;
 }
 
+Result<void> RunTrace::open_outputs() {
+  std::set<std::string> files;
+  for (InstanceOutput& one : outputs_) {
+    if (!one.is_on_stdout() && !files.insert(one.file()).second)
+      return std::unexpected(Error("two instances have the output `" + one.file() + "`", EINVAL));
+    if (one.is_on_stdout()) longest_name_ = std::max(longest_name_, one.instance().name.size());
+  }
+  for (InstanceOutput& one : outputs_)
+    if (auto opened = open_output(one); !opened) return opened;
+  return {};
+}
+
 // Lines have no room for stacks: the recorder's writer of text prints them.
-Result<void> RunTrace::open_output() {
-  if (!make_ && tracing_->top().records_stacks())
-    make_ = [output = options_.output](const record::Metadata& metadata) {
-      return record::create_recording(record::FileFormat::Text, output, metadata);
-    };
-  if (!make_) {
-    auto output = RunOutput::open(options_.output);
-    if (!output) return std::unexpected(std::move(output.error()));
-    output_ = std::move(*output);
+Result<void> RunTrace::open_output(InstanceOutput& output) {
+  const bool is_top = &output == &outputs_.front();
+  const std::string& name = output.instance().name;
+  const bool is_beside = !is_top && output.is_on_stdout();
+  if (is_beside && (!outputs_.front().lines() || output.instance().records_stacks()))
+    return std::unexpected(Error("the records of instance `" + name +
+                                     "` need a file of their own: -o FILE behind "
+                                     "--instance, or `instance " +
+                                     name + " output FILE`",
+                                 EINVAL));
+  if (is_beside) {
+    output.print(outputs_.front().lines(), fmt::format("{:>{}}: ", name, longest_name_));
     return {};
   }
-  auto recorder = session::Recorder::create(*tracing_, events_, make_);
-  if (!recorder) return std::unexpected(std::move(recorder.error()));
-  recorder_ = std::move(*recorder);
-  return {};
-}
-
-// What cannot be is refused before any file is opened.
-Result<void> RunTrace::choose_histogram_form() {
-  const std::string& format = options_.histogram_format;
-  const auto form = format.empty() ? session::histogram_form_of_file(options_.histogram_output)
-                                   : session::histogram_form(format).value();
-  if (form == session::HistogramForm::OpenMetrics && options_.interval)
-    return std::unexpected(Error("openmetrics is one exposition of the whole run: leave --interval out", EINVAL));
-  if (have_own_file() && options_.histogram_output == options_.output)
-    return std::unexpected(Error("--hist-output and -o name the same file", EINVAL));
-  if (form != session::HistogramForm::Text) export_.emplace(form);
-  return {};
-}
-
-Result<void> RunTrace::open_histograms() {
-  if (!have_own_file()) return {};
-  auto output = RunOutput::open(options_.histogram_output);
-  if (!output) return std::unexpected(std::move(output.error()));
-  histogram_output_ = std::move(*output);
+  session::MakeWriter make = is_top && make_ ? make_ : writer_of(options_, output.file(), report_);
+  if (!make && output.instance().records_stacks())
+    make = [file = output.file()](const record::Metadata& metadata) {
+      return record::create_recording(record::FileFormat::Text, file, metadata);
+    };
+  if (make) return output.record(make);
+  auto lines = RunOutput::open(output.file());
+  if (!lines) return std::unexpected(std::move(lines.error()));
+  const std::size_t head = is_top && longest_name_ ? longest_name_ + 2 : 0;
+  output.print(std::make_shared<RunOutput>(std::move(*lines)), std::string(head, ' '));
   return {};
 }
 
 // ---- records --------------------------------------------------------------------------------
 
-void RunTrace::take(const engine::TracedEvent& event, engine::TracedTarget& target, const runtime::Record& record) {
-  is_last_taken_ = !is_closed_ && taken_ < options_.events.value_or(~0ull);
-  if (!is_last_taken_) return;
-  ++taken_;
-  if (recorder_)
-    note_written(recorder_->give(event, target, record));
-  else
-    print_line(event, target, record);
+InstanceOutput& RunTrace::output_of(const engine::Instance& instance) {
+  return *std::ranges::find_if(outputs_, [&](const InstanceOutput& one) { return &one.instance() == &instance; });
 }
 
-void RunTrace::take_stack(engine::TracedTarget& target, const runtime::Record& of,
+std::uint64_t RunTrace::taken() const {
+  std::uint64_t sum = 0;
+  for (const InstanceOutput& one : outputs_) sum += one.taken();
+  return sum;
+}
+
+void RunTrace::take(const engine::Instance& instance, const engine::TracedEvent& event, engine::TracedTarget& target,
+                    const runtime::Record& record) {
+  last_taken_ = !is_closed_ && (!options_.events || taken() < *options_.events) ? &output_of(instance) : nullptr;
+  if (last_taken_) note_written(last_taken_->take(event, target, record));
+}
+
+void RunTrace::take_stack(const engine::Instance& instance, engine::TracedTarget& target, const runtime::Record& of,
                           std::span<const std::uint64_t> frames) {
-  if (recorder_ && is_last_taken_ && !is_closed_) note_written(recorder_->give_stack(target, of, frames));
-}
-
-void RunTrace::print_line(const engine::TracedEvent& event, const engine::TracedTarget& target,
-                          const runtime::Record& record) {
-  if (record.bytes.size() < model::kCommonBytes) return;
-  line_.clear();
-  layout::LineContext context;
-  context.comm = record.comm;
-  context.pid = model::pid_of(record.bytes);
-  context.cpu = record.cpu;
-  context.timestamp_ns = record.timestamp_ns;
-  context.flags = record.bytes[2];
-  context.preempt_count = record.bytes[3];
-  layout::append_line_prefix(line_, context);
-  text_->append(event, record.bytes, text_->symbols(&target.known_env()), {}, line_);
-  output_->add_line(line_);
+  if (last_taken_ && &last_taken_->instance() == &instance && !is_closed_)
+    note_written(last_taken_->take_stack(target, of, frames));
 }
 
 void RunTrace::write(Round round) {
-  if (is_closed_) {
-    if (output_) output_->drop();
-    return;
+  const bool is_due = Clock::now() - flushed_ >= kFlushEvery;
+  if (is_due) flushed_ = Clock::now();
+  for (InstanceOutput& one : outputs_) {
+    if (is_closed_) {
+      one.drop();
+    } else if (!one.recorder() || (is_due && round == Round::Running)) {
+      note_written(one.flush());
+    }
   }
-  if (output_) {
-    written_ += output_->waiting();
-    return note_written(output_->flush());
-  }
-  written_ = recorder_->bytes();
-  if (round == Round::Last || Clock::now() - flushed_ < kFlushEvery) return;
-  flushed_ = Clock::now();
-  note_written(recorder_->flush());
+  written_ = 0;
+  for (const InstanceOutput& one : outputs_) written_ += one.bytes();
 }
 
 void RunTrace::round() {
   tracing_->drain();
-  if (is_interval_over()) print_histograms(histograms());
+  if (is_interval_over()) {
+    const session::HistogramSpan span = next_span();
+    for (InstanceOutput& one : outputs_) histograms_.print(histograms_.take(*tracing_, one, span), one);
+  }
   write(Round::Running);
 }
 
@@ -146,59 +146,35 @@ void RunTrace::note_written(const Result<void>& written) {
 void RunTrace::finish() {
   tracing_->records().finish();
   tracing_->drain();
-  const std::string counted = histograms();
-  if (!recorder_) print_histograms(counted);
+  std::vector<std::string> counted;
+  const session::HistogramSpan span = next_span();
+  for (InstanceOutput& one : outputs_) {
+    counted.push_back(histograms_.take(*tracing_, one, span));
+    if (one.lines()) histograms_.print(counted.back(), one);
+  }
   write(Round::Last);
   progress_.end();
-  if (!recorder_) return;
-  if (!is_closed_) note_written(recorder_->finish());
-  print_histograms(counted);
-  if (const std::size_t left_out = recorder_->histograms_left_out())
-    report_.status(fmt::format("the recording has the newest histograms alone: {} readings had no room", left_out));
-  if (is_closed_ || is_on_stdout()) return;
-  report_.status(fmt::format("wrote {}: {} events, {} bytes", options_.output, taken_ - recorder_->overwritten(),
-                             recorder_->bytes()));
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    session::Recorder* const recorder = outputs_[i].recorder();
+    if (!recorder) continue;
+    if (!is_closed_) note_written(outputs_[i].finish());
+    histograms_.print(counted[i], outputs_[i]);
+    if (const std::size_t left_out = recorder->histograms_left_out())
+      report_.status(fmt::format("the recording has the newest histograms alone: {} readings had no room", left_out));
+    if (is_closed_ || outputs_[i].is_on_stdout()) continue;
+    report_.status(fmt::format("wrote {}: {} events, {} bytes", outputs_[i].file(),
+                               outputs_[i].taken() - recorder->overwritten(), recorder->bytes()));
+  }
 }
 
-// As the file `hist` of a mount, under the event's name, and where they come every so often under the time they are of.
-std::string RunTrace::histogram_text(std::span<const std::string> texts, double from, double to) const {
-  std::string text, span;
-  if (options_.interval) span = fmt::format(", {:.3f} s to {:.3f} s", from, to);
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    if (!texts[i].empty())
-      text +=
-          fmt::format("{}# {}:{}{}\n{}", text.empty() ? "" : "\n", events_[i]->group, events_[i]->name, span, texts[i]);
-  return text;
-}
-
-// Of each event that has any, since they were last asked for; a recording keeps them, too.
-std::string RunTrace::histograms() {
-  using Forms = engine::TriggerFiles::HistForms;
+// From the last one's end on.
+session::HistogramSpan RunTrace::next_span() {
   const auto since_start = [this](Clock::time_point at) {
     return std::chrono::duration<double>(at - started_).count();
   };
   const Clock::time_point now = Clock::now();
-  const double from = since_start(std::exchange(interval_began_, now)), to = since_start(now);
-  const auto reading = tracing_->triggers().take_histograms(tracing_->top(), events_,
-                                                            recorder_ ? Forms::Both
-                                                            : export_ ? Forms::Snapshots
-                                                                      : Forms::Texts);
-  const std::string text = histogram_text(reading.texts, from, to);
-  if (recorder_ && !text.empty()) keep_histograms(reading.snapshots, text, {from, to});
-  if (export_) return export_->text(reading.snapshots, {from, to});
-  return text.empty() || !std::exchange(has_histograms_, true) ? text : "\n" + text;
-}
-
-void RunTrace::keep_histograms(std::span<const engine::HistSnapshot> snapshots, const std::string& text,
-                               session::HistogramSpan span) {
-  record::HistogramReading kept{.objects = {}, .text = text};
-  const std::string objects = session::HistogramExport(session::HistogramForm::Json).text(snapshots, span);
-  for (std::size_t at = 0; at < objects.size();) {
-    const std::size_t end = std::min(objects.find('\n', at), objects.size());
-    kept.objects.push_back(objects.substr(at, end - at));
-    at = end + 1;
-  }
-  recorder_->add_histograms(std::move(kept));
+  const double from = since_start(std::exchange(interval_began_, now));
+  return {from, since_start(now)};
 }
 
 bool RunTrace::is_interval_over() const {
@@ -206,82 +182,79 @@ bool RunTrace::is_interval_over() const {
          std::chrono::duration<double>(Clock::now() - interval_began_).count() >= *options_.interval;
 }
 
-// Behind the trace lines; beside a recording.
-void RunTrace::print_histograms(const std::string& text) {
-  if (have_own_file()) return write_histograms(text);
-  if (output_) return output_->add_lines(text);
-  print_to(is_on_stdout() ? stderr : stdout, "{}", Lines{text});
-}
-
-// The trace goes on without them.
-void RunTrace::write_histograms(const std::string& text) {
-  if (!histogram_output_) return;
-  histogram_output_->add_lines(text);
-  auto written = histogram_output_->flush();
-  if (written) return;
-  report_.error(written.error());
-  has_failed_ = true;
-  histogram_output_.reset();
-}
-
-bool RunTrace::have_own_file() const { return !options_.histogram_output.empty() && options_.histogram_output != "-"; }
-
-bool RunTrace::is_on_stdout() const { return options_.output.empty() || options_.output == "-"; }
-
 bool RunTrace::is_over() const {
   if (is_closed_) return true;
-  if (options_.events && taken_ >= *options_.events) return true;
+  if (options_.events && taken() >= *options_.events) return true;
   if (options_.max_bytes && !options_.overwrite && written_ >= *options_.max_bytes) return true;
   return options_.seconds && std::chrono::duration<double>(Clock::now() - started_).count() >= *options_.seconds;
 }
 
 // ---- figures --------------------------------------------------------------------------------
 
+std::vector<const engine::TracedEvent*> RunTrace::events() const {
+  std::vector<const engine::TracedEvent*> all;
+  for (const InstanceOutput& one : outputs_) all.insert(all.end(), one.events().begin(), one.events().end());
+  std::ranges::sort(all, {}, &engine::TracedEvent::id);
+  all.erase(std::ranges::unique(all).begin(), all.end());
+  return all;
+}
+
 runtime::EventCounts RunTrace::counts() const {
   runtime::EventCounts sum;
-  for (const engine::TracedEvent* event : events_) sum += tracing_->records().counts(tracing_->top(), *event);
+  std::set<const engine::TracedEvent*> seen;  // what code counts is the same in each instance
+  for (const InstanceOutput& one : outputs_)
+    for (const engine::TracedEvent* event : one.events()) {
+      const engine::EventState* const state = one.instance().find_state(event->id);
+      if (seen.insert(event).second)
+        sum += tracing_->records().counts(one.instance(), *event);
+      else
+        sum.lost += state ? state->lost : 0;
+    }
   return sum;
 }
 
 void RunTrace::show_progress() {
   if (!progress_.is_due()) return;
   const runtime::EventCounts sum = counts();  // read seldom
-  progress_.show({.events = taken_, .lost = sum.lost, .missed = sum.missed, .bytes = written_});
+  progress_.show({.events = taken(), .lost = sum.lost, .missed = sum.missed, .bytes = written_});
 }
 
-void RunTrace::print_account(const engine::TracedEvent& event) const {
-  const runtime::EventCounts c = tracing_->records().counts(tracing_->top(), event);
+void RunTrace::print_account(const InstanceOutput& output, const engine::TracedEvent& event) const {
+  const runtime::EventCounts c = tracing_->records().counts(output.instance(), event);
   if (report_.is_quiet() && !c.lost && !c.missed && !c.faults) return;
+  const std::string name = output.name_of(event);
   const auto misses = tracing_->code().sees_misses() ? engine::Misses::Known : engine::Misses::Unknown;
-  print_to(stderr, "{}", Lines{engine::accounting_line(event.name, c, misses)});
-  if (const std::uint64_t gone = recorder_ ? recorder_->overwritten(event) : 0)
-    print_to(stderr, "{}: {} of the recorded were overwritten by newer ones\n", event.name, gone);
+  print_to(stderr, "{}", Lines{engine::accounting_line(name, c, misses)});
+  if (const std::uint64_t gone = output.recorder() ? output.recorder()->overwritten(event) : 0)
+    print_to(stderr, "{}", Lines{fmt::format("{}: {} of the recorded were overwritten by newer ones\n", name, gone)});
   // Counters of one process know nothing of what the reader filtered (triggers of several processes).
-  const engine::EventState* state = tracing_->top().find_state(event.id);
+  const engine::EventState* state = output.instance().find_state(event.id);
   const auto& targets = tracing_->code().targets();
   if (targets.size() > 1 && !options_.follow && (!state || state->filtered + state->aggregated + state->lost == 0))
     for (const engine::TracedTarget* target : targets)
       print_to(stderr, "  pid {} {}", target->pid(),
-               Lines{engine::accounting_line(event.name, tracing_->code().counts(event.id, *target), misses)});
-  if (c.faults) print_to(stderr, "{}: {} numbers could not be read and are recorded as 0\n", event.name, c.faults);
+               Lines{engine::accounting_line(name, tracing_->code().counts(event.id, *target), misses)});
+  if (c.faults)
+    print_to(stderr, "{}",
+             Lines{fmt::format("{}: {} numbers could not be read and are recorded as 0\n", name, c.faults)});
 }
 
 void RunTrace::print_accounts() const {
-  for (const engine::TracedEvent* event : events_) print_account(*event);
+  for (const InstanceOutput& one : outputs_)
+    for (const engine::TracedEvent* event : one.events()) print_account(one, *event);
 }
 
-session::MakeWriter writer_of(const RunOptions& options, const Reporter& report) {
-  const record::FileFormat format = output_format(options.format, options.output, report);
+session::MakeWriter writer_of(const RunOptions& options, const std::string& output, const Reporter& report) {
+  const record::FileFormat format = output_format(options.format, output, report);
   if (options.overwrite)
-    return [format, options](const record::Metadata& metadata) {
+    return [format, options, output](const record::Metadata& metadata) {
       const std::uint64_t kept = options.max_bytes ? *options.max_bytes / std::max(metadata.cpus, 1u)
                                                    : options.buffer_kb.value_or(kDefaultBufferKb) * 1024;
-      return record::create_flight_recording(format, options.output, metadata, kept);
+      return record::create_flight_recording(format, output, metadata, kept);
     };
   if (format == record::FileFormat::Text && !options.stack) return {};
-  return [format, output = options.output](const record::Metadata& metadata) {
-    return record::create_recording(format, output, metadata);
-  };
+  return
+      [format, output](const record::Metadata& metadata) { return record::create_recording(format, output, metadata); };
 }
 
 std::optional<int> data_lost_status(const RunOptions& options, const runtime::EventCounts& counts) {

@@ -79,6 +79,7 @@ class Compile {
   std::optional<int> compile_for_programs();
   std::optional<int> hold();
   std::optional<int> check(const target::TargetEnv& env);
+  bool is_of_several(const model::Definition& definition) const;
   std::optional<int> generate_native();
   std::optional<int> generate_bpf();
   void keep_new();
@@ -190,6 +191,13 @@ std::optional<int> Compile::hold() {
   return held_ ? std::nullopt : std::optional(status);
 }
 
+// Instances, whose filters are then asked by the reader.
+bool Compile::is_of_several(const model::Definition& definition) const {
+  const model::EventName name{definition.group, definition.event};
+  return std::ranges::count_if(request_->texts.instances,
+                               [&](const InstanceTexts& instance) { return instance.events.contains(name); }) > 1;
+}
+
 std::optional<int> Compile::check(const target::TargetEnv& env) {
   engine::Draft draft;
   std::vector<engine::Problem> problems;
@@ -209,7 +217,7 @@ std::optional<int> Compile::check(const target::TargetEnv& env) {
                        .image = script::kNoCode});
     sources_.push_back(entry.index);
     events_.push_back(std::move(entry.event));
-    sinks_.push_back({std::move(entry.filter)});
+    sinks_.push_back({is_of_several(events_.back().definition) ? std::nullopt : std::move(entry.filter)});
   }
   return std::nullopt;
 }

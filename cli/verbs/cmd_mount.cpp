@@ -89,6 +89,9 @@ std::optional<int> MountRun::read() {
   for (const auto& [name, source] : request_.texts.option_sources)
     if (std::ranges::find(kOptionsOfRun, name) != std::end(kOptionsOfRun))
       report_.note(source, "`" + name + "` is for `kevtrace run`; a mount goes on without it");
+  for (const InstanceTexts& one : request_.texts.instances)
+    if (one.output_source)
+      report_.note(*one.output_source, "`output` is for `kevtrace run`; a mount goes on without it");
   if (request_.texts.target)
     report_.note(request_.texts.target_source, "the target of a mount is named on its command line");
   return std::nullopt;

@@ -157,9 +157,10 @@ std::optional<int> Run::arm() {
     return kFailed;
   };
   const auto events = definitions_.to_switch_on(*tracing_);
-  const auto recorded = definitions_.to_record(*tracing_);
-  if (options_.stack || has_symbols(tracing_->top().triggers) ||
-      std::ranges::any_of(recorded, [](const auto* event) { return has_symbols(*event); }))
+  const auto shows = [](const auto& one) { return has_symbols(*one.second); };
+  const auto counts = [](const auto& instance) { return has_symbols(instance->triggers); };
+  if (options_.stack || std::ranges::any_of(tracing_->instances(), counts) ||
+      std::ranges::any_of(tracing_->events().events(), shows))
     if (auto kept = processes_.keep_names(); !kept) return fail(kept.error());
   auto left_out = tracing_->switcher().switch_on(events);
   if (!left_out) return fail(left_out.error().error);
@@ -269,7 +270,7 @@ int Run::go() {
   for (const engine::EventInjection& one : request_.injections) report_.status(injection_text(one));
   if (!failed) failed = define();
   if (!failed) failed = arm();
-  if (!failed) failed = trace_.open(*tracing_, definitions_.to_record(*tracing_));
+  if (!failed) failed = trace_.open(*tracing_, definitions_.instances(*tracing_));
   if (failed || session::is_abandoned()) {
     processes_.abandon();
     return failed.value_or(kFailed);
@@ -288,11 +289,15 @@ namespace {
 
 // Scripts and compiled ones may be another's.
 bool allows(const RunRequest& request, const Reporter& report) {
-  if (const auto& source = request.output_source; source && !stays_here(request.options.output)) {
+  const auto may_write = [&](const std::string& output, const std::optional<Source>& source) {
+    if (!source || stays_here(output)) return true;
     report.error(fmt::format("{0}:{1}: `{2}` is not in this folder; say -o {2}, if it shall be written", source->origin,
-                             source->line, request.options.output));
+                             source->line, output));
     return false;
-  }
+  };
+  if (!may_write(request.options.output, request.output_source)) return false;
+  for (const InstanceTexts& one : request.texts.instances)
+    if (!may_write(one.output, one.output_source)) return false;
   warn_of_brought_code(request, report);
   return true;
 }
@@ -305,11 +310,15 @@ int run(const RunOptions& options, const GlobalOptions& global, const session::M
   auto request = read_run_request(options, report, status);
   if (!request) return status;
   if (!allows(*request, report)) return kUsage;
-  const session::MakeWriter file = make ? make : writer_of(request->options, report);
-  if (traces_kernel(*request)) return run_in_kernel(*std::move(request), global, file);
+  if (make && request->texts.instances.size() > 1) {
+    report.error("a question has one answer, of the top instance: `" + request->texts.instances[1].name +
+                 "` is for `kevtrace run` and `mount`");
+    return kUsage;
+  }
+  if (traces_kernel(*request)) return run_in_kernel(*std::move(request), global, make);
   const session::Supervised where =
       request->options.pids.empty() ? session::Supervised::SameSession : session::Supervised::OwnSession;
-  return session::run_supervised(where, [&] { return Run(*std::move(request), global, file).go(); });
+  return session::run_supervised(where, [&] { return Run(*std::move(request), global, make).go(); });
 }
 
 }  // namespace kevt::cli

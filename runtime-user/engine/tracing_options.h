@@ -28,8 +28,8 @@ struct TracingOptions {
   std::vector<EventInjection> injections;
   // Code of compiled scripts, which need not be compiled again; kept by the caller.
   const pipeline::CodeStore* precompiled = nullptr;
-  // Records of the top instance go to a tap (RecordRouter::set_tap); until there is one they stay in the targets'
-  // rings.
+  // Records go to a tap (RecordRouter::set_tap), not to the buffers of instances; until there is one they stay in the
+  // targets' rings.
   bool is_tapped = false;
 };
 

@@ -30,8 +30,6 @@ struct TracingState {
   bool is_hidden(std::int32_t tid) const;
 
   bool has_several_targets() const { return options.follows || code.targets().size() > 1; }
-  // Whether the instance's records go to a tap, not to its buffers.
-  bool is_tapped(const Instance& instance) const { return options.is_tapped && &instance == &instances.top(); }
   // Where definitions are looked up: in the first target that lives; where programs are followed in each of them. Never
   // empty.
   std::vector<const target::TargetEnv*> envs();

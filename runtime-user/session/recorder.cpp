@@ -79,10 +79,10 @@ std::string host_text() {
 
 }  // namespace
 
-Result<std::unique_ptr<Recorder>> Recorder::create(engine::Tracing& tracing,
+Result<std::unique_ptr<Recorder>> Recorder::create(engine::Tracing& tracing, const engine::Instance& instance,
                                                    std::span<const engine::TracedEvent* const> events,
                                                    const MakeWriter& make) {
-  std::unique_ptr<Recorder> made(new Recorder(tracing));
+  std::unique_ptr<Recorder> made(new Recorder(tracing, instance));
   if (auto described = made->describe(events); !described) return std::unexpected(std::move(described.error()));
   auto writer = make(made->metadata_);
   if (!writer) return std::unexpected(std::move(writer.error()));
@@ -100,7 +100,7 @@ Result<void> Recorder::describe(std::span<const engine::TracedEvent* const> even
     if (auto described = describe(*event); !described) return described;
   if (std::ranges::any_of(events, &engine::TracedEvent::is_static)) describe_strings();
   for (const engine::TracedTarget* target : tracing_.code().targets()) describe_process(*target);
-  return tracing_.top().records_stacks() ? describe_stacks() : Result<void>();
+  return instance_.records_stacks() ? describe_stacks() : Result<void>();
 }
 
 // A process that has become another program keeps the symbols of what it was.
@@ -131,7 +131,7 @@ Result<void> Recorder::describe(const engine::TracedEvent& event) {
   auto format = record::parse_format(event.group, text);
   if (!format) return std::unexpected(std::move(format.error()));
   for (const engine::EventProbe& probe : event.probes) metadata_.definitions.push_back(probe.listing);
-  if (const engine::EventState* state = tracing_.top().find_state(event.id); state && state->filter_text)
+  if (const engine::EventState* state = instance_.find_state(event.id); state && state->filter_text)
     metadata_.filters.push_back(fmt::format("{}/{}: {}", event.group, event.name, *state->filter_text));
   EventFields fields{.format = &metadata_.formats.add(std::move(*format)), .event = &event, .symbols = {}};
   fields.has_symbol_text = !event.is_static() && engine::has_symbol_text(event.layout);
@@ -258,7 +258,7 @@ Result<void> Recorder::finish() {
     if (auto now = code_of(pid); now.size() > process.mappings.size()) process.mappings = std::move(now);
   for (const EventFields& fields : events_) {
     const engine::TracedEvent& event = *fields.event;
-    const runtime::EventCounts c = tracing_.records().counts(tracing_.top(), event);
+    const runtime::EventCounts c = tracing_.records().counts(instance_, event);
     metadata_.totals.push_back({.event = event.group + "/" + event.name,
                                 .attempts = c.attempts,
                                 .recorded = c.recorded,

@@ -1,4 +1,4 @@
-// Recorder: what `kevtrace run` records, as the records of a recording.
+// Recorder: what an instance of `kevtrace run` records, as the records of a recording.
 //
 // Knows the events of the run as format files, the threads' names, and the symbols of every address that is recorded;
 // hands records to a RecordWriter, which may be a file or something that counts.
@@ -17,6 +17,7 @@
 
 namespace kevt::engine {
 class Tracing;
+struct Instance;
 }  // namespace kevt::engine
 
 namespace kevt::session {
@@ -25,8 +26,8 @@ using MakeWriter = std::function<Result<std::unique_ptr<record::RecordWriter>>(c
 
 class Recorder {
  public:
-  // `events`: whose records may come. `tracing` outlives it.
-  static Result<std::unique_ptr<Recorder>> create(engine::Tracing& tracing,
+  // `events`: whose records may come. `tracing` and `instance` outlive it.
+  static Result<std::unique_ptr<Recorder>> create(engine::Tracing& tracing, const engine::Instance& instance,
                                                   std::span<const engine::TracedEvent* const> events,
                                                   const MakeWriter& make);
 
@@ -66,7 +67,7 @@ class Recorder {
     std::vector<SymbolField> symbols;
   };
 
-  explicit Recorder(engine::Tracing& tracing) : tracing_(tracing) {}
+  Recorder(engine::Tracing& tracing, const engine::Instance& instance) : tracing_(tracing), instance_(instance) {}
   Result<void> describe(std::span<const engine::TracedEvent* const> events);
   Result<void> describe(const engine::TracedEvent& event);
   Result<void> describe_stacks();
@@ -77,6 +78,7 @@ class Recorder {
   void note_symbols(const engine::TracedTarget& target, EventFields& fields, std::span<const std::uint8_t> bytes);
 
   engine::Tracing& tracing_;
+  const engine::Instance& instance_;
   record::Metadata metadata_;
   std::unique_ptr<record::RecordWriter> writer_;
   std::vector<EventFields> events_;

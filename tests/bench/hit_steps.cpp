@@ -58,9 +58,9 @@ int count(const std::vector<std::string>& arguments) {
   auto defined = tracing.define({.definitions = definitions, .filters = filters, .triggers = triggers});
   if (!defined) return fail(defined.error().message());
   if (!defined->is_defined) return fail("the definition is wrong");
-  std::vector<const engine::TracedEvent*> events;
+  std::vector<engine::EventSwitcher::InstanceEvent> events;
   for (const auto& [id, event] : tracing.events().events())
-    if (triggers.empty()) events.push_back(event.get());  // with one it is on for its histogram alone
+    if (triggers.empty()) events.push_back({&tracing.top(), event.get()});  // with one it is on for its histogram alone
   if (auto armed = tracing.switcher().switch_on(events); !armed) return fail(armed.error().error.message());
   const auto loop = env->find_function(std::nullopt, "loop_work_" + arguments[1]);
   if (!loop) return fail("the program has no loop over " + arguments[1]);

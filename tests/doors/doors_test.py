@@ -64,7 +64,7 @@ def numbers(text, event):
 
 def accounts(said):
     for line in said.splitlines():
-        found = re.match(r"\w+: hits (\d+) = recorded (\d+) (?:\+ aggregated (\d+) )?\+ filtered (\d+) \+ lost (\d+)(?: \+ missed (\d+|\?))?$", line)
+        found = re.match(r"[\w/]+: hits (\d+) = recorded (\d+) (?:\+ aggregated (\d+) )?\+ filtered (\d+) \+ lost (\d+)(?: \+ missed (\d+|\?))?$", line)
         if found:
             hits, *parts = (int(number) for number in found.groups() if number not in (None, "?"))
             expect(sum(parts), hits)
@@ -301,6 +301,30 @@ def instance_in_mount(world):
     with_mount(mount, look)
 
 
+def report(file):
+    return subprocess.run([KEVTRACE, "report", file], capture_output=True, text=True, check=True).stdout
+
+
+def of_instance(text, name, event="step"):
+    """The values in the instance's lines, and those in the top one's."""
+    theirs = [line for line in text.splitlines() if line.startswith(name + ": ")]
+    return numbers("\n".join(theirs), event), numbers("\n".join(line for line in text.splitlines() if line not in theirs), event)
+
+
+def instance_in_run(world):
+    # Its own filter and its own switch, of what the top one records all of; and into a file of its own.
+    text = run(world, "-e", world.step, "-B", "few", "--enable", "step", "--filter", f"step: i > {value(90)}", "--trigger", f"step: traceoff if i == {value(98)}")
+    expect(of_instance(text, "few"), (list(range(91, 99)), ALL))
+    run(world, "-e", world.step, "-o", world.path("top.dat"), "-B", "few", "--enable", "step", "--filter", f"step: i == {value(97)}", "-o", world.path("few.dat"))
+    expect(numbers(report(world.path("top.dat")), "step"), ALL)
+    expect(numbers(report(world.path("few.dat")), "step"), [97])
+
+
+def instance_in_script(world):
+    script = written(world, world.step, "  enable 0", "instance few", "event step", f"  filter i > {value(97)}")
+    expect(of_instance(run(world, "-p", script), "few"), ([98, 99], []))
+
+
 def event_pid_in_mount(world):
     mount, _ = mounted(world, world.step, on=("step",))
 
@@ -378,8 +402,8 @@ def stacktrace_in_mount(world):
 def newest_in_run(world, *words):
     file = world.path("o.dat")
     run(world, *(words or ["--overwrite", "-e", world.step]), "--max-bytes", "64K", "-o", file, given=steps(0, 20000))
-    report = subprocess.run([KEVTRACE, "report", file], capture_output=True, text=True, check=True).stdout
-    kept = numbers(report, "step")
+    text = report(file)
+    kept = numbers(text, "step")
     expect((kept[-1], len(kept) < 20000, kept == sorted(kept)), (19999, True, True))
 
 
@@ -556,7 +580,7 @@ def table(world, runtime):
         "trigger `hist`": {"command line": counted_in_run, "script": counted_in_script, "mount": counted_in_mount},
         "`hist` variables, synthetic events": {"command line": latencies_in_run, "script": latencies_in_script, "mount": latencies_in_mount},
         "a stack for every record": {"command line": all_stacks_in_run, "script": all_stacks_in_script, "mount": all_stacks_in_mount},
-        "instances": {"command line": OPEN, "script": OPEN, "mount": instance_in_mount},
+        "instances": {"command line": instance_in_run, "script": instance_in_script, "mount": instance_in_mount},
         "`set_event_pid`": {"command line": event_pid_in_run, "script": event_pid_in_script, "mount": event_pid_in_mount},
         "injection": {"command line": lambda w: injection("run", "-q", "-o", "/dev/null"), "script": injection_in_script,
                       "mount": lambda w: injection("mount", w.path("t"))},

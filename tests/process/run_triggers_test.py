@@ -191,7 +191,7 @@ p:b steps:other nr=%di:s64
     def test_events_of_the_kernel_need_its_runtime(self):
         status, err = self.refused("--runtime", "inproc", "--enable", "sched:sched_switch")
         self.assertEqual(status, 4)
-        self.assertIn(b"--enable is for the kernel's own events: --runtime bpf or kmod", err)
+        self.assertIn(b"--enable GROUP:EVENT is for the kernel's own events: --runtime bpf or kmod", err)
 
 
 if __name__ == "__main__":

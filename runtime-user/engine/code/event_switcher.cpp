@@ -195,16 +195,16 @@ Result<void> EventSwitcher::set_enabled(Instance& instance, std::span<const Trac
   return first ? second : first;
 }
 
-std::expected<std::vector<CodeRefusal>, CodeRefusal> EventSwitcher::switch_on(
-    std::span<const TracedEvent* const> events) {
+std::expected<std::vector<CodeRefusal>, CodeRefusal> EventSwitcher::switch_on(std::span<const InstanceEvent> events) {
   auto postponed = std::exchange(postponed_, std::nullopt);
-  std::vector<const TracedEvent*> changed(events.begin(), events.end());
+  std::vector<const TracedEvent*> changed;
+  for (const InstanceEvent& one : events) changed.push_back(one.event);
   if (postponed) changed.insert(changed.end(), postponed->begin(), postponed->end());
   std::ranges::sort(changed);
   changed.erase(std::ranges::unique(changed).begin(), changed.end());
   std::vector<Switched> before;
-  for (const TracedEvent* event : events) {
-    EventState& one = state_.instances.top().state_of(event->id);
+  for (const auto& [instance, event] : events) {
+    EventState& one = instance->state_of(event->id);
     before.emplace_back(one);
     one.registered = true;
     one.softly_on = true;

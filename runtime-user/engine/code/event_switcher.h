@@ -23,9 +23,13 @@ class EventSwitcher {
   // As the `enable` files are written. Where one of several events is in the way, the others are switched, and the
   // first refusal is the answer.
   Result<void> set_enabled(Instance& instance, std::span<const TracedEvent* const> events, bool on);
-  // Events of the top instance, and all that was postponed: all or none, and why. Where TracingOptions::keep_going or
-  // follows, what was left out of some target is returned.
-  std::expected<std::vector<CodeRefusal>, CodeRefusal> switch_on(std::span<const TracedEvent* const> events);
+  struct InstanceEvent {
+    Instance* instance;
+    const TracedEvent* event;
+  };
+  // Events of instances, and all that was postponed: all or none, and why. Where TracingOptions::keep_going or follows,
+  // what was left out of some target is returned.
+  std::expected<std::vector<CodeRefusal>, CodeRefusal> switch_on(std::span<const InstanceEvent> events);
   // One trigger more (+1) or less (-1) needs the event armed.
   Result<void> use_softly(Instance& instance, const TracedEvent& event, int change);
   // The instance is to have neither events nor triggers any more; on an error it is as it was.

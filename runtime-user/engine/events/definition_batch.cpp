@@ -12,9 +12,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <set>
 #include <utility>
 
+#include "common/assert.h"
 #include "compiler/sema/filter.h"
 #include "compiler/sema/trigger.h"
 #include "grammar/parse_filter.h"
@@ -43,7 +45,7 @@ struct BatchDefiner::Checked {
     std::vector<Draft::Entry> entries;
   };
   std::vector<World> worlds;             // the same entries in each, as it has them
-  std::vector<std::size_t> of_existing;  // filters of events that were there before
+  std::vector<std::size_t> of_existing;  // filters of events that were there before, or of other instances than the top
 };
 
 // In every target, since each is to have them; where programs are followed the others come later.
@@ -54,11 +56,11 @@ BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAns
     for (TracedTarget* target : state_.code.targets())
       if (target->is_alive()) worlds.emplace_back(target, &target->env());
   if (worlds.empty()) worlds.emplace_back(nullptr, state_.envs().front());
-  // Filters of events that are there already are no draft's.
+  // Filters of events that are there already are no draft's; a draft's event has one filter.
   std::vector<EventFilter> filters;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < batch.filters.size(); ++i) {
-    if (state_.events.find_written(batch.filters[i].event)) {
+    if (!batch.filters[i].instance.empty() || state_.events.find_written(batch.filters[i].event)) {
       checked.of_existing.push_back(i);
       continue;
     }
@@ -68,7 +70,7 @@ BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAns
   for (const auto& [target, env] : worlds) {
     Draft draft(nullptr, &state_.events.catalog());
     const bool samples = !target || !target->runtime().capabilities().takes_stacks;
-    if (samples && state_.instances.top().has_stack_option()) draft.leave_room_for_stacks();
+    if (samples && state_.instances.has_stack_option()) draft.leave_room_for_stacks();
     const std::size_t before = answer.problems.size();
     draft.check(batch.definitions, filters, *env, pipeline::Forms::RunnableLater, answer.problems);
     for (std::size_t i = before; i < answer.problems.size(); ++i)
@@ -109,26 +111,40 @@ void BatchDefiner::keep(Checked checked, BatchAnswer& answer) {
   }
 }
 
-// Filters of events that were there before are bound when nothing else is wrong.
+Instance& BatchDefiner::named(std::string_view instance) const {
+  if (instance.empty()) return state_.instances.top();
+  Instance* const found = state_.instances.find(instance);
+  KEVT_ASSERT(found);
+  return *found;
+}
+
+// Those filters are bound when nothing else is wrong. With --keep-going an event may have been left out: it needs none.
 std::vector<BatchDefiner::BoundFilter> BatchDefiner::bind_existing(const DefinitionBatch& batch,
                                                                    std::span<const std::size_t> filters,
                                                                    BatchAnswer& answer) const {
   std::vector<BoundFilter> bound;
   for (const std::size_t i : filters) {
     const TracedEvent* event = state_.events.find_written(batch.filters[i].event);
+    if (!event) {
+      if (answer.problems.empty())
+        answer.problems.push_back({Problem::Kind::Filter, i, missing_event(batch.filters[i])});
+      continue;
+    }
     diag::Sink sink;
     auto filter = sema::compile_filter(batch.filters[i].text, event->layout, sink, state_.options.check);
     for (diag::Diagnostic& one : sink.take()) answer.problems.push_back({Problem::Kind::Filter, i, std::move(one)});
     if (filter)
-      bound.push_back({event, *std::move(filter), std::string(grammar::filter_command(batch.filters[i].text))});
+      bound.push_back({&named(batch.filters[i].instance), event, *std::move(filter),
+                       std::string(grammar::filter_command(batch.filters[i].text))});
   }
   return bound;
 }
 
-// Each with those before it set, in a table of its own: nothing is changed where one of them is wrong.
-std::vector<sema::TriggerStep> BatchDefiner::check_triggers(const DefinitionBatch& batch, BatchAnswer& answer) const {
-  std::vector<sema::TriggerStep> steps;
-  sema::TriggerTable table = state_.instances.top().triggers;
+// Each with those of its instance before it set, in tables of their own: nothing is changed where one of them is wrong.
+std::vector<BatchDefiner::BoundTrigger> BatchDefiner::check_triggers(const DefinitionBatch& batch,
+                                                                     BatchAnswer& answer) const {
+  std::vector<BoundTrigger> steps;
+  std::map<const Instance*, sema::TriggerTable> tables;
   const auto note = [&](std::size_t i, diag::Diagnostic one) {
     answer.problems.push_back({Problem::Kind::Trigger, i, std::move(one)});
   };
@@ -141,6 +157,8 @@ std::vector<sema::TriggerStep> BatchDefiner::check_triggers(const DefinitionBatc
                             : "`" + trigger.event + "` is not defined here"));
       continue;
     }
+    Instance& instance = named(trigger.instance);
+    sema::TriggerTable& table = tables.try_emplace(&instance, instance.triggers).first->second;
     diag::Sink sink;
     const sema::TriggerWorld world{
         .catalog = state_.events.catalog(), .table = table, .dialect = state_.options.check.dialect};
@@ -149,10 +167,10 @@ std::vector<sema::TriggerStep> BatchDefiner::check_triggers(const DefinitionBatc
     if (!change) continue;
     for (sema::TriggerStep& step : change->steps) {
       if (const auto* added = std::get_if<sema::AddTrigger>(&step))
-        if (auto can = triggers_.can_run(state_.instances.top(), added->trigger, *event); !can)
+        if (auto can = triggers_.can_run(added->trigger, *event); !can)
           note(i, mistake(diag::Kind::NotSupportedByRuntime, trigger.text, EOPNOTSUPP, can.error().message()));
       table.apply(step);
-      steps.push_back(std::move(step));
+      steps.push_back({&instance, std::move(step)});
     }
   }
   return steps;
@@ -187,7 +205,7 @@ Result<BatchAnswer> BatchDefiner::define(const DefinitionBatch& batch) {
   const std::vector<std::size_t> of_existing = std::move(checked.of_existing);
   keep(std::move(checked), answer);
   std::vector<BoundFilter> filters = bind_existing(batch, of_existing, answer);
-  const std::vector<sema::TriggerStep> steps = check_triggers(batch, answer);
+  const std::vector<BoundTrigger> triggers = check_triggers(batch, answer);
   if (auto known = check_injections(batch, answer); !known || is_refused()) {
     take_back(answer);
     if (!known) return std::unexpected(std::move(known.error()));
@@ -196,15 +214,14 @@ Result<BatchAnswer> BatchDefiner::define(const DefinitionBatch& batch) {
   answer.is_defined = true;
   switcher_.postpone();
   for (BoundFilter& one : filters) {
-    EventState& state = state_.instances.top().state_of(one.event->id);
+    EventState& state = one.instance->state_of(one.event->id);
     state.filter = std::move(one.filter);
     state.filter_text = std::move(one.text);
     if (state_.instances.is_armed(one.event->id)) (void)switcher_.sync(std::span(&one.event, 1));
   }
   // What the code has to do for them is left to switch_on().
-  for (const sema::TriggerStep& step : steps)
-    if (auto done = triggers_.apply(state_.instances.top(), step); !done)
-      return std::unexpected(std::move(done.error()));
+  for (const BoundTrigger& one : triggers)
+    if (auto done = triggers_.apply(*one.instance, one.step); !done) return std::unexpected(std::move(done.error()));
   return answer;
 }
 

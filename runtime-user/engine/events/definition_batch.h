@@ -1,4 +1,4 @@
-// DefinitionBatch: definitions that belong together, with filters and triggers of the top instance.
+// DefinitionBatch: definitions that belong together, with filters and triggers of instances, which are there.
 #pragma once
 
 #include <cstdint>
@@ -40,16 +40,22 @@ class BatchDefiner {
 
  private:
   struct Checked;
+  struct BoundTrigger {
+    Instance* instance;
+    sema::TriggerStep step;
+  };
   struct BoundFilter {
+    Instance* instance;
     const TracedEvent* event;
     model::FilterExpr filter;
     std::string text;
   };
   Checked check(const DefinitionBatch& batch, BatchAnswer& answer);
   void keep(Checked checked, BatchAnswer& answer);
+  Instance& named(std::string_view instance) const;
   std::vector<BoundFilter> bind_existing(const DefinitionBatch& batch, std::span<const std::size_t> filters,
                                          BatchAnswer& answer) const;
-  std::vector<sema::TriggerStep> check_triggers(const DefinitionBatch& batch, BatchAnswer& answer) const;
+  std::vector<BoundTrigger> check_triggers(const DefinitionBatch& batch, BatchAnswer& answer) const;
   Result<void> check_injections(const DefinitionBatch& batch, const BatchAnswer& answer) const;
   void take_back(const BatchAnswer& answer);
 

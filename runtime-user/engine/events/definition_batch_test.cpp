@@ -13,13 +13,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Remembers what it was given: "NAME fd", with '|' behind it where a stack came.
+// Remembers what it was given: "NAME fd", in an instance "INSTANCE/NAME fd", with '|' behind it where a stack came.
 class Taken final : public RecordTap {
  public:
-  void take(const TracedEvent& event, TracedTarget&, const runtime::Record& record) override {
-    all.push_back(event.name + " " + std::to_string(model::number_at(record.bytes, 16, 4)));
+  void take(const Instance& instance, const TracedEvent& event, TracedTarget&, const runtime::Record& record) override {
+    all.push_back(instance.name + (instance.name.empty() ? "" : "/") + event.name + " " +
+                  std::to_string(model::number_at(record.bytes, 16, 4)));
   }
-  void take_stack(TracedTarget&, const runtime::Record&, std::span<const std::uint64_t>) override { all.back() += '|'; }
+  void take_stack(const Instance&, TracedTarget&, const runtime::Record&, std::span<const std::uint64_t>) override {
+    all.back() += '|';
+  }
   std::vector<std::string> all;
 };
 
@@ -35,8 +38,8 @@ class BatchTest : public testing::Test {
     return answer ? *std::move(answer) : BatchAnswer{};
   }
   bool switch_on() {
-    std::vector<const TracedEvent*> all;
-    for (const auto& [id, event] : tracing_.events().events()) all.push_back(event.get());
+    std::vector<EventSwitcher::InstanceEvent> all;
+    for (const auto& [id, event] : tracing_.events().events()) all.push_back({&tracing_.top(), event.get()});
     return tracing_.switcher().switch_on(all).has_value();
   }
   void hit(std::string_view name, std::uint32_t fd) {
@@ -130,7 +133,8 @@ TEST(TapWithTriggers, WhatComesBehindATraceoffIsFiltered) {
   auto answer = tracing.define({.definitions = definitions, .filters = {}, .triggers = triggers});
   ASSERT_TRUE(answer && answer->is_defined);
   const TracedEvent* const event = tracing.events().find("kprobes", "op");
-  ASSERT_TRUE(tracing.switcher().switch_on(std::span(&event, 1)).has_value());
+  const EventSwitcher::InstanceEvent on[] = {{&tracing.top(), event}};
+  ASSERT_TRUE(tracing.switcher().switch_on(on).has_value());
   Taken taken;
   tracing.records().set_tap(taken, DrainOrder::ByTime);
   for (std::uint32_t fd : {1u, 2u, 3u})
@@ -141,6 +145,49 @@ TEST(TapWithTriggers, WhatComesBehindATraceoffIsFiltered) {
   EXPECT_EQ(c.attempts, 3u);
   EXPECT_EQ(c.recorded, 2u);
   EXPECT_EQ(c.filtered, 1u);
+}
+
+// Two views of the same hits.
+TEST_F(BatchTest, AnInstanceHasItsOwnFiltersTriggersAndRecords) {
+  ASSERT_TRUE(tracing_.instances().make("big"));
+  Instance& big = *tracing_.instances().find("big");
+  ASSERT_TRUE(define({"p:op open64 fd=%di:u32", "p:cl close fd=%di:u32"},
+                     {{"op", "fd < 3"}, {.event = "op", .text = "fd > 1", .instance = "big"}},
+                     {{.event = "op", .text = "traceoff if fd == 3", .instance = "big"}})
+                  .is_defined);
+  const TracedEvent* const op = tracing_.events().find("kprobes", "op");
+  const EventSwitcher::InstanceEvent on[] = {
+      {&tracing_.top(), op}, {&big, op}, {&tracing_.top(), tracing_.events().find("kprobes", "cl")}};
+  ASSERT_TRUE(tracing_.switcher().switch_on(on).has_value());
+  tracing_.records().set_tap(taken_, DrainOrder::ByTime);
+  for (const std::uint32_t fd : {1u, 2u, 3u, 4u}) hit("op", fd);
+  hit("cl", 9);
+  tracing_.drain();
+  EXPECT_THAT(taken_.all, ElementsAre("op 1", "op 2", "big/op 2", "big/op 3", "cl 9"));
+  const runtime::EventCounts top = tracing_.records().counts(tracing_.top(), *op);
+  EXPECT_EQ(top.recorded, 2u);
+  EXPECT_EQ(top.filtered, 2u);
+  const runtime::EventCounts other = tracing_.records().counts(big, *op);
+  EXPECT_EQ(other.attempts, 4u);
+  EXPECT_EQ(other.recorded, 2u);
+  EXPECT_EQ(other.filtered, 2u);
+}
+
+TEST_F(BatchTest, AWrongFilterOrTriggerOfAnInstanceTakesAllDown) {
+  ASSERT_TRUE(tracing_.instances().make("big"));
+  BatchAnswer answer =
+      define({"p:op open64 fd=%di:u32"}, {{"op", "fd == 1"}, {.event = "op", .text = "fx == 1", .instance = "big"}});
+  EXPECT_FALSE(answer.is_defined);
+  ASSERT_EQ(answer.problems.size(), 1u);
+  EXPECT_EQ(answer.problems[0].kind, Problem::Kind::Filter);
+  EXPECT_EQ(answer.problems[0].index, 1u);
+  answer = define({"p:op open64 fd=%di:u32"}, {{.event = "other", .text = "fd == 1", .instance = "big"}});
+  ASSERT_EQ(answer.problems.size(), 1u);
+  EXPECT_FALSE(answer.is_defined);
+  // A histogram's name is an instance's own: what one has is no mistake in the other.
+  answer = define({"p:op open64 fd=%di:u32"}, {},
+                  {{"op", "hist:keys=fd:name=x"}, {.event = "op", .text = "hist:keys=fd:name=x", .instance = "big"}});
+  EXPECT_TRUE(answer.is_defined);
 }
 
 class KeepGoingTest : public BatchTest {
@@ -169,8 +216,8 @@ TEST_F(KeepGoingTest, WhatCannotBePlacedIsToldAndTheOthersAreOn) {
   const BatchAnswer answer = define({"p:op open64 fd=%di:u32", "p:gone comes_and_goes"});
   ASSERT_TRUE(answer.is_defined);
   target_.unload();
-  const TracedEvent* const events[] = {tracing_.events().find("kprobes", "op"),
-                                       tracing_.events().find("kprobes", "gone")};
+  const EventSwitcher::InstanceEvent events[] = {{&tracing_.top(), tracing_.events().find("kprobes", "op")},
+                                                 {&tracing_.top(), tracing_.events().find("kprobes", "gone")}};
   const auto left_out = tracing_.switcher().switch_on(events);
   ASSERT_TRUE(left_out.has_value());
   ASSERT_EQ(left_out->size(), 1u);

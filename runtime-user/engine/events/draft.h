@@ -20,6 +20,7 @@ namespace kevt::engine {
 struct EventFilter {
   std::string event;  // NAME, GROUP:NAME or GROUP/NAME
   std::string text;
+  std::string instance = {};  // whose filter it is; empty: of the top one
 };
 
 // What hits of the event shall make of the call, beside recording it.
@@ -29,8 +30,9 @@ struct EventInjection {
 };
 
 struct EventTrigger {
-  std::string event;  // as above
-  std::string text;   // as the event's `trigger` file takes it
+  std::string event;          // as above
+  std::string text;           // as the event's `trigger` file takes it
+  std::string instance = {};  // as above
 };
 
 // What is wrong, with the request it belongs to.

@@ -128,9 +128,8 @@ const TracedEvent& TriggerFiles::owner_of(const sema::AddTrigger& step, const Tr
   return owner ? *owner : written;
 }
 
-Result<void> TriggerFiles::can_run(const Instance& instance, const model::Trigger& trigger,
-                                   const TracedEvent& event) const {
-  if (takes_snapshot(trigger) && state_.is_tapped(instance))
+Result<void> TriggerFiles::can_run(const model::Trigger& trigger, const TracedEvent& event) const {
+  if (takes_snapshot(trigger) && state_.options.is_tapped)
     return std::unexpected(Error(
         "`snapshot` keeps a buffer aside; records of `run` are written as they come (`kevtrace mount` has buffers)",
         EOPNOTSUPP));
@@ -160,7 +159,7 @@ Result<void> TriggerFiles::write(Instance& instance, const TracedEvent& event, s
   }
   for (const sema::TriggerStep& step : change->steps)
     if (const auto* added = std::get_if<sema::AddTrigger>(&step))
-      if (auto can = can_run(instance, added->trigger, owner_of(*added, event)); !can) {
+      if (auto can = can_run(added->trigger, owner_of(*added, event)); !can) {
         instance.errors.add(can.error().message(), stripped(text), now_ns());
         return can;
       }
@@ -197,13 +196,15 @@ TriggerFiles::HistReading TriggerFiles::take_histograms(Instance& instance, std:
                                                         HistForms forms) {
   aggregation_.collect();
   HistReading reading;
+  const std::string head = instance.name.empty() ? "" : instance.name + '/';
   for (const TracedEvent* event : events) {
     if (forms != HistForms::Snapshots) reading.texts.push_back(collected_text(instance, *event));
     if (forms == HistForms::Texts) continue;
     for (const model::Trigger& trigger : instance.triggers.of(event->full_name())) {
       if (trigger.kind != model::TriggerKind::Hist) continue;
       const HistTable* table = instance.histograms.find(trigger.histogram);
-      if (table) reading.snapshots.push_back(hist_snapshot(event->group + ':' + event->name, trigger, *table, envs()));
+      if (table)
+        reading.snapshots.push_back(hist_snapshot(head + event->group + ':' + event->name, trigger, *table, envs()));
     }
   }
   start_histograms_over(instance, events);

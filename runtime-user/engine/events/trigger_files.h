@@ -38,7 +38,7 @@ class TriggerFiles {
   HistReading take_histograms(Instance& instance, std::span<const TracedEvent* const> events, HistForms forms);
 
   // Of a trigger that is right: EOPNOTSUPP where nobody here carries it out.
-  Result<void> can_run(const Instance& instance, const model::Trigger& trigger, const TracedEvent& event) const;
+  Result<void> can_run(const model::Trigger& trigger, const TracedEvent& event) const;
   // A step may be about another event than the one whose file was written: `onmatch` needs a histogram there.
   Result<void> apply(Instance& instance, const sema::TriggerStep& step);
 

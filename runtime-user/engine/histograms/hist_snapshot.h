@@ -16,13 +16,13 @@ struct HistSnapshot {
     std::uint64_t hits = 0;
     std::vector<std::uint64_t> values;  // sums, by Histogram::values
   };
-  std::string event;  // "GROUP:NAME"
+  std::string event;  // "GROUP:NAME"; in an instance "INSTANCE/GROUP:NAME"
   model::Trigger trigger;
   std::vector<Row> rows;  // as its `sort` says
   std::uint64_t hits = 0, dropped = 0;
 };
 
-// `event`: GROUP:NAME; `envs` as of hist_cells().
+// `event`: as above; `envs` as of hist_cells().
 HistSnapshot hist_snapshot(std::string event, const model::Trigger& trigger, const HistTable& table,
                            std::span<const target::TargetEnv* const> envs);
 

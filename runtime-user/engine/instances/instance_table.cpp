@@ -59,6 +59,10 @@ bool InstanceTable::makes(std::string_view synthetic_event) const {
   });
 }
 
+bool InstanceTable::has_stack_option() const {
+  return std::ranges::any_of(instances_, [](const auto& instance) { return instance->has_stack_option(); });
+}
+
 bool InstanceTable::is_any_on() const {
   return std::ranges::any_of(instances_, [](const auto& instance) {
     return std::ranges::any_of(instance->events, [](const auto& one) { return one.second.records(); });

@@ -29,6 +29,8 @@ class InstanceTable {
   bool is_armed(std::uint32_t event) const;
   // Whether a histogram of any instance makes this synthetic event.
   bool makes(std::string_view synthetic_event) const;
+  // Does any instance record stacks behind records?
+  bool has_stack_option() const;
   // Does any event record? One that a trigger alone needs (`0*`) is armed and does not.
   bool is_any_on() const;
   // The event is gone.

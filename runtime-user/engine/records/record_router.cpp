@@ -86,7 +86,7 @@ void RecordRouter::tap_plainly(TracedTarget& target, const runtime::Record& reco
   }
   if (!route.state) return deliver(target, record);
   ++route.state->recorded;
-  tap_->take(*route.event, target, record);
+  tap_->take(state_.instances.top(), *route.event, target, record);
 }
 
 // ---- to each instance -----------------------------------------------------------------------
@@ -136,8 +136,8 @@ void RecordRouter::deliver_sampled(TracedTarget& target, const SampledType& type
         deliver_to(*instance, *event, seen, {.target = &target, .stack = Stack::Comes, .decided = decided});
     if (!buffer) continue;
     if (callers.empty()) callers = stacks_.unwind(target, type.samples.sample(record.bytes));
-    if (state_.is_tapped(*instance)) {
-      tap_->take_stack(target, seen, callers);
+    if (state_.options.is_tapped) {
+      tap_->take_stack(*instance, target, seen, callers);
       continue;
     }
     if (stack.empty()) stack = stacks_.record(target, callers, bytes);
@@ -178,9 +178,9 @@ TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& eve
   TraceBuffer* of_stack = nullptr;
   if (!wanted) {
     ++(fired.is_counted ? one.aggregated : one.filtered);
-  } else if (state_.is_tapped(instance)) {
-    KEVT_ASSERT(origin.target);  // a marker's has none, and a tapped instance no markers
-    tap_->take(event, *origin.target, record);
+  } else if (state_.options.is_tapped) {
+    KEVT_ASSERT(origin.target);  // a marker's has none, and where records are tapped there are no markers
+    tap_->take(instance, event, *origin.target, record);
     ++one.recorded;
     if (origin.stack == Stack::Comes && instance.has_stack_option()) of_stack = &buffer;
   } else if (instance.store(buffer, record)) {
@@ -191,7 +191,7 @@ TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& eve
   }
   deliver_synthetic(fired.synthetic, record, origin.target);
   const bool triggered = triggers_.run_late(instance, event, fired);
-  if (state_.is_tapped(instance) && !wanted) return nullptr;  // a tap takes stacks of records that it took
+  if (state_.options.is_tapped && !wanted) return nullptr;  // a tap takes stacks of records that it took
   return triggered && !of_stack ? &instance.buffer : of_stack;
 }
 
@@ -224,7 +224,7 @@ void RecordRouter::deliver_synthetic(std::span<const SyntheticHit> made, const r
 // many, and the addresses.
 void RecordRouter::store_stack(Instance& instance, TraceBuffer& buffer, TracedTarget& target, const TracedEvent& event,
                                const runtime::Record& record) {
-  if (state_.is_tapped(instance)) return tap_->take_stack(target, record, record.stack);
+  if (state_.options.is_tapped) return tap_->take_stack(instance, target, record, record.stack);
   if (event.is_of_program()) {
     runtime::Record stack = record;
     const auto bytes = stacks_.record(target, {record.stack.begin(), record.stack.end()}, record.bytes);
@@ -248,7 +248,7 @@ runtime::EventCounts RecordRouter::counts(const Instance& instance, const Traced
   const EventState* one = instance.find_state(event.id);
   if (event.owner == target::EventOwner::Synthetic && one)  // no code counts them
     sum.attempts = one->recorded + one->aggregated + one->filtered + one->lost;
-  if (!state_.is_tapped(instance) || event.owner == target::EventOwner::Synthetic)
+  if (!state_.options.is_tapped || event.owner == target::EventOwner::Synthetic)
     sum.recorded = one ? one->recorded : 0;
   else if (one)  // what is still in a ring is recorded, too
     sum.recorded -= std::min(sum.recorded, one->filtered + one->aggregated + one->lost);

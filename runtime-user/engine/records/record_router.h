@@ -27,7 +27,7 @@ class RecordRouter {
   // Takes what the targets have recorded; returns how many records. Never blocks. Behind finish() nothing waits for a
   // slower target any more.
   std::size_t drain();
-  // Where TracingOptions::is_tapped: takes the top instance's records from now on; it outlives this.
+  // Where TracingOptions::is_tapped: takes the instances' records from now on; it outlives this.
   void set_tap(RecordTap& tap, DrainOrder order) {
     tap_ = &tap;
     order_ = order;

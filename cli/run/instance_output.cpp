@@ -1,0 +1,82 @@
+#include "cli/run/instance_output.h"
+
+#include <utility>
+
+#include "compiler/layout/layout.h"
+#include "compiler/model/record_view.h"
+
+namespace kevt::cli {
+
+InstanceOutput::InstanceOutput(engine::Tracing& tracing, RunInstance wanted)
+    : tracing_(tracing), wanted_(std::move(wanted)), text_(tracing.code().static_events()) {}
+
+Result<void> InstanceOutput::record(const session::MakeWriter& make) {
+  auto recorder = session::Recorder::create(tracing_, *wanted_.instance, wanted_.events, make);
+  if (!recorder) return std::unexpected(std::move(recorder.error()));
+  recorder_ = std::move(*recorder);
+  return {};
+}
+
+void InstanceOutput::print(std::shared_ptr<RunOutput> lines, std::string head) {
+  lines_ = std::move(lines);
+  head_ = std::move(head);
+}
+
+Result<void> InstanceOutput::take(const engine::TracedEvent& event, engine::TracedTarget& target,
+                                  const runtime::Record& record) {
+  ++taken_;
+  if (recorder_) return recorder_->give(event, target, record);
+  print_line(event, target, record);
+  return {};
+}
+
+Result<void> InstanceOutput::take_stack(engine::TracedTarget& target, const runtime::Record& of,
+                                        std::span<const std::uint64_t> frames) {
+  return recorder_ ? recorder_->give_stack(target, of, frames) : Result<void>();
+}
+
+void InstanceOutput::print_line(const engine::TracedEvent& event, const engine::TracedTarget& target,
+                                const runtime::Record& record) {
+  if (record.bytes.size() < model::kCommonBytes) return;
+  line_ = head_;
+  layout::LineContext context;
+  context.comm = record.comm;
+  context.pid = model::pid_of(record.bytes);
+  context.cpu = record.cpu;
+  context.timestamp_ns = record.timestamp_ns;
+  context.flags = record.bytes[2];
+  context.preempt_count = record.bytes[3];
+  layout::append_line_prefix(line_, context);
+  text_.append(event, record.bytes, text_.symbols(&target.known_env()), {}, line_);
+  lines_->add_line(line_);
+}
+
+Result<void> InstanceOutput::flush() {
+  if (recorder_) return recorder_->flush();
+  printed_ += lines_->waiting();
+  return lines_->flush();
+}
+
+void InstanceOutput::drop() {
+  if (lines_) lines_->drop();
+}
+
+Result<void> InstanceOutput::finish() { return recorder_ ? recorder_->finish() : Result<void>(); }
+
+std::uint64_t InstanceOutput::bytes() const { return recorder_ ? recorder_->bytes() : printed_; }
+
+std::string InstanceOutput::name_of(const engine::TracedEvent& event) const {
+  const std::string& name = wanted_.instance->name;
+  return name.empty() ? event.name : name + '/' + event.name;
+}
+
+void InstanceOutput::add(const engine::TracedTarget& target) {
+  if (recorder_) recorder_->add(target);
+}
+
+void InstanceOutput::remove(const engine::TracedTarget& target) {
+  if (recorder_) recorder_->remove(target);
+  text_.forget();
+}
+
+}  // namespace kevt::cli

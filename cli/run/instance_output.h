@@ -1,0 +1,66 @@
+// InstanceOutput: where the records of one instance of a run go: to a recording, or as trace lines.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/definitions/run_definitions.h"
+#include "cli/run/run_output.h"
+#include "runtime-user/engine/text/event_text.h"
+#include "runtime-user/engine/tracing.h"
+#include "runtime-user/session/recorder.h"
+
+namespace kevt::cli {
+
+class InstanceOutput {
+ public:
+  // `tracing`, and the instance, outlive it.
+  InstanceOutput(engine::Tracing& tracing, RunInstance wanted);
+
+  // One of them, first of all. Lines may be shared with other instances; each has `head` in front.
+  Result<void> record(const session::MakeWriter& make);
+  void print(std::shared_ptr<RunOutput> lines, std::string head);
+
+  Result<void> take(const engine::TracedEvent& event, engine::TracedTarget& target, const runtime::Record& record);
+  Result<void> take_stack(engine::TracedTarget& target, const runtime::Record& of,
+                          std::span<const std::uint64_t> frames);
+  // Makes what was taken readable to others.
+  Result<void> flush();
+  // Nothing of it is wanted any more.
+  void drop();
+  // Of a recording: counters are final.
+  Result<void> finish();
+
+  engine::Instance& instance() const { return *wanted_.instance; }
+  const std::vector<const engine::TracedEvent*>& events() const { return wanted_.events; }
+  const std::string& file() const { return wanted_.output; }
+  bool is_on_stdout() const { return wanted_.output.empty() || wanted_.output == "-"; }
+  session::Recorder* recorder() { return recorder_.get(); }  // nullptr: there are lines
+  const session::Recorder* recorder() const { return recorder_.get(); }
+  const std::shared_ptr<RunOutput>& lines() const { return lines_; }
+  std::uint64_t taken() const { return taken_; }
+  std::uint64_t bytes() const;
+  // How messages call an event of this instance.
+  std::string name_of(const engine::TracedEvent& event) const;
+
+  // Targets that come and go.
+  void add(const engine::TracedTarget& target);
+  void remove(const engine::TracedTarget& target);
+
+ private:
+  void print_line(const engine::TracedEvent& event, const engine::TracedTarget& target, const runtime::Record& record);
+
+  engine::Tracing& tracing_;
+  RunInstance wanted_;
+  engine::EventText text_;
+  std::string head_, line_;
+  std::shared_ptr<RunOutput> lines_;
+  std::unique_ptr<session::Recorder> recorder_;
+  std::uint64_t taken_ = 0;    // records
+  std::uint64_t printed_ = 0;  // bytes
+};
+
+}  // namespace kevt::cli

@@ -1,0 +1,45 @@
+// RunHistograms: what histograms of a run have counted, printed at the end or every so often: behind the trace lines,
+// beside a recording, or in a file of their own.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "cli/options/run_options.h"
+#include "cli/report.h"
+#include "cli/run/instance_output.h"
+#include "cli/run/run_output.h"
+#include "runtime-user/session/histogram_export.h"
+
+namespace kevt::cli {
+
+class RunHistograms {
+ public:
+  RunHistograms(const RunOptions& options, const Reporter& report) : options_(options), report_(report) {}
+
+  // What cannot be is refused before any file is opened. `instances`: how many.
+  Result<void> choose_form(std::size_t instances);
+  Result<void> open();
+
+  // Since they were last taken; a recording of the instance keeps them, too. To be printed by print().
+  std::string take(engine::Tracing& tracing, InstanceOutput& output, session::HistogramSpan span);
+  void print(const std::string& text, InstanceOutput& output);
+  bool has_failed() const { return has_failed_; }
+
+ private:
+  bool have_own_file() const;
+  void write(const std::string& text);
+  std::string with_heads(std::span<const std::string> texts, const InstanceOutput& output,
+                         session::HistogramSpan span) const;
+
+  const RunOptions& options_;
+  const Reporter& report_;
+  std::optional<RunOutput> file_;
+  std::optional<session::HistogramExport> export_;  // nullopt: they are text
+  bool has_any_ = false;
+  bool has_failed_ = false;
+};
+
+}  // namespace kevt::cli
