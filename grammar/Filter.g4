@@ -18,6 +18,7 @@ grammar Filter;
   Want mistake = Want::Nothing;  // what was wanted where BAD was found
   bool functions = false;        // does the dialect have `.function`
   bool cpu_lists = false;        // does it have `CPUS{LIST}`
+  bool fractions = false;        // are there floating point numbers (kevtrace's own)
   bool function = false;         // the value wanted is a function's name, which ends at a blank
 }
 
@@ -29,7 +30,7 @@ close      : CLOSE ;
 connective : AND | OR ;
 predicate  : NAME (USTRING | FUNCTION)? (operation value?)? ;
 operation  : OPERATOR ;
-value      : NUMBER | QUOTED | SYMBOL | CPUS ;
+value      : NUMBER | FRACTION | QUOTED | SYMBOL | CPUS ;
 
 OPEN     : {want == Want::Term}? '(' ;
 NOT      : {want == Want::Term}? '!' ;
@@ -42,6 +43,8 @@ SYMBOL   : {function && want == Want::Value}? ~[0-9 \t\n\u000B\u000C\r\u00A0] ~[
            {want = Want::Connective; function = false;} ;
 CPUS     : {cpu_lists && !function && want == Want::Value}? 'CPUS' ('{' ~[}]* '}'?)? {want = Want::Connective;} ;
 NUMBER   : {want == Want::Value}? ('-' | [0-9]) ALNUM* {want = Want::Connective; function = false;} ;
+FRACTION : {fractions && want == Want::Value}? '-'? DIGIT+ ('.' DIGIT+)? ([eE] [-+]? DIGIT+)?
+           {want = Want::Connective; function = false;} ;
 QUOTED   : {want == Want::Value}? ('\'' ~[']* '\'' | '"' ~["]* '"') {want = Want::Connective;} ;
 CLOSE    : {want == Want::Connective}? ')' ;
 AND      : {want == Want::Connective}? '&&' {want = Want::Term;} ;
@@ -50,4 +53,5 @@ SPACE    : [ \t\n\u000B\u000C\r\u00A0]+ {if (want == Want::Modifier) want = Want
 REST     : {want == Want::Nothing}? . -> skip ;
 BAD      : {want != Want::Nothing}? ('!=' | '!~' | .) {mistake = want; want = Want::Nothing;} ;
 
+fragment DIGIT : [0-9] ;
 fragment ALNUM : [0-9A-Za-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u00FF] ;

@@ -152,7 +152,8 @@ FilterPredicate read_predicate(std::string_view text, FilterParser::PredicateCon
   FilterParser::ValueContext* value = context->value();
   predicate.operand_quoted = value->QUOTED() != nullptr;
   predicate.operand_cpus = value->CPUS() != nullptr;
-  antlr4::tree::TerminalNode* tokens[] = {value->QUOTED(), value->NUMBER(), value->SYMBOL(), value->CPUS()};
+  antlr4::tree::TerminalNode* tokens[] = {value->QUOTED(), value->NUMBER(), value->FRACTION(), value->SYMBOL(),
+                                          value->CPUS()};
   for (antlr4::tree::TerminalNode* token : tokens)
     if (token != nullptr) predicate.operand_span = span_of_token(token);
   predicate.operand = piece(text, predicate.operand_span);
@@ -236,6 +237,7 @@ FilterReading read_balanced(std::string_view text, dialect::Dialect dialect) {
   FilterLexer lexer(&input);
   lexer.functions = dialect.has(dialect::Feature::FunctionFilter);
   lexer.cpu_lists = dialect.has(dialect::Feature::CpuListFilter);
+  lexer.fractions = dialect.has_own_forms();
   lexer.removeErrorListeners();
   antlr4::CommonTokenStream tokens(&lexer);
   tokens.fill();

@@ -161,6 +161,9 @@ std::uint64_t pattern_steps(const ir::Program& program, const ir::Condition& c) 
 }  // namespace
 
 std::string bpf_refusal(const ir::Program& program) {
+  if (std::ranges::any_of(program.values, [](const ir::Value& value) { return value.op == ir::Op::Vector; }))
+    return "a vector register (%xmm0 …, a floating point argument or return value): the kernel hands over "
+           "general-purpose registers alone";
   std::uint64_t steps = 0;
   for (const ir::Condition* condition : ir::conditions_of(program)) {
     if (matches(program, *condition, [](const ir::Program& p, const ir::Condition& c) {

@@ -262,6 +262,10 @@ Value* BpfHooks::register_word(llvm::IRBuilder<>& b, std::uint32_t offset) {
   return b.CreateAlignedLoad(b.getInt64Ty(), at(b, function_->getArg(0), offset), llvm::Align(8), true);
 }
 // An address in a file of a user program is the distance from the probe's own instruction.
+Value* BpfHooks::vector_word(llvm::IRBuilder<>&, std::uint32_t) {
+  KEVT_ASSERT(!"bpf_refusal()");
+  return nullptr;
+}
 Value* BpfHooks::slot(llvm::IRBuilder<>& b, std::uint32_t index) {
   Value* word = load(b, at(b, event_, layout_.slots_offset + 8ull * index), 64);
   if (input_.program->slots[index].kind != model::SlotKind::FileAddress) return word;

@@ -21,6 +21,7 @@
 #include <optional>
 
 #include "common/assert.h"
+#include "compiler/model/floating.h"
 
 namespace kevt::codegen {
 
@@ -317,6 +318,16 @@ Value* EventEmitter::take_bits(ir::ValueId id) {
   return v.width >= 64 ? shifted : b_.CreateAnd(shifted, b_.getInt64((1ull << v.width) - 1));
 }
 
+// As model::order_of_float().
+Value* EventEmitter::float_order(const ir::Value& value) {
+  Value* bits = integer(value.a);
+  if (value.bytes == 4) bits = b_.CreateShl(bits, b_.getInt64(32));
+  Value* size = b_.CreateAnd(bits, b_.getInt64(~model::kFloatSign));
+  Value* is_number = b_.CreateICmpULE(size, b_.getInt64(model::float_infinity(value.bytes)));
+  Value* order = b_.CreateSelect(b_.CreateICmpEQ(bits, size), size, b_.CreateNeg(size));
+  return b_.CreateSelect(is_number, order, b_.getInt64(model::kOrderOfNan));
+}
+
 Value* EventEmitter::loaded(ir::ValueId id) {
   ensure(id);
   return b_.CreateLoad(b_.getInt64Ty(), memos_.at(id).value);
@@ -327,6 +338,8 @@ Value* EventEmitter::integer(ir::ValueId id) {
   switch (v.op) {
     case Op::Register:
       return register_word(id);
+    case Op::Vector:
+      return hooks_.vector_word(b_, static_cast<std::uint32_t>(v.imm));
     case Op::Immediate:
       return value_constant(id);
     case Op::Slot:
@@ -341,6 +354,8 @@ Value* EventEmitter::integer(ir::ValueId id) {
       Value* low = b_.CreateTrunc(integer(v.a), narrow);
       return v.is_signed ? b_.CreateSExt(low, b_.getInt64Ty()) : b_.CreateZExt(low, b_.getInt64Ty());
     }
+    case Op::FloatOrder:
+      return float_order(v);
     case Op::ProbeAddress:
       return hooks_.probe_address(b_);
     case Op::Located: {

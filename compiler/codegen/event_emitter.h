@@ -29,6 +29,8 @@ class TargetHooks {
   virtual void finish(llvm::IRBuilder<>& b) = 0;
 
   virtual llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) = 0;
+  // The low 64 bits of a vector register; asked of targets whose refusal lets Op::Vector pass.
+  virtual llvm::Value* vector_word(llvm::IRBuilder<>& b, std::uint32_t number) = 0;
   virtual llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
   // Where the word of a SharedCell slot lies.
   virtual llvm::Value* shared_cell(llvm::IRBuilder<>& b, std::uint32_t slot) = 0;
@@ -144,6 +146,7 @@ class EventEmitter {
   virtual llvm::Value* register_word(ir::ValueId id);
   virtual llvm::Value* entry_argument(ir::ValueId id);
   virtual llvm::Value* take_bits(ir::ValueId id);
+  llvm::Value* float_order(const ir::Value& value);
   llvm::Value* value_constant(ir::ValueId id);          // Value::imm
   llvm::Value* store_constant(const ir::Store& store);  // Store::imm
   llvm::Value* is_ok(ir::ValueId id);                   // i1

@@ -214,6 +214,11 @@ Value* NativeHooks::register_word(llvm::IRBuilder<>& b, std::uint32_t offset) {
     return function_->getArg(static_cast<unsigned>(at - words.begin()));
   return b.CreateLoad(b.getInt64Ty(), frame(b, offset), true);
 }
+// The program's: nothing of ours touches vector registers between the probe point and here.
+Value* NativeHooks::vector_word(llvm::IRBuilder<>& b, std::uint32_t number) {
+  auto* type = llvm::FunctionType::get(b.getInt64Ty(), {}, false);
+  return b.CreateCall(llvm::InlineAsm::get(type, "movq %xmm" + std::to_string(number) + ", $0", "=r", true));
+}
 Value* NativeHooks::slot(llvm::IRBuilder<>& b, std::uint32_t index) {
   return read(b, event_, offsetof(kevt_event, slots) + 8ull * index, 64);
 }

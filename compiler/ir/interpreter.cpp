@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "common/assert.h"
+#include "compiler/model/floating.h"
 #include "compiler/model/histogram.h"
 
 namespace kevt::ir {
@@ -116,6 +117,8 @@ Fetched Run::evaluate(const Value& value, const Fetched& a) {
       std::memcpy(&word, reinterpret_cast<const char*>(&machine_.registers) + value.imm, sizeof word);
       return integer(word);
     }
+    case Op::Vector:
+      return integer(machine_.vectors[static_cast<std::size_t>(value.imm)]);
     case Op::Immediate:
       return integer(static_cast<std::uint64_t>(value.imm));
     case Op::Slot:
@@ -126,6 +129,8 @@ Fetched Run::evaluate(const Value& value, const Fetched& a) {
       return integer(bit_range(a.number, value.shift, value.width));
     case Op::Narrow:
       return integer(value.is_signed ? sign_extend(a.number, value.bytes) : low_bytes(a.number, value.bytes));
+    case Op::FloatOrder:
+      return integer(model::order_of_float(low_bytes(a.number, value.bytes), value.bytes));
     case Op::ProbeAddress:
       return integer(machine_.probe_address);
     case Op::Located:

@@ -1,6 +1,7 @@
 // The reference meaning of fetch IR: slow and obvious. Both code generators are held to it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@ class Machine {
   virtual std::string symbol_text(std::uint64_t address) const = 0;
 
   kevt_registers registers{};
+  std::array<std::uint64_t, kVectorRegisters> vectors{};  // the low 64 bits of each
   std::vector<std::uint64_t> slots;
   std::vector<std::uint64_t> words;  // those of SharedCell slots, by their addend, before the hit
   std::string comm;

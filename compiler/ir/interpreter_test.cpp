@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "compiler/ir/text.h"
+#include "compiler/model/floating.h"
 
 namespace kevt::ir {
 namespace {
@@ -111,6 +113,39 @@ sink 0
   EXPECT_EQ(word(r, 61, 8), 0x08070605f4030201u);
   EXPECT_EQ(word(r, 69, 8), 1u);
   EXPECT_EQ(r.faults, 0u);
+}
+
+// Smaller numbers have smaller orders, 0 has 0, and what is no number the smallest.
+TEST(Interpreter, OrdersOfFloatingPointNumbers) {
+  const double rising[] = {
+      -std::numeric_limits<double>::infinity(), -1e308, -2.5, -1, -1e-310, 0, 1e-310, 1, 2.5, 1e308,
+      std::numeric_limits<double>::infinity()};
+  const auto order = [](double value, std::uint32_t bytes) {
+    return static_cast<std::int64_t>(model::order_of_float(model::bits_of_float(value, bytes), bytes));
+  };
+  for (const std::uint32_t bytes : {4u, 8u}) {
+    EXPECT_EQ(order(-0.0, bytes), 0);
+    EXPECT_EQ(order(0.0, bytes), 0);
+    EXPECT_EQ(order(std::numeric_limits<double>::quiet_NaN(), bytes), std::numeric_limits<std::int64_t>::min());
+    EXPECT_EQ(order(-std::numeric_limits<double>::quiet_NaN(), bytes), std::numeric_limits<std::int64_t>::min());
+    EXPECT_GT(order(rising[0], bytes), std::numeric_limits<std::int64_t>::min());
+    for (std::size_t i = 1; i < std::size(rising); ++i)
+      EXPECT_EQ(order(rising[i - 1], bytes) < order(rising[i], bytes),
+                model::float_value(model::bits_of_float(rising[i - 1], bytes), bytes) <
+                    model::float_value(model::bits_of_float(rising[i], bytes), bytes));
+  }
+  TestMachine m = machine();
+  m.vectors[3] = model::bits_of_float(-2.5, 8);
+  const RunResult r = run(R"(program entry fixed 32
+v0 = xmm 3
+v1 = float_order u8 v0
+store int8 v0 @16
+store int8 v1 @24
+sink 0
+)",
+                          m);
+  EXPECT_EQ(word(r, 16, 8), model::bits_of_float(-2.5, 8));
+  EXPECT_EQ(word(r, 24, 8), static_cast<std::uint64_t>(order(-2.5, 8)));
 }
 
 TEST(Interpreter, AFaultIsCountedOnceAndSpreads) {

@@ -208,6 +208,7 @@ inline constexpr std::uint32_t kMaxArrayCount = 64;
 // Different ones that one program may have (MAX_ARGUMENTS of the kernel's trace_probe.h less the count, 7.2).
 inline constexpr std::size_t kMaxEntryArguments = 15;
 inline constexpr std::int64_t kMaxArgumentNumber = 0xffff;
+inline constexpr std::size_t kVectorRegisters = 16;
 
 inline ResultType result_type(Op op) { return row_of(op).result; }
 inline std::string_view op_text(Op op) { return row_of(op).text; }

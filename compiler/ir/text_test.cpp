@@ -32,6 +32,8 @@ v17 = entry_arg 3
 v18 = load u8 v0+16 user
 v19 = string v0-8 user
 v20 = located v3
+v21 = xmm 3
+v22 = float_order u8 v0
 store int4 v5 @24
 store string v12 @28
 store int8[4] v0+8 @32

@@ -87,6 +87,9 @@ Problem check_operands(const Value& value) {
 // And what the numbers of single ops may be.
 Problem check_number(const Program& program, const Value& value) {
   if (value.op == Op::Slot) return check_index(value.imm, program.slots.size(), "slot");
+  if (value.op == Op::Vector) return check_index(value.imm, kVectorRegisters, "vector register");
+  if (value.op == Op::FloatOrder && (value.bytes < 4 || value.is_signed))
+    return fmt::format("no floating point number has {} bytes", value.bytes);
   if (value.op == Op::ImmediateText) return check_index(value.imm, program.texts.size(), "text");
   if (value.op != Op::EntryArgument) return std::nullopt;
   if (program.probe_kind != model::ProbeKind::Return) return "only return programs have arguments of the entry";

@@ -17,6 +17,7 @@
 #include "compiler/layout/field_type.h"
 #include "compiler/layout/layout.h"
 #include "compiler/layout/synthetic.h"
+#include "compiler/model/floating.h"
 
 namespace kevt::layout {
 namespace {
@@ -116,6 +117,8 @@ void append_item(std::string& out, const model::TypeSpec& type, const RecordView
       return append_number(out, sign_extended(value, type.bytes), 10);
     case model::TypeKind::Hex:
       return append_hex(out, value);
+    case model::TypeKind::Float:
+      return model::append_float(value, type.bytes, out);
     case model::TypeKind::Char:
       out += fmt::format("'{}'", static_cast<char>(value));
       return;

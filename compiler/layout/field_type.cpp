@@ -20,6 +20,7 @@ bool is_string(model::TypeKind kind) {
     case model::TypeKind::Signed:
     case model::TypeKind::Hex:
     case model::TypeKind::Char:
+    case model::TypeKind::Float:
     case model::TypeKind::Symbol:
     case model::TypeKind::Bitfield:
       return false;
@@ -27,11 +28,14 @@ bool is_string(model::TypeKind kind) {
   return false;
 }
 
-bool is_signed(const model::TypeSpec& type) { return type.kind == model::TypeKind::Signed || is_string(type.kind); }
+bool is_signed(const model::TypeSpec& type) {
+  return type.kind == model::TypeKind::Signed || type.kind == model::TypeKind::Float || is_string(type.kind);
+}
 
 std::string field_type_name(const model::TypeSpec& type) {
   if (is_string(type.kind)) return "__data_loc char[]";
-  return fmt::format("{}{}", type.kind == model::TypeKind::Signed ? 's' : 'u', 8 * type.bytes);
+  const char letter = type.kind == model::TypeKind::Signed ? 's' : type.kind == model::TypeKind::Float ? 'f' : 'u';
+  return fmt::format("{}{}", letter, 8 * type.bytes);
 }
 
 std::string_view print_format(const model::TypeSpec& type) {
@@ -42,6 +46,7 @@ std::string_view print_format(const model::TypeSpec& type) {
       return wide ? "%Lu" : "%u";
     case model::TypeKind::Signed:
       return wide ? "%Ld" : "%d";
+    case model::TypeKind::Float:  // readers of format files know no such conversion: they print the bits
     case model::TypeKind::Hex:
       return wide ? "0x%Lx" : "0x%x";
     case model::TypeKind::Char:

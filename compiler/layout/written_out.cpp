@@ -14,6 +14,7 @@ namespace {
 std::string base_text(const model::Definition& definition, const model::FetchExpr& expr) {
   if (const auto* argument = std::get_if<model::ArgumentBase>(&expr.base))
     return fmt::format("$arg{}", argument->number);
+  if (const auto* named = std::get_if<model::RegisterBase>(&expr.base)) return "%" + named->name;
   if (std::holds_alternative<model::ReturnValueBase>(expr.base)) return "$retval";
   return definition.command.substr(expr.base_span.begin, expr.base_span.end - expr.base_span.begin);
 }
@@ -30,6 +31,8 @@ std::string type_text(const model::TypeSpec& type) {
       return fmt::format("s{}", bits);
     case model::TypeKind::Hex:
       return fmt::format("x{}", bits);
+    case model::TypeKind::Float:
+      return fmt::format("f{}", bits);
     case model::TypeKind::Char:
       return "char";
     case model::TypeKind::Symbol:

@@ -9,6 +9,7 @@
 #include "compiler/lower/condition.h"
 
 #include "common/assert.h"
+#include "compiler/model/floating.h"
 
 namespace kevt::lower {
 
@@ -48,6 +49,15 @@ Condition match(ir::ValueId value, const FilterPredicate& predicate) {
   condition.negated = predicate.negated;
   condition.text = predicate.text;
   return condition;
+}
+
+// Whatever is compared with what is no number does not hold, but for !=. Its order is below all.
+Condition compare_float(ir::ValueId value, const FilterPredicate& predicate, ValueTable& values) {
+  const ir::ValueId order = values.float_order(value, predicate.bytes);
+  Condition condition = compare(order, predicate.op, true, model::order_of_float(predicate.value, predicate.bytes));
+  const bool is_below = predicate.op == CompareOp::Less || predicate.op == CompareOp::LessEqual;
+  if (!is_below) return condition;
+  return tree(ConditionKind::And, {compare(order, CompareOp::Greater, true, model::kOrderOfNan), std::move(condition)});
 }
 
 Condition compare_integer(ir::ValueId value, const FilterPredicate& predicate, ValueTable& values) {
@@ -116,6 +126,7 @@ struct FieldLowering {
 
   Condition operator()(const IntegerField& field) const {
     if (predicate.is_string || predicate.bytes == 0) return never();
+    if (predicate.is_float) return compare_float(field.value, predicate, values);
     return compare_integer(field.value, predicate, values);
   }
   Condition operator()(const TextField& field) const {

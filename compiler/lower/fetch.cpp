@@ -41,7 +41,10 @@ struct BaseLowering {
   const model::Definition& definition;
   ValueTable& values;
 
-  Fetched operator()(const model::RegisterBase& base) const { return {named_register(base.name, values), {}}; }
+  Fetched operator()(const model::RegisterBase& base) const {
+    if (const auto vector = target::vector_register(base.name)) return {values.vector(*vector), {}};
+    return {named_register(base.name, values), {}};
+  }
   Fetched operator()(const model::StackPointerBase&) const { return {named_register("sp", values), {}}; }
   Fetched operator()(const model::StackSlotBase& base) const {
     const std::int64_t offset = std::int64_t{base.index} * kWordBytes;

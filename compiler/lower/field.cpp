@@ -107,7 +107,11 @@ LoweredField lower_field(const model::Definition& definition, const model::Recor
       break;
   }
   const model::FetchArg& arg = definition.args.at(field.arg_index);
-  return argument_field(arg, lower_fetch(arg.expr, definition, values), field, values);
+  // A function that returns a floating point number returns it in %xmm0.
+  const bool is_returned_float = arg.type.kind == TypeKind::Float && arg.expr.dereferences.empty() &&
+                                 std::holds_alternative<model::ReturnValueBase>(arg.expr.base);
+  const Fetched datum = is_returned_float ? Fetched{values.vector(0), {}} : lower_fetch(arg.expr, definition, values);
+  return argument_field(arg, datum, field, values);
 }
 
 }  // namespace kevt::lower

@@ -43,6 +43,8 @@ ValueId ValueTable::immediate(std::uint64_t number) {
 
 ValueId ValueTable::reg(std::uint32_t offset) { return add({.op = Op::Register, .imm = offset}); }
 
+ValueId ValueTable::vector(std::uint32_t number) { return add({.op = Op::Vector, .imm = number}); }
+
 ValueId ValueTable::slot(const model::SlotSource& source) {
   const auto same = [](const model::SlotSource& a, const model::SlotSource& b) {
     return a.kind == b.kind && a.name == b.name && a.addend == b.addend;
@@ -82,6 +84,10 @@ ValueId ValueTable::narrow(ValueId value, std::uint8_t bytes, bool is_signed) {
   const Value& of = program_.values[value];
   if (of.op == Op::Immediate) return immediate(narrow_constant(static_cast<std::uint64_t>(of.imm), bytes, is_signed));
   return add({.op = Op::Narrow, .a = value, .bytes = bytes, .is_signed = is_signed});
+}
+
+ValueId ValueTable::float_order(ValueId value, std::uint8_t bytes) {
+  return add({.op = Op::FloatOrder, .a = value, .bytes = bytes});
 }
 
 ValueId ValueTable::string(ValueId address, std::int64_t offset, model::AddressSpace space) {

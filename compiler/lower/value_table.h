@@ -15,13 +15,15 @@ class ValueTable {
   explicit ValueTable(ir::Program& program) : program_(program) {}  // `program` must outlive the table
 
   ir::ValueId immediate(std::uint64_t number);
-  ir::ValueId reg(std::uint32_t offset);  // byte offset in the saved register block
+  ir::ValueId reg(std::uint32_t offset);     // byte offset in the saved register block
+  ir::ValueId vector(std::uint32_t number);  // a vector register
   ir::ValueId slot(const model::SlotSource& source);
   ir::ValueId load(ir::ValueId address, std::int64_t offset, std::uint8_t bytes,
                    model::AddressSpace space = model::AddressSpace::Default);
   ir::ValueId bits(ir::ValueId value, std::uint8_t shift, std::uint8_t width);
   // Gives `value` itself where narrowing would change nothing, a constant for a constant.
   ir::ValueId narrow(ir::ValueId value, std::uint8_t bytes, bool is_signed);
+  ir::ValueId float_order(ir::ValueId value, std::uint8_t bytes);
   ir::ValueId string(ir::ValueId address, std::int64_t offset, model::AddressSpace space);
   ir::ValueId located(ir::ValueId word);
   ir::ValueId symbol_text(ir::ValueId address);

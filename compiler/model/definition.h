@@ -146,6 +146,7 @@ enum class TypeKind : std::uint8_t {
   Signed,
   Hex,
   Char,
+  Float,         // of 4 or 8 bytes
   Symbol,        // address printed as SYM+off/size
   String,        // NUL-terminated, at the fetched address
   UserString,    // ustring

@@ -46,6 +46,7 @@ struct FilterPredicate {
   std::uint32_t field = 0;  // RecordField only
   bool is_string = false;   // string comparison: `text`, `glob`, `negated`
   bool is_signed = false;   // integer comparison
+  bool is_float = false;    // `value` is the bits of a floating point number of `bytes`; never with `&`
   std::uint8_t bytes = 0;   // integer comparison: size of the field, 1, 2, 4, 8; 0: the predicate never holds
   std::uint64_t value = 0;  // integer comparison: two's complement, sign-extended when is_signed
   std::string text;         // string: what to compare with (glob metacharacters as in the kernel's full glob)

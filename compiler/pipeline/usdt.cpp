@@ -167,12 +167,14 @@ class Expansion {
     const auto is_constant = [](const UsdtOperand& one) { return one.is_constant; };
     const bool all_constant = std::ranges::all_of(operands, is_constant);
     unsigned bytes = 8;
-    bool is_signed = false;
+    bool is_signed = false, is_float = false;
     for (const UsdtOperand& one : operands) {
       if (one.is_constant && !all_constant) continue;
       bytes = std::min(bytes, one.bytes);
       is_signed = is_signed || one.is_signed;
+      is_float = is_float || one.is_float;
     }
+    if (is_float) return fmt::format(":f{}", 8 * bytes);
     if (bytes == 8 && !is_signed) return ":x64";
     return fmt::format(":{}{}", is_signed ? 's' : 'u', 8 * bytes);
   }

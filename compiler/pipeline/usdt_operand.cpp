@@ -42,13 +42,10 @@ std::string register_name(std::string_view written) {
   } else if (name.size() == 3 && name[2] == 'l') {
     name.pop_back();
   }
-  return target::register_offset(name) ? name : std::string();
+  return target::register_offset(name) || target::vector_register(name) ? name : std::string();
 }
 
-std::string no_register(std::string_view name) {
-  if (name.starts_with("xmm")) return fmt::format("it is a floating-point number in `%{}`", name);
-  return fmt::format("`%{}` is no register of fetch arguments", name);
-}
+std::string no_register(std::string_view name) { return fmt::format("`%{}` is no register of fetch arguments", name); }
 
 std::expected<std::string, std::string> memory(std::string_view text) {
   const std::size_t open = text.find('(');
@@ -96,16 +93,18 @@ std::expected<UsdtOperand, std::string> operand(std::string_view text) {
 
 std::expected<UsdtOperand, std::string> usdt_operand(std::string_view text) {
   const std::size_t at = text.find('@');
-  const std::string_view size = at == std::string_view::npos ? "8" : text.substr(0, at);
-  if (size.ends_with('f')) return std::unexpected("it is a floating-point number");
+  std::string_view size = at == std::string_view::npos ? "8" : text.substr(0, at);
+  const bool is_float = size.ends_with('f');
+  if (is_float) size.remove_suffix(1);
   const auto bytes = number(size);
   const std::int64_t width = !bytes ? 0 : *bytes < 0 && *bytes >= -8 ? -*bytes : *bytes;
-  if (width != 1 && width != 2 && width != 4 && width != 8)
+  if ((width != 1 && width != 2 && width != 4 && width != 8) || (is_float && width < 4))
     return std::unexpected(fmt::format("it is said to have `{}` bytes", size));
   auto made = operand(at == std::string_view::npos ? text : text.substr(at + 1));
   if (!made) return made;
   made->bytes = static_cast<unsigned>(width);
-  made->is_signed = *bytes < 0;
+  made->is_signed = *bytes < 0 && !is_float;
+  made->is_float = is_float;
   return made;
 }
 

@@ -1,4 +1,5 @@
-// An argument of a marker, as the assembler wrote it: SIZE@OPERAND, of which a negative SIZE means a sign.
+// An argument of a marker, as the assembler wrote it: SIZE@OPERAND, of which a negative SIZE means a sign, and one with
+// an `f` floating point.
 #pragma once
 
 #include <expected>
@@ -12,6 +13,7 @@ struct UsdtOperand {
   std::string fetch;   // "%di", "-20(%bp)", "\42", "@counter+8"
   unsigned bytes = 8;  // 1, 2, 4 or 8
   bool is_signed = false;
+  bool is_float = false;  // of 4 or 8 bytes
   bool is_constant = false;
 };
 

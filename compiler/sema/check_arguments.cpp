@@ -34,7 +34,8 @@ class BaseCheck {
       : check_(check), argument_(argument), attached_(attached) {}
 
   void operator()(const model::RegisterBase& base) const {
-    if (!target::register_offset(base.name)) report(diag::Kind::BadRegName);
+    const bool is_vector = check_.request.dialect.has_own_forms() && target::vector_register(base.name);
+    if (!is_vector && !target::register_offset(base.name)) report(diag::Kind::BadRegName);
   }
   void operator()(const model::StackPointerBase&) const {}
   void operator()(const model::StackSlotBase& base) const {
@@ -53,7 +54,13 @@ class BaseCheck {
     const bool at_return = check_.definition.probe_kind == model::ProbeKind::Return && !by_address;
     const bool in_range = base.number != 0 && base.number <= check_.env.max_stack_slots();
     if (in_range && !entry && !at_return) return report(diag::Kind::NofentryArgs);
-    if (base.number == 0 || base.number > check_.env.max_stack_slots()) report(diag::Kind::BadArgNum);
+    if (base.number == 0 || base.number > check_.env.max_stack_slots()) return report(diag::Kind::BadArgNum);
+    const model::FetchArg& arg = check_.definition.args[argument_];
+    if (arg.type.kind == model::TypeKind::Float && arg.expr.dereferences.empty())
+      refuse(
+          fmt::format("`$arg{}` is no floating point argument: they are in %xmm0, %xmm1 and so on, or by their "
+                      "names where there is debug information",
+                      base.number));
   }
   void operator()(const model::CommBase&) const {}
   void operator()(const model::EventFieldBase& base) const {
@@ -111,6 +118,16 @@ class BaseCheck {
   std::size_t argument_;
   const target::CatalogEntry* attached_;
 };
+
+// A vector register holds a double where nothing else is said.
+void imply_float(model::FetchArg& arg) {
+  const auto* base = std::get_if<model::RegisterBase>(&arg.expr.base);
+  if (arg.type.written || !arg.expr.dereferences.empty() || base == nullptr || arg.type.kind == model::TypeKind::Float)
+    return;
+  if (!target::vector_register(base->name)) return;
+  arg.type.kind = model::TypeKind::Float;
+  arg.type.bytes = 8;
+}
 
 // `$comm` of an eprobe, where the attached event has no such field.
 void resolve_comm(model::FetchArg& arg, const target::CatalogEntry& attached) {
@@ -217,6 +234,7 @@ void check_arguments(DefinitionCheck& check, const target::CatalogEntry* attache
   for (std::size_t i = 0; i < check.definition.args.size(); ++i) {
     model::FetchArg& arg = check.definition.args[i];
     if (arg.text.empty()) continue;  // the parser reported it
+    imply_float(arg);
     total += arg.type.bytes * std::max(arg.type.array_count, 1u);
     if (total > kMaxArgumentBytes) {
       check.report(too_big(check, i));

@@ -18,6 +18,7 @@
 #include <limits>
 #include <utility>
 
+#include "compiler/model/floating.h"
 #include "compiler/sema/filter_field.h"
 #include "compiler/sema/filter_glob.h"
 #include "compiler/sema/sema.h"
@@ -53,6 +54,7 @@ class Binder {
  private:
   void mistake(Kind kind, std::uint32_t offset, std::string help);
   void bind_text(FilterPredicate& predicate, const FilterField& field);
+  void bind_float(FilterPredicate& predicate, const FilterField& field);
   void bind_number(FilterPredicate& predicate, const FilterField& field);
   void check_function(const FilterPredicate& predicate, const FilterField& field);
   bool is_function(const FilterPredicate& predicate) const;
@@ -282,6 +284,20 @@ std::optional<std::uint64_t> number_for(std::string_view operand, const FilterFi
   return number.value;
 }
 
+// Rounded to the field's size, as integers are cut to it.
+void Binder::bind_float(FilterPredicate& predicate, const FilterField& field) {
+  if (predicate.op == CompareOp::BitAnd)
+    return mistake(Kind::FilterIllegalFieldOp, predicate.operand_span.begin, "& is for integers");
+  if (layout_.fields[field.index].type.array_count > 0)
+    return mistake(Kind::FilterIllegalFieldOp, predicate.operand_span.begin,
+                   "an array of floating point numbers is not compared");
+  const auto value = model::parse_float(predicate.operand);
+  if (!value) return mistake(Kind::FilterIllegalIntval, predicate.operand_span.begin, "a number: 2.5, -3, 1e-6");
+  predicate.is_float = true;
+  predicate.bytes = static_cast<std::uint8_t>(field.bytes);
+  predicate.value = model::bits_of_float(*value, field.bytes);
+}
+
 void Binder::bind_number(FilterPredicate& predicate, const FilterField& field) {
   if (field.is_string) {
     return mistake(Kind::FilterExpectString, predicate.operand_span.begin,
@@ -293,6 +309,7 @@ void Binder::bind_number(FilterPredicate& predicate, const FilterField& field) {
   if (predicate.operand.size() > kMaxDigits) {
     return mistake(Kind::FilterOperandTooLong, predicate.operand_span.end, "at most 23 characters");
   }
+  if (field.is_float) return bind_float(predicate, field);
   const auto value = number_for(predicate.operand, field);
   if (!value) {
     return mistake(Kind::FilterIllegalIntval, predicate.operand_span.begin,

@@ -62,6 +62,7 @@ std::optional<FilterField> find_filter_field(std::string_view name, const model:
                        .index = index,
                        .is_string = is_text_type(field),
                        .is_signed = field.is_signed,
+                       .is_float = field.type.kind == model::TypeKind::Float,
                        .bytes = field.size};
   }
   if ((name == "stacktrace" || name == "STACKTRACE") && dialect.has(dialect::Feature::StacktraceFilter)) {

@@ -16,6 +16,7 @@ struct FilterField {
   std::uint32_t index = 0;  // RecordField only: into RecordLayout::fields
   bool is_string = false;
   bool is_signed = false;
+  bool is_float = false;
   std::uint32_t bytes = 0;
 };
 

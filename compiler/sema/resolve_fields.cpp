@@ -120,10 +120,18 @@ FieldResolver::Operand FieldResolver::named(std::string_view text, std::uint32_t
       continue;
     }
     const std::uint32_t number = parameters[i].bit_offset;
+    if (const std::uint32_t vector = parameters[i].bit_size; vector != 0) {
+      if (check_.definition.probe_kind == model::ProbeKind::Return)
+        return report(diag::Kind::NoBtfarg, column, ENOENT,
+                      fmt::format("`{}` is in %xmm{} at the entry and is not kept for the return", text.substr(0, end),
+                                  vector - 1));
+      return ResolvedOperand{.base = model::RegisterBase{.name = target::vector_register_name(vector - 1)},
+                             .table = &table,
+                             .type = table.strip(parameters[i].type)};
+    }
     if (number == 0)
-      return report(
-          diag::Kind::NoBtfarg, column, ENOENT,
-          fmt::format("`{}` is not passed in a general-purpose register; {}", text.substr(0, end), prototype()));
+      return report(diag::Kind::NoBtfarg, column, ENOENT,
+                    fmt::format("`{}` is passed in no register that is known; {}", text.substr(0, end), prototype()));
     // The machinery's own are not counted: a tracepoint's first argument is $arg1.
     ResolvedOperand found{.base = model::ArgumentBase{.number = number - function_->first_parameter},
                           .table = &table,

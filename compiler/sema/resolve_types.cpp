@@ -44,6 +44,9 @@ void imply_type(const ResolvedOperand& operand, TypeSource source, model::TypeSp
   } else if (type.kind == TypeClass::Integer && whole) {
     spec.kind = type.is_signed ? TypeKind::Signed : TypeKind::Unsigned;
     spec.bytes = static_cast<std::uint8_t>(type.bytes);
+  } else if (type.kind == TypeClass::Float) {
+    spec.kind = TypeKind::Float;
+    spec.bytes = static_cast<std::uint8_t>(type.bytes);
   }
   if (operand.bit_size % 8 == 0 && operand.bit_offset == 0) return;
   spec.bit_width = static_cast<std::uint8_t>(operand.bit_size);

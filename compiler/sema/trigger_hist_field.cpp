@@ -218,6 +218,10 @@ bool fill_field(HistCheck& check, HistField& field, HistRole role) {
     return false;
   }
   const bool recorded = found->source == FilterOperand::RecordField;
+  if (found->is_float) {
+    check.log.refuse_unlogged(Kind::HistFieldFloat, field.name, EINVAL);
+    return false;
+  }
   if (is_comm) {
     make_comm(field);
   } else if (found->source == FilterOperand::Cpu) {

@@ -7,6 +7,7 @@
 // lies at the stack pointer, so the first argument on the stack lies 8 bytes above it.
 #include <array>
 #include <cstddef>
+#include <string>
 
 #include "common/abi/registers.h"
 #include "compiler/target/target_env.h"
@@ -48,6 +49,14 @@ std::vector<std::string_view> register_names() {
   for (const RegisterName& entry : kRegisters) names.push_back(entry.name);
   return names;
 }
+
+std::optional<std::uint32_t> vector_register(std::string_view name) {
+  for (std::uint32_t number = 0; number < kVectorRegisters; ++number)
+    if (name == vector_register_name(number)) return number;
+  return std::nullopt;
+}
+
+std::string vector_register_name(std::uint32_t number) { return "xmm" + std::to_string(number); }
 
 ArgumentLocation argument_location(std::uint32_t number) {
   const std::uint32_t index = number - 1;

@@ -132,6 +132,12 @@ class TargetEnv {
 // (common/abi/registers.h), in bytes. nullopt: no such register.
 std::optional<std::uint32_t> register_offset(std::string_view name);
 std::vector<std::string_view> register_names();
+// The low 8 bytes of vector registers, where floating point arguments are passed and returned; the saved block has none
+// of them. The number of "xmm0" to "xmm15"; nullopt: it is none.
+inline constexpr std::uint32_t kVectorRegisters = 16;
+inline constexpr std::uint32_t kVectorArguments = 8;  // %xmm0 to %xmm7
+std::optional<std::uint32_t> vector_register(std::string_view name);
+std::string vector_register_name(std::uint32_t number);
 
 // Where the ABI puts argument `number` (1-based) at a function's entry.
 struct ArgumentLocation {

@@ -22,7 +22,9 @@ std::optional<std::uint32_t> value_number(const record::StoreView& view, record:
 std::uint32_t outcome(const record::StoreView& view, record::Row end) {
   if (end == record::kNoRow || end >= view.rows()) return kNoOutcome;
   for (const record::Field& field : view.format(end).fields) {
-    if (field.kind != record::FieldKind::Number || field.role != record::PlaceRole::None || !field.is_signed) continue;
+    if (field.kind != record::FieldKind::Number || field.role != record::PlaceRole::None || !field.is_signed ||
+        field.is_float)
+      continue;
     return static_cast<std::int64_t>(record::value_of(field, view.bytes(end)).number) < 0 ? kFailed : kSucceeded;
   }
   return kNoOutcome;

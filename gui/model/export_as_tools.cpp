@@ -90,6 +90,7 @@ std::optional<Printed> printed(const model::FetchArg& arg) {
     value =
         is_user ? QStringLiteral("*(%1 *)uptr(%2)").arg(read, *value) : QStringLiteral("*(%1 *)(%2)").arg(read, *value);
   }
+  if (type.kind == model::TypeKind::Float) return std::nullopt;  // no such tool has floating point
   const QString cast = reads.empty() && type.bytes != 8 ? *castOf(type) : QString();
   switch (type.kind) {
     case model::TypeKind::Unsigned:
@@ -98,6 +99,8 @@ std::optional<Printed> printed(const model::FetchArg& arg) {
       return Printed{QStringLiteral("%ld"), cast + *value};
     case model::TypeKind::Hex:
       return Printed{QStringLiteral("0x%lx"), cast + *value};
+    case model::TypeKind::Float:
+      return std::nullopt;
     case model::TypeKind::Char:
       return Printed{QStringLiteral("'%c'"), cast + *value};
     case model::TypeKind::Symbol:

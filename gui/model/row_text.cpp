@@ -66,7 +66,7 @@ QString fieldText(const record::EventFormat& event, const record::Field& field, 
     if (bytes.size() >= 8) std::memcpy(&thread, bytes.data() + 4, sizeof thread);
     record::append_symbol(metadata.symbols_of(thread), record::value_of(field, bytes).number, offset, text);
   } else if (const record::Value value = record::value_of(field, bytes);
-             value.is_number() && field.items() == 1 && is_hex(event, field)) {
+             value.is_integer() && field.items() == 1 && is_hex(event, field)) {
     text = fmt::format("0x{:x}", value.number);
   } else {
     record::append_value(field, bytes, text);
@@ -77,8 +77,7 @@ QString fieldText(const record::EventFormat& event, const record::Field& field, 
 std::optional<double> fieldNumber(const record::Field& field, std::span<const std::uint8_t> bytes) {
   const record::Value value = record::value_of(field, bytes);
   if (!value.is_number() || field.kind != record::FieldKind::Number) return std::nullopt;
-  return value.kind == record::Value::Kind::Signed ? static_cast<double>(static_cast<std::int64_t>(value.number))
-                                                   : static_cast<double>(value.number);
+  return record::as_double(value);
 }
 
 QString RowText::details(const record::TypedRecord& record) {

@@ -49,6 +49,12 @@ bool reads_at_sp_or_ip(const ir::Program& program) {
   });
 }
 
+std::array<std::uint64_t, ir::kVectorRegisters> vectors_of(const MachineState& s) {
+  std::array<std::uint64_t, ir::kVectorRegisters> words = {};
+  for (std::size_t i = 0; i < words.size(); ++i) std::memcpy(&words[i], s.xmm[i], sizeof words[i]);
+  return words;
+}
+
 kevt_registers registers_at(const MachineState& s, RemoteAddr site) {
   return {.r15 = s.r15,
           .r14 = s.r14,
@@ -230,8 +236,10 @@ void Detours::run_round(LocalSession& session, Random& random) {
   const Memory memory = random_memory(random);
   const Seen plain = run(in, memory, shape);
   entry.registers = registers_at(in, site());
+  entry.vectors = vectors_of(in);
   NativeMachine leave = entry;
   leave.registers = registers_at(plain.state, site());
+  leave.vectors = vectors_of(plain.state);
   leave.entry_arguments = {in.di, in.si, in.dx, in.cx, in.r8, in.r9};
   leave.return_address = address_of(kevt_test_exit_0);
 

@@ -86,6 +86,7 @@ const std::map<Kind, std::string_view>& never_caused() {
       {Kind::FilterNone, "it says that there is no mistake"},
       {Kind::FilterIpFieldOnly, "events of the function tracer have no filter file"},
       {Kind::HistTooManyFieldVars, "64; a histogram has room for 16 variables"},
+      {Kind::HistFieldFloat, "no kernel has floating point; process_floats shows it"},
       {Kind::HistSynthVarNotFound, "what was made for a field is found"},
       {Kind::HistNoSaveParams, "what stands behind `save(` is a parameter, even nothing: INVALID_PARAM"},
   };

@@ -52,6 +52,11 @@ class Markers(unittest.TestCase):
         self.assertEqual(mem, [f'arg1={n:#x} arg2={-n} arg3={-n} text="in memory" c=-42 d=0x7 counter=-77 first=\'i\''
                                for n in (1, 2)])
 
+    def test_floating_point(self):
+        status, out, err = self.run_marked("p:m marked:marked:measured $arg1 $arg2 there=$arg3", options=("--filter", "m: arg2 > 1.5"))
+        self.assertEqual(status, 0, err)
+        self.assertEqual(lines_of(out, "m"), ["arg1=2.1 arg2=3 there=2.1"])
+
     def test_all_places_of_a_marker_are_one_event(self):
         status, out, err = self.run_marked("p:both marked:marked:twice n=$arg1")
         self.assertEqual(status, 0, err)
@@ -142,6 +147,7 @@ class Markers(unittest.TestCase):
         self.assertEqual(out.decode().splitlines(), [
             "marked:guarded  1 place  semaphore  8@%rax",
             "marked:indexed  1 place  8@%rsi 8@(%rdi,%rsi,8)",
+            "marked:measured  1 place  -8f@%xmm0 4f@%xmm1 8f@(%rax)",
             "marked:memory  1 place  8@(%rax) -8@8(%rax) -4@0x10(%rax) 8@24(%rax) -4@$-42 8@$7 -4@marked_counter(%rip)",
             "marked:registers  1 place  8@%rdi -4@%esi 8@%rdx 1@%dil 2@%si",
             "marked:twice  2 places  -8@%rbx"])

@@ -28,10 +28,11 @@ constexpr std::uint8_t kSizes[] = {1, 2, 4, 8};
 
 // Early rows are as likely as late ones; repeats make an op likelier.
 const std::vector<Op> kOpsToDraw = {
-    Op::Register,      Op::Register,     Op::Register,      Op::Immediate,     Op::Slot,   Op::Load,   Op::Load,
-    Op::Load,          Op::Load,         Op::Bits,          Op::Narrow,        Op::Narrow, Op::String, Op::String,
-    Op::String,        Op::ProbeAddress, Op::EventId,       Op::ReturnAddress, Op::Pid,    Op::Cpu,    Op::Comm,
-    Op::ImmediateText, Op::SymbolText,   Op::EntryArgument, Op::Located};
+    Op::Register, Op::Register, Op::Register,   Op::Immediate,     Op::Slot,       Op::Load,
+    Op::Load,     Op::Load,     Op::Load,       Op::Bits,          Op::Narrow,     Op::Narrow,
+    Op::String,   Op::String,   Op::String,     Op::ProbeAddress,  Op::EventId,    Op::ReturnAddress,
+    Op::Pid,      Op::Cpu,      Op::Comm,       Op::ImmediateText, Op::SymbolText, Op::EntryArgument,
+    Op::Located,  Op::Vector,   Op::FloatOrder, Op::FloatOrder};
 
 std::int64_t random_offset(Random& random) {
   switch (below(random, 6)) {
@@ -104,6 +105,8 @@ bool Generator::is_address(const Value& value) const {
     case Op::ReturnAddress:
     case Op::EntryArgument:
     case Op::Located:
+    case Op::Vector:
+    case Op::FloatOrder:
     case Op::EventId:
     case Op::Pid:
     case Op::Cpu:
@@ -128,6 +131,13 @@ Value Generator::with_members(Op op) {
       break;
     case Op::Slot:
       value.imm = static_cast<std::int64_t>(below(random_, program_.slots.size()));
+      break;
+    case Op::Vector:
+      value.imm = static_cast<std::int64_t>(below(random_, ir::kVectorRegisters));
+      break;
+    case Op::FloatOrder:
+      value.a = pick(random_, integers_);
+      value.bytes = one_in(random_, 2) ? 8 : 4;
       break;
     case Op::EntryArgument:
       value.imm = static_cast<std::int64_t>(1 + below(random_, 6));

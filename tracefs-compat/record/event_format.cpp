@@ -15,6 +15,8 @@
 #include <cstring>
 #include <optional>
 
+#include "compiler/model/floating.h"
+
 namespace kevt::record {
 namespace {
 
@@ -123,6 +125,10 @@ void set_kind(Field& field, const Declaration& from) {
   }
   const bool usable = field.item_bytes == 1 || field.item_bytes == 2 || field.item_bytes == 4 || field.item_bytes == 8;
   if (!usable || field.size % field.item_bytes != 0) field.kind = FieldKind::Numbers, field.item_bytes = 1;
+  const std::uint32_t float_bytes = from.type == "f64" || from.type == "double"  ? 8
+                                    : from.type == "f32" || from.type == "float" ? 4
+                                                                                 : 0;
+  field.is_float = float_bytes != 0 && float_bytes == field.item_bytes;
 }
 
 PlaceRole role_of(std::string_view name) {
@@ -278,6 +284,11 @@ Value value_of(const Field& field, std::span<const std::uint8_t> record, std::ui
       const std::uint64_t raw =
           load(record, field.offset + std::uint64_t{item} * field.item_bytes, field.item_bytes, there);
       if (!there || item >= std::max(field.items(), 1u)) return value;
+      if (field.is_float)
+        return {.kind = Value::Kind::Float,
+                .number = raw,
+                .text = {},
+                .bytes = static_cast<std::uint8_t>(field.item_bytes)};
       const unsigned shift = 64 - 8 * std::clamp(field.item_bytes, 1u, 8u);
       value.kind = field.is_signed ? Value::Kind::Signed : Value::Kind::Unsigned;
       value.number =
@@ -297,6 +308,34 @@ Value value_of(const Field& field, std::span<const std::uint8_t> record, std::ui
       return value;
   }
   return value;
+}
+
+double as_double(const Value& value) {
+  if (value.kind == Value::Kind::Float) return model::float_value(value.number, value.bytes);
+  return value.kind == Value::Kind::Signed ? static_cast<double>(static_cast<std::int64_t>(value.number))
+                                           : static_cast<double>(value.number);
+}
+
+void append_plain(const Value& value, std::string& out) {
+  char digits[24];
+  char* end = digits;
+  switch (value.kind) {
+    case Value::Kind::Absent:
+      out += "(fault)";
+      return;
+    case Value::Kind::Text:
+      out += value.text;
+      return;
+    case Value::Kind::Float:
+      return model::append_float(value.number, value.bytes, out);
+    case Value::Kind::Unsigned:
+      end = std::to_chars(digits, digits + sizeof digits, value.number).ptr;
+      break;
+    case Value::Kind::Signed:
+      end = std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(value.number)).ptr;
+      break;
+  }
+  out.append(digits, end);
 }
 
 std::span<const std::uint8_t> dynamic_bytes(const Field& field, std::span<const std::uint8_t> record) {

@@ -32,6 +32,7 @@ struct Field {
   std::uint32_t size = 0;        // bytes in the fixed part
   std::uint32_t item_bytes = 0;  // of one item: 1, 2, 4 or 8 for numbers
   bool is_signed = false;
+  bool is_float = false;     // numbers of 4 or 8 bytes: `f32`, `f64`, `float`, `double`
   bool is_relative = false;  // __rel_loc: the offset counts from behind the word
   FieldKind kind = FieldKind::Number;
   PlaceRole role = PlaceRole::None;
@@ -77,12 +78,19 @@ class EventFormats {
 
 // What a field holds in a record, which may be hostile: reads stay inside, what is not there is Absent.
 struct Value {
-  enum class Kind : std::uint8_t { Absent, Unsigned, Signed, Text } kind = Kind::Absent;
-  std::uint64_t number = 0;  // two's complement when Signed
+  enum class Kind : std::uint8_t { Absent, Unsigned, Signed, Float, Text } kind = Kind::Absent;
+  std::uint64_t number = 0;  // two's complement when Signed; when Float its bits (model/floating.h)
   std::string_view text;     // without its NUL; lives as long as the record's bytes
 
-  bool is_number() const { return kind == Kind::Unsigned || kind == Kind::Signed; }
+  std::uint8_t bytes = 8;  // of a Float
+
+  bool is_integer() const { return kind == Kind::Unsigned || kind == Kind::Signed; }
+  bool is_number() const { return is_integer() || kind == Kind::Float; }
 };
+// Of a number.
+double as_double(const Value& value);
+// Appends "3", "-3", "2.5"; a text as it is; what is not there as "(fault)".
+void append_plain(const Value& value, std::string& out);
 Value value_of(const Field& field, std::span<const std::uint8_t> record, std::uint32_t item = 0);
 // Whether its dynamic data, which may lie over each other, are more than a record of this size can have.
 bool has_too_much_text(const EventFormat& event, std::span<const std::uint8_t> record);

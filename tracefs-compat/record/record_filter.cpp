@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "compiler/ir/interpreter.h"
+#include "compiler/model/floating.h"
 #include "compiler/sema/filter.h"
 
 namespace kevt::record {
@@ -22,6 +23,11 @@ model::TypeSpec type_of(const Field& field) {
     type.kind = model::TypeKind::String;
   else
     type.kind = field.is_signed ? model::TypeKind::Signed : model::TypeKind::Unsigned;
+  if (field.is_float) {
+    type.kind = model::TypeKind::Float;
+    type.bytes = static_cast<std::uint8_t>(field.item_bytes);
+    if (field.items() > 1) type.array_count = field.items();
+  }
   if (field.kind == FieldKind::Numbers) type.text.clear();
   return type;
 }
@@ -62,7 +68,8 @@ bool compare(model::CompareOp op, Number a, Number b) {
     case model::CompareOp::GreaterEqual:
       return a >= b;
     case model::CompareOp::BitAnd:
-      return (a & b) != 0;
+      if constexpr (std::is_integral_v<Number>) return (a & b) != 0;
+      return false;  // sema: not of floating point numbers
     case model::CompareOp::Glob:
       return false;
   }
@@ -137,6 +144,7 @@ bool BoundFilter::step_holds(const Step& step, const TypedRecord& record) {
   }
   if (p.bytes == 0) return false;
   const std::uint64_t value = step.field ? value_of(*step.field, record.bytes).number : generic_number(p, record);
+  if (p.is_float) return compare(p.op, model::float_value(value, p.bytes), model::float_value(p.value, p.bytes));
   if (p.is_signed) return compare(p.op, static_cast<std::int64_t>(value), static_cast<std::int64_t>(p.value));
   return compare(p.op, value, p.value);
 }

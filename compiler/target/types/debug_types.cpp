@@ -150,7 +150,8 @@ void DebugTypes::State::convert_base(Dwarf_Die& die, Type& type) {
   const bool text = encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char;
   const bool whole = text || encoding == DW_ATE_signed || encoding == DW_ATE_unsigned || encoding == DW_ATE_boolean ||
                      encoding == DW_ATE_UTF;
-  type.kind = whole ? TypeClass::Integer : TypeClass::Other;
+  const bool is_float = encoding == DW_ATE_float && (type.bytes == 4 || type.bytes == 8);
+  type.kind = whole ? TypeClass::Integer : is_float ? TypeClass::Float : TypeClass::Other;
   type.is_signed = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
   type.is_text = text && type.bytes == 1;
 }
@@ -254,14 +255,19 @@ void DebugTypes::State::number_parameters(TypeId prototype) {
   std::vector<Member> numbered;
   // A large structure is returned where a hidden first argument says.
   std::uint32_t next = by_value(type.target) && size_of(type.target) > 16 ? 2 : 1;
-  bool known = true;
+  std::uint32_t next_vector = 1;
+  bool known = true, are_vectors_known = true;
   for (Member parameter : table.members(type)) {
     const TypeClass kind = class_of(parameter.type);
     const bool general = kind == TypeClass::Pointer || kind == TypeClass::Enum || kind == TypeClass::Integer;
-    if (general && size_of(parameter.type) <= 8 && parameter.type != 0) {
+    if (kind == TypeClass::Float) {
+      parameter.bit_size = are_vectors_known && next_vector <= kVectorArguments ? next_vector++ : 0;
+    } else if (general && size_of(parameter.type) <= 8 && parameter.type != 0) {
       parameter.bit_offset = known ? next++ : 0;
     } else if (kind != TypeClass::Other || size_of(parameter.type) > 8) {
-      known = false;
+      known = are_vectors_known = false;
+    } else {
+      are_vectors_known = false;  // a complex number is in vector registers, too
     }
     numbered.push_back(parameter);
   }

@@ -22,6 +22,13 @@ std::uint32_t number_of(const FunctionTypes& function, std::string_view name) {
   return 99;
 }
 
+// The vector register's, from 1.
+std::uint32_t vector_of(const FunctionTypes& function, std::string_view name) {
+  for (const Member& parameter : function.table->members(function.table->type(function.prototype)))
+    if (function.table->name(parameter.name) == name) return parameter.bit_size;
+  return 99;
+}
+
 TEST(DebugTypes, TellWhichArgumentHoldsAParameter) {
   const ProcessEnv env = env_of(KEVT_TYPED_FUNCTIONS);
   const auto work = env.function_types({}, "typed_work");
@@ -29,7 +36,9 @@ TEST(DebugTypes, TellWhichArgumentHoldsAParameter) {
   EXPECT_EQ(
       work->table->prototype_text(work->prototype, "typed_work"),
       "long int typed_work(double factor, struct outer *o, unsigned char k, const char *text, float y, long int l)");
-  EXPECT_EQ(number_of(*work, "factor"), 0u);  // in a vector register
+  EXPECT_EQ(number_of(*work, "factor"), 0u);
+  EXPECT_EQ(vector_of(*work, "factor"), 1u);
+  EXPECT_EQ(vector_of(*work, "y"), 2u);
   EXPECT_EQ(number_of(*work, "o"), 1u);
   EXPECT_EQ(number_of(*work, "k"), 2u);
   EXPECT_EQ(number_of(*work, "text"), 3u);

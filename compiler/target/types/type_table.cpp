@@ -122,6 +122,7 @@ std::string spell(const TypeTable& table, TypeId id, std::string declarator, std
     case TypeClass::Enum:
       return named("enum ");
     case TypeClass::Integer:
+    case TypeClass::Float:
     case TypeClass::Other:
     case TypeClass::Function:
       return named("");

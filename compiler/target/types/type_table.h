@@ -27,7 +27,8 @@ enum class TypeClass : std::uint8_t {
   Modifier,   // const, volatile, typedef …
   Prototype,  // members are its parameters, `target` what it returns
   Function,   // `target` is its prototype
-  Other,      // floating point, forward declarations
+  Float,      // of 4 or 8 bytes
+  Other,      // larger floating point, forward declarations
 };
 
 struct Type {
@@ -43,7 +44,8 @@ struct Type {
 };
 
 // Of a Struct or Union, or a parameter. A parameter has in `bit_offset` the number of the general-purpose argument that
-// holds it (1-based, as in $arg1), 0 where none does. BTF counts parameters alone, as the kernel does.
+// holds it (1-based, as in $arg1), 0 where none does, and in `bit_size` that of the vector register (1: %xmm0), 0 as
+// well. BTF counts parameters alone, as the kernel does.
 struct Member {
   std::uint32_t name = 0;
   TypeId type = 0;

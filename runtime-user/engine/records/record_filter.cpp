@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "compiler/ir/interpreter.h"
+#include "compiler/model/floating.h"
 #include "compiler/model/record_view.h"
 
 namespace kevt::engine {
@@ -45,7 +46,8 @@ bool compare(CompareOp op, T left, T right) {
     case CompareOp::GreaterEqual:
       return left >= right;
     case CompareOp::BitAnd:
-      return (left & right) != 0;
+      if constexpr (std::is_integral_v<T>) return (left & right) != 0;
+      return false;  // sema: not of floating point numbers
     case CompareOp::Glob:
       return false;
   }
@@ -53,6 +55,9 @@ bool compare(CompareOp op, T left, T right) {
 }
 
 bool compare_number(const FilterPredicate& predicate, std::uint64_t value) {
+  if (predicate.is_float)
+    return compare(predicate.op, model::float_value(value, predicate.bytes),
+                   model::float_value(predicate.value, predicate.bytes));
   if (predicate.is_signed)
     return compare(predicate.op, static_cast<std::int64_t>(extended(value, predicate)),
                    static_cast<std::int64_t>(predicate.value));

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "compiler/model/floating.h"
 #include "compiler/model/record_view.h"
 
 namespace kevt::engine {
@@ -45,6 +46,9 @@ LinePlan::LinePlan(const TracedEvent& event) : head_(event.name + ": (") {
         break;
       case model::TypeKind::Hex:
         piece.form = Form::Hex;
+        break;
+      case model::TypeKind::Float:
+        piece.form = Form::Float;
         break;
       case model::TypeKind::String:
       case model::TypeKind::UserString:
@@ -86,6 +90,9 @@ void LinePlan::append_arguments(std::span<const std::uint8_t> record, std::strin
         digits[0] = '0';
         digits[1] = 'x';
         end = std::to_chars(digits + 2, digits + sizeof digits, value, 16).ptr;
+        break;
+      case Form::Float:
+        model::append_float(value, piece.bytes, out);
         break;
       case Form::Text:
         append_text(record, static_cast<std::uint32_t>(value), out);

@@ -35,7 +35,7 @@ class LinePlan {
   std::optional<Place> last;
 
  private:
-  enum class Form : std::uint8_t { Unsigned, Signed, Hex, Text };
+  enum class Form : std::uint8_t { Unsigned, Signed, Hex, Float, Text };
   struct Piece {
     std::string before;  // " a="
     Form form = Form::Unsigned;

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "common/proc.h"
+#include "compiler/target/target_env.h"
 #include "runtime-user/runtime/inproc/code/agent_image.h"
 #include "runtime-user/runtime/inproc/process/left_session.h"
 #include "runtime-user/runtime/inproc/process/signal_hooks.h"
@@ -32,6 +33,13 @@ bool reads_arguments(const model::Definition& definition) {
   });
 }
 
+bool reads_vectors(const model::Definition& definition) {
+  return std::ranges::any_of(definition.args, [](const model::FetchArg& arg) {
+    const auto* base = std::get_if<model::RegisterBase>(&arg.expr.base);
+    return base && target::vector_register(base->name);
+  });
+}
+
 // Why an event of its kind may not stand there; empty: it may.
 std::string why_not_there(const model::CompiledEvent& event, const ProbePoint& point) {
   const target::ElfImage& image = *point.object->image;
@@ -40,6 +48,8 @@ std::string why_not_there(const model::CompiledEvent& event, const ProbePoint& p
   if (image.is_go() && reads_arguments(event.definition))
     return "`$argN` and names are arguments as C passes them; Go's are in %ax %bx %cx %di %si %r8 %r9 %r10 %r11, in "
            "this order";
+  if (image.is_go() && reads_vectors(event.definition))
+    return "vector registers are not there where Go's hits run, in a signal handler; read memory: +8(%ax):f64";
   if (event.definition.probe_kind != model::ProbeKind::Return) return "";
   const auto symbol = image.symbol_covering(ImageAddr{point.site.value - point.object->bias});
   return x86::return_probe_refusal(image, symbol ? symbol->name : std::string_view()).value_or("");

@@ -52,6 +52,13 @@ static __attribute__((noinline)) void indexed(int64_t* table, int64_t index) {
   MARKER("indexed", "0", "8@%%rsi 8@(%%rdi,%%rsi,8)", : : "D"(table), "S"(index) : "memory");
 }
 
+static __attribute__((noinline)) void measured(double exact, float coarse) {
+  const volatile double there = exact;
+  register double first __asm__("xmm0") = exact;
+  register float second __asm__("xmm1") = coarse;
+  MARKER("measured", "0", "-8f@%%xmm0 4f@%%xmm1 8f@(%%rax)", : : "x"(first), "x"(second), "a"(&there) : "memory");
+}
+
 /* The same marker at two places, with its argument elsewhere. */
 static __attribute__((noinline)) void twice(int64_t number) {
   MARKER("twice", "0", "-8@%%rbx", : : "b"(number));
@@ -67,6 +74,7 @@ static void play(int64_t number) {
   registers((uint64_t)number, (int32_t)-number, "a text");
   memory(number);
   indexed(table, number & 3);
+  measured((double)number + 0.1, 1.5f * (float)number);
   twice(number);
   guarded(number);
   printf("%lld semaphore %u\n", (long long)number, marked_guarded_semaphore);

@@ -29,15 +29,7 @@ void append_value(const Field& field, std::span<const std::uint8_t> record, std:
   const std::uint32_t count = field.kind == FieldKind::Text ? 1 : field.items();
   for (std::uint32_t i = 0; i < count; ++i) {
     if (i) out += ',';
-    const Value value = value_of(field, record, i);
-    if (value.kind == Value::Kind::Text)
-      out += value.text;
-    else if (value.kind == Value::Kind::Signed)
-      fmt::format_to(std::back_inserter(out), "{}", static_cast<std::int64_t>(value.number));
-    else if (value.kind == Value::Kind::Unsigned)
-      fmt::format_to(std::back_inserter(out), "{}", value.number);
-    else
-      out += "(fault)";
+    append_plain(value_of(field, record, i), out);
   }
 }
 

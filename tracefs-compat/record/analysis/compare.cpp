@@ -37,7 +37,7 @@ class Summing {
       last = std::max(last, record.time_ns);
       ++made_.events[record.event->system + ":" + record.event->name];
       for (std::size_t i = 0; i < request_.values.size(); ++i)
-        if (const auto value = number_or_text(request_.values[i], record); value && value->is_number())
+        if (const auto value = number_or_text(request_.values[i], record); value && value->is_integer())
           made_.histograms[i].add(value->number);
       for (std::size_t i = 0; i < request_.latencies.size(); ++i) add_latency(i, record);
     }

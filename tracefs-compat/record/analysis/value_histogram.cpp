@@ -20,18 +20,24 @@ class ValueHistogram final : public AnswerTable {
     std::string key;
     if (request_.by) key = key_text(*request_.by, record, key_styles_).value_or("");
     const bool is_negative = value->kind == Value::Kind::Signed && static_cast<std::int64_t>(value->number) < 0;
-    const bool is_counted = value->is_number() && !is_negative;
+    const bool is_counted = value->is_integer() && !is_negative;
     Group& group = group_of(key, is_counted ? value->number : 0);
     if (is_counted)
       group.numbers.add(value->number);
     else if (is_negative)
       ++group.negative;
     else
-      group.texts.add(value->kind == Value::Kind::Text ? shown(value->text) : "(fault)");
+      group.texts.add(text_of(*value));
     return {};
   }
 
  private:
+  // Floating point numbers, too: powers of two say little of them.
+  std::string text_of(const Value& value) const {
+    std::string text;
+    append_plain(value, text);
+    return value.kind == Value::Kind::Text ? shown(text) : text;
+  }
   struct Group {
     explicit Group(KeyRoom& room) : texts(room) {}
     Histogram numbers;

@@ -37,13 +37,20 @@ std::string integer(std::uint32_t bytes, bool is_signed, bool is_hex) {
                      is_signed ? "true" : "false", is_hex ? 16 : 10);
 }
 
+// CTF 1.8, 4.1.7: the digits of the exponent and, with the hidden one, of the mantissa.
+std::string number(const Field& field, bool is_hex) {
+  if (!field.is_float) return integer(field.item_bytes, field.is_signed, is_hex);
+  return fmt::format("floating_point {{ exp_dig = {}; mant_dig = {}; align = 8; }}", field.item_bytes == 4 ? 8 : 11,
+                     field.item_bytes == 4 ? 24 : 53);
+}
+
 std::string declaration(const Field& field) {
   const bool is_hex = field.role != PlaceRole::None;
   switch (field.kind) {
     case FieldKind::Number:
-      return fmt::format("{} _{};", integer(field.item_bytes, field.is_signed, is_hex), field.name);
+      return fmt::format("{} _{};", number(field, is_hex), field.name);
     case FieldKind::Numbers:
-      return fmt::format("{} _{}[{}];", integer(field.item_bytes, field.is_signed, false), field.name, field.items());
+      return fmt::format("{} _{}[{}];", number(field, false), field.name, field.items());
     case FieldKind::Text:
     case FieldKind::DynamicText:
       return fmt::format("string _{};", field.name);

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "compiler/model/floating.h"
 #include "tracefs-compat/record/input_file.h"
 #include "tracefs-compat/record/read_budget.h"
 
@@ -118,10 +119,10 @@ class RecordBytes {
   void store(const Field& field, const Json& value, const Json* exact) {
     switch (field.kind) {
       case FieldKind::Number:
-        return store(field.offset, number(value), field.item_bytes);
+        return store(field.offset, number(value, field), field.item_bytes);
       case FieldKind::Numbers:
         for (std::uint32_t i = 0; value.is_array() && i < value.size() && i < field.items(); ++i)
-          store(field.offset + std::uint64_t{i} * field.item_bytes, number(value[i]), field.item_bytes);
+          store(field.offset + std::uint64_t{i} * field.item_bytes, number(value[i], field), field.item_bytes);
         return;
       case FieldKind::Text: {
         const std::string text = text_of(value, exact);
@@ -149,7 +150,13 @@ class RecordBytes {
   }
 
  private:
-  static std::uint64_t number(const Json& value) {
+  static std::uint64_t number(const Json& value, const Field& field) {
+    if (field.is_float) {
+      const double read = value.is_string()   ? model::parse_float(value.get<std::string>()).value_or(0)
+                          : value.is_number() ? value.get<double>()
+                                              : 0;
+      return model::bits_of_float(read, field.item_bytes);
+    }
     if (value.is_number_unsigned()) return value.get<std::uint64_t>();
     return value.is_number_integer() ? static_cast<std::uint64_t>(value.get<std::int64_t>()) : 0;
   }

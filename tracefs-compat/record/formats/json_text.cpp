@@ -3,19 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <cmath>
 
 #include "common/controls.h"
 
 namespace kevt::record {
 namespace {
-
-void append_number(std::uint64_t number, bool is_signed, std::string& out) {
-  char digits[24];
-  const auto end = is_signed ? std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(number)).ptr
-                             : std::to_chars(digits, digits + sizeof digits, number).ptr;
-  out.append(digits, end);
-}
 
 void append_one(const Value& value, std::string& out) {
   switch (value.kind) {
@@ -24,7 +17,17 @@ void append_one(const Value& value, std::string& out) {
       return;
     case Value::Kind::Unsigned:
     case Value::Kind::Signed:
-      return append_number(value.number, value.kind == Value::Kind::Signed, out);
+      return append_plain(value, out);
+    case Value::Kind::Float:  // JSON has no infinity, and nothing that is no number
+      if (std::isfinite(as_double(value))) {
+        append_plain(value, out);
+        if (out.ends_with("-0") && as_double(value) == 0) out += ".0";  // an integer has no such zero
+        return;
+      }
+      out += '"';
+      append_plain(value, out);
+      out += '"';
+      return;
     case Value::Kind::Text:
       append_json_string(value.text, out);
   }

@@ -41,6 +41,11 @@ void add_field(Protobuf& event, std::string_view name, const Value& value) {
   if (value.kind == Value::Kind::Text) field.text(3, value.text);
   if (value.kind == Value::Kind::Signed) field.signed_number(4, static_cast<std::int64_t>(value.number));
   if (value.kind == Value::Kind::Unsigned) field.number(5, value.number);
+  if (value.kind == Value::Kind::Float) {  // GenericFtraceEvent has no floating point
+    std::string text;
+    append_plain(value, text);
+    field.text(3, text);
+  }
   event.message(2, field);
 }
 
@@ -155,7 +160,11 @@ void PerfettoWriter::add_counters(const TypedRecord& record) {
     Protobuf event, content;
     event.number(9, 4);  // TYPE_COUNTER
     event.number(11, it->second);
-    event.signed_number(30, static_cast<std::int64_t>(value_of(field, record.bytes).number));
+    const Value value = value_of(field, record.bytes);
+    if (value.kind == Value::Kind::Float)
+      event.real(44, as_double(value));  // double_counter_value
+    else
+      event.signed_number(30, static_cast<std::int64_t>(value.number));
     content.number(kTimestamp, record.time_ns);
     content.number(kClockId, kMonotonic);
     content.message(kTrackEvent, event);

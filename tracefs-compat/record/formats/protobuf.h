@@ -1,6 +1,7 @@
 // Protobuf: the wire format of protocol buffers, written into a string.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,6 +15,11 @@ class Protobuf {
     varint(value);
   }
   void signed_number(std::uint32_t field, std::int64_t value) { number(field, static_cast<std::uint64_t>(value)); }
+  void real(std::uint32_t field, double value) {
+    varint(std::uint64_t{field} << 3 | 1);
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    for (int shift = 0; shift < 64; shift += 8) bytes_ += static_cast<char>(bits >> shift);
+  }
   void text(std::uint32_t field, std::string_view value) {
     varint(std::uint64_t{field} << 3 | 2);
     varint(value.size());

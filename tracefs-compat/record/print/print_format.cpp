@@ -103,6 +103,12 @@ class Printing {
     }
   }
 
+  // Of a node that is a field.
+  Value value(std::uint32_t index) const {
+    const PrintNode& node = nodes_[index];
+    return value_of(*node.field, record_, item(node));
+  }
+
   // The string itself, when it is one of the record's; else nullopt.
   std::optional<Value> plain_text(std::uint32_t index) const {
     const PrintNode& node = nodes_[index];
@@ -349,7 +355,8 @@ NumberStyle number_style(const EventFormat& event, std::string_view field) {
 
 void append_shown(const Field& field, NumberStyle style, const Symbols& symbols, std::span<const std::uint8_t> record,
                   std::string& out) {
-  const bool is_plain = style == NumberStyle::Decimal || field.kind == FieldKind::DynamicBytes || field.is_text();
+  const bool is_plain =
+      style == NumberStyle::Decimal || field.kind == FieldKind::DynamicBytes || field.is_text() || field.is_float;
   if (is_plain) return append_value(field, record, out);
   const std::size_t begin = out.size();
   for (std::uint32_t i = 0; i < field.items(); ++i) {
@@ -392,6 +399,9 @@ void PrintFormat::print(std::span<const std::uint8_t> record, const Symbols& sym
         printing.symbol(printing.number(piece.node),
                         piece.conversion == 'S' ? SymbolOffset::Shown : SymbolOffset::Hidden, out);
         break;
+      case 'f':
+        append_plain(printing.value(piece.node), out);
+        break;
       case 'p':
         fmt::format_to(std::back_inserter(out), "0x{:x}", printing.number(piece.node));
         break;
@@ -417,12 +427,8 @@ void print_fields(const EventFormat& event, std::span<const std::uint8_t> record
       if (i) out += ',';
       if (value.kind == Value::Kind::Text)
         fmt::format_to(std::back_inserter(out), "\"{}\"", value.text);
-      else if (value.kind == Value::Kind::Signed)
-        fmt::format_to(std::back_inserter(out), "{}", static_cast<std::int64_t>(value.number));
-      else if (value.kind == Value::Kind::Unsigned)
-        fmt::format_to(std::back_inserter(out), "{}", value.number);
       else
-        out += "(fault)";
+        append_plain(value, out);
     }
   }
 }

@@ -73,7 +73,7 @@ struct PrintNode {
 // One conversion and the text in front of it.
 struct PrintPiece {
   std::string before;
-  char conversion = 0;  // d u x X o c s S (symbol with offset) y (symbol) p; 0: only text
+  char conversion = 0;  // d u x X o c s S (symbol with offset) y (symbol) p f (a field); 0: only text
   bool left = false, zero = false, prefix = false, plus = false;
   bool quoted = false;  // its quotes are printed with it: an absent string has none
   std::uint16_t width = 0;

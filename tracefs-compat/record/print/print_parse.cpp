@@ -136,6 +136,7 @@ bool PrintParser::parse() {
   blanks();
   join_quotes();
   swap_places();
+  print_floats();
   return text_.empty();
 }
 
@@ -223,6 +224,17 @@ void PrintParser::swap_places() {
   for (std::size_t i = 0; i + 1 < out_.pieces_.size(); ++i)
     if (role(out_.pieces_[i]) == PlaceRole::Function && role(out_.pieces_[i + 1]) == PlaceRole::ReturnedTo)
       return std::swap(out_.pieces_[i].node, out_.pieces_[i + 1].node);
+}
+
+// `x=0x%Lx` of a floating point number, whose bits are what other tools can print (layout::print_format).
+void PrintParser::print_floats() {
+  for (PrintPiece& piece : out_.pieces_) {
+    const PrintNode& node = out_.nodes_[piece.node];
+    if (piece.conversion != 'x' || node.kind != NodeKind::Field || !node.field->is_float) continue;
+    if (!piece.before.ends_with("0x")) continue;
+    piece.before.resize(piece.before.size() - 2);
+    piece.conversion = 'f';
+  }
 }
 
 // `s="%s"` of a string that could not be read prints `s=(fault)`.

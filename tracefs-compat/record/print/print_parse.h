@@ -18,6 +18,7 @@ class PrintParser {
   using Node = std::uint32_t;  // 0: not understood
 
   bool pieces(std::string_view format);
+  void print_floats();
   bool conversion(std::string_view& format, PrintPiece& piece);
   bool arguments();
   void join_quotes();

@@ -54,6 +54,11 @@ std::optional<std::string> key_text(const ValueName& name, const TypedRecord& re
       return "(fault)";
     case Value::Kind::Text:
       return std::string(value->text);
+    case Value::Kind::Float: {
+      std::string text;
+      append_plain(*value, text);
+      return text;
+    }
     case Value::Kind::Signed:
       return std::to_string(static_cast<std::int64_t>(value->number));
     case Value::Kind::Unsigned:

@@ -32,9 +32,8 @@ FieldPyramid::FieldPyramid(const StoreView& view, std::uint32_t event, std::stri
       if (only && !only(chunk->first_row + local, kNoRow)) continue;
       const Value value = value_of(*field, chunk->bytes(local));
       if (!value.is_number()) continue;
-      const double number = value.kind == Value::Kind::Signed
-                                ? static_cast<double>(static_cast<std::int64_t>(value.number))
-                                : static_cast<double>(value.number);
+      const double number = as_double(value);
+      if (!std::isfinite(number)) continue;
       times_.push_back(chunk->time_ns(local));
       levels_[0].emplace_back(number, number);
     }
