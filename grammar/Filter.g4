@@ -43,7 +43,7 @@ SYMBOL   : {function && want == Want::Value}? ~[0-9 \t\n\u000B\u000C\r\u00A0] ~[
            {want = Want::Connective; function = false;} ;
 CPUS     : {cpu_lists && !function && want == Want::Value}? 'CPUS' ('{' ~[}]* '}'?)? {want = Want::Connective;} ;
 NUMBER   : {want == Want::Value}? ('-' | [0-9]) ALNUM* {want = Want::Connective; function = false;} ;
-FRACTION : {fractions && want == Want::Value}? '-'? DIGIT+ ('.' DIGIT+)? ([eE] [-+]? DIGIT+)?
+FRACTION : {fractions && want == Want::Value}? ('-'? DIGIT+ ('.' DIGIT+)? ([eE] [-+]? DIGIT+)? | 'inf')
            {want = Want::Connective; function = false;} ;
 QUOTED   : {want == Want::Value}? ('\'' ~[']* '\'' | '"' ~["]* '"') {want = Want::Connective;} ;
 CLOSE    : {want == Want::Connective}? ')' ;

@@ -232,12 +232,12 @@ std::optional<diag::Diagnostic> ending_mistake(std::string_view text, const Walk
   return diagnostic;
 }
 
-FilterReading read_balanced(std::string_view text, dialect::Dialect dialect) {
+FilterReading read_balanced(std::string_view text, dialect::Dialect dialect, FilterNumbers numbers) {
   ByteStream input(text);
   FilterLexer lexer(&input);
   lexer.functions = dialect.has(dialect::Feature::FunctionFilter);
   lexer.cpu_lists = dialect.has(dialect::Feature::CpuListFilter);
-  lexer.fractions = dialect.has_own_forms();
+  lexer.fractions = numbers == FilterNumbers::Fractions;
   lexer.removeErrorListeners();
   antlr4::CommonTokenStream tokens(&lexer);
   tokens.fill();
@@ -270,7 +270,7 @@ std::string_view filter_command(std::string_view text) {
   return text;
 }
 
-FilterReading read_filter(std::string_view text, dialect::Dialect dialect) {
+FilterReading read_filter(std::string_view text, dialect::Dialect dialect, FilterNumbers numbers) {
   FilterReading reading;
   if (text.size() > kMaxFilterBytes) {
     reading.mistake = too_long(text);
@@ -279,7 +279,7 @@ FilterReading read_filter(std::string_view text, dialect::Dialect dialect) {
   text = filter_command(text);
   reading.mistake = balance_mistake(text);
   if (reading.mistake) return reading;
-  return read_balanced(text, dialect);
+  return read_balanced(text, dialect, numbers);
 }
 
 std::optional<model::FilterExpr> parse_filter(std::string_view text, diag::Sink& sink, dialect::Dialect dialect) {

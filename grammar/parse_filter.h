@@ -26,7 +26,10 @@ struct FilterReading {
   std::optional<model::FilterPredicate> unfinished;  // the one the mistake is in: field, and modifier if any
 };
 
-FilterReading read_filter(std::string_view text, dialect::Dialect dialect = dialect::Dialect::superset());
+// Fractions: `2.5` and `1e-3` are numbers, too; in a kernel's filters they are none.
+enum class FilterNumbers : std::uint8_t { Integers, Fractions };
+FilterReading read_filter(std::string_view text, dialect::Dialect dialect = dialect::Dialect::superset(),
+                          FilterNumbers numbers = FilterNumbers::Integers);
 
 // The text as the kernel keeps and shows it: up to the first NUL, without blanks at the end.
 std::string_view filter_command(std::string_view text);

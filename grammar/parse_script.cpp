@@ -245,10 +245,9 @@ void ScriptReader::take_instance(std::size_t index) {
   if (split.open_quote)
     return mistake(index, Kind::ScriptBadInstance, made.body.begin + *split.open_quote, "the quote is not closed");
   const bool has_output = split.words.size() == 3 && split.words[1] == "output" && !split.words[2].empty();
-  const bool is_name = !split.words[0].empty() && !split.words[0].contains('/');
+  const bool is_name = model::is_instance_name(split.words[0]);
   if (!is_name || (split.words.size() != 1 && !has_output))
-    return mistake(index, Kind::ScriptBadInstance, made.body.begin,
-                   is_name ? "" : "a name is not empty and has no `/`");
+    return mistake(index, Kind::ScriptBadInstance, made.body.begin, is_name ? "" : std::string(model::kInstanceNames));
   instance_ = script_.instances.size();
   script_.instances.push_back({.line = index,
                                .name = std::move(split.words[0]),

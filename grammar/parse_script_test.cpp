@@ -130,8 +130,8 @@ TEST(ScriptParser, WhatStandsBelowAnInstanceIsItsOwn) {
   EXPECT_EQ(out.script.events[1].instance, 0u);
   EXPECT_EQ(out.script.events[2].instance, 0u);
   EXPECT_EQ(out.script.events[3].instance, 1u);
-  for (const char* wrong : {"instance a/b", "instance ''", "instance a b", "instance a output", "instance a output ''",
-                            "instance 'a", "instance a output x y"})
+  for (const char* wrong : {"instance a/b", "instance ''", "instance ..", "instance 'a\tb'", "instance a b",
+                            "instance a output", "instance a output ''", "instance 'a", "instance a output x y"})
     EXPECT_EQ(script_mistake_of(wrong), Kind::ScriptBadInstance) << wrong;
   EXPECT_EQ(script_mistake_of("instance"), Kind::ScriptNothingFollows);
   EXPECT_EQ(script_mistake_of("p f\ninstance a\nfilter x"), Kind::ScriptNoEvent);

@@ -83,6 +83,11 @@ void print_registers() {
   for (const std::string_view name : names) {
     print("%{:<8} {}\n", name, role_of(name));
   }
+  for (std::uint32_t number = 0; number < target::kVectorRegisters; ++number)
+    print("%{:<8} {}\n", target::vector_register_name(number),
+          number < target::kVectorArguments ? fmt::format("floating point argument {}{}, in a process", number + 1,
+                                                          number == 0 ? ", and what is returned" : "")
+                                            : "scratch, in a process");
 }
 
 void print_types() {
@@ -91,7 +96,8 @@ void print_types() {
     model::TypeSpec type;
     type.kind = row.kind;
     type.bytes = row.bytes;
-    std::string prints(layout::print_format(type));
+    // Readers of `format` know no floating point.
+    std::string prints(row.kind == model::TypeKind::Float ? "%g" : layout::print_format(type));
     std::erase(prints, '\\');  // as `format` writes it, inside quotes
     const bool is_text = layout::is_string(row.kind);
     print_type(row.name, is_text ? "4 + text" : fmt::format("{}", row.bytes),

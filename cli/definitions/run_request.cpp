@@ -33,15 +33,23 @@ bool targets_kernel(const Texts& texts) {
   return texts.target && std::holds_alternative<model::KernelTarget>(*texts.target);
 }
 
-// What --enable names: an event that is defined here, or one of the kernel's own.
-std::optional<model::EventName> defined_event(const Texts& texts, const std::string& word) {
+// What --enable may name of what is defined here.
+std::set<model::EventName> defined_events(const Texts& texts, const std::string& word) {
+  std::set<model::EventName> found;
   for (const auto& name : texts.names)
-    if (name && engine::names_event(word, name->system, name->event)) return name;
-  return std::nullopt;
+    if (name && engine::names_event(word, name->system, name->event)) found.insert(*name);
+  return found;
+}
+
+bool enables_anything(const RunOptions& options) {
+  return !options.enabled.empty() ||
+         std::ranges::any_of(options.instances, [](const auto& one) { return !one.enabled.empty(); });
 }
 
 bool enables_statics(const RunOptions& options, const Texts& texts) {
-  const auto is_static = [&](const std::string& word) { return !defined_event(texts, word); };
+  const auto is_static = [&](const std::string& word) {
+    return !script::split_event_name(word).system.empty() && defined_events(texts, word).empty();
+  };
   return std::ranges::any_of(options.enabled, is_static) ||
          std::ranges::any_of(options.instances,
                              [&](const auto& one) { return std::ranges::any_of(one.enabled, is_static); });
@@ -144,8 +152,10 @@ void note_events_of_triggers(RunRequest& request) {
   for (const engine::EventTrigger& trigger : request.triggers) {
     note(script::split_event_name(trigger.event));
     diag::Sink ignored;  // mistakes are told when it is set
-    if (const auto parsed = grammar::parse_trigger(trigger.text, ignored))
-      note({parsed->target_system, parsed->target_event});
+    const auto parsed = grammar::parse_trigger(trigger.text, ignored);
+    request.trigger_targets.push_back(parsed ? model::EventName{parsed->target_system, parsed->target_event}
+                                             : model::EventName{});
+    note(request.trigger_targets.back());
   }
 }
 
@@ -153,17 +163,21 @@ void note_events_of_triggers(RunRequest& request) {
 Result<void> take_enabled(RunRequest& request, const InstanceOptions& options) {
   for (const std::string& word : options.enabled) {
     InstanceTexts& instance = request.texts.instance(options.name);
-    std::optional<model::EventName> name = defined_event(request.texts, word);
-    if (!name) {
-      name = script::split_event_name(word);
-      if (name->system.empty())
+    const std::set<model::EventName> found = defined_events(request.texts, word);
+    if (found.size() > 1)
+      return std::unexpected(Error("--enable " + word + ": several groups have `" + word + "`; write GROUP:EVENT"));
+    const bool is_any_wrong = std::ranges::any_of(request.texts.names, [](const auto& one) { return !one; });
+    auto name = found.empty() ? script::split_event_name(word) : *found.begin();
+    if (found.empty()) {
+      if (name.system.empty() && is_any_wrong) continue;  // of what is wrong, which is told when it is defined
+      if (name.system.empty())
         return std::unexpected(
             Error("--enable " + word + ": it is not defined here; of the kernel's own write GROUP:EVENT"));
-      request.known_statics.insert(*name);
-      request.statics.insert(*name);
+      request.known_statics.insert(name);
+      request.statics.insert(name);
     }
-    instance.off.erase(*name);
-    instance.events.insert(*std::move(name));
+    instance.off.erase(name);
+    instance.events.insert(std::move(name));
   }
   return {};
 }
@@ -250,14 +264,11 @@ void take_target(RunRequest& request) {
 
 bool RunRequest::tells_of(const InstanceTexts& instance, const model::EventName& event) const {
   if (instance.events.contains(event)) return true;
-  const auto stands_on = [&](const engine::EventTrigger& one) {
-    if (one.instance != instance.name) return false;
-    if (engine::names_event(one.event, event.system, event.event)) return true;
-    diag::Sink ignored;  // mistakes are told when it is set
-    const auto parsed = grammar::parse_trigger(one.text, ignored);
-    return parsed && parsed->target_system == event.system && parsed->target_event == event.event;
-  };
-  return std::ranges::any_of(triggers, stands_on);
+  for (std::size_t i = 0; i < triggers.size(); ++i)
+    if (triggers[i].instance == instance.name &&
+        (engine::names_event(triggers[i].event, event.system, event.event) || trigger_targets[i] == event))
+      return true;
+  return false;
 }
 
 bool traces_kernel(const RunRequest& request) { return traces_kernel(request.options, request.texts); }
@@ -271,7 +282,8 @@ std::optional<RunRequest> read_definitions(const RunOptions& options, const Repo
   auto texts = collect_texts({.definitions = options.definitions,
                               .files = options.definition_files,
                               .filters = options.filters,
-                              .instances = options.instances});
+                              .instances = options.instances,
+                              .needs_names = enables_anything(options)});
   if (!texts) return fail(kUsage, texts.error().message());
   RunRequest request{.options = options, .texts = *std::move(texts), .mapped_file = {}};
   if (!request.texts.mistakes.empty()) {
@@ -289,6 +301,12 @@ std::optional<RunRequest> read_definitions(const RunOptions& options, const Repo
   if (auto why = take_injections(request)) return fail(kUsage, *why);
   if (auto taken = take_triggers(request); !taken) return fail(kUsage, taken.error().message());
   if (auto taken = take_statics(request); !taken) return fail(kUsage, taken.error().message());
+  for (const InstanceTexts& instance : request.texts.instances) {
+    const auto is_its = [&](const engine::EventTrigger& one) { return one.instance == instance.name; };
+    if (!instance.name.empty() && instance.events.empty() && std::ranges::none_of(request.triggers, is_its))
+      report.status("instance `" + instance.name +
+                    "` has no event: say --enable EVENT behind it, or `event EVENT` below");
+  }
   for (const InstanceTexts& instance : request.texts.instances)
     for (const model::EventName& name : instance.off)
       report.status(name.system + "/" + name.event + " is off" +

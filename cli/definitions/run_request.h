@@ -19,6 +19,7 @@ struct RunRequest {
   std::vector<engine::EventInjection> injections;
   std::vector<engine::EventTrigger> triggers;  // of scripts, then of the command line
   std::vector<Source> trigger_sources;
+  std::vector<model::EventName> trigger_targets;   // that each of them switches; empty: none
   std::vector<engine::EventTrigger> only_counted;  // those of --hist: their events are not recorded for that alone
   std::optional<Source> output_source;             // the line of the script that named the output
   // The kernel's own events: those that are to be on in some instance; and those, too, that are off or that triggers

@@ -12,12 +12,15 @@
 // (check_pass.cpp), and what a target means (cmd_run.cpp).
 #include "cli/definitions/script_texts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 
 #include "cli/definitions/fix_files.h"
 #include "cli/definitions/injections.h"
 #include "common/print.h"
+#include "compiler/pipeline/usdt.h"
 #include "compiler/script/event_name.h"
 #include "grammar/parse.h"
 #include "grammar/parse_script.h"
@@ -92,6 +95,7 @@ std::optional<model::EventName> Collector::add_definition(Source source, std::st
       needs_names_ ? script::name_definition(body.empty() ? source.text : body, request_.dialect) : std::nullopt;
   texts_.definitions.push_back(std::move(source));
   texts_.names.push_back(named ? std::optional(std::move(named->name)) : std::nullopt);
+  if (auto marker = pipeline::nameless_usdt(texts_.definitions.back().text)) texts_.names.back() = *std::move(marker);
   if (texts_.names.back()) texts_.instance(instance_).events.insert(*texts_.names.back());
   return texts_.names.back();
 }
@@ -135,7 +139,7 @@ void Collector::add_script(const std::string& text, const std::string& origin) {
     texts_.mistakes.push_back(locate(std::move(one.diagnostic), {line, origin, one.line}));
   }
   add_head(script);
-  needs_names_ = request_.files.size() > 1 || !request_.instances.empty() ||
+  needs_names_ = request_.needs_names || request_.files.size() > 1 || !request_.instances.empty() ||
                  std::ranges::any_of(script.lines, [](const model::ScriptLine& line) {
                    return line.word == model::ScriptWord::Event || line.word == model::ScriptWord::Instance ||
                           model::is_attached(line.word);
@@ -177,6 +181,9 @@ void Collector::add_head(const model::Script& script) {
   texts_.options.take_missing(script.options);
   for (const model::ScriptInstance& one : script.instances) {
     InstanceTexts& made = texts_.instance(one.name);
+    if (one.output && made.output_source)
+      mistake(diag::Kind::ScriptTwice, script.lines[one.line],
+              fmt::format("`{}` has the output of line {}", one.name, made.output_source->line));
     if (!one.output || !made.output.empty()) continue;  // the command line wins
     made.output = *one.output;
     made.output_source = source_of(script.lines[one.line]);

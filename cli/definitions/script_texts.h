@@ -67,6 +67,7 @@ struct TextsRequest {
   const std::vector<std::string>& files;
   const std::vector<std::string>& filters;  // these win over those of scripts
   std::span<const InstanceOptions> instances = {};
+  bool needs_names = false;  // also of files that are a plain list of definitions
   dialect::Dialect dialect = dialect::Dialect::superset();
 };
 // Fails when a file cannot be read, or a filter of the command line names no event.

@@ -7,6 +7,7 @@
 #include "cli/options/option_parts.h"
 #include "cli/options/record_options.h"
 #include "cli/options/run_options.h"
+#include "compiler/model/script.h"
 #include "runtime-user/runtime/runtime_names.h"
 
 namespace kevt::cli {
@@ -29,8 +30,9 @@ void add_definitions(CLI::App& app, RunOptions& run) {
                    "count hits by key instead of recording them, e.g. 'open: keys=common_pid:vals=hitcount'")
       ->type_name("EV:keys=KEYS")
       ->allow_extra_args(false);
-  verb->add_option("--enable", run.enabled, "record one of the kernel's own events, too, e.g. sched:sched_switch")
-      ->type_name("GROUP:EVENT")
+  verb->add_option("--enable", run.enabled,
+                   "record one of the kernel's own events, too, e.g. sched:sched_switch; or what is defined")
+      ->type_name("EVENT")
       ->allow_extra_args(false);
   verb->add_option("--event-pid", run.event_pids, "record hits of these threads alone, as set_event_pid")
       ->type_name("TID[,TID…]")
@@ -46,19 +48,20 @@ void add_definitions(CLI::App& app, RunOptions& run) {
 }
 
 void add_instances(CLI::App& app, RunOptions& run) {
-  app.add_option("-B,--instance",
-                 "another instance: -e, --enable, --filter, --trigger, --hist and -o behind it are its own")
+  CLI::Option* const output = app.get_option_no_throw("--output");
+  app.add_option("-B,--instance")
+      ->description("another instance: -e, --enable, --filter, --trigger and --hist behind it are its own" +
+                    std::string(output ? ", and so is -o" : ""))
       ->type_name("NAME")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->check(CLI::Validator(
           [](std::string& name) {
-            const bool is_name = !name.empty() && name.find('/') == std::string::npos;
-            return is_name ? std::string() : "`" + name + "`: an instance's name is not empty and has no `/`";
+            return model::is_instance_name(name) ? std::string()
+                                                 : "`" + name + "`: " + std::string(model::kInstanceNames);
           },
           ""));
-  if (CLI::Option* const output = app.get_option_no_throw("--output"))
-    output->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  if (output) output->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   run.instances.clear();
 }
 

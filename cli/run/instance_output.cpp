@@ -1,5 +1,6 @@
 #include "cli/run/instance_output.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "compiler/layout/layout.h"
@@ -57,8 +58,20 @@ Result<void> InstanceOutput::flush() {
   return lines_->flush();
 }
 
-void InstanceOutput::drop() {
+void InstanceOutput::close() {
+  is_closed_ = true;
   if (lines_) lines_->drop();
+}
+
+bool InstanceOutput::may_record() const {
+  const engine::Instance& instance = *wanted_.instance;
+  const auto is_on = [](const auto& one) { return one.second.records(); };
+  const auto switches_on = [](const model::Trigger& trigger) {
+    return trigger.kind == model::TriggerKind::EnableEvent;
+  };
+  return std::ranges::any_of(instance.events, is_on) ||
+         std::ranges::any_of(instance.triggers.events(),
+                             [&](const auto& one) { return std::ranges::any_of(one.second, switches_on); });
 }
 
 Result<void> InstanceOutput::finish() { return recorder_ ? recorder_->finish() : Result<void>(); }

@@ -29,11 +29,14 @@ class InstanceOutput {
                           std::span<const std::uint64_t> frames);
   // Makes what was taken readable to others.
   Result<void> flush();
-  // Nothing of it is wanted any more.
-  void drop();
+  // It cannot be written any more: nothing of it is wanted.
+  void close();
+  bool is_closed() const { return is_closed_; }
   // Of a recording: counters are final.
   Result<void> finish();
 
+  // Whether records may come to it at all: an event is on in the instance, or may be switched on.
+  bool may_record() const;
   engine::Instance& instance() const { return *wanted_.instance; }
   const std::vector<const engine::TracedEvent*>& events() const { return wanted_.events; }
   const std::string& file() const { return wanted_.output; }
@@ -59,6 +62,7 @@ class InstanceOutput {
   std::string head_, line_;
   std::shared_ptr<RunOutput> lines_;
   std::unique_ptr<session::Recorder> recorder_;
+  bool is_closed_ = false;
   std::uint64_t taken_ = 0;    // records
   std::uint64_t printed_ = 0;  // bytes
 };

@@ -36,7 +36,7 @@ Result<void> RunHistograms::choose_form(std::size_t instances) {
     return std::unexpected(Error("openmetrics is one exposition of one instance: leave the others out", EINVAL));
   if (have_own_file() && options_.histogram_output == options_.output)
     return std::unexpected(Error("--hist-output and -o name the same file", EINVAL));
-  if (form != session::HistogramForm::Text) export_.emplace(form);
+  form_ = form;
   return {};
 }
 
@@ -62,16 +62,23 @@ std::string RunHistograms::with_heads(std::span<const std::string> texts, const 
   return text;
 }
 
+RunHistograms::Place& RunHistograms::place_of(const InstanceOutput& output) {
+  const auto [at, is_new] = places_.try_emplace(have_own_file() ? nullptr : output.lines().get());
+  if (is_new && form_ != session::HistogramForm::Text) at->second.exported.emplace(form_);
+  return at->second;
+}
+
 std::string RunHistograms::take(engine::Tracing& tracing, InstanceOutput& output, session::HistogramSpan span) {
   using Forms = engine::TriggerFiles::HistForms;
   const auto reading = tracing.triggers().take_histograms(output.instance(), output.events(),
-                                                          output.recorder() ? Forms::Both
-                                                          : export_         ? Forms::Snapshots
-                                                                            : Forms::Texts);
+                                                          output.recorder()                       ? Forms::Both
+                                                          : form_ != session::HistogramForm::Text ? Forms::Snapshots
+                                                                                                  : Forms::Texts);
   const std::string text = with_heads(reading.texts, output, span);
   if (output.recorder() && !text.empty()) keep(*output.recorder(), reading.snapshots, text, span);
-  if (export_) return export_->text(reading.snapshots, span);
-  return text.empty() || !std::exchange(has_any_, true) ? text : "\n" + text;
+  Place& place = place_of(output);
+  if (place.exported) return place.exported->text(reading.snapshots, span);
+  return text.empty() || !std::exchange(place.has_any, true) ? text : "\n" + text;
 }
 
 // Behind the trace lines; beside a recording.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,8 @@ class RunHistograms {
   std::string take(engine::Tracing& tracing, InstanceOutput& output, session::HistogramSpan span);
   void print(const std::string& text, InstanceOutput& output);
   bool has_failed() const { return has_failed_; }
+  // That they go to; empty: to none of their own.
+  std::string file() const { return have_own_file() ? options_.histogram_output : ""; }
 
  private:
   bool have_own_file() const;
@@ -37,8 +40,15 @@ class RunHistograms {
   const RunOptions& options_;
   const Reporter& report_;
   std::optional<RunOutput> file_;
-  std::optional<session::HistogramExport> export_;  // nullopt: they are text
-  bool has_any_ = false;
+  // Where they are printed, of one output or of several.
+  struct Place {
+    std::optional<session::HistogramExport> exported;  // what stands there already; nullopt: they are text
+    bool has_any = false;
+  };
+  Place& place_of(const InstanceOutput& output);
+
+  session::HistogramForm form_ = session::HistogramForm::Text;
+  std::map<const void*, Place> places_;  // by the lines that they stand behind; nullptr: a file of their own, or none
   bool has_failed_ = false;
 };
 

@@ -8,14 +8,17 @@
 #include "cli/run/run_trace.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "cli/exit_status.h"
 #include "cli/output_format.h"
+#include "common/output_place.h"
 #include "common/print.h"
 #include "runtime-user/engine/records/accounting.h"
 #include "runtime-user/engine/tracing.h"
@@ -28,11 +31,21 @@ constexpr std::chrono::milliseconds kFlushEvery{100};
 
 }  // namespace
 
+// What is wrong is found before any file is opened, which would empty it.
 std::optional<int> RunTrace::open(engine::Tracing& tracing, std::vector<RunInstance> instances) {
   tracing_ = &tracing;
   for (RunInstance& one : instances) outputs_.emplace_back(tracing, std::move(one));
+  for (const InstanceOutput& one : outputs_)
+    if (one.is_on_stdout()) longest_name_ = std::max(longest_name_, one.instance().name.size());
+  if (!make_) make_ = writer_of(options_, outputs_.front().file(), report_);
   auto opened = histograms_.choose_form(outputs_.size());
-  if (opened) opened = open_outputs();
+  if (opened) opened = check_outputs();
+  if (!opened) {
+    report_.error(opened.error());
+    return outputs_.size() > 1 ? kUsage : kFailed;
+  }
+  for (InstanceOutput& one : outputs_)
+    if (opened) opened = open_output(one);
   if (opened) opened = histograms_.open();
   if (!opened) {
     report_.error(opened.error());
@@ -46,35 +59,57 @@ std::optional<int> RunTrace::open(engine::Tracing& tracing, std::vector<RunInsta
   return std::nullopt;
 }
 
-Result<void> RunTrace::open_outputs() {
-  std::set<std::string> files;
-  for (InstanceOutput& one : outputs_) {
-    if (!one.is_on_stdout() && !files.insert(one.file()).second)
-      return std::unexpected(Error("two instances have the output `" + one.file() + "`", EINVAL));
-    if (one.is_on_stdout()) longest_name_ = std::max(longest_name_, one.instance().name.size());
+// Each file is another one, and all can be made, as far as can be told.
+Result<void> RunTrace::check_outputs() const {
+  std::map<std::string, std::string> names;  // by what they lead to
+  const auto take = [&](const std::string& file) -> Result<void> {
+    auto place = find_output(file);
+    if (!place) return std::unexpected(std::move(place.error()));
+    struct stat status = {};
+    const bool is_there = place->file && fstat(place->file.get(), &status) == 0;
+    if (!is_there && place->folder) fstat(place->folder.get(), &status);
+    if (is_there && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return {};  // /dev/null is for all
+    const auto [other, is_new] = names.try_emplace(
+        fmt::format("{}:{}{}", status.st_dev, status.st_ino, is_there ? "" : "/" + place->name), file);
+    if (is_new) return {};
+    return std::unexpected(Error(fmt::format("`{}` and `{}` are the same file: each instance needs its own, and so do "
+                                             "histograms",
+                                             other->second, file),
+                                 EINVAL));
+  };
+  for (const InstanceOutput& one : outputs_) {
+    if (const std::string why = why_own_file(one); !why.empty())
+      return std::unexpected(Error(fmt::format("the records of instance `{0}` need a file of their own, since {1}: -o "
+                                               "FILE behind --instance, or `instance {0} output FILE`",
+                                               one.instance().name, why),
+                                   EINVAL));
+    if (outputs_.size() == 1 || one.is_on_stdout()) continue;
+    if (auto taken = take(one.file()); !taken) return taken;
   }
-  for (InstanceOutput& one : outputs_)
-    if (auto opened = open_output(one); !opened) return opened;
-  return {};
+  return histograms_.file().empty() || outputs_.size() == 1 ? Result<void>() : take(histograms_.file());
 }
 
-// Lines have no room for stacks: the recorder's writer of text prints them.
+// Lines have no room for stacks, and a recording of one instance none for another's records.
+std::string RunTrace::why_own_file(const InstanceOutput& output) const {
+  if (&output == &outputs_.front() || !output.is_on_stdout() || !output.may_record()) return "";
+  if (output.instance().records_stacks()) return "stacks are recorded";
+  const InstanceOutput& top = outputs_.front();
+  const bool is_recorded = make_ || top.instance().records_stacks();
+  return is_recorded ? "the top instance makes a recording" : "";
+}
+
+// Where stacks are recorded, the recorder's writer of text prints lines.
 Result<void> RunTrace::open_output(InstanceOutput& output) {
   const bool is_top = &output == &outputs_.front();
   const std::string& name = output.instance().name;
-  const bool is_beside = !is_top && output.is_on_stdout();
-  if (is_beside && (!outputs_.front().lines() || output.instance().records_stacks()))
-    return std::unexpected(Error("the records of instance `" + name +
-                                     "` need a file of their own: -o FILE behind "
-                                     "--instance, or `instance " +
-                                     name + " output FILE`",
-                                 EINVAL));
-  if (is_beside) {
+  if (!is_top && output.is_on_stdout() && outputs_.front().lines()) {
     output.print(outputs_.front().lines(), fmt::format("{:>{}}: ", name, longest_name_));
     return {};
   }
-  session::MakeWriter make = is_top && make_ ? make_ : writer_of(options_, output.file(), report_);
-  if (!make && output.instance().records_stacks())
+  const bool may_have_records = is_top || !output.is_on_stdout();  // else histograms alone come
+  session::MakeWriter make = is_top ? make_ : session::MakeWriter();
+  if (!is_top && may_have_records) make = writer_of(options_, output.file(), report_);
+  if (!make && may_have_records && output.instance().records_stacks())
     make = [file = output.file()](const record::Metadata& metadata) {
       return record::create_recording(record::FileFormat::Text, file, metadata);
     };
@@ -100,26 +135,23 @@ std::uint64_t RunTrace::taken() const {
 
 void RunTrace::take(const engine::Instance& instance, const engine::TracedEvent& event, engine::TracedTarget& target,
                     const runtime::Record& record) {
-  last_taken_ = !is_closed_ && (!options_.events || taken() < *options_.events) ? &output_of(instance) : nullptr;
-  if (last_taken_) note_written(last_taken_->take(event, target, record));
+  InstanceOutput& output = output_of(instance);
+  const bool is_wanted = !output.is_closed() && (!options_.events || taken() < *options_.events);
+  last_taken_ = is_wanted ? &output : nullptr;
+  if (is_wanted) note_written(output, output.take(event, target, record));
 }
 
 void RunTrace::take_stack(const engine::Instance& instance, engine::TracedTarget& target, const runtime::Record& of,
                           std::span<const std::uint64_t> frames) {
-  if (last_taken_ && &last_taken_->instance() == &instance && !is_closed_)
-    note_written(last_taken_->take_stack(target, of, frames));
+  if (last_taken_ && &last_taken_->instance() == &instance && !last_taken_->is_closed())
+    note_written(*last_taken_, last_taken_->take_stack(target, of, frames));
 }
 
 void RunTrace::write(Round round) {
   const bool is_due = Clock::now() - flushed_ >= kFlushEvery;
   if (is_due) flushed_ = Clock::now();
-  for (InstanceOutput& one : outputs_) {
-    if (is_closed_) {
-      one.drop();
-    } else if (!one.recorder() || (is_due && round == Round::Running)) {
-      note_written(one.flush());
-    }
-  }
+  for (InstanceOutput& one : outputs_)
+    if (!one.is_closed() && (!one.recorder() || (is_due && round == Round::Running))) note_written(one, one.flush());
   written_ = 0;
   for (const InstanceOutput& one : outputs_) written_ += one.bytes();
 }
@@ -133,14 +165,15 @@ void RunTrace::round() {
   write(Round::Running);
 }
 
-void RunTrace::note_written(const Result<void>& written) {
-  if (written || is_closed_) return;
-  is_closed_ = true;
-  has_failed_ = written.error().errno_value() != EPIPE;
-  if (has_failed_)
-    report_.error(written.error());
-  else
-    report_.status("nobody reads the trace any more; tracing stops, what was traced goes on");
+// Tracing ends then. What came up to there is written where it can be.
+void RunTrace::note_written(InstanceOutput& output, const Result<void>& written) {
+  if (written || output.is_closed()) return;
+  output.close();
+  is_any_closed_ = true;
+  if (written.error().errno_value() == EPIPE)
+    return report_.status("nobody reads the trace any more; tracing stops, what was traced goes on");
+  has_failed_ = true;
+  report_.error(written.error());
 }
 
 void RunTrace::finish() {
@@ -150,18 +183,18 @@ void RunTrace::finish() {
   const session::HistogramSpan span = next_span();
   for (InstanceOutput& one : outputs_) {
     counted.push_back(histograms_.take(*tracing_, one, span));
-    if (one.lines()) histograms_.print(counted.back(), one);
+    if (one.lines() && !one.is_closed()) histograms_.print(counted.back(), one);
   }
   write(Round::Last);
   progress_.end();
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     session::Recorder* const recorder = outputs_[i].recorder();
     if (!recorder) continue;
-    if (!is_closed_) note_written(outputs_[i].finish());
+    if (!outputs_[i].is_closed()) note_written(outputs_[i], outputs_[i].finish());
     histograms_.print(counted[i], outputs_[i]);
     if (const std::size_t left_out = recorder->histograms_left_out())
       report_.status(fmt::format("the recording has the newest histograms alone: {} readings had no room", left_out));
-    if (is_closed_ || outputs_[i].is_on_stdout()) continue;
+    if (outputs_[i].is_closed() || outputs_[i].is_on_stdout()) continue;
     report_.status(fmt::format("wrote {}: {} events, {} bytes", outputs_[i].file(),
                                outputs_[i].taken() - recorder->overwritten(), recorder->bytes()));
   }
@@ -183,7 +216,7 @@ bool RunTrace::is_interval_over() const {
 }
 
 bool RunTrace::is_over() const {
-  if (is_closed_) return true;
+  if (is_any_closed_) return true;
   if (options_.events && taken() >= *options_.events) return true;
   if (options_.max_bytes && !options_.overwrite && written_ >= *options_.max_bytes) return true;
   return options_.seconds && std::chrono::duration<double>(Clock::now() - started_).count() >= *options_.seconds;
@@ -197,6 +230,17 @@ std::vector<const engine::TracedEvent*> RunTrace::events() const {
   std::ranges::sort(all, {}, &engine::TracedEvent::id);
   all.erase(std::ranges::unique(all).begin(), all.end());
   return all;
+}
+
+// A synthetic event is made in each instance for itself.
+runtime::EventCounts RunTrace::counts_of(const engine::TracedEvent& event) const {
+  runtime::EventCounts most;
+  for (const InstanceOutput& one : outputs_) {
+    if (std::ranges::find(one.events(), &event) == one.events().end()) continue;
+    const runtime::EventCounts counts = tracing_->records().counts(one.instance(), event);
+    if (counts.attempts >= most.attempts) most = counts;
+  }
+  return most;
 }
 
 runtime::EventCounts RunTrace::counts() const {

@@ -59,6 +59,8 @@ class RunTrace final : public engine::RecordTap {
   // On standard error, of each event in each instance: hits by what became of them. With -q only what is not as it
   // should be.
   void print_accounts() const;
+  // As the instance counts it that has seen it most often.
+  runtime::EventCounts counts_of(const engine::TracedEvent& event) const;
   // Of all events: as the first instance that tells of an event counts it, with what others have lost of it.
   runtime::EventCounts counts() const;
 
@@ -70,7 +72,8 @@ class RunTrace final : public engine::RecordTap {
  private:
   using Clock = std::chrono::steady_clock;
   enum class Round : std::uint8_t { Running, Last };
-  Result<void> open_outputs();
+  Result<void> check_outputs() const;
+  std::string why_own_file(const InstanceOutput& output) const;
   Result<void> open_output(InstanceOutput& output);
   InstanceOutput& output_of(const engine::Instance& instance);
   std::uint64_t taken() const;
@@ -78,7 +81,7 @@ class RunTrace final : public engine::RecordTap {
   void print_account(const InstanceOutput& output, const engine::TracedEvent& event) const;
   bool is_interval_over() const;
   void write(Round round);
-  void note_written(const Result<void>& written);
+  void note_written(InstanceOutput& output, const Result<void>& written);
 
   const RunOptions& options_;
   const Reporter& report_;
@@ -91,7 +94,7 @@ class RunTrace final : public engine::RecordTap {
   std::uint64_t written_ = 0;            // bytes
   Clock::time_point started_, flushed_, interval_began_;
   InstanceOutput* last_taken_ = nullptr;  // whose record was taken last; nullptr: it was not, nor is its stack
-  bool is_closed_ = false;
+  bool is_any_closed_ = false;
   bool has_failed_ = false;
 };
 

@@ -27,6 +27,7 @@
 #include "compiler/pipeline/front.h"
 #include "compiler/pipeline/shared_bpf.h"
 #include "compiler/script/compiled_script.h"
+#include "compiler/script/event_name.h"
 #include "compiler/target/fixed_target.h"
 #include "compiler/target/kernel/kernel_of_types.h"
 #include "grammar/parse.h"
@@ -79,7 +80,7 @@ class Compile {
   std::optional<int> compile_for_programs();
   std::optional<int> hold();
   std::optional<int> check(const target::TargetEnv& env);
-  bool is_of_several(const model::Definition& definition) const;
+  Filters filters_of_hits() const;
   std::optional<int> generate_native();
   std::optional<int> generate_bpf();
   void keep_new();
@@ -191,22 +192,34 @@ std::optional<int> Compile::hold() {
   return held_ ? std::nullopt : std::optional(status);
 }
 
-// Instances, whose filters are then asked by the reader.
-bool Compile::is_of_several(const model::Definition& definition) const {
-  const model::EventName name{definition.group, definition.event};
-  return std::ranges::count_if(request_->texts.instances,
-                               [&](const InstanceTexts& instance) { return instance.events.contains(name); }) > 1;
+// Where one instance alone has the event on, hits ask its filter, else the reader asks them all.
+Filters Compile::filters_of_hits() const {
+  const Texts& texts = request_->texts;
+  Filters asked;
+  for (std::size_t i = 0; i < texts.filters.filters.size(); ++i) {
+    const engine::EventFilter& filter = texts.filters.filters[i];
+    const model::EventName name = script::split_event_name(filter.event);
+    const auto is_on = [&](const InstanceTexts& instance) { return instance.is_on(name); };
+    const auto of = std::ranges::find(texts.instances, filter.instance, &InstanceTexts::name);
+    const bool is_named = std::ranges::any_of(texts.instances, is_on);
+    if (is_named && (!is_on(*of) || std::ranges::count_if(texts.instances, is_on) > 1)) continue;
+    asked.filters.push_back(filter);
+    asked.sources.push_back(texts.filters.sources[i]);
+  }
+  return asked;
 }
 
 std::optional<int> Compile::check(const target::TargetEnv& env) {
   engine::Draft draft;
   std::vector<engine::Problem> problems;
   const Texts& texts = request_->texts;
-  draft.check(texts_of(texts.definitions), texts.filters.filters, env, pipeline::Forms::Runnable, problems);
+  engine::Draft all;
+  all.check(texts_of(texts.definitions), texts.filters.filters, env, pipeline::Forms::Runnable, problems);
   if (!problems.empty()) {
     report_.problems(problems, {.definitions = texts.definitions, .filters = texts.filters.sources});
     return kNotCompiled;
   }
+  draft.check(texts_of(texts.definitions), filters_of_hits().filters, env, pipeline::Forms::Runnable, problems);
   events_.clear();
   sources_.clear();
   sinks_.clear();
@@ -217,7 +230,7 @@ std::optional<int> Compile::check(const target::TargetEnv& env) {
                        .image = script::kNoCode});
     sources_.push_back(entry.index);
     events_.push_back(std::move(entry.event));
-    sinks_.push_back({is_of_several(events_.back().definition) ? std::nullopt : std::move(entry.filter)});
+    sinks_.push_back({std::move(entry.filter)});
   }
   return std::nullopt;
 }

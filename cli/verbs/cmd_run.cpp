@@ -248,7 +248,7 @@ void Run::report_waiting() const {
 // With -q only what is not as it should be.
 void Run::print_summary() const {
   for (const engine::TracedEvent* event : trace_.events()) {
-    const runtime::EventCounts c = tracing_->records().counts(tracing_->top(), *event);
+    const runtime::EventCounts c = trace_.counts_of(*event);
     if (!report_.is_quiet() || c.lost || c.missed || c.faults)
       print_to(stderr, "{}", Lines{layout::profile_line(event->name, c.attempts - c.missed, c.missed)});
   }
@@ -289,15 +289,16 @@ namespace {
 
 // Scripts and compiled ones may be another's.
 bool allows(const RunRequest& request, const Reporter& report) {
-  const auto may_write = [&](const std::string& output, const std::optional<Source>& source) {
+  const auto may_write = [&](const std::string& output, const std::optional<Source>& source,
+                             const std::string& before) {
     if (!source || stays_here(output)) return true;
-    report.error(fmt::format("{0}:{1}: `{2}` is not in this folder; say -o {2}, if it shall be written", source->origin,
-                             source->line, output));
+    report.error(fmt::format("{}:{}: `{}` is not in this folder; say {}-o {}, if it shall be written", source->origin,
+                             source->line, output, before, output));
     return false;
   };
-  if (!may_write(request.options.output, request.output_source)) return false;
+  if (!may_write(request.options.output, request.output_source, "")) return false;
   for (const InstanceTexts& one : request.texts.instances)
-    if (!may_write(one.output, one.output_source)) return false;
+    if (!may_write(one.output, one.output_source, "-B " + one.name + " ")) return false;
   warn_of_brought_code(request, report);
   return true;
 }

@@ -7,6 +7,7 @@
 // Every line is kept, comments too. Definitions, filters and triggers are texts here: their own parsers read them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -104,6 +105,13 @@ struct ScriptOptions {
     take(follow_forks, more.follow_forks);
   }
 };
+
+// As a folder's, and without control characters, since trace lines begin with it.
+inline bool is_instance_name(std::string_view name) {
+  const auto is_bad = [](char c) { return c == '/' || static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  return !name.empty() && name != "." && name != ".." && std::ranges::none_of(name, is_bad);
+}
+inline constexpr std::string_view kInstanceNames = "an instance is named as a folder is: no `/`, not `.` or `..`";
 
 // `instance NAME`: what stands below it, up to the next one, is of this instance.
 struct ScriptInstance {

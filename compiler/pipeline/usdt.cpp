@@ -29,6 +29,9 @@ std::vector<Word> words_of(std::string_view line) {
   return words;
 }
 
+// As perf groups them.
+std::string group_of(const UsdtName& marker) { return "sdt_" + std::string(marker.provider); }
+
 bool is_identifier(std::string_view text) {
   const auto fits = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   return !text.empty() && !std::isdigit(static_cast<unsigned char>(text.front())) && std::ranges::all_of(text, fits);
@@ -90,7 +93,7 @@ class Expansion {
   std::string head() const {
     const std::string_view written = words_[0].text;
     if (written.contains(':')) return std::string(written);
-    return fmt::format("{}:sdt_{}/{}", written, marker_.provider, marker_.name);
+    return fmt::format("{}:{}/{}", written, group_of(marker_), marker_.name);
   }
 
   static std::string place(const target::UsdtSite& site) {
@@ -204,6 +207,12 @@ std::optional<UsdtName> usdt_in(std::string_view line) {
   const std::vector<Word> words = words_of(line);
   if (words.size() < 2 || (words[0].text[0] != 'p' && words[0].text[0] != 'r')) return std::nullopt;
   return usdt_name(words[1].text);
+}
+
+std::optional<model::EventName> nameless_usdt(std::string_view line) {
+  const auto marker = usdt_in(line);
+  if (!marker || words_of(line)[0].text.contains(':')) return std::nullopt;
+  return model::EventName{group_of(*marker), std::string(marker->name)};
 }
 
 std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_usdt(std::string_view line,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/diag/diagnostic.h"
+#include "compiler/model/histogram.h"
 #include "compiler/target/target_env.h"
 
 namespace kevt::pipeline {
@@ -22,6 +23,9 @@ struct UsdtName {
 std::optional<UsdtName> usdt_name(std::string_view place);
 // Of a definition's place.
 std::optional<UsdtName> usdt_in(std::string_view line);
+
+// The name of a marker's event where none is written; nullopt: one is, or it is no marker.
+std::optional<model::EventName> nameless_usdt(std::string_view line);
 
 // One line for each place. nullopt: `line` names no marker of this target, and is what it is. What is wrong with the
 // definition of a marker is one mistake.

@@ -208,7 +208,7 @@ void Writer::refuse_deletions() {
 
 void Writer::refuse_instances() {
   for (const model::ScriptInstance& one : script_.instances)
-    refuse(script_.lines[one.line], "instances are made after boot");
+    refuse(script_.lines[one.line], "its events are the top instance's");
 }
 
 void Writer::refuse_options() {

@@ -376,7 +376,10 @@ void Importer::perform(const Write& write) {
   const auto file = tracing_file(write.file->text);
   if (!file) {
     if (write.file->text.starts_with("/dev/")) return;
-    return not_understood(line, fmt::format("`{}` is no file that a script can set", write.file->text));
+    const bool is_instance = write.file->text.contains("instances/");
+    return not_understood(line, fmt::format("`{}` {}", write.file->text,
+                                            is_instance ? "is an instance's: write `instance NAME` into the script"
+                                                        : "is no file that a script can set"));
   }
   if (write.unknown)
     return not_understood(line, fmt::format("the shell would replace `{}`; write the text in '...'", *write.unknown));

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include <cerrno>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -292,7 +293,8 @@ void Binder::bind_float(FilterPredicate& predicate, const FilterField& field) {
     return mistake(Kind::FilterIllegalFieldOp, predicate.operand_span.begin,
                    "an array of floating point numbers is not compared");
   const auto value = model::parse_float(predicate.operand);
-  if (!value) return mistake(Kind::FilterIllegalIntval, predicate.operand_span.begin, "a number: 2.5, -3, 1e-6");
+  if (!value || std::isnan(*value))
+    return mistake(Kind::FilterIllegalIntval, predicate.operand_span.begin, "a number: 2.5, -3, 1e-6, inf");
   predicate.is_float = true;
   predicate.bytes = static_cast<std::uint8_t>(field.bytes);
   predicate.value = model::bits_of_float(*value, field.bytes);
@@ -306,14 +308,16 @@ void Binder::bind_number(FilterPredicate& predicate, const FilterField& field) {
   if (predicate.op == CompareOp::Glob) {
     return mistake(Kind::FilterIllegalFieldOp, predicate.operand_span.begin, "~ is for text");
   }
+  if (field.is_float) return bind_float(predicate, field);
   if (predicate.operand.size() > kMaxDigits) {
     return mistake(Kind::FilterOperandTooLong, predicate.operand_span.end, "at most 23 characters");
   }
-  if (field.is_float) return bind_float(predicate, field);
   const auto value = number_for(predicate.operand, field);
   if (!value) {
     return mistake(Kind::FilterIllegalIntval, predicate.operand_span.begin,
-                   field.is_signed ? "not a number of 64 bits with sign" : "not a number of 64 bits without sign");
+                   model::parse_float(predicate.operand) ? "`" + predicate.field_name + "` is an integer"
+                   : field.is_signed                     ? "not a number of 64 bits with sign"
+                                                         : "not a number of 64 bits without sign");
   }
   predicate.is_signed = field.is_signed;
   predicate.bytes = comparable_bytes(predicate, field);
@@ -349,7 +353,11 @@ std::optional<model::FilterExpr> check_filter(model::FilterExpr filter, std::str
 std::optional<model::FilterExpr> compile_filter(std::string_view text, const model::RecordLayout& layout,
                                                 diag::Sink& sink, CheckRequest request,
                                                 const target::TargetEnv* functions) {
-  grammar::FilterReading reading = grammar::read_filter(text, request.dialect);
+  // Where no field is floating point, mistakes are the kernel's.
+  const bool has_floats = std::ranges::any_of(
+      layout.fields, [](const model::RecordField& field) { return field.type.kind == model::TypeKind::Float; });
+  grammar::FilterReading reading = grammar::read_filter(
+      text, request.dialect, has_floats ? grammar::FilterNumbers::Fractions : grammar::FilterNumbers::Integers);
   Binder binder(text, layout, sink, request, functions);
   if (!reading.mistake) return bind_tree(*std::move(reading.tree), binder);
   for (FilterPredicate& predicate : reading.before) binder.bind(predicate);

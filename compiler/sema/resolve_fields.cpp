@@ -130,8 +130,10 @@ FieldResolver::Operand FieldResolver::named(std::string_view text, std::uint32_t
                              .type = table.strip(parameters[i].type)};
     }
     if (number == 0)
-      return report(diag::Kind::NoBtfarg, column, ENOENT,
-                    fmt::format("`{}` is passed in no register that is known; {}", text.substr(0, end), prototype()));
+      return report(
+          diag::Kind::NoBtfarg, column, ENOENT,
+          fmt::format("`{}` is passed in no register that is known; what lies on the stack is `+8($stack)` and on; {}",
+                      text.substr(0, end), prototype()));
     // The machinery's own are not counted: a tracepoint's first argument is $arg1.
     ResolvedOperand found{.base = model::ArgumentBase{.number = number - function_->first_parameter},
                           .table = &table,

@@ -53,13 +53,21 @@ void imply_type(const ResolvedOperand& operand, TypeSource source, model::TypeSp
   spec.bit_offset = static_cast<std::uint8_t>(operand.bit_offset);
 }
 
-std::optional<std::uint32_t> member_bytes(const target::TypeTable& table, std::string_view structure,
+std::optional<std::uint32_t> member_bytes(const target::TypeTable& table, std::optional<target::TypeId> structure,
                                           std::string_view outer, std::string_view inner) {
-  const auto type = table.find_struct(structure);
-  const auto first = type ? table.find_member(*type, outer) : std::nullopt;
+  const auto first = structure ? table.find_member(*structure, outer) : std::nullopt;
   const auto second = first ? table.find_member(table.strip(first->type), inner) : std::nullopt;
   if (!second) return std::nullopt;
   return (first->bit_offset + second->bit_offset) / 8;
+}
+
+// Bytes from the beginning of a std::string to the pointer that libstdc++ keeps to its text, which a NUL ends
+// (bits/basic_string.h); nullopt: the type is none.
+std::optional<std::uint32_t> text_pointer(const target::TypeTable& table, target::TypeId type) {
+  const target::TypeId id = table.strip(type);
+  if (table.type(id).kind != TypeClass::Struct || !table.name(table.type(id).name).starts_with("basic_string<char,"))
+    return std::nullopt;
+  return member_bytes(table, id, "_M_dataplus", "_M_p");
 }
 
 bool is_text(TypeKind kind) { return kind == TypeKind::String || kind == TypeKind::UserString; }
@@ -123,6 +131,8 @@ class Resolution {
   void check_names();
   void resolve(std::size_t index);
   void apply(std::size_t index, ResolvedOperand operand);
+  static void follow_reference(FetchArg& arg, ResolvedOperand& operand);
+  static bool read_string_object(FetchArg& arg, const ResolvedOperand& operand);
   void prepare_text(std::size_t index, const ResolvedOperand& operand);
   void resolve_file_name(std::size_t index);
   std::string parameter_name(std::uint32_t index) const;
@@ -369,11 +379,45 @@ void Resolution::apply(std::size_t index, ResolvedOperand operand) {
   const auto added = operand.dereferences;
   arg.expr.dereferences.insert(arg.expr.dereferences.begin(), added.begin(), added.end());
   if (!outermost || operand.table == nullptr) return;
+  follow_reference(arg, operand);
+  if (read_string_object(arg, operand)) return;
   if (!arg.type.written) {
     imply_type(operand, source_, arg.type);
   } else if (is_text(arg.type.kind)) {
     prepare_text(index, operand);
   }
+}
+
+// What a `T &` refers to, where that is a number or a std::string.
+void Resolution::follow_reference(FetchArg& arg, ResolvedOperand& operand) {
+  const target::TypeTable& table = *operand.table;
+  const target::Type& type = table.type(operand.type);
+  if (type.kind != TypeClass::Pointer || !type.is_reference) return;
+  const target::TypeId referred = table.strip(type.target);
+  const TypeClass kind = table.type(referred).kind;
+  const bool is_number = kind == TypeClass::Integer || kind == TypeClass::Enum || kind == TypeClass::Float;
+  if (!is_number && !text_pointer(table, referred)) return;
+  arg.expr.dereferences.push_back({.offset = 0});
+  operand.type = referred;
+}
+
+// A std::string that lies where the operand says, or that it points to. True: the argument is its text.
+bool Resolution::read_string_object(FetchArg& arg, const ResolvedOperand& operand) {
+  if (arg.type.written && !is_text(arg.type.kind)) return false;
+  const target::TypeTable& table = *operand.table;
+  const target::Type& type = table.type(operand.type);
+  const bool is_pointer = type.kind == TypeClass::Pointer;
+  if (is_pointer && !arg.type.written) return false;  // an address, as of every pointer
+  const auto to_pointer = text_pointer(table, is_pointer ? type.target : operand.type);
+  if (!to_pointer || (!is_pointer && arg.expr.dereferences.empty())) return false;
+  if (is_pointer) arg.expr.dereferences.push_back({.offset = 0});
+  arg.expr.dereferences.back().offset += *to_pointer;
+  arg.expr.dereferences.push_back({.offset = 0});
+  if (!arg.type.written) {
+    arg.type.kind = TypeKind::String;
+    arg.type.bytes = model::kDataLocBytes;
+  }
+  return true;
 }
 
 // `string` of a `char *` reads where it points to, of a `char []` where it lies.
@@ -404,8 +448,8 @@ void Resolution::resolve_file_name(std::size_t index) {
   const bool of_file = written.ends_with(":%pD");
   if (table == nullptr || !check_.has(dialect::Feature::FileNameTypes) || (!of_file && !written.ends_with(":%pd")))
     return;
-  const auto name = member_bytes(*table, "dentry", "d_name", "name");
-  const auto dentry = member_bytes(*table, "file", "f_path", "dentry");
+  const auto name = member_bytes(*table, table->find_struct("dentry"), "d_name", "name");
+  const auto dentry = member_bytes(*table, table->find_struct("file"), "f_path", "dentry");
   if (!name || !dentry) return;
   const std::size_t equals = written.find('=');
   const std::size_t begin = equals == std::string::npos ? 0 : equals + 1;

@@ -89,7 +89,8 @@ class Floats(unittest.TestCase):
         for text, holds in (("base > 2.5", lambda v: v > 2.5), ("base >= 1.5", lambda v: v >= 1.5), ("base < -1", lambda v: v < -1),
                             ("base <= 1e-310", lambda v: v <= 1e-310), ("base == 0", lambda v: v == 0), ("base != 0", lambda v: v != 0),
                             ("!(base > 0)", lambda v: not v > 0), ("base == 0.1 || base > 1e300", lambda v: v == 0.1 or v > 1e300),
-                            ("base < 3 && base > -3e0", lambda v: -3 < v < 3)):
+                            ("base < 3 && base > -3e0", lambda v: -3 < v < 3), ("base == inf", lambda v: v == math.inf),
+                            ("base == -inf", lambda v: v == -math.inf), ("base > -2.2250738585072014e-308", lambda v: v > -2.2250738585072014e-308)):
             with self.subTest(filter=text):
                 wanted = [v for v in said if holds(v)]
                 done = self.run_floats("--filter", f"price: {text}", definitions=("p:price floats:price base=%xmm0",))
@@ -107,31 +108,46 @@ class Floats(unittest.TestCase):
         self.assertEqual([one["of"] for one in self.traced(done.stdout, "half")], ["0.1"])
 
     def test_recordings(self):
-        done = self.run_floats("-o", self.path("a.dat"), definitions=("p:price floats:price base=%xmm0 rate=%xmm1:f32 both=%xmm0:u64",))
+        done = self.run_floats("-o", self.path("a.dat"), definitions=("p:price floats:price base=%xmm0 rate=%xmm1:f32 both=%xmm0:u64", "p:ship floats:ship r=+16($arg1):f32[3] w=+8($arg1):f64[1]"))
         said = self.printed(done.stdout, "price")
 
         def read(name):
             return subprocess.run([KEVTRACE, "report", self.path(name)], capture_output=True, text=True, check=True).stdout
         lines = read("a.dat")
         self.assert_numbers([one["base"] for one in self.traced(lines, "price")], [one[0] for one in said])
+        for one, (base, rate, _, _) in zip(self.traced(lines, "ship"), said, strict=True):
+            self.assertEqual([single(float(item)) for item in one["r"].strip("{}").split(",")], [rate, -rate, 0.25])
+            self.assert_numbers([one["w"].strip("{}")], [base])
         subprocess.run([KEVTRACE, "convert", self.path("a.dat"), self.path("a.json")], check=True)
         with open(self.path("a.json"), encoding="utf-8") as file:
-            events = [event["fields"] for event in map(json.loads, file) if event["type"] == "event"]
+            all_events = [event for event in map(json.loads, file) if event["type"] == "event"]
+        events = [event["fields"] for event in all_events if event["event"] == "kprobes:price"]
+        self.assertEqual([[single(item) for item in event["fields"]["r"]] for event in all_events if event["event"] == "kprobes:ship"],
+                         [[one[1], -one[1], 0.25] for one in said])
         self.assert_numbers([event["base"] for event in events], [one[0] for one in said])  # "inf" and "nan" are texts
         self.assertEqual([type(event["base"]) for event in events[8:11]], [str] * 3)
-        self.assertEqual(re.sub(r"^.*price:", "", read("a.json"), flags=re.M), re.sub(r"^.*price:", "", lines, flags=re.M))
-        for name in ("a.csv", "a.pftrace", "a.txt"):
+        self.assertEqual(read("a.json"), lines)
+        for name in ("a.csv", "a.pftrace", "a.ctf"):
             subprocess.run([KEVTRACE, "convert", self.path("a.dat"), self.path(name)], check=True)
         with open(self.path("a.csv"), encoding="utf-8") as file:
             head, *rows = (line.rstrip("\n").split(",") for line in file)
+        rows = [row for row in rows if row[head.index("event")].endswith("price")]
         self.assert_numbers([row[head.index("base")] for row in rows], [one[0] for one in said])
         self.assertEqual([single(float(row[head.index("rate")])) for row in rows], [one[1] for one in said])
-        columns = subprocess.run([KEVTRACE, "report", self.path("a.dat"), "--columns", "base"], capture_output=True, text=True, check=True).stdout
+        columns = subprocess.run([KEVTRACE, "report", self.path("a.dat"), "-F", "price", "--columns", "base"], capture_output=True, text=True, check=True).stdout
         self.assert_numbers(columns.split(), [one[0] for one in said])
         if os.path.exists("/usr/bin/trace-cmd"):  # which knows no floating point: the bits
             other = subprocess.run(["/usr/bin/trace-cmd", "report", self.path("a.dat")], capture_output=True, text=True, check=True).stdout
-            for text, bits in re.findall(r" base=(\S+) .* both=(\d+)$", other, re.M):
+            found = re.findall(r" base=(\S+) .* both=(\d+)$", other, re.M)
+            self.assertEqual(len(found), ROUNDS)
+            for text, bits in found:
                 self.assertEqual(int(text, 16), int(bits))
+        with open(self.path("a.ctf/metadata"), encoding="latin-1") as file:
+            self.assertRegex(file.read(), r"floating_point \{ exp_dig = 8; mant_dig = 24; align = 8; \} _r\[3\]")
+        if os.path.exists("/usr/bin/babeltrace2"):
+            other = subprocess.run(["/usr/bin/babeltrace2", self.path("a.ctf")], capture_output=True, text=True, check=True).stdout
+            shown = re.findall(r"base = ([^,]+),", other)  # in six digits
+            self.assert_numbers(shown, [float(f"{one[0]:g}") for one in said])
 
     def test_what_cannot_be(self):
         for definition, words, text in (
@@ -142,7 +158,10 @@ class Floats(unittest.TestCase):
                 ("p:price floats:price x=%xmm0:string", (), "String accepts only memory argument"),
                 ("p:price floats:price x=%xmm0", ("--filter", "price: x & 1"), "& is for integers"),
                 ("p:price floats:price x=%xmm0", ("--filter", "price: x == 1.5.2"), "Too many terms in predicate expression"),
-                ("p:price floats:price x=%xmm0", ("--filter", "price: x == 1x"), "a number: 2.5, -3, 1e-6"),
+                ("p:price floats:price x=%xmm0", ("--filter", "price: x == 1x"), "a number: 2.5, -3, 1e-6, inf"),
+                ("p:price floats:price x=%xmm0", ("--filter", "price: x == -nan"), "a number: 2.5, -3, 1e-6, inf"),
+                ("p:price floats:price x=%si:s32 y=%xmm0", ("--filter", "price: x > 1.5"), "`x` is an integer"),
+                ("p:price floats:price x=%si:s32", ("--filter", "price: x > 1.5"), "Too many terms in predicate expression"),
                 ("p:price floats:price x=%xmm0", ("--hist", "price: keys=x"), "a histogram counts integers and texts, no floating point numbers")):
             with self.subTest(definition=definition, words=words):
                 done = self.run_floats(*words, definitions=(definition,), status=3)

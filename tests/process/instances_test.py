@@ -140,6 +140,16 @@ class Instances(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((len(lines(done.stdout, "step")), lines(done.stdout, "step", "high")), (100, [97, 98, 99]))
 
+    def test_a_compiled_script_has_the_code_of_who_is_on(self):
+        for text, top, other in ((f"{STEP}\n  filter i < 2\ninstance y\nevent step\n  enable 0\n", 2, 0), (f"{STEP}\n  enable 0\ninstance y\nevent step\n  filter i < 3\n", 0, 3),
+                                 (f"{STEP}\ninstance y\nevent step\n  enable 0\n  filter i < 3\n", 100, 0)):
+            self.path("s.kev", text)
+            subprocess.run([KEVTRACE, "compile", "s.kev", "-o", "s.kevo"], check=True, cwd=self.folder.name, capture_output=True)
+            alone = shutil.copy(KEVTRACE, self.path("kevtrace"))  # no compiler beside it
+            done = subprocess.run([alone, "run", "s.kevo", "--", STEPS], input="0 100 1\n", capture_output=True, text=True, timeout=60, cwd=self.folder.name)
+            self.assertEqual(done.returncode, 0, text + done.stderr)
+            self.assertEqual((len(lines(done.stdout, "step")), len(lines(done.stdout, "step", "y"))), (top, other), text)
+
     def test_a_mount_has_them_from_the_start(self):
         for words in (["-B", "high", "--enable", "step", "--filter", "step: i > 96"],
                       ["-p", self.path("m.kev", "instance high output x.dat\nevent kprobes/step\n  filter i > 96\n")]):
@@ -170,19 +180,63 @@ class Instances(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
         self.assertIn(text, done.stderr)
 
+    def test_one_output_ends_and_the_others_are_whole(self):
+        """A reader that leaves ends the tracing; what was traced up to there is in the other file, with its counters."""
+        done = subprocess.run(f"{KEVTRACE} run -e '{STEP}' -B x --enable step -o {self.path('x.json')} -- {STEPS} | head -2", shell=True, input="0 20000 1\n",
+                              capture_output=True, text=True, timeout=60)
+        self.assertIn("nobody reads the trace any more", done.stderr)
+        with open(self.path("x.json"), encoding="utf-8") as file:
+            last = file.read().splitlines()[-1]
+        recorded = int(re.search(r"^x/step: hits \d+ = recorded (\d+) ", done.stderr, re.MULTILINE)[1])
+        self.assertIn(f'"type":"end","events":{recorded},', last)
+        full = run("-e", STEP, "-o", self.path("top.dat"), "-B", "x", "--enable", "step", "-o", "/dev/full", to=20)
+        self.assertEqual(full.returncode, 1, full.stderr)
+        recorded = int(re.search(r"^step: hits \d+ = recorded (\d+) ", full.stderr, re.MULTILINE)[1])
+        self.assertEqual(len(lines(self.report("top.dat"), "step")), recorded)
+
+    def test_a_run_that_is_refused_empties_no_file(self):
+        old = self.path("old.dat", "an earlier trace")
+        for words in (["-B", "x", "--enable", "step"], ["-B", "x", "--enable", "step", "-o", "/nonexistent/b.dat"],
+                      ["-B", "x", "--enable", "step", "-o", os.path.join(self.folder.name, ".", "old.dat")]):
+            self.assertEqual(run("-e", STEP, "-o", old, *words).returncode, 2, words)
+            with open(old, encoding="utf-8") as file:
+                self.assertEqual(file.read(), "an earlier trace")
+        self.refused(2, "are the same file", "-e", STEP, "--hist", "step: keys=i", "-B", "x", "--enable", "step", "-o", self.path("h"), "--hist-output", self.path("h"))
+
+    def test_histograms_need_no_file(self):
+        done = self.ran("-e", STEP, "-o", self.path("a.dat"), "-B", "x", "--hist", "step: keys=i if i < 3")
+        self.assertTrue(done.stdout.endswith("    Hits: 3\n    Entries: 3\n    Dropped: 0\n"), done.stdout)
+        self.ran("-e", STEP, "--hist", "step: keys=i", "--hist-format", "csv", "-B", "x", "--hist", "step: keys=i", "-o", self.path("x.txt"))
+        with open(self.path("x.txt"), encoding="utf-8") as file:
+            self.assertTrue(file.readline().startswith("event,histogram,"))
+
+    def test_names(self):
+        marked = os.path.join(PROGRAMS, "marked")
+        done = subprocess.run([KEVTRACE, "run", "-B", "x", "-e", "p marked:marked:measured $arg1", "--", marked, "2"], capture_output=True, text=True, timeout=60)
+        self.assertIn("x/measured: hits 2 = recorded 2 ", done.stderr)
+        self.assertEqual(len(re.findall(r"^x: .* measured: ", done.stdout, re.MULTILINE)), 2)
+        two = ("-e", "p:g1/step steps:step i=%di:s64", "-e", "p:g2/step steps:step i=%di:s64")
+        self.refused(2, "several groups have `step`; write GROUP:EVENT", *two, "-B", "x", "--enable", "step")
+        self.refused(3, "several groups have `step`; write GROUP:EVENT", *two, "-B", "x", "--enable", "g1:step", "--filter", "step: i == 1")
+        plain = self.path("plain.kev", STEP + "\n")
+        self.assertEqual(lines(self.ran("-p", plain, "-B", "x", "--enable", "step").stdout, "step", "x"), list(range(100)))
+        self.refused(3, "%zz", "-e", "p:bad steps:step i=%zz", "-B", "x", "--enable", "bad")
+        self.assertIn("instance `x` has no event: say --enable EVENT behind it", self.ran("-e", STEP, "-B", "x", "--filter", "step: i == 1").stderr)
+
     def test_what_is_wrong_is_told(self):
-        self.refused(2, "`a/b`: an instance's name is not empty and has no `/`", "-e", STEP, "-B", "a/b")
+        self.refused(2, "`a/b`: an instance is named as a folder is: no `/`, not `.` or `..`", "-e", STEP, "-B", "a/b")
         self.refused(2, "-o: one file is enough", "-e", STEP, "-o", "/dev/null", "-o", "/dev/null")
         self.refused(2, "--enable nosuch: it is not defined here; of the kernel's own write GROUP:EVENT", "-e", STEP, "-B", "x", "--enable", "nosuch")
         self.refused(3, "<x: filter 1>:1", "-e", STEP, "-B", "x", "--enable", "step", "--filter", "step: nosuch == 1")
         self.refused(3, "<x: trigger 1>:1", "-e", STEP, "-B", "x", "--trigger", "step: traceof")
         self.refused(3, "<x: event 1>:1", "-e", STEP, "-B", "x", "-e", "p:q steps:step %zz")
-        self.refused(1, "two instances have the output `/dev/null`", "-e", STEP, "-o", "/dev/null", "-B", "x", "-o", "/dev/null")
-        self.refused(1, "the records of instance `x` need a file of their own: -o FILE behind --instance", "-e", STEP, "-o", self.path("a.dat"), "-B", "x",
+        self.path("t.kev", f"{STEP}\ninstance x output a.dat\ninstance x output b.dat\n")
+        self.refused(3, "`x` has the output of line 2", "-p", "t.kev", cwd=self.folder.name)
+        self.refused(2, "the records of instance `x` need a file of their own, since the top instance makes a recording: -o FILE behind --instance", "-e", STEP, "-o", self.path("a.dat"), "-B", "x",
                      "--enable", "step")
-        self.refused(1, "openmetrics is one exposition of one instance", "-e", STEP, "--hist-format", "openmetrics", "--hist", "step: keys=i", "-B", "x")
+        self.refused(2, "openmetrics is one exposition of one instance", "-e", STEP, "--hist-format", "openmetrics", "--hist", "step: keys=i", "-B", "x")
         self.path("w.kev", f"{STEP}\ninstance x output /tmp/x.dat\nevent step\n")
-        self.refused(2, "w.kev:2: `/tmp/x.dat` is not in this folder", "-p", "w.kev", cwd=self.folder.name)
+        self.refused(2, "w.kev:2: `/tmp/x.dat` is not in this folder; say -B x -o /tmp/x.dat, if it shall be written", "-p", "w.kev", cwd=self.folder.name)
         self.refused(2, "a question has one answer, of the top instance: `x` is for `kevtrace run` and `mount`", "-p", self.path("q.kev", f"{STEP}\ninstance x\nevent step\n"),
                      verb="count")
         self.refused(2, "File name too long, while making instance `x", "-e", STEP, "-B", "x" * 256)

@@ -47,11 +47,17 @@ std::optional<std::uint32_t> part(std::string_view line, std::string_view key) {
   return number(trimmed(line.substr(0, line.find(';'))), kMaxOffset);
 }
 
+// Of a floating point number; 0: the type is none.
+std::uint32_t float_bytes(std::string_view type) {
+  return type == "f64" || type == "double" ? 8 : type == "f32" || type == "float" ? 4 : 0;
+}
+
 // Bytes of one number of that type; 0: not known.
 std::uint32_t type_bytes(std::string_view type) {
   for (std::string_view word : {"unsigned ", "signed ", "const ", "__"})
     if (type.starts_with(word)) return type_bytes(trimmed(type.substr(word.size())));
   if (type.find('*') != std::string_view::npos) return 8;
+  if (const std::uint32_t bytes = float_bytes(type)) return bytes;
   const auto digits = type.find_first_of("0123456789");
   if (digits != std::string_view::npos && std::string_view("usxbUSlei").find(type[0]) != std::string_view::npos) {
     std::uint32_t bits = 0;
@@ -125,10 +131,7 @@ void set_kind(Field& field, const Declaration& from) {
   }
   const bool usable = field.item_bytes == 1 || field.item_bytes == 2 || field.item_bytes == 4 || field.item_bytes == 8;
   if (!usable || field.size % field.item_bytes != 0) field.kind = FieldKind::Numbers, field.item_bytes = 1;
-  const std::uint32_t float_bytes = from.type == "f64" || from.type == "double"  ? 8
-                                    : from.type == "f32" || from.type == "float" ? 4
-                                                                                 : 0;
-  field.is_float = float_bytes != 0 && float_bytes == field.item_bytes;
+  field.is_float = float_bytes(from.type) != 0 && float_bytes(from.type) == field.item_bytes;
 }
 
 PlaceRole role_of(std::string_view name) {

@@ -156,6 +156,22 @@ void DebugTypes::State::convert_base(Dwarf_Die& die, Type& type) {
   type.is_text = text && type.bytes == 1;
 }
 
+namespace {
+
+// Whether objects of the class cannot be copied byte by byte (Itanium C++ ABI, 3.1.2.3). Clang says it; g++ shows the
+// destructor, which one that is not defaulted makes so.
+bool goes_by_address(Dwarf_Die& die) {
+  if (const auto convention = number(die, DW_AT_calling_convention)) return *convention == DW_CC_pass_by_reference;
+  bool has_destructor = false;
+  each_child(die, [&](Dwarf_Die& child) {
+    const bool is_destructor = dwarf_tag(&child) == DW_TAG_subprogram && name_of(child).starts_with('~');
+    has_destructor = has_destructor || (is_destructor && !dwarf_hasattr(&child, DW_AT_defaulted));
+  });
+  return has_destructor;
+}
+
+}  // namespace
+
 void DebugTypes::State::convert_members(Dwarf_Die& die, Type& type) {
   std::vector<Member> members;
   each_child(die, [&](Dwarf_Die& child) {
@@ -189,6 +205,7 @@ Type DebugTypes::State::convert(Dwarf_Die& die) {
     case DW_TAG_reference_type:
     case DW_TAG_rvalue_reference_type:
       type.kind = TypeClass::Pointer;
+      type.is_reference = dwarf_tag(&die) != DW_TAG_pointer_type;
       type.target = type_of(die);
       break;
     case DW_TAG_const_type:
@@ -218,6 +235,7 @@ Type DebugTypes::State::convert(Dwarf_Die& die) {
     case DW_TAG_union_type:
       if (dwarf_hasattr(&die, DW_AT_declaration)) break;
       type.kind = dwarf_tag(&die) == DW_TAG_union_type ? TypeClass::Union : TypeClass::Struct;
+      type.goes_by_address = goes_by_address(die);
       convert_members(die, type);
       break;
     case DW_TAG_subroutine_type:
@@ -246,24 +264,36 @@ Type DebugTypes::State::parameters_of(Dwarf_Die& die) {
 }
 
 void DebugTypes::State::number_parameters(TypeId prototype) {
-  const Type& type = table.type(prototype);
+  const Type type = table.type(prototype);  // types are added below
   const auto size_of = [&](TypeId id) { return table.type(table.strip(id)).bytes; };
   const auto class_of = [&](TypeId id) { return table.type(table.strip(id)).kind; };
   const auto by_value = [&](TypeId id) {
     return class_of(id) == TypeClass::Struct || class_of(id) == TypeClass::Union;
   };
+  const auto by_address = [&](TypeId id) { return by_value(id) && table.type(table.strip(id)).goes_by_address; };
   std::vector<Member> numbered;
-  // A large structure is returned where a hidden first argument says.
-  std::uint32_t next = by_value(type.target) && size_of(type.target) > 16 ? 2 : 1;
+  // A large structure, or one that is not copied byte by byte, is returned where a hidden first argument says.
+  const bool is_hidden = by_value(type.target) && (size_of(type.target) > 16 || by_address(type.target));
+  std::uint32_t next = is_hidden ? 2 : 1;
   std::uint32_t next_vector = 1;
+  constexpr std::uint32_t kGeneralRegisters = 6;
   bool known = true, are_vectors_known = true;
+  bool is_float_on_stack = false;  // among the integers there
+  const auto general_number = [&]() -> std::uint32_t {
+    const std::uint32_t number = next++;
+    return known && (number <= kGeneralRegisters || !is_float_on_stack) ? number : 0;
+  };
   for (Member parameter : table.members(type)) {
     const TypeClass kind = class_of(parameter.type);
     const bool general = kind == TypeClass::Pointer || kind == TypeClass::Enum || kind == TypeClass::Integer;
-    if (kind == TypeClass::Float) {
-      parameter.bit_size = are_vectors_known && next_vector <= kVectorArguments ? next_vector++ : 0;
+    if (by_address(parameter.type)) {
+      parameter.type = table.add({.kind = TypeClass::Pointer, .is_reference = true, .target = parameter.type});
+      parameter.bit_offset = general_number();
+    } else if (kind == TypeClass::Float) {
+      parameter.bit_size = are_vectors_known && next_vector <= kVectorArguments ? next_vector : 0;
+      is_float_on_stack = is_float_on_stack || ++next_vector > kVectorArguments + 1;
     } else if (general && size_of(parameter.type) <= 8 && parameter.type != 0) {
-      parameter.bit_offset = known ? next++ : 0;
+      parameter.bit_offset = general_number();
     } else if (kind != TypeClass::Other || size_of(parameter.type) > 8) {
       known = are_vectors_known = false;
     } else {

@@ -136,7 +136,7 @@ std::string spell(const TypeTable& table, TypeId id, std::string declarator, std
     case TypeClass::Pointer: {
       const TypeClass pointed = table.type(type.target).kind;
       const bool inside = pointed == TypeClass::Array || pointed == TypeClass::Prototype;
-      std::string pointer = "*" + declarator;
+      std::string pointer = (type.is_reference ? "&" : "*") + declarator;
       return spell(table, type.target, inside ? "(" + pointer + ")" : std::move(pointer), depth + 1);
     }
     case TypeClass::Array:

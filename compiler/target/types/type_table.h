@@ -33,14 +33,16 @@ enum class TypeClass : std::uint8_t {
 
 struct Type {
   TypeClass kind = TypeClass::Void;
-  bool is_signed = false;    // Integer, Enum
-  bool is_text = false;      // Integer: a character as `string` understands it
-  std::uint32_t bytes = 0;   // Integer, Enum, Struct, Union
-  TypeId target = 0;         // Pointer, Array, Modifier, Prototype, Function; what BTF keeps in its place elsewhere
-  std::uint32_t count = 0;   // members, parameters, items
-  std::uint32_t first = 0;   // of the members or parameters
-  std::uint32_t name = 0;    // of the names; 0: none
-  std::uint32_t prefix = 0;  // Modifier: "const " and the like, for C's spelling; 0: a typedef
+  bool is_signed = false;        // Integer, Enum
+  bool is_text = false;          // Integer: a character as `string` understands it
+  bool is_reference = false;     // Pointer: of C++, which is written as what it refers to
+  bool goes_by_address = false;  // Struct: one that is a parameter is handed over by its address
+  std::uint32_t bytes = 0;       // Integer, Enum, Struct, Union
+  TypeId target = 0;             // Pointer, Array, Modifier, Prototype, Function; what BTF keeps in its place elsewhere
+  std::uint32_t count = 0;       // members, parameters, items
+  std::uint32_t first = 0;       // of the members or parameters
+  std::uint32_t name = 0;        // of the names; 0: none
+  std::uint32_t prefix = 0;      // Modifier: "const " and the like, for C's spelling; 0: a typedef
 };
 
 // Of a Struct or Union, or a parameter. A parameter has in `bit_offset` the number of the general-purpose argument that

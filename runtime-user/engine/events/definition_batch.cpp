@@ -130,6 +130,12 @@ std::vector<BatchDefiner::BoundFilter> BatchDefiner::bind_existing(const Definit
         answer.problems.push_back({Problem::Kind::Filter, i, missing_event(batch.filters[i])});
       continue;
     }
+    if (!batch.filters[i].instance.empty() && state_.events.is_ambiguous(batch.filters[i].event)) {
+      answer.problems.push_back({Problem::Kind::Filter, i,
+                                 mistake(diag::Kind::EventMissing, batch.filters[i].text, ENOENT,
+                                         "several groups have `" + batch.filters[i].event + "`; write GROUP:EVENT")});
+      continue;
+    }
     diag::Sink sink;
     auto filter = sema::compile_filter(batch.filters[i].text, event->layout, sink, state_.options.check);
     for (diag::Diagnostic& one : sink.take()) answer.problems.push_back({Problem::Kind::Filter, i, std::move(one)});

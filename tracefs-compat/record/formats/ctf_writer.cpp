@@ -38,7 +38,7 @@ std::string integer(std::uint32_t bytes, bool is_signed, bool is_hex) {
 }
 
 // CTF 1.8, 4.1.7: the digits of the exponent and, with the hidden one, of the mantissa.
-std::string number(const Field& field, bool is_hex) {
+std::string number_class(const Field& field, bool is_hex) {
   if (!field.is_float) return integer(field.item_bytes, field.is_signed, is_hex);
   return fmt::format("floating_point {{ exp_dig = {}; mant_dig = {}; align = 8; }}", field.item_bytes == 4 ? 8 : 11,
                      field.item_bytes == 4 ? 24 : 53);
@@ -48,9 +48,9 @@ std::string declaration(const Field& field) {
   const bool is_hex = field.role != PlaceRole::None;
   switch (field.kind) {
     case FieldKind::Number:
-      return fmt::format("{} _{};", number(field, is_hex), field.name);
+      return fmt::format("{} _{};", number_class(field, is_hex), field.name);
     case FieldKind::Numbers:
-      return fmt::format("{} _{}[{}];", number(field, false), field.name, field.items());
+      return fmt::format("{} _{}[{}];", number_class(field, false), field.name, field.items());
     case FieldKind::Text:
     case FieldKind::DynamicText:
       return fmt::format("string _{};", field.name);
