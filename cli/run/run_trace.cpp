@@ -168,7 +168,8 @@ void RunTrace::round() {
 // Tracing ends then. What came up to there is written where it can be.
 void RunTrace::note_written(InstanceOutput& output, const Result<void>& written) {
   if (written || output.is_closed()) return;
-  output.close();
+  for (InstanceOutput& one : outputs_)
+    if (&one == &output || (one.lines() && one.lines() == output.lines())) one.close();
   is_any_closed_ = true;
   if (written.error().errno_value() == EPIPE)
     return report_.status("nobody reads the trace any more; tracing stops, what was traced goes on");
