@@ -315,6 +315,8 @@ def instance_in_run(world):
     # Its own filter and its own switch, of what the top one records all of; and into a file of its own.
     text = run(world, "-e", world.step, "-B", "few", "--enable", "step", "--filter", f"step: i > {value(90)}", "--trigger", f"step: traceoff if i == {value(98)}")
     expect(of_instance(text, "few"), (list(range(91, 99)), ALL))
+    if world.is_kernel:
+        return  # who writes files does not know the runtime, and a run in the emulated guest takes long
     run(world, "-e", world.step, "-o", world.path("top.dat"), "-B", "few", "--enable", "step", "--filter", f"step: i == {value(97)}", "-o", world.path("few.dat"))
     expect(numbers(report(world.path("top.dat")), "step"), ALL)
     expect(numbers(report(world.path("few.dat")), "step"), [97])
