@@ -37,12 +37,13 @@ class Folder {
 
 TEST(Types, ArgumentsByNameAreRecorded) {
   const Ran ran = shell(
-      "kevtrace run -q -e 'p:w work k text:string a=o->in->a low=o->in->low high=o->in->high "
+      "kevtrace run -q -e 'p:w work factor k text:string a=o->in->a low=o->in->low high=o->in->high "
       "name=o->in->name:string p=o->in->text:string second=o->second l' -- " +
       kProgram);
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_THAT(ran.out,
-              HasSubstr("k=2 text=\"text!\" a=7 low=5 high=99 name=\"hello\" p=\"pointed\" second=-4 l=102\n"));
+  EXPECT_THAT(
+      ran.out,
+      HasSubstr("factor=1.5 k=2 text=\"text!\" a=7 low=5 high=99 name=\"hello\" p=\"pointed\" second=-4 l=102\n"));
 }
 
 TEST(Types, AMistakeShowsThePrototypeOrTheFields) {
@@ -51,8 +52,8 @@ TEST(Types, AMistakeShowsThePrototypeOrTheFields) {
   EXPECT_THAT(name.err, HasSubstr("struct outer *o, unsigned char k, const char *text"));
   const Ran field = shell("kevtrace explain -e 'p:w work o->secnd' -- " + kProgram);
   EXPECT_THAT(field.err, HasSubstr("`second`"));
-  const Ran vector = shell("kevtrace explain -e 'p:w work factor' -- " + kProgram);
-  EXPECT_THAT(vector.err, HasSubstr("`factor` is not passed in a general-purpose register"));
+  const Ran vector = shell("kevtrace explain -e 'r:w work factor' -- " + kProgram);
+  EXPECT_THAT(vector.err, HasSubstr("`factor` is in %xmm0 at the entry and is not kept for the return"));
 }
 
 TEST(Types, WithoutDebugInformationItSaysWhatIsMissing) {
@@ -110,7 +111,7 @@ class WithoutLlvm : public testing::Test {
 TEST_F(WithoutLlvm, ACompiledScriptRuns) {
   const Ran ran = shell(bare_ + " run -q " + script_);
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("k=2 text=\"text!\"\n"));
+  EXPECT_THAT(ran.out, HasSubstr("factor=1.5 k=2 text=\"text!\"\n"));
   EXPECT_THAT(ran.out, Not(HasSubstr("k=0 text")));
   EXPECT_THAT(ran.out, HasSubstr("r=228\n"));
 }
@@ -128,7 +129,7 @@ TEST_F(WithoutLlvm, AScriptFromAPipeIsCompiledOnceAndForAll) {
 TEST_F(WithoutLlvm, ACommandWinsOverTheScriptsOwn) {
   const Ran ran = shell(bare_ + " run -q " + script_ + " -- " + kProgram);
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("k=2 text=\"text!\"\n"));
+  EXPECT_THAT(ran.out, HasSubstr("factor=1.5 k=2 text=\"text!\"\n"));
 }
 
 TEST_F(WithoutLlvm, TextsAreChecked) { EXPECT_EQ(shell(bare_ + " check -e 'p:a f x=%di'").status, 0); }
