@@ -23,6 +23,7 @@
 #include "runtime-user/engine/records/accounting.h"
 #include "runtime-user/engine/tracing.h"
 #include "tracefs-compat/record/dat/flight_recorder.h"
+#include "tracefs-compat/record/formats/text_writer.h"
 
 namespace kevt::cli {
 namespace {
@@ -98,7 +99,7 @@ std::string RunTrace::why_own_file(const InstanceOutput& output) const {
   return is_recorded ? "the top instance makes a recording" : "";
 }
 
-// Where stacks are recorded, the recorder's writer of text prints lines.
+// Where stacks are recorded, the recorder's writer of text prints lines, in the words of the others: the kernel's.
 Result<void> RunTrace::open_output(InstanceOutput& output) {
   const bool is_top = &output == &outputs_.front();
   const std::string& name = output.instance().name;
@@ -111,7 +112,7 @@ Result<void> RunTrace::open_output(InstanceOutput& output) {
   if (!is_top && may_have_records) make = writer_of(options_, output.file(), report_);
   if (!make && may_have_records && output.instance().records_stacks())
     make = [file = output.file()](const record::Metadata& metadata) {
-      return record::create_recording(record::FileFormat::Text, file, metadata);
+      return record::create_kernel_lines(file, metadata);
     };
   if (make) return output.record(make);
   auto lines = RunOutput::open(output.file());
@@ -192,6 +193,7 @@ void RunTrace::finish() {
     session::Recorder* const recorder = outputs_[i].recorder();
     if (!recorder) continue;
     if (!outputs_[i].is_closed()) note_written(outputs_[i], outputs_[i].finish());
+    if (const auto note = recorder->take_note()) report_.status(*note);
     histograms_.print(counted[i], outputs_[i]);
     if (const std::size_t left_out = recorder->histograms_left_out())
       report_.status(fmt::format("the recording has the newest histograms alone: {} readings had no room", left_out));

@@ -106,6 +106,7 @@ int rewrite(RecordingInput& input, record::FileFormat format, const std::string&
   record::TypedRecord record;
   while (put && input.reader().next(record)) put = (*writer)->add(record);
   if (put) put = (*writer)->finish();
+  if (const auto note = (*writer)->take_note()) report.status(*note);
   const int status = written(put, report);
   const int read = input.finish(report);
   return status ? status : read;

@@ -180,11 +180,13 @@ Result<void> MainWindow::writeSession(const QString& path) {
 namespace {
 
 Result<void> writeWith(record::FileFormat format, const QString& path, const record::Metadata& metadata,
-                       const std::function<Result<void>(record::RecordWriter&)>& fill) {
+                       ProblemsPanel& problems, const std::function<Result<void>(record::RecordWriter&)>& fill) {
   auto writer = record::create_recording(format, path.toStdString(), metadata);
   if (!writer) return std::unexpected(writer.error());
   if (auto filled = fill(**writer); !filled) return filled;
-  return (*writer)->finish();
+  auto finished = (*writer)->finish();
+  if (const auto note = (*writer)->take_note()) problems.add(QObject::tr("file"), fromUtf8(*note), {});
+  return finished;
 }
 
 }  // namespace
@@ -215,7 +217,7 @@ Result<void> MainWindow::exportRows(const QString& path, int first, int last) {
   if (path.endsWith(QLatin1String(".csv"))) return exportCells(path, first, last);
   const auto format = record::format_by_file(path.toStdString()).value_or(record::FileFormat::Text);
   const record::StoreView view = document_->view();
-  return writeWith(format, path, *document_->metadata(), [&](record::RecordWriter& writer) -> Result<void> {
+  return writeWith(format, path, *document_->metadata(), *problems_, [&](record::RecordWriter& writer) -> Result<void> {
     for (int row = first; row <= last; ++row)
       if (auto added = writer.add(view.typed(rows_->rowAt(row))); !added) return added;
     return {};
@@ -226,11 +228,12 @@ Result<void> MainWindow::saveTrace(const QString& path) {
   const auto format = record::format_by_file(path.toStdString());
   if (!format) return std::unexpected(Error("which format? the ending tells: " + record::format_names()));
   const record::StoreView view = document_->view();
-  return writeWith(*format, path, *document_->metadata(), [&](record::RecordWriter& writer) -> Result<void> {
-    for (record::Row row = 0; row < view.rows(); ++row)
-      if (auto added = writer.add(view.typed(row)); !added) return added;
-    return {};
-  });
+  return writeWith(*format, path, *document_->metadata(), *problems_,
+                   [&](record::RecordWriter& writer) -> Result<void> {
+                     for (record::Row row = 0; row < view.rows(); ++row)
+                       if (auto added = writer.add(view.typed(row)); !added) return added;
+                     return {};
+                   });
 }
 
 void MainWindow::askExport() {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "gui/model/row_text.h"
 #include "gui/model/trace_document.h"
 
 namespace kevt::gui {
@@ -15,6 +16,8 @@ namespace kevt::gui {
 namespace {
 
 constexpr std::size_t kMaxFieldColumns = 64;
+constexpr int kDetailsAtOnce = 64;
+constexpr std::size_t kMostDetails = 4096;
 
 }  // namespace
 
@@ -35,7 +38,7 @@ void EventRows::takeReset() {
   busy_.reset();
   beginResetModel();
   view_ = {};
-  text_.reset();
+  details_.clear();
   filter_.reset();
   shown_.clear();
   is_identity_ = true;
@@ -72,8 +75,6 @@ void EventRows::learnFields() {
 void EventRows::takeView() {
   learnFields();
   view_ = document_.view();
-  if (!text_ || &text_->metadata() != document_.metadata().get())
-    text_ = std::make_unique<RowText>(document_.metadata());
   if (filter_ && filter_->events() < view_.names().events.size()) {
     FilterMistake ignored;
     if (auto again = TraceFilter::compile(filter_->text(), view_.names(), ignored)) filter_ = std::move(again);
@@ -132,10 +133,24 @@ QVariant EventRows::fixedData(record::Row row, int column) const {
       return view_.names().tasks[view_.task(row)].pid;
     case Event:
       return QString::fromStdString(view_.format(row).name);
-    case Details:
-      return text_->details(view_.typed(row));
   }
   return {};
+}
+
+// Those in sight are asked for one after another; their texts are made together.
+QString EventRows::detailsAt(int position) const {
+  const record::Row row = rowAt(position);
+  if (details_metadata_ != document_.metadata() || details_.size() >= kMostDetails) {
+    details_.clear();
+    details_metadata_ = document_.metadata();
+  }
+  if (const auto found = details_.find(row); found != details_.end()) return found->second;
+  std::vector<record::TypedRecord> records;
+  for (int at = position; at < std::min(position + kDetailsAtOnce, row_count_); ++at)
+    records.push_back(view_.typed(rowAt(at)));
+  std::vector<QString> texts = document_.detailsOf(records);
+  for (std::size_t i = 0; i < texts.size(); ++i) details_[rowAt(position + static_cast<int>(i))] = std::move(texts[i]);
+  return details_[row];
 }
 
 bool EventRows::isNumber(int at, int column) const {
@@ -152,7 +167,8 @@ QVariant EventRows::data(const QModelIndex& index, int role) const {
   switch (role) {
     case Qt::DisplayRole:
     case Qt::ToolTipRole: {
-      if (role == Qt::ToolTipRole) return text_->line(view_.typed(row));
+      if (role == Qt::ToolTipRole) return document_.line(view_.typed(row));
+      if (column == Details) return detailsAt(index.row());
       if (column < FixedColumns) return fixedData(row, column);
       const record::Field* field = fieldOf(row, column);
       return field ? fieldText(view_.format(row), *field, view_.bytes(row), *document_.metadata()) : QVariant();

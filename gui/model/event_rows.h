@@ -4,11 +4,11 @@
 #include <QAbstractTableModel>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "gui/model/job.h"
 #include "gui/model/kept_rows.h"
-#include "gui/model/row_text.h"
 #include "gui/model/time_text.h"
 #include "gui/model/trace_filter.h"
 #include "tracefs-compat/record/store/store.h"
@@ -71,12 +71,15 @@ class EventRows : public QAbstractTableModel {
   void showInTime();
   void learnFields();
   QVariant fixedData(record::Row row, int column) const;
+  QString detailsAt(int position) const;
   const record::Field* fieldOf(record::Row row, int column) const;
   bool isInTime() const { return order_ == std::vector<SortColumn>{SortColumn{}}; }
 
   TraceDocument& document_;
   record::StoreView view_;
-  mutable std::unique_ptr<RowText> text_;
+  // Details of the rows around those that were asked for last, and what they were made with.
+  mutable std::unordered_map<record::Row, QString> details_;
+  mutable std::shared_ptr<const record::Metadata> details_metadata_;
   std::shared_ptr<const TraceFilter> filter_;
   std::shared_ptr<const KeptRows> kept_;
   std::vector<record::Row> shown_;  // with a filter or an order

@@ -14,7 +14,8 @@ namespace kevt::gui {
 
 namespace {
 constexpr record::Row kPiece = 50'000;
-}
+constexpr record::Row kSearchedAtOnce = 1024;
+}  // namespace
 
 RecordSearch::RecordSearch(TraceDocument& document, EventRows& rows, QObject* parent)
     : QObject(parent), document_(document), rows_(rows), jobs_(this, 1) {
@@ -44,6 +45,7 @@ bool RecordSearch::start(const SearchText& text, QString& error) {
     text_.text.clear();
   }
   Q_EMIT hitsChanged();
+  lines_ = std::make_shared<RowText>(document_.metadata());
   if (is_right && !text.text.isEmpty()) piece(0);
   return is_right;
 }
@@ -53,11 +55,19 @@ void RecordSearch::piece(record::Row from) {
   if (from >= view.rows()) return;
   const record::Row to = std::min(view.rows(), from + kPiece);
   busy_ = jobs_.start(
-      [view, metadata = document_.metadata(), pattern = pattern_, from, to](const std::atomic<bool>& cancelled) {
-        RowText lines(metadata);
+      [view, metadata = document_.metadata(), lines = lines_, pattern = pattern_, from,
+       to](const std::atomic<bool>& cancelled) {
+        lines->setMetadata(metadata);
         std::vector<record::Row> found;
-        for (record::Row row = from; row < to && !(row % 1024 == 0 && cancelled); ++row)
-          if (pattern.match(lines.line(view.typed(row))).hasMatch()) found.push_back(row);
+        std::vector<record::TypedRecord> records;
+        for (record::Row first = from; first < to && !cancelled; first += kSearchedAtOnce) {
+          records.clear();
+          for (record::Row row = first; row < std::min(first + kSearchedAtOnce, to); ++row)
+            records.push_back(view.typed(row));
+          lines->askAhead(records);
+          for (std::size_t i = 0; i < records.size(); ++i)
+            if (pattern.match(lines->line(records[i])).hasMatch()) found.push_back(first + static_cast<record::Row>(i));
+        }
         return found;
       },
       [this, to](const std::vector<record::Row>& found) {

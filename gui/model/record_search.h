@@ -3,6 +3,7 @@
 
 #include <QObject>
 #include <QRegularExpression>
+#include <memory>
 #include <vector>
 
 #include "gui/model/event_rows.h"
@@ -10,6 +11,7 @@
 
 namespace kevt::gui {
 
+class RowText;
 class TraceDocument;
 
 struct SearchText {
@@ -47,6 +49,7 @@ class RecordSearch : public QObject {
   EventRows& rows_;
   SearchText text_;
   QRegularExpression pattern_;
+  std::shared_ptr<RowText> lines_;  // of this search's workers, which follow one another
   std::vector<record::Row> hits_;
   Cancelled busy_;
   JobQueue jobs_;

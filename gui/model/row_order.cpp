@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "gui/model/event_rows.h"
+#include "gui/model/row_text.h"
 #include "gui/model/trace_document.h"
 
 namespace kevt::gui {
 namespace {
+
+constexpr std::size_t kRowsAskedAtOnce = 1024;
 
 struct Cell {
   double number = 0;
@@ -25,6 +29,13 @@ struct Cell {
 
 class Cells {
  public:
+  // The rows whose cells are asked for next, in this order.
+  void askAhead(std::span<const record::Row> rows) {
+    std::vector<record::TypedRecord> records;
+    for (const record::Row row : rows) records.push_back(view_.typed(row));
+    text_.askAhead(records);
+  }
+
   Cells(record::StoreView view, std::shared_ptr<const record::Metadata> metadata)
       : view_(std::move(view)), metadata_(std::move(metadata)), text_(metadata_) {}
 
@@ -78,8 +89,11 @@ void EventRows::sortBy(std::vector<SortColumn> columns) {
         const std::size_t width = columns.size();
         std::vector<Cell> keys;
         keys.reserve(rows.size() * width);
+        const bool has_details = std::ranges::count(columns, +Details, &SortColumn::column) == 1;
         for (std::size_t i = 0; i < rows.size(); ++i) {
-          if (i % 4096 == 0 && cancelled) return std::vector<record::Row>();
+          if (i % kRowsAskedAtOnce == 0 && cancelled) return std::vector<record::Row>();
+          if (i % kRowsAskedAtOnce == 0 && has_details)
+            cells.askAhead(std::span(rows).subspan(i, std::min(kRowsAskedAtOnce, rows.size() - i)));
           for (std::size_t c = 0; c < width; ++c) keys.push_back(cells.of(rows[i], columns[c].column, fields[c]));
         }
         std::vector<std::uint32_t> places(rows.size());

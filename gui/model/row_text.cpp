@@ -80,6 +80,20 @@ std::optional<double> fieldNumber(const record::Field& field, std::span<const st
   return record::as_double(value);
 }
 
+// A window that stands still is worse than a text in the words of print fmt.
+static constexpr std::chrono::milliseconds kPatience{500};
+
+RowText::RowText(std::shared_ptr<const record::Metadata> metadata)
+    : metadata_(std::move(metadata)), lines_(*metadata_, {.words = record::TraceLines::Words::Plugins}) {
+  lines_.set_patience(kPatience);
+}
+
+void RowText::setMetadata(std::shared_ptr<const record::Metadata> metadata) {
+  if (metadata == metadata_) return;
+  lines_.set_metadata(*metadata);
+  metadata_ = std::move(metadata);
+}
+
 QString RowText::details(const record::TypedRecord& record) {
   text_.clear();
   lines_.append_event(record, text_);

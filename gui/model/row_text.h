@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "tracefs-compat/record/print/trace_line.h"
 #include "tracefs-compat/record/recording.h"
@@ -25,14 +27,20 @@ QString fieldText(const record::EventFormat& event, const record::Field& field, 
                   const record::Metadata& metadata);
 std::optional<double> fieldNumber(const record::Field& field, std::span<const std::uint8_t> bytes);
 
-// Details of records, as `trace` prints them. Not thread safe: one for each thread.
+// Details of records, as `kevtrace report` prints them: the kernel's own events in the words of libtraceevent's
+// plugins. Not thread safe: one for each thread.
 class RowText {
  public:
-  explicit RowText(std::shared_ptr<const record::Metadata> metadata)
-      : metadata_(std::move(metadata)), lines_(*metadata_) {}
-  const record::Metadata& metadata() const { return *metadata_; }
+  explicit RowText(std::shared_ptr<const record::Metadata> metadata);
+  // What became known of the same trace.
+  void setMetadata(std::shared_ptr<const record::Metadata> metadata);
+  // Before the details or lines of these records are asked for, in this order: a text of libtraceevent's costs much
+  // less when it is asked for with others.
+  void askAhead(std::span<const record::TypedRecord> records) { lines_.ask_ahead(records); }
   QString details(const record::TypedRecord& record);
   QString line(const record::TypedRecord& record);  // the whole trace line, without its newline
+  // Why events are not told in words of plugins, once.
+  std::optional<std::string> takeProblem() { return lines_.take_problem(); }
 
  private:
   std::shared_ptr<const record::Metadata> metadata_;

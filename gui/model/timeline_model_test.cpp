@@ -14,6 +14,7 @@
 #include "gui/model/event_tree.h"
 #include "gui/model/lanes.h"
 #include "gui/model/model_testing.h"
+#include "gui/model/record_search.h"
 #include "gui/model/sched_spans.h"
 #include "gui/model/session_bundle.h"
 #include "gui/model/target_process.h"
@@ -182,6 +183,36 @@ TEST_F(GuiTimelineModel, RowsAreOrderedBySeveralColumns) {
   EXPECT_EQ(rows.rowAt(3), 11u);
   rows.setTimeFormat(TimeFormat::Relative);
   EXPECT_EQ(rows.data(rows.index(0, EventRows::Time), Qt::DisplayRole).toString(), QStringLiteral("+0.000000200"));
+}
+
+// In the table, its sorted rows, its search and its tool tips.
+TEST_F(GuiTimelineModel, EventsOfPluginsAreToldInTheirWords) {
+  const auto wakes = numbersFormat("sched", "sched_wakeup", 3,
+                                   {QStringLiteral("pid"), QStringLiteral("prio"), QStringLiteral("target_cpu")});
+  for (int i = 0; i < 2500; ++i) add(wakes, 100 + static_cast<std::uint64_t>(i), 1, {3000 - i, 120, 1});
+  TraceDocument document;
+  EventRows rows(document);
+  RecordSearch search(document, rows);
+  document.beginLive(QStringLiteral("test"));
+  document.showLive(builder_.view(), nullptr);
+  const auto details = [&](int position) {
+    return rows.data(rows.index(position, EventRows::Details), Qt::DisplayRole).toString();
+  };
+  EXPECT_EQ(details(0), QStringLiteral("3000 [120] CPU:001"));
+  EXPECT_EQ(details(2499), QStringLiteral("501 [120] CPU:001"));
+  EXPECT_TRUE(rows.data(rows.index(7, EventRows::Details), Qt::ToolTipRole)
+                  .toString()
+                  .endsWith(QStringLiteral(": sched_wakeup: 2993 [120] CPU:001")));
+  QString error;
+  ASSERT_TRUE(search.start({QStringLiteral(": 1234 ["), false, true}, error));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !search.isBusy(); }, 60000));
+  ASSERT_EQ(search.hits().size(), 1u);
+  EXPECT_EQ(search.hits()[0], 3000u - 1234u);
+  rows.sort(EventRows::Details, Qt::AscendingOrder);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !rows.isBusy(); }, 20000));
+  EXPECT_EQ(details(0), QStringLiteral("1000 [120] CPU:001"));
+  EXPECT_EQ(details(1), QStringLiteral("1001 [120] CPU:001"));
+  EXPECT_EQ(details(2499), QStringLiteral("999 [120] CPU:001"));
 }
 
 TEST_F(GuiTimelineModel, SessionsKeepTheLookAndKnowTheirRecording) {

@@ -12,6 +12,8 @@
 #include <algorithm>
 
 #include "gui/model/job.h"
+#include "gui/model/row_text.h"
+#include "gui/model/text_forms.h"
 
 namespace kevt::gui {
 
@@ -58,6 +60,7 @@ void TraceDocument::clear() {
   }
   ++generation_;
   view_ = {};
+  text_.reset();
   metadata_ = std::make_shared<record::Metadata>();
   problems_.clear();
   jumps_.clear();
@@ -147,6 +150,48 @@ void TraceDocument::take(const Progress& progress) {
   jumps_ = progress.jumps;
   state_ = State::Loaded;
   Q_EMIT stateChanged();
+}
+
+RowText& TraceDocument::text() {
+  if (!text_) text_ = std::make_unique<RowText>(metadata_);
+  text_->setMetadata(metadata_);
+  return *text_;
+}
+
+// Later: who asks for a text may be painting.
+void TraceDocument::takeProblemOfTexts() {
+  const auto problem = text_->takeProblem();
+  if (!problem) return;
+  const QString told = fromUtf8(*problem);
+  QMetaObject::invokeMethod(
+      this,
+      [this, told] {
+        if (problems_.contains(told)) return;
+        problems_.append(told);
+        Q_EMIT problemFound(told);
+      },
+      Qt::QueuedConnection);
+}
+
+QString TraceDocument::details(const record::TypedRecord& record) {
+  const QString told = text().details(record);
+  takeProblemOfTexts();
+  return told;
+}
+
+QString TraceDocument::line(const record::TypedRecord& record) {
+  const QString told = text().line(record);
+  takeProblemOfTexts();
+  return told;
+}
+
+std::vector<QString> TraceDocument::detailsOf(std::span<const record::TypedRecord> records) {
+  text().askAhead(records);
+  std::vector<QString> all;
+  all.reserve(records.size());
+  for (const record::TypedRecord& record : records) all.push_back(text().details(record));
+  takeProblemOfTexts();
+  return all;
 }
 
 void TraceDocument::beginLive(const QString& title) {

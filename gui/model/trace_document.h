@@ -6,6 +6,7 @@
 #include <QStringList>
 #include <atomic>
 #include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "tracefs-compat/record/store/store.h"
 
 namespace kevt::gui {
+
+class RowText;
 
 class TraceDocument : public QObject {
   Q_OBJECT
@@ -27,6 +30,11 @@ class TraceDocument : public QObject {
   const record::StoreView& view() const { return view_; }
   // Never null; of a live trace it is replaced as more becomes known.
   std::shared_ptr<const record::Metadata> metadata() const { return metadata_; }
+  // Texts of its records, for the window's own thread (RowText).
+  QString details(const record::TypedRecord& record);
+  QString line(const record::TypedRecord& record);
+  // The details of these records, in this order.
+  std::vector<QString> detailsOf(std::span<const record::TypedRecord> records);
   QString path() const { return path_; }
   const QStringList& problems() const { return problems_; }
   qint64 firstPictureMs() const { return first_picture_ms_; }  // from openFile() to the first rows; -1: none yet
@@ -60,10 +68,13 @@ class TraceDocument : public QObject {
   struct Progress;
   void take(const Progress& progress);
   void clear();
+  RowText& text();
+  void takeProblemOfTexts();
 
   State state_ = State::Empty;
   record::StoreView view_;
   std::shared_ptr<const record::Metadata> metadata_;
+  std::unique_ptr<RowText> text_;
   QString path_;
   QStringList problems_;
   std::vector<ClockJump> jumps_;

@@ -124,8 +124,7 @@ QString PartAccessible::text(QAccessible::Text kind) const {
                                              : QString::number(in_sight.size()));
   }
   if (static_cast<std::size_t>(record_) >= in_sight.size()) return {};
-  RowText text(view().metadata());
-  return text.line(view().view().typed(in_sight[static_cast<std::size_t>(record_)])).trimmed();
+  return view().lineOf(in_sight[static_cast<std::size_t>(record_)]).trimmed();
 }
 
 QRect PartAccessible::rect() const {

@@ -51,7 +51,6 @@ QString TimelineView::tipAt(QPointF at) const {
   const auto row = rowAt(at);
   const auto lane = laneAt(static_cast<int>(at.y()));
   if (!lane || lanes_[*lane].kind == Lane::Kind::Group) return {};
-  RowText text(document_.metadata());
   const record::PixelRow pixel{view_.first_ns(), timeAt(at.x() - 0.5), window_.ns_per_pixel, 1};
   const std::uint64_t here = countInLane(view_, lanes_[*lane], pixel.border(0), pixel.border(1));
   QString tip = QStringLiteral("<b>%1</b>").arg(lanes_[*lane].title.toHtmlEscaped());
@@ -66,8 +65,7 @@ QString TimelineView::tipAt(QPointF at) const {
   if (const QString scheduled = schedulingAt(lanes_[*lane], pixel.border(0.5)); !scheduled.isEmpty())
     tip += QStringLiteral("<br>") + scheduled;
   if (row) {
-    tip +=
-        QStringLiteral("<pre style='margin:2px'>%1</pre>").arg(text.line(view_.typed(*row)).trimmed().toHtmlEscaped());
+    tip += QStringLiteral("<pre style='margin:2px'>%1</pre>").arg(lineOf(*row).trimmed().toHtmlEscaped());
     if (const record::Row other = view_.match(*row); other != record::kNoRow) {
       const std::uint64_t a = view_.time_ns(*row), b = view_.time_ns(other);
       tip += tr("took %1").arg(duration(static_cast<double>(std::max(a, b) - std::min(a, b))));

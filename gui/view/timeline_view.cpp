@@ -317,8 +317,7 @@ void TimelineView::selectRow(record::Row row) {
   if (row >= view_.rows()) return;
   selected_ = row;
   reveal(view_.time_ns(row));
-  RowText text(document_.metadata());
-  setAccessibleDescription(tr("selected: %1").arg(text.line(view_.typed(row))));
+  setAccessibleDescription(tr("selected: %1").arg(lineOf(row)));
   viewport()->update();
 }
 
@@ -388,7 +387,7 @@ void TimelineView::setFrozen(bool freezes) {
   viewport()->update();
 }
 
-std::shared_ptr<const record::Metadata> TimelineView::metadata() const { return document_.metadata(); }
+QString TimelineView::lineOf(record::Row row) const { return document_.line(view_.typed(row)); }
 
 std::uint64_t TimelineView::newWhileFrozen() const {
   return frozen_ ? document_.view().rows() - std::min(view_.rows(), document_.view().rows()) : 0;

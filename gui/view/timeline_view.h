@@ -117,7 +117,7 @@ class TimelineView : public QAbstractScrollArea {
   qint64 lastPaintUs() const { return last_paint_us_; }
   bool isComplete() const { return is_complete_; }
   const record::StoreView& view() const { return view_; }
-  std::shared_ptr<const record::Metadata> metadata() const;
+  QString lineOf(record::Row row) const;  // its trace line
   // Where things are, for tests: the lane's rectangle in the viewport, the x of a time.
   QRect laneRect(std::size_t lane) const;
   double xOf(std::uint64_t ns) const;

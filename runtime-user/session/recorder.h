@@ -48,6 +48,7 @@ class Recorder {
   Result<void> flush() { return writer_->flush(); }
   // Counters are final.
   Result<void> finish();
+  std::optional<std::string> take_note() { return writer_->take_note(); }
   std::uint64_t bytes() const { return writer_->bytes(); }
   // Records that had to go for newer ones; of one event, of all.
   std::uint64_t overwritten(const engine::TracedEvent& event) const;

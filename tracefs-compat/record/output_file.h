@@ -34,7 +34,8 @@ class OutputFile {
   std::string& buffer() { return buffer_; }
   Result<void> flush();
   // Once a write is worth it.
-  Result<void> flush_if_long() { return buffer_.size() < (256 << 10) ? Result<void>() : flush(); }
+  bool is_long() const { return buffer_.size() >= (256 << 10); }
+  Result<void> flush_if_long() { return is_long() ? flush() : Result<void>(); }
   std::uint64_t written() const { return written_ + buffer_.size(); }
 
   // Not buffered.

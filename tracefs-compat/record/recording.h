@@ -104,6 +104,8 @@ class RecordWriter {
   // The rest: what is known only at the end. Nothing may be added behind it.
   virtual Result<void> finish() = 0;
   virtual std::uint64_t bytes() const = 0;  // written so far
+  // Something about what is written that its reader should know, once.
+  virtual std::optional<std::string> take_note() { return std::nullopt; }
   // Must records of different CPUs come in the order of time?
   virtual bool wants_order() const { return true; }
   // Records of the event (its id) that were added and had to go for newer ones.

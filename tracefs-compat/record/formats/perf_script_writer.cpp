@@ -5,6 +5,7 @@
 //   	    7f32b5c0e1a0 open64+0x0 (libc.so.6)
 //   	    55f1c2b4a1b2 main+0x12 (python3)
 //
+// The kernel's own events are told in the words of libtraceevent's plugins, which perf loads, too.
 // Where there are stacks a sample ends with an empty line. Line ends inside names and texts are blanks here, since who
 // reads it takes a line for a frame. Mirrors perf_sample__fprintf_start(), sample__fprintf_callchain() of
 // tools/perf (6.1): without stacks names of threads stand to the right.
@@ -22,10 +23,13 @@ namespace {
 class PerfScriptWriter final : public RecordWriter {
  public:
   PerfScriptWriter(OutputFile file, const Metadata& metadata)
-      : file_(std::move(file)), metadata_(metadata), lines_(metadata) {}  // escaped here
+      : file_(std::move(file)),
+        metadata_(metadata),
+        lines_(metadata, {.controls = file_.controls(), .is_one_line = true, .words = TraceLines::Words::AllAtOnce}) {}
   Result<void> add(const TypedRecord& record) override;
-  Result<void> flush() override { return file_.flush(); }
+  Result<void> flush() override;
   Result<void> finish() override;
+  std::optional<std::string> take_note() override { return lines_.take_problem(); }
   std::uint64_t bytes() const override { return file_.written(); }
 
  private:
@@ -96,21 +100,24 @@ Result<void> PerfScriptWriter::add(const TypedRecord& record) {
     append_head(record, out);
     const std::size_t begin = out.size();
     out += record.event->system + ':';
-    if (is_of_stack)
-      out += record.event->name + ":";
-    else
-      lines_.append_event(record, out);
+    if (is_of_stack) out += record.event->name + ":";
     clean_from(begin, out);
+    if (!is_of_stack) lines_.append_event(record, out);
     out += '\n';
     sample_ = of;
   }
   if (is_of_stack) append_stack(record, out);
-  return file_.flush_if_long();
+  return file_.is_long() ? flush() : Result<void>();
+}
+
+Result<void> PerfScriptWriter::flush() {
+  lines_.complete(file_.buffer());
+  return file_.flush();
 }
 
 Result<void> PerfScriptWriter::finish() {
   end_sample(file_.buffer());
-  return file_.flush();
+  return flush();
 }
 
 }  // namespace

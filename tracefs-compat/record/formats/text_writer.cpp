@@ -5,22 +5,31 @@
 #include "tracefs-compat/record/recording_formats.h"
 
 namespace kevt::record {
-TextWriter::TextWriter(OutputFile file, const Metadata& metadata, TraceHeader header)
-    : file_(std::move(file)), lines_(metadata, {.controls = file_.controls()}) {
+TextWriter::TextWriter(OutputFile file, const Metadata& metadata, TraceHeader header, TraceLines::Words words)
+    : file_(std::move(file)), lines_(metadata, {.controls = file_.controls(), .words = words}) {
   if (header == TraceHeader::Shown) file_.append(trace_header(0, 0, metadata.cpus));
 }
 
 Result<void> TextWriter::add(const TypedRecord& record) {
   lines_.append(record, file_.buffer());
-  return file_.flush_if_long();
+  return file_.is_long() ? flush() : Result<void>();
+}
+
+Result<void> TextWriter::flush() {
+  lines_.complete(file_.buffer());
+  return file_.flush();
 }
 
 Result<std::unique_ptr<RecordWriter>> create_text(const std::string& path, const Metadata& metadata) {
-  return create_in_file<TextWriter>(path, metadata, TraceHeader::None);
+  return create_in_file<TextWriter>(path, metadata, TraceHeader::None, TraceLines::Words::AllAtOnce);
+}
+
+Result<std::unique_ptr<RecordWriter>> create_kernel_lines(const std::string& path, const Metadata& metadata) {
+  return create_in_file<TextWriter>(path, metadata, TraceHeader::None, TraceLines::Words::PrintFormat);
 }
 
 Result<std::unique_ptr<RecordWriter>> create_ftrace(const std::string& path, const Metadata& metadata) {
-  return create_in_file<TextWriter>(path, metadata, TraceHeader::Shown);
+  return create_in_file<TextWriter>(path, metadata, TraceHeader::Shown, TraceLines::Words::PrintFormat);
 }
 
 }  // namespace kevt::record

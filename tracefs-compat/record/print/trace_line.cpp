@@ -105,8 +105,8 @@ PlaceStyle place_style(const Metadata& metadata, const EventFormat& event) {
 
 // There may be as many events as definitions: these are looked through once.
 PlaceStyle TraceLines::places_of(const EventFormat& event) {
-  for (; noted_ < metadata_.definitions.size(); ++noted_)
-    if (const std::string_view name = name_on_file(metadata_.definitions[noted_]); !name.empty())
+  for (; noted_ < metadata_->definitions.size(); ++noted_)
+    if (const std::string_view name = name_on_file(metadata_->definitions[noted_]); !name.empty())
       on_files_.emplace(name);
   return on_files_.contains(":" + event.system + "/" + event.name) ? PlaceStyle::Addresses : PlaceStyle::Symbols;
 }
@@ -140,7 +140,7 @@ const TraceLines::Printed& TraceLines::printed(const EventFormat& event) {
 
 // "<stack trace>" and one symbol a line.
 void TraceLines::append_stack(const Field& caller, const TypedRecord& record, std::string& out) const {
-  const Symbols& symbols = metadata_.symbols_of(record.pid);
+  const Symbols& symbols = metadata_->symbols_of(record.pid);
   out += record.event->name == "user_stack" ? "<user stack trace>" : "<stack trace>";
   for (std::uint64_t address : stack_of(caller, record.bytes)) {
     out += "\n => ";
@@ -168,9 +168,14 @@ TraceLines::By TraceLines::choose(const Printed& how) {
   return ours;
 }
 
+void TraceLines::clean_from(std::size_t begin, std::string& out) const {
+  if (style_.is_one_line) std::replace(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(), '\n', ' ');
+  escape_from(begin, style_.controls, out);
+}
+
 void TraceLines::append_ours(const Printed& how, const TypedRecord& record, std::string& out) const {
   if (how.print)
-    how.print->print(record.bytes, metadata_.symbols_of(record.pid), how.places, out);
+    how.print->print(record.bytes, metadata_->symbols_of(record.pid), how.places, out);
   else
     print_fields(*record.event, record.bytes, out);
 }
@@ -183,7 +188,11 @@ void TraceLines::append_event(const TypedRecord& record, std::string& out) {
   out += record.event->name;
   out += how.by == By::Fields ? ":" : ": ";
   if (how.by == By::Wording) {
-    escape_from(begin, style_.controls, out);
+    clean_from(begin, out);
+    if (!ahead_.empty()) {
+      append_worded(how, record, ahead_.back(), out);
+      return ahead_.pop_back();
+    }
     wording_.queue(record);
     if (style_.words != Words::AllAtOnce) return append_worded(how, record, wording_.take().front(), out);
     missing_.push_back({out.size(), record, {record.bytes.begin(), record.bytes.end()}});
@@ -192,7 +201,7 @@ void TraceLines::append_event(const TypedRecord& record, std::string& out) {
     return;
   }
   append_ours(how, record, out);
-  escape_from(begin, style_.controls, out);
+  clean_from(begin, out);
 }
 
 void TraceLines::append_worded(const Printed& how, const TypedRecord& record, const std::optional<std::string>& words,
@@ -203,7 +212,7 @@ void TraceLines::append_worded(const Printed& how, const TypedRecord& record, co
   else
     append_ours(how, record, out);
   if (!words && !how.print && out.size() > begin) out.erase(begin, 1);  // a blank is there already
-  escape_from(begin, style_.controls, out);
+  clean_from(begin, out);
 }
 
 void TraceLines::complete(std::string& out) {
@@ -224,6 +233,20 @@ void TraceLines::complete(std::string& out) {
   missing_bytes_ = 0;
 }
 
+void TraceLines::ask_ahead(std::span<const TypedRecord> records) {
+  for (const TypedRecord& record : records)
+    if (printed(*record.event).by == By::Wording) wording_.queue(record);
+  ahead_ = wording_.take();
+  std::ranges::reverse(ahead_);
+}
+
+void TraceLines::set_metadata(const Metadata& metadata) {
+  metadata_ = &metadata;
+  wording_.set_metadata(metadata);
+  on_files_.clear();
+  noted_ = 0;
+}
+
 void TraceLines::append_time(const TypedRecord& record, std::string& out) {
   std::uint64_t shown = record.time_ns;
   if (!first_ns_) first_ns_ = record.time_ns;
@@ -239,8 +262,8 @@ void TraceLines::append_time(const TypedRecord& record, std::string& out) {
       shown -= std::min(shown, before);
       break;
     case TimeStyle::Wall:
-      if (metadata_.wall_offset_ns)
-        return append_wall(shown + static_cast<std::uint64_t>(*metadata_.wall_offset_ns), out);
+      if (metadata_->wall_offset_ns)
+        return append_wall(shown + static_cast<std::uint64_t>(*metadata_->wall_offset_ns), out);
       break;
   }
   const std::uint64_t microseconds = (shown + 500) / 1000;

@@ -1,7 +1,9 @@
 // TraceLines: records as the lines of the kernel's `trace` file.
 #pragma once
 
+#include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -32,9 +34,10 @@ class TraceLines {
   struct Style {
     TimeStyle times = TimeStyle::Absolute;
     Controls controls = Controls::Raw;  // of each line
+    bool is_one_line = false;           // line ends in what is told of an event are blanks
     Words words = Words::PrintFormat;
   };
-  TraceLines(const Metadata& metadata, Style style) : metadata_(metadata), style_(style) {}
+  TraceLines(const Metadata& metadata, Style style) : metadata_(&metadata), style_(style), wording_(metadata) {}
   explicit TraceLines(const Metadata& metadata) : TraceLines(metadata, Style()) {}
 
   // Appends the line with its '\n', and before it one for what was lost on that CPU.
@@ -44,7 +47,13 @@ class TraceLines {
   void append_time(const TypedRecord& record, std::string& out);
   // Puts in what is missing of the lines in `out`, which nothing was taken from since they were appended.
   void complete(std::string& out);
-  const Metadata& metadata() const { return metadata_; }
+  // With Words::Plugins: asks for the texts of these records at once. Their lines are appended next, in this order.
+  void ask_ahead(std::span<const TypedRecord> records);
+  const Metadata& metadata() const { return *metadata_; }
+  // What became known of the same trace, whose formats stay where they are.
+  void set_metadata(const Metadata& metadata);
+  // For how long a text is waited for (EventWording).
+  void set_patience(std::chrono::milliseconds patience) { wording_.set_patience(patience); }
   // Why events are not told in words of plugins, once.
   std::optional<std::string> take_problem() { return wording_.take_problem(); }
 
@@ -68,16 +77,18 @@ class TraceLines {
   By choose(const Printed& how);
   void append_worded(const Printed& how, const TypedRecord& record, const std::optional<std::string>& words,
                      std::string& out) const;
+  void clean_from(std::size_t begin, std::string& out) const;
   void append_ours(const Printed& how, const TypedRecord& record, std::string& out) const;
 
-  const Metadata& metadata_;
+  const Metadata* metadata_;
   Style style_;
   std::vector<Printed> by_id_;
   std::size_t print_parts_ = 0;
   std::unordered_set<std::string> on_files_;  // ":GROUP/EVENT" of the first `noted_` definitions
   std::size_t noted_ = 0;
   std::optional<std::uint64_t> first_ns_, last_ns_;
-  EventWording wording_{metadata_};
+  EventWording wording_;
+  std::vector<std::optional<std::string>> ahead_;  // texts of the records that come next, the last one first
   std::vector<Missing> missing_;
   std::size_t missing_bytes_ = 0;  // of their records
 };

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +29,6 @@ namespace {
 
 constexpr const char* kPrinter = "kevtrace-traceevent";
 constexpr const char* kEnded = "libtraceevent's process has ended or gives no answer";
-constexpr int kMostWaitMs = 10'000;
 constexpr unsigned kMostEnds = 8;
 
 void append_raw(const auto& value, std::string& out) {
@@ -58,10 +58,10 @@ bool send_all(int socket, std::string_view bytes) {
   return true;
 }
 
-bool receive_all(int socket, void* to, std::size_t bytes) {
+bool receive_all(int socket, std::chrono::milliseconds patience, void* to, std::size_t bytes) {
   for (auto* at = static_cast<char*>(to); bytes > 0;) {
     pollfd readable = {.fd = socket, .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&readable, 1, kMostWaitMs);
+    const int ready = ::poll(&readable, 1, static_cast<int>(patience.count()));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return false;
     const ssize_t got = ::recv(socket, at, bytes, 0);
@@ -115,6 +115,9 @@ bool EventWording::start() {
   }
   socket_ = UniqueFd(ends[0]);
   const UniqueFd its(ends[1]);
+  const auto us = std::chrono::microseconds(patience_).count();
+  const timeval most_wait = {.tv_sec = us / 1'000'000, .tv_usec = us % 1'000'000};
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &most_wait, sizeof most_wait);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, its.get(), 0);
@@ -130,7 +133,7 @@ bool EventWording::start() {
     return false;
   }
   has_symbols_ = false;
-  bool is_told = tell(wire::Ask::Strings, printk_formats_text(metadata_));
+  bool is_told = tell(wire::Ask::Strings, printk_formats_text(*metadata_));
   for (std::size_t i = 0; is_told && i < known_.size(); ++i) is_told = add_format(*known_[i]).has_value();
   if (!is_told) fail(kEnded);
   return is_told;
@@ -157,9 +160,10 @@ bool EventWording::ask(wire::Ask what, std::string_view bytes) {
 
 std::optional<std::string> EventWording::answer() {
   std::uint32_t length = 0;
-  if (!receive_all(socket_.get(), &length, sizeof length) || length > wire::kMostAnswered) return std::nullopt;
+  if (!receive_all(socket_.get(), patience_, &length, sizeof length) || length > wire::kMostAnswered)
+    return std::nullopt;
   std::string bytes(length, '\0');
-  if (!receive_all(socket_.get(), bytes.data(), bytes.size())) return std::nullopt;
+  if (!receive_all(socket_.get(), patience_, bytes.data(), bytes.size())) return std::nullopt;
   return bytes;
 }
 
@@ -174,7 +178,7 @@ std::optional<std::uint32_t> EventWording::add_format(const EventFormat& event) 
   std::uint32_t flags = 0;
   if (asked.size() > wire::kMostAsked) return flags;
   const bool names_functions = event.text.find("%p") != std::string::npos;  // there are some 200,000 of them
-  if (names_functions && !std::exchange(has_symbols_, true) && !tell(wire::Ask::Symbols, kallsyms_text(metadata_)))
+  if (names_functions && !std::exchange(has_symbols_, true) && !tell(wire::Ask::Symbols, kallsyms_text(*metadata_)))
     return std::nullopt;
   if (!ask(wire::Ask::Format, asked)) return std::nullopt;
   const auto got = answer();

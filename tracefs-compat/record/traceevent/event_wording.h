@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -23,7 +24,7 @@ namespace kevt::record {
 class EventWording {
  public:
   // `metadata` outlives it; its symbols are those of the time when the process is started.
-  explicit EventWording(const Metadata& metadata) : metadata_(metadata) {}
+  explicit EventWording(const Metadata& metadata) : metadata_(&metadata) {}
   EventWording(const EventWording&) = delete;
   EventWording& operator=(const EventWording&) = delete;
   ~EventWording() { stop(); }
@@ -38,6 +39,12 @@ class EventWording {
   // What stands behind the name of each event that was queued; nullopt: it cannot be said. The texts are as hostile as
   // the file.
   std::vector<std::optional<std::string>> take();
+
+  // What became known of the same trace, whose formats stay where they are.
+  void set_metadata(const Metadata& metadata) { metadata_ = &metadata; }
+  // For how long an answer is waited for; a process that gives none by then is taken for one that has ended. The first
+  // answer may take longer by a start of the process.
+  void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
 
   // What went wrong since it was asked last.
   std::optional<std::string> take_problem();
@@ -61,7 +68,8 @@ class EventWording {
   // Puts in texts[i] for each of `queued` that is sent. False: the process has ended.
   bool print(std::string_view asked, std::span<const Queued> queued, std::span<std::optional<std::string>> texts);
 
-  const Metadata& metadata_;
+  const Metadata* metadata_;
+  std::chrono::milliseconds patience_{10'000};
   pid_t process_ = -1;
   UniqueFd socket_;
   bool is_hopeless_ = false;

@@ -3,11 +3,15 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <ranges>
 
 #include "tracefs-compat/record/print/trace_line.h"
+#include "tracefs-compat/record/record_testing.h"
 
 namespace kevt::record {
 namespace {
@@ -113,6 +117,78 @@ TEST_F(EventWordingTest, ManyLinesAreCompletedAtOnce) {
     at = end + 1;
   }
   EXPECT_EQ(events, expected);
+}
+
+TEST_F(EventWordingTest, TextsThatAreAskedForAheadAreThose) {
+  TraceLines lines(metadata_, {.words = TraceLines::Words::Plugins});
+  std::vector<std::vector<std::uint8_t>> bytes;
+  std::vector<TypedRecord> records;
+  const TypedRecord of_plugin = switched();
+  for (const int pid : {1, 2, 3}) {
+    records.push_back(of_plugin);
+    std::memcpy(bytes_.data() + 24, &pid, sizeof pid);
+    bytes.push_back(bytes_);
+  }
+  records.insert(records.begin() + 1, record_of(add("other", kPlain), 12));
+  bytes.insert(bytes.begin() + 1, bytes_);
+  for (std::size_t i = 0; i < records.size(); ++i) records[i].bytes = bytes[i];
+  lines.ask_ahead(records);
+  const auto pids = children();
+  ASSERT_EQ(pids.size(), 1u);
+  ASSERT_EQ(kill(pids.front(), SIGKILL), 0);  // nothing is asked for any more
+  std::string all;
+  for (const TypedRecord& record : records) all += line(lines, record);
+  EXPECT_EQ(all,
+            "sched_switch: bash:1 [120] S ==> swapper/0:0 [120]\nplain: number=0\n"
+            "sched_switch: bash:2 [120] S ==> swapper/0:0 [120]\nsched_switch: bash:3 [120] S ==> swapper/0:0 [120]\n");
+  EXPECT_EQ(line(lines, records[0]), "sched_switch: bash:1 [120] S ==> swapper/0:0 [120]\n") << "asked for now";
+}
+
+// Others follow one another until one event is left to us.
+TEST_F(EventWordingTest, AProcessThatGivesNoAnswerIsNotWaitedForLong) {
+  TraceLines lines(metadata_, {.words = TraceLines::Words::Plugins});
+  lines.set_patience(std::chrono::milliseconds(200));
+  const TypedRecord record = switched();
+  EXPECT_THAT(line(lines, record), HasSubstr("==> swapper/0:0"));
+  const auto pids = children();
+  ASSERT_EQ(pids.size(), 1u);
+  ASSERT_EQ(kill(pids.front(), SIGSTOP), 0);
+  EXPECT_THAT(line(lines, record), HasSubstr("==> swapper/0:0")) << "another one is asked";
+  EXPECT_THAT(children(), testing::Not(testing::Contains(pids.front())));
+}
+
+TEST_F(EventWordingTest, FilesOfLinesAreToldInTheirReadersWords) {
+  const std::string worded = "sched_switch: bash:7 [120] S ==> swapper/0:0 [120]\n";
+  const std::string of_the_kernel = "sched_switch: prev_comm=bash prev_pid=7 ==> next_comm=swapper/0\n";
+  const TypedRecord record = switched();
+  TemporaryFolder folder;
+  for (const auto& [format, expected] : {std::pair{FileFormat::Text, ": " + worded},
+                                         {FileFormat::PerfScript, ": sched:" + worded},
+                                         {FileFormat::Ftrace, ": " + of_the_kernel}}) {
+    auto writer = create_recording(format, folder.file("lines"), metadata_);
+    ASSERT_TRUE(writer);
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE((*writer)->add(record));
+    ASSERT_TRUE((*writer)->flush());
+    EXPECT_THAT(read_file(folder.file("lines")), HasSubstr(expected));
+    ASSERT_TRUE((*writer)->add(record));
+    ASSERT_TRUE((*writer)->finish());
+    const std::string text = read_file(folder.file("lines"));
+    EXPECT_THAT(text, testing::EndsWith(expected));
+    EXPECT_EQ(std::ranges::distance(text | std::views::split(std::string_view("==> "))), 1 + 3) << text;
+    EXPECT_FALSE((*writer)->take_note());
+  }
+}
+
+// The text of a plugin may have lines; a file of perf script takes each for a frame.
+TEST_F(EventWordingTest, ATextOfSeveralLinesIsOneForPerf) {
+  TypedRecord record = switched();
+  std::strcpy(reinterpret_cast<char*>(bytes_.data() + 8), "ba\nsh");
+  TemporaryFolder folder;
+  auto writer = create_recording(FileFormat::PerfScript, folder.file("lines"), metadata_);
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE((*writer)->add(record));
+  ASSERT_TRUE((*writer)->finish());
+  EXPECT_THAT(read_file(folder.file("lines")), HasSubstr("sched_switch: ba sh:7 [120] S ==> swapper/0:0 [120]\n"));
 }
 
 // It would read what lies behind.
