@@ -1,21 +1,21 @@
-// compiler_times: what reading and compiling definitions takes; `STEP VALUE GOAL` a line.
+// compiler_times: what reading and compiling definitions takes (Google Benchmark; its options hold).
 //
-//   check_10000_ms   parse and check of 10,000 definitions of different shapes, each against those before it
-//   native_1000_ms   native code for 1,000 programs no two of which are equal
-//   bpf_1000_ms      the same for BPF
-//   event_bytes      heap of one of them once it is compiled
-//   odd_…_ms         the slowest answer to texts such as 1 MB in one line, 10,000 parentheses, NUL, invalid UTF-8
-//   line_of_200_ms   a text of 200 definitions checked again, as an editor does at a keystroke
+//   check_10000    parse and check of 10,000 definitions of different shapes, each against those before it
+//   line_of_200    a text of 200 definitions checked again, as an editor does at a keystroke
+//   native_1000    native code for 1,000 programs no two of which are equal; counter `event_bytes`: heap of one of them
+//                  once it is compiled
+//   bpf_1000       the same for BPF
+//   odd_…/TEXT     an answer to one of odd_texts(): 1 MB in one line, 10,000 parentheses, NUL, invalid UTF-8 …
 //
-// No target is needed: names are not looked up. Times are the best of some rounds; of compiling, which takes
-// all CPUs, as one waits for it, of the rest as its thread runs. `compiler_times check|line|native|bpf|odd
-// [EVENTS]` takes one of them alone, for a profiler.
+// No target is needed: names are not looked up. What compiles takes all CPUs and is measured as one waits for it, the
+// rest as its thread runs. The counters `goal_ms`, `goal_bytes` are what docs/performance.md asks for.
+#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <malloc.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <ctime>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "compiler/pipeline/compile.h"
 #include "compiler/sema/trigger.h"
@@ -49,34 +49,6 @@ std::vector<std::string> definitions(int count) {
   std::vector<std::string> all;
   for (int i = 0; i < count; ++i) all.push_back(definition(i));
   return all;
-}
-
-double now_ms(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
-}
-
-template <class Work>
-double best_ms(Work work, int rounds, clockid_t clock) {
-  double best = 1e9;
-  for (int round = 0; round < rounds; ++round) {
-    const double begin = now_ms(clock);
-    work();
-    best = std::min(best, now_ms(clock) - begin);
-  }
-  return best;
-}
-
-// Work of this thread alone, without the time that others have the CPU.
-template <class Work>
-double thread_ms(Work work, int rounds = 3) {
-  return best_ms(work, rounds, CLOCK_THREAD_CPUTIME_ID);
-}
-// Work of several threads, as one waits for it.
-template <class Work>
-double wall_ms(Work work) {
-  return best_ms(work, 3, CLOCK_MONOTONIC);
 }
 
 std::size_t check(const std::vector<std::string>& texts) {
@@ -123,30 +95,40 @@ std::size_t compile(const Compilable& all, model::CodeKind kind) {
   return bytes;
 }
 
-void measure_check() {
+void set_goal_ms(benchmark::State& state, double ms) { state.counters["goal_ms"] = ms; }
+
+void check_10000(benchmark::State& state) {
   const auto many = definitions(10000);
-  fmt::print("check_10000_ms {:.0f} 500\n", thread_ms([&] { check(many); }));
+  for (auto _ : state) benchmark::DoNotOptimize(check(many));
+  set_goal_ms(state, 500);
 }
+BENCHMARK(check_10000)->Unit(benchmark::kMillisecond);
 
-void measure_line() {
-  auto text = definitions(200);
-  check(text);
-  fmt::print("line_of_200_ms {:.1f} 5\n", thread_ms([&] { check(text); }, 15));
+void line_of_200(benchmark::State& state) {
+  const auto text = definitions(200);
+  for (auto _ : state) benchmark::DoNotOptimize(check(text));
+  set_goal_ms(state, 5);
 }
+BENCHMARK(line_of_200)->Unit(benchmark::kMillisecond);
 
-void measure_native(int count) {
+void native_1000(benchmark::State& state) {
   const std::size_t before = heap();
-  const Compilable all = checked(definitions(count));
+  const Compilable all = checked(definitions(1000));
   const std::size_t events = heap() - before;
   std::size_t code = 0;
-  fmt::print("native_1000_ms {:.0f} 1000\n", wall_ms([&] { code = compile(all, model::CodeKind::Native); }));
-  fmt::print("event_bytes {} 8192\n", (events + code) / all.events.size());
+  for (auto _ : state) code = compile(all, model::CodeKind::Native);
+  state.counters["event_bytes"] = static_cast<double>((events + code) / all.events.size());
+  state.counters["goal_bytes"] = 8192;
+  set_goal_ms(state, 1000);
 }
+BENCHMARK(native_1000)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-void measure_bpf(int count) {
-  const Compilable all = checked(definitions(count));
-  fmt::print("bpf_1000_ms {:.0f} 2000\n", wall_ms([&] { compile(all, model::CodeKind::Bpf); }));
+void bpf_1000(benchmark::State& state) {
+  const Compilable all = checked(definitions(1000));
+  for (auto _ : state) benchmark::DoNotOptimize(compile(all, model::CodeKind::Bpf));
+  set_goal_ms(state, 2000);
 }
+BENCHMARK(bpf_1000)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 // ---- texts that nobody writes by hand ---------------------------------------------------------------
 
@@ -169,32 +151,39 @@ std::vector<std::string> odd_texts(std::string_view begin) {
           head + repeated("a-", 1900) + "a"};
 }
 
-// The slowest answer of `read`, which says whether it took the text: it must not.
+// `read` says whether it took the text: it must not.
 template <class Read>
-double slowest_ms(const std::string& entrance, std::string_view begin, Read read) {
-  double slowest = 0;
-  for (const std::string& text : odd_texts(begin)) {
-    bool taken = false;
-    slowest = std::max(slowest, thread_ms([&] { taken = read(text); }));
-    if (taken) fmt::print(stderr, "{} took an odd text of {} bytes\n", entrance, text.size());
-  }
-  return slowest;
+void answer_odd_text(benchmark::State& state, std::string_view begin, Read read) {
+  const std::string text = odd_texts(begin)[static_cast<std::size_t>(state.range(0))];
+  bool is_taken = false;
+  for (auto _ : state) is_taken |= read(text);
+  if (is_taken) state.SkipWithError("it took the text");
+  set_goal_ms(state, 100);
 }
 
-void measure_odd() {
+void odd_definition(benchmark::State& state) {
+  const target::UncheckedTargetEnv env;
+  engine::Draft empty;
+  answer_odd_text(state, "p:g/e f x=", [&](const std::string& text) {
+    diag::Sink sink;
+    return pipeline::check_event(text, env, empty, pipeline::Forms::All, sink).has_value();
+  });
+}
+
+void odd_filter(benchmark::State& state) {
   const target::UncheckedTargetEnv env;
   engine::Draft empty;
   diag::Sink right;
   const auto event = pipeline::check_event("p:g/e f a=%di b=+0(%si):string", env, empty, pipeline::Forms::All, right);
-  const double definition = slowest_ms("a definition", "p:g/e f x=", [&](const std::string& text) {
-    diag::Sink sink;
-    return pipeline::check_event(text, env, empty, pipeline::Forms::All, sink).has_value();
-  });
-  const double filter = slowest_ms("a filter", "", [&](const std::string& text) {
+  answer_odd_text(state, "", [&](const std::string& text) {
     diag::Sink sink;
     return pipeline::check_filter(text, *event, sink).has_value();
   });
-  const double trigger = slowest_ms("a trigger", "hist:keys=", [&](const std::string& text) {
+}
+
+void odd_trigger(benchmark::State& state) {
+  const target::UncheckedTargetEnv env;
+  answer_odd_text(state, "hist:keys=", [&](const std::string& text) {
     diag::Sink sink;
     const auto spec = grammar::parse_trigger(text, sink);
     if (!spec) return false;
@@ -203,28 +192,23 @@ void measure_odd() {
     draft.check(std::vector<std::string>{"p:g/e f a=%di"}, {}, env, pipeline::Forms::All, problems);
     return sema::check_trigger(*spec, {"g", "e"}, {draft, {}}, sink).has_value();
   });
-  const double script = slowest_ms("a script", "target program ", [&](const std::string& text) {
+}
+
+void odd_script(benchmark::State& state) {
+  answer_odd_text(state, "target program ", [](const std::string& text) {
     std::vector<grammar::ScriptMistake> mistakes;
     grammar::parse_script("p:a f\n  filter " + text + "\n  trigger " + text + "\noption " + text, mistakes);
     return mistakes.empty();
   });
-  fmt::print("odd_definition_ms {:.1f} 100\nodd_filter_ms {:.1f} 100\n", definition, filter);
-  fmt::print("odd_trigger_ms {:.1f} 100\nodd_script_ms {:.1f} 100\n", trigger, script);
 }
 
-int measure(std::string_view only, int count) {
-  const auto wanted = [&](std::string_view name) { return only.empty() || only == name; };
-  if (wanted("check")) measure_check();
-  if (wanted("line")) measure_line();
-  if (wanted("native")) measure_native(count);
-  if (wanted("bpf")) measure_bpf(count);
-  if (wanted("odd")) measure_odd();
-  return 0;
-}
+constexpr int kOddTexts = 9;
+BENCHMARK(odd_definition)->Unit(benchmark::kMillisecond)->DenseRange(0, kOddTexts - 1);
+BENCHMARK(odd_filter)->Unit(benchmark::kMillisecond)->DenseRange(0, kOddTexts - 1);
+BENCHMARK(odd_trigger)->Unit(benchmark::kMillisecond)->DenseRange(0, kOddTexts - 1);
+BENCHMARK(odd_script)->Unit(benchmark::kMillisecond)->DenseRange(0, kOddTexts - 1);
 
 }  // namespace
 }  // namespace kevt::tests
 
-int main(int argc, char** argv) {
-  return kevt::tests::measure(argc > 1 ? argv[1] : "", argc > 2 ? std::atoi(argv[2]) : 1000);
-}
+BENCHMARK_MAIN();

@@ -1,9 +1,10 @@
 // Code goes when its event goes: events of many shapes are defined, armed, hit, disarmed and removed in a running swarm
-// (swarm.c), which forks all the while. What code takes, here and in the target, must not grow with the cycles.
+// (swarm.c), which forks all the while. What code takes, here and in the target, must not grow with the events.
 //
-//   code_soak SWARM CYCLES REST_US SEED        seed 0: a new one
+//   code_soak SWARM EVENTS AT_ONCE REST_US SEED        seed 0: a new one
 //
-// The first quarter of the cycles says how much is needed at most; the others must not need three times as much.
+// Each of EVENTS goes through all of it; up to AT_ONCE of them come and go together. The first quarter says how much is
+// needed at most; the others must not need three times as much.
 // REST_US: how long the swarm's threads rest between 256 calls, so that they can be stopped at once.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <fstream>
 #include <memory>
 #include <random>
+#include <span>
 
 #include "common/proc.h"
 #include "compiler/target/process/process_env.h"
@@ -69,16 +71,17 @@ class Cycles {
  public:
   Cycles(pid_t pid, std::uint64_t seed) : pid_(pid), random_(seed) {}
   Result<void> attach();
-  Result<void> step();
+  // Up to `at_once` events come and go; returns how many.
+  Result<unsigned> step(unsigned at_once);
   Use use() const;
   Result<void> leave();
   std::uint64_t hits() const { return hits_; }
 
  private:
   unsigned pick(unsigned below) { return std::uniform_int_distribution<unsigned>(0, below - 1)(random_); }
-  std::string definition();
+  std::string definition(const std::string& name);
   Result<void> filter(const engine::TracedEvent& event);
-  void wait_for_a_hit(const engine::TracedEvent& event);
+  void wait_for_hits(std::span<const engine::TracedEvent* const> events);
   Result<void> check(const engine::TracedEvent& event);
 
   pid_t pid_;
@@ -105,11 +108,12 @@ Result<void> Cycles::attach() {
 }
 
 // One of some hundred shapes: entries and returns, by a jump and by an int3, with up to four arguments.
-std::string Cycles::definition() {
+std::string Cycles::definition(const std::string& name) {
   static constexpr const char* kTypes[] = {"u8", "s16", "x32", "u64", "b3@2/32"};
   static constexpr const char* kPlaces[] = {"touch", "touch_short"};
   const bool is_return = pick(2) != 0;
-  std::string text = fmt::format("{}:ev swarm:{}", is_return ? (pick(4) ? "r" : "r16") : "p", kPlaces[pick(8) == 0]);
+  std::string text =
+      fmt::format("{}:{} swarm:{}", is_return ? (pick(4) ? "r" : "r16") : "p", name, kPlaces[pick(8) == 0]);
   for (unsigned n = pick(4); n > 0; --n)
     text += fmt::format(" a{}={}:{}", n, is_return ? "$retval" : "%di", kTypes[pick(std::size(kTypes))]);
   if (!is_return && pick(2)) text += " s=+0(%si):string";
@@ -121,8 +125,9 @@ Result<void> Cycles::filter(const engine::TracedEvent& event) {
 }
 
 // A thread calls touch_short each 256th time, and a filter lets one in 256 pass.
-void Cycles::wait_for_a_hit(const engine::TracedEvent& event) {
-  for (int i = 0; i < 100 && !tracing_->code().counts(event.id).attempts; ++i) usleep(100);
+void Cycles::wait_for_hits(std::span<const engine::TracedEvent* const> events) {
+  const auto was_hit = [&](const engine::TracedEvent* event) { return tracing_->code().counts(event->id).attempts; };
+  for (int i = 0; i < 100 && !std::ranges::all_of(events, was_hit); ++i) usleep(100);
   tracing_->drain();
 }
 
@@ -139,20 +144,28 @@ Result<void> Cycles::check(const engine::TracedEvent& event) {
   }
 }
 
-Result<void> Cycles::step() {
-  if (auto done = tracing_->definitions().write(grammar::EventsFile::Dynamic, definition()); !done) return done;
-  const engine::TracedEvent* event = tracing_->events().find("kprobes", "ev");
-  if (!event) return std::unexpected(Error("the event is not there"));
-  const std::vector<const engine::TracedEvent*> all = {event};
-  if (pick(2))
-    if (auto done = filter(*event); !done) return done;
-  if (auto done = tracing_->switcher().set_enabled(tracing_->top(), all, true); !done) return done;
-  wait_for_a_hit(*event);
-  if (pick(2))
-    if (auto done = filter(*event); !done) return done;
-  if (auto done = tracing_->switcher().set_enabled(tracing_->top(), all, false); !done) return done;
-  if (auto right = check(*event); !right) return right;
-  return tracing_->definitions().write(grammar::EventsFile::Dynamic, "-:kprobes/ev");
+Result<unsigned> Cycles::step(unsigned at_once) {
+  const unsigned count = 1 + pick(at_once);
+  Result<void> done;
+  std::vector<const engine::TracedEvent*> all;
+  for (unsigned i = 0; done && i < count; ++i) {
+    const std::string name = fmt::format("ev{}", i);
+    done = tracing_->definitions().write(grammar::EventsFile::Dynamic, definition(name));
+    const engine::TracedEvent* event = tracing_->events().find("kprobes", name);
+    if (!done) break;
+    if (!event) return std::unexpected(Error("the event is not there"));
+    all.push_back(event);
+    if (pick(2)) done = filter(*event);
+  }
+  if (done) done = tracing_->switcher().set_enabled(tracing_->top(), all, true);
+  if (done) wait_for_hits(all);
+  if (done && pick(2)) done = filter(*all[pick(count)]);
+  if (done) done = tracing_->switcher().set_enabled(tracing_->top(), all, false);
+  for (unsigned i = 0; done && i < count; ++i) done = check(*all[i]);
+  for (unsigned i = 0; done && i < count; ++i)
+    done = tracing_->definitions().write(grammar::EventsFile::Dynamic, fmt::format("-:kprobes/ev{}", i));
+  if (!done) return std::unexpected(std::move(done.error()));
+  return count;
 }
 
 Use Cycles::use() const {
@@ -173,22 +186,25 @@ Result<void> Cycles::leave() {
   return {};
 }
 
-int soak(const char* program, std::uint64_t cycles, unsigned rest_us, std::uint64_t seed) {
+int soak(const char* program, std::uint64_t events, unsigned at_once, unsigned rest_us, std::uint64_t seed) {
   Swarm swarm(program, rest_us);
   if (!swarm.is_running()) return fmt::print(stderr, "code: the swarm cannot be started\n"), 1;
   Cycles cycling(swarm.pid(), seed);
   auto done = cycling.attach();
   Use first, later;
   const auto begin = Clock::now();
-  for (std::uint64_t cycle = 0; done && cycle < cycles; ++cycle) {
-    done = cycling.step();
-    if (cycle % 16 == 0) (cycle < cycles / 4 ? first : later).grow(cycling.use());
+  std::uint64_t gone = 0;
+  for (unsigned step = 0; done && gone < events; ++step) {
+    const auto count = cycling.step(at_once);
+    if (!count) done = std::unexpected(count.error());
+    gone += count.value_or(0);
+    if (step % 16 == 0) (gone < events / 4 ? first : later).grow(cycling.use());
   }
   if (done) done = cycling.leave();
   if (!done) return fmt::print(stderr, "code: seed {}: {}{}\n", seed, done.error().message(), swarm.how_it_ended()), 1;
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  fmt::print("code: seed {}: {} cycles in {:.1f} s, {} hits, {} forks\n  first quarter: {}\n  the others:    {}\n",
-             seed, cycles, seconds, cycling.hits(), swarm.page().forks, first.text(), later.text());
+  fmt::print("code: seed {}: {} events in {:.1f} s, {} hits, {} forks\n  first quarter: {}\n  the others:    {}\n",
+             seed, gone, seconds, cycling.hits(), swarm.page().forks, first.text(), later.text());
   if (const std::string excess = later.excess(first); !excess.empty())
     return fmt::print(stderr, "code: seed {}: too many {}\n", seed, excess), 1;
   const std::string wrong = swarm.end();
@@ -200,8 +216,9 @@ int soak(const char* program, std::uint64_t cycles, unsigned rest_us, std::uint6
 }  // namespace kevt::tests
 
 int main(int argc, char** argv) {
-  if (argc != 5) return fmt::print(stderr, "usage: code_soak SWARM CYCLES REST_US SEED\n"), 2;
+  if (argc != 6) return fmt::print(stderr, "usage: code_soak SWARM EVENTS AT_ONCE REST_US SEED\n"), 2;
   const auto number = [&](int i) { return std::strtoull(argv[i], nullptr, 10); };
-  return kevt::tests::soak(argv[1], number(2), static_cast<unsigned>(number(3)),
-                           number(4) ? number(4) : std::random_device{}());
+  const auto small = [&](int i) { return static_cast<unsigned>(number(i)); };
+  return kevt::tests::soak(argv[1], number(2), std::max(1u, small(3)), small(4),
+                           number(5) ? number(5) : std::random_device{}());
 }
