@@ -57,7 +57,7 @@ void add_report(CLI::App& app, ReportOptions& report, RecordingVerb& out) {
       ->delimiter(',')
       ->allow_extra_args(false);
   verb->add_flag("--raw-format", report.raw_format,
-                 "text by print fmt, as in the kernel's trace, where a plugin of libtraceevent has other words");
+                 "text by print fmt, as in the kernel's trace, also where a plugin of libtraceevent has other words");
   verb->final_callback([&report, &out] { out.verb = report; });
   add_footer(
       *verb,

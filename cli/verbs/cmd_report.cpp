@@ -22,12 +22,6 @@ record::TimeStyle style_of(const std::string& name) {
   return name == "wall" ? record::TimeStyle::Wall : record::TimeStyle::Absolute;
 }
 
-record::TraceLines::Words words_of(const ReportOptions& options) {
-  using Words = record::TraceLines::Words;
-  if (options.raw_format) return Words::PrintFormat;
-  return options.columns.empty() ? Words::AllAtOnce : Words::Plugins;
-}
-
 // An error of writing; a reader that has seen enough is none.
 int written(const Result<void>& result, const Reporter& report) {
   if (result || result.error().errno_value() == EPIPE) return kOk;
@@ -36,12 +30,16 @@ int written(const Result<void>& result, const Reporter& report) {
 }
 
 class TextOutput {
+  using Words = record::TraceLines::Words;
+
  public:
   TextOutput(RecordingInput& input, record::OutputFile file, const ReportOptions& options)
       : input_(input),
         file_(std::move(file)),
-        lines_(input.metadata(),
-               {.times = style_of(options.times), .controls = file_.controls(), .words = words_of(options)}),
+        lines_(input.metadata(), {.times = style_of(options.times),
+                                  .controls = file_.controls(),
+                                  .words = options.raw_format ? Words::PrintFormat : Words::Plugins,
+                                  .is_completed_later = options.columns.empty()}),
         columns_(options.columns, lines_, file_.controls()) {}
 
   Result<void> run() {

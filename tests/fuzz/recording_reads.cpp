@@ -17,14 +17,15 @@ namespace {
 using namespace kevt::record;
 
 // libtraceevent is asked for some: each recording starts a process.
-TraceLines::Words words_for(std::size_t bytes) {
-  if (bytes % 32) return TraceLines::Words::PrintFormat;
-  return bytes % 64 ? TraceLines::Words::Plugins : TraceLines::Words::AllAtOnce;
+TraceLines::Style style_for(std::size_t bytes) {
+  if (bytes % 32) return {};
+  using Words = TraceLines::Words;
+  return {.words = bytes % 96 ? Words::Plugins : Words::PrintFormat, .is_completed_later = bytes % 64 == 0};
 }
 
 std::size_t look_at_all(RecordReader& reader, const RecordFilters& filters, std::size_t limit,
-                        TraceLines::Words words) {
-  TraceLines lines(reader.metadata(), {.words = words});
+                        const TraceLines::Style& style) {
+  TraceLines lines(reader.metadata(), style);
   TypedRecord record;
   std::string out;
   std::size_t count = 0;
@@ -66,10 +67,10 @@ std::size_t read_recording(std::string_view bytes) {
   const RecordFilters& used = filters && *filters ? **filters : none;
   constexpr std::size_t kUnpacked = 256, kAnyway = 4 << 20, kSmallest = 8;  // of a record in a page
   const std::size_t limit = (kAnyway + kUnpacked * bytes.size()) / kSmallest;
-  const std::size_t count = look_at_all(**reader, used, limit, words_for(bytes.size()));
+  const std::size_t count = look_at_all(**reader, used, limit, style_for(bytes.size()));
   look_at_problems(**reader);
   (*reader)->rewind();
-  require(look_at_all(**reader, used, limit, words_for(bytes.size())) == count);
+  require(look_at_all(**reader, used, limit, style_for(bytes.size())) == count);
   look_at_problems(**reader);
   return count;
 }

@@ -5,11 +5,10 @@
 // kevtrace add lines of their own with the size, since user-space symbols have gaps between them (metadata.cpp).
 #include "tracefs-compat/record/symbols.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 namespace kevt::record {
@@ -29,36 +28,48 @@ std::string unescaped(std::string_view text) {
   return out;
 }
 
+// A line of kallsyms: small, since there are some 200,000, and those of modules are out of order.
+struct Line {
+  std::uint64_t address = 0;
+  std::string_view name, module;
+};
+
+std::optional<Line> read_line(std::string_view line) {
+  Line read;
+  const auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), read.address, 16);
+  if (error != std::errc() || read.address == 0) return std::nullopt;
+  line.remove_prefix(static_cast<std::size_t>(after - line.data()));
+  if (line.size() < 4 || line[0] != ' ' || line[2] != ' ') return std::nullopt;
+  if (line[1] == 'A' || line[1] == 'a') return std::nullopt;  // absolute: per-CPU offsets, not places
+  line.remove_prefix(3);
+  const auto name_end = line.find_first_of(" \t");
+  read.name = line.substr(0, std::min(name_end, kMaxName));
+  if (name_end == std::string_view::npos) return read;
+  const auto open = line.find('[', name_end), close = line.find(']', name_end);
+  if (open != std::string_view::npos && close != std::string_view::npos && close > open)
+    read.module = line.substr(open + 1, close - open - 1);
+  return read;
+}
+
 std::vector<Symbol> read_kallsyms(std::string_view text) {
-  std::vector<Symbol> found;
+  std::vector<Line> lines;
   while (!text.empty()) {
     const auto end = text.find('\n');
-    std::string_view line = text.substr(0, end);
+    if (const auto line = read_line(text.substr(0, end))) lines.push_back(*line);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    Symbol symbol{.is_listed = true};
-    const auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), symbol.address, 16);
-    if (error != std::errc() || symbol.address == 0) continue;
-    line.remove_prefix(static_cast<std::size_t>(after - line.data()));
-    if (line.size() < 4 || line[0] != ' ' || line[2] != ' ') continue;
-    const char type = line[1];
-    line.remove_prefix(3);
-    if (type == 'A' || type == 'a') continue;  // absolute: per-CPU offsets, not places
-    const auto name_end = line.find_first_of(" \t");
-    symbol.name = line.substr(0, name_end);
-    if (name_end != std::string_view::npos) {
-      const auto open = line.find('[', name_end), close = line.find(']', name_end);
-      if (open != std::string_view::npos && close != std::string_view::npos && close > open)
-        symbol.module = line.substr(open + 1, close - open - 1);
-    }
-    found.push_back(std::move(symbol));
   }
-  if (!std::ranges::is_sorted(found, {}, &Symbol::address)) std::ranges::stable_sort(found, {}, &Symbol::address);
+  if (!std::ranges::is_sorted(lines, {}, &Line::address)) std::ranges::stable_sort(lines, {}, &Line::address);
   // Of several at one address the first stays; it ends where the next address begins.
-  const auto tail = std::ranges::unique(found, {}, &Symbol::address);
-  found.erase(tail.begin(), tail.end());
-  for (std::size_t i = 0; i + 1 < found.size(); ++i) found[i].size = found[i + 1].address - found[i].address;
-  for (Symbol& symbol : found)
-    if (symbol.name.size() > kMaxName) symbol.name.resize(kMaxName);
+  const auto tail = std::ranges::unique(lines, {}, &Line::address);
+  lines.erase(tail.begin(), tail.end());
+  std::vector<Symbol> found;
+  found.reserve(lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    found.push_back({.address = lines[i].address,
+                     .size = i + 1 < lines.size() ? lines[i + 1].address - lines[i].address : 0,
+                     .name = std::string(lines[i].name),
+                     .module = std::string(lines[i].module),
+                     .is_listed = true});
   return found;
 }
 
@@ -138,16 +149,22 @@ Symbol place_symbol(std::uint64_t address, std::string file_and_offset) {
 // No function is called so, and every format keeps names and sizes.
 bool is_place(const Symbol& symbol) { return symbol.size == 1 && symbol.name.contains("+0x"); }
 
+void append_address(std::uint64_t number, std::string& out) {
+  char digits[18] = "0x";
+  out.append(digits, std::to_chars(digits + 2, std::end(digits), number, 16).ptr);
+}
+
 void append_symbol(const Symbols& symbols, std::uint64_t address, SymbolOffset offset, std::string& out) {
   const Symbol* symbol = symbols.find(address);
-  if (!symbol) {
-    fmt::format_to(std::back_inserter(out), "0x{:x}", address);
-    return;
-  }
+  if (!symbol) return append_address(address, out);
   out += symbol->name;
-  if (offset == SymbolOffset::Shown && !is_place(*symbol))
-    fmt::format_to(std::back_inserter(out), "+0x{:x}/0x{:x}", address - symbol->address, symbol->size);
-  if (!symbol->module.empty()) fmt::format_to(std::back_inserter(out), " [{}]", symbol->module);
+  if (offset == SymbolOffset::Shown && !is_place(*symbol)) {
+    out += '+';
+    append_address(address - symbol->address, out);
+    out += '/';
+    append_address(symbol->size, out);
+  }
+  if (!symbol->module.empty()) out.append(" [").append(symbol->module) += ']';
 }
 
 }  // namespace kevt::record

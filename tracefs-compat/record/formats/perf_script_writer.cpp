@@ -25,7 +25,10 @@ class PerfScriptWriter final : public RecordWriter {
   PerfScriptWriter(OutputFile file, const Metadata& metadata)
       : file_(std::move(file)),
         metadata_(metadata),
-        lines_(metadata, {.controls = file_.controls(), .is_one_line = true, .words = TraceLines::Words::AllAtOnce}) {}
+        lines_(metadata, {.controls = file_.controls(),
+                          .is_one_line = true,
+                          .words = TraceLines::Words::Plugins,
+                          .is_completed_later = true}) {}
   Result<void> add(const TypedRecord& record) override;
   Result<void> flush() override;
   Result<void> finish() override;

@@ -6,7 +6,8 @@
 
 namespace kevt::record {
 TextWriter::TextWriter(OutputFile file, const Metadata& metadata, TraceHeader header, TraceLines::Words words)
-    : file_(std::move(file)), lines_(metadata, {.controls = file_.controls(), .words = words}) {
+    : file_(std::move(file)),
+      lines_(metadata, {.controls = file_.controls(), .words = words, .is_completed_later = true}) {
   if (header == TraceHeader::Shown) file_.append(trace_header(0, 0, metadata.cpus));
 }
 
@@ -21,15 +22,15 @@ Result<void> TextWriter::flush() {
 }
 
 Result<std::unique_ptr<RecordWriter>> create_text(const std::string& path, const Metadata& metadata) {
-  return create_in_file<TextWriter>(path, metadata, TraceHeader::None, TraceLines::Words::AllAtOnce);
+  return create_in_file<TextWriter>(path, metadata, TraceHeader::None, TraceLines::Words::Plugins);
 }
 
 Result<std::unique_ptr<RecordWriter>> create_kernel_lines(const std::string& path, const Metadata& metadata) {
-  return create_in_file<TextWriter>(path, metadata, TraceHeader::None, TraceLines::Words::PrintFormat);
+  return create_in_file<TextWriter>(path, metadata, TraceHeader::None, TraceLines::Words::OwnPrintFormat);
 }
 
 Result<std::unique_ptr<RecordWriter>> create_ftrace(const std::string& path, const Metadata& metadata) {
-  return create_in_file<TextWriter>(path, metadata, TraceHeader::Shown, TraceLines::Words::PrintFormat);
+  return create_in_file<TextWriter>(path, metadata, TraceHeader::Shown, TraceLines::Words::OwnPrintFormat);
 }
 
 }  // namespace kevt::record

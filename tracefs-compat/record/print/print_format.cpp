@@ -65,7 +65,7 @@ class Printing {
     if (const std::string* string = symbols_.string_at(address))
       out += *string;
     else
-      fmt::format_to(std::back_inserter(out), "0x{:x}", address);
+      append_address(address, out);
   }
 
   // Appends what a %s prints.
@@ -403,7 +403,7 @@ void PrintFormat::print(std::span<const std::uint8_t> record, const Symbols& sym
         append_plain(printing.value(piece.node), out);
         break;
       case 'p':
-        fmt::format_to(std::back_inserter(out), "0x{:x}", printing.number(piece.node));
+        append_address(printing.number(piece.node), out);
         break;
       default:
         append_converted(piece, printing.number(piece.node), out);

@@ -61,8 +61,8 @@ struct PrintNode {
   NodeKind kind = NodeKind::Constant;
   BinaryOp op = BinaryOp::Add;
   bool is_signed = false;
-  bool is_wide_unsigned = false;  // 64 bits without a sign: so is what is computed with it
-  std::uint8_t bytes = 8;
+  bool is_wide_unsigned = false;       // 64 bits without a sign: so is what is computed with it
+  std::uint8_t bytes = 8;              // of a Cast; of a Constant: 4 or 8, and is_signed, as C types it
   std::uint32_t child[3] = {0, 0, 0};  // into the program's nodes; 0: none
   std::uint64_t number = 0;
   const Field* field = nullptr;

@@ -72,6 +72,43 @@ TEST(PrintFormat, NamesFlagsAndNumbers) {
   EXPECT_EQ(printed(names, 8), "0x8");
 }
 
+TEST(PrintFormat, ComputesTheNumbersOfNames) {
+  const std::string gfp =
+      R"("%s", __print_flags(REC->n, "|", {( unsigned long)((( gfp_t)0x400u|( gfp_t)0x800u) & ~(( gfp_t)0x800u)), "IO"}, {1 << 3, "THREE"}, {(1UL << (40 - 1)), "FAR"}))";
+  EXPECT_EQ(printed(gfp, 0x408), "IO|THREE");
+  EXPECT_EQ(printed(gfp, 1ull << 39), "FAR");
+  // As C computes: int, unsigned int, and what is as wide as a long.
+  const auto name_of = [](const std::string& number, std::uint64_t n) {
+    return printed("\"%s\", __print_symbolic(REC->n, { " + number + ", \"it\" })", n);
+  };
+  EXPECT_EQ(name_of("-1", ~0ull), "it");
+  EXPECT_EQ(name_of("~0U", 0xffffffff), "it");
+  EXPECT_EQ(name_of("~0", ~0ull), "it");
+  EXPECT_EQ(name_of("1 << 31", 0xffffffff80000000), "it");
+  EXPECT_EQ(name_of("1U << 31", 0x80000000), "it");
+  EXPECT_EQ(name_of("0x80000000 >> 31", 1), "it") << "hexadecimal numbers may be unsigned";
+  EXPECT_EQ(name_of("2147483648 << 1", 0x100000000), "it") << "decimal ones are long instead";
+  EXPECT_EQ(name_of("-1 < 1U", 0), "it") << "the int becomes unsigned";
+  EXPECT_EQ(name_of("-1 < 1L", 1), "it");
+  EXPECT_EQ(name_of("(u8)300 + (s8)200", static_cast<std::uint64_t>(44 - 56)), "it");
+  EXPECT_EQ(name_of("(3 > 2 ? 7 : 8) % 4 * -1", static_cast<std::uint64_t>(-3)), "it");
+  EXPECT_EQ(name_of("1 / 0", 0), "not understood");
+  EXPECT_EQ(name_of("1 << 32", 0), "not understood");
+  EXPECT_EQ(name_of("REC->f", 0), "not understood") << "a field is no constant";
+  EXPECT_EQ(name_of("SOME_ENUM", 0), "not understood");
+}
+
+TEST(PrintFormat, TakesWhatACompilerIsToldForItsValue) {
+  EXPECT_EQ(
+      printed("\"%lu\", __builtin_expect(!!((unsigned long)(void *)(REC->n) >= (unsigned long)-4095), 0) ? 0 : REC->n",
+              5),
+      "5");
+  EXPECT_EQ(
+      printed("\"%lu\", __builtin_expect(!!((unsigned long)(void *)(REC->n) >= (unsigned long)-4095), 0) ? 0 : REC->n",
+              ~0ull),
+      "0");
+}
+
 TEST(PrintFormat, PrintsTextOfTheRecordItself) {
   EXPECT_EQ(printed("\"<%s> <%-6s> <%.2s>\", REC->c, REC->c, REC->c", 0), "<abcd> <abcd  > <ab>");
 }

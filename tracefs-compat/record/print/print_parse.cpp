@@ -29,9 +29,24 @@ constexpr Operator kOperators[] = {
     {"&", 4, BinaryOp::And},           {"^", 3, BinaryOp::Xor},         {"|", 2, BinaryOp::Or},
 };
 
-bool is_word_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
+// Types that the kernel's formats cast to, on x86-64. `unsigned` and `int` are words of their own.
+struct TypeName {
+  std::string_view name;
+  std::uint8_t bytes;
+  bool is_unsigned;
+};
+constexpr TypeName kTypeNames[] = {
+    {"char", 1, false},    {"bool", 1, false},      {"short", 2, false},      {"long", 8, false},
+    {"u8", 1, true},       {"__u8", 1, true},       {"uint8_t", 1, true},     {"s8", 1, false},
+    {"__s8", 1, false},    {"u16", 2, true},        {"__u16", 2, true},       {"uint16_t", 2, true},
+    {"s16", 2, false},     {"__s16", 2, false},     {"umode_t", 2, true},     {"u32", 4, true},
+    {"__u32", 4, true},    {"uint32_t", 4, true},   {"s32", 4, false},        {"__s32", 4, false},
+    {"pid_t", 4, false},   {"uid_t", 4, true},      {"gid_t", 4, true},       {"dev_t", 4, true},
+    {"gfp_t", 4, true},    {"fmode_t", 4, true},    {"blk_opf_t", 4, true},   {"u64", 8, true},
+    {"__u64", 8, true},    {"uint64_t", 8, true},   {"size_t", 8, true},      {"s64", 8, false},
+    {"__s64", 8, false},   {"loff_t", 8, false},    {"ssize_t", 8, false},    {"ino_t", 8, true},
+    {"sector_t", 8, true}, {"dma_addr_t", 8, true}, {"phys_addr_t", 8, true},
+};
 
 char escaped(char c) {
   switch (c) {
@@ -44,14 +59,6 @@ char escaped(char c) {
     default:
       return c;
   }
-}
-
-std::uint16_t small_number(std::string_view& text) {
-  std::uint16_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc()) return 0;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return std::min<std::uint16_t>(value, 512);
 }
 
 }  // namespace
@@ -140,71 +147,6 @@ bool PrintParser::parse() {
   return text_.empty();
 }
 
-bool PrintParser::pieces(std::string_view format) {
-  PrintPiece piece;
-  while (!format.empty()) {
-    const char c = format[0];
-    format.remove_prefix(1);
-    if (c != '%' || format.starts_with('%')) {
-      if (c == '%') format.remove_prefix(1);
-      piece.before += c;
-      continue;
-    }
-    if (!conversion(format, piece)) return false;
-    out_.pieces_.push_back(std::move(piece));
-    piece = {};
-  }
-  if (!piece.before.empty()) out_.pieces_.push_back(std::move(piece));
-  return true;
-}
-
-bool PrintParser::set_pointer_kind(std::string_view& format, PrintPiece& piece) {
-  piece.bytes = 8;
-  piece.conversion = 'p';
-  if (format.starts_with('S') || format.starts_with('F') || format.starts_with('B')) piece.conversion = 'S';
-  if (format.starts_with('s') || format.starts_with('f')) piece.conversion = 'y';
-  if (piece.conversion != 'p') {
-    format.remove_prefix(1);
-    return true;
-  }
-  if (format.starts_with('K') || format.starts_with('x')) format.remove_prefix(1);
-  return format.empty() || !is_word_char(format[0]);  // %pI4, %pM and more are not known
-}
-
-bool PrintParser::conversion(std::string_view& format, PrintPiece& piece) {
-  for (; !format.empty(); format.remove_prefix(1)) {
-    if (format[0] == '-')
-      piece.left = true;
-    else if (format[0] == '0')
-      piece.zero = true;
-    else if (format[0] == '#')
-      piece.prefix = true;
-    else if (format[0] == '+')
-      piece.plus = true;
-    else if (format[0] != ' ')
-      break;
-  }
-  piece.width = small_number(format);
-  if (format.starts_with('.')) {
-    format.remove_prefix(1);
-    piece.precision = static_cast<std::int16_t>(small_number(format));
-  }
-  for (; !format.empty(); format.remove_prefix(1)) {
-    if (format[0] == 'l' || format[0] == 'L' || format[0] == 'z' || format[0] == 'q' || format[0] == 'j')
-      piece.bytes = 8;
-    else if (format[0] == 'h')
-      piece.bytes = piece.bytes == 2 ? 1 : 2;
-    else
-      break;
-  }
-  if (format.empty()) return false;
-  const char c = format[0];
-  format.remove_prefix(1);
-  if (c == 'p') return set_pointer_kind(format, piece);
-  piece.conversion = c == 'i' ? 'd' : c;
-  return std::string_view("duxXocs").find(piece.conversion) != std::string_view::npos;
-}
-
 bool PrintParser::arguments() {
   for (PrintPiece& piece : out_.pieces_) {
     if (piece.conversion == 0) continue;
@@ -213,41 +155,6 @@ bool PrintParser::arguments() {
     if (piece.node == 0) return false;
   }
   return true;
-}
-
-// "(%lx <- %lx)", REC->__probe_func, REC->__probe_ret_ip: `trace` prints them the other way round.
-void PrintParser::swap_places() {
-  const auto role = [&](const PrintPiece& piece) {
-    const PrintNode& node = out_.nodes_[piece.node];
-    return node.kind == NodeKind::Field ? node.field->role : PlaceRole::None;
-  };
-  for (std::size_t i = 0; i + 1 < out_.pieces_.size(); ++i)
-    if (role(out_.pieces_[i]) == PlaceRole::Function && role(out_.pieces_[i + 1]) == PlaceRole::ReturnedTo)
-      return std::swap(out_.pieces_[i].node, out_.pieces_[i + 1].node);
-}
-
-// `x=0x%Lx` of a floating point number, whose bits are what other tools can print (layout::print_format).
-void PrintParser::print_floats() {
-  for (PrintPiece& piece : out_.pieces_) {
-    const PrintNode& node = out_.nodes_[piece.node];
-    if (piece.conversion != 'x' || node.kind != NodeKind::Field || !node.field->is_float) continue;
-    if (!piece.before.ends_with("0x")) continue;
-    piece.before.resize(piece.before.size() - 2);
-    piece.conversion = 'f';
-  }
-}
-
-// `s="%s"` of a string that could not be read prints `s=(fault)`.
-void PrintParser::join_quotes() {
-  for (std::size_t i = 0; i < out_.pieces_.size(); ++i) {
-    PrintPiece& piece = out_.pieces_[i];
-    const bool text = piece.conversion == 's' && out_.nodes_[piece.node].kind == NodeKind::FieldText;
-    if (!text || !piece.before.ends_with('"')) continue;
-    if (i + 1 == out_.pieces_.size() || !out_.pieces_[i + 1].before.starts_with('"')) continue;
-    piece.quoted = true;
-    piece.before.pop_back();
-    out_.pieces_[i + 1].before.erase(0, 1);
-  }
 }
 
 PrintParser::Node PrintParser::choose() {
@@ -339,8 +246,14 @@ PrintParser::Node PrintParser::literal_number() {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
   if (error != std::errc() || end != digits.data() + digits.size()) return 0;
+  const bool is_wide = is_long || value >> 32 != 0 || (!is_unsigned && base == 10 && value >> 31 != 0);
   const bool is_wide_unsigned = (is_unsigned && is_long) || value >> 63 != 0;
-  return add({.kind = NodeKind::Constant, .is_wide_unsigned = is_wide_unsigned, .number = value});
+  const bool is_signed = !is_unsigned && (is_wide ? value >> 63 == 0 : value >> 31 == 0);
+  return add({.kind = NodeKind::Constant,
+              .is_signed = is_signed,
+              .is_wide_unsigned = is_wide_unsigned,
+              .bytes = static_cast<std::uint8_t>(is_wide ? 8 : 4),
+              .number = value});
 }
 
 // `unsigned long`, `u32`, `s64`, `void *` … in front of `)`.
@@ -348,26 +261,18 @@ bool PrintParser::cast(PrintNode& node) {
   const std::string_view before = text_;
   bool any = false, is_unsigned = false;
   node.bytes = 0;
-  int longs = 0;
   for (;;) {
     const std::string_view name = word();
     if (name.empty()) break;
     any = true;
     if (name == "unsigned") is_unsigned = true;
-    if (name == "long") ++longs;
-    if (name == "short") node.bytes = 2;
-    if (name == "char" || name == "bool") node.bytes = 1;
-    if (name == "u8" || name == "__u8" || name == "uint8_t") node.bytes = 1, is_unsigned = true;
-    if (name == "u16" || name == "__u16" || name == "uint16_t") node.bytes = 2, is_unsigned = true;
-    if (name == "u32" || name == "__u32" || name == "uint32_t") node.bytes = 4, is_unsigned = true;
-    if (name == "u64" || name == "__u64" || name == "uint64_t" || name == "size_t") node.bytes = 8, is_unsigned = true;
-    if (name == "s8" || name == "__s8") node.bytes = 1;
-    if (name == "s16" || name == "__s16") node.bytes = 2;
-    if (name == "int" || name == "s32" || name == "__s32" || name == "pid_t") node.bytes = node.bytes ? node.bytes : 4;
-    if (name == "s64" || name == "__s64") node.bytes = 8;
+    if (name == "int") node.bytes = node.bytes ? node.bytes : 4;  // a long int is long
+    const auto* const type = std::ranges::find(kTypeNames, name, &TypeName::name);
+    if (type == std::end(kTypeNames)) continue;
+    node.bytes = type->bytes;
+    is_unsigned |= type->is_unsigned;
   }
   while (take("*")) node.bytes = 8, is_unsigned = true;
-  if (longs) node.bytes = 8;
   if (is_unsigned && node.bytes == 0) node.bytes = 4;
   if (any && take(")") && node.bytes) {
     node.is_signed = !is_unsigned;
@@ -409,6 +314,10 @@ PrintParser::Node PrintParser::call(std::string_view name) {
   if (name == "__print_hex") return hex(" ");
   if (name == "__print_hex_str") return hex("");
   if (name == "__print_array") return array();
+  if (name == "__builtin_expect") {
+    const Node value = choose();
+    return value && take(",") && choose() && take(")") ? value : 0;
+  }
   const bool text = name == "__get_str" || name == "__get_rel_str";
   const bool length = name == "__get_dynamic_array_len" || name == "__get_rel_dynamic_array_len";
   if (!text && !length) return 0;
@@ -427,21 +336,53 @@ bool PrintParser::named_numbers(std::vector<NamedNumber>& out) {
   while (take(",")) {
     if (!take("{")) return false;
     NamedNumber one;
+    const std::size_t before = out_.nodes_.size();
     const Node value = choose();
-    if (!value || out_.nodes_[value].kind != NodeKind::Constant) {
-      if (!value || out_.nodes_[value].kind != NodeKind::Negate) return false;
-      one.number = 0 - out_.nodes_[out_.nodes_[value].child[0]].number;
-    } else {
-      one.number = out_.nodes_[value].number;
-    }
-    if (!take(",")) return false;
+    const auto number = value ? constant(value) : std::nullopt;
+    if (!number || !take(",")) return false;
+    out_.nodes_.resize(before);  // the number was only read
     auto text = string();
     if (!text || !take("}")) return false;
+    one.number = number->value;
     one.name = std::move(*text);
     out.push_back(std::move(one));
     if (out.size() > kMaxNodes) return false;
   }
   return true;
+}
+
+std::optional<ConstantNumber> PrintParser::constant(Node of) const {
+  const PrintNode& node = out_.nodes_[of];
+  const auto child = [&](std::size_t i) { return node.child[i] ? constant(node.child[i]) : std::nullopt; };
+  switch (node.kind) {
+    case NodeKind::Constant:
+      return converted(node.number, node.bytes, node.is_signed);
+    case NodeKind::Cast: {
+      const auto inner = child(0);
+      return inner ? std::optional(converted(inner->value, node.bytes, node.is_signed)) : std::nullopt;
+    }
+    case NodeKind::Negate:
+    case NodeKind::Invert: {
+      const auto inner = child(0);
+      if (!inner) return std::nullopt;
+      const std::uint64_t value = node.kind == NodeKind::Negate ? 0 - inner->value : ~inner->value;
+      return converted(value, inner->bytes, inner->is_signed);
+    }
+    case NodeKind::Not: {
+      const auto inner = child(0);
+      return inner ? std::optional(ConstantNumber{inner->value == 0}) : std::nullopt;
+    }
+    case NodeKind::Choose: {
+      const auto condition = child(0);
+      return condition ? child(condition->value ? 1 : 2) : std::nullopt;
+    }
+    case NodeKind::Binary: {
+      const auto left = child(0), right = child(1);
+      return left && right ? computed(node.op, *left, *right) : std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
 }
 
 PrintParser::Node PrintParser::names(NodeKind kind) {
@@ -454,9 +395,7 @@ PrintParser::Node PrintParser::names(NodeKind kind) {
     if (!between) return 0;
     node.text = std::move(*between);
   }
-  const std::size_t before = out_.nodes_.size();
   if (!named_numbers(node.names) || !take(")")) return 0;
-  out_.nodes_.resize(before);  // the numbers were only read
   if (kind == NodeKind::Name) std::ranges::stable_sort(node.names, {}, &NamedNumber::number);
   return add(std::move(node));
 }

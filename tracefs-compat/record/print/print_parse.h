@@ -5,9 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "tracefs-compat/record/print/print_constants.h"
 #include "tracefs-compat/record/print/print_format.h"
 
 namespace kevt::record {
+
+// Of names in C.
+inline bool is_word_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 class PrintParser {
  public:
@@ -37,6 +43,7 @@ class PrintParser {
   Node array();
   Node literal_number();
   bool named_numbers(std::vector<NamedNumber>& out);
+  std::optional<ConstantNumber> constant(Node node) const;  // nullopt: it is none
   bool cast(PrintNode& node);
 
   void blanks();

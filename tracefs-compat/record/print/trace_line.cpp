@@ -156,7 +156,7 @@ TraceLines::By TraceLines::choose(const Printed& how) {
   const By ours = how.print ? By::PrintFormat : By::Fields;
   const bool is_probe =
       std::ranges::any_of(how.event->fields, [](const Field& field) { return field.role != PlaceRole::None; });
-  if (style_.words == Words::PrintFormat || is_probe || is_stack(*how.event)) return ours;
+  if (style_.words == Words::OwnPrintFormat || is_probe || is_stack(*how.event)) return ours;
   switch (wording_.can(*how.event)) {
     case EventWording::Can::PrintInWords:
       return By::Wording;
@@ -194,7 +194,7 @@ void TraceLines::append_event(const TypedRecord& record, std::string& out) {
       return ahead_.pop_back();
     }
     wording_.queue(record);
-    if (style_.words != Words::AllAtOnce) return append_worded(how, record, wording_.take().front(), out);
+    if (!style_.is_completed_later) return append_worded(how, record, wording_.take().front(), out);
     missing_.push_back({out.size(), record, {record.bytes.begin(), record.bytes.end()}});
     missing_bytes_ += record.bytes.size();
     if (missing_bytes_ > kMostMissingBytes || missing_.size() > kMostMissing) complete(out);

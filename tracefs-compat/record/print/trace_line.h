@@ -28,16 +28,20 @@ std::vector<std::uint64_t> stack_of(const Field& caller, std::span<const std::ui
 
 class TraceLines {
  public:
-  // How events are told: as `print fmt` says, or where libtraceevent has a plugin for one in its words, as trace-cmd
-  // and KernelShark do. AllAtOnce: likewise, but such texts are missing until complete().
-  enum class Words : std::uint8_t { PrintFormat, Plugins, AllAtOnce };
+  // How events are told.
+  //   OwnPrintFormat  as `print fmt` says, by fields where our evaluator does not understand it
+  //   PrintFormat     such events by libtraceevent
+  //   Plugins         where libtraceevent has a plugin for an event in its words, as trace-cmd and KernelShark do
+  enum class Words : std::uint8_t { OwnPrintFormat, PrintFormat, Plugins };
   struct Style {
     TimeStyle times = TimeStyle::Absolute;
     Controls controls = Controls::Raw;  // of each line
     bool is_one_line = false;           // line ends in what is told of an event are blanks
-    Words words = Words::PrintFormat;
+    Words words = Words::OwnPrintFormat;
+    bool is_completed_later = false;  // texts of libtraceevent are missing until complete()
   };
-  TraceLines(const Metadata& metadata, Style style) : metadata_(&metadata), style_(style), wording_(metadata) {}
+  TraceLines(const Metadata& metadata, Style style)
+      : metadata_(&metadata), style_(style), wording_(metadata, style.words == Words::Plugins) {}
   explicit TraceLines(const Metadata& metadata) : TraceLines(metadata, Style()) {}
 
   // Appends the line with its '\n', and before it one for what was lost on that CPU.
@@ -47,7 +51,7 @@ class TraceLines {
   void append_time(const TypedRecord& record, std::string& out);
   // Puts in what is missing of the lines in `out`, which nothing was taken from since they were appended.
   void complete(std::string& out);
-  // With Words::Plugins: asks for the texts of these records at once. Their lines are appended next, in this order.
+  // Asks for the texts of these records at once. Their lines are appended next, in this order.
   void ask_ahead(std::span<const TypedRecord> records);
   const Metadata& metadata() const { return *metadata_; }
   // What became known of the same trace, whose formats stay where they are.

@@ -123,7 +123,8 @@ bool EventWording::start() {
   posix_spawn_file_actions_adddup2(&files, its.get(), 0);
   for (const int fd : {1, 2}) posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addclosefrom_np(&files, 3);
-  char* const arguments[] = {const_cast<char*>(kPrinter), nullptr};
+  char* const no_plugins = has_plugins_ ? nullptr : const_cast<char*>(wire::kNoPlugins);
+  char* const arguments[] = {const_cast<char*>(kPrinter), no_plugins, nullptr};
   char* const environment[] = {nullptr};  // it would name folders of plugins
   const int spawned = ::posix_spawn(&process_, path->c_str(), &files, nullptr, arguments, environment);
   posix_spawn_file_actions_destroy(&files);

@@ -23,8 +23,10 @@ namespace kevt::record {
 
 class EventWording {
  public:
-  // `metadata` outlives it; its symbols are those of the time when the process is started.
-  explicit EventWording(const Metadata& metadata) : metadata_(&metadata) {}
+  // `metadata` outlives it; its symbols are those of the time when the process is started. Without plugins no event has
+  // words but those of its print fmt.
+  explicit EventWording(const Metadata& metadata, bool has_plugins = true)
+      : metadata_(&metadata), has_plugins_(has_plugins) {}
   EventWording(const EventWording&) = delete;
   EventWording& operator=(const EventWording&) = delete;
   ~EventWording() { stop(); }
@@ -69,6 +71,7 @@ class EventWording {
   bool print(std::string_view asked, std::span<const Queued> queued, std::span<std::optional<std::string>> texts);
 
   const Metadata* metadata_;
+  bool has_plugins_;
   std::chrono::milliseconds patience_{10'000};
   pid_t process_ = -1;
   UniqueFd socket_;

@@ -96,7 +96,7 @@ TEST_F(EventWordingTest, EventsOfPluginsAreToldInTheirWords) {
 }
 
 TEST_F(EventWordingTest, ManyLinesAreCompletedAtOnce) {
-  TraceLines lines(metadata_, {.words = TraceLines::Words::AllAtOnce});
+  TraceLines lines(metadata_, {.words = TraceLines::Words::Plugins, .is_completed_later = true});
   const TypedRecord of_plugin = switched();
   const std::vector<std::uint8_t> its = bytes_;
   const TypedRecord plain = record_of(add("other", kPlain), 12);
@@ -189,6 +189,21 @@ TEST_F(EventWordingTest, ATextOfSeveralLinesIsOneForPerf) {
   ASSERT_TRUE((*writer)->add(record));
   ASSERT_TRUE((*writer)->finish());
   EXPECT_THAT(read_file(folder.file("lines")), HasSubstr("sched_switch: ba sh:7 [120] S ==> swapper/0:0 [120]\n"));
+}
+
+// `report --raw-format`: as print fmt says; what we do not understand libtraceevent does, mostly.
+TEST_F(EventWordingTest, WithoutPluginsItTellsWhatWeDoNotUnderstand) {
+  const EventFormat& event = add("net", format_text("beyond_us", 600,
+                                                    "\tfield:__u8 addr[4];\toffset:8;\tsize:4;\tsigned:0;\n\n"
+                                                    "print fmt: \"from %pI4\", REC->addr\n"));
+  ASSERT_FALSE(PrintFormat::compile(event));
+  TypedRecord record = record_of(event, 12);
+  for (std::size_t i = 0; i < 4; ++i) bytes_[8 + i] = static_cast<std::uint8_t>(10 + i);
+  TraceLines raw(metadata_, {.words = TraceLines::Words::PrintFormat});
+  EXPECT_EQ(line(raw, record), "beyond_us: from 10.11.12.13\n");
+  TraceLines own(metadata_);
+  EXPECT_THAT(line(own, record), StartsWith("beyond_us: addr="));
+  EXPECT_EQ(line(raw, switched()), "sched_switch: prev_comm=bash prev_pid=7 ==> next_comm=swapper/0\n");
 }
 
 // It would read what lies behind.

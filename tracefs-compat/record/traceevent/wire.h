@@ -35,6 +35,9 @@ struct PrintHead {
   std::uint32_t bytes;  // of the record behind it
 };
 
+// An argument of kevtrace-traceevent.
+inline constexpr const char* kNoPlugins = "--no-plugins";
+
 inline constexpr std::uint32_t kNoText = ~0u;
 
 inline constexpr std::uint32_t kMostAsked = 64u << 20;     // bytes: symbols are the longest
