@@ -16,6 +16,7 @@
 
 #include "common/controls.h"
 #include "common/standard_descriptors.h"
+#include "compiler/script/compiled_script.h"
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
 #include "gui/app/screenshot.h"
@@ -52,6 +53,11 @@ struct Options {
   QCommandLineOption event{{QStringLiteral("e"), QStringLiteral("event")},
                            QStringLiteral("a definition for the editor"),
                            QStringLiteral("DEF")};
+  QCommandLineOption script{
+      QStringLiteral("script"),
+      QStringLiteral("a script that the tracer takes before the program runs: compiled (.kevo), or with `inject`"),
+      QStringLiteral("FILE")};
+  QCommandLineOption unsafe{QStringLiteral("unsafe"), QStringLiteral("the script may inject")};
   QCommandLineOption pid{QStringLiteral("pid"), QStringLiteral("trace running processes"),
                          QStringLiteral("PID[,PID…]")};
   QCommandLineOption follow{QStringLiteral("follow-forks"),
@@ -75,7 +81,10 @@ QString definitions(const QCommandLineParser& parser, const Options& options, QS
   for (const QString& path : parser.values(options.probes)) {
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly)) error = path + QStringLiteral(": ") + file.errorString();
-    lines.append(QString::fromUtf8(file.read(1 << 20)));
+    const QByteArray bytes = file.read(1 << 20);
+    if (script::is_compiled_script({bytes.data(), static_cast<std::size_t>(bytes.size())}))
+      error = path + QStringLiteral(" is a compiled script, which --script takes");
+    lines.append(QString::fromUtf8(bytes));
   }
   return lines.join(QLatin1Char('\n'));
 }
@@ -107,6 +116,7 @@ int open(MainWindow& window, const QCommandLineParser& parser, const Options& op
     window.useKernelFiles(parser.value(options.kallsyms), parser.value(options.btf));
   }
   window.target().setFollowing(parser.isSet(options.follow));
+  window.target().setScript(parser.value(options.script), parser.isSet(options.unsafe));
   if (!command.isEmpty()) window.startTarget(command, start);
   if (const QString runtime = parser.value(options.runtime); !runtime.isEmpty()) {
     if (runtime != QLatin1String("bpf") && runtime != QLatin1String("kmod"))

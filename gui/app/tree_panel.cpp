@@ -1,6 +1,7 @@
 // The files behind the window. Folders are listed when they are unfolded, by the service's thread.
 //
-// Files that wait or that take records away are not read here: the timeline shows what is in them.
+// Files that wait or that take records away are not read here, nor is `trace`, of which the window has taken the
+// records: the timeline shows them. An instance's `trace` is read: nobody takes its records.
 #include "gui/app/tree_panel.h"
 
 #include <QCheckBox>
@@ -25,10 +26,13 @@ namespace {
 constexpr int kPathRole = Qt::UserRole, kFolderRole = Qt::UserRole + 1, kListedRole = Qt::UserRole + 2;
 constexpr qsizetype kMostShown = 1 << 20;
 
+constexpr QLatin1String kInstances("instances");
+
 bool isStream(const QString& path) {
   const QString name = path.section(QLatin1Char('/'), -1);
-  return name.startsWith(QLatin1String("trace_pipe")) || name == QLatin1String("trace") ||
-         name.startsWith(QLatin1String("snapshot"));
+  const bool is_of_instance = path.startsWith(kInstances + QLatin1Char('/'));
+  return name.startsWith(QLatin1String("trace_pipe")) || name == QLatin1String("snapshot_raw") ||
+         (name == QLatin1String("trace") && !is_of_instance);
 }
 
 }  // namespace
@@ -61,7 +65,6 @@ TreePanel::TreePanel(TracingService& service, QUndoStack& undo, QWidget* parent)
   text_->setAccessibleName(tr("What the file reads"));
   text_->setPlaceholderText(tr("a file of the tracing directory; open one with a target or --tracefs"));
   name_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  line_->setPlaceholderText(tr("a line to write to the file, Enter"));
   line_->setAccessibleName(tr("Line to write to the file"));
   auto* bar = new QHBoxLayout;
   bar->addWidget(line_, 1);
@@ -78,7 +81,9 @@ TreePanel::TreePanel(TracingService& service, QUndoStack& undo, QWidget* parent)
     if (!item->data(0, kListedRole).toBool()) fill(item, item->data(0, kPathRole).toString());
   });
   connect(tree_, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
-    if (item && !item->data(0, kFolderRole).toBool()) showFile(item->data(0, kPathRole).toString());
+    if (!item) return;
+    const QString path = item->data(0, kPathRole).toString();
+    if (path == kInstances || !item->data(0, kFolderRole).toBool()) showFile(path);
   });
   connect(line_, &QLineEdit::returnPressed, this, &TreePanel::write);
   connect(watches_, &QCheckBox::toggled, this, [this](bool on) { on ? timer_->start() : timer_->stop(); });
@@ -128,7 +133,11 @@ void TreePanel::showFile(const QString& path) {
 }
 
 void TreePanel::readFile() {
+  line_->setPlaceholderText(path_ == kInstances ? tr("a name for a new instance, Enter")
+                                                : tr("a line to write to the file, Enter"));
   if (path_.isEmpty()) return;
+  if (path_ == kInstances)
+    return text_->setPlainText(tr("an instance has a buffer, switches, filters and triggers of its own"));
   if (isStream(path_)) return text_->setPlainText(tr("its records are in the timeline and the table"));
   service_.read(path_, [this, path = path_](bool, const QString& text) {
     if (path != path_) return;
@@ -137,8 +146,26 @@ void TreePanel::readFile() {
   });
 }
 
+void TreePanel::makeInstance() {
+  using Folder = FileWrite::Folder;
+  const QString name = line_->text().trimmed();
+  if (name.isEmpty()) return;
+  const QString path = kInstances + QLatin1Char('/') + name;
+  // What is there now is listed anew.
+  const auto list = [this](const std::vector<FileWrite>&) {
+    const auto found = tree_->findItems(kInstances, Qt::MatchExactly);
+    if (found.isEmpty()) return;
+    qDeleteAll(found[0]->takeChildren());
+    fill(found[0], kInstances);
+  };
+  undo_.push(new WriteCommand(service_, {{path, {}, false, {}, Folder::Make}}, {{path, {}, false, {}, Folder::Remove}},
+                              tr("instance %1").arg(name), list));
+  line_->clear();
+}
+
 void TreePanel::write() {
   if (path_.isEmpty() || !service_.isRunning()) return;
+  if (path_ == kInstances) return makeInstance();
   // What was there is written again by undo, where writing replaces it.
   std::vector<FileWrite> back;
   if (!adds_->isChecked() && !isStream(path_)) back.push_back({path_, text_->toPlainText().trimmed(), false, {}});

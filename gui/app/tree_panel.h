@@ -1,4 +1,4 @@
-// TreePanel: the tracing directory as files: what each reads, and a line that is written to it.
+// TreePanel: the tracing directory as files: what each reads, and a line that is written to it; and its instances.
 #pragma once
 
 #include <QWidget>
@@ -31,6 +31,7 @@ class TreePanel : public QWidget {
   void fill(QTreeWidgetItem* parent, const QString& path);
   void readFile();
   void write();
+  void makeInstance();
 
   TracingService& service_;
   QUndoStack& undo_;

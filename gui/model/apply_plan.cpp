@@ -16,8 +16,9 @@ QString nameOfListing(const QString& line) {
   const auto match = kHead.match(line.trimmed());
   if (!match.hasMatch()) return {};
   QString name = match.captured(1);
-  if (line.startsWith(QLatin1String("s:"))) return QStringLiteral("synthetic/") + name;
-  return name.replace(QLatin1Char('.'), QLatin1Char('/'));
+  name.replace(QLatin1Char('.'), QLatin1Char('/'));
+  const bool has_group = name.contains(QLatin1Char('/'));
+  return has_group || !line.startsWith(QLatin1String("s:")) ? name : QStringLiteral("synthetic/") + name;
 }
 
 std::vector<PlanStep> planApply(const QString& text, const CheckedText& checked, const QString& present,

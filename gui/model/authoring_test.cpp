@@ -273,5 +273,12 @@ TEST_F(GuiAuthoring, TheTreeSaysWhoMadeAnEvent) {
   EXPECT_EQ(source("sched", "own"), QStringLiteral("built in"));
 }
 
+TEST_F(GuiAuthoring, ListingsNameTheirEvents) {
+  EXPECT_EQ(nameOfListing(QStringLiteral("p:kprobes/op libc:open64 fd=%di")), QStringLiteral("kprobes/op"));
+  EXPECT_EQ(nameOfListing(QStringLiteral("r16:g.op libc:open64")), QStringLiteral("g/op"));
+  EXPECT_EQ(nameOfListing(QStringLiteral("s:synthetic/took\tu64 ns")), QStringLiteral("synthetic/took"));
+  EXPECT_EQ(nameOfListing(QStringLiteral("s:took u64 ns")), QStringLiteral("synthetic/took"));
+}
+
 }  // namespace
 }  // namespace kevt::gui

@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "compiler/layout/ring_page.h"
+#include "tracefs-compat/record/print/trace_line.h"
 
 namespace kevt::gui {
 namespace {
@@ -178,15 +179,23 @@ std::string_view LiveReader::commOf(tree::TracingDir& directory, std::int32_t pi
 }
 
 void LiveReader::learnSymbols(const record::EventFormat& event, std::span<const std::uint8_t> bytes) {
+  if (record::is_stack(event)) {
+    if (const record::Field* caller = event.find("caller"))
+      for (const std::uint64_t address : record::stack_of(*caller, bytes)) learnSymbol(address);
+    return;
+  }
   for (const record::Field& field : event.fields) {
     if (field.role == record::PlaceRole::None) return;  // addresses come first
-    const std::uint64_t address = record::value_of(field, bytes).number;
-    if (symbols_.size() >= kMaxSymbols || !symbols_.emplace(address, true).second) continue;
-    auto symbol = address >= kKernelAddresses ? kernelSymbol(address) : processSymbol(address);
-    if (!symbol || metadata_->symbols.find(symbol->address)) continue;
-    metadata_->symbols.add(*std::move(symbol));
-    shared_.reset();
+    learnSymbol(record::value_of(field, bytes).number);
   }
+}
+
+void LiveReader::learnSymbol(std::uint64_t address) {
+  if (symbols_.size() >= kMaxSymbols || !symbols_.emplace(address, true).second) return;
+  auto symbol = address >= kKernelAddresses ? kernelSymbol(address) : processSymbol(address);
+  if (!symbol || metadata_->symbols.find(symbol->address)) return;
+  metadata_->symbols.add(*std::move(symbol));
+  shared_.reset();
 }
 
 std::optional<record::Symbol> LiveReader::processSymbol(std::uint64_t address) {

@@ -41,6 +41,7 @@ class LiveReader {
   void readAllFormats(tree::TracingDir& directory);
   void readComms(tree::TracingDir& directory);
   void learnSymbols(const record::EventFormat& event, std::span<const std::uint8_t> bytes);
+  void learnSymbol(std::uint64_t address);
   std::optional<record::Symbol> processSymbol(std::uint64_t address);
   std::optional<record::Symbol> kernelSymbol(std::uint64_t address);
   std::string_view commOf(tree::TracingDir& directory, std::int32_t pid);

@@ -103,6 +103,8 @@ void TargetProcess::start(const QStringList& words, const QString& separator, co
   look_->start();
   QStringList arguments = {QStringLiteral("mount"), directory()};
   arguments += words;
+  if (!script_.isEmpty()) arguments += {QStringLiteral("-p"), script_};
+  if (is_unsafe_) arguments.append(QStringLiteral("--unsafe"));
   if (!separator.isEmpty()) arguments.append(separator);
   process_.start(program, arguments + command);
 }

@@ -29,6 +29,12 @@ class TargetProcess : public QObject {
   // Of the next target: the programs that it starts or becomes by exec are traced, too.
   void setFollowing(bool on) { follows_ = on; }
   bool isFollowing() const { return follows_; }
+  // Of the next target: a script that the tracer takes before the program runs, compiled or with what no file of a
+  // tracing directory can say (`inject`, which wants `is_unsafe`). Empty: none.
+  void setScript(const QString& path, bool is_unsafe) {
+    script_ = path;
+    is_unsafe_ = is_unsafe;
+  }
   // The directory is made in a temporary place.
   void startCommand(const QStringList& command);
   void attach(const QList<int>& pids);
@@ -60,6 +66,8 @@ class TargetProcess : public QObject {
   int pid_ = 0;
   bool is_mounted_ = false;
   bool follows_ = false;
+  QString script_;
+  bool is_unsafe_ = false;
   bool is_ours_ = false;  // the program was started here, not attached to
 };
 

@@ -20,9 +20,25 @@ constexpr qint64 kStateEveryMs = 500;
 }  // namespace
 
 QString FileWrite::asCommand() const {
+  if (folder != Folder::None)
+    return QStringLiteral("%1 %2").arg(folder == Folder::Make ? QStringLiteral("mkdir") : QStringLiteral("rmdir"),
+                                       shellQuoted(path));
   return QStringLiteral("echo %1 %2 %3")
       .arg(shellQuoted(text), adds ? QStringLiteral(">>") : QStringLiteral(">"), path);
 }
+
+namespace {
+
+Result<void> carryOut(const FileWrite& one, tree::TracingDir& directory) {
+  const std::string path = one.path.toStdString();
+  if (one.folder == FileWrite::Folder::Make) return directory.make_directory(path);
+  if (one.folder == FileWrite::Folder::Remove) return directory.remove_directory(path);
+  std::string text = one.text.toStdString();
+  if (!text.empty()) text += '\n';
+  return directory.write(path, text, one.adds ? tree::WriteMode::Add : tree::WriteMode::Replace);
+}
+
+}  // namespace
 
 TracingService::TracingService(QObject* parent) : QObject(parent) {}
 TracingService::~TracingService() { stop(); }
@@ -70,10 +86,7 @@ void TracingService::write(std::vector<FileWrite> writes, std::function<void(con
   post([this, writes = std::move(writes), done = std::move(done)](tree::TracingDir& directory) mutable {
     std::vector<FileWrite> made;
     for (FileWrite& one : writes) {
-      std::string text = one.text.toStdString();
-      if (!text.empty()) text += '\n';
-      auto result =
-          directory.write(one.path.toStdString(), text, one.adds ? tree::WriteMode::Add : tree::WriteMode::Replace);
+      auto result = carryOut(one, directory);
       if (!result) one.error = QString::fromStdString(result.error().message());
       made.push_back(one);
       if (!result) break;

@@ -21,12 +21,14 @@ namespace kevt::gui {
 
 class LiveReader;
 
-// One write, as it went to the directory.
+// One write, as it went to the directory; or a folder (an instance) that is made or removed.
 struct FileWrite {
+  enum class Folder { None, Make, Remove };
   QString path;
   QString text;
   bool adds = true;  // `>>`
   QString error;     // empty: it was taken
+  Folder folder = Folder::None;
   QString asCommand() const;
 };
 

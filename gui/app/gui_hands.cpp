@@ -1,0 +1,242 @@
+// kevt_gui_hands: somebody at the real window, without a screen, told on standard input what to do (tests/doors).
+//
+// A line is a word and what belongs to it, with tabs between. The answer is a line: `ok`, `ok N` and N lines behind it,
+// or `no WHY`.
+//
+//   start COMMAND ARGUMENT…   a program is started and traced
+//   follow                    of the next one: what it starts, too
+//   script FILE [unsafe]      of the next one: what its tracer takes before the program runs (--script, --unsafe)
+//   attach PID…               processes that run
+//   kernel RUNTIME            the kernel, by bpf or kmod
+//   define DEFINITION…        lines are typed into the editor, and applied
+//   filter EVENT TEXT         of an event, in its page
+//   trigger EVENT TEXT        likewise
+//   switch EVENT 0|1          the event's switch
+//   file PATH TEXT            the page Directory: a line for the file
+//   show PATH                 the page Directory: what the file reads
+//   wait N                    until the table has N records
+//   lines                     the table's trace lines
+//   rest                      the window goes on for a moment
+//   save FILE                 the trace, in the format that the file's ending names
+//   measure                   the page Measure: events and fields, a line each, its columns with tabs between
+#include <QApplication>
+#include <QDockWidget>
+#include <QLineEdit>
+#include <QTest>
+#include <QTreeWidget>
+#include <algorithm>
+#include <iostream>
+#include <string>
+
+#include "gui/app/events_panel.h"
+#include "gui/app/log_panels.h"
+#include "gui/app/main_window.h"
+#include "gui/app/measure_panel.h"
+#include "gui/app/probes_panel.h"
+#include "gui/app/tree_panel.h"
+#include "gui/model/apply_plan.h"
+#include "gui/model/event_rows.h"
+#include "gui/model/event_tree.h"
+#include "gui/model/target_process.h"
+#include "gui/model/trace_document.h"
+#include "gui/model/tracing_service.h"
+#include "gui/view/definition_editor.h"
+#include "gui/view/event_table.h"
+#include "gui/view/theme.h"
+
+namespace kevt::gui {
+namespace {
+
+class Hands {
+ public:
+  Hands() : patience_ms_(qEnvironmentVariableIntValue("KEV_GUEST") ? 120'000 : 30'000) {
+    window_.resize(1500, 940);
+    window_.show();
+  }
+  // What is answered.
+  QStringList obey(const QStringList& words);
+
+ private:
+  template <class Condition>
+  bool wait(Condition condition) {
+    return QTest::qWaitFor(condition, patience_ms_);
+  }
+  static QStringList no(const QString& why) { return {QStringLiteral("no ") + QString(why).replace('\n', ' ')}; }
+  static QStringList ok(QStringList lines = {}) {
+    lines.prepend(lines.isEmpty() ? QStringLiteral("ok") : QStringLiteral("ok %1").arg(lines.size()));
+    return lines;
+  }
+  QStringList afterStart();
+  QStringList define(const QStringList& lines);
+  QStringList writePage(const QStringList& words, EventsPanel::Tab tab, QLineEdit& edit);
+  QStringList writeFile(const QString& path, const QString& text);
+  QStringList answerOfWrite(int before);
+  QStringList lines();
+  QStringList measured();
+  QString problems();
+  const LiveEvent* event(const QString& name);
+
+  int patience_ms_;
+  MainWindow window_;
+};
+
+QString Hands::problems() {
+  QStringList all;
+  for (int i = 0; i < window_.problems().topLevelItemCount(); ++i)
+    all.append(window_.problems().topLevelItem(i)->text(1));
+  return all.join(QStringLiteral("; "));
+}
+
+const LiveEvent* Hands::event(const QString& name) {
+  for (const char* system : {"kprobes", "uprobes", "synthetic", "sched"})
+    if (const auto* found = window_.eventTree().eventAt(window_.eventTree().find(QLatin1String(system), name)))
+      return found;
+  return nullptr;
+}
+
+QStringList Hands::afterStart() {
+  wait([&] { return window_.service().isRunning() || !window_.target().isRunning(); });
+  if (!window_.service().isRunning()) return no(problems());
+  return ok();
+}
+
+QStringList Hands::define(const QStringList& lines) {
+  DefinitionEditor& editor = window_.probes().editor();
+  for (const QString& line : lines) {
+    QTest::keyClick(&editor, Qt::Key_End, Qt::ControlModifier);
+    if (!editor.toPlainText().isEmpty()) QTest::keyClick(&editor, Qt::Key_Return);
+    QTest::keyClicks(&editor, line);
+    QTest::keyClick(&editor, Qt::Key_Escape);  // the list of completions
+  }
+  wait([&] { return editor.isChecked(); });
+  if (!editor.checked().mistakes.empty()) return no(editor.checked().mistakes[0].text);
+  if (!wait([&] { return window_.probes().canApply(); })) return no("it cannot be applied: " + problems());
+  const int before = window_.files().topLevelItemCount();
+  for (QAction* action : window_.actions())
+    if (action->shortcut() == QKeySequence(QStringLiteral("Ctrl+Return"))) action->trigger();
+  const QStringList answer = answerOfWrite(before);
+  const auto is_kept = [](const PlanStep& step) { return step.kind == PlanStep::Kind::Keep; };
+  if (!wait([&] {
+        return std::ranges::count_if(window_.probes().plan(), is_kept) == editor.toPlainText().count('\n') + 1;
+      }))
+    return no("not all of it is there: " + window_.probes().differenceText());
+  return answer;
+}
+
+// Every write of the window has a line in "Files written".
+QStringList Hands::answerOfWrite(int before) {
+  if (!wait([&] { return window_.files().topLevelItemCount() > before; })) return no("nothing was written");
+  for (int i = before; i < window_.files().topLevelItemCount(); ++i)
+    if (const QString answer = window_.files().topLevelItem(i)->text(2); answer.startsWith(QStringLiteral("⚠ ")))
+      return no(answer.mid(2));
+  return ok();
+}
+
+QStringList Hands::writePage(const QStringList& words, EventsPanel::Tab tab, QLineEdit& edit) {
+  if (!wait([&] { return event(words[1]) != nullptr; })) return no("the tree of events has no " + words[1]);
+  window_.events().select(event(words[1])->system, words[1]);
+  window_.events().tabs().setCurrentIndex(tab);
+  edit.setText(words[2]);
+  const int before = window_.files().topLevelItemCount();
+  QTest::keyClick(&edit, Qt::Key_Return);
+  return answerOfWrite(before);
+}
+
+QStringList Hands::writeFile(const QString& path, const QString& text) {
+  window_.directoryFiles().showFile(path);
+  QLineEdit* line = nullptr;
+  for (QLineEdit* one : window_.directoryFiles().findChildren<QLineEdit*>())
+    if (one->accessibleName() == QLatin1String("Line to write to the file")) line = one;
+  if (!line) return no("there is no line to write");
+  line->setText(text);
+  const int before = window_.files().topLevelItemCount();
+  QTest::keyClick(line, Qt::Key_Return);
+  return answerOfWrite(before);
+}
+
+QStringList Hands::lines() {
+  const EventRows& rows = window_.table().rows();
+  QStringList all;
+  for (int row = 0; row < rows.rowCount(); ++row)
+    all += rows.data(rows.index(row, 0), Qt::ToolTipRole).toString().split(QLatin1Char('\n'));
+  return all;
+}
+
+QStringList Hands::measured() {
+  for (QWidget* one = &window_.measure(); one; one = one->parentWidget())
+    if (auto* dock = qobject_cast<QDockWidget*>(one)) dock->raise();
+  wait([&] { return !window_.measure().isBusy() && window_.measure().table().topLevelItemCount() > 0; });
+  QStringList all;
+  const auto add = [&](const auto& self, const QTreeWidgetItem* item, int depth) -> void {
+    QStringList cells;
+    for (int column = 0; column < item->columnCount(); ++column) cells.append(item->text(column));
+    all.append(QString(depth, QLatin1Char(' ')) + cells.join(QLatin1Char('\t')));
+    for (int i = 0; i < item->childCount(); ++i) self(self, item->child(i), depth + 1);
+  };
+  for (int i = 0; i < window_.measure().table().topLevelItemCount(); ++i)
+    add(add, window_.measure().table().topLevelItem(i), 0);
+  return all;
+}
+
+QStringList Hands::obey(const QStringList& words) {
+  const QString& what = words[0];
+  const QStringList rest = words.mid(1);
+  if (what == "start") return window_.startTarget(rest), afterStart();
+  if (what == "follow") return window_.target().setFollowing(true), ok();
+  if (what == "script") return window_.target().setScript(rest.value(0), rest.value(1) == "unsafe"), ok();
+  if (what == "kernel") return window_.traceKernel(rest.value(0)), afterStart();
+  if (what == "attach") {
+    QList<int> pids;
+    for (const QString& pid : rest) pids.append(pid.toInt());
+    return window_.attachTo(pids), afterStart();
+  }
+  if (what == "define") return define(rest);
+  if (what == "filter" && words.size() == 3)
+    return writePage(words, EventsPanel::Filter, window_.events().filterEdit());
+  if (what == "trigger" && words.size() == 3)
+    return writePage(words, EventsPanel::Trigger, window_.events().triggerPage().edit());
+  if (what == "switch" && words.size() == 3) {
+    const int before = window_.files().topLevelItemCount();
+    if (!wait([&] { return event(words[1]) != nullptr; })) return no("the tree of events has no " + words[1]);
+    EventTree& tree = window_.eventTree();
+    tree.setData(tree.find(event(words[1])->system, words[1]), words[2] == "1" ? Qt::Checked : Qt::Unchecked,
+                 Qt::CheckStateRole);
+    return answerOfWrite(before);
+  }
+  if (what == "file" && words.size() == 3) return writeFile(words[1], words[2]);
+  if (what == "show") {
+    window_.directoryFiles().showFile(rest.value(0));
+    QTest::qWait(300);
+    return ok(window_.directoryFiles().text().split(QLatin1Char('\n')));
+  }
+  if (what == "wait") {
+    const int least = rest.value(0).toInt();
+    if (wait([&] { return window_.table().rows().rowCount() >= least; })) return ok();
+    return no(QStringLiteral("%1 records; %2").arg(window_.table().rows().rowCount()).arg(problems()));
+  }
+  if (what == "rest") return QTest::qWait(50), ok();
+  if (what == "lines") return ok(lines());
+  if (what == "measure") return ok(measured());
+  if (what == "save") {
+    const auto saved = window_.saveTrace(rest.value(0));
+    return saved ? ok() : no(QString::fromStdString(saved.error().message()));
+  }
+  return no("what is `" + what + "`?");
+}
+
+}  // namespace
+}  // namespace kevt::gui
+
+int main(int argc, char** argv) {
+  qputenv("KEVTRACE_GUI_NO_AUTOSAVE", "1");
+  if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+  QApplication application(argc, argv);
+  kevt::gui::applyTheme(kevt::gui::ThemeChoice::Light);
+  kevt::gui::Hands hands;
+  for (std::string line; std::getline(std::cin, line);) {
+    const QStringList answer = hands.obey(QString::fromStdString(line).split(QLatin1Char('\t')));
+    for (const QString& one : answer) std::cout << one.toStdString() << '\n';
+    std::cout.flush();
+  }
+  return 0;
+}
