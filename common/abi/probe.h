@@ -260,7 +260,7 @@ typedef struct kevt_raised {
 /* Per process, in private memory that fork copies. */
 typedef struct kevt_private {
   uint64_t used_threads;    /* structs that were ever used; may grow past kevt_tables.max_threads */
-  uint64_t next_swept;      /* the struct that is looked at next, in search of dead threads */
+  uint64_t next_swept;      /* looks at structs so far, in search of dead threads */
   uint64_t signals_owned;   /* 1: the agent's handlers are installed, and its masks are the program's */
   uint64_t filtered;        /* 1: a seccomp filter may end the process for a system call of the agent's */
   uint64_t pid;             /* as the last thread that was enrolled has seen it; 0: none yet */
@@ -298,7 +298,7 @@ typedef struct kevt_exec_ask {
  */
 typedef struct kevt_session {
   uint64_t next_shard;                   /* atomic; shard 0 is everybody's: locked increments */
-  uint64_t next_swept;                   /* atomic: the shard that is looked at next, in search of dead users */
+  uint64_t next_swept;                   /* atomic: looks at shards so far, in search of dead users */
   uint64_t next_note;                    /* atomic; notes of owners so far */
   uint64_t library_reports;              /* atomic: how often libraries came or went */
   uint64_t shard_users[KEVT_MAX_SHARDS]; /* pid << 32 | tid of the only writer; one that is dead leaves its shard */

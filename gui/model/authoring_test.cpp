@@ -7,6 +7,7 @@
 
 #include "compiler/target/fixed_target.h"
 #include "compiler/target/types/btf.h"
+#include "gui/model/apply_plan.h"
 #include "gui/model/compiler_service.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/export_as.h"

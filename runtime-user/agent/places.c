@@ -64,13 +64,22 @@ static int change_owner(kevt_self* self, uint64_t from, uint64_t to) {
                                      __ATOMIC_RELAXED);
 }
 
+/*
+ * Which of `used` places is looked at next.  All over them: what is looked at in turn stays with the first few, whose
+ * users live long, when each two looks add a place.
+ */
+static uint64_t place_of_look(uint64_t* looks, uint64_t used) {
+  const uint64_t look = __atomic_fetch_add(looks, 1, __ATOMIC_RELAXED);
+  return (look * 0x9e3779b97f4a7c15u >> 32) % used; /* Fibonacci hashing */
+}
+
 /* One of the structs that were used before, if its thread is dead. */
 static kevt_thread* take_over(const kevt_tables* tables, uint64_t user) {
   kevt_private* priv = private_memory();
   uint64_t used = __atomic_load_n(&priv->used_threads, __ATOMIC_ACQUIRE);
   if (used > tables->max_threads) used = tables->max_threads;
   if (!used) return 0;
-  kevt_thread* thread = &priv->threads[__atomic_fetch_add(&priv->next_swept, 1, __ATOMIC_RELAXED) % used];
+  kevt_thread* thread = &priv->threads[place_of_look(&priv->next_swept, used)];
   kevt_self* self = kevt_self_of(tables, thread);
   const uint64_t owner = __atomic_load_n(&self->owner, __ATOMIC_ACQUIRE);
   if (owner == KEVT_OWNER_EXPECTED || (owner && !is_dead(owner))) return 0;
@@ -170,7 +179,7 @@ int kevt_keep_shard(uint64_t shard, uint64_t before, uint64_t user) {
 /* One of the shards that were used before, if its user is dead: its counts stay, the sums go on. 0: none. */
 static uint64_t take_shard_over(kevt_session* session, uint64_t used, uint64_t user) {
   if (used < 2) return 0;
-  const uint64_t shard = 1 + __atomic_fetch_add(&session->next_swept, 1, __ATOMIC_RELAXED) % (used - 1);
+  const uint64_t shard = 1 + place_of_look(&session->next_swept, used - 1);
   uint64_t before = __atomic_load_n(&session->shard_users[shard], __ATOMIC_ACQUIRE);
   if (!before || before & KEVT_USER_ELSEWHERE || !is_dead(before)) return 0;
   return __atomic_compare_exchange_n(&session->shard_users[shard], &before, shard_user(user), 0, __ATOMIC_ACQ_REL,

@@ -35,7 +35,7 @@ std::uint64_t lines_of_maps(pid_t pid) {
 }
 
 struct Use {
-  std::uint64_t code_bytes = 0, rows = 0, handles = 0, waiting = 0;
+  std::uint64_t code_bytes = 0, rows = 0, handles = 0, waiting = 0, shards = 0;
   std::uint64_t own_kib = 0, target_kib = 0, target_maps = 0;
 
   void grow(const Use& other) {
@@ -43,6 +43,7 @@ struct Use {
     rows = std::max(rows, other.rows);
     handles = std::max(handles, other.handles);
     waiting = std::max(waiting, other.waiting);
+    shards = std::max(shards, other.shards);
     own_kib = std::max(own_kib, other.own_kib);
     target_kib = std::max(target_kib, other.target_kib);
     target_maps = std::max(target_maps, other.target_maps);
@@ -54,6 +55,7 @@ struct Use {
     if (code_bytes > 3 * before.code_bytes) return "bytes of code";
     if (rows > 3 * before.rows) return "counter rows";
     if (handles > 3 * before.handles) return "events of the runtime";
+    if (shards > 3 * before.shards) return "counter shards";
     if (own_kib > before.own_kib + kNoise) return "memory of the tracer";
     if (target_kib > before.target_kib + kNoise) return "memory of the target";
     if (target_maps > before.target_maps + 2) return "mappings of the target";
@@ -61,9 +63,9 @@ struct Use {
   }
   std::string text() const {
     return fmt::format(
-        "{} bytes of code, {} rows, {} events, {} that wait; {} KiB of memory of its own here, {} KiB and {} maps "
-        "there",
-        code_bytes, rows, handles, waiting, own_kib, target_kib, target_maps);
+        "{} bytes of code, {} rows, {} shards, {} events, {} that wait; {} KiB of memory of its own here, {} KiB and {} "
+        "maps there",
+        code_bytes, rows, shards, handles, waiting, own_kib, target_kib, target_maps);
   }
 };
 
@@ -174,6 +176,7 @@ Use Cycles::use() const {
           .rows = code.rows,
           .handles = code.handles,
           .waiting = code.waiting,
+          .shards = code.shards,
           .own_kib = proc::status_number(getpid(), "RssAnon"),
           .target_kib = proc::status_number(pid_, "RssAnon"),
           .target_maps = lines_of_maps(pid_)};

@@ -75,7 +75,8 @@ InprocRuntime::CodeUse InprocRuntime::code_use() const {
   return {.bytes = arena_.used_bytes(),
           .rows = memory_.options().rows - memory_.free_rows(),
           .handles = installed_.size() - free_handles_.size(),
-          .waiting = dead_.size()};
+          .waiting = dead_.size(),
+          .shards = memory_.used_shards()};
 }
 
 // It is not needed for the batch to be right: where it fails there is less room.

@@ -111,6 +111,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
     std::uint64_t bytes = 0;
     std::uint32_t rows = 0;
     std::size_t handles = 0, waiting = 0;
+    std::uint64_t shards = 0;  // of counters, that were ever given out
   };
   CodeUse code_use() const;
 
