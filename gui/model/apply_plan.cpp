@@ -42,7 +42,9 @@ std::vector<PlanStep> planApply(const QString& text, const CheckedText& checked,
     if (is_written_out) step.wanted = right.written_out;
     if (const auto found = there.find(name); found != there.end()) {
       step.present = found->second.join(QLatin1Char('\n'));
-      const bool is_same = found->second.contains(is_written_out ? right.written_out : right.listing.trimmed());
+      // One that took names of types before the window knew the types lists them.
+      const bool is_same = found->second.contains(right.listing.trimmed()) ||
+                           (is_written_out && found->second.contains(right.written_out));
       step.kind = is_same                ? PlanStep::Kind::Keep
                   : owned.contains(name) ? PlanStep::Kind::Change
                                          : PlanStep::Kind::Conflict;
