@@ -165,8 +165,8 @@ int run(int argc, char** argv) {
   parser.addPositionalArgument(QStringLiteral("FILE"), QStringLiteral("a recording"),
                                QStringLiteral("[FILE | -- CMD …]"));
   parser.addOptions({options.session, options.screenshot, options.after, options.theme, options.size, options.probes,
-                     options.event, options.pid, options.follow, options.tracefs, options.runtime, options.last,
-                     options.apply, options.btf, options.kallsyms});
+                     options.event, options.pid, options.follow, options.script, options.unsafe, options.tracefs,
+                     options.runtime, options.last, options.apply, options.btf, options.kallsyms});
   parser.process(app);
   const QString theme = parser.value(options.theme);
   if (theme != QLatin1String("light") && theme != QLatin1String("dark") && theme != QLatin1String("system"))

@@ -31,6 +31,7 @@ static struct bench_variant variants[] = {
     {.name = "rejected", TWIN(work_rejected), .base = "base", .is_on = 1},
     {.name = "counted", TWIN(work_counted), .base = "base", .is_on = 1},
     {.name = "measured", TWIN(work_measured), .base = "base", .is_on = 1},
+    {.name = "loglinear", TWIN(work_loglinear), .base = "base", .is_on = 1},
     {.name = "named", TWIN(work_named), .base = "base", .is_on = 1},
     {.name = "entry", TWIN(work_entry), .base = "base", .is_recording = 1, .is_on = 1},
     {.name = "return", TWIN(work_return), .base = "base", .is_recording = 1, .is_on = 1},

@@ -10,6 +10,7 @@ RATIOS = [
     ("rejected hit / hand-written", "rejected", "limit_rejected", "info", None, ("kevtrace",)),
     ("counted hit / rejected hit", "counted", "rejected", "max", 1.4, ("kevtrace",)),
     ("hit counted by log2, with a sum / rejected hit", "measured", "rejected", "max", 1.8, ("kevtrace",)),
+    ("hit counted by a log-linear bucket / rejected hit", "loglinear", "rejected", "max", 1.8, ("kevtrace",)),
     ("hit counted by a text / rejected hit", "named", "rejected", "max", 3.5, ("kevtrace",)),
     ("LTTng tracepoint / accepted hit", "lttng_accepted", "accepted", "min", 6, ("kevtrace", "lttng")),
     ("LTTng rejected / rejected hit", "lttng_rejected", "rejected", "info", None, ("kevtrace", "lttng")),
@@ -25,7 +26,7 @@ STARTUP_LIMIT_MS = 150
 INSTRUCTION_LIMITS = {"accepted": 200, "rejected": 60, "counted": 90}
 PAIR_LIMIT = 1.1  # two threads at once against one alone
 BATCH_LIMIT_MS = 1500  # to the first armed probe of 1,000
-KEVTRACE = ("accepted", "rejected", "counted", "measured", "named", "entry", "return", "int3")
+KEVTRACE = ("accepted", "rejected", "counted", "measured", "loglinear", "named", "entry", "return", "int3")
 
 
 def is_valid(run):

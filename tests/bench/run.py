@@ -25,6 +25,7 @@ PROBES = [
     ("rejected", "p:rejected work_rejected a=%di:s32 b=%si:s64 s=+0(%dx):string d=%cx:s64", "a < 0 && b != -5"),
     ("counted", "p:counted work_counted b=%si:s64 s=%dx:u64", "hist:keys=s"),  # one key of 8 bytes, always the same
     ("measured", "p:measured work_measured b=%si:s64 s=%dx:u64", "hist:keys=b.log2:vals=b"),
+    ("loglinear", "p:loglinear work_loglinear b=%si:s64 s=%dx:u64", "hist:keys=b.loglinear"),
     ("named", "p:named work_named s=+0(%dx):string", "hist:keys=s"),  # 15 letters and the NUL
     ("entry", "p:entry work_entry a=%di:s32", None),
     ("return", "r:return work_return ret=$retval:s64", None),

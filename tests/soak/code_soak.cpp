@@ -63,7 +63,8 @@ struct Use {
   }
   std::string text() const {
     return fmt::format(
-        "{} bytes of code, {} rows, {} shards, {} events, {} that wait; {} KiB of memory of its own here, {} KiB and {} "
+        "{} bytes of code, {} rows, {} shards, {} events, {} that wait; {} KiB of memory of its own here, {} KiB and "
+        "{} "
         "maps there",
         code_bytes, rows, shards, handles, waiting, own_kib, target_kib, target_maps);
   }
