@@ -39,6 +39,7 @@ void EventRows::takeReset() {
   beginResetModel();
   view_ = {};
   details_.clear();
+  details_metadata_.reset();
   filter_.reset();
   shown_.clear();
   is_identity_ = true;
