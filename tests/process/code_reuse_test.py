@@ -58,10 +58,10 @@ class CodeReuse(MountTest):
             self.remove(f"e{number}")
 
     def memory(self):
-        """KiB of the mount and of the target, and how many maps that has."""
+        """KiB of the mount and of the target, of their own (the tables that they share have a fixed size), and how many maps that has."""
         def of(pid):
             with open(f"/proc/{pid}/status") as status:
-                return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+                return next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
         with open(f"/proc/{self.mount.pid}/task/{self.mount.pid}/children") as children:
             tracer = max(of(pid) for pid in [self.mount.pid, *map(int, children.read().split())])
         with open(f"/proc/{self.target.pid}/maps") as maps:

@@ -28,14 +28,14 @@ void InodeTable::forget(std::uint64_t inode, std::uint64_t lookups) {
   if (it == known_.end() || inode == 1) return;
   it->second.lookups -= std::min(lookups, it->second.lookups);
   if (it->second.lookups > 0) return;
-  if (!it->second.has_left) by_path_.erase(it->second.path);
+  by_path_.erase(it->second.path);
   known_.erase(it);
 }
 
 void InodeTable::remove(const std::string& path) {
   const auto is_below = [&](const std::string& other) { return other.starts_with(path + '/'); };
   const auto leave = [&](std::map<std::string, std::uint64_t>::iterator it) {
-    known_.at(it->second).has_left = true;
+    known_.erase(it->second);
     return by_path_.erase(it);
   };
   if (const auto own = by_path_.find(path); own != by_path_.end()) leave(own);
@@ -44,9 +44,21 @@ void InodeTable::remove(const std::string& path) {
   std::erase_if(changes_, [&](const auto& change) { return is_below(change.first); });
 }
 
+void InodeTable::remove_gone(const std::function<bool(const std::string& path)>& is_there) {
+  if (known_.size() < look_at_) return;
+  std::erase_if(by_path_, [&](const auto& known) {
+    const auto& [path, inode] = known;
+    if (inode == 1 || is_there(path)) return false;
+    changes_.erase(path);
+    known_.erase(inode);
+    return true;
+  });
+  look_at_ = std::max(kFewestLookedAt, 2 * known_.size());
+}
+
 const std::string* InodeTable::path_of(std::uint64_t inode) const {
   const auto it = known_.find(inode);
-  return it == known_.end() || it->second.has_left ? nullptr : &it->second.path;
+  return it == known_.end() ? nullptr : &it->second.path;
 }
 
 const AttributeChange* InodeTable::find_change(const std::string& path) const {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,6 +29,9 @@ class InodeTable {
   // The path and all below it have left: numbers that the kernel still knows of them name nothing any more, and what
   // comes to the same paths gets others. What was changed of them is forgotten.
   void remove(const std::string& path);
+  // The kernel keeps names of what is gone for as long as it has memory: of events that come and go there would be
+  // ever more. Once there are twice as many as the last time, those of which `is_there` says no leave.
+  void remove_gone(const std::function<bool(const std::string& path)>& is_there);
   // nullptr: no such number, or its path has left.
   const std::string* path_of(std::uint64_t inode) const;
   // The number it has or would have; for directory listings.
@@ -40,10 +44,11 @@ class InodeTable {
   struct Known {
     std::string path;
     std::uint64_t lookups = 0;
-    bool has_left = false;
   };
-  std::unordered_map<std::uint64_t, Known> known_;
-  std::map<std::string, std::uint64_t> by_path_;  // those that have not left
+  static constexpr std::size_t kFewestLookedAt = 4096;
+  std::unordered_map<std::uint64_t, Known> known_;  // those that have not left
+  std::map<std::string, std::uint64_t> by_path_;
+  std::size_t look_at_ = kFewestLookedAt;  // so many: it is looked which are gone
   std::map<std::string, AttributeChange> changes_;
   std::uint64_t last_ = 1;  // 1 is the directory itself
 };

@@ -46,5 +46,27 @@ TEST(InodeTable, WhatIsMadeAgainGetsAnotherNumber) {
   EXPECT_EQ(table.look_up("instances/x"), again);
 }
 
+TEST(InodeTable, WhatIsGoneLeavesOnceThereIsMuchOfIt) {
+  InodeTable table;
+  const auto kept = table.look_up("events/kprobes/kept");
+  std::size_t asked = 0;
+  const auto is_there = [&](const std::string& path) { return ++asked, path.ends_with("kept"); };
+  std::uint64_t first = 0, last = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    last = table.look_up("events/kprobes/e" + std::to_string(i));
+    if (i == 0) first = last;
+    table.remove_gone(is_there);
+  }
+  EXPECT_EQ(table.path_of(first), nullptr);
+  EXPECT_NE(table.path_of(last), nullptr) << "there are few again";
+  ASSERT_NE(table.path_of(kept), nullptr);
+  ASSERT_NE(table.path_of(1), nullptr);
+  EXPECT_EQ(table.look_up("events/kprobes/kept"), kept);
+  EXPECT_GT(asked, 8000u);
+  EXPECT_LT(asked, 12'000u) << "not at each of them";
+  table.forget(first, 1);  // comes late
+  EXPECT_NE(table.look_up("events/kprobes/e0"), first);
+}
+
 }  // namespace
 }  // namespace kevt::fuse

@@ -74,6 +74,11 @@ void start_receiver(Mount::State& state) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+// Between requests: none of them holds a path.
+void forget_gone(Mount::State& state) {
+  state.inodes.remove_gone([&](const std::string& path) { return state.tree.attributes(path).has_value(); });
+}
+
 Result<void> check_directory(Mount::State& state) {
   const std::string& directory = state.options.directory;
   struct stat status;
@@ -154,6 +159,7 @@ void Mount::serve(const std::function<bool()>& step) {
     state_->queue.run(state_->tree.tracing().switcher().is_active() ? kActivePause : kIdlePause);
     if (!step()) break;
     answer_waiting(*state_);
+    forget_gone(*state_);
   }
 }
 
@@ -179,6 +185,7 @@ void Mount::serve_alone(const std::function<bool()>& step) {
     if (Clock::now() < next_step) continue;
     if (!step()) break;
     answer_waiting(*state_);
+    forget_gone(*state_);
     next_step = Clock::now() + pause;
   }
   std::free(buffer.mem);
