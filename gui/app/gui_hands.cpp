@@ -49,7 +49,7 @@ namespace {
 
 class Hands {
  public:
-  Hands() : patience_ms_(qEnvironmentVariableIntValue("KEV_GUEST") ? 120'000 : 30'000) {
+  Hands() : patience_ms_(qEnvironmentVariableIsEmpty("KEV_GUEST") ? 30'000 : 120'000) {
     window_.resize(1500, 940);
     window_.show();
   }

@@ -84,6 +84,7 @@ QString definitions(const QCommandLineParser& parser, const Options& options, QS
     const QByteArray bytes = file.read(1 << 20);
     if (script::is_compiled_script({bytes.data(), static_cast<std::size_t>(bytes.size())}))
       error = path + QStringLiteral(" is a compiled script, which --script takes");
+    if (!error.isEmpty()) return {};
     lines.append(QString::fromUtf8(bytes));
   }
   return lines.join(QLatin1Char('\n'));

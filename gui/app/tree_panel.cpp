@@ -35,6 +35,12 @@ bool isStream(const QString& path) {
          (name == QLatin1String("trace") && !is_of_instance);
 }
 
+// Whether what a file reads may be written to it again.
+bool canBeRestored(const QString& path) {
+  const QString name = path.section(QLatin1Char('/'), -1);
+  return !isStream(path) && name != QLatin1String("trace") && name != QLatin1String("snapshot");
+}
+
 }  // namespace
 
 TreePanel::TreePanel(TracingService& service, QUndoStack& undo, QWidget* parent)
@@ -158,8 +164,8 @@ void TreePanel::makeInstance() {
     qDeleteAll(found[0]->takeChildren());
     fill(found[0], kInstances);
   };
-  undo_.push(new WriteCommand(service_, {{path, {}, false, {}, Folder::Make}}, {{path, {}, false, {}, Folder::Remove}},
-                              tr("instance %1").arg(name), list));
+  // Not to be undone: what is there already is another's, and what was recorded in one would go with it.
+  service_.write({{path, {}, false, {}, Folder::Make}}, list);
   line_->clear();
 }
 
@@ -168,7 +174,7 @@ void TreePanel::write() {
   if (path_ == kInstances) return makeInstance();
   // What was there is written again by undo, where writing replaces it.
   std::vector<FileWrite> back;
-  if (!adds_->isChecked() && !isStream(path_)) back.push_back({path_, text_->toPlainText().trimmed(), false, {}});
+  if (!adds_->isChecked() && canBeRestored(path_)) back.push_back({path_, text_->toPlainText().trimmed(), false, {}});
   undo_.push(new WriteCommand(service_, {{path_, line_->text(), adds_->isChecked(), {}}}, back,
                               tr("write %1").arg(path_), [this](const std::vector<FileWrite>&) { readFile(); }));
   line_->clear();

@@ -140,18 +140,25 @@ QVariant EventRows::fixedData(record::Row row, int column) const {
 
 // Those in sight are asked for one after another; their texts are made together.
 QString EventRows::detailsAt(int position) const {
-  const record::Row row = rowAt(position);
-  if (details_metadata_ != document_.metadata() || details_.size() >= kMostDetails) {
+  const record::Row wanted = rowAt(position);
+  if (details_metadata_ != document_.metadata()) {
     details_.clear();
     details_metadata_ = document_.metadata();
   }
-  if (const auto found = details_.find(row); found != details_.end()) return found->second;
+  if (const auto found = details_.find(wanted); found != details_.end()) return found->second;
+  if (details_.size() >= kMostDetails) details_.clear();
+  std::vector<record::Row> rows;
   std::vector<record::TypedRecord> records;
-  for (int at = position; at < std::min(position + kDetailsAtOnce, row_count_); ++at)
-    records.push_back(view_.typed(rowAt(at)));
+  const int first = position - position % kDetailsAtOnce;
+  for (int at = first; at < std::min(first + kDetailsAtOnce, row_count_); ++at) {
+    const record::Row row = rowAt(at);
+    if (details_.contains(row)) continue;
+    rows.push_back(row);
+    records.push_back(view_.typed(row));
+  }
   std::vector<QString> texts = document_.detailsOf(records);
-  for (std::size_t i = 0; i < texts.size(); ++i) details_[rowAt(position + static_cast<int>(i))] = std::move(texts[i]);
-  return details_[row];
+  for (std::size_t i = 0; i < rows.size(); ++i) details_[rows[i]] = std::move(texts[i]);
+  return details_[wanted];
 }
 
 bool EventRows::isNumber(int at, int column) const {

@@ -7,7 +7,9 @@
 // an address is seen first.
 #include "gui/model/live_reader.h"
 
+#include <fmt/format.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -180,18 +182,30 @@ std::string_view LiveReader::commOf(tree::TracingDir& directory, std::int32_t pi
 
 void LiveReader::learnSymbols(const record::EventFormat& event, std::span<const std::uint8_t> bytes) {
   if (record::is_stack(event)) {
-    if (const record::Field* caller = event.find("caller"))
-      for (const std::uint64_t address : record::stack_of(*caller, bytes)) learnSymbol(address);
+    std::int32_t thread = 0;  // common_pid
+    if (bytes.size() >= 8) std::memcpy(&thread, bytes.data() + 4, sizeof thread);
+    const record::Field* caller = event.find("caller");
+    const bool is_known = event.name == "kernel_stack" || isOfTarget(thread);
+    if (!caller || !is_known) return;
+    for (const std::uint64_t address : record::stack_of(*caller, bytes)) learnSymbol(address, frames_);
     return;
   }
   for (const record::Field& field : event.fields) {
     if (field.role == record::PlaceRole::None) return;  // addresses come first
-    learnSymbol(record::value_of(field, bytes).number);
+    learnSymbol(record::value_of(field, bytes).number, symbols_);
   }
 }
 
-void LiveReader::learnSymbol(std::uint64_t address) {
-  if (symbols_.size() >= kMaxSymbols || !symbols_.emplace(address, true).second) return;
+// Another process has other code at the same addresses.
+bool LiveReader::isOfTarget(std::int32_t thread) {
+  if (pid_ == 0 || threads_.size() >= kMaxComms) return false;
+  const auto [known, is_new] = threads_.try_emplace(thread, false);
+  if (is_new) known->second = ::access(fmt::format("/proc/{}/task/{}", pid_, thread).c_str(), F_OK) == 0;
+  return known->second;
+}
+
+void LiveReader::learnSymbol(std::uint64_t address, std::unordered_map<std::uint64_t, bool>& seen) {
+  if (seen.size() >= kMaxSymbols || !seen.emplace(address, true).second) return;
   auto symbol = address >= kKernelAddresses ? kernelSymbol(address) : processSymbol(address);
   if (!symbol || metadata_->symbols.find(symbol->address)) return;
   metadata_->symbols.add(*std::move(symbol));

@@ -41,7 +41,8 @@ class LiveReader {
   void readAllFormats(tree::TracingDir& directory);
   void readComms(tree::TracingDir& directory);
   void learnSymbols(const record::EventFormat& event, std::span<const std::uint8_t> bytes);
-  void learnSymbol(std::uint64_t address);
+  void learnSymbol(std::uint64_t address, std::unordered_map<std::uint64_t, bool>& seen);
+  bool isOfTarget(std::int32_t thread);
   std::optional<record::Symbol> processSymbol(std::uint64_t address);
   std::optional<record::Symbol> kernelSymbol(std::uint64_t address);
   std::string_view commOf(tree::TracingDir& directory, std::int32_t pid);
@@ -55,7 +56,8 @@ class LiveReader {
   std::unordered_map<std::uint32_t, const record::EventFormat*> by_id_;
   std::unordered_map<std::uint32_t, bool> looked_for_;
   std::unordered_map<std::int32_t, std::string> comms_;
-  std::unordered_map<std::uint64_t, bool> symbols_;
+  std::unordered_map<std::uint64_t, bool> symbols_, frames_;  // addresses that were looked up: of probes, of stacks
+  std::unordered_map<std::int32_t, bool> threads_;            // is it one of the target's?
   std::optional<target::ProcessEnv> env_;
   bool env_failed_ = false;
   bool knows_clock_ = false;

@@ -22,6 +22,7 @@ RecordSearch::RecordSearch(TraceDocument& document, EventRows& rows, QObject* pa
   connect(&document_, &TraceDocument::reset, this, [this] {
     if (busy_) *busy_ = true;
     busy_.reset();
+    lines_.reset();
     hits_.clear();
     Q_EMIT hitsChanged();
   });
@@ -45,7 +46,7 @@ bool RecordSearch::start(const SearchText& text, QString& error) {
     text_.text.clear();
   }
   Q_EMIT hitsChanged();
-  lines_ = std::make_shared<RowText>(document_.metadata());
+  if (!lines_) lines_ = std::make_shared<RowText>(document_.metadata());
   if (is_right && !text.text.isEmpty()) piece(0);
   return is_right;
 }

@@ -49,7 +49,7 @@ class RecordSearch : public QObject {
   EventRows& rows_;
   SearchText text_;
   QRegularExpression pattern_;
-  std::shared_ptr<RowText> lines_;  // of this search's workers, which follow one another
+  std::shared_ptr<RowText> lines_;  // of the workers, which follow one another
   std::vector<record::Row> hits_;
   Cancelled busy_;
   JobQueue jobs_;

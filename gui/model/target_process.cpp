@@ -103,8 +103,9 @@ void TargetProcess::start(const QStringList& words, const QString& separator, co
   look_->start();
   QStringList arguments = {QStringLiteral("mount"), directory()};
   arguments += words;
-  if (!script_.isEmpty()) arguments += {QStringLiteral("-p"), script_};
-  if (is_unsafe_) arguments.append(QStringLiteral("--unsafe"));
+  // For this target alone: another one was not meant.
+  if (const QString script = std::exchange(script_, {}); !script.isEmpty()) arguments += {QStringLiteral("-p"), script};
+  if (std::exchange(is_unsafe_, false)) arguments.append(QStringLiteral("--unsafe"));
   if (!separator.isEmpty()) arguments.append(separator);
   process_.start(program, arguments + command);
 }

@@ -165,8 +165,8 @@ void TraceDocument::takeProblemOfTexts() {
   const QString told = fromUtf8(*problem);
   QMetaObject::invokeMethod(
       this,
-      [this, told] {
-        if (problems_.contains(told)) return;
+      [this, told, generation = generation_] {
+        if (generation != generation_ || problems_.contains(told)) return;
         problems_.append(told);
         Q_EMIT problemFound(told);
       },

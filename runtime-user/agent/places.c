@@ -65,12 +65,12 @@ static int change_owner(kevt_self* self, uint64_t from, uint64_t to) {
 }
 
 /*
- * Which of `used` places is looked at next.  All over them: what is looked at in turn stays with the first few, whose
- * users live long, when each two looks add a place.
+ * Which of `used` places is looked at next: all over them, by Fibonacci hashing.  Going through them in order would
+ * stay among the first ones, whose users live long, since the number of places grows by one for every two looks.
  */
 static uint64_t place_of_look(uint64_t* looks, uint64_t used) {
   const uint64_t look = __atomic_fetch_add(looks, 1, __ATOMIC_RELAXED);
-  return (look * 0x9e3779b97f4a7c15u >> 32) % used; /* Fibonacci hashing */
+  return (look * 0x9e3779b97f4a7c15u >> 32) * used >> 32;
 }
 
 /* One of the structs that were used before, if its thread is dead. */

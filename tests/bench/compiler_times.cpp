@@ -117,6 +117,7 @@ void native_1000(benchmark::State& state) {
   const std::size_t events = heap() - before;
   std::size_t code = 0;
   for (auto _ : state) code = compile(all, model::CodeKind::Native);
+  if (code == 0) state.SkipWithError("it was not compiled");
   state.counters["event_bytes"] = static_cast<double>((events + code) / all.events.size());
   state.counters["goal_bytes"] = 8192;
   set_goal_ms(state, 1000);
@@ -125,7 +126,9 @@ BENCHMARK(native_1000)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 void bpf_1000(benchmark::State& state) {
   const Compilable all = checked(definitions(1000));
-  for (auto _ : state) benchmark::DoNotOptimize(compile(all, model::CodeKind::Bpf));
+  std::size_t code = 0;
+  for (auto _ : state) code = compile(all, model::CodeKind::Bpf);
+  if (code == 0) state.SkipWithError("it was not compiled");
   set_goal_ms(state, 2000);
 }
 BENCHMARK(bpf_1000)->Unit(benchmark::kMillisecond)->UseRealTime();
@@ -157,7 +160,8 @@ void answer_odd_text(benchmark::State& state, std::string_view begin, Read read)
   const std::string text = odd_texts(begin)[static_cast<std::size_t>(state.range(0))];
   bool is_taken = false;
   for (auto _ : state) is_taken |= read(text);
-  if (is_taken) state.SkipWithError("it took the text");
+  const bool ends_early = text.find('\0') != std::string::npos && begin.starts_with("hist");  // as the kernel reads it
+  if (is_taken && !ends_early) state.SkipWithError("it took the text");
   set_goal_ms(state, 100);
 }
 

@@ -134,26 +134,37 @@ class Window:
         self.world, self.target = world, None
         self.steps_in, self.steps_out = world.path("steps.in"), world.path("steps.out")
         environment = {**os.environ, "XDG_RUNTIME_DIR": world.folder, "XDG_CONFIG_HOME": world.folder, "QT_QPA_PLATFORM": "offscreen"}
-        self.hands = subprocess.Popen([HANDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+        self.hands = subprocess.Popen([HANDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(world.path("hands.said"), "w", encoding="utf-8"), text=True,
+                                      env=environment)
 
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        if self.target:
-            self.target.stdin.close()
-            self.target.wait(timeout=60)
-            self.target.stdout.close()
-        self.hands.stdin.close()
-        self.hands.wait(timeout=120)
-        self.hands.stdout.close()
+    def __exit__(self, kind, *_):
+        try:
+            if self.target:
+                self.target.stdin.close()
+                self.target.wait(timeout=60)
+            self.hands.stdin.close()
+            if self.hands.wait(timeout=120) != 0 and kind is None:
+                raise Wrong(f"the window ended with {self.hands.returncode}: {self.said()}")
+        finally:
+            for one in filter(None, (self.target, self.hands)):
+                if one.poll() is None:
+                    one.kill()
+                    one.wait()
+                one.stdout.close()
+
+    def said(self):
+        with open(self.world.path("hands.said"), encoding="utf-8", errors="replace") as file:
+            return file.read()[-400:]
 
     def do(self, *words):
         self.hands.stdin.write("\t".join(words) + "\n")
         self.hands.stdin.flush()
         answer = self.hands.stdout.readline().strip()
         if answer != "ok" and not answer.startswith("ok "):
-            raise Wrong(f"{words[0]}: {answer}")
+            raise Wrong(f"{words[0]}: {answer or self.said()}")
         return "".join(self.hands.stdout.readline() for _ in range(int((answer.split() + ["0"])[1])))
 
     def start(self, *definitions, command=None):

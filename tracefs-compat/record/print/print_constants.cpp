@@ -1,6 +1,7 @@
 #include "tracefs-compat/record/print/print_constants.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace kevt::record {
 namespace {
@@ -20,11 +21,15 @@ ConstantNumber converted(std::uint64_t value, std::uint8_t bytes, bool is_signed
   return {held(value, bytes, is_signed), is_small ? std::uint8_t{4} : bytes, is_small || is_signed};
 }
 
+ConstantNumber common_type(const ConstantNumber& left, const ConstantNumber& right) {
+  const std::uint8_t bytes = std::max(left.bytes, right.bytes);
+  const auto keeps_sign = [&](const ConstantNumber& one) { return one.is_signed || one.bytes < bytes; };
+  return {0, bytes, keeps_sign(left) && keeps_sign(right)};
+}
+
 std::optional<ConstantNumber> computed(BinaryOp op, const ConstantNumber& left, const ConstantNumber& right) {
   const bool is_shift = op == BinaryOp::ShiftLeft || op == BinaryOp::ShiftRight;
-  ConstantNumber made{.bytes = is_shift ? left.bytes : std::max(left.bytes, right.bytes)};
-  const auto keeps_sign = [&](const ConstantNumber& one) { return one.is_signed || one.bytes < made.bytes; };
-  made.is_signed = is_shift ? left.is_signed : keeps_sign(left) && keeps_sign(right);
+  ConstantNumber made = is_shift ? ConstantNumber{0, left.bytes, left.is_signed} : common_type(left, right);
   const std::uint64_t a = held(left.value, made.bytes, made.is_signed),
                       b = held(right.value, made.bytes, made.is_signed);
   const auto sa = static_cast<std::int64_t>(a), sb = static_cast<std::int64_t>(b);
@@ -43,7 +48,7 @@ std::optional<ConstantNumber> computed(BinaryOp op, const ConstantNumber& left, 
       return arithmetic(a * b);
     case BinaryOp::Divide:
     case BinaryOp::Remainder:
-      if (b == 0 || (made.is_signed && sb == -1)) return std::nullopt;  // nobody writes these
+      if (b == 0 || (made.is_signed && sb == -1 && sa == std::numeric_limits<std::int64_t>::min())) return std::nullopt;
       if (op == BinaryOp::Divide) return arithmetic(made.is_signed ? static_cast<std::uint64_t>(sa / sb) : a / b);
       return arithmetic(made.is_signed ? static_cast<std::uint64_t>(sa % sb) : a % b);
     case BinaryOp::And:

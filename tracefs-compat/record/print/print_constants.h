@@ -17,6 +17,8 @@ struct ConstantNumber {
 
 // A number as a type of 1, 2, 4 or 8 bytes holds it.
 ConstantNumber converted(std::uint64_t value, std::uint8_t bytes, bool is_signed);
+// What both become when they are computed with; its value is 0.
+ConstantNumber common_type(const ConstantNumber& left, const ConstantNumber& right);
 // nullopt: it has no value (a division by 0, a shift by too much).
 std::optional<ConstantNumber> computed(BinaryOp op, const ConstantNumber& left, const ConstantNumber& right);
 

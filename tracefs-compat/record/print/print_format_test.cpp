@@ -92,6 +92,11 @@ TEST(PrintFormat, ComputesTheNumbersOfNames) {
   EXPECT_EQ(name_of("-1 < 1L", 1), "it");
   EXPECT_EQ(name_of("(u8)300 + (s8)200", static_cast<std::uint64_t>(44 - 56)), "it");
   EXPECT_EQ(name_of("(3 > 2 ? 7 : 8) % 4 * -1", static_cast<std::uint64_t>(-3)), "it");
+  EXPECT_EQ(name_of("1 ? -1 : 1U", 0xffffffff), "it") << "both arms have one type";
+  EXPECT_EQ(name_of("0 && 1 / 0", 0), "it");
+  EXPECT_EQ(name_of("1 || 1 / 0", 1), "it");
+  EXPECT_EQ(name_of("6 / -1", static_cast<std::uint64_t>(-6)), "it");
+  EXPECT_EQ(name_of("'a' - 98", ~0ull), "it") << "an int";
   EXPECT_EQ(name_of("1 / 0", 0), "not understood");
   EXPECT_EQ(name_of("1 << 32", 0), "not understood");
   EXPECT_EQ(name_of("REC->f", 0), "not understood") << "a field is no constant";

@@ -36,7 +36,7 @@ struct TypeName {
   bool is_unsigned;
 };
 constexpr TypeName kTypeNames[] = {
-    {"char", 1, false},    {"bool", 1, false},      {"short", 2, false},      {"long", 8, false},
+    {"char", 1, false},    {"bool", 1, true},       {"short", 2, false},      {"long", 8, false},
     {"u8", 1, true},       {"__u8", 1, true},       {"uint8_t", 1, true},     {"s8", 1, false},
     {"__s8", 1, false},    {"u16", 2, true},        {"__u16", 2, true},       {"uint16_t", 2, true},
     {"s16", 2, false},     {"__s16", 2, false},     {"umode_t", 2, true},     {"u32", 4, true},
@@ -221,7 +221,7 @@ PrintParser::Node PrintParser::postfix() {
   if (text_.starts_with('\'') && text_.size() > 2 && text_[2] == '\'') {
     const auto number = static_cast<std::uint64_t>(text_[1]);
     text_.remove_prefix(3);
-    return add({.kind = NodeKind::Constant, .number = number});
+    return add({.kind = NodeKind::Constant, .is_signed = true, .bytes = 4, .number = number});
   }
   if (!text_.empty() && text_[0] >= '0' && text_[0] <= '9') return literal_number();
   const std::string_view name = word();
@@ -374,10 +374,16 @@ std::optional<ConstantNumber> PrintParser::constant(Node of) const {
     }
     case NodeKind::Choose: {
       const auto condition = child(0);
-      return condition ? child(condition->value ? 1 : 2) : std::nullopt;
+      const auto yes = child(1), no = child(2);
+      if (!condition || !yes || !no) return std::nullopt;
+      const ConstantNumber common = common_type(*yes, *no);
+      return converted((condition->value ? yes : no)->value, common.bytes, common.is_signed);
     }
     case NodeKind::Binary: {
-      const auto left = child(0), right = child(1);
+      const auto left = child(0);
+      const bool is_and = node.op == BinaryOp::LogicalAnd, is_or = node.op == BinaryOp::LogicalOr;
+      if (left && ((is_and && !left->value) || (is_or && left->value))) return ConstantNumber{is_or};
+      const auto right = child(1);
       return left && right ? computed(node.op, *left, *right) : std::nullopt;
     }
     default:

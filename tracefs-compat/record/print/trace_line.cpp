@@ -189,8 +189,8 @@ void TraceLines::append_event(const TypedRecord& record, std::string& out) {
   out += how.by == By::Fields ? ":" : ": ";
   if (how.by == By::Wording) {
     clean_from(begin, out);
-    if (!ahead_.empty()) {
-      append_worded(how, record, ahead_.back(), out);
+    if (!ahead_.empty() && ahead_.back().bytes == record.bytes.data()) {
+      append_worded(how, record, ahead_.back().text, out);
       return ahead_.pop_back();
     }
     wording_.queue(record);
@@ -234,15 +234,21 @@ void TraceLines::complete(std::string& out) {
 }
 
 void TraceLines::ask_ahead(std::span<const TypedRecord> records) {
-  for (const TypedRecord& record : records)
-    if (printed(*record.event).by == By::Wording) wording_.queue(record);
-  ahead_ = wording_.take();
+  ahead_.clear();
+  for (const TypedRecord& record : records) {
+    if (printed(*record.event).by != By::Wording) continue;
+    wording_.queue(record);
+    ahead_.push_back({record.bytes.data(), std::nullopt});
+  }
+  std::vector<std::optional<std::string>> texts = wording_.take();
+  for (std::size_t i = 0; i < ahead_.size(); ++i) ahead_[i].text = std::move(texts[i]);
   std::ranges::reverse(ahead_);
 }
 
 void TraceLines::set_metadata(const Metadata& metadata) {
   metadata_ = &metadata;
   wording_.set_metadata(metadata);
+  ahead_.clear();
   on_files_.clear();
   noted_ = 0;
 }

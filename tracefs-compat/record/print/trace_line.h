@@ -92,7 +92,11 @@ class TraceLines {
   std::size_t noted_ = 0;
   std::optional<std::uint64_t> first_ns_, last_ns_;
   EventWording wording_;
-  std::vector<std::optional<std::string>> ahead_;  // texts of the records that come next, the last one first
+  struct AskedAhead {
+    const std::uint8_t* bytes = nullptr;  // of the record
+    std::optional<std::string> text;
+  };
+  std::vector<AskedAhead> ahead_;  // of the records that come next, the last one first
   std::vector<Missing> missing_;
   std::size_t missing_bytes_ = 0;  // of their records
 };

@@ -1,7 +1,7 @@
 // One question at a time: all of it is sent before the answer is read, and the process reads all of it before it
 // answers.
 //
-// A process that ends, or gives no answer within some seconds, has met what libtraceevent cannot stand. Another one is
+// A process that ends, or gives no answer in time, has met what libtraceevent cannot stand. Another one is
 // asked for the same records one by one; the event at which it ends again is told to none of them any more. After some
 // such events everything is left to print fmt.
 #include "tracefs-compat/record/traceevent/event_wording.h"
@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -30,6 +31,7 @@ namespace {
 constexpr const char* kPrinter = "kevtrace-traceevent";
 constexpr const char* kEnded = "libtraceevent's process has ended or gives no answer";
 constexpr unsigned kMostEnds = 8;
+constexpr std::chrono::milliseconds kToStart{5000};  // and to read symbols, on a busy machine
 
 void append_raw(const auto& value, std::string& out) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -115,7 +117,7 @@ bool EventWording::start() {
   }
   socket_ = UniqueFd(ends[0]);
   const UniqueFd its(ends[1]);
-  const auto us = std::chrono::microseconds(patience_).count();
+  const auto us = std::chrono::microseconds(std::max(patience_, kToStart)).count();
   const timeval most_wait = {.tv_sec = us / 1'000'000, .tv_usec = us % 1'000'000};
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &most_wait, sizeof most_wait);
   posix_spawn_file_actions_t files;
@@ -126,7 +128,11 @@ bool EventWording::start() {
   char* const no_plugins = has_plugins_ ? nullptr : const_cast<char*>(wire::kNoPlugins);
   char* const arguments[] = {const_cast<char*>(kPrinter), no_plugins, nullptr};
   char* const environment[] = {nullptr};  // it would name folders of plugins
-  const int spawned = ::posix_spawn(&process_, path->c_str(), &files, nullptr, arguments, environment);
+  posix_spawnattr_t attributes;           // a group of its own: Ctrl-C is for its asker, which may still want to print
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  const int spawned = ::posix_spawn(&process_, path->c_str(), &files, &attributes, arguments, environment);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (spawned != 0) {
     process_ = -1;
@@ -159,12 +165,12 @@ bool EventWording::ask(wire::Ask what, std::string_view bytes) {
   return send_all(socket_.get(), head) && send_all(socket_.get(), bytes);
 }
 
-std::optional<std::string> EventWording::answer() {
+std::optional<std::string> EventWording::answer(std::chrono::milliseconds patience) {
   std::uint32_t length = 0;
-  if (!receive_all(socket_.get(), patience_, &length, sizeof length) || length > wire::kMostAnswered)
+  if (!receive_all(socket_.get(), patience, &length, sizeof length) || length > wire::kMostAnswered)
     return std::nullopt;
   std::string bytes(length, '\0');
-  if (!receive_all(socket_.get(), patience_, bytes.data(), bytes.size())) return std::nullopt;
+  if (!receive_all(socket_.get(), patience, bytes.data(), bytes.size())) return std::nullopt;
   return bytes;
 }
 
@@ -182,20 +188,30 @@ std::optional<std::uint32_t> EventWording::add_format(const EventFormat& event) 
   if (names_functions && !std::exchange(has_symbols_, true) && !tell(wire::Ask::Symbols, kallsyms_text(*metadata_)))
     return std::nullopt;
   if (!ask(wire::Ask::Format, asked)) return std::nullopt;
-  const auto got = answer();
+  const auto got = answer(std::max(patience_, kToStart));
   if (!got || got->size() != sizeof flags) return std::nullopt;
   std::memcpy(&flags, got->data(), sizeof flags);
   return flags;
 }
 
+// A process that was ended by somebody else is no fault of the event: another one is asked.
+std::optional<std::uint32_t> EventWording::ask_format(const EventFormat& event) {
+  for (int tries = 0; tries < 2; ++tries) {
+    if (!start()) return 0;
+    if (const auto flags = add_format(event)) return flags;
+    stop();
+  }
+  return std::nullopt;
+}
+
 EventWording::Can EventWording::can(const EventFormat& event) {
-  if (banned_.contains(&event) || !start()) return Can::Nothing;
-  const auto flags = add_format(event);
+  if (banned_.contains(&event)) return Can::Nothing;
+  const auto flags = ask_format(event);
   if (!flags) {
     ban(event);
     return Can::Nothing;
   }
-  known_.push_back(&event);
+  if (std::ranges::find(known_, &event) == known_.end()) known_.push_back(&event);
   if (*flags & wire::kHasPlugin) return Can::PrintInWords;
   return *flags & wire::kIsParsed ? Can::Print : Can::Nothing;
 }
@@ -214,7 +230,7 @@ void EventWording::queue(const TypedRecord& record) {
 bool EventWording::print(std::string_view asked, std::span<const Queued> queued,
                          std::span<std::optional<std::string>> texts) {
   if (!ask(wire::Ask::Print, asked)) return false;
-  const auto got = answer();
+  const auto got = answer(patience_);
   if (!got) return false;
   std::string_view left = *got;
   for (std::size_t i = 0; i < queued.size(); ++i) {

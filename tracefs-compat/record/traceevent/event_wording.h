@@ -44,8 +44,8 @@ class EventWording {
 
   // What became known of the same trace, whose formats stay where they are.
   void set_metadata(const Metadata& metadata) { metadata_ = &metadata; }
-  // For how long an answer is waited for; a process that gives none by then is taken for one that has ended. The first
-  // answer may take longer by a start of the process.
+  // For how long texts are waited for; a process that gives none by then is taken for one that has ended. Whether it
+  // can print an event it may think over for some seconds: it starts then, and reads symbols.
   void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
 
   // What went wrong since it was asked last.
@@ -65,7 +65,8 @@ class EventWording {
   void ban(const EventFormat& event);
   bool tell(wire::Ask what, const std::string& text);
   bool ask(wire::Ask what, std::string_view bytes);
-  std::optional<std::string> answer();
+  std::optional<std::string> answer(std::chrono::milliseconds patience);
+  std::optional<std::uint32_t> ask_format(const EventFormat& event);
   std::optional<std::uint32_t> add_format(const EventFormat& event);
   // Puts in texts[i] for each of `queued` that is sent. False: the process has ended.
   bool print(std::string_view asked, std::span<const Queued> queued, std::span<std::optional<std::string>> texts);
