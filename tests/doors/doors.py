@@ -134,8 +134,8 @@ class Window:
         self.world, self.target = world, None
         self.steps_in, self.steps_out = world.path("steps.in"), world.path("steps.out")
         environment = {**os.environ, "XDG_RUNTIME_DIR": world.folder, "XDG_CONFIG_HOME": world.folder, "QT_QPA_PLATFORM": "offscreen"}
-        self.hands = subprocess.Popen([HANDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(world.path("hands.said"), "w", encoding="utf-8"), text=True,
-                                      env=environment)
+        with open(world.path("hands.said"), "w", encoding="utf-8") as said:
+            self.hands = subprocess.Popen([HANDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True, env=environment)
 
     def __enter__(self):
         return self

@@ -3,7 +3,7 @@
 // no environment, no privileges to win, and no system calls but to read what it is asked, to answer, and for memory. A
 // crash of it costs its asker a message.
 //
-// Ends when its asker closes the socket.
+// Ends when its asker closes the socket, or the thread that started it ends: it may be in a loop of the library's.
 #include <event-parse.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -81,7 +81,7 @@ bool allow_only_answering() {
 bool give_up_privileges() {
   const rlimit memory = {kMostMemory, kMostMemory}, none = {0, 0};
   return ::setrlimit(RLIMIT_AS, &memory) == 0 && ::setrlimit(RLIMIT_CORE, &none) == 0 &&
-         ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && allow_only_answering();
+         ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && allow_only_answering();
 }
 
 class Printer {
