@@ -202,7 +202,8 @@ bool LiveReader::isOfTarget(std::int32_t thread) {
   const auto [known, is_new] = threads_.try_emplace(thread, false);
   const auto is_there = [](const std::string& path) { return ::access(path.c_str(), F_OK) == 0; };
   if (is_new)
-    known->second = is_there(fmt::format("/proc/{}/task/{}", pid_, thread)) || !is_there(fmt::format("/proc/{}", thread));
+    known->second =
+        is_there(fmt::format("/proc/{}/task/{}", pid_, thread)) || !is_there(fmt::format("/proc/{}", thread));
   return known->second;
 }
 

@@ -81,7 +81,8 @@ bool allow_only_answering() {
 bool give_up_privileges() {
   const rlimit memory = {kMostMemory, kMostMemory}, none = {0, 0};
   return ::setrlimit(RLIMIT_AS, &memory) == 0 && ::setrlimit(RLIMIT_CORE, &none) == 0 &&
-         ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && allow_only_answering();
+         ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         allow_only_answering();
 }
 
 class Printer {
