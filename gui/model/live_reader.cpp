@@ -198,13 +198,12 @@ void LiveReader::learnSymbols(const record::EventFormat& event, std::span<const 
 
 // Another process has other code at the same addresses. A thread that has ended is taken for one of the target's.
 bool LiveReader::isOfTarget(std::int32_t thread) {
-  if (pid_ == 0 || threads_.size() >= kMaxComms) return false;
-  const auto [known, is_new] = threads_.try_emplace(thread, false);
+  if (pid_ == 0) return false;
+  if (const auto known = threads_.find(thread); known != threads_.end()) return known->second;
+  if (threads_.size() >= kMaxComms) return false;
   const auto is_there = [](const std::string& path) { return ::access(path.c_str(), F_OK) == 0; };
-  if (is_new)
-    known->second =
-        is_there(fmt::format("/proc/{}/task/{}", pid_, thread)) || !is_there(fmt::format("/proc/{}", thread));
-  return known->second;
+  return threads_[thread] =
+             is_there(fmt::format("/proc/{}/task/{}", pid_, thread)) || !is_there(fmt::format("/proc/{}", thread));
 }
 
 void LiveReader::learnSymbol(std::uint64_t address, std::unordered_map<std::uint64_t, bool>& seen) {

@@ -618,7 +618,7 @@ def table(world, runtime):
     rows["instances"]["window"] = instance_in_window
     rows["`set_event_pid`"]["window"] = event_pid_in_window
     rows["injection"].setdefault("window", injection_in_window)
-    rows["the newest records (overwrite)"]["window"] = "no: it takes the records as they come"
+    rows["the newest records (overwrite)"]["window"] = OPEN  # it keeps all records that it has taken
     rows["programs that are followed"].setdefault("window", followed_in_window)
     rows["several processes"].setdefault("window", several_in_window)
     rows["compiled scripts"]["window"] = compiled_in_window

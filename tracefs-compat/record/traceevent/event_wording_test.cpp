@@ -147,7 +147,7 @@ TEST_F(EventWordingTest, TextsThatAreAskedForAheadAreThose) {
 // Others follow one another until one event is left to us.
 TEST_F(EventWordingTest, AProcessThatGivesNoAnswerIsNotWaitedForLong) {
   TraceLines lines(metadata_, {.words = TraceLines::Words::Plugins});
-  lines.set_patience(std::chrono::milliseconds(200));
+  lines.set_patience(std::chrono::milliseconds(1000));
   const TypedRecord record = switched();
   EXPECT_THAT(line(lines, record), HasSubstr("==> swapper/0:0"));
   const auto pids = children();
