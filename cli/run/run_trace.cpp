@@ -30,6 +30,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kFlushEvery{100};
 
+// In the kernel's words, as all lines of `run`. For libtraceevent's words a program is started, which a trace of the
+// kernel would show.
+session::MakeWriter kernel_lines(const std::string& file) {
+  return [file](const record::Metadata& metadata) { return record::create_kernel_lines(file, metadata); };
+}
+
 }  // namespace
 
 // What is wrong is found before any file is opened, which would empty it.
@@ -99,7 +105,7 @@ std::string RunTrace::why_own_file(const InstanceOutput& output) const {
   return is_recorded ? "the top instance makes a recording" : "";
 }
 
-// Where stacks are recorded, the recorder's writer of text prints lines, in the words of the others: the kernel's.
+// Where stacks are recorded, the recorder's writer of text prints lines.
 Result<void> RunTrace::open_output(InstanceOutput& output) {
   const bool is_top = &output == &outputs_.front();
   const std::string& name = output.instance().name;
@@ -110,10 +116,7 @@ Result<void> RunTrace::open_output(InstanceOutput& output) {
   const bool may_have_records = is_top || !output.is_on_stdout();  // else histograms alone come
   session::MakeWriter make = is_top ? make_ : session::MakeWriter();
   if (!is_top && may_have_records) make = writer_of(options_, output.file(), report_);
-  if (!make && may_have_records && output.instance().records_stacks())
-    make = [file = output.file()](const record::Metadata& metadata) {
-      return record::create_kernel_lines(file, metadata);
-    };
+  if (!make && may_have_records && output.instance().records_stacks()) make = kernel_lines(output.file());
   if (make) return output.record(make);
   auto lines = RunOutput::open(output.file());
   if (!lines) return std::unexpected(std::move(lines.error()));
@@ -300,6 +303,7 @@ session::MakeWriter writer_of(const RunOptions& options, const std::string& outp
       return record::create_flight_recording(format, output, metadata, kept);
     };
   if (format == record::FileFormat::Text && !options.stack) return {};
+  if (format == record::FileFormat::Text) return kernel_lines(output);
   return
       [format, output](const record::Metadata& metadata) { return record::create_recording(format, output, metadata); };
 }
