@@ -14,6 +14,7 @@
 //   switch EVENT 0|1          the event's switch
 //   file PATH TEXT            the page Directory: a line for the file
 //   show PATH                 the page Directory: what the file reads
+//   press ACTION              an action, by its text
 //   wait N                    until the table has N records
 //   lines                     the table's trace lines
 //   rest                      the window goes on for a moment
@@ -208,6 +209,11 @@ QStringList Hands::obey(const QStringList& words) {
     window_.directoryFiles().showFile(rest.value(0));
     QTest::qWait(300);
     return ok(window_.directoryFiles().text().split(QLatin1Char('\n')));
+  }
+  if (what == "press") {
+    for (QAction* action : window_.findChildren<QAction*>())
+      if (action->text() == rest.value(0) && action->isEnabled()) return action->trigger(), ok();
+    return no("no action that may be pressed is `" + rest.value(0) + "`");
   }
   if (what == "wait") {
     const int least = rest.value(0).toInt();

@@ -117,6 +117,8 @@ class MainWindow : public QMainWindow {
   enum class Needs { Directory, Growth, Target };
   QAction* liveOnly(Needs needs, QAction* action, const QString& tip = {});
   void showLiveOnly();
+  void setFlightRecorder(bool on);
+  void stopTarget();
   void takeDocument();
   void endTarget();
   bool mayLeaveTarget();
@@ -175,6 +177,7 @@ class MainWindow : public QMainWindow {
   QString opened_file_;  // the recording that is shown; empty: none
   QToolButton* lost_ = nullptr;
   QAction* tracing_ = nullptr;
+  QAction* flight_recorder_ = nullptr;
   QAction* patterns_ = nullptr;
   QAction* kernelshark_ = nullptr;
   QList<QAction*> time_formats_, colour_by_;  // in the order of their enums
@@ -185,7 +188,8 @@ class MainWindow : public QMainWindow {
   QString theme_;
   std::uint64_t live_lost_ = 0;
   bool was_tracing_ = false;
-  bool applies_ = false;  // when it can
+  bool overwrites_ = false;  // the directory's option
+  bool applies_ = false;     // when it can
   int pid_ = 0;
   QElapsedTimer since_saved_;
 };

@@ -80,7 +80,7 @@ void MainWindow::makeActions() {
         QFileDialog::getExistingDirectory(this, tr("Open a tracing directory"), QStringLiteral("/sys/kernel/tracing"));
     if (!path.isEmpty()) openDirectory(path, 0);
   });
-  liveOnly(Needs::Target, add(file, tr("Stop the target"), {}, [this] { target_->stop(); }));
+  liveOnly(Needs::Target, add(file, tr("Stop the target"), {}, [this] { stopTarget(); }));
   file->addSeparator();
   add(file, tr("Open session …"), {}, [this] {
     const QString path = QFileDialog::getOpenFileName(this, tr("Open a session"), {}, tr("Sessions (*.kevs *.kevb)"));
@@ -239,6 +239,12 @@ void MainWindow::makeStateBar() {
   connect(tracing_, &QAction::triggered, this, [this](bool on) {
     service_->write({{QStringLiteral("tracing_on"), on ? QStringLiteral("1") : QStringLiteral("0"), false, {}}}, {});
   });
+  flight_recorder_ = bar->addAction(tr("Flight recorder"));
+  flight_recorder_->setCheckable(true);
+  liveOnly(Needs::Directory, flight_recorder_,
+           tr("the buffers are not read and keep the newest records alone (options/overwrite); they are shown when "
+              "this is switched off, or what is traced ends"));
+  connect(flight_recorder_, &QAction::triggered, this, &MainWindow::setFlightRecorder);
   QAction* snapshot = bar->addAction(tr("Snapshot"));
   liveOnly(Needs::Directory, snapshot, tr("keep what the buffer holds now: the file snapshot"));
   connect(snapshot, &QAction::triggered, this, [this] {
@@ -246,7 +252,7 @@ void MainWindow::makeStateBar() {
   });
   QAction* stop = bar->addAction(tr("Stop"));
   liveOnly(Needs::Target, stop, tr("take every probe out of the target and end the recording"));
-  connect(stop, &QAction::triggered, this, [this] { target_->stop(); });
+  connect(stop, &QAction::triggered, this, &MainWindow::stopTarget);
   QAction* freeze = bar->addAction(tr("Freeze"));
   freeze->setCheckable(true);
   liveOnly(Needs::Growth, freeze, tr("the picture stays as it is while records go on arriving (Space)"));
@@ -279,7 +285,8 @@ void MainWindow::showState() {
       state_->setText(tr("■ %1").arg(document_->path()));
       break;
     case TraceDocument::State::Live:
-      state_->setText(tr("● recording %1").arg(document_->path()));
+      state_->setText(flight_recorder_->isChecked() ? tr("● keeping the newest of %1").arg(document_->path())
+                                                    : tr("● recording %1").arg(document_->path()));
       break;
   }
   const double seconds = view.empty() ? 0 : static_cast<double>(view.last_ns() - view.first_ns()) / 1e9;

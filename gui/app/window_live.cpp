@@ -6,6 +6,7 @@
 #include <QFileInfo>
 #include <QMessageBox>
 #include <QStandardPaths>
+#include <QTimer>
 #include <QToolButton>
 #include <cstdio>
 
@@ -34,7 +35,11 @@ void MainWindow::connectLive() {
   connect(target_.get(), &TargetProcess::mounted, this, &MainWindow::openDirectory);
   connect(target_.get(), &TargetProcess::said, this, [this](const QString& line) {
     if (line.startsWith(QLatin1String("kevtrace: error"))) problems_->add(tr("target"), line, {});
-    if (line.contains(QLatin1String("has ended"))) document_->endLive();
+  });
+  // Its last records are in the buffers yet.
+  connect(target_.get(), &TargetProcess::programsEnded, this, [this] {
+    setFlightRecorder(false);
+    service_->readOut([this] { document_->endLive(); });
   });
   connect(target_.get(), &TargetProcess::ended, this, [this](const QString& text) {
     if (opened_file_.isEmpty()) tree_->clear();
@@ -96,6 +101,25 @@ void MainWindow::endTarget() {
   showState();
 }
 
+// What the buffers have is read first. A directory that does not answer holds nothing up.
+void MainWindow::stopTarget() {
+  constexpr int kPatienceMs = 3000;
+  const auto stop = [this, pid = target_->mountPid()] {
+    if (target_->isRunning() && target_->mountPid() == pid) target_->stop();
+  };
+  setFlightRecorder(false);
+  if (!service_->isRunning()) return stop();
+  service_->readOut(stop);
+  QTimer::singleShot(kPatienceMs, this, stop);
+}
+
+void MainWindow::setFlightRecorder(bool on) {
+  flight_recorder_->setChecked(on);
+  service_->setReading(!on);
+  if (on && !overwrites_) service_->write({{QStringLiteral("options/overwrite"), QStringLiteral("1"), false, {}}}, {});
+  showState();
+}
+
 bool MainWindow::mayLeaveTarget() {
   if (!target_->isRunning()) return true;
   return QMessageBox::question(this, tr("A target is traced"),
@@ -111,6 +135,7 @@ void MainWindow::openDirectory(const QString& directory, int pid) {
   document_->beginLive(pid ? QStringLiteral("%1 (%2)").arg(what).arg(pid) : what);
   table_->setFollowing(true);
   service_->start(directory, pid);
+  flight_recorder_->setChecked(false);
   pid_ = pid;
   directory_->open();
   if (target_->isRunning())
@@ -159,6 +184,7 @@ void MainWindow::takeState(const LiveState& state) {
     probes_->apply();
   }
   live_lost_ = state.lost;
+  overwrites_ = state.overwrites;
   buffer_->setText(tr("%1 KiB a CPU · %2 · %3")
                        .arg(grouped(state.buffer_kb),
                             state.overwrites ? tr("oldest are overwritten") : tr("new ones are lost when full"),

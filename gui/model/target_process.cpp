@@ -91,6 +91,7 @@ void TargetProcess::start(const QStringList& words, const QString& separator, co
   directory_ = std::make_unique<QTemporaryDir>(QDir::tempPath() + QStringLiteral("/kevtrace-gui-XXXXXX"));
   rest_.clear();
   pid_ = 0;
+  programs_ = 0;
   is_ours_ = !command.isEmpty();
   is_mounted_ = false;
   output_.close();
@@ -151,19 +152,29 @@ void TargetProcess::finish() {
 
 void TargetProcess::takeOutput() {
   rest_ += QString::fromUtf8(output_.read(kMostOfALook));
-  static const QRegularExpression kMounted(QStringLiteral("mounted on (.*): (?:process (\\d+)|the kernel)"));
   for (qsizetype end = rest_.indexOf(QLatin1Char('\n')); end >= 0; end = rest_.indexOf(QLatin1Char('\n'))) {
     const QString line = rest_.left(end);
     rest_.remove(0, end + 1);
-    const auto match = kMounted.match(line);
-    if (match.hasMatch() && !is_mounted_) {
-      is_mounted_ = true;
-      pid_ = match.captured(2).toInt();
-      Q_EMIT mounted(directory(), pid_);
-    }
+    takeLine(line);
     Q_EMIT said(line);
   }
   if (rest_.size() > 65536) rest_.clear();
+}
+
+// kevtrace's own lines name the directory, which what is traced does not know.
+void TargetProcess::takeLine(const QString& line) {
+  const QString begin = QStringLiteral("kevtrace: mounted on %1: ").arg(directory());
+  const QString end = QStringLiteral(" has ended; %1 stays until Ctrl-C or umount").arg(directory());
+  if (line.startsWith(begin)) {
+    static const QRegularExpression kProcess(QStringLiteral("^process (\\d+)"));
+    const auto process = kProcess.match(line.mid(begin.size()));
+    if (process.hasMatch()) ++programs_;
+    if (std::exchange(is_mounted_, true)) return;
+    pid_ = process.captured(1).toInt();
+    Q_EMIT mounted(directory(), pid_);
+  } else if (line.endsWith(end) && programs_ > 0 && --programs_ == 0) {
+    Q_EMIT programsEnded();
+  }
 }
 
 }  // namespace kevt::gui

@@ -50,12 +50,14 @@ class TargetProcess : public QObject {
  Q_SIGNALS:
   void mounted(const QString& directory, int pid);
   void said(const QString& line);  // what it or the command writes
+  void programsEnded();            // of all that is traced; the directory stays
   void ended(const QString& text);
 
  private:
   void start(const QStringList& words, const QString& separator, const QStringList& command);
   QStringList followWords() const;
   void takeOutput();
+  void takeLine(const QString& line);
   void endBoth();
 
   QProcess process_;
@@ -64,6 +66,7 @@ class TargetProcess : public QObject {
   std::unique_ptr<QTemporaryDir> directory_;
   QString rest_;
   int pid_ = 0;
+  int programs_ = 0;  // that are traced and have not ended
   bool is_mounted_ = false;
   bool follows_ = false;
   QString script_;

@@ -16,6 +16,7 @@ namespace kevt::gui {
 namespace {
 constexpr auto kRound = std::chrono::milliseconds(60);
 constexpr qint64 kStateEveryMs = 500;
+constexpr qint64 kReadOutMs = 2000;  // what is traced may write as fast as it is read
 
 }  // namespace
 
@@ -47,6 +48,8 @@ void TracingService::start(const QString& directory, int pid) {
   stop();
   directory_ = directory;
   tasks_.clear();
+  read_out_.clear();
+  reads_ = true;
   thread_ = std::jthread([this, path = directory.toStdString(), pid](std::stop_token stop) { run(stop, path, pid); });
 }
 
@@ -65,9 +68,17 @@ void TracingService::post(std::function<void(tree::TracingDir&)> task) {
   wake_.notify_all();
 }
 
-void TracingService::setRecording(bool records) {
+void TracingService::setReading(bool reads) {
   const std::lock_guard lock(mutex_);
-  records_ = records;
+  reads_ = reads;
+}
+
+void TracingService::readOut(std::function<void()> done) {
+  {
+    const std::lock_guard lock(mutex_);
+    read_out_.push_back(std::move(done));
+  }
+  wake_.notify_all();
 }
 
 void TracingService::refresh() {
@@ -124,20 +135,29 @@ void TracingService::run(std::stop_token stop, std::string path, int pid) {
   bool has_failed = false;
   while (!stop.stop_requested()) {
     std::deque<std::function<void(tree::TracingDir&)>> tasks;
-    bool records = true, refresh = false;
+    std::vector<std::function<void()>> read_out;
+    bool reads = true, refresh = false;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait_for(lock, stop, kRound, [&] { return !tasks_.empty() || refresh_; });
+      wake_.wait_for(lock, stop, kRound, [&] { return !tasks_.empty() || !read_out_.empty() || refresh_; });
       tasks.swap(tasks_);
-      records = records_;
+      read_out.swap(read_out_);
+      reads = reads_ || !read_out.empty();
       refresh = std::exchange(refresh_, false);
     }
     if (stop.stop_requested()) return;
     if (!tasks.empty()) reader.forgetFormats();
     for (auto& task : tasks) task(*directory);
-    Result<std::size_t> came = records ? reader.poll(*directory) : Result<std::size_t>(0);
+    Result<std::size_t> came = reads ? reader.poll(*directory) : Result<std::size_t>(0);
+    QElapsedTimer reading;
+    reading.start();
+    while (!read_out.empty() && came && *came > 0 && reading.elapsed() < kReadOutMs) {
+      const auto more = reader.poll(*directory);
+      if (!more || *more == 0) break;
+    }
     if (came && *came > 0)
       deliver([this, view = reader.view(), metadata = reader.metadata()] { Q_EMIT recordsRead(view, metadata); });
+    for (auto& done : read_out) deliver(std::move(done));
     if (!came && !has_failed)
       deliver([this, text = QString::fromStdString(came.error().message())] { Q_EMIT failed(text); });
     has_failed = !came;

@@ -52,8 +52,11 @@ class TracingService : public QObject {
   void write(std::vector<FileWrite> writes, std::function<void(const std::vector<FileWrite>&)> done);
   void read(const QString& path, std::function<void(bool, const QString&)> done);
   void list(const QString& path, std::function<void(bool, const std::vector<tree::DirectoryEntry>&)> done);
-  void setRecording(bool records);  // read the buffers: on from the start
-  void refresh();                   // the state, soon
+  // Whether the buffers are read; on from start(). Off, a buffer keeps what it can: its newest records, or its oldest.
+  void setReading(bool reads);
+  // Reads what the buffers have now; `done` runs here, behind recordsRead.
+  void readOut(std::function<void()> done);
+  void refresh();  // the state, soon
 
  Q_SIGNALS:
   void stateRead(const kevt::gui::LiveState& state);
@@ -66,10 +69,11 @@ class TracingService : public QObject {
   void deliver(std::function<void()> call);
 
   QString directory_;
-  std::mutex mutex_;  // tasks_, records_, refresh_
+  std::mutex mutex_;  // tasks_, read_out_, reads_, refresh_
   std::condition_variable_any wake_;
   std::deque<std::function<void(tree::TracingDir&)>> tasks_;
-  bool records_ = true;
+  std::vector<std::function<void()>> read_out_;
+  bool reads_ = true;
   bool refresh_ = false;
   std::jthread thread_;
 };

@@ -497,6 +497,18 @@ def event_pid_in_window(world):
         expect(numbers(window.seen(lambda text: len(numbers(text, "step")) >= 100), "step"), list(range(100, 200)))
 
 
+def newest_in_window(world):
+    with Window(world) as window:
+        window.start(world.step)
+        window.do("file", "buffer_size_kb", "64")
+        window.do("press", "Flight recorder")
+        window.hit(0, 20000)
+        expect(numbers(window.do("lines"), "step"), [])
+        window.do("press", "Flight recorder")
+        kept = numbers(window.seen(lambda text: "i=" in text and numbers(text, "step")[-1:] == [19999]), "step")
+        expect((kept[-1], len(kept) < 20000, kept == sorted(kept)), (19999, True, True))
+
+
 def followed_in_window(world):
     os.mkfifo(world.path("steps"))
     with Window(world) as window, os.fdopen(os.open(world.path("steps"), os.O_RDWR), "wb", buffering=0) as given:
@@ -618,7 +630,7 @@ def table(world, runtime):
     rows["instances"]["window"] = instance_in_window
     rows["`set_event_pid`"]["window"] = event_pid_in_window
     rows["injection"].setdefault("window", injection_in_window)
-    rows["the newest records (overwrite)"]["window"] = OPEN  # it keeps all records that it has taken
+    rows["the newest records (overwrite)"]["window"] = newest_in_window
     rows["programs that are followed"].setdefault("window", followed_in_window)
     rows["several processes"].setdefault("window", several_in_window)
     rows["compiled scripts"]["window"] = compiled_in_window
