@@ -21,7 +21,7 @@
 #include "common/abi/hit_table.h"
 #include "common/abi/registers.h"
 
-#define KEVT_ABI_VERSION 9u
+#define KEVT_ABI_VERSION 10u
 
 enum {
   KEVT_MAX_THREADS = 40960, /* kevt_thread structs per process at most: those of dead threads are used again */
@@ -140,6 +140,14 @@ typedef struct kevt_map_entry {
 #define KEVT_MAP_SITE (1ull << 61)
 /* In a `value`: the key is a copy of the program's instruction there, a fault of which is the program's own. */
 #define KEVT_MAP_COPY_OF (1ull << 62)
+/*
+ * In the `value` of a site: how many windows and hit tables a process must have (kevt_private.mapped) for its detour. A
+ * child that was forked earlier goes on in the one that stands at KEVT_MAP_OLDER for the most that it has.
+ */
+#define KEVT_MAP_NEEDS_SHIFT 48
+#define KEVT_MAP_NEEDS_MAX 255u
+#define KEVT_MAP_NEEDS(value) ((uint32_t)((value) >> KEVT_MAP_NEEDS_SHIFT) & KEVT_MAP_NEEDS_MAX)
+#define KEVT_MAP_OLDER(site, needs) ((site) | (uint64_t)(needs) << KEVT_MAP_NEEDS_SHIFT | 1ull << 63)
 
 typedef struct kevt_return_instance {
   uint64_t slot;           /* address of the return address on the stack; 0 or KEVT_INSTANCE_FILLING: see there */
@@ -266,6 +274,7 @@ typedef struct kevt_private {
   uint64_t pid;             /* as the last thread that was enrolled has seen it; 0: none yet */
   uint64_t strict;          /* thread pointer of one in seccomp's strict mode, which forbids rdtsc; 0: none */
   uint64_t has_own_numbers; /* 1: it, or who forked it, is the first of a PID namespace: see KEVT_USER_ELSEWHERE */
+  uint64_t mapped;          /* windows and hit tables that are there, in the order of their mapping: the controller's */
   uint64_t unanswered;      /* 1: an ask was not answered in time */
   int64_t patience_ns;      /* since then: how long it still waits for answers, all together */
   kevt_disposition dispositions[32]; /* the program's own for SIGTRAP (5), SIGBUS (7), SIGSEGV (11), by number */

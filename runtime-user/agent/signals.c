@@ -42,7 +42,8 @@ typedef struct context {
 } context;
 #define RIP 16
 #define RSP 15
-#define FLAG_BITS (KEVT_MAP_CALLED | KEVT_MAP_COPY_OF | KEVT_MAP_SITE)
+#define FLAG_BITS \
+  (KEVT_MAP_CALLED | KEVT_MAP_COPY_OF | KEVT_MAP_SITE | (uint64_t)KEVT_MAP_NEEDS_MAX << KEVT_MAP_NEEDS_SHIFT)
 
 KEVT_INTERNAL extern const char kevt_restorer[]; /* table.S: rt_sigreturn */
 
@@ -58,6 +59,18 @@ static uint64_t map_lookup(const kevt_tables* tables, uint64_t key, int* found) 
     if (!at) break;
   }
   *found = 0;
+  return 0;
+}
+
+/* Where a site's int3 leads in this process, which may have been forked before what the newest detour needs was there.
+ */
+static uint64_t lookup_site(const kevt_tables* tables, uint64_t site, int* found) {
+  const uint64_t newest = map_lookup(tables, site, found), mapped = kevt_own_private()->mapped;
+  if (!*found || KEVT_MAP_NEEDS(newest) <= mapped) return newest;
+  for (uint64_t needs = mapped + 1; needs-- > 0;) {
+    const uint64_t older = map_lookup(tables, KEVT_MAP_OLDER(site, needs), found);
+    if (*found) return older;
+  }
   return 0;
 }
 
@@ -295,7 +308,7 @@ void kevt_on_signal(int signal, siginfo_head* info, context* uc) {
   const kevt_tables* tables = kevt_state();
   int found;
   uint64_t at = uc->gregs[RIP] - (signal == SIGTRAP_ ? 1 : 0);
-  uint64_t to = SI_USER_OR_QUEUE(info->code) ? (found = 0) : map_lookup(tables, at, &found);
+  uint64_t to = SI_USER_OR_QUEUE(info->code) ? (found = 0) : lookup_site(tables, at, &found);
   const int is_site = (to & KEVT_MAP_SITE) != 0;
   if (found && is_site != (signal == SIGTRAP_)) found = 0; /* the program's own, at a site or in place of one */
   if (found && to & KEVT_MAP_COPY_OF) found = 0;           /* the program's own, in a copy of its instruction */

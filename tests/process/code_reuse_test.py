@@ -111,6 +111,26 @@ class CodeReuse(MountTest):
         self.echo("0", "debug/kprobes-optimization", "w")
         self.go_on_in_a_child()
 
+    def test_a_child_under_a_breakpoint_when_its_event_counts_in_memory_that_it_has_not(self):
+        self.echo("0", "debug/kprobes-optimization", "w")
+        self.define("p:held libc:getppid a=%di:u64", "held")
+        self.assertEqual(self.ask("fork"), "waits")
+        self.assertEqual(self.ask(), f"ppid {self.target.pid}")
+        self.echo("0", "events/kprobes/held/enable", "w")  # alone, a histogram counts at the hit
+        for key in ("common_pid", "a", "a,common_pid"):
+            self.echo(f"hist:keys={key}", "events/kprobes/held/trigger", "w")
+            self.assertEqual(self.ask(), f"ppid {self.target.pid}")
+        for key in ("a", "common_pid", "a,common_pid"):
+            self.echo(f"!hist:keys={key}", "events/kprobes/held/trigger", "w")
+            self.assertEqual(self.ask(), f"ppid {self.target.pid}")
+        self.echo("1", "events/kprobes/held/enable", "w")  # in code that the child has, again
+        records = self.cat("trace").count("held: ")
+        self.assertEqual(self.ask(), f"ppid {self.target.pid}")
+        self.assertEqual(self.cat("trace").count("held: "), records + 1)
+        self.assertEqual(self.ask("end"), "goes on")
+        self.cycle(CYCLES)
+        self.assertEqual(self.ask(), f"ppid {os.getpid()}")
+
     def test_filters_that_are_written_all_day(self):
         self.define("p:held libc:getppid a=%di:u64", "held")
         for number in range(CYCLES):

@@ -147,6 +147,7 @@ std::set<ProbeHandle> InprocRuntime::reclaim_detours(const CodeReferences& refer
         memory_.unmap_address(site);
         point.way = {};
       }
+      forget_older(point, [&](std::uint32_t, RemoteAddr way) { return way == made.way(); });
       placement_.give_back(made.code);
       return true;
     });

@@ -356,6 +356,7 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
     if (!one.armed) continue;
     key.push_back(probe);
     (one.point == model::ProbeKind::Return ? spec.returns : spec.entries).push_back(one.code);
+    spec.needs = std::max(spec.needs, needs_of(one));
   }
   if (key.empty()) {
     if (point.patch.empty()) return std::nullopt;
@@ -363,13 +364,43 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
   }
   auto made = points_.detour_for(point, key, std::move(spec));
   if (!made) return std::unexpected(std::move(made.error()));
-  if (auto noted = memory_.map_address(point.site, (*made)->way()); !noted)
-    return std::unexpected(std::move(noted.error()));
-  point.way = (*made)->way();
+  if (auto led = lead_to(point, **made); !led) return std::unexpected(std::move(led.error()));
   const std::uint8_t order = is_guard_site(point.site) ? KEVT_PATCH_LAST : KEVT_PATCH_PROBE;
   if (auto noted = memory_.note_patch(point.site, point.live, order); !noted)
     return std::unexpected(std::move(noted.error()));
   return points_.arm_patch(point, **made);
+}
+
+std::uint32_t InprocRuntime::needs_of(const Installed& event) const {
+  std::uint32_t needs = placement_.mapped_with(event.code.extractor);
+  for (const Installed::Table& table : event.tables)
+    needs = std::max(needs, placement_.mapped_with(hit_tables_.target(table.index)));
+  return needs;
+}
+
+// From now on an int3 at the point leads to this detour. Children that have its int3 and lack what the detour needs go
+// on in the newest that they can.
+Result<void> InprocRuntime::lead_to(ProbePoint& point, const ProbePoint::Made& made) {
+  const std::uint32_t before = KEVT_MAP_NEEDS(point.way.value);
+  const bool is_left_by_some = point.had_breakpoint && point.way.value && before < made.needs;
+  if (is_left_by_some) {
+    const RemoteAddr key{KEVT_MAP_OLDER(point.site.value, before)};
+    if (auto noted = memory_.map_address(key, point.way); !noted) return noted;
+    point.older[before] = point.way;
+  }
+  if (auto noted = memory_.map_address(point.site, made.way()); !noted) return noted;
+  point.way = made.way();
+  if (is_left_by_some) forget_older(point, [before](std::uint32_t needs, RemoteAddr) { return needs > before; });
+  return {};
+}
+
+void InprocRuntime::forget_older(ProbePoint& point, const std::function<bool(std::uint32_t, RemoteAddr)>& which) {
+  std::erase_if(point.older, [&](const auto& entry) {
+    const auto& [needs, way] = entry;
+    if (!which(needs, way)) return false;
+    memory_.unmap_address(RemoteAddr{KEVT_MAP_OLDER(point.site.value, needs)});
+    return true;
+  });
 }
 
 Result<void> InprocRuntime::rearm(std::span<const ProbeHandle> probes) {

@@ -2,6 +2,7 @@
 // (docs/in-process.md). Use it from one thread: ptrace belongs to the thread that started it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -196,6 +197,9 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   void note_all_gone();
   Result<void> narrow_crowded();
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
+  std::uint32_t needs_of(const Installed& event) const;  // KEVT_MAP_NEEDS
+  Result<void> lead_to(ProbePoint& point, const ProbePoint::Made& made);
+  void forget_older(ProbePoint& point, const std::function<bool(std::uint32_t, RemoteAddr)>& which);
   void deliver(const runtime::RecordSink& sink, std::uint64_t until);
 
   std::shared_ptr<ProbedFiles> files_;

@@ -32,6 +32,7 @@ struct DetourSpec {
   std::span<const std::uint8_t> displaced;  // whole instructions that stand at `site`
   std::vector<DetourEvent> entries;         // run in this order
   std::vector<DetourEvent> returns;         // the first one is the outermost
+  std::uint32_t needs = 0;                  // of what is mapped, for its events: KEVT_MAP_NEEDS
 };
 
 struct Detour {

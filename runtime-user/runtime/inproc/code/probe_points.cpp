@@ -173,7 +173,8 @@ Result<ProbePoint::Made> ProbePoints::write_detour(const ProbePoint& point, cons
                                            RemoteAddr{(point.site + moved.original).value | KEVT_MAP_COPY_OF});
         !noted)
       return std::unexpected(std::move(noted.error()));
-  ProbePoint::Made made{code, std::move(detour->displaced), spec.is_called};
+  ProbePoint::Made made{code, std::move(detour->displaced), spec.is_called,
+                        std::max(spec.needs, placement_.mapped_with(code.at))};
   for (x86::MovedOffset& moved : made.moved)
     moved.relocated = static_cast<std::uint16_t>(moved.relocated + detour->displaced_base);
   return made;

@@ -31,20 +31,25 @@ struct ProbePoint {
   RemoteAddr site;
   ProbedObject* object = nullptr;
   x86::SitePlan plan;
-  std::vector<std::uint8_t> live;   // the target's own bytes that the patch may cover
-  std::vector<std::uint8_t> patch;  // ours that stands there now; empty: none
-  bool gone = false;                // its library was unloaded under a probe
-  bool had_breakpoint = false;      // some time
-  RemoteAddr way;                   // what the address map says of the site
-  bool crowded = false;             // another point lies inside what a jump would displace: int3, one instruction
+  std::vector<std::uint8_t> live;             // the target's own bytes that the patch may cover
+  std::vector<std::uint8_t> patch;            // ours that stands there now; empty: none
+  bool gone = false;                          // its library was unloaded under a probe
+  bool had_breakpoint = false;                // some time
+  RemoteAddr way;                             // what the address map says of the site
+  std::map<std::uint32_t, RemoteAddr> older;  // and of it for children that were forked earlier: KEVT_MAP_OLDER
+  bool crowded = false;  // another point lies inside what a jump would displace: int3, one instruction
   // Detours already made for a set of events (in order): arming the same set again costs no code.
   struct Made {
     PlacedCode code;
     std::vector<x86::MovedOffset> moved;  // relocated offsets count from where the code is
     bool is_called = false;               // by the signal handler, instead of being gone on to
+    std::uint32_t needs = 0;              // of what is mapped: KEVT_MAP_NEEDS
 
     // Where an int3 at the site leads, for the address map.
-    RemoteAddr way() const { return RemoteAddr{code.at.value | KEVT_MAP_SITE | (is_called ? KEVT_MAP_CALLED : 0)}; }
+    RemoteAddr way() const {
+      return RemoteAddr{code.at.value | KEVT_MAP_SITE | (is_called ? KEVT_MAP_CALLED : 0) |
+                        std::uint64_t{needs} << KEVT_MAP_NEEDS_SHIFT};
+    }
   };
   std::map<std::vector<std::uint32_t>, Made> made;
 };

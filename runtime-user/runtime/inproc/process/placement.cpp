@@ -176,7 +176,22 @@ Result<RemoteAddr> Placement::map_hit_table(const HitTables& tables, std::uint32
   if (!shows_file(*maps, tables.file(), *at, bytes, offset, kRights)) return std::unexpected(exchanged_file());
   if (auto kept = mapper_.call("madvise", SYS_madvise, {at->value, bytes, MADV_DONTDUMP, 0, 0, 0}); !kept)
     return std::unexpected(std::move(kept.error()));
+  if (auto counted = count_mapped(*at, bytes); !counted) return std::unexpected(std::move(counted.error()));
   return at;
+}
+
+Result<void> Placement::count_mapped(RemoteAddr at, std::uint64_t bytes) {
+  static_assert(CodeArena::kMaxWindows + KEVT_HIT_TABLES <= KEVT_MAP_NEEDS_MAX);
+  mapped_.push_back({at.value, bytes});
+  const std::uint64_t count = mapped_.size();
+  return tracee().write(agent().priv + offsetof(kevt_private, mapped),
+                        {reinterpret_cast<const std::uint8_t*>(&count), sizeof count});
+}
+
+std::uint32_t Placement::mapped_with(RemoteAddr at) const {
+  const auto found =
+      std::ranges::find_if(mapped_, [at](const kevt_mapping& piece) { return at.value - piece.at < piece.bytes; });
+  return found == mapped_.end() ? 0 : static_cast<std::uint32_t>(found - mapped_.begin()) + 1;
 }
 
 Result<PlacedCode> Placement::allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
@@ -212,6 +227,7 @@ Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr en
     memory_.note_window(*index, {}, 0);
     return std::unexpected(std::move(mapped.error()));
   }
+  if (auto counted = count_mapped(*gap, kBytes); !counted) return std::unexpected(std::move(counted.error()));
   return arena_.add_window(*index, *gap);
 }
 

@@ -34,6 +34,8 @@ class Placement {
   Result<RemoteAddr> map_hit_table(const HitTables& tables, std::uint32_t table);
   // Room for `bytes` in a window that reaches every byte of [begin, end), mapped when there is none yet.
   Result<PlacedCode> allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes);
+  // How many windows and hit tables were there once what `at` lies in was mapped: a process needs as many to go there.
+  std::uint32_t mapped_with(RemoteAddr at) const;
   // Nothing runs there any more, in any process.
   void give_back(const PlacedCode& code);
 
@@ -52,10 +54,12 @@ class Placement {
   Result<PlacedAgent> map_private();
   Result<void> check_session(RemoteAddr base) const;
   Result<void> note_threads();
+  Result<void> count_mapped(RemoteAddr at, std::uint64_t bytes);
 
   RemoteMapper& mapper_;
   SessionMemory& memory_;
   CodeArena& arena_;
+  std::vector<kevt_mapping> mapped_;  // windows and hit tables, in their order
 };
 
 }  // namespace kevt::inproc
