@@ -29,13 +29,6 @@ std::uint32_t slot_bytes(std::size_t key_words, const ir::Aggregate& aggregate) 
   return kevt_hit_slot_bytes(static_cast<std::uint32_t>(key_words + 1 + aggregate.sums.size()));
 }
 
-// The first `bytes` (i64, 0 to 8) of the word; 0 behind them.
-Value* first_bytes(llvm::IRBuilder<>& b, Value* word, Value* bytes) {
-  Value* const unused = b.CreateShl(b.CreateSub(b.getInt64(kWordBytes), bytes), b.getInt64(3));
-  Value* const mask = b.CreateLShr(b.getInt64(~0ull), b.CreateAnd(unused, b.getInt64(63)));
-  return b.CreateSelect(b.CreateICmpEQ(bytes, b.getInt64(0)), b.getInt64(0), b.CreateAnd(word, mask));
-}
-
 Value* word_at(llvm::IRBuilder<>& b, Value* entry, std::size_t index) {
   return b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), entry, index);
 }
@@ -91,20 +84,6 @@ Value* EventEmitter::measured(const ir::Measured& number) {
     }
   }
   return value;
-}
-
-void EventEmitter::append_text_key(ir::ValueId text, std::vector<Value*>& key, BasicBlock* full) {
-  TextItem item;
-  Value* const length = measure({.kind = ir::StoreKind::Text, .value = text}, item);
-  BasicBlock* fits = block("fits");
-  branch(b_.CreateICmpULE(length, b_.getInt32(KEVT_HIT_TEXT_WORDS * kWordBytes)), fits, full, Likely::First);
-  start(fits);
-  Value* const all = b_.CreateZExt(length, b_.getInt64Ty());
-  for (std::uint32_t i = 0; i < KEVT_HIT_TEXT_WORDS; ++i) {
-    Value* const behind = b_.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, all, b_.getInt64(i * kWordBytes));
-    Value* const here = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, behind, b_.getInt64(kWordBytes));
-    key.push_back(first_bytes(b_, item.text.words[i], here));
-  }
 }
 
 void EventEmitter::claim(Value* count, BasicBlock* taken) {

@@ -261,11 +261,11 @@ void BpfHooks::finish(llvm::IRBuilder<>& b) {
 Value* BpfHooks::register_word(llvm::IRBuilder<>& b, std::uint32_t offset) {
   return b.CreateAlignedLoad(b.getInt64Ty(), at(b, function_->getArg(0), offset), llvm::Align(8), true);
 }
-// An address in a file of a user program is the distance from the probe's own instruction.
 Value* BpfHooks::vector_word(llvm::IRBuilder<>&, std::uint32_t) {
   KEVT_ASSERT(!"bpf_refusal()");
   return nullptr;
 }
+// An address in a file of a user program is the distance from the probe's own instruction.
 Value* BpfHooks::slot(llvm::IRBuilder<>& b, std::uint32_t index) {
   Value* word = load(b, at(b, event_, layout_.slots_offset + 8ull * index), 64);
   if (input_.program->slots[index].kind != model::SlotKind::FileAddress) return word;
@@ -351,33 +351,6 @@ Value* BpfHooks::gate(llvm::IRBuilder<>& b, std::uint32_t sink) {
 Value* BpfHooks::inject(llvm::IRBuilder<>& b) {
   KEVT_ASSERT(!"compile_events() refuses it");
   return b.getFalse();
-}
-
-// ---- not for BPF ----------------------------------------------------------------------------
-
-Value* BpfHooks::load(llvm::IRBuilder<>&, Value*, unsigned, BasicBlock*) {
-  KEVT_ASSERT(!"BpfEmitter reads without branches");
-  return nullptr;
-}
-TargetHooks::Measured BpfHooks::text_measure(llvm::IRBuilder<>&, Value*) {
-  KEVT_ASSERT(!"BpfEmitter measures no strings");
-  return {};
-}
-Value* BpfHooks::text_store(llvm::IRBuilder<>&, Value*, Value*, const Measured&) {
-  KEVT_ASSERT(!"BpfEmitter reads strings into their place");
-  return nullptr;
-}
-Value* BpfHooks::text_copy(llvm::IRBuilder<>&, Value*, Value*, Value*) {
-  KEVT_ASSERT(!"BpfEmitter copies strings by copy_text()");
-  return nullptr;
-}
-Value* BpfHooks::match(llvm::IRBuilder<>& b, model::GlobKind, const std::string&, Value*, Value*) {
-  KEVT_ASSERT(!"BpfEmitter matches patterns by match_segments()");
-  return b.getFalse();
-}
-Value* BpfHooks::reserve(llvm::IRBuilder<>&, Value*, BasicBlock*) {
-  KEVT_ASSERT(!"BpfEmitter reserves by reserve_fixed()");
-  return nullptr;
 }
 
 }  // namespace kevt::codegen

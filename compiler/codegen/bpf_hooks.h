@@ -49,18 +49,7 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* gate(llvm::IRBuilder<>& b, std::uint32_t sink) override;
   llvm::Value* inject(llvm::IRBuilder<>& b) override;
   llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) override;
-  llvm::Value* text_fetch(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address) override;
   llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) override;
-
-  // BpfEmitter asks for none of these: it reads without branches, builds records and matches patterns its own way.
-  llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, llvm::Value* text,
-                     llvm::Value* text_length) override;
-  llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* address, unsigned bytes, llvm::BasicBlock* fault) override;
-  Measured text_measure(llvm::IRBuilder<>& b, llvm::Value* address) override;
-  llvm::Value* text_store(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, const Measured& text) override;
-  llvm::Value* text_copy(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, llvm::Value* length) override;
-  llvm::Value* reserve(llvm::IRBuilder<>& b, llvm::Value* size, llvm::BasicBlock* full) override;
-  void commit(llvm::IRBuilder<>& b) override;
 
   // Reads that the verifier follows as one way. `bad` is i64, 1 where what the address comes from was unreadable:
   // nothing is read then.
@@ -100,6 +89,7 @@ class BpfHooks final : public TargetHooks {
 
   // A record of a known size in the CPU's ring; goes to `full` when there is no room.
   llvm::Value* reserve_fixed(llvm::IRBuilder<>& b, std::uint32_t bytes, llvm::BasicBlock* full);
+  void commit(llvm::IRBuilder<>& b);
   // A record that grows in the scratch, from `bytes` on.
   llvm::Value* begin_growing(llvm::IRBuilder<>& b, std::uint32_t bytes);
   // Where it goes on, as an offset (i64, at most kMaxRecordBytes) and a place; `lost` when it is longer.

@@ -70,9 +70,6 @@ Value* BpfHooks::copy_text(llvm::IRBuilder<>& b, Value* to, std::uint32_t room, 
 Value* BpfHooks::scratch(llvm::IRBuilder<>& b, std::uint32_t index) {
   return at(b, scratch_, KEVT_BPF_TEXTS + std::uint64_t{index} * KEVT_BPF_TEXT_BYTES);
 }
-Value* BpfHooks::text_fetch(llvm::IRBuilder<>& b, Value* to, Value* address) {
-  return b.CreateTrunc(read_text(b, to, KEVT_BPF_TEXT_BYTES, {.address = address}, b.getInt64(0)), b.getInt32Ty());
-}
 // Its length by copying it onto itself, a word further: names have at most 15 bytes.
 Value* BpfHooks::comm(llvm::IRBuilder<>& b, Value* to) {
   helper(b, kCurrentComm, {to, b.getInt32(kCommBytes)});

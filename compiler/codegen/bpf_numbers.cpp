@@ -70,7 +70,7 @@ Value* BpfEmitter::open_number(std::uint32_t position, TypeRelocationKind kind) 
 
 Value* BpfEmitter::constant(std::uint32_t position, std::int64_t word) {
   Value* open = open_number(position, TypeRelocationKind::Offset);
-  return open ? open : EventEmitter::constant(position, word);
+  return open ? open : b_.getInt64(static_cast<std::uint64_t>(word));
 }
 
 Value* BpfEmitter::register_word(ir::ValueId id) {

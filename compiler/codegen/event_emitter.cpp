@@ -45,8 +45,8 @@ void texts_of(const ir::Program& program, const ir::Condition& c, std::set<ir::V
 
 }  // namespace
 
-EventEmitter::EventEmitter(llvm::Module& module, const ir::Program& program, TargetHooks& hooks, Symbols symbols)
-    : module_(module), program_(program), hooks_(hooks), symbols_(std::move(symbols)), b_(module.getContext()) {}
+EventEmitter::EventEmitter(llvm::Module& module, const ir::Program& program, TargetHooks& hooks)
+    : module_(module), program_(program), hooks_(hooks), b_(module.getContext()) {}
 
 // ---- plumbing -------------------------------------------------------------------------------
 
@@ -84,21 +84,6 @@ llvm::AllocaInst* EventEmitter::local(llvm::Type* type, const char* name) {
 }
 
 Value* EventEmitter::constant_text(const std::string& text) { return b_.CreateGlobalString(text, "text", 0, &module_); }
-
-// Emits `for (i = 0; i < count; i++) body`, leaves the builder in the body; the caller ends it by
-// storing i + 1 through the returned local and branching to `body`'s header.
-Value* EventEmitter::counted_loop(std::uint32_t count, BasicBlock*& header, BasicBlock*& done) {
-  llvm::AllocaInst* i = local(b_.getInt32Ty(), "i");
-  b_.CreateStore(b_.getInt32(0), i);
-  header = block("loop");
-  BasicBlock* body = block("body");
-  done = block("done");
-  go(header);
-  start(header);
-  branch(b_.CreateICmpULT(b_.CreateLoad(b_.getInt32Ty(), i), b_.getInt32(count)), body, done);
-  start(body);
-  return i;
-}
 
 // ---- the event ------------------------------------------------------------------------------
 
@@ -241,46 +226,6 @@ void EventEmitter::compare(const ir::Condition& c, BasicBlock* yes, BasicBlock* 
   branch(b_.CreateICmp(predicate, left, right), yes, no);
 }
 
-// i1: the `constant.size()` bytes at `text` (readable, ours) equal `constant`.
-Value* EventEmitter::equal_constant(Value* text, const std::string& constant) {
-  Value* all = b_.getTrue();
-  for (std::size_t at = 0; at < constant.size();) {
-    const std::size_t left = constant.size() - at;
-    const unsigned bytes = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-    std::uint64_t word = 0;
-    for (unsigned i = bytes; i-- > 0;) word = word << 8 | static_cast<std::uint8_t>(constant[at + i]);
-    llvm::Type* type = b_.getIntNTy(bytes * 8);
-    Value* pointer = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), text, at);
-    Value* loaded = b_.CreateAlignedLoad(type, pointer, llvm::Align(1));
-    all = b_.CreateAnd(all, b_.CreateICmpEQ(loaded, llvm::ConstantInt::get(type, word)));
-    at += bytes;
-  }
-  return all;
-}
-
-void EventEmitter::match_text(const ir::Condition& c, BasicBlock* yes, BasicBlock* no) {
-  if (c.negated) std::swap(yes, no);
-  ensure(c.value);
-  const ir::Value& value = program_.values[c.value];
-  const Memo& memo = memos_.at(c.value);
-  Value* text = value.op == Op::ImmediateText ? constant_text(program_.texts[static_cast<std::size_t>(value.imm)])
-                                              : hooks_.scratch(b_, memo.scratch);
-  Value* length = b_.CreateLoad(b_.getInt32Ty(), memo.value);
-  // Without the NUL; an absent string compares as "".
-  Value* chars = b_.CreateSelect(b_.CreateICmpEQ(length, b_.getInt32(0)), length, b_.CreateSub(length, b_.getInt32(1)));
-  const auto size = static_cast<std::uint32_t>(c.text.size());
-  if (c.glob == model::GlobKind::Full || c.glob == model::GlobKind::Prefix) {
-    BasicBlock* bytes = block("bytes");
-    branch(c.glob == model::GlobKind::Full ? b_.CreateICmpEQ(chars, b_.getInt32(size))
-                                           : b_.CreateICmpUGE(chars, b_.getInt32(size)),
-           bytes, no);
-    start(bytes);
-    return branch(equal_constant(text, c.text), yes, no);
-  }
-  Value* matched = hooks_.match(b_, c.glob, c.text, text, chars);
-  branch(matched, yes, no);
-}
-
 // ---- values ---------------------------------------------------------------------------------
 
 bool EventEmitter::can_fault(ir::ValueId id) const {
@@ -294,11 +239,6 @@ std::uint32_t EventEmitter::entry_argument_index(std::int64_t number) const {
   return static_cast<std::uint32_t>(std::ranges::find(numbers, number) - numbers.begin());
 }
 
-Value* EventEmitter::constant(std::uint32_t position, std::int64_t word) {
-  const auto symbol = symbols_.find(position);
-  if (symbol != symbols_.end()) return llvm::ConstantExpr::getPtrToInt(symbol->second, b_.getInt64Ty());
-  return b_.getInt64(static_cast<std::uint64_t>(word));
-}
 Value* EventEmitter::value_constant(ir::ValueId id) {
   return constant(ir::value_position(id), program_.values[id].imm);
 }
@@ -417,32 +357,6 @@ void EventEmitter::fetch(ir::ValueId id) {
   }
 }
 
-void EventEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
-  const ir::Value& value = program_.values[id];
-  BasicBlock* readable = block("readable");
-  BasicBlock* unreadable = block("unreadable");
-  BasicBlock* skipped = block("skipped");
-  BasicBlock* done = block("loaded");
-  Value* ok = is_ok(value.a);
-  b_.CreateCondBr(ok, readable, skipped);
-
-  b_.SetInsertPoint(readable);
-  Value* address = b_.CreateAdd(integer(value.a), value_constant(id));
-  Value* loaded = hooks_.load(b_, address, value.bytes, unreadable);
-  b_.CreateStore(loaded, memo.value);
-  b_.CreateStore(b_.getTrue(), memo.ok);
-  b_.CreateBr(done);
-
-  b_.SetInsertPoint(unreadable);
-  hooks_.count_fault(b_);
-  b_.CreateBr(skipped);
-  b_.SetInsertPoint(skipped);
-  b_.CreateStore(b_.getInt64(0), memo.value);
-  b_.CreateStore(b_.getFalse(), memo.ok);
-  b_.CreateBr(done);
-  b_.SetInsertPoint(done);
-}
-
 // Sets the length; in scratch also the bytes.
 void EventEmitter::fetch_text(ir::ValueId id, const Memo& memo) {
   const ir::Value& value = program_.values[id];
@@ -463,28 +377,6 @@ void EventEmitter::fetch_text(ir::ValueId id, const Memo& memo) {
     default:
       return fetch_string(id, memo);
   }
-}
-
-void EventEmitter::fetch_string(ir::ValueId id, const Memo& memo) {
-  const ir::Value& value = program_.values[id];
-  BasicBlock* readable = block("readable");
-  BasicBlock* unreadable = block("unreadable");
-  BasicBlock* done = block("measured");
-  b_.CreateCondBr(is_ok(value.a), readable, unreadable);
-  b_.SetInsertPoint(readable);
-  Value* address = b_.CreateAdd(integer(value.a), value_constant(id));
-  if (memo.in_scratch) {
-    b_.CreateStore(hooks_.text_fetch(b_, hooks_.scratch(b_, memo.scratch), address), memo.value);
-  } else {
-    const TargetHooks::Measured text = hooks_.text_measure(b_, address);
-    b_.CreateStore(text.length, memo.value);
-    for (int i : {0, 1}) b_.CreateStore(text.words[i], memo.words[i]);
-  }
-  b_.CreateBr(done);
-  b_.SetInsertPoint(unreadable);
-  b_.CreateStore(b_.getInt32(0), memo.value);
-  b_.CreateBr(done);
-  b_.SetInsertPoint(done);
 }
 
 }  // namespace kevt::codegen

@@ -1,5 +1,6 @@
-// EventEmitter: fetch IR → LLVM IR, once for every target. What differs between targets stands
-// behind TargetHooks.
+// EventEmitter: fetch IR → LLVM IR. What is the same for every target stands here: order, laziness, conditions,
+// aggregates, what triggers switch. How memory and strings are read and a record is written is a target's own:
+// NativeEmitter and BpfEmitter. What a hit is called with, counts in and asks for by a word is behind TargetHooks.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -17,8 +18,7 @@ namespace kevt::codegen {
 
 enum class Counter : std::uint8_t { Recorded, Aggregated, Filtered, Lost };
 
-// Everything a target does differently. Methods emit at the builder's insertion point and may
-// leave it in a new block.
+// Words of the hit. Methods emit at the builder's insertion point and may leave it in a new block.
 class TargetHooks {
  public:
   virtual ~TargetHooks() = default;
@@ -44,28 +44,15 @@ class TargetHooks {
   // `index` of ir::entry_arguments.
   virtual llvm::Value* entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
 
-  // `bytes` at `address`, zero-extended to 64 bits; goes to `fault` when unreadable.
-  virtual llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* address, unsigned bytes, llvm::BasicBlock* fault) = 0;
   virtual void count_fault(llvm::IRBuilder<>& b) = 0;
   virtual void count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) = 0;
   virtual llvm::Value* gate(llvm::IRBuilder<>& b, std::uint32_t sink) = 0;  // i1
   virtual llvm::Value* inject(llvm::IRBuilder<>& b) = 0;                    // i1: whether this hit does
 
-  // Texts. Lengths are i32 with the NUL, 0: unreadable. What was measured may be longer or shorter when it is copied;
-  // the bytes of a short one may be kept from measuring to storing it.
-  struct Measured {
-    llvm::Value* length = nullptr;
-    llvm::Value* words[2] = {};  // i64: the first 16 bytes when `length` is up to 16; undefined bits behind the NUL
-  };
+  // Room for a string of up to 4096 bytes, while the hit lasts.
   virtual llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
-  virtual llvm::Value* text_fetch(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address) = 0;
-  virtual Measured text_measure(llvm::IRBuilder<>& b, llvm::Value* address) = 0;
-  virtual llvm::Value* text_store(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address,
-                                  const Measured& text) = 0;
-  virtual llvm::Value* text_copy(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, llvm::Value* length) = 0;
+  // The thread's name; its length (i32) with the NUL.
   virtual llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) = 0;
-  virtual llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, llvm::Value* text,
-                             llvm::Value* text_length) = 0;  // i1
 
   // Hit tables (common/abi/hit_table.h), of one power of two of bytes each: the one of a HitTable slot that is this
   // hit's, and a number in it that grows, in one instruction.
@@ -78,18 +65,11 @@ class TargetHooks {
   virtual llvm::Value* hit_table(llvm::IRBuilder<>& b, std::uint32_t slot) = 0;
   virtual void add(llvm::IRBuilder<>& b, llvm::Value* number, llvm::Value* amount) = 0;
   virtual void add_one(llvm::IRBuilder<>& b, llvm::Value* number) = 0;
-
-  // Room for a record of `size` (i32) bytes: its first byte. Goes to `full` when there is none.
-  virtual llvm::Value* reserve(llvm::IRBuilder<>& b, llvm::Value* size, llvm::BasicBlock* full) = 0;
-  virtual void commit(llvm::IRBuilder<>& b) = 0;
 };
 
 class EventEmitter {
  public:
-  // Constants of the program that are symbols of the module, by their position (ir/shape.h); the others are numbers.
-  using Symbols = std::map<std::uint32_t, llvm::Constant*>;
-
-  EventEmitter(llvm::Module& module, const ir::Program& program, TargetHooks& hooks, Symbols symbols = {});
+  EventEmitter(llvm::Module& module, const ir::Program& program, TargetHooks& hooks);
   virtual ~EventEmitter() = default;
   void emit(const std::string& name);
 
@@ -99,15 +79,10 @@ class EventEmitter {
     llvm::AllocaInst* done = nullptr;
     llvm::AllocaInst* value = nullptr;  // Integer: i64. Text: i32 length
     llvm::AllocaInst* ok = nullptr;     // Integer only: i1
-    llvm::AllocaInst* words[2] = {};    // Text that is not in scratch: Measured::words
+    llvm::AllocaInst* words[2] = {};    // Text that is not in scratch: its first 16 bytes
     std::uint32_t scratch = 0;          // Text kept in scratch
     bool in_scratch = false;
   };
-  struct TextItem {                 // one string of the record, after measuring
-    llvm::Value* source = nullptr;  // address (i64)
-    TargetHooks::Measured text;
-  };
-
   void plan_memos();
   // Behind begin(), before anything is fetched.
   virtual void prepare() {}
@@ -119,16 +94,16 @@ class EventEmitter {
   llvm::Value* gates_are_open();             // i1
   llvm::Value* common_word();                // i64: common_type, common_flags and common_preempt_count
   void emit_sink(std::uint32_t index, llvm::BasicBlock* next);
-  // Reserves, fills in and commits one record, counts it and goes to `next`. BPF builds its records otherwise.
-  virtual void emit_record(std::uint32_t sink, llvm::BasicBlock* next);
+  // Reserves, fills in and commits one record, counts it and goes to `next`.
+  virtual void emit_record(std::uint32_t sink, llvm::BasicBlock* next) = 0;
 
   // Aggregates: counts the hit and goes to `next`, or to one of the others.
   void emit_aggregates(std::uint32_t sink, llvm::BasicBlock* next, llvm::BasicBlock* filtered,
                        llvm::BasicBlock* recorded);
   llvm::Value* find_entry(const ir::Aggregate& aggregate, llvm::BasicBlock* full);
   // Words of a key that is a text; goes to `full` where it has more.
-  virtual void append_text_key(ir::ValueId text, std::vector<llvm::Value*>& key, llvm::BasicBlock* full);
-  virtual bool keeps_text_keys() const { return false; }    // in scratch
+  virtual void append_text_key(ir::ValueId text, std::vector<llvm::Value*>& key, llvm::BasicBlock* full) = 0;
+  virtual bool keeps_text_keys() const = 0;                 // in scratch
   void claim(llvm::Value* count, llvm::BasicBlock* taken);  // a free slot, unless somebody has it
   void count_in(const ir::Aggregate& aggregate, llvm::Value* entry);
   llvm::Value* measured(const ir::Measured& number);
@@ -136,13 +111,13 @@ class EventEmitter {
   // Conditions.
   void condition(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no);
   void compare(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no);
-  virtual void match_text(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no);
-  llvm::Value* equal_constant(llvm::Value* text, const std::string& constant);
+  virtual void match_text(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no) = 0;
 
   // Values.
   llvm::Value* integer(ir::ValueId id);
-  virtual llvm::Value* loaded(ir::ValueId id);                               // of a Load: i64
-  virtual llvm::Value* constant(std::uint32_t position, std::int64_t word);  // i64
+  virtual llvm::Value* loaded(ir::ValueId id);  // of a Load: i64
+  // A constant of the program by its position (ir/shape.h): i64.
+  virtual llvm::Value* constant(std::uint32_t position, std::int64_t word) = 0;
   virtual llvm::Value* register_word(ir::ValueId id);
   virtual llvm::Value* entry_argument(ir::ValueId id);
   virtual llvm::Value* take_bits(ir::ValueId id);
@@ -154,17 +129,9 @@ class EventEmitter {
   std::uint32_t entry_argument_index(std::int64_t number) const;
   void ensure(ir::ValueId id);
   void fetch(ir::ValueId id);
-  virtual void fetch_load(ir::ValueId id, const Memo& memo);
+  virtual void fetch_load(ir::ValueId id, const Memo& memo) = 0;
   void fetch_text(ir::ValueId id, const Memo& memo);
-  virtual void fetch_string(ir::ValueId id, const Memo& memo);
-
-  // Stores.
-  llvm::Value* measure(const ir::Store& store, TextItem& item);
-  llvm::Value* measure_array(const ir::Store& store, llvm::AllocaInst* addresses, llvm::AllocaInst* lengths);
-  llvm::Value* store_text(const ir::Store& store, const TextItem& item, llvm::Value* record, llvm::Value* at);
-  llvm::Value* store_text_array(const ir::Store& store, llvm::AllocaInst* addresses, llvm::AllocaInst* lengths,
-                                llvm::Value* record, llvm::Value* at);
-  void store_array(const ir::Store& store, llvm::Value* record);
+  virtual void fetch_string(ir::ValueId id, const Memo& memo) = 0;
 
   // Plumbing.
   llvm::BasicBlock* block(const char* name);
@@ -172,7 +139,6 @@ class EventEmitter {
   enum class Likely : std::uint8_t { Either, First };
   void branch(llvm::Value* c, llvm::BasicBlock* yes, llvm::BasicBlock* no, Likely likely = Likely::Either);
   void start(llvm::BasicBlock* at);
-  llvm::Value* counted_loop(std::uint32_t count, llvm::BasicBlock*& body, llvm::BasicBlock*& done);
   llvm::AllocaInst* local(llvm::Type* type, const char* name);
   llvm::Value* constant_text(const std::string& text);
   void note_known(llvm::BasicBlock* at);
@@ -180,7 +146,6 @@ class EventEmitter {
   llvm::Module& module_;
   const ir::Program& program_;
   TargetHooks& hooks_;
-  const Symbols symbols_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
   std::map<ir::ValueId, Memo> memos_;

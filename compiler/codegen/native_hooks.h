@@ -30,28 +30,37 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* return_address(llvm::IRBuilder<>& b) override;
   llvm::Value* entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) override;
 
-  llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* address, unsigned bytes, llvm::BasicBlock* fault) override;
+  // `bytes` at `address`, zero-extended to 64 bits; goes to `fault` when unreadable.
+  llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* address, unsigned bytes, llvm::BasicBlock* fault);
   void count_fault(llvm::IRBuilder<>& b) override;
   void count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) override;
   llvm::Value* gate(llvm::IRBuilder<>& b, std::uint32_t sink) override;
   llvm::Value* inject(llvm::IRBuilder<>& b) override;
 
   llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) override;
-  llvm::Value* text_fetch(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address) override;
-  Measured text_measure(llvm::IRBuilder<>& b, llvm::Value* address) override;
-  llvm::Value* text_store(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, const Measured& text) override;
-  llvm::Value* text_copy(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, llvm::Value* length) override;
   llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) override;
+
+  // Texts. Lengths are i32 with the NUL, 0: unreadable. What was measured may be longer or shorter when it is copied;
+  // the bytes of a short one are kept from measuring to storing it.
+  struct Measured {
+    llvm::Value* length = nullptr;
+    llvm::Value* words[2] = {};  // i64: the first 16 bytes when `length` is up to 16; undefined bits behind the NUL
+  };
+  llvm::Value* text_fetch(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address);
+  Measured text_measure(llvm::IRBuilder<>& b, llvm::Value* address);
+  llvm::Value* text_store(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, const Measured& text);
+  llvm::Value* text_copy(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, llvm::Value* length);
   llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, llvm::Value* text,
-                     llvm::Value* text_length) override;
+                     llvm::Value* text_length);  // i1
 
   HitTableShape hit_table_shape() const override;
   llvm::Value* hit_table(llvm::IRBuilder<>& b, std::uint32_t slot) override;
   void add(llvm::IRBuilder<>& b, llvm::Value* number, llvm::Value* amount) override;
   void add_one(llvm::IRBuilder<>& b, llvm::Value* number) override;
 
-  llvm::Value* reserve(llvm::IRBuilder<>& b, llvm::Value* size, llvm::BasicBlock* full) override;
-  void commit(llvm::IRBuilder<>& b) override;
+  // Room for a record of `size` (i32) bytes: its first byte. Goes to `full` when there is none.
+  llvm::Value* reserve(llvm::IRBuilder<>& b, llvm::Value* size, llvm::BasicBlock* full);
+  void commit(llvm::IRBuilder<>& b);
 
  private:
   // Memory.

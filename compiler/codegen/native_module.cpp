@@ -19,7 +19,7 @@
 
 #include <mutex>
 
-#include "compiler/codegen/event_emitter.h"
+#include "compiler/codegen/native_emitter.h"
 #include "compiler/codegen/native_hooks.h"
 #include "compiler/codegen/native_image.h"
 #include "compiler/codegen/optimize.h"
@@ -109,11 +109,11 @@ Result<std::unique_ptr<llvm::Module>> build_module(const ModuleRequest& request,
   module->setTargetTriple(kNativeTriple);
   module->setDataLayout(data_layout());
   module->setPICLevel(llvm::PICLevel::SmallPIC);
-  EventEmitter::Symbols symbols;
+  NativeEmitter::Symbols symbols;
   for (const ir::Constant& constant : request.varying) symbols[constant.position] = symbol_for(*module, constant);
   for (const NativeInput& input : request.inputs) {
     NativeHooks hooks(*module);
-    EventEmitter(*module, *input.program, hooks, symbols).emit(input.name);
+    NativeEmitter(*module, *input.program, hooks, symbols).emit(input.name);
   }
   std::string problem;
   llvm::raw_string_ostream problems(problem);

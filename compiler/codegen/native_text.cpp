@@ -42,7 +42,7 @@ Value* NativeHooks::text_fetch(llvm::IRBuilder<>& b, Value* to, Value* address) 
   return service(b, offsetof(kevt_services, text_fetch), b.getInt32Ty(), {to, address});
 }
 
-TargetHooks::Measured NativeHooks::text_measure(llvm::IRBuilder<>& b, Value* address) {
+NativeHooks::Measured NativeHooks::text_measure(llvm::IRBuilder<>& b, Value* address) {
   BasicBlock* ended = block("ended");
   BasicBlock* slow = block("long");
   BasicBlock* known = block("measured");

@@ -1,7 +1,7 @@
-// The recording half of EventEmitter: measure the strings, reserve exactly that much, write in
+// Records of native code: measure the strings, reserve exactly that much, write in
 // place, commit. Everything that can fault is fetched before the reservation where it can be, so
 // that the time between reserve and commit stays short.
-#include "compiler/codegen/event_emitter.h"
+#include "compiler/codegen/native_emitter.h"
 
 namespace kevt::codegen {
 
@@ -22,8 +22,23 @@ std::uint64_t word_of(const std::string& text, std::size_t at) {
 
 }  // namespace
 
+// Emits `for (i = 0; i < count; i++) body`, leaves the builder in the body; the caller ends it by
+// storing i + 1 through the returned local and branching to `body`'s header.
+Value* NativeEmitter::counted_loop(std::uint32_t count, BasicBlock*& header, BasicBlock*& done) {
+  llvm::AllocaInst* i = local(b_.getInt32Ty(), "i");
+  b_.CreateStore(b_.getInt32(0), i);
+  header = block("loop");
+  BasicBlock* body = block("body");
+  done = block("done");
+  go(header);
+  start(header);
+  branch(b_.CreateICmpULT(b_.CreateLoad(b_.getInt32Ty(), i), b_.getInt32(count)), body, done);
+  start(body);
+  return i;
+}
+
 // Length of a text store (i32), and where its bytes come from.
-Value* EventEmitter::measure(const ir::Store& store, TextItem& item) {
+Value* NativeEmitter::measure(const ir::Store& store, TextItem& item) {
   const ir::Value& value = program_.values[store.value];
   ensure(store.value);
   const Memo& memo = memos_.at(store.value);
@@ -36,7 +51,7 @@ Value* EventEmitter::measure(const ir::Store& store, TextItem& item) {
     item.source = b_.CreatePtrToInt(constant_text(text), b_.getInt64Ty());
     words([&](unsigned i) { return b_.getInt64(word_of(text, 8 * i)); });
   } else if (memo.in_scratch) {
-    Value* scratch = hooks_.scratch(b_, memo.scratch);
+    Value* scratch = native_.scratch(b_, memo.scratch);
     item.source = b_.CreatePtrToInt(scratch, b_.getInt64Ty());
     words([&](unsigned i) {
       return b_.CreateAlignedLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), scratch, i),
@@ -52,7 +67,7 @@ Value* EventEmitter::measure(const ir::Store& store, TextItem& item) {
 }
 
 // Fetches the pointers of a TextArray and measures what they point to. Returns the sum (i32).
-Value* EventEmitter::measure_array(const ir::Store& store, llvm::AllocaInst* addresses, llvm::AllocaInst* lengths) {
+Value* NativeEmitter::measure_array(const ir::Store& store, llvm::AllocaInst* addresses, llvm::AllocaInst* lengths) {
   llvm::AllocaInst* sum = local(b_.getInt32Ty(), "sum");
   b_.CreateStore(b_.getInt32(0), sum);
   Value* base_ok = is_ok(store.value);
@@ -69,8 +84,8 @@ Value* EventEmitter::measure_array(const ir::Store& store, llvm::AllocaInst* add
 
   b_.SetInsertPoint(readable);
   Value* pointer = b_.CreateAdd(base, b_.CreateZExt(b_.CreateShl(i, b_.getInt32(3)), b_.getInt64Ty()));
-  Value* address = hooks_.load(b_, pointer, 8, absent);
-  Value* length = hooks_.text_measure(b_, address).length;
+  Value* address = native_.load(b_, pointer, 8, absent);
+  Value* length = native_.text_measure(b_, address).length;
   b_.CreateStore(address, address_at);
   b_.CreateStore(length, length_at);
   b_.CreateStore(b_.CreateAdd(b_.CreateLoad(b_.getInt32Ty(), sum), length), sum);
@@ -104,20 +119,20 @@ Value* data_loc(llvm::IRBuilder<>& b, Value* length, Value* at) {
 }  // namespace
 
 // Writes one string at dynamic offset `at`; returns the next one.
-Value* EventEmitter::store_text(const ir::Store& store, const TextItem& item, Value* record, Value* at) {
+Value* NativeEmitter::store_text(const ir::Store& store, const TextItem& item, Value* record, Value* at) {
   Value* to = byte_at(b_, record, at);
   Value* written = item.text.length;
   if (program_.values[store.value].op == Op::SymbolText) {  // 8 bytes: the address itself, or slack
     b_.CreateAlignedStore(item.source, to, llvm::Align(1));
   } else {
-    written = hooks_.text_store(b_, to, item.source, item.text);
+    written = native_.text_store(b_, to, item.source, item.text);
   }
   store_at(b_, data_loc(b_, written, at), record, store.offset);
   return b_.CreateAdd(at, written);
 }
 
-Value* EventEmitter::store_text_array(const ir::Store& store, llvm::AllocaInst* addresses, llvm::AllocaInst* lengths,
-                                      Value* record, Value* start_at) {
+Value* NativeEmitter::store_text_array(const ir::Store& store, llvm::AllocaInst* addresses, llvm::AllocaInst* lengths,
+                                       Value* record, Value* start_at) {
   llvm::AllocaInst* at = local(b_.getInt32Ty(), "at");
   b_.CreateStore(start_at, at);
   BasicBlock *header, *done;
@@ -131,7 +146,7 @@ Value* EventEmitter::store_text_array(const ir::Store& store, llvm::AllocaInst* 
   b_.CreateCondBr(b_.CreateICmpNE(length, b_.getInt32(0)), copy, after);
   b_.SetInsertPoint(copy);
   Value* address = b_.CreateLoad(b_.getInt64Ty(), b_.CreateInBoundsGEP(b_.getInt64Ty(), addresses, i));
-  Value* copied_length = hooks_.text_copy(b_, byte_at(b_, record, offset), address, length);
+  Value* copied_length = native_.text_copy(b_, byte_at(b_, record, offset), address, length);
   BasicBlock* copied = b_.GetInsertBlock();
   b_.CreateBr(after);
   b_.SetInsertPoint(after);
@@ -147,7 +162,7 @@ Value* EventEmitter::store_text_array(const ir::Store& store, llvm::AllocaInst* 
   return b_.CreateLoad(b_.getInt32Ty(), at);
 }
 
-void EventEmitter::store_array(const ir::Store& store, Value* record) {
+void NativeEmitter::store_array(const ir::Store& store, Value* record) {
   llvm::Type* item_type = b_.getIntNTy(store.bytes * 8u);
   Value* base_ok = is_ok(store.value);
   Value* base = b_.CreateAdd(integer(store.value), store_constant(store));
@@ -163,7 +178,7 @@ void EventEmitter::store_array(const ir::Store& store, Value* record) {
   b_.CreateCondBr(base_ok, readable, skipped);
 
   b_.SetInsertPoint(readable);
-  Value* item = hooks_.load(b_, b_.CreateAdd(base, b_.CreateZExt(distance, b_.getInt64Ty())), store.bytes, unreadable);
+  Value* item = native_.load(b_, b_.CreateAdd(base, b_.CreateZExt(distance, b_.getInt64Ty())), store.bytes, unreadable);
   if (store.width) {
     item = b_.CreateLShr(item, b_.getInt64(store.shift));
     if (store.width < 64) item = b_.CreateAnd(item, b_.getInt64((1ull << store.width) - 1));
@@ -172,7 +187,7 @@ void EventEmitter::store_array(const ir::Store& store, Value* record) {
   b_.CreateBr(stored);
 
   b_.SetInsertPoint(unreadable);
-  hooks_.count_fault(b_);
+  native_.count_fault(b_);
   b_.CreateBr(skipped);
   b_.SetInsertPoint(skipped);
   b_.CreateAlignedStore(llvm::ConstantInt::get(item_type, 0), to, llvm::Align(1));
@@ -184,7 +199,7 @@ void EventEmitter::store_array(const ir::Store& store, Value* record) {
   start(done);
 }
 
-void EventEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
+void NativeEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
   const auto count = program_.stores.size();
   std::vector<TextItem> texts(count);
   std::vector<Value*> integers(count);
@@ -214,15 +229,15 @@ void EventEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
   BasicBlock* lost = block("lost");
   branch(b_.CreateICmpULE(size, b_.getInt32(model::kMaxRecordBytes)), fits, lost, Likely::First);
   start(lost);
-  hooks_.count(b_, Counter::Lost, sink);
+  native_.count(b_, Counter::Lost, sink);
   go(next);
 
   start(fits);
-  Value* record = hooks_.reserve(b_, size, lost);
+  Value* record = native_.reserve(b_, size, lost);
   const bool is_return = program_.probe_kind == model::ProbeKind::Return;
-  store_at(b_, b_.CreateOr(b_.CreateShl(hooks_.pid(b_), b_.getInt64(32)), common_word()), record, 0);
-  store_at(b_, hooks_.probe_address(b_), record, 8);
-  if (is_return) store_at(b_, hooks_.return_address(b_), record, 16);
+  store_at(b_, b_.CreateOr(b_.CreateShl(native_.pid(b_), b_.getInt64(32)), common_word()), record, 0);
+  store_at(b_, native_.probe_address(b_), record, 8);
+  if (is_return) store_at(b_, native_.return_address(b_), record, 16);
   Value* at = b_.getInt32(program_.fixed_size);
   for (std::size_t i = 0; i < count; ++i) {
     const ir::Store& store = program_.stores[i];
@@ -241,8 +256,8 @@ void EventEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
         break;
     }
   }
-  hooks_.commit(b_);
-  hooks_.count(b_, Counter::Recorded, sink);
+  native_.commit(b_);
+  native_.count(b_, Counter::Recorded, sink);
   go(next);
 }
 
