@@ -314,10 +314,11 @@ void Binder::bind_number(FilterPredicate& predicate, const FilterField& field) {
   }
   const auto value = number_for(predicate.operand, field);
   if (!value) {
+    const bool is_whole = predicate.operand.find_first_not_of("+-0123456789") == std::string::npos;
     return mistake(Kind::FilterIllegalIntval, predicate.operand_span.begin,
-                   model::parse_float(predicate.operand) ? "`" + predicate.field_name + "` is an integer"
-                   : field.is_signed                     ? "not a number of 64 bits with sign"
-                                                         : "not a number of 64 bits without sign");
+                   !is_whole && model::parse_float(predicate.operand) ? "`" + predicate.field_name + "` is an integer"
+                   : field.is_signed                                  ? "not a number of 64 bits with sign"
+                                                                      : "not a number of 64 bits without sign");
   }
   predicate.is_signed = field.is_signed;
   predicate.bytes = comparable_bytes(predicate, field);
