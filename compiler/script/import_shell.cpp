@@ -21,6 +21,7 @@
 
 #include "compiler/script/event_name.h"
 #include "compiler/script/shell_commands.h"
+#include "compiler/script/shell_words.h"
 #include "compiler/script/tracing_file.h"
 #include "grammar/parse.h"
 #include "grammar/parse_definition_text.h"
@@ -31,20 +32,6 @@ namespace kevt::script {
 namespace {
 
 using Words = std::span<const ShellWord>;
-
-constexpr std::string_view kWithoutEffect[] = {"cd",    "set",     "exit",   "mount",    "umount", "shopt", "wait",
-                                               "true",  ":",       "export", "readonly", "local",  "sync",  "trap",
-                                               "clear", "declare", "unset",  "umask",    "pushd",  "popd"};
-constexpr std::string_view kReaders[] = {"cat", "head", "tail", "less", "more", "grep",
-                                         "tee", "wc",   "awk",  "sed",  "sort"};
-constexpr std::string_view kOpeners[] = {"if", "for", "while", "until", "case", "select", "{", "("};
-constexpr std::string_view kClosers[] = {"fi", "done", "esac", "}", ")"};
-constexpr std::string_view kInner[] = {"then", "do", "else", "elif", "!", "time"};
-
-template <std::size_t N>
-bool is_one_of(std::string_view word, const std::string_view (&words)[N]) {
-  return std::ranges::find(words, word) != std::end(words);
-}
 
 // A text that reaches a file.
 struct Write {

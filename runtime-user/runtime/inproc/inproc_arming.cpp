@@ -1,0 +1,185 @@
+// Arming: what each site must hold for the events that are on, changed while the target stands still.
+//
+//   arm, disarm, replace ─► rearm ─► guards first, semaphores ─► a detour for each site's set of events ─► patches, at
+//   once
+#include "runtime-user/runtime/inproc/inproc_runtime.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace kevt::inproc {
+
+using runtime::ProbeHandle;
+
+// What the site must hold now, given which of its events are armed; nullopt: it holds it already. The address map keeps
+// the newest detour of a site that is disarmed: children that were forked before have its int3 in text of their own.
+Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
+  DetourSpec spec;
+  std::vector<std::uint32_t> key;
+  for (ProbeHandle probe : at_site_[point.site.value]) {
+    const Installed& one = installed_[probe];
+    if (!one.armed) continue;
+    key.push_back(probe);
+    (one.point == model::ProbeKind::Return ? spec.returns : spec.entries).push_back(one.code);
+    spec.needs = std::max(spec.needs, needs_of(one));
+  }
+  if (key.empty()) {
+    if (point.patch.empty()) return std::nullopt;
+    return ProbePoints::disarm_patch(point);
+  }
+  auto made = points_.detour_for(point, key, std::move(spec));
+  if (!made) return std::unexpected(std::move(made.error()));
+  if (auto led = lead_to(point, **made); !led) return std::unexpected(std::move(led.error()));
+  const std::uint8_t order = is_guard_site(point.site) ? KEVT_PATCH_LAST : KEVT_PATCH_PROBE;
+  if (auto noted = memory_.note_patch(point.site, point.live, order); !noted)
+    return std::unexpected(std::move(noted.error()));
+  return points_.arm_patch(point, **made);
+}
+
+std::uint32_t InprocRuntime::needs_of(const Installed& event) const {
+  std::uint32_t needs = placement_.mapped_with(event.code.extractor);
+  for (const Installed::Table& table : event.tables)
+    needs = std::max(needs, placement_.mapped_with(hit_tables_.target(table.index)));
+  return needs;
+}
+
+// From now on an int3 at the point leads to this detour. Children that have its int3 and lack what the detour needs go
+// on in the newest that they can.
+Result<void> InprocRuntime::lead_to(ProbePoint& point, const ProbePoint::Made& made) {
+  const std::uint32_t before = KEVT_MAP_NEEDS(point.way.value);
+  const bool is_left_by_some = point.had_breakpoint && point.way.value && before < made.needs;
+  if (is_left_by_some) {
+    const RemoteAddr key{KEVT_MAP_OLDER(point.site.value, before)};
+    if (auto noted = memory_.map_address(key, point.way); !noted) return noted;
+    point.older[before] = point.way;
+  }
+  if (auto noted = memory_.map_address(point.site, made.way()); !noted) return noted;
+  point.way = made.way();
+  if (is_left_by_some) forget_older(point, [before](std::uint32_t needs, RemoteAddr) { return needs > before; });
+  return {};
+}
+
+void InprocRuntime::forget_older(ProbePoint& point, const std::function<bool(std::uint32_t, RemoteAddr)>& which) {
+  std::erase_if(point.older, [&](const auto& entry) {
+    const auto& [needs, way] = entry;
+    if (!which(needs, way)) return false;
+    memory_.unmap_address(RemoteAddr{KEVT_MAP_OLDER(point.site.value, needs)});
+    return true;
+  });
+}
+
+Result<void> InprocRuntime::rearm(std::span<const ProbeHandle> probes) {
+  const std::size_t guards = guards_.size();
+  auto done = change_sites(probes);
+  if (done) return done;
+  for (std::size_t i = guards; i < guards_.size(); ++i) installed_[guards_[i]].armed = false;
+  guards_.resize(guards);
+  return done;
+}
+
+void InprocRuntime::note_gone(std::span<const RemoteAddr> sites) {
+  for (RemoteAddr site : sites) {
+    points_.mark_gone(site);
+    memory_.forget_patch(site);
+  }
+}
+
+// Before anything is put inside what their jumps displace.
+Result<void> InprocRuntime::narrow_crowded() {
+  std::vector<TextPatch> patches;
+  for (ProbePoint* point : points_.to_narrow()) {
+    auto patch = patch_for(*point);
+    if (!patch) return std::unexpected(std::move(patch.error()));
+    if (*patch) patches.push_back(std::move(**patch));
+  }
+  note_gone(take_out_gone(tracee_, patches));
+  return apply_patches(tracee_, signals_, patches);
+}
+
+Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
+  auto held = hold();
+  if (!held) return std::unexpected(std::move(held.error()));
+  std::vector<ProbeHandle> changed(probes.begin(), probes.end());
+  if (auto guarded = guard_unwinders(changed); !guarded) return guarded;
+  if (auto set = set_semaphores(); !set) return set;
+  std::set<RemoteAddr> sites;
+  for (ProbeHandle probe : changed) sites.insert(installed_[probe].place);
+  if (auto narrowed = narrow_crowded(); !narrowed) return narrowed;
+  std::vector<TextPatch> patches;
+  for (RemoteAddr site : sites) {
+    auto point = points_.at(site);
+    if (!point) return std::unexpected(std::move(point.error()));
+    auto patch = patch_for(**point);
+    if (!patch) return std::unexpected(std::move(patch.error()));
+    if (*patch) patches.push_back(std::move(**patch));
+  }
+  note_gone(take_out_gone(tracee_, patches));
+  // We may die between two patches: no return address is ours before who walks the stack is guarded.
+  std::ranges::stable_partition(patches, [this](const TextPatch& patch) { return is_guard_site(patch.site); });
+  return apply_patches(tracee_, signals_, patches);
+}
+
+// With the target held, each time that events are armed or disarmed; before anything is noted of the text, so that
+// where one cannot be raised nothing is armed.
+Result<void> InprocRuntime::set_semaphores() {
+  std::map<RemoteAddr, std::uint32_t> wanted;
+  for (const Installed& event : installed_)
+    if (event.armed && event.semaphore.value) ++wanted[event.semaphore];
+  return semaphores_.set(tracee_, placement_.agent().priv, wanted);
+}
+
+Result<void> InprocRuntime::arm(std::span<const ProbeHandle> probes) {
+  for (ProbeHandle probe : probes) {
+    installed_[probe].armed = true;
+    set_gates(*installed_[probe].block.local, ~0u);
+  }
+  auto done = rearm(probes);
+  if (done) return done;
+  for (ProbeHandle probe : probes) {
+    installed_[probe].armed = false;
+    set_gates(*installed_[probe].block.local, 0u);
+  }
+  return done;
+}
+
+Result<void> InprocRuntime::use_jumps(bool wanted) {
+  if (points_.uses_jumps() == wanted) return {};
+  points_.use_jumps(wanted);
+  std::vector<ProbeHandle> all;
+  for (std::size_t i = 0; i < installed_.size(); ++i)
+    if (installed_[i].armed && !installed_[i].is_guard) all.push_back(static_cast<ProbeHandle>(i));
+  auto done = change_sites(all);
+  if (!done) points_.use_jumps(!wanted);
+  return done;
+}
+
+Result<void> InprocRuntime::disarm(std::span<const ProbeHandle> probes) {
+  for (ProbeHandle probe : probes) {
+    installed_[probe].armed = false;
+    if (installed_[probe].block.local) set_gates(*installed_[probe].block.local, 0u);
+  }
+  return rearm(probes);
+}
+
+// One stop changes all sites. What is disarmed keeps its gate until then.
+Result<void> InprocRuntime::replace(std::span<const ProbeHandle> armed, std::span<const ProbeHandle> disarmed) {
+  const auto set = [&](std::span<const ProbeHandle> probes, bool on) {
+    for (ProbeHandle probe : probes) installed_[probe].armed = on;
+  };
+  set(armed, true);
+  set(disarmed, false);
+  for (ProbeHandle probe : armed) set_gates(*installed_[probe].block.local, ~0u);
+  std::vector<ProbeHandle> changed(armed.begin(), armed.end());
+  changed.insert(changed.end(), disarmed.begin(), disarmed.end());
+  auto done = rearm(changed);
+  if (!done) {
+    set(armed, false);
+    set(disarmed, true);
+  }
+  for (ProbeHandle probe : done ? disarmed : armed) set_gates(*installed_[probe].block.local, 0u);
+  return done;
+}
+
+}  // namespace kevt::inproc
