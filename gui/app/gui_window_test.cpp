@@ -188,6 +188,40 @@ TEST_F(GuiWindow, ProgramsThatTheTargetStarts) {
   WAIT_FOR(event() && event()->hits == 4);  // sh, its cat, what sh became, and what the shell became
 }
 
+// What a program says of ends is its own word; of two processes the one that is left goes on being shown.
+TEST_F(GuiWindow, TheTraceGoesOnUntilTheLastProgramHasEnded) {
+  if (!QFile("/dev/fuse").open(QIODevice::ReadWrite)) GTEST_SKIP() << "no FUSE here";
+  QProcess first, second;
+  for (QProcess* one : {&first, &second}) {
+    one->start("/usr/bin/python3",
+               {"-S", "-u", "-c",
+                "import time\nprint('it has ended')\nwhile True:\n open('/etc/passwd').close(); time.sleep(0.003)"});
+    ASSERT_TRUE(one->waitForReadyRead());
+  }
+  MainWindow window;
+  window.show();
+  window.probes().editor().replaceText("p:opening libc:open64");
+  window.attachTo({static_cast<int>(first.processId()), static_cast<int>(second.processId())},
+                  MainWindow::Start::Applies);
+  WAIT_FOR(window.service().isRunning() || !window.target().isRunning());
+  if (!window.service().isRunning()) GTEST_SKIP() << "no mount is allowed here";
+  const auto rows = [&] { return window.document().view().rows(); };
+  WAIT_FOR(rows() > 20);
+  first.kill();
+  ASSERT_TRUE(first.waitForFinished());
+  for (int round = 0; round < 3; ++round) {
+    const record::Row before = rows();
+    WAIT_FOR(rows() > before + 20);
+  }
+  EXPECT_EQ(window.document().state(), TraceDocument::State::Live);
+  second.kill();
+  ASSERT_TRUE(second.waitForFinished());
+  WAIT_FOR(window.document().state() == TraceDocument::State::Loaded);
+  EXPECT_TRUE(window.service().isRunning());  // its directory is still there
+  const auto event = [&] { return window.eventTree().eventAt(window.eventTree().find("kprobes", "opening")); };
+  WAIT_FOR(event() && event()->hits == rows());  // the last ones, too
+}
+
 TEST_F(GuiWindow, ARecordingItsSessionAndItsPicture) {
   const QString dat = folder_.filePath("run.dat");
   ASSERT_TRUE(record(dat)) << qPrintable(said_);

@@ -2,9 +2,6 @@
 // times, orders by several columns.
 #include <gtest/gtest.h>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <QDir>
 #include <QMimeData>
 #include <QTemporaryDir>
@@ -17,7 +14,6 @@
 #include "gui/model/record_search.h"
 #include "gui/model/sched_spans.h"
 #include "gui/model/session_bundle.h"
-#include "gui/model/target_process.h"
 #include "gui/model/time_text.h"
 #include "gui/model/trace_document.h"
 #include "gui/model/trigger_watch.h"
@@ -336,33 +332,6 @@ TEST_F(GuiTimelineModel, ABundleIsASessionWithItsRecording) {
   }
   EXPECT_FALSE(readBundle(folder.filePath(QStringLiteral("none")), other.path()));
   EXPECT_FALSE(writeBundle(s, folder.filePath(QStringLiteral("none")), bundle));
-}
-
-TEST_F(GuiTimelineModel, FoldersOfKilledWindowsAreRemovedWhenTheyAreOld) {
-  QTemporaryDir folder;
-  const auto make = [&](const QString& name, qint64 age_seconds) {
-    const QString path = folder.filePath(name);
-    QFile file(path + QStringLiteral("/output"));
-    if (!QDir().mkpath(path + QStringLiteral("/tracing")) || !file.open(QIODevice::WriteOnly)) return QString();
-    file.close();
-    const timespec then{.tv_sec = time(nullptr) - age_seconds, .tv_nsec = 0};
-    const timespec times[] = {then, then};
-    return utimensat(AT_FDCWD, path.toLocal8Bit().constData(), times, 0) == 0 ? path : QString();
-  };
-  const QString old = make(QStringLiteral("kevtrace-gui-aaaaaa"), 3600),
-                fresh = make(QStringLiteral("kevtrace-gui-bbbbbb"), 5),
-                theirs = make(QStringLiteral("other-gui-cccccc"), 3600),
-                more = make(QStringLiteral("kevtrace-gui-dddddd"), 0);
-  QFile kept(more + QStringLiteral("/kept"));
-  ASSERT_TRUE(kept.open(QIODevice::WriteOnly));
-  const timespec then{.tv_sec = time(nullptr) - 3600, .tv_nsec = 0};
-  const timespec times[] = {then, then};
-  ASSERT_EQ(utimensat(AT_FDCWD, more.toLocal8Bit().constData(), times, 0), 0);
-  TargetProcess::removeAbandoned(folder.path());
-  EXPECT_FALSE(QFileInfo::exists(old));
-  EXPECT_TRUE(QFileInfo::exists(fresh + QStringLiteral("/output")));
-  EXPECT_TRUE(QFileInfo::exists(theirs + QStringLiteral("/output")));
-  EXPECT_TRUE(QFileInfo::exists(more + QStringLiteral("/kept")));  // not what such a folder has
 }
 
 }  // namespace

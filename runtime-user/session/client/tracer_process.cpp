@@ -1,0 +1,215 @@
+#include "runtime-user/session/client/tracer_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace kevt::session {
+namespace {
+
+constexpr const char* kFolderPrefix = "kevtrace-client-";
+constexpr std::chrono::milliseconds kPatience{5000};
+constexpr std::size_t kMostOfALook = 1 << 20, kMostOfALine = 65536;
+
+bool is_program(const std::string& path) {
+  return ::access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path);
+}
+
+std::vector<std::string> words_of(const TracerRequest& request, const std::string& directory) {
+  std::vector<std::string> words = {"kevtrace", "mount", directory};
+  if (!request.command.empty())
+    words.push_back("--keep");  // what was recorded is looked at when the program has ended, too
+  else if (!request.pids.empty())
+    words.insert(words.end(), {"--pid", fmt::format("{}", fmt::join(request.pids, ","))});
+  else
+    words.insert(words.end(), {"--runtime", request.runtime});
+  if (request.follows && request.runtime.empty()) words.push_back("--follow-forks");
+  if (!request.script.empty()) words.insert(words.end(), {"-p", request.script});
+  if (request.is_unsafe) words.push_back("--unsafe");
+  if (!request.command.empty()) words.push_back("--");
+  words.insert(words.end(), request.command.begin(), request.command.end());
+  return words;
+}
+
+}  // namespace
+
+std::string TracerProcess::find_kevtrace() {
+  if (const char* named = std::getenv("KEVTRACE"); named && *named) return named;
+  std::error_code unknown;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  if (const std::string beside = self.parent_path() / "kevtrace"; !unknown && is_program(beside)) return beside;
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (const std::string program = folder + "/kevtrace"; !folder.empty() && is_program(program)) return program;
+  return {};
+}
+
+// Only what is known to be in such a folder is removed. Whether it is mounted the list of mounts tells: a look at the
+// directory itself might wait for a process that is stuck.
+void TracerProcess::remove_abandoned(const std::string& folder) {
+  constexpr time_t kJustMade = 600;  // s
+  std::ifstream file("/proc/self/mountinfo");
+  if (!file) return;
+  const std::string mounts{std::istreambuf_iterator<char>(file), {}};
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    const std::string path = entry.path();
+    struct stat info = {};
+    if (!entry.path().filename().string().starts_with(kFolderPrefix) || ::lstat(path.c_str(), &info) != 0) continue;
+    if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || info.st_mtime > std::time(nullptr) - kJustMade ||
+        mounts.find(path + "/") != std::string::npos)
+      continue;
+    ::unlink((path + "/output").c_str());
+    ::rmdir((path + "/tracing").c_str());
+    ::rmdir(path.c_str());
+  }
+}
+
+Result<std::unique_ptr<TracerProcess>> TracerProcess::start(const std::string& kevtrace, const TracerRequest& request) {
+  std::unique_ptr<TracerProcess> made(new TracerProcess);
+  made->is_ours_ = !request.command.empty();
+  if (auto folder = made->make_folder(); !folder) return std::unexpected(std::move(folder.error()));
+  if (auto started = made->spawn(kevtrace, words_of(request, made->directory_)); !started)
+    return std::unexpected(std::move(started.error()));
+  return made;
+}
+
+TracerProcess::~TracerProcess() {
+  finish(kPatience);
+  if (folder_.empty()) return;
+  ::unlink((folder_ + "/output").c_str());
+  ::rmdir(directory_.c_str());  // where it is mounted yet, both stay
+  ::rmdir(folder_.c_str());
+}
+
+Result<void> TracerProcess::make_folder() {
+  const std::string temporary = std::filesystem::temp_directory_path();
+  remove_abandoned(temporary);
+  std::string folder = temporary + "/" + kFolderPrefix + "XXXXXX";
+  if (!::mkdtemp(folder.data())) return std::unexpected(Error::from_errno("making a folder in " + temporary));
+  folder_ = folder;
+  directory_ = folder + "/tracing";
+  const std::string output = folder + "/output";
+  output_ = UniqueFd(::open(output.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!output_) return std::unexpected(Error::from_errno(output));
+  return {};
+}
+
+Result<void> TracerProcess::spawn(const std::string& kevtrace, const std::vector<std::string>& words) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, (folder_ + "/output").c_str(), O_WRONLY | O_APPEND, 0);
+  posix_spawn_file_actions_adddup2(&files, 1, 2);
+  posix_spawn_file_actions_addclosefrom_np(&files, 3);
+  // A terminal's hang-up is the asker's alone.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t usual, none;
+  sigemptyset(&none);
+  sigemptyset(&usual);
+  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&usual, signal);
+  posix_spawnattr_setsigdefault(&attributes, &usual);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const int failed = ::posix_spawn(&pid_, kevtrace.c_str(), &files, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (failed) return std::unexpected(Error(fmt::format("starting `{}`: {}", kevtrace, std::strerror(failed)), failed));
+  is_running_ = true;
+  return {};
+}
+
+TracerProcess::News TracerProcess::look() {
+  News news;
+  const bool was_running = is_running_;
+  const bool has_ended = was_running && reap(&news);
+  if (was_running || has_ended) read_output(news);  // the last lines, too
+  return news;
+}
+
+// Whether it has ended.
+bool TracerProcess::reap(News* news) {
+  int status = 0;
+  const pid_t got = ::waitpid(pid_, &status, WNOHANG);
+  if (got == 0 || (got < 0 && errno == EINTR)) return false;
+  is_running_ = is_mounted_ = false;
+  if (!news) return true;
+  if (got == pid_ && WIFEXITED(status))
+    news->ended = fmt::format("kevtrace mount has ended with status {}", WEXITSTATUS(status));
+  else
+    news->ended = "kevtrace mount was ended by a signal";
+  return true;
+}
+
+void TracerProcess::read_output(News& news) {
+  std::string bytes(kMostOfALook, '\0');
+  const ssize_t got = ::read(output_.get(), bytes.data(), bytes.size());
+  if (got <= 0) return;
+  rest_.append(bytes, 0, static_cast<std::size_t>(got));
+  std::size_t begin = 0;
+  for (std::size_t end; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    news.lines.push_back(rest_.substr(begin, end - begin));
+    take_line(news.lines.back(), news);
+  }
+  rest_.erase(0, begin);
+  if (rest_.size() > kMostOfALine) rest_.clear();
+}
+
+// The tracer's own lines name the directory, which what is traced does not know.
+void TracerProcess::take_line(const std::string& line, News& news) {
+  constexpr std::string_view kProcess = "process ";
+  const std::string begin = "kevtrace: mounted on " + directory_ + ": ";
+  if (line.starts_with(begin)) {
+    pid_t pid = 0;
+    std::string_view what = std::string_view(line).substr(begin.size());
+    if (what.starts_with(kProcess)) {
+      what.remove_prefix(kProcess.size());
+      std::from_chars(what.data(), what.data() + what.size(), pid);
+    }
+    if (pid > 0) ++programs_;
+    if (is_mounted_) return;
+    is_mounted_ = news.is_mounted = true;
+    traced_pid_ = pid;
+  } else if (line.ends_with(" has ended; " + directory_ + " stays until Ctrl-C or umount") && programs_ > 0) {
+    news.programs_ended |= --programs_ == 0;
+  }
+}
+
+// kevtrace lets the program go and then waits for its end.
+void TracerProcess::terminate() {
+  if (!is_running_) return;
+  ::kill(pid_, SIGTERM);
+  if (is_ours_ && traced_pid_ > 0) ::kill(traced_pid_, SIGTERM);
+}
+
+void TracerProcess::finish(std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds kStep{5};
+  terminate();
+  for (std::chrono::milliseconds waited{0}; is_running_ && !reap(nullptr); waited += kStep) {
+    if (waited == patience) ::kill(pid_, SIGKILL);
+    if (waited > 2 * patience) break;
+    const timespec step = {.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kStep).count()};
+    nanosleep(&step, nullptr);
+  }
+}
+
+}  // namespace kevt::session
