@@ -5,6 +5,7 @@
 //   echo 1 > /sys/kernel/tracing/events/kprobes/a/enable
 //   sleep 10                                                            →   option duration 10
 //   echo > /sys/kernel/tracing/kprobe_events
+//   mkdir /sys/kernel/tracing/instances/b                               →   instance b
 //
 // Problem: such a file acts in time: it cleans up, sets up, waits, reads, cleans up again, and a script has one state.
 // Idea: writes are applied in their order, `>` clears as the kernel does; what only takes away, behind the last
@@ -22,6 +23,7 @@
 #include "compiler/script/event_name.h"
 #include "compiler/script/shell_commands.h"
 #include "compiler/script/shell_words.h"
+#include "compiler/script/shell_writes.h"
 #include "compiler/script/tracing_file.h"
 #include "grammar/parse.h"
 #include "grammar/parse_definition_text.h"
@@ -31,33 +33,7 @@
 namespace kevt::script {
 namespace {
 
-using Words = std::span<const ShellWord>;
-
-// A text that reaches a file.
-struct Write {
-  std::string text;
-  std::optional<std::string> unknown;  // a variable in it
-  const ShellWord* file = nullptr;
-  RedirectKind mode = RedirectKind::Truncate;
-  int line = 1;
-};
-
 enum class Deed : std::uint8_t { Sets, TakesAway, Neutral };
-
-// `\n` and its like, as echo -e and printf read them.
-std::string unescaped(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char next = i + 1 < text.size() ? text[i + 1] : '\0';
-    if (text[i] == '\\' && (next == 'n' || next == 't' || next == '\\')) {
-      out += next == 'n' ? '\n' : next == 't' ? '\t' : '\\';
-      ++i;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
 
 std::string trimmed(std::string_view text) {
   while (!text.empty() && (grammar::is_blank(text.front()) || text.front() == '\n')) text.remove_prefix(1);
@@ -91,13 +67,6 @@ class Importer {
   void find_end_of_session();
   bool uses_trace(const ShellCommand& command) const;
   Deed deed_of(const ShellCommand& command) const;
-  struct Printed {
-    std::string text;
-    std::optional<std::string> unknown;
-  };
-  static std::optional<Printed> echoed(Words words);
-  std::optional<Write> write_of(const ShellCommand& command, const ShellCommand* after) const;
-  static Words without_sudo(const ShellCommand& command);
 
   void run(const ShellCommand& command, std::size_t index);
   void run_plain(const ShellCommand& command, Words words);
@@ -108,9 +77,10 @@ class Importer {
   void write_filter(const TracingFile& file, const Write& write);
   void write_trigger(const TracingFile& file, const Write& write);
   void write_enable(const TracingFile& file, const Write& write);
-  void write_set_event(const Write& write);
+  void write_set_event(const TracingFile& file, const Write& write);
   void write_option(std::string_view name, const Write& write);
-  ImportedEvents::Event& event_of(const TracingFile& file) { return events_.event(file.event); }
+  ImportedEvents::Event& event_of(const TracingFile& file) { return events_.event(file.event, file.instance); }
+  bool run_of_instances(const ShellCommand& command, Words words, bool is_over);
 
   void note(int line, std::string text) { result_.notes.push_back({line, std::move(text)}); }
   void not_understood(int line, std::string why) {
@@ -137,74 +107,6 @@ std::string Importer::source_line(int line) const {
   return trimmed(rest.substr(0, rest.find('\n')));
 }
 
-Words Importer::without_sudo(const ShellCommand& command) {
-  Words words(command.words);
-  while (!words.empty() &&
-         (words[0].text == "sudo" || words[0].text == "command" || words[0].text == "exec" ||
-          words[0].text == "builtin" || (words[0].text.starts_with('-') && &words[0] != command.words.data())))
-    words = words.subspan(1);
-  return words;
-}
-
-// ---- what a command writes ----------------------------------------------------------------------
-
-// What echo or printf prints; nullopt: neither, or a format with conversions.
-std::optional<Importer::Printed> Importer::echoed(Words words) {
-  if (words.empty() || (words[0].text != "echo" && words[0].text != "printf")) return std::nullopt;
-  const bool is_echo = words[0].text == "echo";
-  bool escapes = !is_echo;
-  words = words.subspan(1);
-  while (is_echo && !words.empty() && !words[0].is_quoted && words[0].text.size() > 1 && words[0].text[0] == '-' &&
-         words[0].text.find_first_not_of("neE", 1) == std::string::npos) {
-    escapes = escapes || words[0].text.contains('e');
-    words = words.subspan(1);
-  }
-  if (!is_echo && (words.size() != 1 || words[0].text.contains('%'))) return std::nullopt;
-  Printed out;
-  for (const ShellWord& word : words) {
-    out.text += (&word == words.data() ? "" : " ") + word.text;
-    if (!out.unknown) out.unknown = word.unknown;
-  }
-  if (escapes) out.text = unescaped(out.text);
-  return out;
-}
-
-// `after`: the command behind a pipe, which may be `tee FILE`.
-std::optional<Write> Importer::write_of(const ShellCommand& command, const ShellCommand* after) const {
-  const Words words = without_sudo(command);
-  Write write{.line = command.line};
-  std::optional<Printed> text = echoed(words);
-  const ShellRedirect* file = nullptr;
-  for (const ShellRedirect& redirect : command.redirects) {
-    if (redirect.kind == RedirectKind::HereDocument && !words.empty() &&
-        (words[0].text == "cat" || words[0].text == "tee"))
-      text = {redirect.target.text, redirect.target.unknown};
-    const bool writes = redirect.kind == RedirectKind::Truncate || redirect.kind == RedirectKind::Append;
-    if (writes && redirect.descriptor == 1 && redirect.target.text != "/dev/null") file = &redirect;
-  }
-  const bool empty = words.empty() || words[0].text == ":" || words[0].text == "true" ||
-                     (words.size() == 2 && words[0].text == "cat" && words[1].text == "/dev/null");
-  if (!text && empty) text.emplace();
-  if (!text) return std::nullopt;
-  write.text = std::move(text->text);
-  write.unknown = std::move(text->unknown);
-  if (file != nullptr) {
-    write.file = &file->target;
-    write.mode = file->kind;
-    return write;
-  }
-  if (after == nullptr && (words.empty() || words[0].text != "tee")) return std::nullopt;
-  Words tee = after != nullptr ? without_sudo(*after) : words;
-  if (tee.empty() || tee[0].text != "tee") return std::nullopt;
-  for (const ShellWord& word : tee.subspan(1)) {
-    if (word.text == "-a" || word.text == "--append")
-      write.mode = RedirectKind::Append;
-    else
-      write.file = &word;
-  }
-  return write.file != nullptr ? std::optional(write) : std::nullopt;
-}
-
 // ---- when the session ends ----------------------------------------------------------------------
 
 bool Importer::uses_trace(const ShellCommand& command) const {
@@ -212,6 +114,7 @@ bool Importer::uses_trace(const ShellCommand& command) const {
   if (command.comment || words.empty()) return false;
   const std::string& name = words[0].text;
   if (name == "echo" || name == "printf" || is_one_of(name, kWithoutEffect) || is_one_of(name, kClosers)) return false;
+  if (name == "mkdir" || name == "rmdir") return false;
   const bool assignment = name.contains('=') && words.size() == 1;
   return !assignment && !write_of(command, nullptr);
 }
@@ -287,6 +190,8 @@ void Importer::run_plain(const ShellCommand& command, Words words) {
   const int line = command.line + shift_;
   if (words.empty() || is_one_of(words[0].text, kWithoutEffect)) return;
   const std::string& name = words[0].text;
+  const bool is_over = static_cast<std::size_t>(&command - commands_.data()) >= end_of_session_;
+  if (run_of_instances(command, words, is_over)) return;
   const bool assignments = std::ranges::all_of(words, [](const ShellWord& word) { return word.text.contains('='); });
   if (assignments) return;
   if (name == "sleep" && words.size() == 2) {
@@ -297,9 +202,12 @@ void Importer::run_plain(const ShellCommand& command, Words words) {
   if ((name == "sh" || name == "bash") && words.size() == 3 && words[1].text == "-c")
     return run_nested(command, words[2].text);
   bool trace = false;
+  std::string instance;
   for (const ShellWord& word : words) {
     const auto file = tracing_file(word.text);
-    trace = trace || (file && file->kind == TracingFileKind::Trace);
+    if (!file || file->kind != TracingFileKind::Trace) continue;
+    trace = true;
+    instance = file->instance;
   }
   if (!trace || !is_one_of(name, kReaders)) {
     const bool prints = name == "echo" || name == "printf";
@@ -311,7 +219,25 @@ void Importer::run_plain(const ShellCommand& command, Words words) {
   for (const ShellRedirect& redirect : command.redirects)
     if (redirect.kind == RedirectKind::Truncate && redirect.descriptor == 1 && !redirect.target.unknown &&
         redirect.target.text != "/dev/null")
-      events_.options.output = redirect.target.text;
+      (instance.empty() ? events_.options.output : events_.instance(instance).output) = redirect.target.text;
+}
+
+// mkdir and rmdir in `instances`. False: it is another command.
+bool Importer::run_of_instances(const ShellCommand& command, Words words, bool is_over) {
+  const bool makes = words[0].text == "mkdir";
+  if (!makes && words[0].text != "rmdir") return false;
+  for (const ShellWord& word : words.subspan(1)) {
+    if (word.text.starts_with('-')) continue;
+    const auto name = instance_folder(word.text);
+    if (!name) return false;
+    if (makes)
+      (void)events_.instance(*name);
+    else if (!is_over)
+      events_.remove_instance(*name);
+    else if (cleanup_line_ == 0)
+      cleanup_line_ = command.line + shift_;
+  }
+  return words.size() > 1;
 }
 
 void Importer::run_nested(const ShellCommand& command, std::string_view text) {
@@ -363,10 +289,7 @@ void Importer::perform(const Write& write) {
   const auto file = tracing_file(write.file->text);
   if (!file) {
     if (write.file->text.starts_with("/dev/")) return;
-    const bool is_instance = write.file->text.contains("instances/");
-    return not_understood(line, fmt::format("`{}` {}", write.file->text,
-                                            is_instance ? "is an instance's: write `instance NAME` into the script"
-                                                        : "is no file that a script can set"));
+    return not_understood(line, fmt::format("`{}` is no file that a script can set", write.file->text));
   }
   if (write.unknown)
     return not_understood(line, fmt::format("the shell would replace `{}`; write the text in '...'", *write.unknown));
@@ -381,11 +304,12 @@ void Importer::perform(const Write& write) {
     case TracingFileKind::GroupEnable:
       return write_enable(*file, write);
     case TracingFileKind::SetEvent:
-      return write_set_event(write);
+      return write_set_event(*file, write);
     case TracingFileKind::TraceClock:
-      return write_option("clock", write);
     case TracingFileKind::BufferSize:
-      return write_option("buffer", write);
+      if (!file->instance.empty())
+        return not_understood(line, "clock and size of the buffers are those of the whole script");
+      return write_option(file->kind == TracingFileKind::TraceClock ? "clock" : "buffer", write);
     case TracingFileKind::Trace:
     case TracingFileKind::Switch:
       return;  // a session of kevtrace begins empty and ends by itself
@@ -440,35 +364,34 @@ void Importer::write_enable(const TracingFile& file, const Write& write) {
   const bool on = text == "1";
   any_enabled_ = any_enabled_ || on;
   if (file.kind == TracingFileKind::EventEnable) {
-    if (on || events_.find(file.event) != nullptr) event_of(file).enabled = on;
+    if (on || events_.find(file.event, file.instance) != nullptr) event_of(file).enabled = on;
     return;
   }
-  bool found = false;
-  for (ImportedEvents::Event& event : events_.all()) {
-    if (event.name.system != file.event.system) continue;
-    event.enabled = on;
-    found = true;
-  }
-  if (!found && on)
+  const std::vector<model::EventName> group = events_.names_of(file.event.system);
+  for (const model::EventName& name : group) events_.event(name, file.instance).enabled = on;
+  if (group.empty() && on)
     not_understood(write.line + shift_,
                    fmt::format("the events of `{}` are not defined here; name each", file.event.system));
 }
 
-void Importer::write_set_event(const Write& write) {
+void Importer::write_set_event(const TracingFile& file, const Write& write) {
   if (write.mode == RedirectKind::Truncate)
-    for (ImportedEvents::Event& event : events_.all()) event.enabled = false;
+    for (ImportedEvents::Event& event : events_.all())
+      if (event.instance == file.instance) event.enabled = false;
   const grammar::Words words(write.text);
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string_view word = words[i];
     const bool off = word.starts_with('!');
     if (off) word.remove_prefix(1);
-    const model::EventName name = split_event_name(word);
+    model::EventName name = split_event_name(word);
     const bool one = !name.event.empty() && !word.contains('*') && !name.event.contains(':');
-    if (!one || (name.system.empty() && events_.find(name) == nullptr)) {
+    const ImportedEvents::Event* defined = events_.find(name);
+    if (!one || (name.system.empty() && defined == nullptr)) {
       not_understood(write.line + shift_, fmt::format("`{}` is no single GROUP:EVENT", word));
       continue;
     }
-    events_.event(name).enabled = !off;
+    if (defined != nullptr) name = defined->name;
+    events_.event(name, file.instance).enabled = !off;
     any_enabled_ = any_enabled_ || !off;
   }
 }

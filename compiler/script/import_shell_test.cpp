@@ -77,6 +77,45 @@ TEST(ShellImport, SyntheticStaticAndUserEvents) {
             "target file /bin/bash\n\np:a /bin/bash:0x4245c0\n");
 }
 
+TEST(ShellImport, InstancesHaveSwitchesFiltersTriggersAndAnOutput) {
+  EXPECT_EQ(script_of("cd /sys/kernel/tracing\n"
+                      "echo 'p:rd vfs_read n=%dx:u64' >> kprobe_events\n"
+                      "mkdir -p instances/large instances/tasks\n"
+                      "echo 'n > 4096' > instances/large/events/kprobes/rd/filter\n"
+                      "echo stacktrace > instances/large/events/kprobes/rd/trigger\n"
+                      "echo 1 > instances/large/events/kprobes/enable\n"
+                      "echo sched:sched_switch > instances/tasks/set_event\n"
+                      "echo 1 > instances/tasks/tracing_on\n"
+                      "sleep 2\n"
+                      "cat instances/large/trace > large.txt\n"
+                      "echo 0 > instances/large/events/kprobes/enable\n"
+                      "rmdir instances/large\n"
+                      "echo > kprobe_events\n"),
+            "target kernel\noption duration 2\n\np:rd vfs_read n=%dx:u64\n  enable 0\n\n"
+            "instance large output large.txt\n\nevent kprobes/rd\n  filter n > 4096\n  trigger stacktrace\n\n"
+            "instance tasks\n\nevent sched/sched_switch\n");
+}
+
+TEST(ShellImport, WhatGoesGoesInItsInstances) {
+  EXPECT_EQ(script_of("echo 'p:a f' >> kprobe_events\necho 'p:b f' >> kprobe_events\nmkdir instances/i instances/j\n"
+                      "echo 'kprobes:a' >> instances/i/set_event\necho b >> instances/i/set_event\n"
+                      "echo 1 > instances/j/events/kprobes/b/enable\necho -:a >> kprobe_events\nrmdir instances/j\n"
+                      "echo 1 > events/kprobes/b/enable\n"),
+            "target kernel\n\np:b f\n\ninstance i\n\nevent kprobes/b\n");
+  EXPECT_EQ(script_of("echo 'p:a f' > kprobe_events\necho a > instances/i/set_event\necho 'p:c f' > kprobe_events\n"),
+            "target kernel\n\np:c f\n\ninstance i\n");
+  EXPECT_EQ(script_of("echo 'p:a /bin/sh:0x10' > uprobe_events\necho 1 > instances/i/events/uprobes/a/enable\n"),
+            "target file /bin/sh\n\np:a /bin/sh:0x10\n  enable 0\n\ninstance i\n\nevent uprobes/a\n");
+}
+
+TEST(ShellImport, OfInstancesNotAllIsAScripts) {
+  EXPECT_EQ(mistake_of("echo 64 > instances/i/buffer_size_kb\n"),
+            "1: clock and size of the buffers are those of the whole script");
+  EXPECT_EQ(mistake_of("echo 'p:a f' > instances/i/kprobe_events\n"),
+            "1: `instances/i/kprobe_events` is no file that a script can set");
+  EXPECT_EQ(mistake_of("mkdir other\n"), "1: `mkdir` is not run; `kevtrace run -p SCRIPT -- CMD` runs a program");
+}
+
 TEST(ShellImport, TriggersAreSetAndTaken) {
   EXPECT_EQ(script_of("echo 'p:a f x=%di' > kprobe_events\nT=events/kprobes/a/trigger\necho 'traceoff:3' > $T\n"
                       "echo 'hist:keys=x' >> $T\necho '!traceoff' >> $T\n"),

@@ -81,7 +81,8 @@ void ImportedEvents::write_line(DefinitionsFile file, std::string_view text, int
   auto named = sink.empty() ? name_definition(dynamic_form(file, text), sink) : std::nullopt;
   for (diag::Diagnostic& mistake : sink.take()) log.mistakes.push_back({line, std::move(mistake)});
   if (named) return define(std::move(named->definition), dynamic_form(file, text));
-  events_.push_back({.name = {}, .comments = std::move(comments_), .definitions = {dynamic_form(file, text)}});
+  events_.push_back(
+      {.name = {}, .instance = {}, .comments = std::move(comments_), .definitions = {dynamic_form(file, text)}});
   comments_.clear();
 }
 
@@ -97,29 +98,59 @@ bool ImportedEvents::remove(const model::Deletion& deletion) {
     return matches(event) && deletion.location && event.definitions.size() > 1;
   };
   if (std::ranges::any_of(events_, one_of_several)) return false;
-  return std::erase_if(events_, matches) > 0;
+  const bool is_gone = std::erase_if(events_, matches) > 0;
+  if (is_gone)
+    std::erase_if(events_,
+                  [&](const Event& event) { return !event.instance.empty() && is_named(deletion, event.name); });
+  return is_gone;
 }
 
 void ImportedEvents::clear(DefinitionsFile file) {
-  std::erase_if(events_, [&](const Event& event) {
+  const auto is_cleared = [&](const Event& event) {
     return !event.definitions.empty() &&
            (event.parsed.empty() ? file == DefinitionsFile::Dynamic : holds(file, event.parsed.front().kind));
+  };
+  std::vector<model::EventName> gone;
+  for (const Event& event : events_)
+    if (is_cleared(event)) gone.push_back(event.name);
+  std::erase_if(events_, [&](const Event& event) {
+    return event.instance.empty() ? is_cleared(event) : std::ranges::find(gone, event.name) != gone.end();
   });
 }
 
-ImportedEvents::Event& ImportedEvents::event(const model::EventName& name) {
-  Event* known = find(name);
+std::vector<model::EventName> ImportedEvents::names_of(const std::string& system) const {
+  std::vector<model::EventName> names;
+  for (const Event& event : events_)
+    if (event.instance.empty() && event.name.system == system) names.push_back(event.name);
+  return names;
+}
+
+ImportedEvents::Instance& ImportedEvents::instance(const std::string& name) {
+  const auto known = std::ranges::find(instances_, name, &Instance::name);
+  return known != instances_.end() ? *known : instances_.emplace_back(Instance{.name = name, .output = {}});
+}
+
+void ImportedEvents::remove_instance(const std::string& name) {
+  std::erase_if(instances_, [&](const Instance& one) { return one.name == name; });
+  std::erase_if(events_, [&](const Event& event) { return event.instance == name && !name.empty(); });
+}
+
+ImportedEvents::Event& ImportedEvents::event(const model::EventName& name, const std::string& instance) {
+  if (!instance.empty()) (void)this->instance(instance);
+  Event* known = find(name, instance);
   if (known == nullptr) {
-    events_.push_back({.name = name, .comments = std::move(comments_)});
+    events_.push_back({.name = name, .instance = instance, .comments = std::move(comments_)});
     known = &events_.back();
   }
   comments_.clear();
   return *known;
 }
 
-ImportedEvents::Event* ImportedEvents::find(const model::EventName& name) {
+ImportedEvents::Event* ImportedEvents::find(const model::EventName& name, const std::string& instance) {
   const auto found = std::ranges::find_if(events_, [&](const Event& event) {
-    return event.name == name || (name.system.empty() && event.name.event == name.event && !name.event.empty());
+    const bool is_meant =
+        event.name == name || (name.system.empty() && event.name.event == name.event && !name.event.empty());
+    return is_meant && event.instance == instance;
   });
   return found == events_.end() ? nullptr : &*found;
 }
@@ -129,7 +160,10 @@ std::string ImportedEvents::target() const {
   bool kernel = false;
   std::set<std::string> files;
   for (const Event& event : events_) {
-    kernel = kernel || event.definitions.empty();
+    const auto is_its_definition = [&](const Event& other) {
+      return other.name == event.name && !other.definitions.empty();
+    };
+    kernel = kernel || std::ranges::none_of(events_, is_its_definition);
     for (const model::Definition& definition : event.parsed) {
       const auto* place = std::get_if<model::FilePlace>(&definition.place);
       if (place != nullptr) files.insert(place->path);
@@ -149,17 +183,26 @@ std::string ImportedEvents::head() const {
   return text;
 }
 
+std::string ImportedEvents::text_of(const Event& event, bool any_on) const {
+  std::string text = "\n";
+  for (const std::string& comment : event.comments) text += comment + "\n";
+  for (const std::string& definition : event.definitions) text += definition + "\n";
+  if (event.definitions.empty()) text += fmt::format("event {}/{}\n", event.name.system, event.name.event);
+  if (event.filter) text += "filter " + *event.filter + "\n";
+  for (const std::string& trigger : event.triggers) text += "trigger " + trigger + "\n";
+  if (any_on && !event.enabled.value_or(false) && !event.name.event.empty()) text += "enable 0\n";
+  return text;
+}
+
 std::string ImportedEvents::script() const {
   const bool any_on = std::ranges::any_of(events_, [](const Event& event) { return event.enabled.value_or(false); });
   std::string text = head();
-  for (const Event& event : events_) {
-    text += "\n";
-    for (const std::string& comment : event.comments) text += comment + "\n";
-    for (const std::string& definition : event.definitions) text += definition + "\n";
-    if (event.definitions.empty()) text += fmt::format("event {}/{}\n", event.name.system, event.name.event);
-    if (event.filter) text += "filter " + *event.filter + "\n";
-    for (const std::string& trigger : event.triggers) text += "trigger " + trigger + "\n";
-    if (any_on && !event.enabled.value_or(false) && !event.name.event.empty()) text += "enable 0\n";
+  for (const Event& event : events_)
+    if (event.instance.empty()) text += text_of(event, any_on);
+  for (const Instance& one : instances_) {
+    text += "\ninstance " + quoted(one.name) + (one.output ? " output " + quoted(*one.output) : "") + "\n";
+    for (const Event& event : events_)
+      if (event.instance == one.name) text += text_of(event, any_on);
   }
   for (const std::string& comment : comments_) text += comment + "\n";
   std::vector<grammar::ScriptMistake> mistakes;

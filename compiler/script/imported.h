@@ -36,6 +36,7 @@ class ImportedEvents {
  public:
   struct Event {
     model::EventName name;
+    std::string instance;  // whose switches, filter and triggers they are; empty: the top one's
     std::vector<std::string> comments;
     std::vector<std::string> definitions;  // empty: an event that is there already
     std::vector<model::Definition> parsed;
@@ -49,9 +50,18 @@ class ImportedEvents {
   // The file was opened for truncation.
   void clear(DefinitionsFile file);
 
-  // The event of that name; made where it is not known.
-  Event& event(const model::EventName& name);
-  Event* find(const model::EventName& name);
+  struct Instance {
+    std::string name;
+    std::optional<std::string> output;
+  };
+
+  // The event of that name in an instance; made where it is not known.
+  Event& event(const model::EventName& name, const std::string& instance = {});
+  Event* find(const model::EventName& name, const std::string& instance = {});
+  // What the top instance has of a group.
+  std::vector<model::EventName> names_of(const std::string& system) const;
+  Instance& instance(const std::string& name);  // made where it is not known
+  void remove_instance(const std::string& name);
   std::vector<Event>& all() { return events_; }
   const std::vector<Event>& all() const { return events_; }
 
@@ -69,8 +79,10 @@ class ImportedEvents {
   bool remove(const model::Deletion& deletion);
   std::string head() const;
   std::string target() const;
+  std::string text_of(const Event& event, bool any_on) const;
 
   std::vector<Event> events_;
+  std::vector<Instance> instances_;
   std::vector<std::string> comments_;  // before the next event
 };
 

@@ -28,9 +28,12 @@ struct TracingFile {
   TracingFileKind kind;
   DefinitionsFile definitions = DefinitionsFile::Dynamic;  // Definitions
   model::EventName event;                                  // Event…; GroupEnable: `system` alone
+  std::string instance = {};                               // whose file it is; empty: the top one's
 };
 
 // nullopt: no file of it that an event script can speak of.
 std::optional<TracingFile> tracing_file(std::string_view path);
+// The name of an instance whose folder the path is.
+std::optional<std::string> instance_folder(std::string_view path);
 
 }  // namespace kevt::script
