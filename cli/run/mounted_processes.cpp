@@ -55,6 +55,7 @@ class MountedProcesses final : public MountedTargets {
                                       report_};
   const std::shared_ptr<fuse::RefusedProcesses> refused_ = std::make_shared<fuse::RefusedProcesses>();
   bool is_held_ = true;
+  bool has_told_end_ = false;  // of all that is traced
 };
 
 std::optional<int> MountedProcesses::take() {
@@ -78,6 +79,9 @@ void MountedProcesses::step(engine::Tracing& tracing) {
     report_.status(process->name() + " has ended" +
                    (stays ? "; " + options_.directory + " stays until Ctrl-C or umount" : ""));
   }
+  const bool is_over = std::ranges::none_of(processes_.all(), [](const auto& process) { return process->is_traced(); });
+  if (is_over && !std::exchange(has_told_end_, true) && (options_.keep || !options_.pids.empty()))
+    report_.status("all that is traced has ended; " + options_.directory + " stays until Ctrl-C or umount");
 }
 
 bool MountedProcesses::leave() {

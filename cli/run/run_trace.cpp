@@ -30,8 +30,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kFlushEvery{100};
 
-// In the kernel's words, as all lines of `run`. For libtraceevent's words a program is started, which a trace of the
-// kernel would show.
+// In the kernel's words, as all lines that are written while it runs: for libtraceevent's words a program is started,
+// which a trace of the kernel would show.
 session::MakeWriter kernel_lines(const std::string& file) {
   return [file](const record::Metadata& metadata) { return record::create_kernel_lines(file, metadata); };
 }

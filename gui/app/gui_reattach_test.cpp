@@ -55,7 +55,7 @@ class GuiProgram : public WindowTest {
     if (directory_.isEmpty()) return;
     EXPECT_TRUE(QTest::qWaitFor([&] { return !QFileInfo::exists(directory_ + "/events"); }, kPatienceMs));
     // What the killed window could not take away.
-    if (const QFileInfo left(directory_); left.dir().dirName().startsWith("kevtrace-gui-"))
+    if (const QFileInfo left(directory_); left.dir().dirName().startsWith("kevtrace-client-"))
       left.dir().removeRecursively();
   }
   void start(const QStringList& words) { gui_.start(QApplication::applicationDirPath() + "/kevtrace-gui", words); }

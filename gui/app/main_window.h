@@ -119,6 +119,7 @@ class MainWindow : public QMainWindow {
   void showLiveOnly();
   void setFlightRecorder(bool on);
   void stopTarget();
+  void leaveLive();
   void takeDocument();
   void endTarget();
   bool mayLeaveTarget();
@@ -188,8 +189,9 @@ class MainWindow : public QMainWindow {
   QString theme_;
   std::uint64_t live_lost_ = 0;
   bool was_tracing_ = false;
-  bool overwrites_ = false;  // the directory's option
-  bool applies_ = false;     // when it can
+  std::optional<bool> overwrites_;                 // the directory's option
+  bool keeps_newest_ = false, overwrote_ = false;  // the flight recorder is on; the option before it
+  bool applies_ = false;                           // when it can
   int pid_ = 0;
   QElapsedTimer since_saved_;
 };

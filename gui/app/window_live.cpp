@@ -38,6 +38,7 @@ void MainWindow::connectLive() {
   });
   // Its last records are in the buffers yet.
   connect(target_.get(), &TargetProcess::programsEnded, this, [this] {
+    if (service_->directory() != target_->directory()) return;  // another one is looked at
     setFlightRecorder(false);
     service_->readOut([this] { document_->endLive(); });
   });
@@ -63,10 +64,17 @@ void MainWindow::connectLive() {
   connect(timeline_, &TimelineView::modeChanged, this, [this] { table_->setFollowing(timeline_->isFollowing()); });
 }
 
+// The old trace ends here; another one is about to take its place.
+void MainWindow::leaveLive() {
+  service_->stop();
+  document_->endLive();
+  tree_->clear();
+}
+
 void MainWindow::startTarget(const QStringList& command, Start start) {
   command_ = command;
   applies_ = start == Start::Applies;
-  service_->stop();
+  leaveLive();
   target_->startCommand(command);
   showState();
 }
@@ -74,7 +82,7 @@ void MainWindow::startTarget(const QStringList& command, Start start) {
 void MainWindow::traceKernel(const QString& runtime, Start start) {
   command_.clear();
   applies_ = start == Start::Applies;
-  service_->stop();
+  leaveLive();
   target_->startKernel(runtime);
   showState();
 }
@@ -87,7 +95,7 @@ void MainWindow::askAttach() {
 void MainWindow::attachTo(const QList<int>& pids, Start start) {
   command_.clear();
   applies_ = start == Start::Applies;
-  service_->stop();
+  leaveLive();
   target_->attach(pids);
   showState();
 }
@@ -113,10 +121,16 @@ void MainWindow::stopTarget() {
   QTimer::singleShot(kPatienceMs, this, stop);
 }
 
+// What the option was comes back: a directory may be others', too.
 void MainWindow::setFlightRecorder(bool on) {
+  if (on != keeps_newest_ && (on || !overwrote_)) {
+    if (on) overwrote_ = overwrites_.value_or(true);
+    service_->write({{QStringLiteral("options/overwrite"), on ? QStringLiteral("1") : QStringLiteral("0"), false, {}}},
+                    {});
+  }
+  keeps_newest_ = on;
   flight_recorder_->setChecked(on);
   service_->setReading(!on);
-  if (on && !overwrites_) service_->write({{QStringLiteral("options/overwrite"), QStringLiteral("1"), false, {}}}, {});
   showState();
 }
 
@@ -136,6 +150,8 @@ void MainWindow::openDirectory(const QString& directory, int pid) {
   table_->setFollowing(true);
   service_->start(directory, pid);
   flight_recorder_->setChecked(false);
+  keeps_newest_ = false;
+  overwrites_.reset();
   pid_ = pid;
   directory_->open();
   if (target_->isRunning())

@@ -59,6 +59,7 @@ void TraceDocument::clear() {
     loader_.join();
   }
   ++generation_;
+  was_live_ = false;
   view_ = {};
   text_.reset();
   metadata_ = std::make_shared<record::Metadata>();
@@ -203,7 +204,12 @@ void TraceDocument::beginLive(const QString& title) {
 }
 
 void TraceDocument::showLive(record::StoreView view, std::shared_ptr<const record::Metadata> metadata) {
-  if (state_ != State::Live) return;
+  const bool goes_on = state_ == State::Loaded && was_live_;  // children of what has ended
+  if (state_ != State::Live && !goes_on) return;
+  if (goes_on && view.rows() > view_.rows()) {
+    state_ = State::Live;
+    Q_EMIT stateChanged();
+  }
   view_ = std::move(view);
   if (metadata) metadata_ = std::move(metadata);
   Q_EMIT viewChanged();
@@ -212,6 +218,7 @@ void TraceDocument::showLive(record::StoreView view, std::shared_ptr<const recor
 void TraceDocument::endLive() {
   if (state_ != State::Live) return;
   state_ = State::Loaded;
+  was_live_ = true;
   Q_EMIT stateChanged();
 }
 

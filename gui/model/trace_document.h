@@ -55,7 +55,7 @@ class TraceDocument : public QObject {
   // What is traced now: a reset, then rows from whoever reads the live trace.
   void beginLive(const QString& title);
   void showLive(record::StoreView view, std::shared_ptr<const record::Metadata> metadata);
-  // The same rows, as a trace that has ended.
+  // The same rows, as a trace that has ended; where more come all the same, it goes on.
   void endLive();
 
  Q_SIGNALS:
@@ -79,6 +79,7 @@ class TraceDocument : public QObject {
   QStringList problems_;
   std::vector<ClockJump> jumps_;
   std::jthread loader_;
+  bool was_live_ = false;   // and its directory may be read yet
   quint64 generation_ = 0;  // of the trace: what an older loader sends is dropped
   qint64 first_picture_ms_ = -1, load_ms_ = -1;
 };

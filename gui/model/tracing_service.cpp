@@ -46,6 +46,7 @@ TracingService::~TracingService() { stop(); }
 
 void TracingService::start(const QString& directory, int pid) {
   stop();
+  ++generation_;
   directory_ = directory;
   tasks_.clear();
   read_out_.clear();
@@ -90,6 +91,9 @@ void TracingService::refresh() {
 }
 
 void TracingService::deliver(std::function<void()> call) {
+  call = [this, sent_in = generation_, call = std::move(call)] {
+    if (sent_in == generation_) call();
+  };
   QMetaObject::invokeMethod(this, std::move(call), Qt::QueuedConnection);
 }
 

@@ -75,6 +75,7 @@ class TracingService : public QObject {
   std::vector<std::function<void()>> read_out_;
   bool reads_ = true;
   bool refresh_ = false;
+  quint64 generation_ = 0;  // counts start(), between threads: what an older one has sent is dropped
   std::jthread thread_;
 };
 

@@ -53,8 +53,10 @@ static uint64_t map_lookup(const kevt_tables* tables, uint64_t key, int* found) 
     const uint32_t i = kevt_map_slot(key, n);
     uint64_t at = __atomic_load_n(&map[i].key, __ATOMIC_ACQUIRE);
     if (at == key) {
+      const uint64_t value = __atomic_load_n(&map[i].value, __ATOMIC_ACQUIRE);
+      if (__atomic_load_n(&map[i].key, __ATOMIC_ACQUIRE) != key) continue; /* taken away just now */
       *found = 1;
-      return __atomic_load_n(&map[i].value, __ATOMIC_ACQUIRE);
+      return value;
     }
     if (!at) break;
   }

@@ -37,6 +37,10 @@ class TracedProcess final : public engine::TracedTarget {
   // True when it became another program (exec), or ended, since the last call.
   bool has_become_another();
   bool has_just_ended();
+  // Neither ended nor another program by now; children that it forked are not asked.
+  bool is_traced() const {
+    return !is_over && !settled_ && !has_given_way_ && held.runtime && !held.runtime->poll_exit();
+  }
   // It has, and that one is traced as another target.
   void give_way();
   bool has_given_way() const { return has_given_way_; }

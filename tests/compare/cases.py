@@ -76,8 +76,8 @@ def runs():
         yield f"convert: {ending}", Shell(both % "-q -o o.dat" + f"; kevtrace convert o.dat -o c.{ending}")
     read = both % "-q -o o.dat" + "; "
     for command in ["report o.dat", "report -f json o.dat", "report -f csv o.dat", "report --filter 'i == 5' o.dat", "report --filter 'step: i == 5' o.dat", "report --filter 'i ==' o.dat",
-                    "report --time relative o.dat", "report --first 3 o.dat", "report nothing.dat", "report /etc/passwd", "stat o.dat", "stat -f json o.dat", "diff o.dat o.dat",
-                    "hist o.dat i", "hist step.i o.dat", "lat step other o.dat", "report --cpu 0 o.dat", "report --event step o.dat", "report --pid 1 o.dat", "report --stat o.dat"]:
+                    "report --ts relative o.dat", "report --ts delta -c 3 o.dat", "report nothing.dat", "report /etc/passwd", "stat o.dat", "stat -f json o.dat", "diff o.dat o.dat",
+                    "hist o.dat i", "hist step.i o.dat", "lat step other o.dat", "report -c 5 o.dat", "report --columns event,i o.dat", "report --columns nothing o.dat", "report --nothing o.dat"]:
         yield f"recording: {command}", Shell(read + "kevtrace " + command)
     for status in ["true", "false", "exit 7", "kill -9 $$", "kill -15 $$", "echo out; echo err >&2"]:
         yield f"run, status: {status}", Shell(f"kevtrace run -q -e 'p:o libc:open64' -o /dev/null -- sh -c '{status}'")

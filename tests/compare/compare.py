@@ -11,6 +11,7 @@ import difflib
 import fnmatch
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -33,13 +34,13 @@ SAME = [
     (r"<[0-9a-f]{16}>", "<ADDRESS>"),
     (r"\b(process|pid|PID|tid|pid=|common_pid:) ?\d+", r"\1 PID"),
     (r'"(time|time_ns|pid|tid|cpu|ts|dur|common_pid|process)": ?"?[\d.]+"?', r'"\1": N'),
-    (r"\b[\d.,]+ ?(ns|us|µs|ms|s|MB|KB|KiB|MiB|B|bytes)\b", r"N \1"),
+    (r"\b[\d.,]+ ?(ns|us|µs|ms|s)\b", r"N \1"),
     (r"\b\d+\.\d+(e-?\d+)?\b", "N"),  # rates, seconds
     (r"(?m)^(-> \S+ +\d+)( +\d+)+", r"\1 N"),  # lat
     (r"(?m)^\d+( +\d+)$", r"CPU\1"),  # stat
     (r"\bsteps-\d+ *", "steps-PID"),
-    (r"\[ *\d+\]", "[N]"),
-    (r"/tmp/kevt-compare-\w+/\w+", "FOLDER"),
+    (r"\[ +\d+\]", "[N]"),  # a pid in a histogram
+    (r"events, \d+ bytes", "events, N bytes"),  # compressed, with times in it
 ]
 
 
@@ -47,6 +48,26 @@ def same(text):
     for pattern, to in SAME:
         text = re.sub(pattern, to, text)
     return text
+
+
+class NoMount(Exception):
+    """Nothing could be compared: there is no tracing directory."""
+
+
+def end_both(mount, target, place):
+    """Whoever does not end in time is killed; nothing stays mounted."""
+    mount.send_signal(signal.SIGINT)
+    for one in (mount, target):
+        if one is target:
+            target.stdin.close()  # it ends when the mount has
+        try:
+            one.wait(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            one.kill()
+            one.wait()
+    target.stdout.close()
+    if os.path.ismount(place):
+        subprocess.run(["umount", "-l", place], check=False)
 
 
 class World:
@@ -71,48 +92,59 @@ class World:
         return os.path.join(self.folder, name)
 
     def shell(self, command):
-        return subprocess.run(["sh", "-c", command], cwd=self.path("work"), env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False)
+        """Output, messages, status; None: it did not come to an end."""
+        process = subprocess.Popen(["sh", "-c", command], cwd=self.path("work"), env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   start_new_session=True)
+        try:
+            out, said = process.communicate(timeout=SECONDS)
+            return out, said, process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return b"", b"no end after %d s" % SECONDS, None
 
     def answer(self, case):
         return self.session(case) if isinstance(case, Session) else self.command(case)
 
     def command(self, case):
-        done = self.shell(case)
-        texts = {"standard output": done.stdout, "standard error": done.stderr, "status": str(done.returncode).encode()}
+        out, said, status = self.shell(case)
+        texts = {"standard output": out, "standard error": said, "status": str(status).encode()}
         for folder, _, names in os.walk(self.path("work")):
             for name in names:
                 path = os.path.join(folder, name)
                 kind = os.path.relpath(path, self.path("work"))
                 texts[kind] = self.content(path)
-        return {name: same(text.decode(errors="backslashreplace")) for name, text in texts.items()}
+        return {name: self.same(text.decode(errors="backslashreplace")) for name, text in texts.items()}
+
+    def same(self, text):
+        return same(text.replace(self.folder, "FOLDER"))
 
     def content(self, path):
         if path.endswith((".dat", ".dat7")):
-            return self.shell(f"kevtrace report '{path}'").stdout
+            return self.shell(f"kevtrace report '{path}'")[0]
         with open(path, "rb") as file:
             text = file.read()
         return b"%d bytes, binary" % (len(text) // 4096 * 4096) if b"\0" in text else text
 
     def session(self, case):
-        target = subprocess.Popen([self.path("bin/steps")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        target = subprocess.Popen([self.path("bin/steps")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}))
         place = self.path("work/t")
-        with open(self.path("log"), "w", encoding="utf-8") as log:
-            mount = subprocess.Popen([self.path("bin/kevtrace"), "mount", place, "--pid", str(target.pid)], env=self.environment, stderr=log)
         said = []
-        try:
-            end = time.monotonic() + SECONDS
-            while not os.path.exists(place + "/trace") and mount.poll() is None and time.monotonic() < end:
-                time.sleep(0.01)
-            for line in case.splitlines():
-                said.append(f"> {line}\n{self.act(place, target, line)}")
-        finally:
-            mount.send_signal(signal.SIGINT)
-            mount.wait(timeout=SECONDS)
-            target.stdin.close()
-            target.wait(timeout=SECONDS)
-            target.stdout.close()
-        with open(self.path("log"), encoding="utf-8") as log:
-            return {"files": same("\n".join(said)), "standard error": same(log.read()), "status": str(mount.returncode)}
+        with open(self.path("log"), "w+", encoding="utf-8") as log:
+            mount = subprocess.Popen([self.path("bin/kevtrace"), "mount", place, "--pid", str(target.pid)], env=self.environment, stderr=log)
+            try:
+                end = time.monotonic() + SECONDS
+                while not os.path.exists(place + "/trace") and mount.poll() is None and time.monotonic() < end:
+                    time.sleep(0.01)
+                if not os.path.exists(place + "/trace"):
+                    log.seek(0)
+                    raise NoMount(log.read())
+                for line in case.splitlines():
+                    said.append(f"> {line}\n{self.act(place, target, line)}")
+            finally:
+                end_both(mount, target, place)
+            log.seek(0)
+            return {"files": self.same("\n".join(said)), "standard error": self.same(log.read()), "status": str(mount.returncode)}
 
     def act(self, place, target, line):
         word, _, rest = line.partition(" ")
@@ -121,7 +153,8 @@ class World:
             if word == "hit":
                 target.stdin.write(rest + "\n")
                 target.stdin.flush()
-                return target.stdout.readline()
+                is_there, _, _ = select.select([target.stdout], [], [], SECONDS)
+                return target.stdout.readline() if is_there else f"no answer after {SECONDS} s\n"
             if word in ("mkdir", "rmdir"):
                 return str(getattr(os, word)(os.path.join(place, rest)) or "")
             how, _, text = rest.partition(" ")

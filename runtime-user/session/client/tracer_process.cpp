@@ -17,16 +17,20 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace kevt::session {
 namespace {
 
 constexpr const char* kFolderPrefix = "kevtrace-client-";
+constexpr const char* kFolderPrefixOfBefore = "kevtrace-gui-";
+constexpr std::string_view kOwn = "kevtrace: ";
 constexpr std::chrono::milliseconds kPatience{5000};
 constexpr std::size_t kMostOfALook = 1 << 20, kMostOfALine = 65536;
 
 bool is_program(const std::string& path) {
-  return ::access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path);
+  std::error_code unknown;
+  return ::access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path, unknown);
 }
 
 std::vector<std::string> words_of(const TracerRequest& request, const std::string& directory) {
@@ -67,10 +71,11 @@ void TracerProcess::remove_abandoned(const std::string& folder) {
   if (!file) return;
   const std::string mounts{std::istreambuf_iterator<char>(file), {}};
   std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
-    const std::string path = entry.path();
+  for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    const std::string path = at->path(), name = at->path().filename();
     struct stat info = {};
-    if (!entry.path().filename().string().starts_with(kFolderPrefix) || ::lstat(path.c_str(), &info) != 0) continue;
+    if (!name.starts_with(kFolderPrefix) && !name.starts_with(kFolderPrefixOfBefore)) continue;
+    if (::lstat(path.c_str(), &info) != 0) continue;
     if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || info.st_mtime > std::time(nullptr) - kJustMade ||
         mounts.find(path + "/") != std::string::npos)
       continue;
@@ -98,7 +103,9 @@ TracerProcess::~TracerProcess() {
 }
 
 Result<void> TracerProcess::make_folder() {
-  const std::string temporary = std::filesystem::temp_directory_path();
+  std::error_code failed;
+  const std::string temporary = std::filesystem::temp_directory_path(failed);
+  if (failed) return std::unexpected(Error("the folder for temporary files: " + failed.message(), failed.value()));
   remove_abandoned(temporary);
   std::string folder = temporary + "/" + kFolderPrefix + "XXXXXX";
   if (!::mkdtemp(folder.data())) return std::unexpected(Error::from_errno("making a folder in " + temporary));
@@ -130,7 +137,7 @@ Result<void> TracerProcess::spawn(const std::string& kevtrace, const std::vector
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  const int failed = ::posix_spawn(&pid_, kevtrace.c_str(), &files, &attributes, arguments.data(), environ);
+  const int failed = ::posix_spawnp(&pid_, kevtrace.c_str(), &files, &attributes, arguments.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (failed) return std::unexpected(Error(fmt::format("starting `{}`: {}", kevtrace, std::strerror(failed)), failed));
@@ -142,7 +149,9 @@ TracerProcess::News TracerProcess::look() {
   News news;
   const bool was_running = is_running_;
   const bool has_ended = was_running && reap(&news);
-  if (was_running || has_ended) read_output(news);  // the last lines, too
+  if (was_running && read_output(news) && has_ended)
+    while (read_output(news)) continue;
+  if (has_ended && !rest_.empty()) news.lines.push_back(std::exchange(rest_, {}));
   return news;
 }
 
@@ -160,10 +169,11 @@ bool TracerProcess::reap(News* news) {
   return true;
 }
 
-void TracerProcess::read_output(News& news) {
+// False: there is nothing more.
+bool TracerProcess::read_output(News& news) {
   std::string bytes(kMostOfALook, '\0');
   const ssize_t got = ::read(output_.get(), bytes.data(), bytes.size());
-  if (got <= 0) return;
+  if (got <= 0) return false;
   rest_.append(bytes, 0, static_cast<std::size_t>(got));
   std::size_t begin = 0;
   for (std::size_t end; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1) {
@@ -172,25 +182,29 @@ void TracerProcess::read_output(News& news) {
   }
   rest_.erase(0, begin);
   if (rest_.size() > kMostOfALine) rest_.clear();
+  return true;
 }
 
-// The tracer's own lines name the directory, which what is traced does not know.
+// The tracer's own lines name the directory: what a program says by chance is none of them. One that means to can, of
+// itself alone: its trace is then taken for ended.
 void TracerProcess::take_line(const std::string& line, News& news) {
-  constexpr std::string_view kProcess = "process ";
   const std::string begin = "kevtrace: mounted on " + directory_ + ": ";
-  if (line.starts_with(begin)) {
+  const auto process_in = [](std::string_view words) {
+    constexpr std::string_view kProcess = "process ";
     pid_t pid = 0;
-    std::string_view what = std::string_view(line).substr(begin.size());
-    if (what.starts_with(kProcess)) {
-      what.remove_prefix(kProcess.size());
-      std::from_chars(what.data(), what.data() + what.size(), pid);
-    }
-    if (pid > 0) ++programs_;
+    if (words.starts_with(kProcess)) std::from_chars(words.data() + kProcess.size(), words.data() + words.size(), pid);
+    return pid;
+  };
+  if (line.starts_with(begin)) {
     if (is_mounted_) return;
     is_mounted_ = news.is_mounted = true;
-    traced_pid_ = pid;
-  } else if (line.ends_with(" has ended; " + directory_ + " stays until Ctrl-C or umount") && programs_ > 0) {
-    news.programs_ended |= --programs_ == 0;
+    traced_pid_ = running_ = process_in(std::string_view(line).substr(begin.size()));
+  } else if (line == "kevtrace: all that is traced has ended; " + directory_ + " stays until Ctrl-C or umount") {
+    news.programs_ended = true;
+    running_ = 0;
+  } else if (line.ends_with(" has ended; " + directory_ + " stays until Ctrl-C or umount")) {
+    if (running_ > 0 && line.starts_with(kOwn) && process_in(std::string_view(line).substr(kOwn.size())) == running_)
+      running_ = 0;
   }
 }
 
@@ -198,14 +212,15 @@ void TracerProcess::take_line(const std::string& line, News& news) {
 void TracerProcess::terminate() {
   if (!is_running_) return;
   ::kill(pid_, SIGTERM);
-  if (is_ours_ && traced_pid_ > 0) ::kill(traced_pid_, SIGTERM);
+  if (is_ours_ && running_ > 0) ::kill(running_, SIGTERM);
 }
 
 void TracerProcess::finish(std::chrono::milliseconds patience) {
   constexpr std::chrono::milliseconds kStep{5};
   terminate();
+  bool is_killed = false;
   for (std::chrono::milliseconds waited{0}; is_running_ && !reap(nullptr); waited += kStep) {
-    if (waited == patience) ::kill(pid_, SIGKILL);
+    if (waited >= patience && !std::exchange(is_killed, true)) ::kill(pid_, SIGKILL);
     if (waited > 2 * patience) break;
     const timespec step = {.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kStep).count()};
     nanosleep(&step, nullptr);

@@ -67,7 +67,7 @@ class TracerProcess {
   TracerProcess() = default;
   Result<void> make_folder();
   Result<void> spawn(const std::string& kevtrace, const std::vector<std::string>& words);
-  void read_output(News& news);
+  bool read_output(News& news);
   void take_line(const std::string& line, News& news);
   bool reap(News* news);
 
@@ -75,7 +75,7 @@ class TracerProcess {
   UniqueFd output_;
   std::string rest_;  // of a line whose end has not come
   pid_t pid_ = 0, traced_pid_ = 0;
-  int programs_ = 0;  // that are traced and have not ended
+  pid_t running_ = 0;  // the process of traced_pid_, until it has ended: the number may be another's then
   bool is_running_ = false, is_mounted_ = false, is_ours_ = false;
 };
 

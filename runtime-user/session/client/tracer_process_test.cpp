@@ -71,7 +71,8 @@ TEST_F(TracerProcessTest, MountedOnceAndEndedWhenTheLastProgramIs) {
       "say \"mounted on $2: process 41 (a)\"; say \"mounted on $2: process 42 (b)\"\n"
       "say \"process 41 (a) has ended; $2 stays until Ctrl-C or umount\"\n"
       "until [ -e \"$0.go\" ]; do sleep 0.01; done\n"
-      "say \"process 42 (b) has ended; $2 stays until Ctrl-C or umount\"\nexit 3",
+      "say \"process 42 (b) has ended; $2 stays until Ctrl-C or umount\"\n"
+      "say \"all that is traced has ended; $2 stays until Ctrl-C or umount\"\nprintf 'no line end'; exit 3",
       {.pids = {41, 42}});
   const auto first = look(*tracer, [](const auto& news) { return news.lines.size() >= 3; });
   EXPECT_TRUE(first.is_mounted);
@@ -81,6 +82,7 @@ TEST_F(TracerProcessTest, MountedOnceAndEndedWhenTheLastProgramIs) {
   const auto last = look(*tracer, has_ended);
   EXPECT_FALSE(last.is_mounted);
   EXPECT_TRUE(last.programs_ended);
+  EXPECT_EQ(last.lines.back(), "no line end");
   EXPECT_EQ(last.ended, "kevtrace mount has ended with status 3");
   EXPECT_FALSE(tracer->is_running());
 }
