@@ -242,7 +242,7 @@ std::vector<const engine::TracedEvent*> RunTrace::events() const {
 runtime::EventCounts RunTrace::counts_of(const engine::TracedEvent& event) const {
   runtime::EventCounts most;
   for (const InstanceOutput& one : outputs_) {
-    if (std::ranges::find(one.events(), &event) == one.events().end()) continue;
+    if (outputs_.size() > 1 && std::ranges::find(one.events(), &event) == one.events().end()) continue;
     const runtime::EventCounts counts = tracing_->records().counts(one.instance(), event);
     if (counts.attempts >= most.attempts) most = counts;
   }

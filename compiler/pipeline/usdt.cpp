@@ -204,9 +204,12 @@ std::optional<UsdtName> usdt_name(std::string_view place) {
 }
 
 std::optional<UsdtName> usdt_in(std::string_view line) {
-  const std::vector<Word> words = words_of(line);
-  if (words.size() < 2 || (words[0].text[0] != 'p' && words[0].text[0] != 'r')) return std::nullopt;
-  return usdt_name(words[1].text);
+  constexpr std::string_view kBlanks = " \t";
+  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+  if (line.empty() || (line[0] != 'p' && line[0] != 'r')) return std::nullopt;
+  line.remove_prefix(std::min(line.find_first_of(kBlanks), line.size()));
+  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+  return usdt_name(line.substr(0, line.find_first_of(kBlanks)));
 }
 
 std::optional<model::EventName> nameless_usdt(std::string_view line) {

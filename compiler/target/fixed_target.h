@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "compiler/target/event_catalog.h"
@@ -79,7 +80,7 @@ class FixedCatalog : public EventCatalog {
   std::vector<const model::Definition*> probes_of(model::EventKind kind) const override;
 
  private:
-  std::map<std::pair<std::string, std::string>, CatalogEntry> entries_;
+  std::unordered_map<std::string, CatalogEntry> entries_;  // by "GROUP/EVENT"
 };
 
 }  // namespace kevt::target

@@ -51,6 +51,8 @@ std::vector<std::string_view> register_names() {
 }
 
 std::optional<std::uint32_t> vector_register(std::string_view name) {
+  constexpr std::string_view kPrefix = "xmm";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
   for (std::uint32_t number = 0; number < kVectorRegisters; ++number)
     if (name == vector_register_name(number)) return number;
   return std::nullopt;

@@ -104,10 +104,12 @@ void BatchDefiner::keep(Checked checked, BatchAnswer& answer) {
       one.filter = std::move(entry.filter);
       one.filter_text = std::string(grammar::filter_command(*entry.filter_text));
     }
-    for (Checked::World& world : checked.worlds)
-      if (world.target && i < world.entries.size() && !world.entries[i].event.is_deferred &&
-          world.entries[i].written.command == command && event->owner != target::EventOwner::Synthetic)
-        state_.code.expect(*world.target, serial, std::move(world.entries[i].event));
+    for (Checked::World& world : checked.worlds) {
+      if (!world.target || i >= world.entries.size() || event->owner == target::EventOwner::Synthetic) continue;
+      Draft::Entry& its = world.entries[i];
+      const bool is_same = &world == &first || its.written.command == command;  // the first one's has been taken
+      if (is_same && !its.event.is_deferred) state_.code.expect(*world.target, serial, std::move(its.event));
+    }
   }
 }
 
