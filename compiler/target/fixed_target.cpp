@@ -140,7 +140,7 @@ std::expected<std::uint64_t, LookupError> UncheckedTargetEnv::find_file_offset(s
 
 namespace {
 
-std::string name_of(std::string_view group, std::string_view event) {
+std::string whole_name(std::string_view group, std::string_view event) {
   std::string name;
   name.reserve(group.size() + 1 + event.size());
   name.append(group).append("/").append(event);
@@ -150,12 +150,12 @@ std::string name_of(std::string_view group, std::string_view event) {
 }  // namespace
 
 void FixedCatalog::add(CatalogEntry entry) {
-  std::string key = name_of(entry.group, entry.event);
+  std::string key = whole_name(entry.group, entry.event);
   entries_.insert_or_assign(std::move(key), std::move(entry));
 }
 
 void FixedCatalog::add_probe(const model::Definition& definition, const model::RecordLayout& layout) {
-  const auto [it, is_new] = entries_.try_emplace(name_of(definition.group, definition.event));
+  const auto [it, is_new] = entries_.try_emplace(whole_name(definition.group, definition.event));
   CatalogEntry& entry = it->second;
   if (is_new)
     entry = {.group = definition.group,
@@ -167,7 +167,7 @@ void FixedCatalog::add_probe(const model::Definition& definition, const model::R
 }
 
 bool FixedCatalog::remove(std::string_view group, std::string_view event) {
-  return entries_.erase(name_of(group, event)) > 0;
+  return entries_.erase(whole_name(group, event)) > 0;
 }
 
 std::vector<const model::Definition*> FixedCatalog::probes_of(model::EventKind kind) const {
@@ -181,12 +181,12 @@ std::vector<const model::Definition*> FixedCatalog::probes_of(model::EventKind k
 }
 
 const CatalogEntry* FixedCatalog::find(std::string_view group, std::string_view event) const {
-  const auto found = entries_.find(name_of(group, event));
+  const auto found = entries_.find(whole_name(group, event));
   return found == entries_.end() ? nullptr : &found->second;
 }
 
 CatalogEntry* FixedCatalog::find(std::string_view group, std::string_view event) {
-  const auto found = entries_.find(name_of(group, event));
+  const auto found = entries_.find(whole_name(group, event));
   return found == entries_.end() ? nullptr : &found->second;
 }
 
