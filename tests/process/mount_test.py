@@ -407,6 +407,40 @@ class Mount(MountTest):
         self.assertIn(f"trace_pipe was still open, by {reader.pid} (cat)", self.log.read())
 
 
+class Closed(ProcessTest):
+    def test_what_was_closed_is_not_said_to_be_open(self):
+        if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+            self.skipTest("/dev/fuse cannot be opened")
+        with tempfile.TemporaryDirectory() as folder, subprocess.Popen(["/usr/bin/python3", "-c", "input()"],
+                                                                       stdin=subprocess.PIPE) as target:
+            place = os.path.join(folder, "t")
+            for command in (["--pid", str(target.pid)], ["--", "/usr/bin/cat"]):
+                with subprocess.Popen([KEVTRACE, "mount", place, *command], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True) as mount:
+                    wait_until(lambda: is_mounted(place) or mount.poll() is not None, "the mount")
+                    if mount.poll() is not None:
+                        self.skipTest("cannot mount here: " + mount.stderr.read())
+                    with open(os.path.join(place, "kprobe_events"), "a", encoding="utf-8") as events:
+                        events.write(DEFINITION)
+                    with open(os.path.join(place, "events/kprobes/enable"), "w", encoding="utf-8") as switch:
+                        switch.write("1")
+                    open(os.path.join(place, "set_event"), encoding="utf-8").close()  # the kernel asks for flush no more
+                    file = open(os.path.join(place, "set_event"), encoding="utf-8")
+                    with open(f"/proc/{mount.pid}/task/{mount.pid}/children", encoding="ascii") as children:
+                        tracer = int(children.read().split()[0])
+                    for thread in os.listdir(f"/proc/{tracer}/task"):  # who receives is not the first to run
+                        os.sched_setaffinity(int(thread), {min(os.sched_getaffinity(0))})
+                    os.kill(tracer, signal.SIGSTOP)
+                    file.close()
+                    os.kill(tracer, signal.SIGINT)
+                    time.sleep(0.005)  # its pause between two rounds is over: what it finds first is its own end
+                    os.kill(tracer, signal.SIGCONT)
+                    _, said = mount.communicate(timeout=30)
+                    self.assertNotIn("still open", said)
+                    self.assertEqual(mount.returncode, 0)
+            target.communicate(b"\n", timeout=30)
+
+
 class Held(ProcessTest):
     def test_a_held_command_begins_with_the_first_event(self):
         if not os.access("/dev/fuse", os.R_OK | os.W_OK):

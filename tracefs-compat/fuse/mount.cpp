@@ -45,10 +45,10 @@ void take_away_dead_mount(const std::string& directory) {
   }
 }
 
-// Receives until the session ends. Signals belong to the serving thread.
+// Receives until the session ends, or is to be received elsewhere. Signals belong to the serving thread.
 void receive(Mount::State& state) {
   fuse_buf buffer = {};
-  while (!fuse_session_exited(state.session)) {
+  while (!fuse_session_exited(state.session) && !state.stops_receiver) {
     const int got = fuse_session_receive_buf(state.session, &buffer);
     if (got == -EINTR) continue;
     if (got <= 0) break;
@@ -72,6 +72,35 @@ void start_receiver(Mount::State& state) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   state.receiver = std::thread([&state] { receive(state); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// What the receiver has taken from the kernel is in the queue then. (A session that has been told to exit throws away
+// what it reads.)
+void stop_receiver(Mount::State& state) {
+  if (!state.receiver.joinable()) return;
+  state.stops_receiver = true;
+  const timespec pause = {0, 1'000'000};
+  while (!state.has_ended) {
+    pthread_kill(state.receiver.native_handle(), SIGUSR1);
+    nanosleep(&pause, nullptr);
+  }
+  state.receiver.join();
+}
+
+// Requests that the kernel has ready are taken here, without waiting for more. A file's release is one of them: the
+// kernel queues it before close(2) returns, and nobody waits for its answer (fs/fuse/file.c, fuse_file_put).
+void finish_requests(Mount::State& state) {
+  constexpr int kMostRequests = 4096;  // who asks without end does not keep the mount
+  stop_receiver(state);
+  state.queue.run(std::chrono::microseconds(0));
+  const int fd = fuse_session_fd(state.session);
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  fuse_buf buffer = {};
+  for (int i = 0; i < kMostRequests && fuse_session_receive_buf(state.session, &buffer) > 0; ++i) {
+    fuse_session_process_buf(state.session, &buffer);
+    state.queue.run(std::chrono::microseconds(0));
+  }
+  std::free(buffer.mem);
 }
 
 // Between requests: none of them holds a path.
@@ -139,12 +168,7 @@ Mount::~Mount() {
   // Who unmounted it lazily has done that part, and what may be mounted there now is another one's.
   const bool is_there = !state_->device || device_mounted_on(state_->options.directory) == state_->device;
   if (state_->is_mounted && is_there) fuse_session_unmount(state_->session);
-  const timespec pause = {0, 1'000'000};
-  while (state_->receiver.joinable() && !state_->has_ended) {
-    pthread_kill(state_->receiver.native_handle(), SIGUSR1);
-    nanosleep(&pause, nullptr);
-  }
-  if (state_->receiver.joinable()) state_->receiver.join();
+  stop_receiver(*state_);
   for (auto& [id, file] : state_->files)
     if (file.poll) fuse_pollhandle_destroy(file.poll);
   state_->files.clear();
@@ -153,7 +177,14 @@ Mount::~Mount() {
 }
 
 void Mount::serve(const std::function<bool()>& step) {
-  if (!state_->options.refused) return serve_alone(step);
+  if (state_->options.refused)
+    serve_with_receiver(step);
+  else
+    serve_alone(step);
+  finish_requests(*state_);
+}
+
+void Mount::serve_with_receiver(const std::function<bool()>& step) {
   start_receiver(*state_);
   while (!state_->has_ended) {
     state_->queue.run(state_->tree.tracing().switcher().is_active() ? kActivePause : kIdlePause);

@@ -44,6 +44,7 @@ class Mount {
   // Serves until somebody unmounts it or `step` says no. `step` is called about every millisecond while something is
   // armed, else a few times a second, and before readers that wait are looked at.
   void serve(const std::function<bool()>& step);
+  // Files that are open; after serve(): that nobody has closed by then.
   std::vector<MountUser> users() const;
   // Does somebody read a stream whose end was not told yet, or was something else that is open used a moment ago?
   bool is_being_read() const;
@@ -51,6 +52,7 @@ class Mount {
   struct State;  // private to this folder
 
  private:
+  void serve_with_receiver(const std::function<bool()>& step);
   void serve_alone(const std::function<bool()>& step);
   explicit Mount(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

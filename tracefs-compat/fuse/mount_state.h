@@ -57,7 +57,8 @@ struct Mount::State {
   std::thread receiver;
   pid_t last_caller = 0;                           // who is not us; where nobody else is refused
   std::chrono::steady_clock::time_point last_use;  // of a file: opened or read
-  std::atomic<bool> has_ended = false;             // the kernel has taken the mount away
+  std::atomic<bool> stops_receiver = false;
+  std::atomic<bool> has_ended = false;  // the receiver has returned: the kernel has taken the mount away, or it stops
   WorkQueue queue;
 
   // On the serving thread.
