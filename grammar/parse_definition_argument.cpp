@@ -11,6 +11,7 @@
 // Not here: what depends on the world or the kind of place ($argN, %REG, room for operations): sema.
 // Mirrors traceprobe_parse_probe_arg() and parse_probe_arg() of kernel/trace/trace_probe.c (6.1, 6.12, 7.3).
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 #include "grammar/parse_definition_limits.h"
@@ -208,6 +209,9 @@ std::optional<NumberMistake> argument_number_mistake(std::string_view word) {
 std::set<std::size_t> check_argument_words(const LineContext& line, std::size_t end) {
   std::set<std::size_t> bad;
   bool seen_all = false;
+  const auto is_argument_word = [&](std::size_t word) { return line.words[word].starts_with("$arg"); };
+  if (std::ranges::none_of(std::views::iota(std::min(ArgumentParser::kFirstArgumentWord, end), end), is_argument_word))
+    return bad;
   const PlaceText place = place_text(line);
   const bool function =
       place == PlaceText::Entry || (place == PlaceText::Return && line.dialect.has(Feature::ArgumentsAtReturn));

@@ -183,7 +183,7 @@ void MountRun::print_counts() const {
   }
   for (const auto& [id, event] : tracing_->events().events())
     for (const engine::EventProbe* probe : tracing_->code().waiting(*event))
-      report_.status("`" + probe->definition.command + "` was never armed: " +
+      report_.status("`" + probe->definition().command + "` was never armed: " +
                      (targets_->follows() ? "no program that was traced has it" : "its library was not loaded"));
 }
 

@@ -207,11 +207,11 @@ void Run::report_armed() const {
   for (const auto& process : processes_.all()) {
     std::string how, waits;
     for (const engine::EventProbe* probe : tracing_->events().probes_of(grammar::EventsFile::Dynamic)) {
-      const engine::TracedEvent& event = *tracing_->events().find(probe->definition.group, probe->definition.event);
+      const engine::TracedEvent& event = *tracing_->events().find(probe->definition().group, probe->definition().event);
       if (const auto status = tracing_->code().arm_status(event.id, probe->serial, *process))
         how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name, armed_text(*status));
       if (tracing_->code().is_deferred(event.id, probe->serial, *process))
-        waits += fmt::format(", `{}` waits for its library", probe->definition.command);
+        waits += fmt::format(", `{}` waits for its library", probe->definition().command);
     }
     if (how.empty() && !waits.empty()) waits.erase(0, 2);
     if (how.empty() && waits.empty()) how = "no probes";  // synthetic events alone
@@ -234,13 +234,13 @@ void Run::report_waiting() const {
   for (const auto& [id, event] : tracing_->events().events()) {
     if (processes_.followed())
       for (const engine::EventProbe* probe : tracing_->code().waiting(*event))
-        report_.status(fmt::format("`{}` was never armed: none of {} programs has it", probe->definition.command,
+        report_.status(fmt::format("`{}` was never armed: none of {} programs has it", probe->definition().command,
                                    processes_.all().size() + processes_.taken_away()));
     else
       for (const auto& process : processes_.all())
         for (const engine::EventProbe& probe : event->probes)
           if (tracing_->code().is_deferred(id, probe.serial, *process))
-            report_.status("`" + probe.definition.command + "` was never armed: " + process->name() +
+            report_.status("`" + probe.definition().command + "` was never armed: " + process->name() +
                            " has not loaded its library");
   }
 }

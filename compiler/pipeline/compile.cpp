@@ -10,6 +10,7 @@
 #include "compiler/ir/verify.h"
 #include "compiler/layout/layout.h"
 #include "compiler/lower/lower.h"
+#include "compiler/pipeline/compile_modules.h"
 #include "compiler/pipeline/front.h"
 #include "compiler/pipeline/runnable.h"
 #include "compiler/pipeline/shared_bpf.h"
@@ -38,6 +39,19 @@ std::optional<model::Definition> parse_event(std::string_view line, diag::Sink& 
     return std::nullopt;
   }
   return std::move(*written);
+}
+
+std::vector<ParsedEvent> parse_events(std::span<const std::string> lines) {
+  constexpr std::size_t kAtOnce = 256;  // a thread has its own parser, which costs about as much to make as these
+  std::vector<ParsedEvent> parsed(lines.size());
+  in_parallel((lines.size() + kAtOnce - 1) / kAtOnce, [&](std::size_t chunk) {
+    for (std::size_t i = chunk * kAtOnce; i < std::min(lines.size(), (chunk + 1) * kAtOnce); ++i) {
+      diag::Sink sink;
+      parsed[i].definition = parse_event(lines[i], sink);
+      parsed[i].mistakes = sink.take();
+    }
+  });
+  return parsed;
 }
 
 void expect_functions(std::span<const model::Definition* const> definitions, const target::TargetEnv& env) {
@@ -131,14 +145,14 @@ model::BpfContext context_of(model::EventKind kind) {
   return model::BpfContext::Kprobe;
 }
 
-Result<void> make_bpf(CompiledEvents& out, const std::vector<CheckedEvent>& events,
+Result<void> make_bpf(CompiledEvents& out, std::span<const CheckedEvent* const> events,
                       const std::vector<std::string>& names, const BpfRequest& request) {
   std::vector<BpfTask> tasks;
   for (std::size_t i = 0; i < events.size(); ++i)
     tasks.push_back({.program = &out.programs[i],
                      .name = names[i],
-                     .context = context_of(events[i].definition.kind),
-                     .uses_target_types = events[i].uses_target_types});
+                     .context = context_of(events[i]->definition.kind),
+                     .uses_target_types = events[i]->uses_target_types});
   auto code = compile_bpf_programs(tasks, request);
   if (!code) return std::unexpected(with_type_mismatches(std::move(code.error()), events, tasks, request));
   for (std::size_t i = 0; i < out.programs.size(); ++i) out.batch.events[i].bpf = code->places[i];
@@ -159,7 +173,7 @@ std::string why_no_injection(const CheckedEvent& event, model::CodeKind kind) {
 
 }  // namespace
 
-Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
+Result<CompiledEvents> compile_events(std::span<const CheckedEvent* const> events,
                                       const std::vector<std::vector<std::optional<model::FilterExpr>>>& filters,
                                       const target::TargetEnv& env, Artifacts artifacts, model::CodeKind kind,
                                       MadeCode made) {
@@ -167,41 +181,42 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
   // Checked model → fetch IR. From here on nobody looks at the definition's text again.
   std::vector<std::string> names;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    out.programs.push_back(lower::lower_event(events[i].definition, events[i].layout, filters[i], events[i].switches,
-                                              events[i].attached ? &*events[i].attached : nullptr,
-                                              events[i].histograms));
-    if (events[i].injection) {
-      if (auto why = why_no_injection(events[i], kind); !why.empty())
-        return std::unexpected(Error("`" + events[i].definition.command + "`: " + why, EOPNOTSUPP));
+    out.programs.push_back(lower::lower_event(events[i]->definition, events[i]->layout, filters[i], events[i]->switches,
+                                              events[i]->attached ? &*events[i]->attached : nullptr,
+                                              events[i]->histograms));
+    if (events[i]->injection) {
+      if (auto why = why_no_injection(*events[i], kind); !why.empty())
+        return std::unexpected(Error("`" + events[i]->definition.command + "`: " + why, EOPNOTSUPP));
       out.programs.back().injects = true;
     }
-    out.programs.back().takes_stack = events[i].takes_stack;
-    if (kind == model::CodeKind::Native && events[i].takes_stack)
-      return std::unexpected(Error("`" + events[i].definition.command + "`: stacks are taken by BPF code", EOPNOTSUPP));
+    out.programs.back().takes_stack = events[i]->takes_stack;
+    if (kind == model::CodeKind::Native && events[i]->takes_stack)
+      return std::unexpected(
+          Error("`" + events[i]->definition.command + "`: stacks are taken by BPF code", EOPNOTSUPP));
     if (kind == model::CodeKind::Native && out.programs.back().probe_kind == model::ProbeKind::Record)
       return std::unexpected(
-          Error("`" + events[i].definition.command + "`: eprobes run in the kernel, by the bpf runtime", EOPNOTSUPP));
+          Error("`" + events[i]->definition.command + "`: eprobes run in the kernel, by the bpf runtime", EOPNOTSUPP));
     const auto broken = ir::verify(out.programs.back());
     KEVT_ASSERT(!broken);
-    names.push_back("event" + std::to_string(i) + "_" + events[i].definition.event);
+    names.push_back("event" + std::to_string(i) + "_" + events[i]->definition.event);
   }
 
   // What a runtime needs, and nothing of the compiler.
   for (std::size_t i = 0; i < events.size(); ++i) {
     model::CompiledEvent event;
-    event.definition = events[i].definition;
-    event.layout = events[i].layout;
-    event.listing = events[i].listing;
+    event.definition = events[i]->definition;
+    event.layout = events[i]->layout;
+    event.listing = events[i]->listing;
     event.slots = out.programs[i].slots;
     event.entry_arguments = ir::entry_arguments(out.programs[i]);
-    event.function_address = events[i].function_address;
-    event.semaphore_address = events[i].semaphore_address;
-    event.place_address = events[i].place_address;
+    event.function_address = events[i]->function_address;
+    event.semaphore_address = events[i]->semaphore_address;
+    event.place_address = events[i]->place_address;
     event.sinks = static_cast<std::uint32_t>(out.programs[i].sinks.size());
-    event.injection = events[i].injection;
-    for (std::size_t table = 0; table < events[i].histograms.size(); ++table) {
+    event.injection = events[i]->injection;
+    for (std::size_t table = 0; table < events[i]->histograms.size(); ++table) {
       const ir::Aggregate& aggregate = out.programs[i].aggregates[table];
-      event.hit_tables.push_back({.trigger = events[i].histograms[table].trigger,
+      event.hit_tables.push_back({.trigger = events[i]->histograms[table].trigger,
                                   .key_words = ir::key_words(out.programs[i], aggregate),
                                   .sum_words = static_cast<std::uint32_t>(aggregate.sums.size())});
     }
@@ -225,6 +240,15 @@ Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
                                                           .made = made.precompiled});
   if (!code) return std::unexpected(std::move(code.error()));
   return out;
+}
+
+Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
+                                      const std::vector<std::vector<std::optional<model::FilterExpr>>>& filters,
+                                      const target::TargetEnv& env, Artifacts artifacts, model::CodeKind kind,
+                                      MadeCode made) {
+  std::vector<const CheckedEvent*> each;
+  for (const CheckedEvent& event : events) each.push_back(&event);
+  return compile_events(each, filters, env, artifacts, kind, made);
 }
 
 }  // namespace kevt::pipeline

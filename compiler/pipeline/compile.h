@@ -58,6 +58,12 @@ enum class Forms : std::uint8_t { Runnable, RunnableLater, All };
 // One line of dynamic_events as it is written, the same in every target. Blank and comment lines: nullopt and no
 // diagnostic; a line with mistakes may be a definition all the same, in which more are found.
 std::optional<model::Definition> parse_event(std::string_view line, diag::Sink& sink);
+// Many lines, on all CPUs; the mistakes of each beside it.
+struct ParsedEvent {
+  std::optional<model::Definition> definition;
+  std::vector<diag::Diagnostic> mistakes;
+};
+std::vector<ParsedEvent> parse_events(std::span<const std::string> lines);
 std::optional<CheckedEvent> check_event(model::Definition written, const target::TargetEnv& env,
                                         const target::EventCatalog& catalog, Forms forms, diag::Sink& sink);
 // Both.
@@ -72,6 +78,10 @@ std::optional<model::FilterExpr> check_filter(std::string_view text, const Check
 
 // Code for events that are defined together. `filters[i]` has one element per sink of event i. What `made` has of it is
 // not compiled again.
+Result<CompiledEvents> compile_events(std::span<const CheckedEvent* const> events,
+                                      const std::vector<std::vector<std::optional<model::FilterExpr>>>& filters,
+                                      const target::TargetEnv& env, Artifacts artifacts,
+                                      model::CodeKind kind = model::CodeKind::Native, MadeCode made = {});
 Result<CompiledEvents> compile_events(const std::vector<CheckedEvent>& events,
                                       const std::vector<std::vector<std::optional<model::FilterExpr>>>& filters,
                                       const target::TargetEnv& env, Artifacts artifacts,

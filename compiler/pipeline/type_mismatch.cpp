@@ -46,16 +46,16 @@ std::string type_mismatch(const CheckedEvent& event, const std::string& made_for
 
 }  // namespace
 
-Error with_type_mismatches(Error error, std::span<const CheckedEvent> events, std::span<const BpfTask> tasks,
+Error with_type_mismatches(Error error, std::span<const CheckedEvent* const> events, std::span<const BpfTask> tasks,
                            const BpfRequest& request) {
   if (request.made == nullptr) return error;
   std::string text;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    const model::Definition& definition = events[i].definition;
+    const model::Definition& definition = events[i]->definition;
     const std::string* format = request.made->find_format(definition.group + "/" + definition.event);
-    if (!events[i].uses_target_types || format == nullptr || is_made(tasks[i], *request.made, request.possible_cpus))
+    if (!events[i]->uses_target_types || format == nullptr || is_made(tasks[i], *request.made, request.possible_cpus))
       continue;
-    text += (text.empty() ? "" : "; ") + type_mismatch(events[i], *format);
+    text += (text.empty() ? "" : "; ") + type_mismatch(*events[i], *format);
   }
   if (text.empty()) return error;
   return Error(fmt::format("{}; compile it with this kernel's types as well (--btf): {}", text, error.message()),

@@ -12,7 +12,7 @@ namespace kevt::pipeline {
 
 // `error` behind the events and arguments that the code brought along does not fit; as it is where there is none.
 // `tasks` has one element for each event.
-Error with_type_mismatches(Error error, std::span<const CheckedEvent> events, std::span<const BpfTask> tasks,
+Error with_type_mismatches(Error error, std::span<const CheckedEvent* const> events, std::span<const BpfTask> tasks,
                            const BpfRequest& request);
 
 }  // namespace kevt::pipeline

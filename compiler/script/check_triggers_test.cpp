@@ -21,7 +21,7 @@ target::FixedCatalog catalog_of(std::initializer_list<const char*> definitions) 
     catalog.add({.group = named->name.system,
                  .event = named->name.event,
                  .owner = target::owner_of(named->definition.kind),
-                 .siblings = {named->definition},
+                 .siblings = {std::make_shared<const model::Definition>(named->definition)},
                  .layout = *layout});
   }
   return catalog;

@@ -111,7 +111,7 @@ TEST_F(DefinitionSema, AppendsToAnEventOfTheSameShape) {
   catalog_.add({.group = "kprobes",
                 .event = "m",
                 .owner = target::EventOwner::Kprobe,
-                .siblings = {first->definition},
+                .siblings = {std::make_shared<const model::Definition>(first->definition)},
                 .layout = {}});
   EXPECT_TRUE(check("p:m libc:openat a=%si:b1@2/8"));  // a bitfield is its container
   EXPECT_THAT(mistakes("p:m vfs_read a=%di:u8"), testing::ElementsAre(Kind::SameProbe));

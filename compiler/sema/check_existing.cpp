@@ -92,19 +92,19 @@ void check_reference_counter(const DefinitionCheck& check) {
   }
 }
 
-void check_append(const DefinitionCheck& check, const std::vector<model::Definition>& siblings) {
+void check_append(const DefinitionCheck& check, const std::vector<std::shared_ptr<const model::Definition>>& siblings) {
   const model::Definition& added = check.definition;
   if (siblings.empty()) return;
-  const model::Definition& first = siblings.front();
+  const model::Definition& first = *siblings.front();
   if (added.probe_kind != first.probe_kind || added.kind != first.kind)
     return report(check, diag::Kind::DiffProbeType, 0);
-  if (const auto index = first_difference(added, siblings.front())) {
+  if (const auto index = first_difference(added, first)) {
     const bool past_end = *index >= added.args.size();
     const auto end = static_cast<std::uint32_t>(added.command.size() + 1);
     return report(check, diag::Kind::DiffArgType, past_end ? end : added.args[*index].span.begin);
   }
-  for (const model::Definition& sibling : siblings) {
-    if (same_probe(added, sibling)) return report(check, diag::Kind::SameProbe, 0);
+  for (const auto& sibling : siblings) {
+    if (same_probe(added, *sibling)) return report(check, diag::Kind::SameProbe, 0);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,8 +22,8 @@ struct CatalogEntry {
   std::string group;
   std::string event;
   EventOwner owner = EventOwner::Static;
-  // All probes of the event (appending adds siblings); empty for static events.
-  std::vector<model::Definition> siblings;
+  // All probes of the event (appending adds siblings); empty for static events. Shared with other catalogs.
+  std::vector<std::shared_ptr<const model::Definition>> siblings;
   model::RecordLayout layout;
 };
 

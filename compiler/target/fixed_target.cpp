@@ -154,16 +154,16 @@ void FixedCatalog::add(CatalogEntry entry) {
   entries_.insert_or_assign(std::move(key), std::move(entry));
 }
 
-void FixedCatalog::add_probe(const model::Definition& definition, const model::RecordLayout& layout) {
-  const auto [it, is_new] = entries_.try_emplace(whole_name(definition.group, definition.event));
+void FixedCatalog::add_probe(std::shared_ptr<const model::Definition> definition, const model::RecordLayout& layout) {
+  const auto [it, is_new] = entries_.try_emplace(whole_name(definition->group, definition->event));
   CatalogEntry& entry = it->second;
   if (is_new)
-    entry = {.group = definition.group,
-             .event = definition.event,
-             .owner = owner_of(definition.kind),
+    entry = {.group = definition->group,
+             .event = definition->event,
+             .owner = owner_of(definition->kind),
              .siblings = {},
              .layout = layout};
-  entry.siblings.push_back(definition);
+  entry.siblings.push_back(std::move(definition));
 }
 
 bool FixedCatalog::remove(std::string_view group, std::string_view event) {
@@ -173,8 +173,8 @@ bool FixedCatalog::remove(std::string_view group, std::string_view event) {
 std::vector<const model::Definition*> FixedCatalog::probes_of(model::EventKind kind) const {
   std::vector<const model::Definition*> probes;
   for (const auto& [name, entry] : entries_) {
-    for (const model::Definition& sibling : entry.siblings) {
-      if (sibling.kind == kind) probes.push_back(&sibling);
+    for (const auto& sibling : entry.siblings) {
+      if (sibling->kind == kind) probes.push_back(sibling.get());
     }
   }
   return probes;

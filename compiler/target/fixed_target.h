@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "compiler/target/event_catalog.h"
@@ -73,7 +74,10 @@ class FixedCatalog : public EventCatalog {
   // Replaces an entry of the same name. Pointers from find() stay good until then.
   void add(CatalogEntry entry);
   // One more probe of its event, which is there from then on: the definition is known to those behind it.
-  void add_probe(const model::Definition& definition, const model::RecordLayout& layout);
+  void add_probe(std::shared_ptr<const model::Definition> definition, const model::RecordLayout& layout);
+  void add_probe(model::Definition definition, const model::RecordLayout& layout) {
+    add_probe(std::make_shared<const model::Definition>(std::move(definition)), layout);
+  }
   bool remove(std::string_view group, std::string_view event);
   const CatalogEntry* find(std::string_view group, std::string_view event) const override;
   CatalogEntry* find(std::string_view group, std::string_view event);

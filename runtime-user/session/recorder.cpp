@@ -127,7 +127,7 @@ void Recorder::describe_strings() {
 Result<void> Recorder::describe(const engine::TracedEvent& event) {
   const std::string text = event.is_static()
                                ? format_of(*tracing_.code().static_events(), event.id)
-                               : layout::format_text(event.probes.front().definition, event.layout, event.id);
+                               : layout::format_text(event.probes.front().definition(), event.layout, event.id);
   auto format = record::parse_format(event.group, text);
   if (!format) return std::unexpected(std::move(format.error()));
   for (const engine::EventProbe& probe : event.probes) metadata_.definitions.push_back(probe.listing);

@@ -140,7 +140,7 @@ int compare_lines(const json& record) {
       EXPECT_NE(entry, nullptr) << line;
       if (entry == nullptr) continue;
       const auto bytes = LineReader(*entry, world).read(std::string_view(line).substr(colon + 2));
-      EXPECT_EQ(layout::event_text(entry->siblings.front(), entry->layout, bytes, world.env()), line);
+      EXPECT_EQ(layout::event_text(*entry->siblings.front(), entry->layout, bytes, world.env()), line);
       ++compared;
     }
   }

@@ -213,12 +213,13 @@ void DefinitionWorld::rebuild(std::string_view group, std::string_view event) {
   catalog_.remove(group, event);
   target::CatalogEntry entry{.group = std::string(group), .event = std::string(event)};
   for (const auto& [definition, unused] : probes_) {
-    if (definition.group == group && definition.event == event) entry.siblings.push_back(definition);
+    if (definition.group == group && definition.event == event)
+      entry.siblings.push_back(std::make_shared<const model::Definition>(definition));
   }
   if (entry.siblings.empty()) return;
   diag::Sink unused;
-  entry.owner = target::owner_of(entry.siblings.front().kind);
-  entry.layout = *layout::layout_record(entry.siblings.front(), unused);
+  entry.owner = target::owner_of(entry.siblings.front()->kind);
+  entry.layout = *layout::layout_record(*entry.siblings.front(), unused);
   catalog_.add(std::move(entry));
 }
 

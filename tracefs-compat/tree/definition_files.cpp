@@ -32,7 +32,7 @@ Opened open_definitions(const Place& place, const OpenRequest& request, EventsFi
 std::string profile(const engine::Tracing& tracing, EventsFile file) {
   std::string text;
   for (const engine::EventProbe* probe : tracing.events().probes_of(file)) {
-    const model::Definition& definition = probe->definition;
+    const model::Definition& definition = probe->definition();
     const engine::TracedEvent* event = tracing.events().find(definition.group, definition.event);
     const runtime::EventCounts counts = tracing.code().counts(event->id, probe->serial);
     const std::uint64_t hits = counts.attempts - counts.missed;

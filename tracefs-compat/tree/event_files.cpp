@@ -156,7 +156,7 @@ Opened open_event_id(const Place& place, const OpenRequest&) {
 Opened open_event_format(const Place& place, const OpenRequest&) {
   return read_event(place, [](const EventRef& ref, const TracedEvent& event) {
     if (event.is_static()) return static_format(*ref.tracing, event.id);
-    return layout::format_text(event.probes.front().definition, event.layout, event.id);
+    return layout::format_text(event.probes.front().definition(), event.layout, event.id);
   });
 }
 

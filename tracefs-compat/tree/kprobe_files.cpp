@@ -54,7 +54,7 @@ std::string list_text(const engine::Tracing& tracing) {
   for (const auto& [id, event] : tracing.events().events()) {
     if (event->owner != target::EventOwner::Kprobe) continue;
     for (std::size_t i = 0; i < event->probes.size(); ++i) {
-      const model::Definition& definition = event->probes[i].definition;
+      const model::Definition& definition = event->probes[i].definition();
       const auto states = tracing.code().arm_status(id, i);
       for (std::size_t t = 0; t < states.size(); ++t) {
         if (states[t].state == runtime::ArmState::Deferred) continue;  // it is at no address yet

@@ -18,7 +18,7 @@ namespace kevt::engine {
 namespace {
 
 CodeRefusal refusal(const std::string& text, const TracedTarget& target, int errno_value, const EventProbe& probe) {
-  return {Error(fmt::format("{} ({})", text, target.name()), errno_value), probe.definition.command, probe.serial,
+  return {Error(fmt::format("{} ({})", text, target.name()), errno_value), probe.definition().command, probe.serial,
           text};
 }
 
@@ -53,12 +53,12 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> CodePlacer::check(const 
                                                                           const CodeRequest& request) const {
   diag::Sink sink;
   const target::TargetEnv& env = target_.known_env();
-  if (!pipeline::can_run(probe.definition, env, sink))
+  if (!pipeline::can_run(probe.definition(), env, sink))
     return std::unexpected(refusal(sink.diagnostics().front().detail, target_, EOPNOTSUPP, probe));
-  if (const auto* place = std::get_if<model::EventPlace>(&probe.definition.place);
-      probe.definition.kind == model::EventKind::Eprobe && (!place || !statics_.find(place->system, place->event)))
+  if (const auto* place = std::get_if<model::EventPlace>(&probe.definition().place);
+      probe.definition().kind == model::EventKind::Eprobe && (!place || !statics_.find(place->system, place->event)))
     return std::unexpected(CodeRefusal{Error("nothing here makes records of the event it stands on", EOPNOTSUPP),
-                                       probe.definition.command, probe.serial});
+                                       probe.definition().command, probe.serial});
   model::Definition written = probe.written;
   if (samples_stack(request)) add_stack_sample(written);
   auto checked = pipeline::check_event(std::move(written), env, statics_, pipeline::Forms::RunnableLater, sink);
@@ -80,8 +80,8 @@ bool CodePlacer::samples_stack(const CodeRequest& request) const {
 
 CheckedProbe CodePlacer::ready(const EventProbe& probe, const CodeRequest& request,
                                pipeline::CheckedEvent checked) const {
-  checked.definition.group = probe.definition.group;
-  checked.definition.event = probe.definition.event;
+  checked.definition.group = probe.definition().group;
+  checked.definition.event = probe.definition().event;
   checked.switches = request.inline_triggers;
   checked.histograms = request.histograms;
   checked.injection = request.injection;
@@ -90,10 +90,10 @@ CheckedProbe CodePlacer::ready(const EventProbe& probe, const CodeRequest& reque
 }
 
 Result<model::CompiledBatch> CodePlacer::compile(std::span<const CheckedProbe> probes) const {
-  std::vector<pipeline::CheckedEvent> events;
+  std::vector<const pipeline::CheckedEvent*> events;
   std::vector<std::vector<std::optional<model::FilterExpr>>> filters;  // one sink each
   for (const CheckedProbe& probe : probes) {
-    events.push_back(probe.event);
+    events.push_back(&probe.event);
     filters.push_back({probe.request->filter});
   }
   auto compiled = pipeline::compile_events(events, filters, target_.known_env(), pipeline::Artifacts::CodeOnly,

@@ -177,7 +177,7 @@ std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> reque
     if (!change.is_new || change.is_former || !is_in_no_target(change.next)) continue;
     const auto is_of_it = [&](const CodeRefusal& one) {
       return one.command.empty() || std::ranges::any_of(change.request->event->probes, [&](const EventProbe& probe) {
-               return probe.definition.command == one.command;
+               return probe.definition().command == one.command;
              });
     };
     const auto why = std::ranges::find_if(refusals, is_of_it);

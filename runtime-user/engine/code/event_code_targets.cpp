@@ -52,7 +52,7 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> EventCode::check(const C
   const auto type = sampled_type_of(*request.event, (*checked)->event.layout);
   if (!type)
     return std::unexpected(CodeRefusal{Error("there are as many events with stacks as types", ENOSPC),
-                                       probe.definition.command, probe.serial});
+                                       probe.definition().command, probe.serial});
   (*checked)->type = *type;
   return checked;
 }
@@ -91,7 +91,7 @@ std::expected<EventCode::LookedUp, CodeRefusal> EventCode::look_up(std::span<con
       if (!checked || *checked) return checked;
     }
     if (why_not_watched->empty()) return checked;
-    checked = std::unexpected(CodeRefusal{Error(*why_not_watched, ENOENT), probe.definition.command, probe.serial});
+    checked = std::unexpected(CodeRefusal{Error(*why_not_watched, ENOENT), probe.definition().command, probe.serial});
     return checked;
   };
   for (const CodeRequest* request : requests) {

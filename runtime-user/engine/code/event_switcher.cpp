@@ -91,7 +91,7 @@ std::optional<CodeRefusal> EventSwitcher::why_not_injected(const CodeRequest& re
                   "` injects: its filter and triggers have to be asked at the hit, which cannot be done here (a "
                   "second instance, several processes, a trigger that the reader carries out)",
               EOPNOTSUPP),
-        request.event->probes.front().definition.command};
+        request.event->probes.front().definition().command};
   }
   return std::nullopt;
 }

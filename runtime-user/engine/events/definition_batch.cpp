@@ -89,7 +89,8 @@ void BatchDefiner::keep(Checked checked, BatchAnswer& answer) {
   for (std::size_t i = 0; i < first.entries.size(); ++i) {
     Draft::Entry& entry = first.entries[i];
     const std::string command = entry.written.command;  // a marker may have other places in another target
-    const TracedEvent* event = state_.events.add(std::move(entry.written), entry.event, *first.env);
+    const TracedEvent* event =
+        state_.events.add(std::move(entry.written), entry.event, std::move(entry.known), *first.env);
     if (!event) {
       answer.problems.push_back(
           {Problem::Kind::Definition, entry.index,

@@ -8,6 +8,9 @@
 // otherwise the event may be missing because of its own mistake.
 #include "runtime-user/engine/events/draft.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "compiler/pipeline/shorthand.h"
 #include "runtime-user/engine/records/stack_samples.h"
 
@@ -47,8 +50,9 @@ void Draft::add(std::size_t index, model::Definition written, pipeline::CheckedE
   const model::Definition& definition = event.definition;
   if (existing_ && !catalog_.find(definition.group, definition.event))
     if (const target::CatalogEntry* known = existing_->find(definition.group, definition.event)) catalog_.add(*known);
-  catalog_.add_probe(definition, event.layout);
-  entries_.push_back({index, std::move(written), std::move(event), std::nullopt, std::nullopt});
+  auto known = std::make_shared<const model::Definition>(definition);
+  catalog_.add_probe(known, event.layout);
+  entries_.push_back({index, std::move(written), std::move(event), std::move(known), std::nullopt, std::nullopt});
 }
 
 bool Draft::bind(const EventFilter& filter, diag::Sink& sink) {
@@ -81,31 +85,62 @@ std::optional<pipeline::CheckedEvent> Draft::check_one(const model::Definition& 
 }
 
 // All that one definition means, or what is wrong with the first line that is wrong.
-void Draft::check_lines(std::size_t index, std::span<const std::string> lines, const target::TargetEnv& env,
+void Draft::check_lines(std::size_t index, std::span<pipeline::ParsedEvent> lines, const target::TargetEnv& env,
                         pipeline::Forms forms, diag::Sink& sink) {
   std::vector<Entry> right;
-  for (const std::string& line : lines) {
-    auto written = pipeline::parse_event(line, sink);
-    auto checked = written ? check_one(*written, env, forms, sink) : std::nullopt;
+  for (pipeline::ParsedEvent& line : lines) {
+    for (diag::Diagnostic& mistake : line.mistakes) sink.report(std::move(mistake));
+    auto checked = line.definition ? check_one(*line.definition, env, forms, sink) : std::nullopt;
     if (!checked) return;
-    right.push_back({index, *std::move(written), *std::move(checked), {}, {}});
+    right.push_back({index, *std::move(line.definition), *std::move(checked), nullptr, {}, {}});
   }
   for (Entry& entry : right) add(index, std::move(entry.written), std::move(entry.event));
 }
+
+namespace {
+
+// The lines that definitions mean, parsed, and which of them are whose.
+struct ExpandedLines {
+  struct Part {
+    std::size_t begin = 0, end = 0;
+    std::optional<diag::Diagnostic> mistake;
+  };
+  std::vector<pipeline::ParsedEvent> lines;
+  std::vector<Part> parts;  // of each definition
+};
+
+ExpandedLines parse_expanded(std::span<const std::string> definitions, const target::TargetEnv& env) {
+  std::vector<std::string> lines;
+  std::vector<ExpandedLines::Part> parts;
+  for (const std::string& definition : definitions) {
+    ExpandedLines::Part part{.begin = lines.size(), .end = 0, .mistake = {}};
+    auto expanded = pipeline::expand_shorthand(definition, env);
+    if (!expanded)
+      part.mistake = std::move(expanded.error());
+    else if (*expanded)
+      std::ranges::move(**expanded, std::back_inserter(lines));
+    else
+      lines.push_back(definition);
+    part.end = lines.size();
+    parts.push_back(std::move(part));
+  }
+  return {pipeline::parse_events(lines), std::move(parts)};
+}
+
+}  // namespace
 
 void Draft::check(std::span<const std::string> definitions, std::span<const EventFilter> filters,
                   const target::TargetEnv& env, pipeline::Forms forms, std::vector<Problem>& problems) {
   const auto note = [&](Problem::Kind kind, std::size_t index, diag::Sink& sink) {
     for (diag::Diagnostic& diagnostic : sink.take()) problems.push_back({kind, index, std::move(diagnostic)});
   };
+  ExpandedLines expanded = parse_expanded(definitions, env);
   for (std::size_t i = 0; i < definitions.size(); ++i) {
     diag::Sink sink;
     asks_statics_ = statics_ != nullptr && stands_on_event(definitions[i]);
-    auto lines = pipeline::expand_shorthand(definitions[i], env);
-    if (lines)
-      check_lines(i, *lines ? std::span<const std::string>(**lines) : definitions.subspan(i, 1), env, forms, sink);
-    else
-      sink.report(std::move(lines.error()));
+    ExpandedLines::Part& part = expanded.parts[i];
+    if (part.mistake) sink.report(*std::move(part.mistake));
+    check_lines(i, std::span(expanded.lines).subspan(part.begin, part.end - part.begin), env, forms, sink);
     note(Problem::Kind::Definition, i, sink);
   }
   const bool definitions_are_good = problems.empty();

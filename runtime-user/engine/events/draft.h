@@ -2,6 +2,7 @@
 // events before it, every filter against its event. Nothing is compiled or installed.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,6 +62,7 @@ class Draft final : public target::EventCatalog {
     std::size_t index = 0;      // into the definitions given; those of a marker have several entries
     model::Definition written;  // as it was parsed, before it was looked up in the target
     pipeline::CheckedEvent event;
+    std::shared_ptr<const model::Definition> known;  // event.definition, as catalogs have it
     std::optional<model::FilterExpr> filter;
     std::optional<std::string> filter_text;
   };
@@ -85,7 +87,7 @@ class Draft final : public target::EventCatalog {
  private:
   std::optional<pipeline::CheckedEvent> check_one(const model::Definition& written, const target::TargetEnv& env,
                                                   pipeline::Forms forms, diag::Sink& sink) const;
-  void check_lines(std::size_t index, std::span<const std::string> lines, const target::TargetEnv& env,
+  void check_lines(std::size_t index, std::span<pipeline::ParsedEvent> lines, const target::TargetEnv& env,
                    pipeline::Forms forms, diag::Sink& sink);
   void add(std::size_t index, model::Definition written, pipeline::CheckedEvent event);
   // Whether an event of that name is there.

@@ -25,7 +25,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
-// `f` probes say themselves what they are: f[N]:G/E SYM[%return].
+// With 0 CPUs: of a probe that waits for its library. `f` probes say themselves what they are: f[N]:G/E SYM[%return].
 std::string listing_of(const model::Definition& definition, unsigned cpus) {
   std::string text = layout::listing(definition, cpus);
   if (definition.kind != model::EventKind::Fprobe || definition.probe_kind != model::ProbeKind::Return) return text;
@@ -37,7 +37,7 @@ std::string listing_of(const model::Definition& definition, unsigned cpus) {
 
 // Place and arguments, as far as they were given, must be the listing's.
 bool is_meant(const model::Deletion& deletion, const EventProbe& probe) {
-  const model::Definition& definition = probe.definition;
+  const model::Definition& definition = probe.definition();
   if (deletion.group && *deletion.group != definition.group) return false;
   if (deletion.event && *deletion.event != definition.event) return false;
   const bool synthetic = definition.kind == model::EventKind::Synthetic;
@@ -94,11 +94,13 @@ const TracedEvent* EventTable::define(model::Definition definition, const target
   model::Definition written = definition;
   auto laid_out = pipeline::check_and_lay_out(std::move(definition), env, catalog_, request, sink);
   if (!laid_out) return nullptr;
-  const std::string command = laid_out->checked.definition.command;
+  auto known = std::make_shared<const model::Definition>(std::move(laid_out->checked.definition));
+  const std::string command = known->command;
+  std::string listing = listing_of(*known, laid_out->checked.is_deferred ? 0 : env.possible_cpus());
   const TracedEvent* event = keep({.written = std::move(written),
-                                   .definition = std::move(laid_out->checked.definition),
+                                   .definition = std::move(known),
                                    .layout = std::move(laid_out->layout),
-                                   .cpus = laid_out->checked.is_deferred ? 0 : env.possible_cpus()});
+                                   .listing = std::move(listing)});
   if (!event)
     sink.report({.kind = diag::Kind::FailRegProbe,
                  .location = diag::Location::Kevtrace,
@@ -112,15 +114,17 @@ const TracedEvent* EventTable::define(model::Definition definition, const target
 }
 
 const TracedEvent* EventTable::add(model::Definition written, const pipeline::CheckedEvent& checked,
-                                   const target::TargetEnv& env) {
+                                   std::shared_ptr<const model::Definition> known, const target::TargetEnv& env) {
+  const bool is_final = !checked.is_deferred && known->kind != model::EventKind::Fprobe;
+  std::string listing = is_final ? checked.listing : listing_of(*known, checked.is_deferred ? 0 : env.possible_cpus());
   return keep({.written = std::move(written),
-               .definition = checked.definition,
+               .definition = std::move(known),
                .layout = checked.layout,
-               .cpus = checked.is_deferred ? 0 : env.possible_cpus()});
+               .listing = std::move(listing)});
 }
 
 const TracedEvent* EventTable::keep(Checked checked) {
-  const model::Definition& definition = checked.definition;
+  const model::Definition& definition = *checked.definition;
   std::uint32_t id = 0;
   if (const auto known = by_name_.find(std::pair(definition.group, definition.event)); known != by_name_.end()) {
     id = known->second;
@@ -139,11 +143,10 @@ const TracedEvent* EventTable::keep(Checked checked) {
     events_[id] = std::move(event);
   }
   TracedEvent& event = *events_[id];
-  std::string listing = listing_of(definition, checked.cpus);
   event.probes.push_back(
-      {++last_serial_, std::move(checked.written), std::move(checked.definition), std::move(listing)});
+      {++last_serial_, std::move(checked.written), std::move(checked.definition), std::move(checked.listing)});
   if (target::CatalogEntry* entry = event.probes.size() > 1 ? catalog_.find(event.group, event.name) : nullptr)
-    entry->siblings.push_back(event.probes.back().definition);
+    entry->siblings.push_back(event.probes.back().known);
   else
     update_catalog(event);
   return &event;
@@ -155,7 +158,7 @@ void EventTable::update_catalog(const TracedEvent& event) {
   target::CatalogEntry entry{.group = event.group, .event = event.name};
   entry.owner = event.owner;
   entry.layout = event.layout;
-  for (const EventProbe& probe : event.probes) entry.siblings.push_back(probe.definition);
+  for (const EventProbe& probe : event.probes) entry.siblings.push_back(probe.known);
   catalog_.add(std::move(entry));
 }
 
@@ -163,7 +166,7 @@ std::vector<const EventProbe*> EventTable::probes_of(grammar::EventsFile file) c
   std::vector<const EventProbe*> probes;
   for (const auto& [id, event] : events_)
     for (const EventProbe& probe : event->probes)
-      if (belongs_to(file, probe.definition.kind)) probes.push_back(&probe);
+      if (belongs_to(file, probe.definition().kind)) probes.push_back(&probe);
   std::ranges::sort(probes, {}, &EventProbe::serial);
   return probes;
 }
@@ -172,7 +175,7 @@ std::set<std::pair<std::string, std::string>> EventTable::stood_on() const {
   std::set<std::pair<std::string, std::string>> names;
   for (const auto& [id, event] : events_)
     for (const EventProbe& probe : event->probes)
-      if (const auto* place = std::get_if<model::EventPlace>(&probe.definition.place))
+      if (const auto* place = std::get_if<model::EventPlace>(&probe.definition().place))
         names.emplace(place->system, place->event);
   return names;
 }
@@ -180,7 +183,7 @@ std::set<std::pair<std::string, std::string>> EventTable::stood_on() const {
 std::vector<EventTable::Match> EventTable::all(grammar::EventsFile file) const {
   std::vector<Match> found;
   for (const EventProbe* probe : probes_of(file)) {
-    const std::uint32_t id = by_name_.find(std::pair(probe->definition.group, probe->definition.event))->second;
+    const std::uint32_t id = by_name_.find(std::pair(probe->definition().group, probe->definition().event))->second;
     found.push_back({id, probe->serial, events_.at(id)->probes.size() > 1});
   }
   return found;

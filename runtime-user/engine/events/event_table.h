@@ -28,10 +28,12 @@ inline constexpr std::uint32_t kLastId = 65535;   // common_type has 16 bits
 
 // One probe of an event: one line of dynamic_events.
 struct EventProbe {
-  std::uint64_t serial = 0;      // grows with each definition
-  model::Definition written;     // as it was parsed: what each target looks up for itself
-  model::Definition definition;  // as the target in which it was defined has it
+  std::uint64_t serial = 0;                        // grows with each definition
+  model::Definition written;                       // as it was parsed: what each target looks up for itself
+  std::shared_ptr<const model::Definition> known;  // as the target in which it was defined has it
   std::string listing;
+
+  const model::Definition& definition() const { return *known; }
 };
 
 // An event as the user sees it. Several probes may share one (appending); a static event has none.
@@ -63,9 +65,10 @@ class EventTable {
   // By another request's rules.
   const TracedEvent* define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink,
                             const sema::CheckRequest& request);
-  // Keeps a definition that was checked against this table's events. nullptr: there are as many events as ids.
+  // Keeps a definition that was checked against this table's events; `known` is checked.definition. nullptr: there are
+  // as many events as ids.
   const TracedEvent* add(model::Definition written, const pipeline::CheckedEvent& checked,
-                         const target::TargetEnv& env);
+                         std::shared_ptr<const model::Definition> known, const target::TargetEnv& env);
 
   // A probe that a deletion takes away.
   struct Match {
@@ -109,9 +112,10 @@ class EventTable {
  private:
   std::optional<std::uint32_t> free_id() const;
   struct Checked {
-    model::Definition written, definition;
+    model::Definition written;
+    std::shared_ptr<const model::Definition> definition;
     model::RecordLayout layout;
-    unsigned cpus = 0;  // that listings speak of; 0: the probe waits for its library
+    std::string listing;
   };
   const TracedEvent* keep(Checked checked);
   void update_catalog(const TracedEvent& event);

@@ -32,7 +32,7 @@ std::string stack_until_zero(const std::string& bytes) {
 
 std::vector<std::uint8_t> synthetic_record(const TracedEvent& event, std::span<const HistValue> values,
                                            model::RecordBytes of) {
-  const model::Definition& definition = event.probes.front().definition;
+  const model::Definition& definition = event.probes.front().definition();
   std::vector<std::uint8_t> record(event.layout.fixed_size);
   const auto type = static_cast<std::uint16_t>(event.id);
   std::ranges::copy(of.first(std::min<std::size_t>(of.size(), model::kCommonBytes)), record.begin());

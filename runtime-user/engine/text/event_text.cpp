@@ -41,7 +41,7 @@ void EventText::append(const TracedEvent& event, std::span<const std::uint8_t> r
     out += ": ";
     if (statics_) statics_->append_text(event.id, record, out);
   } else if (event.owner == target::EventOwner::Synthetic) {
-    out += layout::event_text(event.probes.front().definition, event.layout, record, env, style);
+    out += layout::event_text(event.probes.front().definition(), event.layout, record, env, style);
   } else {
     Known& known = find(event);
     out += known.plan->head();
@@ -78,7 +78,7 @@ const std::string& EventText::place(Known& known, std::span<const std::uint8_t> 
   if (places_.size() >= kMaxPlaces) places_.clear();
   const auto [it, is_new] = places_.try_emplace(key);
   if (is_new)
-    it->second = layout::place_text(known.event->probes.front().definition, known.event->layout, record, env, style);
+    it->second = layout::place_text(known.event->probes.front().definition(), known.event->layout, record, env, style);
   plan.last = {.env = &env, .addresses = key.addresses, .style = key.style, .text = it->second};
   return plan.last->text;
 }

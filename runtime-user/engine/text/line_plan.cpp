@@ -31,7 +31,7 @@ void append_text(std::span<const std::uint8_t> record, std::uint32_t word, std::
 
 LinePlan::LinePlan(const TracedEvent& event) : head_(event.name + ": (") {
   if (event.owner != target::EventOwner::Eprobe && event.owner != target::EventOwner::Synthetic)
-    address_bytes_ = event.probes.front().definition.probe_kind == model::ProbeKind::Return ? 16 : 8;
+    address_bytes_ = event.probes.front().definition().probe_kind == model::ProbeKind::Return ? 16 : 8;
   for (const model::RecordField& field : event.layout.fields) {
     if (field.role != model::FieldRole::Argument) continue;
     Piece piece{.before = " " + field.name + "=", .offset = field.offset, .bytes = field.type.bytes};

@@ -24,7 +24,8 @@ TracedEvent event_of(std::span<const Column> columns) {
   event.id = 20001;
   event.group = "kprobes";
   event.name = "op";
-  event.probes.push_back({});
+  event.probes.push_back(
+      {.serial = 1, .written = {}, .known = std::make_shared<const model::Definition>(), .listing = {}});
   std::uint32_t at = 16;
   for (const Column& column : columns) {
     model::RecordField field;
