@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <ranges>
 #include <set>
+#include <utility>
 
 #include "grammar/parse_definition_limits.h"
 #include "grammar/parse_definition_operand.h"
@@ -126,7 +127,26 @@ bool ArgumentParser::take_body(const Piece& body) {
   const auto type = parse_type(line_, {.word = word_, .argument = index_, .column = body.begin}, pieces);
   if (!type) return false;
   arg_.type = *type;
-  return take_expression(pieces, body.begin);
+  if (!take_expression(pieces, body.begin)) return false;
+  const auto length = pieces.type && line_.dialect.has_own_forms() ? length_in(*pieces.type) : std::nullopt;
+  return !length || take_length(*length, body.begin + length->begin);
+}
+
+// An expression of its own, which may have the type of a number; `column` is where it begins in the word.
+bool ArgumentParser::take_length(const Piece& length, std::uint32_t column) {
+  if (length.text.empty()) return report(diag::Kind::NoArgBody, column, diag::kArgLength);
+  const BodyPieces pieces = cut_body(length.text);
+  const auto type = parse_type(line_, {.word = word_, .argument = index_, .column = column}, pieces);
+  if (!type) return false;
+  const bool is_number = type->kind == model::TypeKind::Unsigned || type->kind == model::TypeKind::Signed ||
+                         type->kind == model::TypeKind::Hex;
+  if (!is_number || type->array_count != 0)
+    return report(diag::Kind::BadType, column + (pieces.type ? pieces.type->name.begin : 0), diag::kArgType);
+  model::FetchExpr text = std::exchange(arg_.expr, {});
+  depth_ = 0;
+  const bool readable = take_expression(pieces, column);
+  arg_.length = {.expr = std::exchange(arg_.expr, std::move(text)), .type = *type};
+  return readable;
 }
 
 // Room for one more typecast or dereference, which begins at `column`.

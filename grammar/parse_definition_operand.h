@@ -41,6 +41,7 @@ class ArgumentParser {
   void generate_name(std::string_view body);
   bool take_name(const ArgumentPieces& pieces, const std::vector<model::FetchArg>& earlier);
   bool take_body(const Piece& body);
+  bool take_length(const Piece& length, std::uint32_t column);
   bool take_expression(const BodyPieces& body, std::uint32_t column);
   bool take_dereference(const DereferencePieces& pieces, std::uint32_t column, std::uint32_t kernel_column);
 

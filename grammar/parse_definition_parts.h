@@ -43,6 +43,8 @@ struct TypeRequest {
   std::size_t argument;
   std::uint32_t column;
 };
+// LENGTH of a type `string(LENGTH)`; columns are the body's. nullopt: the type is another one.
+std::optional<Piece> length_in(const TypePieces& type);
 std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeRequest& request, const BodyPieces& body);
 
 // A line of synthetic_events, or `s:…` of dynamic_events.

@@ -1,4 +1,4 @@
-// Types of fetch-args: `:s32`, `:string`, `:x8[16]`, `:b3@5/32`.
+// Types of fetch-args: `:s32`, `:string`, `:x8[16]`, `:b3@5/32`, `:string(%si)`.
 //
 // Problem: a type is a name, an array count and, for bitfields, three numbers, each with its own
 // message; and a bitfield's numbers are looked at only after the expression was understood.
@@ -120,6 +120,15 @@ std::uint32_t caret_shift(const LineContext& line, const BodyPieces& body) {
 
 }  // namespace
 
+std::optional<Piece> length_in(const TypePieces& type) {
+  const std::string_view name = type.name.text;
+  const std::size_t open = name.find('(');
+  if (open == std::string_view::npos || !name.ends_with(')')) return std::nullopt;
+  if (name.substr(0, open) != "string" && name.substr(0, open) != "ustring") return std::nullopt;
+  const auto begin = type.name.begin + static_cast<std::uint32_t>(open) + 1;
+  return Piece{.text = name.substr(open + 1, name.size() - open - 2), .begin = begin, .end = type.name.end - 1};
+}
+
 std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeRequest& request, const BodyPieces& body) {
   const auto report = [&](const TypeMistake& mistake) {
     line.report({.kind = mistake.kind,
@@ -151,7 +160,10 @@ std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeReq
     return type;
   }
   if (!body.type) return type;
-  if (!find_type(line, body.type->name.text, type)) {
+  const bool has_length = line.dialect.has_own_forms() && length_in(*body.type).has_value();
+  const std::string_view name = body.type->name.text;
+  if ((has_length && type.array_count != 0) ||
+      !find_type(line, name.substr(0, has_length ? name.find('(') : name.npos), type)) {
     report({diag::Kind::BadType, body.type->name.begin, diag::kArgType});
     return std::nullopt;
   }

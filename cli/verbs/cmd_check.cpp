@@ -210,7 +210,9 @@ void Check::note_runtimes() {
     }
     const bool saved = definition.probe_kind == model::ProbeKind::Return &&
                        std::ranges::any_of(definition.args, [](const model::FetchArg& arg) {
-                         return std::holds_alternative<model::ArgumentBase>(arg.expr.base);
+                         return any_expression(arg, [](const model::FetchExpr& expr) {
+                           return std::holds_alternative<model::ArgumentBase>(expr.base);
+                         });
                        });
     if (saved || !lower::lowerable(definition)) continue;
     const ir::Program program = lower::lower_event(definition, right.layout, {std::move(right.filter)});

@@ -21,7 +21,7 @@
 #include "common/abi/hit_table.h"
 #include "common/abi/registers.h"
 
-#define KEVT_ABI_VERSION 10u
+#define KEVT_ABI_VERSION 11u
 
 enum {
   KEVT_MAX_THREADS = 40960, /* kevt_thread structs per process at most: those of dead threads are used again */
@@ -236,9 +236,10 @@ typedef struct kevt_services {
   uint64_t enter;       /* int (event, slot): takes the return address where the detour cannot; 0: run unprobed */
   uint64_t leave;       /* uint64 (event, slot): fills the return address in again; what to show as it */
   uint64_t reserve;     /* kevt_record* (thread, ring, bytes of payload): after another writer came first; 0: full */
-  uint64_t text_length; /* uint32 (address, head): bytes with NUL, cut to 4096; 0: unreadable; up to 16 go to head */
+  uint64_t text_length; /* uint32 (address, head, most): bytes with NUL, cut to 4096; 0: unreadable; up to 16 go to
+                           head. `most`: bytes that may be read; 4096: up to the NUL */
   uint64_t text_copy;   /* uint32 (to, address, length): copies, ends with NUL; length written, 0: unreadable */
-  uint64_t text_fetch;  /* uint32 (to, address): length and copy in one pass; 0: unreadable */
+  uint64_t text_fetch;  /* uint32 (to, address, most): length and copy in one pass; 0: unreadable */
   uint64_t comm;        /* uint32 (to): the thread's name, bytes with NUL */
   uint64_t match;       /* int (kind, pattern, pattern length, text, text length without NUL) */
   uint64_t inject;      /* int (event, frame): 1: this hit makes the function return, noted in the frame */

@@ -62,12 +62,23 @@ void BpfEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
   b_.CreateStore(read.bad, bad_at);
 }
 
+Value* BpfEmitter::bad_operands(const ir::Value& value) {
+  Value* any = b_.getInt64(0);
+  for (const ir::ValueId operand : ir::operands_of(value)) any = b_.CreateOr(any, bad(operand));
+  return any;
+}
+
+Value* BpfEmitter::read_text(ir::ValueId id, Value* to) {
+  const ir::Value& value = program_.values[id];
+  Value* any_bad = bad_operands(value);
+  const BpfHooks::Source from{address_of(value.a, value_constant(id)), BpfHooks::memory(value.from_user)};
+  return bpf_.read_text(b_, to, from, any_bad, value.op == Op::CountedString ? text_bytes(value.b) : nullptr);
+}
+
 // A string that a filter reads, or that several instances record.
 void BpfEmitter::fetch_string(ir::ValueId id, const Memo& memo) {
   if (!memo.in_scratch) return;  // read when it is recorded
-  const ir::Value& value = program_.values[id];
-  const BpfHooks::Source from{address_of(value.a, value_constant(id)), BpfHooks::memory(value.from_user)};
-  Value* length = bpf_.read_text(b_, bpf_.scratch(b_, memo.scratch), KEVT_BPF_TEXT_BYTES, from, bad(value.a));
+  Value* length = read_text(id, bpf_.scratch(b_, memo.scratch));
   b_.CreateStore(b_.CreateTrunc(length, b_.getInt32Ty()), memo.value);
 }
 
@@ -199,10 +210,11 @@ void BpfEmitter::store_one_text(const ir::Store& store, Value* word_at, BasicBlo
   const auto memo = memos_.find(store.value);
   const bool is_kept = memo != memos_.end() && memo->second.in_scratch;
   if (is_kept) ensure(store.value);
-  Value* of_address = value.op == Op::String || value.op == Op::SymbolText ? bad(value.a) : nullptr;
-  Value* address = nullptr;
-  if (!is_kept && value.op == Op::String) address = address_of(value.a, value_constant(store.value));
-  if (value.op == Op::SymbolText) address = integer(value.a);
+  Value* of_operands = bad_operands(value);
+  Value* address = value.op == Op::SymbolText ? integer(value.a) : nullptr;
+  // What it reads on the way to the text is read before there is a place for it.
+  if (!is_kept && ir::reads_text(value.op))
+    for (const ir::ValueId operand : ir::operands_of(value)) integer(operand);
   const BpfHooks::End end = bpf_.growing_end(b_, lost);
   Value* length = nullptr;
   if (value.op == Op::ImmediateText) {
@@ -211,7 +223,7 @@ void BpfEmitter::store_one_text(const ir::Store& store, Value* word_at, BasicBlo
     length = b_.getInt64(text.size() + 1);
   } else if (value.op == Op::SymbolText) {  // the address; its reader makes the text
     bpf_.store(b_, address, end.place);
-    length = b_.CreateShl(b_.CreateXor(of_address, b_.getInt64(1)), b_.getInt64(3));
+    length = b_.CreateShl(b_.CreateXor(of_operands, b_.getInt64(1)), b_.getInt64(3));
   } else if (is_kept) {
     // An absent one has no bytes, not even a NUL.
     Value* kept = b_.CreateZExt(b_.CreateLoad(b_.getInt32Ty(), memo->second.value), b_.getInt64Ty());
@@ -220,8 +232,7 @@ void BpfEmitter::store_one_text(const ir::Store& store, Value* word_at, BasicBlo
     Value* copied = bpf_.copy_text(b_, end.place, room, hooks_.scratch(b_, memo->second.scratch));
     length = b_.CreateAnd(copied, there);
   } else {
-    const BpfHooks::Source from{address, BpfHooks::memory(value.from_user)};
-    length = bpf_.read_text(b_, end.place, KEVT_BPF_TEXT_BYTES, from, of_address);
+    length = read_text(store.value, end.place);
   }
   Value* word = b_.CreateOr(b_.CreateShl(length, b_.getInt64(16)), end.offset);
   bpf_.store(b_, b_.CreateTrunc(word, b_.getInt32Ty()), word_at);
@@ -238,7 +249,7 @@ void BpfEmitter::store_text_array(const ir::Store& store, Value* record, BasicBl
   const BpfHooks::End end = bpf_.growing_end(b_, lost);
   Value* unreadable = b_.CreateOr(read.bad, of_base);
   const BpfHooks::Source from{read.value, BpfHooks::memory(store.texts_from_user)};
-  Value* length = bpf_.read_text(b_, end.place, KEVT_BPF_TEXT_BYTES, from, bpf_.opaque(b_, unreadable));
+  Value* length = bpf_.read_text(b_, end.place, from, bpf_.opaque(b_, unreadable));
   Value* word = b_.CreateOr(b_.CreateShl(length, b_.getInt64(16)), end.offset);
   Value* word_at = bpf_.at(b_, bpf_.at(b_, record, store.offset), b_.CreateShl(loop.index, b_.getInt64(2)));
   bpf_.store(b_, b_.CreateTrunc(word, b_.getInt32Ty()), word_at);

@@ -29,6 +29,8 @@ class BpfEmitter final : public EventEmitter {
   bool keeps_text_keys() const override { return true; }
 
   llvm::Value* bad(ir::ValueId id);  // i64: 1 where the value was unreadable
+  llvm::Value* read_text(ir::ValueId id, llvm::Value* to);
+  llvm::Value* bad_operands(const ir::Value& value);
   llvm::Value* address_of(ir::ValueId id, llvm::Value* offset) { return b_.CreateAdd(integer(id), offset); }
   llvm::Value* equal_bytes(llvm::Value* text, const std::string& constant);
 

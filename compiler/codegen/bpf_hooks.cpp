@@ -34,7 +34,7 @@ std::uint32_t texts_kept(const ir::Program& program) {
   bool compared = program.sinks.size() > 1 || !ir::conditions_of(program).empty() || !program.aggregates.empty();
   std::uint32_t strings = 0, names = 0;
   for (const ir::Value& value : program.values) {
-    strings += compared && value.op == ir::Op::String ? 1 : 0;
+    strings += compared && ir::reads_text(value.op) ? 1 : 0;
     if (value.op == ir::Op::Comm) names = 1;
   }
   return strings + names;

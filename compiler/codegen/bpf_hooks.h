@@ -69,8 +69,10 @@ class BpfHooks final : public TargetHooks {
   // `address`, or where `bad` is 1 one that nobody can read.
   llvm::Value* unless(llvm::IRBuilder<>& b, llvm::Value* address, llvm::Value* bad);
   void add_faults(llvm::IRBuilder<>& b, llvm::Value* count);  // i64
-  // Length with its NUL (i64), 0: unreadable; at most `room` bytes are written.
-  llvm::Value* read_text(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t room, Source from, llvm::Value* bad);
+  // Length with its NUL (i64), 0: unreadable; at most KEVT_BPF_TEXT_BYTES are written. `most`: i64, how many bytes of
+  // it may be taken, less than those; nullptr: up to the NUL.
+  llvm::Value* read_text(llvm::IRBuilder<>& b, llvm::Value* to, Source from, llvm::Value* bad,
+                         llvm::Value* most = nullptr);
   // The same for a string of our own, at a pointer.
   llvm::Value* copy_text(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t room, llvm::Value* from);
   // i64, negative when unreadable: `to` is 0 then.

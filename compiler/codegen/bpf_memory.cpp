@@ -56,10 +56,17 @@ Value* BpfHooks::clamp_length(llvm::IRBuilder<>& b, Value* length) {
   return b.CreateAnd(length, b.CreateNot(sign));
 }
 
-Value* BpfHooks::read_text(llvm::IRBuilder<>& b, Value* to, std::uint32_t room, Source from, Value* bad) {
+// One of no bytes is there whatever its address is: the helper has left a NUL, and says that it cannot read.
+Value* BpfHooks::read_text(llvm::IRBuilder<>& b, Value* to, Source from, Value* bad, Value* most) {
   const bool of_user = from.memory == Memory::User || may_sleep();
   const std::uint64_t number = of_user ? kProbeReadUserStr : kProbeReadStr;
-  return clamp_length(b, helper(b, number, {to, b.getInt32(room), unless(b, from.address, bad)}));
+  Value* size = b.getInt64(KEVT_BPF_TEXT_BYTES);
+  if (most) most = b.CreateAnd(opaque(b, most), b.getInt64(KEVT_BPF_TEXT_BYTES - 1));
+  if (most) size = b.CreateAdd(most, b.getInt64(1));
+  Value* length = clamp_length(b, helper(b, number, {to, size, unless(b, from.address, bad)}));
+  if (!most) return length;
+  Value* is_empty = b.CreateLShr(b.CreateSub(opaque(b, most), b.getInt64(1)), b.getInt64(63));
+  return b.CreateOr(length, opaque(b, b.CreateAnd(is_empty, b.CreateXor(bad, b.getInt64(1)))));
 }
 Value* BpfHooks::copy_text(llvm::IRBuilder<>& b, Value* to, std::uint32_t room, Value* from) {
   return clamp_length(b, helper(b, kProbeReadKernelStr, {to, b.getInt32(room), from}));

@@ -127,7 +127,7 @@ void BpfEmitter::prepare() {
     const ir::Value& value = program_.values[id];
     passed_.clear();
     if (value.op == Op::Load) loaded(id);
-    if (value.op == Op::String) bpf_.read_text_in(b_, address_of(value.a, value_constant(id)), bad(value.a));
+    if (ir::reads_text(value.op)) bpf_.read_text_in(b_, address_of(value.a, value_constant(id)), bad(value.a));
   }
   for (const ir::Store& store : program_.stores) {
     passed_.clear();

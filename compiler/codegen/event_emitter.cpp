@@ -110,10 +110,10 @@ void EventEmitter::plan_memos() {
       if (!name_scratch) name_scratch = scratch++;
       memo.in_scratch = true;
       memo.scratch = *name_scratch;
-    } else if (value.op == Op::String && (compared.contains(id) || program_.sinks.size() > 1)) {
+    } else if (ir::reads_text(value.op) && (compared.contains(id) || program_.sinks.size() > 1)) {
       memo.in_scratch = true;
       memo.scratch = scratch++;
-    } else if (value.op == Op::String) {
+    } else if (ir::reads_text(value.op)) {
       for (llvm::AllocaInst*& word : memo.words) word = local(b_.getInt64Ty(), "word");
     }
     memos_.emplace(id, memo);
@@ -268,6 +268,11 @@ Value* EventEmitter::float_order(const ir::Value& value) {
   return b_.CreateSelect(is_number, order, b_.getInt64(model::kOrderOfNan));
 }
 
+// As many as a CountedString reads.
+Value* EventEmitter::text_bytes(ir::ValueId count) {
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, integer(count), b_.getInt64(model::kMaxStringBytes - 1));
+}
+
 Value* EventEmitter::loaded(ir::ValueId id) {
   ensure(id);
   return b_.CreateLoad(b_.getInt64Ty(), memos_.at(id).value);
@@ -314,6 +319,7 @@ Value* EventEmitter::integer(ir::ValueId id) {
     case Op::Cpu:
       return hooks_.cpu(b_);
     case Op::String:
+    case Op::CountedString:
     case Op::ImmediateText:
     case Op::Comm:
     case Op::SymbolText:

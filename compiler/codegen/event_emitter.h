@@ -122,6 +122,7 @@ class EventEmitter {
   virtual llvm::Value* entry_argument(ir::ValueId id);
   virtual llvm::Value* take_bits(ir::ValueId id);
   llvm::Value* float_order(const ir::Value& value);
+  llvm::Value* text_bytes(ir::ValueId count);           // i64: how many bytes a CountedString reads at most
   llvm::Value* value_constant(ir::ValueId id);          // Value::imm
   llvm::Value* store_constant(const ir::Store& store);  // Store::imm
   llvm::Value* is_ok(ir::ValueId id);                   // i1

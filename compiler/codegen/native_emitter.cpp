@@ -60,13 +60,15 @@ void NativeEmitter::fetch_string(ir::ValueId id, const Memo& memo) {
   BasicBlock* readable = block("readable");
   BasicBlock* unreadable = block("unreadable");
   BasicBlock* done = block("measured");
-  b_.CreateCondBr(is_ok(value.a), readable, unreadable);
+  const bool is_counted = value.op == Op::CountedString;
+  b_.CreateCondBr(is_counted ? b_.CreateAnd(is_ok(value.a), is_ok(value.b)) : is_ok(value.a), readable, unreadable);
   b_.SetInsertPoint(readable);
   Value* address = b_.CreateAdd(integer(value.a), value_constant(id));
+  Value* most = is_counted ? b_.CreateTrunc(text_bytes(value.b), b_.getInt32Ty()) : nullptr;
   if (memo.in_scratch) {
-    b_.CreateStore(native_.text_fetch(b_, native_.scratch(b_, memo.scratch), address), memo.value);
+    b_.CreateStore(native_.text_fetch(b_, native_.scratch(b_, memo.scratch), address, most), memo.value);
   } else {
-    const NativeHooks::Measured text = native_.text_measure(b_, address);
+    const NativeHooks::Measured text = native_.text_measure(b_, address, most);
     b_.CreateStore(text.length, memo.value);
     for (int i : {0, 1}) b_.CreateStore(text.words[i], memo.words[i]);
   }

@@ -7,6 +7,8 @@
 //   native_ring.cpp    room for a record
 #pragma once
 
+#include <array>
+
 #include "compiler/codegen/event_emitter.h"
 
 namespace kevt::codegen {
@@ -44,10 +46,12 @@ class NativeHooks final : public TargetHooks {
   // the bytes of a short one are kept from measuring to storing it.
   struct Measured {
     llvm::Value* length = nullptr;
-    llvm::Value* words[2] = {};  // i64: the first 16 bytes when `length` is up to 16; undefined bits behind the NUL
+    std::array<llvm::Value*, 2> words =
+        {};  // i64: the first 16 bytes when `length` is up to 16; undefined bits behind the NUL
   };
-  llvm::Value* text_fetch(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address);
-  Measured text_measure(llvm::IRBuilder<>& b, llvm::Value* address);
+  // `most`: i32, how many bytes may be read, up to KEVT_TEXT_BYTES - 1; nullptr: up to the NUL.
+  llvm::Value* text_fetch(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, llvm::Value* most = nullptr);
+  Measured text_measure(llvm::IRBuilder<>& b, llvm::Value* address, llvm::Value* most = nullptr);
   llvm::Value* text_store(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, const Measured& text);
   llvm::Value* text_copy(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, llvm::Value* length);
   llvm::Value* match(llvm::IRBuilder<>& b, model::GlobKind kind, const std::string& pattern, llvm::Value* text,
@@ -92,6 +96,12 @@ class NativeHooks final : public TargetHooks {
   void take_guard(llvm::IRBuilder<>& b);
   void see_thread(llvm::IRBuilder<>& b, llvm::Value* known, llvm::BasicBlock* from, llvm::BasicBlock* found,
                   llvm::BasicBlock* unknown);
+
+  // A string that is all in its first 16 bytes; others go to `slow`. `zeros` are where bytes are 0.
+  using Words = std::array<llvm::Value*, 2>;  // i64
+  Measured ended_short(llvm::IRBuilder<>& b, Words text, Words zeros, llvm::BasicBlock* ended, llvm::BasicBlock* slow);
+  Measured cut_short(llvm::IRBuilder<>& b, Words text, Words zeros, llvm::Value* most, llvm::BasicBlock* ended,
+                     llvm::BasicBlock* slow);
 
   llvm::Module& module_;
   llvm::GlobalVariable* event_ = nullptr;  // kevt_event

@@ -12,7 +12,7 @@ namespace {
 std::uint32_t texts_in_scratch(const ir::Program& program) {
   std::uint32_t strings = 0, names = 0;
   for (const ir::Value& value : program.values) {
-    strings += value.op == ir::Op::String ? 1 : 0;
+    strings += ir::reads_text(value.op) ? 1 : 0;
     if (value.op == ir::Op::Comm) names = 1;
   }
   return strings + names;

@@ -57,7 +57,7 @@ Value* NativeEmitter::measure(const ir::Store& store, TextItem& item) {
       return b_.CreateAlignedLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), scratch, i),
                                   llvm::Align(1));
     });
-  } else if (value.op == Op::String) {
+  } else if (ir::reads_text(value.op)) {
     item.source = b_.CreateAdd(integer(value.a), value_constant(store.value));
     words([&](unsigned i) { return b_.CreateLoad(b_.getInt64Ty(), memo.words[i]); });
   } else {

@@ -5,7 +5,8 @@
 //   (x - 0x0101…) & ~x & 0x8080…
 //
 // has its lowest set bit. The 16 bytes may reach into a page that is not there, while the string does not: the agent
-// looks then, and hands a short string over in the thread's struct.
+// looks then, and hands a short string over in the thread's struct. A string of a given length ends with it, if no NUL
+// comes before.
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 
@@ -38,29 +39,32 @@ Value* first_zero(llvm::IRBuilder<>& b, Value* zeros) {
 Value* NativeHooks::scratch(llvm::IRBuilder<>& b, std::uint32_t index) {
   return field(b, thread_, offsetof(kevt_thread, texts) + std::uint64_t{index} * KEVT_TEXT_BYTES);
 }
-Value* NativeHooks::text_fetch(llvm::IRBuilder<>& b, Value* to, Value* address) {
-  return service(b, offsetof(kevt_services, text_fetch), b.getInt32Ty(), {to, address});
+Value* NativeHooks::text_fetch(llvm::IRBuilder<>& b, Value* to, Value* address, Value* most) {
+  if (!most) most = b.getInt32(KEVT_TEXT_BYTES);
+  return service(b, offsetof(kevt_services, text_fetch), b.getInt32Ty(), {to, address, most});
 }
 
-NativeHooks::Measured NativeHooks::text_measure(llvm::IRBuilder<>& b, Value* address) {
+NativeHooks::Measured NativeHooks::text_measure(llvm::IRBuilder<>& b, Value* address, Value* most) {
   BasicBlock* ended = block("ended");
   BasicBlock* slow = block("long");
   BasicBlock* known = block("measured");
+  if (most) {  // of no bytes: whatever the address is, it is not read
+    BasicBlock* some = block("some");
+    expect(b.CreateCondBr(b.CreateIsNull(most), slow, some), 1);
+    b.SetInsertPoint(some);
+  }
   Value* low = load(b, address, 8, slow);
   Value* high = load(b, b.CreateAdd(address, b.getInt64(8)), 8, slow);
   Value* in_low = zero_bytes(b, low);
   Value* in_high = zero_bytes(b, high);
-  expect(b.CreateCondBr(b.CreateIsNull(b.CreateOr(in_low, in_high)), slow, ended), 1);
-
-  b.SetInsertPoint(ended);
-  Value* behind = b.CreateAdd(first_zero(b, in_high), b.getInt64(9));
-  Value* within = b.CreateAdd(first_zero(b, in_low), b.getInt64(1));
-  Value* length = b.CreateTrunc(b.CreateSelect(b.CreateIsNull(in_low), behind, within), b.getInt32Ty());
+  const Measured fast = most ? cut_short(b, {low, high}, {in_low, in_high}, most, ended, slow)
+                             : ended_short(b, {low, high}, {in_low, in_high}, ended, slow);
   b.CreateBr(known);
 
   b.SetInsertPoint(slow);
   Value* head = field(b, thread_, offsetof(kevt_thread, head));
-  Value* by_agent = service(b, offsetof(kevt_services, text_length), b.getInt32Ty(), {address, head});
+  Value* limit = most ? most : b.getInt32(KEVT_TEXT_BYTES);
+  Value* by_agent = service(b, offsetof(kevt_services, text_length), b.getInt32Ty(), {address, head, limit});
   Value* words[2] = {read(b, head, 0, 64), read(b, head, 8, 64)};
   b.CreateBr(known);
   b.SetInsertPoint(known);
@@ -70,7 +74,43 @@ NativeHooks::Measured NativeHooks::text_measure(llvm::IRBuilder<>& b, Value* add
     phi->addIncoming(slowly, slow);
     return phi;
   };
-  return {either(length, by_agent), {either(low, words[0]), either(high, words[1])}};
+  return {either(fast.length, by_agent), {either(fast.words[0], words[0]), either(fast.words[1], words[1])}};
+}
+
+// One whose NUL is among the 16 bytes; others go to `slow`. The builder is in `ended` then.
+NativeHooks::Measured NativeHooks::ended_short(llvm::IRBuilder<>& b, Words text, Words zeros, BasicBlock* ended,
+                                               BasicBlock* slow) {
+  expect(b.CreateCondBr(b.CreateIsNull(b.CreateOr(zeros[0], zeros[1])), slow, ended), 1);
+  b.SetInsertPoint(ended);
+  Value* behind = b.CreateAdd(first_zero(b, zeros[1]), b.getInt64(9));
+  Value* within = b.CreateAdd(first_zero(b, zeros[0]), b.getInt64(1));
+  Value* length = b.CreateTrunc(b.CreateSelect(b.CreateIsNull(zeros[0]), behind, within), b.getInt32Ty());
+  return {length, text};
+}
+
+// One that ends among the first 15 bytes, by its NUL or since it has no more: what is behind its end becomes 0.
+NativeHooks::Measured NativeHooks::cut_short(llvm::IRBuilder<>& b, Words text, Words zeros, Value* most,
+                                             BasicBlock* ended, BasicBlock* slow) {
+  const auto min = [&](Value* x, Value* y) { return b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, x, y); };
+  // Bytes before the first zero; 8 where there is none.
+  const auto before_zero = [&](Value* of_word) {
+    return b.CreateSelect(b.CreateIsNull(of_word), b.getInt64(8), first_zero(b, of_word));
+  };
+  Value* in_low = before_zero(zeros[0]);
+  Value* in_both = b.CreateAdd(b.getInt64(8), before_zero(zeros[1]));
+  Value* up_to_nul = b.CreateSelect(b.CreateIsNull(zeros[0]), in_both, in_low);
+  Value* bytes = min(up_to_nul, b.CreateZExt(most, b.getInt64Ty()));
+  expect(b.CreateCondBr(b.CreateICmpULT(bytes, b.getInt64(kInPlace)), ended, slow), 0);
+  b.SetInsertPoint(ended);
+  // The low `count` bytes of a word, up to 8.
+  const auto low_bytes = [&](Value* word, Value* count) {
+    Value* shift = b.CreateShl(b.CreateSub(b.getInt64(8), count), b.getInt64(3));
+    Value* kept = b.CreateLShr(b.getInt64(~0ull), b.CreateAnd(shift, b.getInt64(63)));
+    return b.CreateSelect(b.CreateIsNull(count), b.getInt64(0), b.CreateAnd(word, kept));
+  };
+  Value* of_low = min(bytes, b.getInt64(8));
+  const Words words = {low_bytes(text[0], of_low), low_bytes(text[1], b.CreateSub(bytes, of_low))};
+  return {b.CreateTrunc(b.CreateAdd(bytes, b.getInt64(1)), b.getInt32Ty()), words};
 }
 
 // What stands behind a short string is overwritten by the next one or lies in the record's slack.

@@ -2,8 +2,8 @@
 // is asked, the record is built for those that accept, a record that is too long is lost everywhere, and late actions
 // are done.
 //
-// The idea: a table of fetched values, filled on demand. `fetch` walks from the wanted value down its
-// operands to the first that is there, then comes back up; so no input makes it recurse.
+// The idea: a table of fetched values, filled on demand. `fetch` keeps a list of what is missing: operands are put on
+// top of what wants them, so no input makes it recurse.
 //
 //   sink 0 when v1 s> 2      asks v1, which asks v0; v3 is fetched only if the condition holds
 //
@@ -54,9 +54,9 @@ class Run {
 
  private:
   const Fetched& fetch(ValueId id);
-  Fetched evaluate(const Value& value, const Fetched& a);
+  Fetched evaluate(const Value& value);
   Fetched load(std::uint64_t address, unsigned bytes);
-  Fetched string_at(std::uint64_t address) const;
+  Fetched string_at(std::uint64_t address, std::uint64_t most = model::kMaxStringBytes) const;
 
   std::uint64_t& word(std::uint32_t slot) { return words_[index_of_word(slot)]; }
   std::size_t index_of_word(std::uint32_t slot) const { return static_cast<std::size_t>(program_.slots[slot].addend); }
@@ -94,22 +94,25 @@ Fetched text(std::string bytes) {
 Fetched fault() { return {.faulted = true, .number = 0, .text = {}}; }
 
 const Fetched& Run::fetch(ValueId id) {
-  static const Fetched none;
-  std::vector<ValueId> missing;
-  for (ValueId at = id; !fetched_[at]; at = program_.values[at].a) {
-    missing.push_back(at);
-    if (!has_operand(program_.values[at].op)) break;
-  }
-  for (; !missing.empty(); missing.pop_back()) {
-    const Value& value = program_.values[missing.back()];
-    fetched_[missing.back()] = evaluate(value, has_operand(value.op) ? *fetched_[value.a] : none);
+  std::vector<ValueId> missing = {id};
+  while (!fetched_[id]) {
+    const ValueId at = missing.back();
+    const std::size_t before = missing.size();
+    for (const ValueId operand : operands_of(program_.values[at]))
+      if (!fetched_[operand]) missing.push_back(operand);
+    if (missing.size() > before) continue;
+    if (!fetched_[at]) fetched_[at] = evaluate(program_.values[at]);
+    missing.pop_back();
   }
   return *fetched_[id];
 }
 
-// `a`: the operand, where the op has one.
-Fetched Run::evaluate(const Value& value, const Fetched& a) {
-  if (a.faulted) return fault();
+// Its operands are there.
+Fetched Run::evaluate(const Value& value) {
+  static const Fetched none;
+  for (const ValueId operand : operands_of(value))
+    if (fetched_[operand]->faulted) return fault();
+  const Fetched& a = has_operand(value.op) ? *fetched_[value.a] : none;
   const std::uint64_t address = a.number + static_cast<std::uint64_t>(value.imm);
   switch (value.op) {
     case Op::Register: {
@@ -149,6 +152,8 @@ Fetched Run::evaluate(const Value& value, const Fetched& a) {
       return integer(machine_.cpu);
     case Op::String:
       return string_at(address);
+    case Op::CountedString:
+      return string_at(address, std::min<std::uint64_t>(fetched_[value.b]->number, model::kMaxStringBytes - 1));
     case Op::ImmediateText:
       return text(program_.texts[static_cast<std::size_t>(value.imm)]);
     case Op::Comm:
@@ -168,10 +173,11 @@ Fetched Run::load(std::uint64_t address, unsigned bytes) {
   return fault();
 }
 
-Fetched Run::string_at(std::uint64_t address) const {
+Fetched Run::string_at(std::uint64_t address, std::uint64_t most) const {
   std::string bytes;
   for (;;) {
     std::uint8_t byte = 0;
+    if (bytes.size() == most) return text(std::move(bytes));
     if (!machine_.read(address + bytes.size(), {&byte, 1})) return fault();
     if (byte == 0 || bytes.size() + 1 == model::kMaxStringBytes) return text(std::move(bytes));
     bytes.push_back(static_cast<char>(byte));

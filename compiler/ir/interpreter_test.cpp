@@ -176,6 +176,52 @@ sink 0
   EXPECT_EQ(r.record.size(), 52u);
 }
 
+TEST(Interpreter, StringsOfAGivenLength) {
+  TestMachine m = machine();
+  m.memory = std::string("one\0two", 7);  // no NUL behind it
+  const RunResult r = run(R"(program entry fixed 48
+v0 = reg di
+v1 = imm 2
+v2 = imm 3
+v3 = imm 4
+v4 = imm 0
+v5 = imm -1
+v6 = load u8 v4+0
+v7 = counted v0+0 of v1
+v8 = counted v0+0 of v5
+v9 = counted v0+4 of v2
+v10 = counted v0+4 of v3
+v11 = counted v4+0 of v4
+v12 = counted v6+0 of v4
+v13 = counted v0+0 of v6
+v14 = counted v6+0 of v5
+store string v7 @16
+store string v8 @20
+store string v9 @24
+store string v10 @28
+store string v11 @32
+store string v12 @36
+store string v13 @40
+store string v14 @44
+sink 0
+)",
+                          m);
+  const auto text = [&](std::size_t at) -> std::optional<std::string> {
+    const std::uint64_t place = word(r, at, 4);
+    if (place >> 16 == 0) return std::nullopt;
+    return std::string(reinterpret_cast<const char*>(r.record.data()) + (place & 0xffff), (place >> 16) - 1);
+  };
+  EXPECT_EQ(text(16), "on");
+  EXPECT_EQ(text(20), "one");         // up to its NUL
+  EXPECT_EQ(text(24), "two");         // what is behind cannot be read, and is not
+  EXPECT_EQ(text(28), std::nullopt);  // one byte more
+  EXPECT_EQ(text(32), "");            // of nothing, at an address that cannot be read
+  EXPECT_EQ(text(36), std::nullopt);
+  EXPECT_EQ(text(40), std::nullopt);
+  EXPECT_EQ(text(44), std::nullopt);
+  EXPECT_EQ(r.faults, 1u);  // v6
+}
+
 TEST(Interpreter, Strings) {
   TestMachine m = machine();
   m.memory = std::string("one\0\0unending", 13);

@@ -38,6 +38,7 @@ bool has_operand(Op op) {
     case Operands::Operand:
     case Operands::Place:
     case Operands::SizedPlace:
+    case Operands::CountedPlace:
     case Operands::BitRange:
     case Operands::Width:
       return true;
@@ -47,6 +48,12 @@ bool has_operand(Op op) {
       return false;
   }
   return false;
+}
+
+std::vector<ValueId> operands_of(const Value& value) {
+  if (!has_operand(value.op)) return {};
+  if (row_of(value.op).operands == Operands::CountedPlace) return {value.a, value.b};
+  return {value.a};
 }
 
 std::uint32_t header_size(model::ProbeKind point) {

@@ -61,7 +61,17 @@ enum class Op : std::uint8_t {
 };
 // The columns of fetch_op.def.
 enum class ResultType : std::uint8_t { Integer, Text };
-enum class Operands : std::uint8_t { None, Register, Number, Operand, Place, SizedPlace, BitRange, Width };
+enum class Operands : std::uint8_t {
+  None,
+  Register,
+  Number,
+  Operand,
+  Place,
+  SizedPlace,
+  CountedPlace,
+  BitRange,
+  Width
+};
 enum class Fault : std::uint8_t { Never, Reads, Passes };
 struct OpRow {
   std::string_view text;  // spelling in the text form
@@ -77,12 +87,13 @@ using ValueId = std::uint32_t;  // index into Program::values; operands come bef
 struct Value {
   Op op = Op::Immediate;
   ValueId a = 0;         // operand, where the op has one
+  ValueId b = 0;         // and the second
   std::int64_t imm = 0;  // see fetch_op.def
   std::uint8_t bytes = 0;
   std::uint8_t shift = 0;
   std::uint8_t width = 0;
   bool is_signed = false;
-  bool from_user = false;  // Load, String: of user memory alone
+  bool from_user = false;  // Load, String, CountedString: of user memory alone
   friend bool operator==(const Value&, const Value&) = default;
 };
 
@@ -212,7 +223,10 @@ inline constexpr std::size_t kVectorRegisters = 16;
 
 inline ResultType result_type(Op op) { return row_of(op).result; }
 inline std::string_view op_text(Op op) { return row_of(op).text; }
-bool has_operand(Op op);  // whether `a` is used
+// Text that is read where an address says.
+inline bool reads_text(Op op) { return result_type(op) == ResultType::Text && row_of(op).fault == Fault::Reads; }
+bool has_operand(Op op);                               // whether `a` is used
+std::vector<ValueId> operands_of(const Value& value);  // `a` and `b`, where the op has them
 // Bytes of the common and address fields: where the first store lies.
 std::uint32_t header_size(model::ProbeKind point);
 // Of its actions, aggregates and sinks.

@@ -25,7 +25,7 @@ bool reads(const Condition& condition, ValueId id) {
 
 // Whether it is stored and nothing else: as an address an instruction would hold it relative to itself.
 bool is_only_stored(const Program& program, ValueId id) {
-  const auto uses = [&](const Value& value) { return has_operand(value.op) && value.a == id; };
+  const auto uses = [&](const Value& value) { return std::ranges::count(operands_of(value), id) != 0; };
   const auto computes = [&](const Store& store) { return store.kind != StoreKind::Integer && store.value == id; };
   const auto asks = [&](const Condition* condition) { return reads(*condition, id); };
   return !is_aggregated(program, id) && std::ranges::none_of(program.values, uses) &&
@@ -63,7 +63,7 @@ bool is_number(const Program& program, ValueId id) {
 bool holds_constant(const Program& program, ValueId id) {
   const Value& value = program.values[id];
   if (value.op == Op::Immediate) return is_only_stored(program, id);
-  return (value.op == Op::Load || value.op == Op::String) && !is_number(program, value.a);
+  return row_of(value.op).fault == Fault::Reads && !is_number(program, value.a);
 }
 
 // Calls `found` with the position and the word of each; `program` may be const or not.

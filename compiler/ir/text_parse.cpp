@@ -69,6 +69,11 @@ Value read_value(TextCursor& in) {
       value.bytes = in.small_number();
       read_place(in, value.a, value.imm, value.from_user);
       break;
+    case Operands::CountedPlace:
+      read_place(in, value.a, value.imm, value.from_user);
+      in.expect("of");
+      value.b = value_id(in);
+      break;
     case Operands::BitRange:
       read_bits(in, value.shift, value.width);
       value.a = value_id(in);

@@ -64,6 +64,8 @@ std::string value_text(const Value& value) {
       return fmt::format("{} {}", op.text, place(value.a, value.imm, value.from_user));
     case Operands::SizedPlace:
       return fmt::format("{} u{} {}", op.text, value.bytes, place(value.a, value.imm, value.from_user));
+    case Operands::CountedPlace:
+      return fmt::format("{} {} of v{}", op.text, place(value.a, value.imm, value.from_user), value.b);
     case Operands::BitRange:
       return fmt::format("{} {}:{} v{}", op.text, value.shift, value.width, value.a);
     case Operands::Width:

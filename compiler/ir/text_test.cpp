@@ -34,6 +34,8 @@ v19 = string v0-8 user
 v20 = located v3
 v21 = xmm 3
 v22 = float_order u8 v0
+v23 = counted v0-8 of v3
+v24 = counted v0+0 user of v22
 store int4 v5 @24
 store string v12 @28
 store int8[4] v0+8 @32

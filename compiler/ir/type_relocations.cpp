@@ -48,7 +48,7 @@ class Collector {
   void take(ValueId id) {
     const Value& value = program_.values[id];
     const std::uint32_t position = value_position(id);
-    if (value.op == Op::Load || value.op == Op::String) add(position, TypeRelocationKind::Offset, value.imm);
+    if (row_of(value.op).fault == Fault::Reads) add(position, TypeRelocationKind::Offset, value.imm);
     if (value.op == Op::Register && holds_argument(value.imm, context_))
       add(position, TypeRelocationKind::Register, value.imm);
     if (value.op == Op::EntryArgument) {

@@ -28,6 +28,7 @@ bool is_item_size(std::uint8_t bytes) { return bytes == 1 || bytes == 2 || bytes
 Value used_part(const Value& value) {
   Value used{.op = value.op};
   if (has_operand(value.op)) used.a = value.a;
+  if (operands_of(value).size() > 1) used.b = value.b;
   switch (row_of(value.op).operands) {
     case Operands::None:
     case Operands::Operand:
@@ -39,6 +40,7 @@ Value used_part(const Value& value) {
     case Operands::SizedPlace:
       used.bytes = value.bytes;
       [[fallthrough]];
+    case Operands::CountedPlace:
     case Operands::Place:
       used.imm = value.imm;
       used.from_user = value.from_user;
@@ -79,6 +81,7 @@ Problem check_operands(const Value& value) {
     case Operands::Number:
     case Operands::Operand:
     case Operands::Place:
+    case Operands::CountedPlace:
       return std::nullopt;
   }
   return std::nullopt;
@@ -106,10 +109,10 @@ Problem check_op(const Program& program, const Value& value) {
 Problem check_value(const Program& program, ValueId id) {
   const Value& value = program.values[id];
   if (auto problem = check_op(program, value)) return problem;
-  if (has_operand(value.op)) {
-    if (value.a >= id) return fmt::format("operand v{} is not defined before it", value.a);
-    if (result_type(program.values[value.a].op) != ResultType::Integer)
-      return fmt::format("operand v{} is a text", value.a);
+  for (const ValueId operand : operands_of(value)) {
+    if (operand >= id) return fmt::format("operand v{} is not defined before it", operand);
+    if (result_type(program.values[operand].op) != ResultType::Integer)
+      return fmt::format("operand v{} is a text", operand);
   }
   if (value != used_part(value)) return fmt::format("`{}` has a member set that it does not use", op_text(value.op));
   return std::nullopt;
@@ -289,7 +292,7 @@ Problem check_numbers(const Program& program, const std::vector<Measured>& numbe
 }
 
 // Not a symbol's text, which is made when the record is read.
-bool is_text_key(Op op) { return op == Op::String || op == Op::ImmediateText || op == Op::Comm; }
+bool is_text_key(Op op) { return reads_text(op) || op == Op::ImmediateText || op == Op::Comm; }
 
 Problem check_aggregate(const Program& program, const Aggregate& aggregate) {
   if (auto problem = check_index(aggregate.table, program.slots.size(), "slot")) return problem;

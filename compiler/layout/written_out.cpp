@@ -47,6 +47,18 @@ std::string type_text(const model::TypeSpec& type) {
   return "";
 }
 
+std::string expression_text(const model::Definition& definition, const model::FetchExpr& expr) {
+  std::string expression = base_text(definition, expr);
+  for (const model::Dereference& dereference : expr.dereferences) {
+    const bool user = dereference.space == model::AddressSpace::User;
+    const bool negative = dereference.offset < 0;
+    const auto distance = static_cast<std::uint64_t>(dereference.offset);
+    expression = fmt::format("{}{}{}({})", negative ? '-' : '+', user ? "u" : "", negative ? 0 - distance : distance,
+                             expression);
+  }
+  return expression;
+}
+
 }  // namespace
 
 std::string written_out(const model::Definition& definition) {
@@ -56,15 +68,9 @@ std::string written_out(const model::Definition& definition) {
   std::string text = listing(head, 0);
   if (!definition.maxactive && text.starts_with("r0")) text.erase(1, 1);
   for (const model::FetchArg& arg : definition.args) {
-    std::string expression = base_text(definition, arg.expr);
-    for (const model::Dereference& dereference : arg.expr.dereferences) {
-      const bool user = dereference.space == model::AddressSpace::User;
-      const bool negative = dereference.offset < 0;
-      const auto distance = static_cast<std::uint64_t>(dereference.offset);
-      expression = fmt::format("{}{}{}({})", negative ? '-' : '+', user ? "u" : "", negative ? 0 - distance : distance,
-                               expression);
-    }
-    text += fmt::format(" {}={}:{}", arg.name, expression, type_text(arg.type));
+    text += fmt::format(" {}={}:{}", arg.name, expression_text(definition, arg.expr), type_text(arg.type));
+    if (arg.length)
+      text += fmt::format("({}:{})", expression_text(definition, arg.length->expr), type_text(arg.length->type));
   }
   return text;
 }

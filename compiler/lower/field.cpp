@@ -3,6 +3,7 @@
 //   +0(%si):s16        v1 = load u2 v0+0; v2 = narrow s2 v1; store int2 v2
 //   %di:b4@2/8         v1 = bits 2:4 v0; store int1 v1
 //   +0(%si):string     v1 = string v0+0; store string v1
+//   +0(%si):string(%dx)  v2 = counted v0+0 of v1; store string v2
 //   +0(%si):u8[16]     store int1[16] v0+0
 //   +0(%si):u8[4]      four loads, four stores
 //
@@ -35,15 +36,19 @@ ValueId integer_value(const Fetched& datum, const model::TypeSpec& type, ValueTa
   return values.narrow(raw, type.bytes, type.kind == TypeKind::Signed);
 }
 
-ValueId text_value(const model::FetchArg& arg, const Fetched& datum, ValueTable& values) {
+ValueId text_value(const model::FetchArg& arg, const Fetched& datum, const model::Definition& definition,
+                   ValueTable& values) {
   const bool is_text = std::holds_alternative<model::CommBase>(arg.expr.base) ||
                        std::holds_alternative<model::ImmediateStringBase>(arg.expr.base);
   if (is_text) return datum.value;
   if (arg.type.kind == TypeKind::SymbolString)
     return values.symbol_text(datum.offset ? values.load(datum.value, *datum.offset, kWordBytes, datum.space)
                                            : datum.value);
-  const bool is_user = arg.type.kind == TypeKind::UserString;
-  return values.string(datum.value, datum.offset.value_or(0), is_user ? model::AddressSpace::User : datum.space);
+  const model::AddressSpace space = arg.type.kind == TypeKind::UserString ? model::AddressSpace::User : datum.space;
+  const std::int64_t offset = datum.offset.value_or(0);
+  if (!arg.length) return values.string(datum.value, offset, space);
+  const ValueId bytes = integer_value(lower_fetch(arg.length->expr, definition, values), arg.length->type, values);
+  return values.counted_string(datum.value, offset, space, bytes);
 }
 
 Store integer_store(ValueId value, std::uint32_t offset, std::uint8_t bytes) {
@@ -83,10 +88,10 @@ LoweredField array_field(const Fetched& datum, const model::RecordField& field, 
 }
 
 LoweredField argument_field(const model::FetchArg& arg, const Fetched& datum, const model::RecordField& field,
-                            ValueTable& values) {
+                            const model::Definition& definition, ValueTable& values) {
   if (field.type.array_count > 0) return array_field(datum, field, values);
   if (is_string(field.type.kind)) {
-    const ValueId text = text_value(arg, datum, values);
+    const ValueId text = text_value(arg, datum, definition, values);
     const Store store{.kind = StoreKind::Text, .value = text, .offset = field.offset, .bytes = model::kDataLocBytes};
     return {TextField{text}, {store}};
   }
@@ -111,7 +116,7 @@ LoweredField lower_field(const model::Definition& definition, const model::Recor
   const bool is_returned_float = arg.type.kind == TypeKind::Float && arg.expr.dereferences.empty() &&
                                  std::holds_alternative<model::ReturnValueBase>(arg.expr.base);
   const Fetched datum = is_returned_float ? Fetched{values.vector(0), {}} : lower_fetch(arg.expr, definition, values);
-  return argument_field(arg, datum, field, values);
+  return argument_field(arg, datum, field, definition, values);
 }
 
 }  // namespace kevt::lower

@@ -135,7 +135,10 @@ bool lowerable(const model::Definition& definition) {
       break;
   }
   return std::ranges::all_of(definition.args, [&](const model::FetchArg& arg) {
-    return lowerable_base(arg.expr.base) && !is_address(arg) && (!of_tracepoint || is_of_tracepoint(arg.expr.base));
+    const auto is_not = [&](const model::FetchExpr& expr) {
+      return !lowerable_base(expr.base) || (of_tracepoint && !is_of_tracepoint(expr.base));
+    };
+    return !is_address(arg) && !model::any_expression(arg, is_not);
   });
 }
 

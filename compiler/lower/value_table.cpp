@@ -95,6 +95,11 @@ ValueId ValueTable::string(ValueId address, std::int64_t offset, model::AddressS
   return add({.op = Op::String, .a = address, .imm = offset, .from_user = from_user});
 }
 
+ValueId ValueTable::counted_string(ValueId address, std::int64_t offset, model::AddressSpace space, ValueId bytes) {
+  const bool from_user = space == model::AddressSpace::User;
+  return add({.op = Op::CountedString, .a = address, .b = bytes, .imm = offset, .from_user = from_user});
+}
+
 ValueId ValueTable::located(ValueId word) { return add({.op = Op::Located, .a = word}); }
 
 ValueId ValueTable::symbol_text(ValueId address) { return add({.op = Op::SymbolText, .a = address}); }

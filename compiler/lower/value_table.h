@@ -25,6 +25,7 @@ class ValueTable {
   ir::ValueId narrow(ir::ValueId value, std::uint8_t bytes, bool is_signed);
   ir::ValueId float_order(ir::ValueId value, std::uint8_t bytes);
   ir::ValueId string(ir::ValueId address, std::int64_t offset, model::AddressSpace space);
+  ir::ValueId counted_string(ir::ValueId address, std::int64_t offset, model::AddressSpace space, ir::ValueId bytes);
   ir::ValueId located(ir::ValueId word);
   ir::ValueId symbol_text(ir::ValueId address);
   ir::ValueId text(const std::string& bytes);

@@ -165,18 +165,31 @@ struct TypeSpec {
   Span span;
 };
 
+// How many bytes a text has, `string(LENGTH)`: an integer.
+struct TextLength {
+  FetchExpr expr;
+  TypeSpec type;
+};
+
 struct FetchArg {
   std::string name;
   bool name_written = false;
   FetchExpr expr;
   TypeSpec type;
-  std::string text;  // expression and `:type` exactly as listings print them
+  std::optional<TextLength> length;  // String, UserString: of this many bytes; nullopt: up to the NUL
+  std::string text;                  // expression and `:type` exactly as listings print them
   // The target's types decide what is read: `base` is a VariableBase, or the type was `%pd` or `%pD`, whose
   // dereferences are here with offset 0.
   bool needs_types = false;
   Span span;       // whole word
   Span expr_span;  // after `NAME=`
 };
+
+// Whether `is` holds for the expression of the argument or of its length.
+template <class Is>
+bool any_expression(const FetchArg& arg, Is is) {
+  return is(arg.expr) || (arg.length && is(arg.length->expr));
+}
 
 // ---- whole statements -----------------------------------------------------------------------
 

@@ -24,10 +24,12 @@ bool is_of_system_call(const model::Definition& definition) {
   return place != nullptr && place->system == "syscalls";
 }
 
-bool reads_located(const model::FetchArg& arg) {
-  const auto* field = std::get_if<model::EventFieldBase>(&arg.expr.base);
+bool is_located(const model::FetchExpr& expr) {
+  const auto* field = std::get_if<model::EventFieldBase>(&expr.base);
   return field != nullptr && field->form == model::EventFieldForm::Located;
 }
+
+bool reads_located(const model::FetchArg& arg) { return model::any_expression(arg, is_located); }
 
 bool reads_text(const model::FetchBase& base) {
   return lower::is_text_field(base) || std::holds_alternative<model::CommBase>(base);

@@ -143,8 +143,23 @@ class Expansion {
       std::string replaced(value);
       const std::string& fetch = (*operands)[i].fetch;
       replaced.replace(replaced.find(token), token.size(), is_bare_text ? "+0(" + fetch + ")" : fetch);
+      if (auto done = replace_length(word, i, replaced); !done) return done;
       arguments[i] += fmt::format(" {}={}{}", name, replaced, value == token ? type : "");
     }
+    return {};
+  }
+
+  // `$arg2` of `+0(%si):string($arg2)`, with its own type.
+  std::expected<void, Problem> replace_length(const Word& word, std::size_t site, std::string& text) const {
+    const std::size_t colon = text.find(':');
+    const auto named = argument_in(std::string_view(text).substr(std::min(colon, text.size())));
+    if (!named) return {};
+    const auto [number, length] = *named;
+    const auto operands = operands_of(word, number);
+    if (!operands) return std::unexpected(operands.error());
+    const std::string type =
+        text.ends_with(std::string("$arg").append(std::to_string(number)).append(")")) ? type_of(*operands) : "";
+    text.replace(text.find("$arg", colon), length, (*operands)[site].fetch + type);
     return {};
   }
 

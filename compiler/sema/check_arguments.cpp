@@ -218,16 +218,49 @@ void check_entry_arguments(const DefinitionCheck& check) {
       check.request.newer_forms == NewerForms::Refused || (by_function && check.has(Feature::EntryArgsLimit));
   if (check.definition.probe_kind != model::ProbeKind::Return || !limited) return;
   std::set<std::uint32_t> saved;
-  for (const model::FetchArg& arg : check.definition.args) {
-    const auto* base = std::get_if<model::ArgumentBase>(&arg.expr.base);
-    if (base != nullptr) saved.insert(base->number);
-  }
+  const auto save = [&](const model::FetchExpr& expr) {
+    if (const auto* base = std::get_if<model::ArgumentBase>(&expr.base)) saved.insert(base->number);
+    return false;
+  };
+  for (const model::FetchArg& arg : check.definition.args) model::any_expression(arg, save);
   if (saved.size() <= kMaxEntryArguments) return;
   check.report({.kind = diag::Kind::TooManyEargs,
                 .column = check.definition.args.front().span.begin,
                 .order = diag::kStepCounter,
                 .errno_value = E2BIG});
 }
+
+namespace {
+
+void check_expression(DefinitionCheck& check, std::size_t argument, const target::CatalogEntry* attached) {
+  model::FetchArg& arg = check.definition.args[argument];
+  std::visit(BaseCheck(check, argument, attached), arg.expr.base);
+  refuse_file_name(check, argument);
+  const bool comm_is_text = check.has(Feature::EventCommIsText);
+  if (attached != nullptr && comm_is_text) resolve_comm(arg, *attached);
+  check_argument_type(check, argument);
+  if (attached != nullptr) resolve_comm(arg, *attached);
+  if (attached != nullptr) resolve_field(arg, *attached);
+}
+
+// A number, as any other argument that has no name.
+void check_length(DefinitionCheck& check, std::size_t argument, const target::CatalogEntry* attached) {
+  model::FetchArg& arg = check.definition.args[argument];
+  const LengthInPlace length(arg);
+  imply_float(arg);
+  check_expression(check, argument, attached);
+  const bool is_text = std::holds_alternative<model::CommBase>(arg.expr.base) ||
+                       std::holds_alternative<model::ImmediateStringBase>(arg.expr.base);
+  const bool is_number = arg.type.kind == model::TypeKind::Unsigned || arg.type.kind == model::TypeKind::Signed ||
+                         arg.type.kind == model::TypeKind::Hex || arg.type.kind == model::TypeKind::Bitfield;
+  if (is_text || !is_number)
+    check.report({.kind = diag::Kind::BadType,
+                  .column = arg.expr.base_span.begin,
+                  .order = diag::argument_order(argument, diag::kArgType),
+                  .note = "the length of a text is an integer"});
+}
+
+}  // namespace
 
 void check_arguments(DefinitionCheck& check, const target::CatalogEntry* attached) {
   std::uint32_t total = 0;
@@ -240,13 +273,8 @@ void check_arguments(DefinitionCheck& check, const target::CatalogEntry* attache
       check.report(too_big(check, i));
       return;
     }
-    std::visit(BaseCheck(check, i, attached), arg.expr.base);
-    refuse_file_name(check, i);
-    const bool comm_is_text = check.has(Feature::EventCommIsText);
-    if (attached != nullptr && comm_is_text) resolve_comm(arg, *attached);
-    check_argument_type(check, i);
-    if (attached != nullptr) resolve_comm(arg, *attached);
-    if (attached != nullptr) resolve_field(arg, *attached);
+    check_expression(check, i, attached);
+    if (arg.length) check_length(check, i, attached);
   }
 }
 

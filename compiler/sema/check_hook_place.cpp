@@ -87,15 +87,19 @@ void check_tracepoint_arguments(const DefinitionCheck& check) {
   if (place == nullptr) return;
   const std::vector<model::FetchArg>& args = check.definition.args;
   for (std::size_t i = 0; i < args.size(); ++i) {
-    const auto* base = std::get_if<model::ArgumentBase>(&args[i].expr.base);
-    if (base == nullptr) continue;
-    const auto types = check.env.tracepoint_types(place->tracepoint);
-    if (!types || base->number <= types->parameters) continue;
-    check.report({.kind = diag::Kind::NoBtfarg,
-                  .column = leaf_column(check.definition, args[i].expr),
-                  .order = diag::argument_order(i, diag::kArgBase),
-                  .errno_value = ENOENT,
-                  .detail = fmt::format("`{}` has {} arguments", place->tracepoint, types->parameters)});
+    const auto is_missing = [&](const model::FetchExpr& expr) {
+      const auto* base = std::get_if<model::ArgumentBase>(&expr.base);
+      if (base == nullptr) return false;
+      const auto types = check.env.tracepoint_types(place->tracepoint);
+      if (!types || base->number <= types->parameters) return false;
+      check.report({.kind = diag::Kind::NoBtfarg,
+                    .column = leaf_column(check.definition, expr),
+                    .order = diag::argument_order(i, diag::kArgBase),
+                    .errno_value = ENOENT,
+                    .detail = fmt::format("`{}` has {} arguments", place->tracepoint, types->parameters)});
+      return true;
+    };
+    model::any_expression(args[i], is_missing);
   }
 }
 

@@ -13,17 +13,20 @@ namespace kevt::sema {
 namespace {
 
 void check_data_symbols(const DefinitionCheck& check) {
-  for (const model::FetchArg& arg : check.definition.args) {
-    const auto* base = std::get_if<model::SymbolBase>(&arg.expr.base);
-    if (arg.text.empty() || base == nullptr) continue;
+  const auto is_missing = [&](const model::FetchExpr& expr) {
+    const auto* base = std::get_if<model::SymbolBase>(&expr.base);
+    if (base == nullptr) return false;
     const auto found = check.env.find_data(base->symbol);
-    if (found || found.error().failure == target::LookupFailure::NotChecked) continue;
+    if (found || found.error().failure == target::LookupFailure::NotChecked) return false;
     check.report({.kind = diag::Kind::BadProbeAddr,
                   .column = check.place_column(),
                   .order = diag::kStepRegister,
                   .errno_value = ENOENT,
                   .detail = fmt::format("no data symbol `{}`", base->symbol)});
-  }
+    return true;
+  };
+  for (const model::FetchArg& arg : check.definition.args)
+    if (!arg.text.empty()) model::any_expression(arg, is_missing);
 }
 
 // Is the function of an `f` probe a glob? A number, where ftrace itself looks, is one in its list.

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/diag/definition_order.h"
@@ -72,6 +73,22 @@ struct DefinitionCheck {
   void report(Finding finding) const;
   diag::Location location() const;
   std::uint32_t place_column() const { return definition.place_span.begin; }
+};
+
+// While it lives, the length of the argument's text stands where its expression does: the rules of expressions see it.
+class LengthInPlace {
+ public:
+  explicit LengthInPlace(model::FetchArg& arg) : arg_(arg) { exchange(); }
+  ~LengthInPlace() { exchange(); }
+  LengthInPlace(const LengthInPlace&) = delete;
+  LengthInPlace& operator=(const LengthInPlace&) = delete;
+
+ private:
+  void exchange() {
+    std::swap(arg_.expr, arg_.length->expr);
+    std::swap(arg_.type, arg_.length->type);
+  }
+  model::FetchArg& arg_;
 };
 
 // ---- the rules ---------------------------------------------------------------------------------

@@ -18,6 +18,7 @@
 
 #include "compiler/sema/definition_check.h"
 #include "compiler/sema/resolve_fields.h"
+#include "compiler/sema/text_object.h"
 
 namespace kevt::sema {
 namespace {
@@ -61,13 +62,9 @@ std::optional<std::uint32_t> member_bytes(const target::TypeTable& table, std::o
   return (first->bit_offset + second->bit_offset) / 8;
 }
 
-// Bytes from the beginning of a std::string to the pointer that libstdc++ keeps to its text, which a NUL ends
-// (bits/basic_string.h); nullopt: the type is none.
-std::optional<std::uint32_t> text_pointer(const target::TypeTable& table, target::TypeId type) {
-  const target::TypeId id = table.strip(type);
-  if (table.type(id).kind != TypeClass::Struct || !table.name(table.type(id).name).starts_with("basic_string<char,"))
-    return std::nullopt;
-  return member_bytes(table, id, "_M_dataplus", "_M_p");
+bool is_variable(const model::FetchExpr& expr) {
+  const auto* variable = std::get_if<VariableBase>(&expr.base);
+  return variable != nullptr && !variable->resolved;
 }
 
 bool is_text(TypeKind kind) { return kind == TypeKind::String || kind == TypeKind::UserString; }
@@ -130,9 +127,10 @@ class Resolution {
   bool take_room(std::size_t bytes, const FetchArg& arg);
   void check_names();
   void resolve(std::size_t index);
+  void resolve_expression(std::size_t index);
   void apply(std::size_t index, ResolvedOperand operand);
   static void follow_reference(FetchArg& arg, ResolvedOperand& operand);
-  static bool read_string_object(FetchArg& arg, const ResolvedOperand& operand);
+  static bool read_text_object(FetchArg& arg, const ResolvedOperand& operand);
   void prepare_text(std::size_t index, const ResolvedOperand& operand);
   void resolve_file_name(std::size_t index);
   std::string parameter_name(std::uint32_t index) const;
@@ -347,6 +345,18 @@ void Resolution::check_names() {
 void Resolution::resolve(std::size_t index) {
   FetchArg& arg = check_.definition.args[index];
   if (arg.text.empty()) return;
+  const bool has_length = arg.length.has_value();  // written, not one that an object has
+  if (has_length) {
+    const LengthInPlace length(arg);
+    resolve_expression(index);
+  }
+  const bool length_needs_types = has_length && arg.needs_types && is_variable(arg.length->expr);
+  resolve_expression(index);
+  arg.needs_types = arg.needs_types || length_needs_types;
+}
+
+void Resolution::resolve_expression(std::size_t index) {
+  FetchArg& arg = check_.definition.args[index];
   const std::uint32_t column = leaf_column(check_.definition, arg.expr);
   FieldResolver fields(check_, index, function_);
   if (const auto* variable = std::get_if<VariableBase>(&arg.expr.base)) {
@@ -380,7 +390,7 @@ void Resolution::apply(std::size_t index, ResolvedOperand operand) {
   arg.expr.dereferences.insert(arg.expr.dereferences.begin(), added.begin(), added.end());
   if (!outermost || operand.table == nullptr) return;
   follow_reference(arg, operand);
-  if (read_string_object(arg, operand)) return;
+  if (read_text_object(arg, operand)) return;
   if (!arg.type.written) {
     imply_type(operand, source_, arg.type);
   } else if (is_text(arg.type.kind)) {
@@ -396,22 +406,40 @@ void Resolution::follow_reference(FetchArg& arg, ResolvedOperand& operand) {
   const target::TypeId referred = table.strip(type.target);
   const TypeClass kind = table.type(referred).kind;
   const bool is_number = kind == TypeClass::Integer || kind == TypeClass::Enum || kind == TypeClass::Float;
-  if (!is_number && !text_pointer(table, referred)) return;
+  if (!is_number && !text_object(table, referred)) return;
   arg.expr.dereferences.push_back({.offset = 0});
   operand.type = referred;
 }
 
-// A std::string that lies where the operand says, or that it points to. True: the argument is its text.
-bool Resolution::read_string_object(FetchArg& arg, const ResolvedOperand& operand) {
+namespace {
+
+// The word `offset` bytes into an object that lies where `object` ends, or that it has in argument registers.
+model::FetchExpr word_of(model::FetchExpr object, std::uint32_t offset) {
+  constexpr std::uint32_t kWord = 8;
+  if (!object.dereferences.empty())
+    object.dereferences.back().offset += offset;
+  else if (auto* argument = std::get_if<model::ArgumentBase>(&object.base))
+    argument->number += offset / kWord;
+  return object;
+}
+
+}  // namespace
+
+// A std::string or the like that is where the operand says, or that it points to. True: the argument is its text.
+bool Resolution::read_text_object(FetchArg& arg, const ResolvedOperand& operand) {
   if (arg.type.written && !is_text(arg.type.kind)) return false;
   const target::TypeTable& table = *operand.table;
   const target::Type& type = table.type(operand.type);
   const bool is_pointer = type.kind == TypeClass::Pointer;
   if (is_pointer && !arg.type.written) return false;  // an address, as of every pointer
-  const auto to_pointer = text_pointer(table, is_pointer ? type.target : operand.type);
-  if (!to_pointer || (!is_pointer && arg.expr.dereferences.empty())) return false;
+  const auto object = text_object(table, is_pointer ? type.target : operand.type);
+  if (!object) return false;
   if (is_pointer) arg.expr.dereferences.push_back({.offset = 0});
-  arg.expr.dereferences.back().offset += *to_pointer;
+  const bool is_argument = std::holds_alternative<model::ArgumentBase>(arg.expr.base);
+  if (arg.expr.dereferences.empty() && (!object->length || !is_argument)) return false;
+  if (object->length && !arg.length)
+    arg.length = {.expr = word_of(arg.expr, *object->length), .type = {.kind = TypeKind::Unsigned}};
+  arg.expr = word_of(std::move(arg.expr), object->address);
   arg.expr.dereferences.push_back({.offset = 0});
   if (!arg.type.written) {
     arg.type.kind = TypeKind::String;
@@ -425,7 +453,9 @@ void Resolution::prepare_text(std::size_t index, const ResolvedOperand& operand)
   FetchArg& arg = check_.definition.args[index];
   const target::TypeTable& table = *operand.table;
   const target::Type& type = table.type(operand.type);
-  const bool text = table.type(table.strip(type.target)).is_text;
+  // With a length it may be anybody's bytes.
+  const bool text =
+      table.type(table.strip(type.target)).is_text || (arg.length.has_value() && type.kind == TypeClass::Pointer);
   if (type.kind == TypeClass::Array && text) return;
   if (text) {
     const bool user = arg.type.kind == TypeKind::UserString;

@@ -55,10 +55,13 @@ std::vector<Unchecked> find_unchecked(const DefinitionCheck& check) {
     out.push_back({UncheckedRule::Event, attached->system + "." + attached->event});
   }
   for (const model::FetchArg& arg : check.definition.args) {
-    const auto* symbol = std::get_if<model::SymbolBase>(&arg.expr.base);
-    if (symbol != nullptr && is_not_checked(check.env.find_data(symbol->symbol))) {
-      out.push_back({UncheckedRule::Data, symbol->symbol});
-    }
+    const auto note = [&](const model::FetchExpr& expr) {
+      const auto* symbol = std::get_if<model::SymbolBase>(&expr.base);
+      if (symbol != nullptr && is_not_checked(check.env.find_data(symbol->symbol)))
+        out.push_back({UncheckedRule::Data, symbol->symbol});
+      return false;
+    };
+    model::any_expression(arg, note);
     if (arg.needs_types) out.push_back({UncheckedRule::Types, arg.text});
   }
   return out;

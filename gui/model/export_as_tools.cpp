@@ -67,6 +67,21 @@ Words castOf(const model::TypeSpec& type) {
   return QStringLiteral("(%1int%2)").arg(type.kind == model::TypeKind::Signed ? "" : "u").arg(8 * type.bytes);
 }
 
+// How many bytes a text has, as an expression; nullopt: no such tool can say it.
+Words lengthOf(const model::TextLength& length) {
+  const auto base = baseOf(length.expr.base);
+  if (!base) return std::nullopt;
+  QString value = *base;
+  const auto& reads = length.expr.dereferences;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    const int bits = i + 1 == reads.size() ? 8 * length.type.bytes : 64;
+    const bool is_user = reads[i].space == model::AddressSpace::User;
+    value = QStringLiteral("*(uint%1 *)%2(%3 + %4)")
+                .arg(QString::number(bits), is_user ? "uptr" : "", value, QString::number(reads[i].offset));
+  }
+  return value;
+}
+
 std::optional<Printed> printed(const model::FetchArg& arg) {
   const model::TypeSpec& type = arg.type;
   auto value = baseOf(arg.expr.base);
@@ -81,9 +96,13 @@ std::optional<Printed> printed(const model::FetchArg& arg) {
       value = QStringLiteral("%1 %2 %3")
                   .arg(*value, offset < 0 ? "-" : "+", QString::number(offset < 0 ? -offset : offset));
     const bool is_last = i + 1 == reads.size();
-    if (is_last && is_text)
-      return Printed{QStringLiteral("\"%s\""),
-                     QStringLiteral("str(%1)").arg(is_user ? QStringLiteral("uptr(%1)").arg(*value) : *value)};
+    if (is_last && is_text) {
+      const QString place = is_user ? QStringLiteral("uptr(%1)").arg(*value) : *value;
+      if (!arg.length) return Printed{QStringLiteral("\"%s\""), QStringLiteral("str(%1)").arg(place)};
+      const auto bytes = lengthOf(*arg.length);  // str() counts a NUL
+      if (!bytes) return std::nullopt;
+      return Printed{QStringLiteral("\"%s\""), QStringLiteral("str(%1, %2 + 1)").arg(place, *bytes)};
+    }
     const QString read = QStringLiteral("%1int%2")
                              .arg(is_last && type.kind == model::TypeKind::Signed ? "" : "u")
                              .arg(is_last ? 8 * type.bytes : 64);

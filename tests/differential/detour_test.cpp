@@ -42,7 +42,7 @@ bool reads_at_sp_or_ip(const ir::Program& program) {
            (value.imm == offsetof(kevt_registers, sp) || value.imm == offsetof(kevt_registers, ip));
   };
   for (const ir::Value& value : program.values)
-    if ((value.op == ir::Op::Load || value.op == ir::Op::String) && is_special(value.a)) return true;
+    if (ir::row_of(value.op).fault == ir::Fault::Reads && is_special(value.a)) return true;
   return std::ranges::any_of(program.stores, [&](const ir::Store& store) {
     return (store.kind == ir::StoreKind::IntegerArray || store.kind == ir::StoreKind::TextArray) &&
            is_special(store.value);

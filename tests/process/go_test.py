@@ -11,7 +11,7 @@ from kevtest import KEVTRACE, PROGRAMS as BUILT, main, plain
 
 GO = shutil.which("go")
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
-WORK = "p:w main.work n=%ax:s64 s=+0(%bx):x8[4]"
+WORK = "p:w main.work n=%ax:s64 s=+0(%bx):x8[4] t=+0(%bx):string(%cx)"
 DEEP = "p:d main.deep n=%ax:s64 from=$stack0:x64"
 FIRST = "p:f main.first at=%ax:x64"
 CALLED = "the stacks of goroutines are small: a hit runs on the signal stack"
@@ -53,6 +53,7 @@ class GoPrograms(Attached):
         numbers = [r["n"] for r in traced.records("w")]
         self.assertEqual(sorted(numbers), sorted([*range(500)] * 8 + [7]))
         self.assertEqual([bytes(r["s"]) for r in traced.records("w") if bytes(r["s"]) != b"from"], [b"main"])
+        self.assertEqual(sorted({r["t"] for r in traced.records("w")}), [b"from a goroutine", b"main"])  # Go's strings have no NUL
         self.assertEqual([r["at"] == 0 for r in traced.records("f")], [False, True])
         self.assertGreaterEqual(len(traced.records("d")), 8 * 5 * 301)
         self.assertEqual({r["n"] for r in traced.records("d")}, {*range(301)})

@@ -44,6 +44,54 @@ class Strings(unittest.TestCase):
             self.assertEqual(values, {"id": str(i), "name": f'"{text}"', "maker": f'"maker {i}"', "label": f'"maker {i}"', "weight": f"{i + 0.25:g}",
                                       "count": str(-i), "is_new": str(i % 2)})
 
+    def test_views_of_text(self):
+        """A view has no NUL: its text ends where its length says, whether registers or memory hold it."""
+        done = self.traced("-e", "p:view texts:by_view text number", "-e", "p:four texts:behind_four text at_x=$arg3:s32 c last", "-e", "r:back texts:by_view text",
+                           "-e", "p:part texts:by_part name=part->name other=part->other:string whole changed=changed:string", "-e", "p:bytes texts:by_bytes data:string(size) size",
+                           "-e", "p:hand texts:by_view s=+0($arg2):string($arg1) none=+0($arg2):string(\\0) two=+0($arg2):string(\\2) whole=+0($arg2):string")
+        views = [f'"{text[:i]}"' for i, text in enumerate(self.texts)]
+        halves = [f'"{text[:min(i, len(text)) // 2]}"' for i, text in enumerate(self.texts)]
+        interleaved = [one for i, view in enumerate(views) for one in ((view, str(i)), ('""', "-1"))]
+        self.assertEqual(self.records(done, "view"), [[("text", view), ("number", n)] for view, n in interleaved])
+        self.assertEqual(self.records(done, "back"), [[("text", view)] for view, _ in interleaved])
+        self.assertEqual(self.records(done, "four"), [[("text", view), ("at_x", "3"), ("c", "5"), ("last", str(i))] for i, view in enumerate(views)])
+        self.assertEqual(self.records(done, "part"), [[("name", view), ("other", half), ("whole", view), ("changed", half)] for view, half in zip(views, halves)])
+        self.assertEqual(self.records(done, "bytes"), [[("data", view), ("size", str(i))] for i, view in enumerate(views)])
+        by_hand = [dict(one) for one in self.records(done, "hand")][::2]
+        self.assertEqual(by_hand, [{"s": view, "none": '""', "two": f'"{text[:2]}"', "whole": f'"{text}"'} for view, text in zip(views, self.texts)])
+        empty = [dict(one) for one in self.records(done, "hand")][1::2]
+        self.assertEqual(empty, [{"s": '""', "none": '""', "two": "(fault)", "whole": "(fault)"}] * ROUNDS)
+
+    def test_filters_on_views(self):
+        done = self.traced("-e", "p:view texts:by_view text number", "--filter", 'view: text ~ "*hor" || text == "a text t" || text == "s"')
+        wanted = [f'"{text[:i]}"' for i, text in enumerate(self.texts) if text[:i].endswith("hor") or text[:i] in ("a text t", "s")]
+        self.assertEqual([dict(one)["text"] for one in self.records(done, "view")], wanted)
+        self.assertGreater(len(wanted), 1)
+
+    def test_histograms_by_view(self):
+        done = self.traced("-e", "p:view texts:by_view text number", "--hist", "view:keys=text")
+        counted = dict(re.findall(r'\{ text: (.*?) *\} hitcount: +(\d+)', done.stdout))
+        wanted = {}
+        for one in [text[:i].rstrip() for i, text in enumerate(self.texts)] + [""] * ROUNDS:  # the table pads with blanks
+            wanted[one] = wanted.get(one, 0) + 1
+        self.assertEqual({key: int(count) for key, count in counted.items()}, wanted)
+
+    def test_what_is_not_in_registers(self):
+        done = self.traced("-e", "p:s texts:on_stack text", status=3)
+        self.assertIn("`text` is passed in no register that is known", done.stderr)
+        done = self.traced("-e", "p:s texts:behind_four x=at", status=3)
+        self.assertIn("`at` is passed by value: `$arg3` has its first 8 bytes", done.stderr)
+
+    def test_wrong_lengths(self):
+        for definition, said in (("s=+0(%di):string()", "No argument expression"), ("s=+0(%di):string(%zz)", "Invalid register name"), ("s=+0(%di):string(%si:f64)", "Unknown type"),
+                                 ("s=+0(%di):string(%si)[2]", "Unknown type"), ("s=+0(%di):string($comm)", "Unknown type"),
+                                 ("s=+0(%di):string(%xmm0)", "the length of a text is an integer"), ("s=%di:string(%si)", "String accepts only memory argument"), ("s=+0(%di):symstr(%si)", "Unknown type")):
+            done = subprocess.run([KEVTRACE, "check", "-e", f"p:e texts:by_view {definition}"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 3, definition)
+            self.assertIn(said, done.stdout + done.stderr, definition)
+        done = subprocess.run([KEVTRACE, "check", "--kernel", "6.1", "-e", "p:e vfs_read s=+0($arg2):string($arg3)"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 3, done.stdout)
+
     def test_filters_read_what_is_recorded(self):
         done = self.traced("-e", "p:ref texts:by_reference text", "--filter", 'ref: text ~ "short*"', "-e", "p:o texts:by_object weight", "--filter", "o: weight > 17")
         self.assertEqual(len(self.records(done, "ref")), ROUNDS // 2)

@@ -28,11 +28,11 @@ constexpr std::uint8_t kSizes[] = {1, 2, 4, 8};
 
 // Early rows are as likely as late ones; repeats make an op likelier.
 const std::vector<Op> kOpsToDraw = {
-    Op::Register, Op::Register, Op::Register,   Op::Immediate,     Op::Slot,       Op::Load,
-    Op::Load,     Op::Load,     Op::Load,       Op::Bits,          Op::Narrow,     Op::Narrow,
-    Op::String,   Op::String,   Op::String,     Op::ProbeAddress,  Op::EventId,    Op::ReturnAddress,
-    Op::Pid,      Op::Cpu,      Op::Comm,       Op::ImmediateText, Op::SymbolText, Op::EntryArgument,
-    Op::Located,  Op::Vector,   Op::FloatOrder, Op::FloatOrder};
+    Op::Register, Op::Register, Op::Register,   Op::Immediate,     Op::Slot,          Op::Load,
+    Op::Load,     Op::Load,     Op::Load,       Op::Bits,          Op::Narrow,        Op::Narrow,
+    Op::String,   Op::String,   Op::String,     Op::ProbeAddress,  Op::EventId,       Op::ReturnAddress,
+    Op::Pid,      Op::Cpu,      Op::Comm,       Op::ImmediateText, Op::SymbolText,    Op::EntryArgument,
+    Op::Located,  Op::Vector,   Op::FloatOrder, Op::FloatOrder,    Op::CountedString, Op::CountedString};
 
 std::int64_t random_offset(Random& random) {
   switch (below(random, 6)) {
@@ -84,7 +84,7 @@ class Generator {
 bool Generator::possible(Op op) const {
   if (options_.excluded.contains(op)) return false;
   if (op == Op::EntryArgument && program_.probe_kind != model::ProbeKind::Return) return false;
-  const bool is_fetched_text = op == Op::String || op == Op::Comm;
+  const bool is_fetched_text = ir::reads_text(op) || op == Op::Comm;
   return !is_fetched_text || fetched_texts_ < options_.max_fetched_texts;
 }
 
@@ -111,6 +111,7 @@ bool Generator::is_address(const Value& value) const {
     case Op::Pid:
     case Op::Cpu:
     case Op::String:
+    case Op::CountedString:
     case Op::ImmediateText:
     case Op::Comm:
     case Op::SymbolText:
@@ -161,6 +162,9 @@ Value Generator::with_members(Op op) {
       value.bytes = size();
       value.is_signed = one_in(random_, 2);
       break;
+    case Op::CountedString:
+      value.b = pick(random_, integers_);
+      [[fallthrough]];
     case Op::String:
       value.a = pick(random_, addresses_);
       value.imm = random_offset(random_);
@@ -184,7 +188,7 @@ Value Generator::with_members(Op op) {
 void Generator::add(const Value& value, bool is_address) {
   const auto id = static_cast<ValueId>(program_.values.size());
   program_.values.push_back(value);
-  if (value.op == Op::String || value.op == Op::Comm) ++fetched_texts_;
+  if (ir::reads_text(value.op) || value.op == Op::Comm) ++fetched_texts_;
   if (ir::result_type(value.op) == ir::ResultType::Text) {
     texts_.push_back(id);
     return;

@@ -6,13 +6,15 @@
 // Problem: debug information is large and a graph with cycles. Idea: copy into a TypeTable what hangs on the functions
 // asked about, each DIE once; a DIE that is still to be copied has a place-holder, so cycles need no care.
 // Which argument holds a parameter follows from the calling convention of x86-64: integers and pointers count, floating
-// point does not; after a structure passed by value nothing is claimed about those behind it.
+// point does not; a small structure of them has as many as it has words. After any other structure that is passed by
+// value nothing is claimed about those behind it.
 #include "compiler/target/types/debug_types.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <unordered_map>
@@ -107,7 +109,7 @@ struct DebugTypes::State {
   void convert_members(Dwarf_Die& die, Type& type);
   TypeId add_prototype(Dwarf_Die& die);
   Type parameters_of(Dwarf_Die& die);
-  void number_parameters(TypeId prototype);
+  void number_parameters(TypeId prototype, bool is_rust);
 };
 
 // Units without address ranges are searched one by one.
@@ -263,14 +265,48 @@ Type DebugTypes::State::parameters_of(Dwarf_Die& die) {
   return type;
 }
 
-void DebugTypes::State::number_parameters(TypeId prototype) {
+namespace {
+
+// Whether all that it has is integers and pointers where they belong (INTEGER of the System V ABI, 3.2.3).
+bool is_general(const TypeTable& table, TypeId id, unsigned depth = 0) {
+  constexpr unsigned kMaxDepth = 8;
+  const Type& type = table.type(table.strip(id));
+  switch (type.kind) {
+    case TypeClass::Integer:
+    case TypeClass::Enum:
+    case TypeClass::Pointer:
+      return true;
+    case TypeClass::Array:
+      return type.count != 0 && depth < kMaxDepth && is_general(table, type.target, depth + 1);
+    case TypeClass::Struct:
+    case TypeClass::Union:
+      return type.count != 0 && depth < kMaxDepth &&
+             std::ranges::all_of(table.members(type), [&](const Member& member) {
+               const Type& of_member = table.type(table.strip(member.type));
+               const std::uint32_t bytes = of_member.kind == TypeClass::Pointer ? 8 : of_member.bytes;
+               const bool is_packed = member.bit_size == 0 && bytes != 0 && bytes <= 8 &&
+                                      member.bit_offset % (8 * bytes) != 0 && of_member.kind != TypeClass::Struct &&
+                                      of_member.kind != TypeClass::Union;
+               return !is_packed && is_general(table, member.type, depth + 1);
+             });
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// Rust hands over by its address what is larger than two registers (rustc_ty_utils, abi.rs; it is no promise).
+void DebugTypes::State::number_parameters(TypeId prototype, bool is_rust) {
   const Type type = table.type(prototype);  // types are added below
   const auto size_of = [&](TypeId id) { return table.type(table.strip(id)).bytes; };
   const auto class_of = [&](TypeId id) { return table.type(table.strip(id)).kind; };
   const auto by_value = [&](TypeId id) {
     return class_of(id) == TypeClass::Struct || class_of(id) == TypeClass::Union;
   };
-  const auto by_address = [&](TypeId id) { return by_value(id) && table.type(table.strip(id)).goes_by_address; };
+  const auto by_address = [&](TypeId id) {
+    return by_value(id) && (table.type(table.strip(id)).goes_by_address || (is_rust && size_of(id) > 16));
+  };
   std::vector<Member> numbered;
   // A large structure, or one that is not copied byte by byte, is returned where a hidden first argument says.
   const bool is_hidden = by_value(type.target) && (size_of(type.target) > 16 || by_address(type.target));
@@ -283,6 +319,11 @@ void DebugTypes::State::number_parameters(TypeId prototype) {
     const std::uint32_t number = next++;
     return known && (number <= kGeneralRegisters || !is_float_on_stack) ? number : 0;
   };
+  // How many general registers hold a structure that is passed by value; 0: not only those do.
+  const auto general_words = [&](TypeId id) -> std::uint32_t {
+    if (!by_value(id) || by_address(id) || size_of(id) > 16 || !is_general(table, table.strip(id))) return 0;
+    return (size_of(id) + 7) / 8;
+  };
   for (Member parameter : table.members(type)) {
     const TypeClass kind = class_of(parameter.type);
     const bool general = kind == TypeClass::Pointer || kind == TypeClass::Enum || kind == TypeClass::Integer;
@@ -294,6 +335,10 @@ void DebugTypes::State::number_parameters(TypeId prototype) {
       is_float_on_stack = is_float_on_stack || ++next_vector > kVectorArguments + 1;
     } else if (general && size_of(parameter.type) <= 8 && parameter.type != 0) {
       parameter.bit_offset = general_number();
+    } else if (const std::uint32_t words = general_words(parameter.type);
+               words != 0 && known && next + words - 1 <= kGeneralRegisters) {
+      parameter.bit_offset = next;
+      next += words;
     } else if (kind != TypeClass::Other || size_of(parameter.type) > 8) {
       known = are_vectors_known = false;
     } else {
@@ -320,7 +365,9 @@ TypeId DebugTypes::State::add_prototype(Dwarf_Die& die) {
   if (auto returned = reference(die, DW_AT_type)) type.target = take(*returned);
   fill_all();
   table.set(prototype, type);
-  number_parameters(prototype);
+  Dwarf_Die unit;
+  const bool is_rust = dwarf_diecu(&die, &unit, nullptr, nullptr) != nullptr && dwarf_srclang(&unit) == DW_LANG_Rust;
+  number_parameters(prototype, is_rust);
   return prototype;
 }
 

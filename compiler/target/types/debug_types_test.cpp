@@ -45,13 +45,24 @@ TEST(DebugTypes, TellWhichArgumentHoldsAParameter) {
   EXPECT_EQ(number_of(*work, "l"), 4u);
 }
 
-TEST(DebugTypes, NothingIsClaimedBehindAStructurePassedByValue) {
+TEST(DebugTypes, ASmallStructureOfIntegersHasRegistersOfItsOwn) {
   const ProcessEnv env = env_of(KEVT_TYPED_FUNCTIONS);
   const auto pair = env.function_types({}, "typed_pair");
   ASSERT_TRUE(pair) << pair.error().why;
   EXPECT_EQ(number_of(*pair, "before"), 1u);
-  EXPECT_EQ(number_of(*pair, "p"), 0u);
-  EXPECT_EQ(number_of(*pair, "after"), 0u);
+  EXPECT_EQ(number_of(*pair, "p"), 2u);
+  EXPECT_EQ(number_of(*pair, "after"), 4u);
+}
+
+TEST(DebugTypes, NothingIsClaimedBehindAnyOtherStructurePassedByValue) {
+  const ProcessEnv env = env_of(KEVT_TYPED_FUNCTIONS);
+  for (const char* function : {"typed_mixed", "typed_full"}) {
+    const auto types = env.function_types({}, function);
+    ASSERT_TRUE(types) << types.error().why;
+    EXPECT_EQ(number_of(*types, "m"), function == std::string_view("typed_mixed") ? 0u : 99u);
+    EXPECT_EQ(number_of(*types, "p"), function == std::string_view("typed_mixed") ? 99u : 0u);
+    EXPECT_EQ(number_of(*types, "after"), 0u);
+  }
 }
 
 TEST(DebugTypes, TheRestOfAVariadicFunctionIsNoParameter) {

@@ -27,10 +27,11 @@ using runtime::ProbeHandle;
 namespace {
 
 bool reads_arguments(const model::Definition& definition) {
-  return std::ranges::any_of(definition.args, [](const model::FetchArg& arg) {
-    return std::holds_alternative<model::ArgumentBase>(arg.expr.base) ||
-           std::holds_alternative<model::VariableBase>(arg.expr.base);
-  });
+  const auto reads = [](const model::FetchExpr& expr) {
+    return std::holds_alternative<model::ArgumentBase>(expr.base) ||
+           std::holds_alternative<model::VariableBase>(expr.base);
+  };
+  return std::ranges::any_of(definition.args, [&](const model::FetchArg& arg) { return any_expression(arg, reads); });
 }
 
 bool reads_vectors(const model::Definition& definition) {

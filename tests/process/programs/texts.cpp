@@ -1,8 +1,10 @@
-// texts [ROUNDS]: functions that take std::string in every way, references to numbers, and objects that hold them.
+// texts [ROUNDS]: functions that take std::string and std::string_view in every way, references to numbers, and objects
+// that hold them.
 // Prints what each was given.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #define KEPT __attribute__((noinline, used))
 
@@ -13,6 +15,15 @@ struct Item {
   std::string name;
   const std::string* maker;
   const std::string& label;
+};
+
+struct Part {
+  long id;
+  std::string_view name;
+  const std::string_view* other;
+};
+struct Point {
+  int x, y;
 };
 
 class Clerk {
@@ -49,6 +60,29 @@ KEPT std::string made(int number, const std::string& of) {
   return of + std::to_string(number);
 }
 
+KEPT std::size_t by_view(std::string_view text, int number) {
+  asm volatile("" : : "r"(text.data()), "r"(number) : "memory");
+  return text.size() + static_cast<std::size_t>(number);
+}
+// The view has the last two registers.
+KEPT std::size_t behind_four(int a, int b, Point at, long c, std::string_view text, int last) {
+  asm volatile("" : : "r"(text.data()), "r"(last) : "memory");
+  return text.size() + static_cast<std::size_t>(a + b + at.x + at.y + c + last);
+}
+// One register is left, so it lies on the stack.
+KEPT std::size_t on_stack(int a, int b, int c, int d, int e, std::string_view text) {
+  asm volatile("" : : "r"(text.data()) : "memory");
+  return text.size() + static_cast<std::size_t>(a + b + c + d + e);
+}
+KEPT std::size_t by_part(const Part& part, const std::string_view& whole, std::string_view* changed) {
+  asm volatile("" : : "r"(&part), "r"(&whole), "r"(changed) : "memory");
+  return part.name.size() + whole.size() + changed->size();
+}
+KEPT std::size_t by_bytes(const void* data, int size) {
+  asm volatile("" : : "r"(data), "r"(size) : "memory");
+  return static_cast<std::size_t>(size);
+}
+
 }  // namespace shop
 
 int main(int argc, char** argv) {
@@ -61,6 +95,13 @@ int main(int argc, char** argv) {
     const double weight = i + 0.25;
     long count = -i;
     bool is_new = i % 2;
+    const std::string_view view = std::string_view(text).substr(0, static_cast<std::size_t>(i));  // no NUL behind it
+    std::string_view changed = view.substr(0, view.size() / 2);
+    const shop::Part part{i, view, &changed};
+    const std::size_t sum = shop::by_view(view, i) + shop::behind_four(1, 2, {3, 4}, 5, view, i) +
+                            shop::on_stack(1, 2, 3, 4, 5, view) + shop::by_part(part, view, &changed) +
+                            shop::by_bytes(text.data(), i) + shop::by_view({}, -1);
+    if (sum == 0) std::abort();
     std::printf("%s|%zu %zu %zu %ld %zu %s\n", text.c_str(), shop::by_reference(text, i), shop::by_value(text, i),
                 shop::by_pointer(&text), shop::by_object(item, weight, count, is_new), shop::Clerk("clerk").greet(text),
                 shop::made(i, text).c_str());

@@ -1,0 +1,61 @@
+// A type's name and its members say together what it is: a `string` of one's own has other members.
+#include "compiler/sema/text_object.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace kevt::sema {
+
+namespace {
+
+// Members behind members; one with a '?' may be missing, as in older libraries.
+struct KnownText {
+  std::string_view name;  // how the type's begins
+  bool is_template;       // what stands behind that does not matter
+  std::string_view address, length;
+};
+
+constexpr KnownText kTexts[] = {
+    {"basic_string_view<char,", true, "_M_str", "_M_len"},
+    {"&str", false, "data_ptr", "length"},
+    {"String", false, "vec.buf.?inner.ptr.?pointer.?pointer", "vec.len"},
+    {"string", false, "str", "len"},
+};
+
+std::optional<std::uint32_t> bytes_to(const target::TypeTable& table, target::TypeId structure, std::string_view path) {
+  std::uint32_t bits = 0;
+  while (!path.empty()) {
+    std::string_view name = path.substr(0, path.find('.'));
+    path.remove_prefix(std::min(name.size() + 1, path.size()));
+    const bool is_optional = name.starts_with('?');
+    name.remove_prefix(is_optional ? 1 : 0);
+    const auto member = table.find_member(structure, name);
+    if (!member && is_optional) continue;
+    if (!member) return std::nullopt;
+    bits += member->bit_offset;
+    structure = table.strip(member->type);
+  }
+  return bits / 8;
+}
+
+}  // namespace
+
+std::optional<TextObject> text_object(const target::TypeTable& table, target::TypeId type) {
+  const target::TypeId id = table.strip(type);
+  if (table.type(id).kind != target::TypeClass::Struct) return std::nullopt;
+  const std::string_view name = table.name(table.type(id).name);
+  if (name.starts_with("basic_string<char,")) {
+    const auto address = bytes_to(table, id, "_M_dataplus._M_p");
+    if (!address) return std::nullopt;
+    return TextObject{.address = *address, .length = std::nullopt};
+  }
+  for (const KnownText& known : kTexts) {
+    if (known.is_template ? !name.starts_with(known.name) : name != known.name) continue;
+    const auto address = bytes_to(table, id, known.address);
+    const auto length = bytes_to(table, id, known.length);
+    if (address && length) return TextObject{.address = *address, .length = length};
+  }
+  return std::nullopt;
+}
+
+}  // namespace kevt::sema

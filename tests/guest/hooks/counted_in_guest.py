@@ -1,0 +1,50 @@
+"""Runs in the guest: texts of a given length by bpf, of kernel functions and of programs.
+
+counted_in_guest.py KEVTRACE COLD MARKED
+"""
+import sys
+
+from traced import check, failures, records, run
+
+TEXT = 'GET /index.html HTTP/1.1 and much more'
+LENGTHS = [0, 1, 3, 4, 15, 16, 17, 30]
+PROGRAM = """
+import os
+fd = os.open('/dev/null', os.O_WRONLY)
+for length in %r: os.write(fd, %r.encode()[:length] + b'')
+""" % (LENGTHS, TEXT)
+COMMAND = ('/usr/bin/python3', '-S', '-c', PROGRAM)
+
+
+def test_functions_of_the_kernel():
+    definitions = ['p:w ksys_write fd=$arg1:u32 s=+0($arg2):string($arg3) u=+u0($arg2):ustring($arg3:u32) n=$arg3:u64 two=+0($arg2):string(\\2)']
+    status, out, err = run(definitions, ['w: s ~ "GET*" || s == "" || s == "G"'], *COMMAND)
+    check(status == 0, 'status %d %s' % (status, err))
+    seen = [(r['s'], r['u'], r['two']) for r in records(out, 'w')]
+    wanted = ['"%s"' % TEXT[:n] for n in LENGTHS]
+    ours = [one for one in seen if one[0] in wanted][-len(LENGTHS):]  # somebody else may have written nothing
+    check([one[0] for one in ours] == wanted, 'texts: %s' % seen)
+    check(all(one[0] == one[1] for one in ours), 'of user memory: %s' % ours)
+    check([one[2] for one in ours][3:] == ['"GE"'] * 5, 'two bytes: %s' % ours)
+
+
+def test_nothing_at_no_address():
+    program = 'import ctypes, os\nctypes.CDLL(None).syscall(1, os.open("/dev/null", 1), 0, 0)\nctypes.CDLL(None).syscall(1, os.open("/dev/null", 1), 0, 5)\n'
+    status, out, err = run(['p:w ksys_write s=+0($arg2):string($arg3) p=$arg2:x64'], ['w: p == 0'], '/usr/bin/python3', '-S', '-c', program)
+    check(status == 0, 'status %d %s' % (status, err))
+    check([r['s'] for r in records(out, 'w')] == ['""', '(fault)'], 'at 0: %s' % out)
+
+
+def test_markers_of_programs():
+    marked = sys.argv[3]
+    for filters, wanted in (([], ['"a"', '"a "', '"a t"']), (['m: t ~ "a *"'], ['"a "', '"a t"'])):
+        status, out, err = run(['p:m %s:marked:registers t=$arg3:string($arg1) u=+0($arg3):ustring(\\3)' % marked], filters, marked, '3')
+        check(status == 0, 'status %d %s' % (status, err))
+        check([(r['t'], r['u']) for r in records(out, 'm')] == [(t, '"a t"') for t in wanted], 'of programs: %s' % records(out, 'm'))
+
+
+test_functions_of_the_kernel()
+test_markers_of_programs()
+test_nothing_at_no_address()
+if failures:
+    sys.exit('%d checks failed' % len(failures))

@@ -1,0 +1,35 @@
+// rust_texts: functions that take texts as Rust has them. Prints what each was given.
+pub struct Item<'a> {
+    pub id: u64,
+    pub name: &'a str,
+    pub owned: String,
+}
+
+#[inline(never)]
+#[no_mangle]
+pub fn take_str(text: &str, number: u32) -> usize {
+    std::hint::black_box(text).len() + number as usize
+}
+
+#[inline(never)]
+#[no_mangle]
+pub fn take_item(item: &Item, number: u8) -> usize {
+    let seen = std::hint::black_box(item);
+    seen.name.len() + seen.owned.len() + number as usize
+}
+
+#[inline(never)]
+#[no_mangle]
+pub fn take_string(borrowed: &String, moved: String, number: u8) -> usize {
+    std::hint::black_box(&moved).len() + std::hint::black_box(borrowed).len() + number as usize
+}
+
+fn main() {
+    let text = "a text of Rust, which no NUL ends";
+    for i in 0..20usize {
+        let part = &text[..i];
+        let item = Item { id: i as u64, name: &text[i..i + 4], owned: format!("owned {}", i) };
+        let sum = take_str(part, i as u32) + take_item(&item, 7) + take_string(&item.owned, part.to_string(), 9);
+        println!("{}|{}|{}|{}", part, item.name, item.owned, sum);
+    }
+}

@@ -1,0 +1,53 @@
+"""Texts of Rust (&str, String) by name and by hand, against what the program prints. 77: there is no Rust compiler."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from kevtest import KEVTRACE, main
+
+RUSTC = shutil.which("rustc")
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "rust_texts.rs")
+
+if not RUSTC:
+    print("rust_test: no Rust compiler (package rustc)")
+    sys.exit(77)
+
+
+class RustTexts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.program = os.path.join(cls.folder.name, "rust_texts")
+        subprocess.run([RUSTC, "-g", "-O", "-o", cls.program, SOURCE], check=True, capture_output=True)
+        out = subprocess.run([cls.program], capture_output=True, text=True, check=True).stdout
+        cls.rounds = [line.split("|") for line in out.splitlines()]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def records(self, event, *words):
+        done = subprocess.run([KEVTRACE, "run", *words, "--", self.program], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [re.findall(r'(\w+)=("[^"]*"|\S+)', line.split(") ", 1)[1]) for line in done.stdout.splitlines() if f" {event}: (" in line]
+
+    def test_by_name(self):
+        self.assertEqual(len(self.rounds), 20)
+        self.assertEqual(self.records("s", "-e", "p:s take_str text number"), [[("text", f'"{part}"'), ("number", str(i))] for i, (part, *_) in enumerate(self.rounds)])
+        self.assertEqual(self.records("i", "-e", "p:i take_item id=item->id name=item->name owned=item->owned number"),
+                         [[("id", str(i)), ("name", f'"{name}"'), ("owned", f'"{owned}"'), ("number", "7")] for i, (_, name, owned, _) in enumerate(self.rounds)])
+        self.assertEqual(self.records("o", "-e", "p:o take_string borrowed=borrowed:string moved number"),
+                         [[("borrowed", f'"{owned}"'), ("moved", f'"{part}"'), ("number", "9")] for part, _, owned, _ in self.rounds])
+
+    def test_by_hand(self):
+        wanted = [part for part, *_ in self.rounds if "Rust" in part]
+        self.assertGreater(len(wanted), 3)
+        self.assertEqual(self.records("s", "-e", "p:s take_str text=+0($arg1):string($arg2)", "--filter", 's: text ~ "*Rust*"'), [[("text", f'"{part}"')] for part in wanted])
+
+
+if __name__ == "__main__":
+    main()
