@@ -128,6 +128,9 @@ bool ArgumentParser::take_body(const Piece& body) {
   if (!type) return false;
   arg_.type = *type;
   if (!take_expression(pieces, body.begin)) return false;
+  // Its names are what the types tell.
+  if (type->kind == model::TypeKind::Enum && std::holds_alternative<model::ReturnValueBase>(arg_.expr.base))
+    arg_.needs_types = true;
   const auto length = pieces.type && line_.dialect.has_own_forms() ? length_in(*pieces.type) : std::nullopt;
   return !length || take_length(*length, body.begin + length->begin);
 }

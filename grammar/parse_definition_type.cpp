@@ -86,7 +86,7 @@ bool read_bits(std::string_view name, model::TypeSpec& type) {
 bool exists_here(const LineContext& line, model::TypeKind kind) {
   const bool symbol = kind == model::TypeKind::Symbol || kind == model::TypeKind::SymbolString;
   if (symbol && line.kind == model::EventKind::Uprobe) return line.dialect.has(dialect::Feature::SymbolOnUprobe);
-  if (kind == model::TypeKind::Float) return line.dialect.has_own_forms();
+  if (kind == model::TypeKind::Float || kind == model::TypeKind::Enum) return line.dialect.has_own_forms();
   return kind != model::TypeKind::Char || line.dialect.has(dialect::Feature::CharType);
 }
 

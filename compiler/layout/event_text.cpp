@@ -105,6 +105,13 @@ void append_quoted(std::string& out, const std::optional<std::string_view>& text
   out += '"';
 }
 
+// As __print_symbolic() does: a value without a name is its 64 bits.
+void append_name(std::string& out, std::int64_t value, const model::EnumNames& names) {
+  const auto known = std::ranges::find(names, value, &model::EnumName::value);
+  if (known == names.end()) return append_hex(out, static_cast<std::uint64_t>(value));
+  out += known->name;
+}
+
 // One item of an argument at `offset`.
 void append_item(std::string& out, const model::TypeSpec& type, const RecordView& record, std::uint32_t offset,
                  const target::TargetEnv& env) {
@@ -113,6 +120,9 @@ void append_item(std::string& out, const model::TypeSpec& type, const RecordView
     case model::TypeKind::Unsigned:
     case model::TypeKind::Bitfield:
       return append_number(out, value, 10);
+    case model::TypeKind::Enum:
+      if (type.names) return append_name(out, sign_extended(value, type.bytes), *type.names);
+      [[fallthrough]];
     case model::TypeKind::Signed:
       return append_number(out, sign_extended(value, type.bytes), 10);
     case model::TypeKind::Hex:

@@ -18,6 +18,7 @@ bool is_string(model::TypeKind kind) {
       return true;
     case model::TypeKind::Unsigned:
     case model::TypeKind::Signed:
+    case model::TypeKind::Enum:
     case model::TypeKind::Hex:
     case model::TypeKind::Char:
     case model::TypeKind::Float:
@@ -29,12 +30,12 @@ bool is_string(model::TypeKind kind) {
 }
 
 bool is_signed(const model::TypeSpec& type) {
-  return type.kind == model::TypeKind::Signed || type.kind == model::TypeKind::Float || is_string(type.kind);
+  return model::is_signed_number(type.kind) || type.kind == model::TypeKind::Float || is_string(type.kind);
 }
 
 std::string field_type_name(const model::TypeSpec& type) {
   if (is_string(type.kind)) return "__data_loc char[]";
-  const char letter = type.kind == model::TypeKind::Signed ? 's' : type.kind == model::TypeKind::Float ? 'f' : 'u';
+  const char letter = model::is_signed_number(type.kind) ? 's' : type.kind == model::TypeKind::Float ? 'f' : 'u';
   return fmt::format("{}{}", letter, 8 * type.bytes);
 }
 
@@ -44,6 +45,9 @@ std::string_view print_format(const model::TypeSpec& type) {
     case model::TypeKind::Unsigned:
     case model::TypeKind::Bitfield:
       return wide ? "%Lu" : "%u";
+    case model::TypeKind::Enum:
+      if (type.names) return "%s";
+      [[fallthrough]];
     case model::TypeKind::Signed:
       return wide ? "%Ld" : "%d";
     case model::TypeKind::Float:  // readers of format files know no such conversion: they print the bits

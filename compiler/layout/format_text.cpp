@@ -52,18 +52,34 @@ struct PrintFormat {
   std::string values;
 };
 
+// `REC->mode`, as an enumeration by name. libtraceevent takes a negative number of fewer than 8 bytes for one without a
+// sign, so that such a value has two rows.
+std::string value_of(const model::TypeSpec& type, std::string value) {
+  if (!type.names) return value;
+  for (const model::EnumName& known : *type.names) {
+    value += fmt::format(", {{ {}, \"{}\" }}", known.value, known.name);
+    if (known.value >= 0 || type.bytes == 8) continue;
+    const std::uint64_t bits = static_cast<std::uint64_t>(known.value) & ((std::uint64_t{1} << (8 * type.bytes)) - 1);
+    value += fmt::format(", {{ 0x{:x}, \"{}\" }}", bits, known.name);
+  }
+  return fmt::format("__print_symbolic({})", value);
+}
+
 void add_argument(PrintFormat& print, const model::RecordField& field) {
   const std::string_view one = print_format(field.type);
   const bool text = is_string(field.type.kind);
   if (field.type.array_count == 0) {
     print.format += fmt::format(" {}={}", field.name, one);
-    print.values += fmt::format(fmt::runtime(text ? ", __get_str({})" : ", REC->{}"), field.name);
+    print.values += ", ";
+    print.values += text ? fmt::format("__get_str({})", field.name) : value_of(field.type, "REC->" + field.name);
     return;
   }
   print.format += fmt::format(" {}={{", field.name);
   for (std::uint32_t i = 0; i < field.type.array_count; ++i) {
     print.format += fmt::format("{}{}", i == 0 ? "" : ",", one);
-    print.values += fmt::format(fmt::runtime(text ? ", __get_str({}[{}])" : ", REC->{}[{}]"), field.name, i);
+    const std::string item = fmt::format("{}[{}]", field.name, i);
+    print.values += ", ";
+    print.values += text ? fmt::format("__get_str({})", item) : value_of(field.type, "REC->" + item);
   }
   print.format += "}";
 }

@@ -27,6 +27,7 @@ std::string type_text(const model::TypeSpec& type) {
     case model::TypeKind::Unsigned:
     case model::TypeKind::Bitfield:
       return fmt::format("u{}", bits);
+    case model::TypeKind::Enum:
     case model::TypeKind::Signed:
       return fmt::format("s{}", bits);
     case model::TypeKind::Hex:

@@ -33,7 +33,7 @@ bool is_integer_size(std::uint32_t bytes) { return bytes == 1 || bytes == 2 || b
 ValueId integer_value(const Fetched& datum, const model::TypeSpec& type, ValueTable& values) {
   const ValueId raw = datum.offset ? values.load(datum.value, *datum.offset, type.bytes, datum.space) : datum.value;
   if (type.bit_width != 0) return values.bits(raw, type.bit_offset, type.bit_width);
-  return values.narrow(raw, type.bytes, type.kind == TypeKind::Signed);
+  return values.narrow(raw, type.bytes, model::is_signed_number(type.kind));
 }
 
 ValueId text_value(const model::FetchArg& arg, const Fetched& datum, const model::Definition& definition,
@@ -57,7 +57,7 @@ Store integer_store(ValueId value, std::uint32_t offset, std::uint8_t bytes) {
 
 LoweredField packed_array(const Fetched& datum, const model::RecordField& field, ValueTable& values) {
   model::TypeSpec item = field.type;
-  if (item.kind == TypeKind::Signed) item.kind = TypeKind::Unsigned;  // the bytes are the same
+  if (model::is_signed_number(item.kind)) item.kind = TypeKind::Unsigned;  // the bytes are the same
   PackedField packed{.items = {}, .item_bytes = item.bytes};
   std::vector<Store> stores;
   for (std::uint32_t at = 0; at < field.size; at += item.bytes) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -141,6 +142,13 @@ struct FetchExpr {
   std::uint32_t field_column = 0;  // of the last field that types resolved, where reading ended; 0: none
 };
 
+// Names of an enumeration's values, in the order of its declaration.
+struct EnumName {
+  std::int64_t value = 0;
+  std::string name;
+};
+using EnumNames = std::vector<EnumName>;
+
 enum class TypeKind : std::uint8_t {
   Unsigned,
   Signed,
@@ -152,16 +160,19 @@ enum class TypeKind : std::uint8_t {
   UserString,    // ustring
   SymbolString,  // symstr: text resolved at the hit
   Bitfield,
+  Enum,  // signed, printed by name
 };
+inline bool is_signed_number(TypeKind kind) { return kind == TypeKind::Signed || kind == TypeKind::Enum; }
 
 struct TypeSpec {
   TypeKind kind = TypeKind::Hex;
   std::uint8_t bytes = 8;      // of one item in the record; strings: 4 (the data_loc word)
   std::uint8_t bit_width = 0;  // Bitfield: bWIDTH@OFFSET/CONTAINER, CONTAINER == 8 * bytes; a field of few bits: not 0
   std::uint8_t bit_offset = 0;
-  std::uint32_t array_count = 0;  // 0: not an array
-  bool written = false;           // false: implied
-  std::string text;               // as written, without ':'; empty when implied
+  std::uint32_t array_count = 0;           // 0: not an array
+  bool written = false;                    // false: implied
+  std::shared_ptr<const EnumNames> names;  // Enum, once types have told; else nullptr
+  std::string text;                        // as written, without ':'; empty when implied
   Span span;
 };
 

@@ -232,6 +232,16 @@ void check_entry_arguments(const DefinitionCheck& check) {
 
 namespace {
 
+// `enum` of what no type is known of.
+void refuse_nameless(const DefinitionCheck& check, std::size_t argument) {
+  const model::FetchArg& arg = check.definition.args[argument];
+  if (arg.type.kind != model::TypeKind::Enum || arg.type.names || arg.needs_types) return;
+  check.report({.kind = diag::Kind::BadType,
+                .column = arg.type.span.begin,
+                .order = diag::argument_order(argument, diag::kArgType),
+                .note = "`enum` is for arguments and fields by their names, whose types are known: `mode:enum`"});
+}
+
 void check_expression(DefinitionCheck& check, std::size_t argument, const target::CatalogEntry* attached) {
   model::FetchArg& arg = check.definition.args[argument];
   std::visit(BaseCheck(check, argument, attached), arg.expr.base);
@@ -274,6 +284,7 @@ void check_arguments(DefinitionCheck& check, const target::CatalogEntry* attache
       return;
     }
     check_expression(check, i, attached);
+    refuse_nameless(check, i);
     if (arg.length) check_length(check, i, attached);
   }
 }

@@ -57,6 +57,7 @@ class Binder {
   void bind_text(FilterPredicate& predicate, const FilterField& field);
   void bind_float(FilterPredicate& predicate, const FilterField& field);
   void bind_number(FilterPredicate& predicate, const FilterField& field);
+  bool take_name(FilterPredicate& predicate, const model::EnumNames& names);
   void check_function(const FilterPredicate& predicate, const FilterField& field);
   bool is_function(const FilterPredicate& predicate) const;
   void check_cpus(const FilterPredicate& predicate, const FilterField& field);
@@ -109,6 +110,7 @@ void Binder::bind(FilterPredicate& predicate) {
   if (!field) return;
   predicate.source = field->source;
   predicate.field = field->index;
+  if (field->names && predicate.operand_quoted && !take_name(predicate, *field->names)) return;
   if (predicate.modifier == model::FieldModifier::Function) {
     check_function(predicate, *field);
   } else if (predicate.operand_cpus) {
@@ -118,6 +120,23 @@ void Binder::bind(FilterPredicate& predicate) {
   } else {
     bind_number(predicate, *field);
   }
+}
+
+// "NAME" of an enumeration stands for its value. False: there is none of that name.
+bool Binder::take_name(FilterPredicate& predicate, const model::EnumNames& names) {
+  const auto named = std::ranges::find(names, predicate.operand, &model::EnumName::name);
+  if (named == names.end()) {
+    constexpr std::size_t kShown = 8;
+    std::string known;
+    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) known += (i == 0 ? "" : " ") + names[i].name;
+    if (names.size() > kShown) known += " …";
+    mistake(Kind::FilterInvalidValue, predicate.operand_span.begin,
+            "values of `" + predicate.field_name + "` are " + known);
+    return false;
+  }
+  predicate.operand = std::to_string(named->value);
+  predicate.operand_quoted = false;
+  return true;
 }
 
 // Whether there is such a function, or nobody can tell. What ends at a blank is the

@@ -63,7 +63,8 @@ std::optional<FilterField> find_filter_field(std::string_view name, const model:
                        .is_string = is_text_type(field),
                        .is_signed = field.is_signed,
                        .is_float = field.type.kind == model::TypeKind::Float,
-                       .bytes = field.size};
+                       .bytes = field.size,
+                       .names = field.type.array_count == 0 ? field.type.names.get() : nullptr};
   }
   if ((name == "stacktrace" || name == "STACKTRACE") && dialect.has(dialect::Feature::StacktraceFilter)) {
     return kStacktrace;

@@ -18,6 +18,7 @@ struct FilterField {
   bool is_signed = false;
   bool is_float = false;
   std::uint32_t bytes = 0;
+  const model::EnumNames* names = nullptr;  // of the layout; nullptr: it is no enumeration
 };
 
 // The event's own fields, then CPU and COMM (and a stack trace, which no number equals), then the common ones.

@@ -62,6 +62,12 @@ std::optional<std::uint32_t> member_bytes(const target::TypeTable& table, std::o
   return (first->bit_offset + second->bit_offset) / 8;
 }
 
+bool is_identifier(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
 bool is_variable(const model::FetchExpr& expr) {
   const auto* variable = std::get_if<VariableBase>(&expr.base);
   return variable != nullptr && !variable->resolved;
@@ -132,6 +138,7 @@ class Resolution {
   static void follow_reference(FetchArg& arg, ResolvedOperand& operand);
   static bool read_text_object(FetchArg& arg, const ResolvedOperand& operand);
   void prepare_text(std::size_t index, const ResolvedOperand& operand);
+  void name_values(std::size_t index, const ResolvedOperand& operand);
   void resolve_file_name(std::size_t index);
   std::string parameter_name(std::uint32_t index) const;
 
@@ -372,7 +379,8 @@ void Resolution::resolve_expression(std::size_t index) {
     }
     auto operand = fields.operand(variable->name, column);
     if (operand) apply(index, *std::move(operand));
-  } else if (std::holds_alternative<model::ReturnValueBase>(arg.expr.base) && source_ == TypeSource::Kernel &&
+  } else if (std::holds_alternative<model::ReturnValueBase>(arg.expr.base) &&
+             (source_ == TypeSource::Kernel || arg.type.kind == TypeKind::Enum) &&
              check_.definition.probe_kind == model::ProbeKind::Return) {
     auto operand = fields.return_value("$retval", column);
     if (operand) apply(index, *std::move(operand));
@@ -395,6 +403,8 @@ void Resolution::apply(std::size_t index, ResolvedOperand operand) {
     imply_type(operand, source_, arg.type);
   } else if (is_text(arg.type.kind)) {
     prepare_text(index, operand);
+  } else if (arg.type.kind == TypeKind::Enum) {
+    name_values(index, operand);
   }
 }
 
@@ -468,6 +478,38 @@ void Resolution::prepare_text(std::size_t index, const ResolvedOperand& operand)
                                                                                       : body_column(check_, arg),
                  .order = diag::argument_order(index, diag::kArgStoreSize),
                  .note = fmt::format("it is `{}`", table.type_text(operand.type))});
+}
+
+// `enum`: the names that its declaration gives the values.
+void Resolution::name_values(std::size_t index, const ResolvedOperand& operand) {
+  constexpr std::size_t kMostNames = 512;  // each is in the event's `format`
+  FetchArg& arg = check_.definition.args[index];
+  const target::TypeTable& table = *operand.table;
+  const target::Type& type = table.type(operand.type);
+  if (type.kind != TypeClass::Enum || type.count == 0 || type.count > kMostNames || arg.type.array_count != 0) {
+    check_.report({.kind = diag::Kind::BadType,
+                   .column = arg.type.span.begin,
+                   .order = diag::argument_order(index, diag::kArgType),
+                   .note = fmt::format("it is `{}`, not an enumeration of up to {} names",
+                                       table.type_text(operand.type), kMostNames)});
+    return;
+  }
+  model::TypeSpec implied;
+  imply_type(operand, source_, implied);
+  arg.type.bytes = implied.bytes;
+  arg.type.bit_width = implied.bit_width;
+  arg.type.bit_offset = implied.bit_offset;
+  model::EnumNames names;
+  // As the record has them: the bits of a bit field without a sign, all others with one.
+  const unsigned unused = 64 - (implied.bit_width != 0 ? implied.bit_width : 8u * implied.bytes);
+  for (const target::Member& name : table.members(type)) {
+    if (!is_identifier(table.name(name.name))) continue;  // a damaged file's; it would end up in `format`
+    const auto bits = static_cast<std::uint64_t>(target::value_of(name)) << unused;
+    const auto value =
+        implied.bit_width != 0 ? static_cast<std::int64_t>(bits >> unused) : static_cast<std::int64_t>(bits) >> unused;
+    names.push_back({.value = value, .name = std::string(table.name(name.name))});
+  }
+  arg.type.names = std::make_shared<const model::EnumNames>(std::move(names));
 }
 
 // `x:%pd` is `+0x0(+NAME(x)):string`; the grammar left room for the offsets.

@@ -94,7 +94,7 @@ std::string type_name(const target::CatalogEntry& entry, const RecordField& fiel
   }
   if (model::RecordLayout::is_string(field)) return "__data_loc char[]";
   if (field.type.kind == model::TypeKind::Char) return fmt::format("char[{}]", field.type.array_count);
-  const char sign = field.type.kind == model::TypeKind::Signed ? 's' : 'u';
+  const char sign = model::is_signed_number(field.type.kind) ? 's' : 'u';
   if (field.type.array_count > 0) return fmt::format("{}{}[{}]", sign, 8 * field.type.bytes, field.type.array_count);
   return fmt::format("{}{}", sign, 8 * field.type.bytes);
 }

@@ -64,7 +64,7 @@ struct Printed {
 };
 
 Words castOf(const model::TypeSpec& type) {
-  return QStringLiteral("(%1int%2)").arg(type.kind == model::TypeKind::Signed ? "" : "u").arg(8 * type.bytes);
+  return QStringLiteral("(%1int%2)").arg(model::is_signed_number(type.kind) ? "" : "u").arg(8 * type.bytes);
 }
 
 // How many bytes a text has, as an expression; nullopt: no such tool can say it.
@@ -104,7 +104,7 @@ std::optional<Printed> printed(const model::FetchArg& arg) {
       return Printed{QStringLiteral("\"%s\""), QStringLiteral("str(%1, %2 + 1)").arg(place, *bytes)};
     }
     const QString read = QStringLiteral("%1int%2")
-                             .arg(is_last && type.kind == model::TypeKind::Signed ? "" : "u")
+                             .arg(is_last && model::is_signed_number(type.kind) ? "" : "u")
                              .arg(is_last ? 8 * type.bytes : 64);
     value =
         is_user ? QStringLiteral("*(%1 *)uptr(%2)").arg(read, *value) : QStringLiteral("*(%1 *)(%2)").arg(read, *value);
@@ -114,6 +114,7 @@ std::optional<Printed> printed(const model::FetchArg& arg) {
   switch (type.kind) {
     case model::TypeKind::Unsigned:
       return Printed{QStringLiteral("%lu"), cast + *value};
+    case model::TypeKind::Enum:
     case model::TypeKind::Signed:
       return Printed{QStringLiteral("%ld"), cast + *value};
     case model::TypeKind::Hex:

@@ -154,6 +154,7 @@ class Reader {
       case kEnum64:
         type.kind = TypeClass::Enum;
         type.is_signed = true;
+        if (!take_names(record, extra, type)) return false;
         break;
       case kPtr:
         type.kind = TypeClass::Pointer;
@@ -221,6 +222,25 @@ class Reader {
     }
     type.count = record.count();
     type.first = table_.add_members(members);
+    return true;
+  }
+
+  // {name, value}, or {name, low half, high half}.
+  bool take_names(const Record& record, std::uint64_t at, Type& type) {
+    std::vector<Member> names;
+    names.reserve(record.count());
+    const bool is_wide = record.kind() == kEnum64;
+    for (std::uint32_t i = 0; i < record.count(); ++i, at += is_wide ? 12 : 8) {
+      const auto name = *types_.read<std::uint32_t>(at);
+      if (!holds_name(name)) return false;
+      const auto low = *types_.read<std::uint32_t>(at + 4);
+      const std::int64_t value =
+          is_wide ? static_cast<std::int64_t>(std::uint64_t{*types_.read<std::uint32_t>(at + 8)} << 32 | low)
+                  : std::int64_t{static_cast<std::int32_t>(low)};
+      names.push_back(enumerator(moved_name(name), value));
+    }
+    type.count = record.count();
+    type.first = table_.add_members(names);
     return true;
   }
 

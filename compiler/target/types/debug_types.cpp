@@ -107,6 +107,7 @@ struct DebugTypes::State {
   Type convert(Dwarf_Die& die);
   void convert_base(Dwarf_Die& die, Type& type);
   void convert_members(Dwarf_Die& die, Type& type);
+  void convert_names(Dwarf_Die& die, Type& type);
   TypeId add_prototype(Dwarf_Die& die);
   Type parameters_of(Dwarf_Die& die);
   void number_parameters(TypeId prototype, bool is_rust);
@@ -191,6 +192,27 @@ void DebugTypes::State::convert_members(Dwarf_Die& die, Type& type) {
   type.first = table.add_members(members);
 }
 
+void DebugTypes::State::convert_names(Dwarf_Die& die, Type& type) {
+  std::vector<Member> names;
+  each_child(die, [&](Dwarf_Die& child) {
+    Dwarf_Attribute attribute;
+    if (dwarf_tag(&child) != DW_TAG_enumerator || dwarf_attr(&child, DW_AT_const_value, &attribute) == nullptr) return;
+    // A constant of a form without a sign is the value of an unsigned enumeration.
+    const unsigned form = dwarf_whatform(&attribute);
+    Dwarf_Sword with_sign = 0;
+    Dwarf_Word plain = 0;
+    if (form == DW_FORM_sdata || form == DW_FORM_implicit_const) {
+      if (dwarf_formsdata(&attribute, &with_sign) != 0) return;
+    } else {
+      if (dwarf_formudata(&attribute, &plain) != 0) return;
+      with_sign = static_cast<Dwarf_Sword>(plain);
+    }
+    names.push_back(enumerator(table.add_name(name_of(child)), with_sign));
+  });
+  type.count = static_cast<std::uint32_t>(names.size());
+  type.first = table.add_members(names);
+}
+
 Type DebugTypes::State::convert(Dwarf_Die& die) {
   Type type{.kind = TypeClass::Other,
             .bytes = static_cast<std::uint32_t>(number(die, DW_AT_byte_size).value_or(0)),
@@ -202,6 +224,7 @@ Type DebugTypes::State::convert(Dwarf_Die& die) {
     case DW_TAG_enumeration_type:
       type.kind = TypeClass::Enum;
       type.is_signed = true;
+      convert_names(die, type);
       break;
     case DW_TAG_pointer_type:
     case DW_TAG_reference_type:

@@ -51,7 +51,7 @@ std::string_view TypeTable::name(std::uint32_t at) const {
 }
 
 std::span<const Member> TypeTable::members(const Type& type) const {
-  const bool has = is_structure(type) || type.kind == TypeClass::Prototype;
+  const bool has = is_structure(type) || type.kind == TypeClass::Prototype || type.kind == TypeClass::Enum;
   if (!has || type.first > members_.size() || type.count > members_.size() - type.first) return {};
   return std::span(members_).subspan(type.first, type.count);
 }
@@ -83,6 +83,7 @@ std::optional<FoundMember> TypeTable::find_member(TypeId structure, std::string_
   for (std::size_t step = 0; step < kMaxWalk && !open.empty(); ++step) {
     const Anonymous here = open.back();
     open.pop_back();
+    if (type(here.type).kind == TypeClass::Enum) continue;  // names of values
     for (const Member& member : members(type(here.type))) {
       if (member.name != 0) {
         if (name(member.name) == wanted) {

@@ -39,13 +39,14 @@ struct Type {
   bool goes_by_address = false;  // Struct: one that is a parameter is handed over by its address
   std::uint32_t bytes = 0;       // Integer, Enum, Struct, Union
   TypeId target = 0;             // Pointer, Array, Modifier, Prototype, Function; what BTF keeps in its place elsewhere
-  std::uint32_t count = 0;       // members, parameters, items
-  std::uint32_t first = 0;       // of the members or parameters
+  std::uint32_t count = 0;       // members, parameters, names, items
+  std::uint32_t first = 0;       // of the members, parameters or names
   std::uint32_t name = 0;        // of the names; 0: none
   std::uint32_t prefix = 0;      // Modifier: "const " and the like, for C's spelling; 0: a typedef
 };
 
-// Of a Struct or Union, or a parameter. A parameter has in `bit_offset` the number of the general-purpose argument that
+// Of a Struct or Union, a parameter, or a name of an Enum: value_of() says its value, of which as many low bytes count
+// as the Enum has. A parameter has in `bit_offset` the number of the general-purpose argument that
 // holds it (1-based, as in $arg1), 0 where none does, and in `bit_size` that of the vector register (1: %xmm0), 0 as
 // well. BTF counts parameters alone, as the kernel does.
 struct Member {
@@ -54,6 +55,15 @@ struct Member {
   std::uint32_t bit_offset = 0;
   std::uint32_t bit_size = 0;  // 0: not a bit field
 };
+
+inline std::int64_t value_of(const Member& enumerator) {
+  return static_cast<std::int64_t>(std::uint64_t{enumerator.bit_size} << 32 | enumerator.bit_offset);
+}
+inline Member enumerator(std::uint32_t name, std::int64_t value) {
+  const auto bits = static_cast<std::uint64_t>(value);
+  return {
+      .name = name, .bit_offset = static_cast<std::uint32_t>(bits), .bit_size = static_cast<std::uint32_t>(bits >> 32)};
+}
 
 struct FoundMember {
   TypeId type = 0;

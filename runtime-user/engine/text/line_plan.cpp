@@ -54,6 +54,7 @@ LinePlan::LinePlan(const TracedEvent& event) : head_(event.name + ": (") {
       case model::TypeKind::UserString:
         piece.form = Form::Text;
         break;
+      case model::TypeKind::Enum:
       case model::TypeKind::Char:
       case model::TypeKind::Symbol:
       case model::TypeKind::SymbolString:

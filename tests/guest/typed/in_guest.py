@@ -57,6 +57,17 @@ def values(out, event):
     return [dict(re.findall(r'(\w+)=("[^"]*"|\S+)', line)) for line in lines]
 
 
+def test_enumerations():
+    """`enum pid_type`: kill() sends to a thread group, tkill to a thread."""
+    program = 'import os, signal, ctypes\nos.kill(os.getpid(), signal.SIGCONT)\nctypes.CDLL(None).syscall(200, os.getpid(), signal.SIGCONT)\n'
+    for filters, wanted in (([], ['PIDTYPE_TGID', 'PIDTYPE_PID']), (['--filter', 'sent: type == "PIDTYPE_PID"'], ['PIDTYPE_PID'])):
+        done = subprocess.run([KEVTRACE, 'run', '--runtime', RUNTIME, '-e', 'p:sent do_send_sig_info sig type:enum', *filters, '--', '/usr/bin/python3', '-S', '-c', program],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out = done.stdout.decode(errors='replace')
+        check(done.returncode == 0, 'enumerations: %s' % done.stderr.decode(errors='replace'))
+        check([record['type'] for record in values(out, 'sent') if record['sig'] == '18'] == wanted, 'names of values: %s' % values(out, 'sent'))
+
+
 def has(records, **wanted):
     return any(all(record.get(name) == value for name, value in wanted.items()) for record in records)
 
@@ -225,6 +236,7 @@ def main():
             test_mount(folder)
         finally:
             subprocess.run(['umount', folder], check=True)
+    test_enumerations()
     test_refusals()
     test_kernel_itself()
     sys.exit(1 if failures else 0)

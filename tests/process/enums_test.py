@@ -1,0 +1,68 @@
+"""Enumerations by name: arguments, fields, bit fields, references, returned values; filters; what other tools read."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from kevtest import KEVTRACE, PROGRAMS, main
+
+ENUMS = os.path.join(PROGRAMS, "enums")
+PLAIN = ["kMinus", "kNone", "kOne", "kLarge", "0x5"]
+SMALL = ["Off", "On", "Top", "On", "0x9"]
+WIDE = ["Back", "Far", "Back", "Far", "Back"]
+TAKEN = "p:t enums:take_plain plain:enum n=plain number"
+
+
+class Enums(unittest.TestCase):
+    def run_with(self, *words, status=0):
+        done = subprocess.run([KEVTRACE, "run", *words, "--", ENUMS], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def records(self, text, event):
+        return [dict(re.findall(r"(\w+)=(\S+)", line.split(") ", 1)[1])) for line in text.splitlines() if f" {event}: (" in line]
+
+    def test_by_name(self):
+        done = self.run_with("-e", TAKEN, "-e", "p:all enums:take_all small:enum wide:enum rs=request->small:enum rp=request->plain:enum rw=request->wide:enum ref=plain:enum",
+                             "-e", "r:back enums:give_plain v=$retval:enum")
+        self.assertEqual([(r["plain"], r["n"]) for r in self.records(done.stdout, "t")], list(zip(PLAIN, ["-3", "0", "1", "70000", "5"])))
+        self.assertEqual(self.records(done.stdout, "all"), [{"small": s, "wide": w, "rs": s, "rp": p, "rw": w, "ref": r}
+                                                            for s, w, p, r in zip(SMALL, WIDE, ["kMinus", "kNone", "kOne", "kMinus", "kNone"], PLAIN)])
+        self.assertEqual([r["v"] for r in self.records(done.stdout, "back")], PLAIN)
+
+    def test_filters(self):
+        for filter_text, wanted in (('plain == "kOne"', ["kOne"]), ('plain != "kMinus" && plain < "kLarge"', ["kNone", "kOne", "0x5"]), ("plain == 70000", ["kLarge"])):
+            done = self.run_with("-e", TAKEN, "--filter", "t: " + filter_text)
+            self.assertEqual([r["plain"] for r in self.records(done.stdout, "t")], wanted, filter_text)
+        done = self.run_with("-e", TAKEN, "--filter", 't: plain == "kTwo"', status=3)
+        self.assertIn("values of `plain` are kMinus kNone kOne kLarge", done.stderr)
+
+    def test_recordings(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("a.dat", "a.json", "a.csv"):
+                self.run_with("-e", TAKEN, "-o", os.path.join(folder, name))
+            read = subprocess.run([KEVTRACE, "report", os.path.join(folder, "a.dat")], capture_output=True, text=True, check=True).stdout
+            self.assertEqual([r["plain"] for r in self.records(read, "t")], PLAIN)
+            if shutil.which("trace-cmd"):
+                theirs = subprocess.run(["trace-cmd", "report", os.path.join(folder, "a.dat")], capture_output=True, text=True, check=True).stdout
+                self.assertEqual(re.findall(r"plain=(\S+)", theirs), PLAIN)
+            with open(os.path.join(folder, "a.json"), encoding="utf-8") as file:
+                rows = [json.loads(line) for line in file]
+            self.assertEqual([row["fields"]["plain"] for row in rows if row["type"] == "event"], [-3, 0, 1, 70000, 5])
+
+    def test_what_has_no_names(self):
+        for definition, said in (("p:t enums:take_plain number:enum", "it is `int`, not an enumeration"), ("p:t enums:take_plain x=%di:enum", "`enum` is for arguments and fields by their names"),
+                                 ("p:t enums:take_plain plain:enum[2]", "not an enumeration of up to")):
+            done = self.run_with("-e", definition, status=3)
+            self.assertIn(said, done.stderr, definition)
+        done = subprocess.run([KEVTRACE, "check", "--kernel", "6.1", "-e", "p:t vfs_read x=file:enum"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 3, done.stdout)
+        done = subprocess.run([KEVTRACE, "check", "-e", "p:t nosuch:f mode:enum"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    main()
