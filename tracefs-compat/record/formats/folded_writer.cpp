@@ -1,11 +1,5 @@
-// What a recording has decides what is folded: stack traces (their count), else calls (nanoseconds spent in a function
-// itself, by the path of calls to it), else the records of each event (their count). Known only at the end.
-// Memory is bounded: beyond 200000 different paths, or 64 MiB of them, the rest is one line, "(others)".
-#include "tracefs-compat/record/formats/folded_writer.h"
-
-#include <algorithm>
-#include <map>
-
+// What is folded (folded_paths.h) as lines "comm;outer;inner N", and as the flame graph of them (flame_graph.h).
+#include "tracefs-compat/record/analysis/folded_paths.h"
 #include "tracefs-compat/record/formats/flame_graph.h"
 #include "tracefs-compat/record/print/trace_line.h"
 #include "tracefs-compat/record/recording_formats.h"
@@ -13,63 +7,26 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kMaxPaths = 200'000;
-
-// ';' and line ends separate; a name has none.
-std::string clean(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c == ';' || c == '\n') c = '_';
-  return out;
-}
-
-}  // namespace
-
-void FoldedWriter::weigh(Weights& weights, std::string key, std::uint64_t weight) {
-  const auto found = weights.find(key);
-  if (found != weights.end()) {
-    found->second += weight;
-    return;
-  }
-  if (weights.size() >= kMaxPaths || !room_.take(KeyRoom::kNodeBytes + key.size())) key = "(others)";
-  weights[std::move(key)] += weight;
-}
-
-const std::string& FoldedWriter::name_of(std::int32_t pid, std::uint64_t address) {
-  if (names_.size() > kMaxPaths) names_.clear();
-  const Symbols& symbols = metadata_.symbols_of(pid);
-  std::string& name = names_[{&symbols, address}];
-  if (name.empty()) {
-    append_symbol(symbols, address, SymbolOffset::Hidden, name);
-    name = clean(name);
-  }
-  return name;
-}
-
-void FoldedWriter::add_stack(const TypedRecord& record) {
-  const Field* caller = record.event->find("caller");
-  if (!caller) return;
-  const std::vector<std::uint64_t> addresses = stack_of(*caller, record.bytes);
-  std::string path = clean(record.comm);
-  for (auto it = addresses.rbegin(); it != addresses.rend(); ++it) path += ";" + name_of(record.pid, *it);
-  weigh(stacks_, std::move(path), 1);
-}
-
-Result<void> FoldedWriter::add(const TypedRecord& record) {
-  if (is_stack(*record.event)) {
-    add_stack(record);
+class FoldedWriter final : public RecordWriter {
+ public:
+  enum class Form : std::uint8_t { Lines, Graph };
+  FoldedWriter(OutputFile file, const Metadata& metadata, Form form = Form::Lines)
+      : file_(std::move(file)), paths_(metadata), form_(form) {}
+  Result<void> add(const TypedRecord& record) override {
+    paths_.add(record);
     return {};
   }
-  weigh(events_, clean(record.comm) + ";" + clean(record.event->name), 1);
-  const auto call = calls_.add(record);
-  if (!call) return {};
-  std::string path = clean(record.comm);
-  for (std::uint64_t caller : call->callers) path += ";" + name_of(record.pid, caller);
-  path += ";" + name_of(record.pid, call->function);
-  const std::uint64_t whole = call->end_ns - call->begin_ns;
-  weigh(paths_, std::move(path), whole - std::min(whole, call->inside_ns));
-  return {};
-}
+  Result<void> flush() override { return {}; }
+  Result<void> finish() override;
+  std::uint64_t bytes() const override { return file_.written(); }
+
+ private:
+  void append_line(const std::string& path, std::uint64_t weight);
+
+  OutputFile file_;
+  FoldedPaths paths_;
+  Form form_;
+};
 
 void FoldedWriter::append_line(const std::string& path, std::uint64_t weight) {
   std::string& out = file_.buffer();
@@ -80,14 +37,15 @@ void FoldedWriter::append_line(const std::string& path, std::uint64_t weight) {
 }
 
 Result<void> FoldedWriter::finish() {
-  const Weights& chosen = !stacks_.empty() ? stacks_ : !paths_.empty() ? paths_ : events_;
-  const std::map<std::string, std::uint64_t> in_order(chosen.begin(), chosen.end());
+  const FoldedPaths::Folded folded = paths_.folded();
   if (form_ == Form::Graph)
-    file_.buffer() += flame_graph_svg(in_order, &chosen == &stacks_ ? "stacks" : &chosen == &paths_ ? "ns" : "records");
+    file_.buffer() += flame_graph_svg(folded.weights, folded.counts);
   else
-    for (const auto& [path, weight] : in_order) append_line(path, weight);
+    for (const auto& [path, weight] : folded.weights) append_line(path, weight);
   return file_.flush();
 }
+
+}  // namespace
 
 Result<std::unique_ptr<RecordWriter>> create_folded(const std::string& path, const Metadata& metadata) {
   return create_in_file<FoldedWriter>(path, metadata);

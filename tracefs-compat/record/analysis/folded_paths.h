@@ -1,39 +1,38 @@
-// FoldedWriter: "comm;outer;inner N" lines, as flame graphs take them, or the flame graph itself (flame_graph.h).
+// FoldedPaths: "comm;outer;inner" paths of a recording and what they weigh, as flame graphs and profiles have them.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "tracefs-compat/record/analysis/call_pairs.h"
 #include "tracefs-compat/record/analysis/key_room.h"
-#include "tracefs-compat/record/output_file.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::record {
 
-class FoldedWriter final : public RecordWriter {
+class FoldedPaths {
  public:
-  enum class Form : std::uint8_t { Lines, Graph };
-  FoldedWriter(OutputFile file, const Metadata& metadata, Form form = Form::Lines)
-      : file_(std::move(file)), metadata_(metadata), form_(form) {}
-  Result<void> add(const TypedRecord& record) override;
-  Result<void> flush() override { return {}; }
-  Result<void> finish() override;
-  std::uint64_t bytes() const override { return file_.written(); }
+  explicit FoldedPaths(const Metadata& metadata) : metadata_(metadata) {}  // `metadata` must outlive it
+  void add(const TypedRecord& record);
+
+  struct Folded {
+    std::map<std::string, std::uint64_t> weights;
+    std::string_view counts;  // what a weight is a number of: "stacks", "ns", "records"
+  };
+  // Of all that was added.
+  Folded folded() const;
 
  private:
   using Weights = std::unordered_map<std::string, std::uint64_t>;
   void add_stack(const TypedRecord& record);
   void weigh(Weights& weights, std::string key, std::uint64_t weight);
-  void append_line(const std::string& path, std::uint64_t weight);
   const std::string& name_of(std::int32_t pid, std::uint64_t address);
 
-  OutputFile file_;
   const Metadata& metadata_;
-  Form form_;
   CallPairs calls_;
   KeyRoom room_;
   Weights stacks_, paths_, events_;

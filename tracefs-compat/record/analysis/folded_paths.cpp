@@ -1,0 +1,75 @@
+// What a recording has decides what is folded: stack traces (their count), else calls (nanoseconds spent in a function
+// itself, by the path of calls to it), else the records of each event (their count). Known only at the end.
+// Memory is bounded: beyond 200000 different paths, or 64 MiB of them, the rest is one line, "(others)".
+#include "tracefs-compat/record/analysis/folded_paths.h"
+
+#include <algorithm>
+
+#include "tracefs-compat/record/print/trace_line.h"
+
+namespace kevt::record {
+namespace {
+
+constexpr std::size_t kMaxPaths = 200'000;
+
+// ';' and line ends separate; a name has none.
+std::string clean(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c == ';' || c == '\n') c = '_';
+  return out;
+}
+
+}  // namespace
+
+void FoldedPaths::weigh(Weights& weights, std::string key, std::uint64_t weight) {
+  const auto found = weights.find(key);
+  if (found != weights.end()) {
+    found->second += weight;
+    return;
+  }
+  if (weights.size() >= kMaxPaths || !room_.take(KeyRoom::kNodeBytes + key.size())) key = "(others)";
+  weights[std::move(key)] += weight;
+}
+
+const std::string& FoldedPaths::name_of(std::int32_t pid, std::uint64_t address) {
+  if (names_.size() > kMaxPaths) names_.clear();
+  const Symbols& symbols = metadata_.symbols_of(pid);
+  std::string& name = names_[{&symbols, address}];
+  if (name.empty()) {
+    append_symbol(symbols, address, SymbolOffset::Hidden, name);
+    name = clean(name);
+  }
+  return name;
+}
+
+void FoldedPaths::add_stack(const TypedRecord& record) {
+  const Field* caller = record.event->find("caller");
+  if (!caller) return;
+  const std::vector<std::uint64_t> addresses = stack_of(*caller, record.bytes);
+  std::string path = clean(record.comm);
+  for (auto it = addresses.rbegin(); it != addresses.rend(); ++it) path += ";" + name_of(record.pid, *it);
+  weigh(stacks_, std::move(path), 1);
+}
+
+void FoldedPaths::add(const TypedRecord& record) {
+  if (is_stack(*record.event)) return add_stack(record);
+  weigh(events_, clean(record.comm) + ";" + clean(record.event->name), 1);
+  const auto call = calls_.add(record);
+  if (!call) return;
+  std::string path = clean(record.comm);
+  for (std::uint64_t caller : call->callers) path += ";" + name_of(record.pid, caller);
+  path += ";" + name_of(record.pid, call->function);
+  const std::uint64_t whole = call->end_ns - call->begin_ns;
+  weigh(paths_, std::move(path), whole - std::min(whole, call->inside_ns));
+}
+
+FoldedPaths::Folded FoldedPaths::folded() const {
+  const Weights& chosen = !stacks_.empty() ? stacks_ : !paths_.empty() ? paths_ : events_;
+  return {.weights = {chosen.begin(), chosen.end()},
+          .counts = &chosen == &stacks_  ? "stacks"
+                    : &chosen == &paths_ ? "ns"
+                                         : "records"};
+}
+
+}  // namespace kevt::record
