@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 from kevtest import KEVTRACE, TIMEOUT_S, ProcessTest, main
 from recording_test import OPENED, OPENING, PROGRAM, output, parts
@@ -112,6 +113,21 @@ class Formats(ProcessTest):
         self.assertEqual(len(done.stdout.splitlines()), self.count)
         self.assertNotIn("rror", done.stderr)
 
+    def test_pprof_says_what_is_folded(self):
+        self.skip_without("go")
+        with open(self.convert("r.folded"), encoding="utf-8") as file:
+            folded = collections.Counter()
+            for line in file:
+                path, _, weight = line.rpartition(" ")
+                folded[tuple(path.split(";"))] += int(weight)
+        with tempfile.TemporaryDirectory() as home:
+            raw = subprocess.run(["go", "tool", "pprof", "-raw", self.convert("r.pprof")], capture_output=True, text=True, check=True, timeout=TIMEOUT_S,
+                                 env={"PATH": os.environ["PATH"], "HOME": home, "PPROF_TMPDIR": home}).stdout
+        names = {number: name.strip() for number, name in re.findall(r"^ +(\d+): 0x0 (?:M=\d+ )?(.*?) :0", raw, re.MULTILINE)}
+        told = {(thread, *(names[one] for one in reversed(locations.split()))): int(weight)
+                for weight, locations, thread in re.findall(r"^ +(\d+): ([\d ]+) *\n +thread:\[(.*)\]$", raw, re.MULTILINE)}
+        self.assertEqual(told, dict(folded))
+
     def test_text_and_ftrace(self):
         # As `report` tells the records; and as the kernel's own file does.
         with open(self.convert("r.txt"), encoding="utf-8", errors="surrogateescape") as file:
@@ -151,7 +167,7 @@ class Live(ProcessTest):
 
     def test_every_format_is_recorded_directly(self):
         for name, options in {"a.dat": [], "a7.dat": ["-f", "dat7"], "a.json": [], "a.csv": [], "a.pftrace": [],
-                              "a.chrome.json": [], "a.ctf": [], "a.folded": [], "a.trace": []}.items():
+                              "a.chrome.json": [], "a.ctf": [], "a.folded": [], "a.pprof": [], "a.trace": []}.items():
             path = self.path(name)
             done = subprocess.run([KEVTRACE, "run", "-o", path, *options, "-e", OPENED, "--", *PROGRAM],
                                   capture_output=True, text=True, timeout=TIMEOUT_S)

@@ -200,6 +200,17 @@ TEST_F(FormatsTest, FoldedWeighsCallsByTheirOwnTime) {
   EXPECT_EQ(written(FileFormat::Folded), "cat;open [libc.so.6] 2500\npython3;open [libc.so.6] 1000\n");
 }
 
+// Fields and numbers of profile.proto; `go tool pprof` reads it in process_recording_formats.
+TEST_F(FormatsTest, PprofHasAFunctionForEachName) {
+  const std::string profile = written(FileFormat::Pprof);
+  EXPECT_THAT(profile, testing::StartsWith(std::string("\x0a\x04\x08\x01\x10\x02", 6)));  // "time", "nanoseconds"
+  // Location 1 with its line of function 1, and that function: texts 3, for both of its names.
+  EXPECT_THAT(profile, HasSubstr(std::string("\x22\x06\x08\x01\x22\x02\x08\x01\x2a\x06\x08\x01\x10\x03\x18\x03", 16)));
+  // A sample of it: 2500 ns, of thread "cat".
+  EXPECT_THAT(profile, HasSubstr(std::string("\x12\x0b\x08\x01\x10\xc4\x13\x1a\x04\x08\x04\x10\x05", 13)));
+  for (const char* text : {"open [libc.so.6]", "thread", "cat", "python3"}) EXPECT_THAT(profile, HasSubstr(text));
+}
+
 TEST_F(FormatsTest, CtfDescribesEveryField) {
   const std::string text = ctf_metadata(metadata_);
   EXPECT_THAT(text, HasSubstr("event { name = \"kprobes:opened\"; id = 20000;"));
