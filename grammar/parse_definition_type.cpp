@@ -23,10 +23,11 @@ struct NamedType {
   std::string_view name;
   model::TypeKind kind;
   std::uint8_t bytes;
+  enum class Where : std::uint8_t { Kernels, Kevtrace } where;
 };
 
 constexpr NamedType kTypes[] = {
-#define KEVT_TYPE(name, kind, bytes, ...) {name, model::TypeKind::kind, bytes},
+#define KEVT_TYPE(name, kind, bytes, where, ...) {name, model::TypeKind::kind, bytes, NamedType::Where::where},
 #include "compiler/model/type.def"
 #undef KEVT_TYPE
 };
@@ -83,10 +84,11 @@ bool read_bits(std::string_view name, model::TypeSpec& type) {
   return true;
 }
 
-bool exists_here(const LineContext& line, model::TypeKind kind) {
+bool exists_here(const LineContext& line, const NamedType& type) {
+  const model::TypeKind kind = type.kind;
   const bool symbol = kind == model::TypeKind::Symbol || kind == model::TypeKind::SymbolString;
   if (symbol && line.kind == model::EventKind::Uprobe) return line.dialect.has(dialect::Feature::SymbolOnUprobe);
-  if (kind == model::TypeKind::Float || kind == model::TypeKind::Enum) return line.dialect.has_own_forms();
+  if (type.where == NamedType::Where::Kevtrace) return line.dialect.has_own_forms();
   return kind != model::TypeKind::Char || line.dialect.has(dialect::Feature::CharType);
 }
 
@@ -99,7 +101,7 @@ bool find_type(const LineContext& line, std::string_view name, model::TypeSpec& 
     return true;
   }
   const auto* found = std::ranges::find(kTypes, name, &NamedType::name);
-  if (found == std::end(kTypes) || !exists_here(line, found->kind)) return false;
+  if (found == std::end(kTypes) || !exists_here(line, *found)) return false;
   type.kind = found->kind;
   type.bytes = found->bytes;
   return true;

@@ -42,7 +42,7 @@ struct TypeRow {
 };
 
 constexpr TypeRow kTypes[] = {
-#define KEVT_TYPE(name, kind, bytes, note, example) {name, model::TypeKind::kind, bytes, example},
+#define KEVT_TYPE(name, kind, bytes, where, note, example) {name, model::TypeKind::kind, bytes, example},
 #include "compiler/model/type.def"
 #undef KEVT_TYPE
 };

@@ -19,33 +19,14 @@ std::string base_text(const model::Definition& definition, const model::FetchExp
   return definition.command.substr(expr.base_span.begin, expr.base_span.end - expr.base_span.begin);
 }
 
+// Without what is written beside it: names of values are the types', and a length is text of its own.
 std::string type_text(const model::TypeSpec& type) {
-  if (type.written) return type.text;
   const int bits = 8 * type.bytes;
-  if (type.bit_width != 0) return fmt::format("b{}@{}/{}", type.bit_width, type.bit_offset, bits);
-  switch (type.kind) {
-    case model::TypeKind::Unsigned:
-    case model::TypeKind::Bitfield:
-      return fmt::format("u{}", bits);
-    case model::TypeKind::Enum:
-    case model::TypeKind::Signed:
-      return fmt::format("s{}", bits);
-    case model::TypeKind::Hex:
-      return fmt::format("x{}", bits);
-    case model::TypeKind::Float:
-      return fmt::format("f{}", bits);
-    case model::TypeKind::Char:
-      return "char";
-    case model::TypeKind::Symbol:
-      return "symbol";
-    case model::TypeKind::String:
-      return "string";
-    case model::TypeKind::UserString:
-      return "ustring";
-    case model::TypeKind::SymbolString:
-      return "symstr";
-  }
-  return "";
+  if (type.bit_width != 0)
+    return type.written && !type.names ? type.text : fmt::format("b{}@{}/{}", type.bit_width, type.bit_offset, bits);
+  if (type.written && !type.names && !type.text.contains('(')) return type.text;
+  const model::TypeKindRow& row = model::row_of(type.kind);
+  return row.word.size() > 1 ? std::string(row.word) : fmt::format("{}{}", row.word, bits);
 }
 
 std::string expression_text(const model::Definition& definition, const model::FetchExpr& expr) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -150,19 +151,23 @@ struct EnumName {
 using EnumNames = std::vector<EnumName>;
 
 enum class TypeKind : std::uint8_t {
-  Unsigned,
-  Signed,
-  Hex,
-  Char,
-  Float,         // of 4 or 8 bytes
-  Symbol,        // address printed as SYM+off/size
-  String,        // NUL-terminated, at the fetched address
-  UserString,    // ustring
-  SymbolString,  // symstr: text resolved at the hit
-  Bitfield,
-  Enum,  // signed, printed by name
+#define KEVT_TYPE_KIND(name, ...) name,
+#include "compiler/model/type_kind.def"
+#undef KEVT_TYPE_KIND
 };
-inline bool is_signed_number(TypeKind kind) { return kind == TypeKind::Signed || kind == TypeKind::Enum; }
+// The columns of type_kind.def.
+struct TypeKindRow {
+  std::string_view word;
+  char stored;
+  std::string_view print, wide_print;
+};
+inline constexpr TypeKindRow kTypeKinds[] = {
+#define KEVT_TYPE_KIND(name, ...) {__VA_ARGS__},
+#include "compiler/model/type_kind.def"
+#undef KEVT_TYPE_KIND
+};
+constexpr const TypeKindRow& row_of(TypeKind kind) { return kTypeKinds[static_cast<std::size_t>(kind)]; }
+constexpr bool is_signed_number(TypeKind kind) { return row_of(kind).stored == 's'; }
 
 struct TypeSpec {
   TypeKind kind = TypeKind::Hex;

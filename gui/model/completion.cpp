@@ -25,7 +25,7 @@ constexpr Word kVariables[] = {{"$retval", "what the function returned"}, {"$sta
                                {"$arg1", "argument N of the function"},   {"$arg2", "argument N of the function"},
                                {"$arg3", "argument N of the function"},   {"$arg4", "argument N of the function"}};
 constexpr Word kTypes[] = {
-#define KEVT_TYPE(name, kind, bytes, note, ...) {name, note},
+#define KEVT_TYPE(name, kind, bytes, where, note, ...) {name, note},
 #include "compiler/model/type.def"
 #undef KEVT_TYPE
 };

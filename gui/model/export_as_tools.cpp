@@ -119,8 +119,6 @@ std::optional<Printed> printed(const model::FetchArg& arg) {
       return Printed{QStringLiteral("%ld"), cast + *value};
     case model::TypeKind::Hex:
       return Printed{QStringLiteral("0x%lx"), cast + *value};
-    case model::TypeKind::Float:
-      return std::nullopt;
     case model::TypeKind::Char:
       return Printed{QStringLiteral("'%c'"), cast + *value};
     case model::TypeKind::Symbol:
@@ -134,6 +132,8 @@ std::optional<Printed> printed(const model::FetchArg& arg) {
     case model::TypeKind::String:
     case model::TypeKind::UserString:
       return Printed{QStringLiteral("\"%s\""), QStringLiteral("str(%1)").arg(*value)};
+    default:
+      break;  // no such tool has it
   }
   return std::nullopt;
 }

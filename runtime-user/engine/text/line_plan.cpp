@@ -54,11 +54,8 @@ LinePlan::LinePlan(const TracedEvent& event) : head_(event.name + ": (") {
       case model::TypeKind::UserString:
         piece.form = Form::Text;
         break;
-      case model::TypeKind::Enum:
-      case model::TypeKind::Char:
-      case model::TypeKind::Symbol:
-      case model::TypeKind::SymbolString:
-        is_plain_ = false;
+      default:
+        is_plain_ = false;  // event_text.cpp knows them
         break;
     }
     pieces_.push_back(std::move(piece));
