@@ -127,6 +127,9 @@ void append_item(std::string& out, const model::TypeSpec& type, const RecordView
       return append_number(out, sign_extended(value, type.bytes), 10);
     case model::TypeKind::Hex:
       return append_hex(out, value);
+    case model::TypeKind::Octal:
+      out += '0';
+      return append_number(out, value, 8);
     case model::TypeKind::Float:
       return model::append_float(value, type.bytes, out);
     case model::TypeKind::Char:

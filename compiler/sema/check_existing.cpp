@@ -26,8 +26,16 @@ model::TypeKind stored_kind(const model::TypeSpec& type) {
   return type.kind == model::TypeKind::Bitfield ? model::TypeKind::Unsigned : type.kind;
 }
 
+// The event has one `format`, which names the values.
+bool same_names(const model::TypeSpec& a, const model::TypeSpec& b) {
+  if (!a.names || !b.names) return a.names == b.names;
+  return std::ranges::equal(*a.names, *b.names, [](const model::EnumName& one, const model::EnumName& other) {
+    return one.value == other.value && one.name == other.name;
+  });
+}
+
 bool same_argument(const model::FetchArg& a, const model::FetchArg& b) {
-  return a.name == b.name && stored_kind(a.type) == stored_kind(b.type) && a.type.bytes == b.type.bytes &&
+  return a.name == b.name && same_names(a.type, b.type) && stored_kind(a.type) == stored_kind(b.type) && a.type.bytes == b.type.bytes &&
          a.type.array_count == b.type.array_count;
 }
 

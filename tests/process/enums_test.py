@@ -53,6 +53,27 @@ class Enums(unittest.TestCase):
                 rows = [json.loads(line) for line in file]
             self.assertEqual([row["fields"]["plain"] for row in rows if row["type"] == "event"], [-3, 0, 1, 70000, 5])
 
+    def test_two_probes_of_one_event(self):
+        """They have one format, and so the same names."""
+        done = self.run_with("-e", "p:t enums:take_plain plain:enum", "-e", "p:t enums:take_all plain:enum")
+        self.assertEqual(len(self.records(done.stdout, "t")), 10)
+        done = self.run_with("-e", "p:t enums:take_plain v=plain:enum", "-e", "p:t enums:take_all v=request->plain:enum", status=3)
+        self.assertIn("Probe type doesn't match" if "Probe type" in done.stderr else "rgument type or name is different", done.stderr)
+
+    def test_compiled(self):
+        """What is written out has no types: the number is printed."""
+        with tempfile.TemporaryDirectory() as folder:
+            script, made = os.path.join(folder, "e.kev"), os.path.join(folder, "e.kevo")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write("p:t enums:take_all small:enum rp=request->plain:enum\n")
+            subprocess.run([KEVTRACE, "compile", script, "-o", made, "--", ENUMS], check=True, capture_output=True)
+            done = self.run_with("-p", made)
+        self.assertEqual([(r["small"], r["rp"]) for r in self.records(done.stdout, "t")], [("0", "1048573"), ("1", "0"), ("-56", "1"), ("1", "1048573"), ("9", "0")])
+
+    def test_octal(self):
+        done = self.run_with("-e", "p:t enums:take_plain n=%si:o16 m=%di:o32")
+        self.assertEqual([(r["n"], r["m"]) for r in self.records(done.stdout, "t")], [("00", "037777777775"), ("01", "00"), ("02", "01"), ("03", "0210560"), ("04", "05")])
+
     def test_what_has_no_names(self):
         for definition, said in (("p:t enums:take_plain number:enum", "it is `int`, not an enumeration"), ("p:t enums:take_plain x=%di:enum", "`enum` is for arguments and fields by their names"),
                                  ("p:t enums:take_plain plain:enum[2]", "not an enumeration of up to")):

@@ -2,6 +2,7 @@
 import os
 import re
 import subprocess
+import tempfile
 import unittest
 
 from kevtest import KEVTRACE, PROGRAMS, main
@@ -101,6 +102,18 @@ class Strings(unittest.TestCase):
         """A compiled script names no type: it says where the text lies."""
         listed = subprocess.run([KEVTRACE, "explain", "-e", "p:ref texts:by_reference text", "--", TEXTS], capture_output=True, text=True, check=True).stdout
         self.assertIn("string v", listed)
+
+    def test_compiled_with_lengths(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script, made = os.path.join(folder, "t.kev"), os.path.join(folder, "t.kevo")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write("p:view texts:by_view text number\np:bytes texts:by_bytes data:string(size)\np:hand texts:by_view s=+0($arg2):string($arg1:u32)\n")
+            subprocess.run([KEVTRACE, "compile", script, "-o", made, "--", TEXTS], check=True, capture_output=True)
+            done = self.traced("-p", made)
+        views = [f'"{text[:i]}"' for i, text in enumerate(self.texts)]
+        self.assertEqual([dict(one)["text"] for one in self.records(done, "view")][::2], views)
+        self.assertEqual([dict(one)["data"] for one in self.records(done, "bytes")], views)
+        self.assertEqual([dict(one)["s"] for one in self.records(done, "hand")][::2], views)
 
     def test_the_prototype_says_what_it_is(self):
         done = self.traced("-e", "p:ref texts:by_reference nosuch", status=3)
