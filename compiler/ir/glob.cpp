@@ -84,7 +84,7 @@ std::vector<GlobItem> parse_glob(const std::string& pattern) {
 
 namespace {
 
-bool match_items(const std::vector<GlobItem>& items, const std::string& text) {
+bool match_items(const std::vector<GlobItem>& items, std::string_view text) {
   std::size_t item = 0;
   std::size_t at = 0;
   std::optional<std::size_t> star_item;  // behind the last `*`
@@ -109,7 +109,7 @@ bool match_items(const std::vector<GlobItem>& items, const std::string& text) {
 
 }  // namespace
 
-bool match_text(model::GlobKind kind, const std::string& pattern, const std::string& text) {
+bool match_text(model::GlobKind kind, const std::string& pattern, std::string_view text) {
   switch (kind) {
     case model::GlobKind::Full:
       return text == pattern;
@@ -118,7 +118,7 @@ bool match_text(model::GlobKind kind, const std::string& pattern, const std::str
     case model::GlobKind::Suffix:
       return text.ends_with(pattern);
     case model::GlobKind::Middle:
-      return text.find(pattern) != std::string::npos;
+      return text.find(pattern) != std::string_view::npos;
     case model::GlobKind::Glob:
       return match_items(parse_glob(pattern), text);
   }

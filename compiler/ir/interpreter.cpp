@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "common/assert.h"
+#include "compiler/model/comparison.h"
 #include "compiler/model/floating.h"
 #include "compiler/model/histogram.h"
 
@@ -203,34 +204,12 @@ bool Run::holds(const Condition& condition) {
   return false;
 }
 
-template <class T>
-bool ordered(model::CompareOp op, T a, T b) {
-  switch (op) {
-    case model::CompareOp::Equal:
-      return a == b;
-    case model::CompareOp::NotEqual:
-      return a != b;
-    case model::CompareOp::Less:
-      return a < b;
-    case model::CompareOp::LessEqual:
-      return a <= b;
-    case model::CompareOp::Greater:
-      return a > b;
-    case model::CompareOp::GreaterEqual:
-      return a >= b;
-    case model::CompareOp::BitAnd:
-      return (a & b) != 0;
-    case model::CompareOp::Glob:
-      break;
-  }
-  return false;
-}
-
 bool Run::compare(const Condition& condition) {
   const std::uint64_t a = fetch(condition.value).number;
   const std::uint64_t b = condition.constant;
-  if (condition.is_signed) return ordered(condition.op, static_cast<std::int64_t>(a), static_cast<std::int64_t>(b));
-  return ordered(condition.op, a, b);
+  if (condition.is_signed)
+    return model::compare(condition.op, static_cast<std::int64_t>(a), static_cast<std::int64_t>(b));
+  return model::compare(condition.op, a, b);
 }
 
 bool Run::match(const Condition& condition) {

@@ -66,6 +66,6 @@ RunResult interpret(const Program& program, const Machine& machine);
 // and its cheaper forms; shared with nothing: code generators have their own.
 // Glob: `*` any bytes, `?` one byte, `[a-c]` `[!a-c]` one byte (`]` first is itself, no escapes inside, an
 // unclosed `[` is itself), `\x` is x; a final backslash is nothing. Bytes compare unsigned.
-bool match_text(model::GlobKind kind, const std::string& pattern, const std::string& text);
+bool match_text(model::GlobKind kind, const std::string& pattern, std::string_view text);
 
 }  // namespace kevt::ir

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "compiler/ir/interpreter.h"
-#include "compiler/model/floating.h"
+#include "compiler/ir/predicate.h"
 #include "compiler/sema/filter.h"
 
 namespace kevt::record {
@@ -50,47 +50,6 @@ std::uint64_t generic_number(const model::FilterPredicate& predicate, const Type
       return 0;
   }
   return 0;
-}
-
-template <class Number>
-bool compare(model::CompareOp op, Number a, Number b) {
-  switch (op) {
-    case model::CompareOp::Equal:
-      return a == b;
-    case model::CompareOp::NotEqual:
-      return a != b;
-    case model::CompareOp::Less:
-      return a < b;
-    case model::CompareOp::LessEqual:
-      return a <= b;
-    case model::CompareOp::Greater:
-      return a > b;
-    case model::CompareOp::GreaterEqual:
-      return a >= b;
-    case model::CompareOp::BitAnd:
-      if constexpr (std::is_integral_v<Number>) return (a & b) != 0;
-      return false;  // sema: not of floating point numbers
-    case model::CompareOp::Glob:
-      return false;
-  }
-  return false;
-}
-
-bool match(const model::FilterPredicate& predicate, std::string_view text) {
-  const std::string& pattern = predicate.text;
-  switch (predicate.glob) {
-    case model::GlobKind::Full:
-      return text == pattern;
-    case model::GlobKind::Prefix:
-      return text.starts_with(pattern);
-    case model::GlobKind::Suffix:
-      return text.ends_with(pattern);
-    case model::GlobKind::Middle:
-      return text.find(pattern) != std::string_view::npos;
-    case model::GlobKind::Glob:
-      return ir::match_text(predicate.glob, pattern, std::string(text));
-  }
-  return false;
 }
 
 }  // namespace
@@ -140,13 +99,9 @@ bool BoundFilter::step_holds(const Step& step, const TypedRecord& record) {
   if (p.is_string) {
     std::string_view text = record.comm;
     if (step.field) text = value_of(*step.field, record.bytes).text;
-    return match(p, text) != p.negated;
+    return ir::accepts_text(p, text);
   }
-  if (p.bytes == 0) return false;
-  const std::uint64_t value = step.field ? value_of(*step.field, record.bytes).number : generic_number(p, record);
-  if (p.is_float) return compare(p.op, model::float_value(value, p.bytes), model::float_value(p.value, p.bytes));
-  if (p.is_signed) return compare(p.op, static_cast<std::int64_t>(value), static_cast<std::int64_t>(p.value));
-  return compare(p.op, value, p.value);
+  return ir::accepts_number(p, step.field ? value_of(*step.field, record.bytes).number : generic_number(p, record));
 }
 
 bool BoundFilter::holds(const TypedRecord& record) const {
