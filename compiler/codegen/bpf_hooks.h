@@ -73,6 +73,7 @@ class BpfHooks final : public TargetHooks {
   // it may be taken, less than those; nullptr: up to the NUL.
   llvm::Value* read_text(llvm::IRBuilder<>& b, llvm::Value* to, Source from, llvm::Value* bad,
                          llvm::Value* most = nullptr);
+  llvm::Value* read_counted(llvm::IRBuilder<>& b, llvm::Value* to, Source from, llvm::Value* bad, llvm::Value* most);
   // The same for a string of our own, at a pointer.
   llvm::Value* copy_text(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t room, llvm::Value* from);
   // i64, negative when unreadable: `to` is 0 then.

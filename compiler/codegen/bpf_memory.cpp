@@ -56,15 +56,37 @@ Value* BpfHooks::clamp_length(llvm::IRBuilder<>& b, Value* length) {
   return b.CreateAnd(length, b.CreateNot(sign));
 }
 
-// One of no bytes is there whatever its address is: the helper has left a NUL, and says that it cannot read.
 Value* BpfHooks::read_text(llvm::IRBuilder<>& b, Value* to, Source from, Value* bad, Value* most) {
+  if (most) return read_counted(b, to, from, bad, most);
+  const std::uint64_t number = from.memory == Memory::User || may_sleep() ? kProbeReadUserStr : kProbeReadStr;
+  return clamp_length(b, helper(b, number, {to, b.getInt32(KEVT_BPF_TEXT_BYTES), unless(b, from.address, bad)}));
+}
+
+// The helper reads one byte more than it may keep. Where that cannot be read, the text is what lies before it: it is
+// read as bytes, and measured where it is. What the ways have found stands in memory, so that they are one way to the
+// verifier behind them. A text of no bytes is there whatever its address is: the helper has left a NUL, and says that
+// it cannot read.
+Value* BpfHooks::read_counted(llvm::IRBuilder<>& b, Value* to, Source from, Value* bad, Value* most) {
   const bool of_user = from.memory == Memory::User || may_sleep();
-  const std::uint64_t number = of_user ? kProbeReadUserStr : kProbeReadStr;
-  Value* size = b.getInt64(KEVT_BPF_TEXT_BYTES);
-  if (most) most = b.CreateAnd(opaque(b, most), b.getInt64(KEVT_BPF_TEXT_BYTES - 1));
-  if (most) size = b.CreateAdd(most, b.getInt64(1));
-  Value* length = clamp_length(b, helper(b, number, {to, size, unless(b, from.address, bad)}));
-  if (!most) return length;
+  most = b.CreateAnd(opaque(b, most), b.getInt64(KEVT_BPF_TEXT_BYTES - 1));
+  Value* size = b.CreateAdd(most, b.getInt64(1));
+  Value* address = unless(b, from.address, bad);
+  const auto found = [&](Value* length) { b.CreateAlignedStore(length, word_, llvm::Align(8), true); };
+  BasicBlock* at_an_end = block("at_an_end");
+  BasicBlock* whole = block("whole");
+  BasicBlock* done = block("counted");
+  Value* length = helper(b, of_user ? kProbeReadUserStr : kProbeReadStr, {to, size, address});
+  found(length);
+  b.CreateCondBr(b.CreateICmpSLT(length, b.getInt64(0)), at_an_end, done);
+  b.SetInsertPoint(at_an_end);
+  Value* failed = helper(b, of_user ? kProbeReadUser : kProbeRead, {to, most, address});
+  b.CreateCondBr(b.CreateICmpSLT(failed, b.getInt64(0)), done, whole);
+  b.SetInsertPoint(whole);
+  store(b, b.getInt8(0), at(b, to, most));
+  found(helper(b, kProbeReadKernelStr, {to, size, to}));
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  length = clamp_length(b, b.CreateAlignedLoad(b.getInt64Ty(), word_, llvm::Align(8), true));
   Value* is_empty = b.CreateLShr(b.CreateSub(opaque(b, most), b.getInt64(1)), b.getInt64(63));
   return b.CreateOr(length, opaque(b, b.CreateAnd(is_empty, b.CreateXor(bad, b.getInt64(1)))));
 }

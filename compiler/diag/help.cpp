@@ -60,7 +60,8 @@ constexpr Help kHelp[] = {
     {Kind::BadArrayNum, "an array has 1 to 64 items"},
     {Kind::ArrayTooBig, "an array has 1 to 64 items"},
     {Kind::BadType,
-     "u8-u64, s8-s64, x8-x64, char, string, ustring, symbol, symstr, bWIDTH@OFFSET/CONTAINER; in a process f32, f64"},
+     "u8-u64, s8-s64, x8-x64, char, string, ustring, symbol, symstr, bWIDTH@OFFSET/CONTAINER; in kevtrace f32, f64, "
+     "o16, o32, enum, string(LENGTH)"},
     {Kind::BadString, "strings and arrays are read from memory: `+0(%si):string`"},
     {Kind::BadSymstring, "symstr takes an address held in a register, a stack slot, an argument or memory"},
     {Kind::BadBitfield, "bWIDTH@OFFSET/CONTAINER with WIDTH + OFFSET <= CONTAINER"},

@@ -52,14 +52,14 @@ struct PrintFormat {
   std::string values;
 };
 
-// `REC->mode`, as an enumeration by name. libtraceevent takes a negative number of fewer than 8 bytes for one without a
-// sign, so that such a value has two rows.
+// `REC->mode`, as an enumeration by name. libtraceevent takes a negative number for one without a sign, so that
+// such a value has two rows.
 std::string value_of(const model::TypeSpec& type, std::string value) {
   if (!type.names) return value;
   for (const model::EnumName& known : *type.names) {
     value += fmt::format(", {{ {}, \"{}\" }}", known.value, known.name);
-    if (known.value >= 0 || type.bytes == 8) continue;
-    const std::uint64_t bits = static_cast<std::uint64_t>(known.value) & ((std::uint64_t{1} << (8 * type.bytes)) - 1);
+    if (known.value >= 0) continue;
+    const std::uint64_t bits = static_cast<std::uint64_t>(known.value) & (~std::uint64_t{0} >> (64 - 8 * type.bytes));
     value += fmt::format(", {{ 0x{:x}, \"{}\" }}", bits, known.name);
   }
   return fmt::format("__print_symbolic({})", value);

@@ -122,45 +122,48 @@ class Expansion {
     return add_one(word, word.text, arguments);
   }
 
-  // `name=+8($arg1):u32`, whose operand is another at each place.
+  // `name=+8($arg1):string($arg2)`, whose operands are others at each place.
   std::expected<void, Problem> add_one(const Word& word, std::string_view text, std::vector<std::string>& arguments) {
-    const auto named = argument_in(text);
-    if (!named) {
-      for (std::string& line : arguments) line += fmt::format(" {}", text);
-      return {};
-    }
-    const auto [number, length] = *named;
-    auto operands = operands_of(word, number);
-    if (!operands) return std::unexpected(std::move(operands.error()));
-    const std::string token(text.substr(text.find("$arg"), length));
     const std::size_t equals = text.find('=');
-    const std::string name =
-        equals == std::string_view::npos ? fmt::format("arg{}", number) : std::string(text.substr(0, equals));
+    std::string_view name = equals == std::string_view::npos ? "" : text.substr(0, equals);
     const std::string_view value = equals == std::string_view::npos ? text : text.substr(equals + 1);
-    const std::string type = value.contains(':') ? "" : type_of(*operands);
-    const bool is_bare_text = value.starts_with(token + ":string") || value.starts_with(token + ":ustring");
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      std::string replaced(value);
-      const std::string& fetch = (*operands)[i].fetch;
-      replaced.replace(replaced.find(token), token.size(), is_bare_text ? "+0(" + fetch + ")" : fetch);
-      if (auto done = replace_length(word, i, replaced); !done) return done;
-      arguments[i] += fmt::format(" {}={}{}", name, replaced, value == token ? type : "");
+    const std::string_view operand = value.substr(0, value.find(':'));
+    const std::string_view type = value.substr(operand.size());
+    std::vector<std::string> replaced(arguments.size(), std::string(operand));
+    std::string own_name, own_type;
+    if (const auto named = argument_in(operand)) {
+      auto operands = operands_of(word, named->first);
+      if (!operands) return std::unexpected(std::move(operands.error()));
+      own_name = fmt::format("arg{}", named->first);
+      const std::size_t at = operand.find("$arg");
+      const bool is_whole = named->second == operand.size();
+      if (is_whole && type.empty()) own_type = type_of(*operands);
+      const bool is_bare_text = is_whole && (type.starts_with(":string") || type.starts_with(":ustring"));
+      for (std::size_t i = 0; i < replaced.size(); ++i) {
+        const std::string& fetch = (*operands)[i].fetch;
+        replaced[i].replace(at, named->second, is_bare_text ? "+0(" + fetch + ")" : fetch);
+      }
     }
+    auto types = types_with_lengths(word, type);
+    if (!types) return std::unexpected(std::move(types.error()));
+    if (name.empty()) name = own_name;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      arguments[i] += fmt::format(" {}{}{}{}{}", name, name.empty() ? "" : "=", replaced[i], (*types)[i], own_type);
     return {};
   }
 
-  // `$arg2` of `+0(%si):string($arg2)`, with its own type.
-  std::expected<void, Problem> replace_length(const Word& word, std::size_t site, std::string& text) const {
-    const std::size_t colon = text.find(':');
-    const auto named = argument_in(std::string_view(text).substr(std::min(colon, text.size())));
-    if (!named) return {};
-    const auto [number, length] = *named;
-    const auto operands = operands_of(word, number);
+  // `:string($arg2)` at each place: the length is an operand, with its own type where it is all of the length.
+  std::expected<std::vector<std::string>, Problem> types_with_lengths(const Word& word, std::string_view type) const {
+    std::vector<std::string> types(sites_.size(), std::string(type));
+    const auto named = argument_in(type);
+    if (!named) return types;
+    const auto operands = operands_of(word, named->first);
     if (!operands) return std::unexpected(operands.error());
-    const std::string type =
-        text.ends_with(std::string("$arg").append(std::to_string(number)).append(")")) ? type_of(*operands) : "";
-    text.replace(text.find("$arg", colon), length, (*operands)[site].fetch + type);
-    return {};
+    const std::size_t at = type.find("$arg");
+    const bool is_whole = at > 0 && type[at - 1] == '(' && type.substr(at + named->second) == ")";
+    for (std::size_t i = 0; i < types.size(); ++i)
+      types[i].replace(at, named->second, (*operands)[i].fetch + (is_whole ? type_of(*operands) : ""));
+    return types;
   }
 
   std::expected<std::vector<UsdtOperand>, Problem> operands_of(const Word& word, std::size_t number) const {

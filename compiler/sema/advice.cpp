@@ -119,6 +119,7 @@ class Adviser {
   }
   void fix_type() {
     const std::string_view name = token(text_, at_, "[ ");
+    if (name.contains('(') || name.contains(')')) return;  // a length, whose type is a number's
     if (!use_alias(at_, name, "", kTypeAliases)) offer(at_, name, "", {std::begin(kTypes), std::end(kTypes)});
   }
   void fix_variable() {

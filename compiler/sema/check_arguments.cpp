@@ -263,7 +263,11 @@ void check_length(DefinitionCheck& check, std::size_t argument, const target::Ca
                        std::holds_alternative<model::ImmediateStringBase>(arg.expr.base);
   const bool is_number = arg.type.kind == model::TypeKind::Unsigned || arg.type.kind == model::TypeKind::Signed ||
                          arg.type.kind == model::TypeKind::Hex || arg.type.kind == model::TypeKind::Bitfield;
-  if (is_text || !is_number)
+  const auto* field = std::get_if<model::EventFieldBase>(&arg.expr.base);
+  const bool is_text_field =
+      field != nullptr && arg.expr.dereferences.empty() &&
+      (field->form == model::EventFieldForm::Text || field->form == model::EventFieldForm::Located);
+  if (is_text || is_text_field || !is_number)
     check.report({.kind = diag::Kind::BadType,
                   .column = arg.expr.base_span.begin,
                   .order = diag::argument_order(argument, diag::kArgType),

@@ -29,9 +29,10 @@ model::TypeKind stored_kind(const model::TypeSpec& type) {
 // The event has one `format`, which names the values.
 bool same_names(const model::TypeSpec& a, const model::TypeSpec& b) {
   if (!a.names || !b.names) return a.names == b.names;
-  return std::ranges::equal(*a.names, *b.names, [](const model::EnumName& one, const model::EnumName& other) {
-    return one.value == other.value && one.name == other.name;
-  });
+  return a.bit_width == b.bit_width &&
+         std::ranges::equal(*a.names, *b.names, [](const model::EnumName& one, const model::EnumName& other) {
+           return one.value == other.value && one.name == other.name;
+         });
 }
 
 bool same_argument(const model::FetchArg& a, const model::FetchArg& b) {

@@ -39,22 +39,25 @@ class Collector {
 
   void collect(const model::FetchArg& arg) {
     if (arg.text.size() > kShortExpression) add(Feature::LongExpressions, arg.span);
-    if (arg.expr.dereferences.size() > kShallow) add(Feature::DeepNesting, arg.span);
     if (arg.type.kind == model::TypeKind::Char) add(Feature::CharType, arg.span);
     const bool symbol = arg.type.kind == model::TypeKind::Symbol || arg.type.kind == model::TypeKind::SymbolString;
     if (symbol && definition_.kind == EventKind::Uprobe) add(Feature::SymbolOnUprobe, arg.span);
     if (arg.text.ends_with(":%pd") || arg.text.ends_with(":%pD")) add(Feature::FileNameTypes, arg.span);
-    if (std::holds_alternative<model::ArgumentBase>(arg.expr.base) && is_return()) {
-      add(Feature::ArgumentsAtReturn, arg.span);
-    }
-    if (std::holds_alternative<model::ReturnValueBase>(arg.expr.base) && definition_.kind == EventKind::Fprobe &&
+    collect(arg.expr, arg.span);
+    if (arg.length) collect(arg.length->expr, arg.span);
+  }
+
+  void collect(const model::FetchExpr& expr, model::Span span) {
+    if (expr.dereferences.size() > kShallow) add(Feature::DeepNesting, span);
+    if (std::holds_alternative<model::ArgumentBase>(expr.base) && is_return()) add(Feature::ArgumentsAtReturn, span);
+    if (std::holds_alternative<model::ReturnValueBase>(expr.base) && definition_.kind == EventKind::Fprobe &&
         !definition_.command.contains("%return")) {
-      add(Feature::ExitByRetval, arg.span);
+      add(Feature::ExitByRetval, span);
     }
-    if (const auto* field = std::get_if<model::EventFieldBase>(&arg.expr.base); field != nullptr && field->bare) {
-      add(Feature::BareEventField, arg.span);
+    if (const auto* field = std::get_if<model::EventFieldBase>(&expr.base); field != nullptr && field->bare) {
+      add(Feature::BareEventField, span);
     }
-    if (const auto* variable = std::get_if<model::VariableBase>(&arg.expr.base)) collect(*variable, arg.span);
+    if (const auto* variable = std::get_if<model::VariableBase>(&expr.base)) collect(*variable, span);
   }
 
   void collect(const model::VariableBase& variable, model::Span span) {

@@ -110,7 +110,8 @@ void Binder::bind(FilterPredicate& predicate) {
   if (!field) return;
   predicate.source = field->source;
   predicate.field = field->index;
-  if (field->names && predicate.operand_quoted && !take_name(predicate, *field->names)) return;
+  const bool compares = predicate.op != CompareOp::Glob && predicate.modifier == model::FieldModifier::None;
+  if (compares && field->names && predicate.operand_quoted && !take_name(predicate, *field->names)) return;
   if (predicate.modifier == model::FieldModifier::Function) {
     check_function(predicate, *field);
   } else if (predicate.operand_cpus) {

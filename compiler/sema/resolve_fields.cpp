@@ -15,7 +15,6 @@
 #include <algorithm>
 
 #include "compiler/model/record_layout.h"
-#include "compiler/sema/text_object.h"
 #include "compiler/target/near_misses.h"
 
 namespace kevt::sema {
@@ -135,8 +134,8 @@ FieldResolver::Operand FieldResolver::named(std::string_view text, std::uint32_t
           diag::Kind::NoBtfarg, column, ENOENT,
           fmt::format("`{}` is passed in no register that is known; what lies on the stack is `+8($stack)` and on; {}",
                       text.substr(0, end), prototype()));
-    const TypeId whole = table.strip(parameters[i].type);
-    if (is_structure(table.type(whole)) && (end != text.size() || !text_object(table, whole)))
+    const bool by_value = is_structure(table.type(table.strip(parameters[i].type)));
+    if (by_value && end != text.size() && check_.env.type_source() == target::TypeSource::DebugInformation)
       return report(diag::Kind::NoBtfarg, column, ENOENT,
                     fmt::format("`{}` is passed by value: `$arg{}` has its first 8 bytes; {}", text.substr(0, end),
                                 number, prototype()));

@@ -497,6 +497,12 @@ void Resolution::name_values(std::size_t index, const ResolvedOperand& operand) 
   model::TypeSpec implied;
   imply_type(operand, source_, implied);
   arg.type.bytes = implied.bytes;
+  if (operand.bit_size != 0 && operand.bit_size < 8u * implied.bytes) {
+    implied.bit_width = static_cast<std::uint8_t>(operand.bit_size);
+    implied.bit_offset = static_cast<std::uint8_t>(operand.bit_offset);
+  } else {
+    implied.bit_width = implied.bit_offset = 0;
+  }
   arg.type.bit_width = implied.bit_width;
   arg.type.bit_offset = implied.bit_offset;
   model::EnumNames names;

@@ -71,13 +71,16 @@ Words castOf(const model::TypeSpec& type) {
 Words lengthOf(const model::TextLength& length) {
   const auto base = baseOf(length.expr.base);
   if (!base) return std::nullopt;
-  QString value = *base;
   const auto& reads = length.expr.dereferences;
+  QString value = reads.empty() && length.type.bytes != 8 ? *castOf(length.type) + *base : *base;
   for (std::size_t i = 0; i < reads.size(); ++i) {
-    const int bits = i + 1 == reads.size() ? 8 * length.type.bytes : 64;
+    const bool is_last = i + 1 == reads.size();
+    const QString type = QStringLiteral("%1int%2")
+                             .arg(is_last && model::is_signed_number(length.type.kind) ? "" : "u")
+                             .arg(is_last ? 8 * length.type.bytes : 64);
     const bool is_user = reads[i].space == model::AddressSpace::User;
-    value = QStringLiteral("*(uint%1 *)%2(%3 + %4)")
-                .arg(QString::number(bits), is_user ? "uptr" : "", value, QString::number(reads[i].offset));
+    value =
+        QStringLiteral("*(%1 *)%2(%3 + %4)").arg(type, is_user ? "uptr" : "", value, QString::number(reads[i].offset));
   }
   return value;
 }

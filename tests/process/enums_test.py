@@ -26,10 +26,10 @@ class Enums(unittest.TestCase):
         return [dict(re.findall(r"(\w+)=(\S+)", line.split(") ", 1)[1])) for line in text.splitlines() if f" {event}: (" in line]
 
     def test_by_name(self):
-        done = self.run_with("-e", TAKEN, "-e", "p:all enums:take_all small:enum wide:enum rs=request->small:enum rp=request->plain:enum rw=request->wide:enum ref=plain:enum",
+        done = self.run_with("-e", TAKEN, "-e", "p:all enums:take_all small:enum wide:enum rs=request->small:enum rp=request->plain:enum rw=request->wide:enum ref=plain:enum b=request->byte:enum",
                              "-e", "r:back enums:give_plain v=$retval:enum")
         self.assertEqual([(r["plain"], r["n"]) for r in self.records(done.stdout, "t")], list(zip(PLAIN, ["-3", "0", "1", "70000", "5"])))
-        self.assertEqual(self.records(done.stdout, "all"), [{"small": s, "wide": w, "rs": s, "rp": p, "rw": w, "ref": r}
+        self.assertEqual(self.records(done.stdout, "all"), [{"small": s, "wide": w, "rs": s, "rp": p, "rw": w, "ref": r, "b": p}
                                                             for s, w, p, r in zip(SMALL, WIDE, ["kMinus", "kNone", "kOne", "kMinus", "kNone"], PLAIN)])
         self.assertEqual([r["v"] for r in self.records(done.stdout, "back")], PLAIN)
 
@@ -37,6 +37,8 @@ class Enums(unittest.TestCase):
         for filter_text, wanted in (('plain == "kOne"', ["kOne"]), ('plain != "kMinus" && plain < "kLarge"', ["kNone", "kOne", "0x5"]), ("plain == 70000", ["kLarge"])):
             done = self.run_with("-e", TAKEN, "--filter", "t: " + filter_text)
             self.assertEqual([r["plain"] for r in self.records(done.stdout, "t")], wanted, filter_text)
+        done = self.run_with("-e", TAKEN, "--filter", 't: plain ~ "k*"', status=3)
+        self.assertIn("Expecting numeric field", done.stderr)
         done = self.run_with("-e", TAKEN, "--filter", 't: plain == "kTwo"', status=3)
         self.assertIn("values of `plain` are kMinus kNone kOne kLarge", done.stderr)
 
@@ -46,7 +48,10 @@ class Enums(unittest.TestCase):
                 self.run_with("-e", TAKEN, "-o", os.path.join(folder, name))
             read = subprocess.run([KEVTRACE, "report", os.path.join(folder, "a.dat")], capture_output=True, text=True, check=True).stdout
             self.assertEqual([r["plain"] for r in self.records(read, "t")], PLAIN)
+            self.run_with("-e", "p:w enums:take_all wide:enum", "-o", os.path.join(folder, "w.dat"))
             if shutil.which("trace-cmd"):
+                wide = subprocess.run(["trace-cmd", "report", os.path.join(folder, "w.dat")], capture_output=True, text=True, check=True).stdout
+                self.assertEqual(re.findall(r"wide=(\S+)", wide), WIDE)
                 theirs = subprocess.run(["trace-cmd", "report", os.path.join(folder, "a.dat")], capture_output=True, text=True, check=True).stdout
                 self.assertEqual(re.findall(r"plain=(\S+)", theirs), PLAIN)
             with open(os.path.join(folder, "a.json"), encoding="utf-8") as file:

@@ -43,6 +43,12 @@ class RustTexts(unittest.TestCase):
         self.assertEqual(self.records("o", "-e", "p:o take_string borrowed=borrowed:string moved number"),
                          [[("borrowed", f'"{owned}"'), ("moved", f'"{part}"'), ("number", "9")] for part, _, owned, _ in self.rounds])
 
+    def test_what_is_not_certain_has_no_name(self):
+        """Rust has a register for each of two scalars, however small: what stands behind them is not where C has it."""
+        done = subprocess.run([KEVTRACE, "run", "-e", "p:p take_point after", "--", self.program], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn("`after` is passed in no register that is known", done.stderr)
+
     def test_by_hand(self):
         wanted = [part for part, *_ in self.rounds if "Rust" in part]
         self.assertGreater(len(wanted), 3)

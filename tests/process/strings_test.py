@@ -80,8 +80,18 @@ class Strings(unittest.TestCase):
     def test_what_is_not_in_registers(self):
         done = self.traced("-e", "p:s texts:on_stack text", status=3)
         self.assertIn("`text` is passed in no register that is known", done.stderr)
-        done = self.traced("-e", "p:s texts:behind_four x=at", status=3)
+        done = self.traced("-e", "p:s texts:behind_four x=at->x", status=3)
         self.assertIn("`at` is passed by value: `$arg3` has its first 8 bytes", done.stderr)
+        done = self.traced("-e", "p:s texts:behind_four $arg*")
+        self.assertEqual([dict(one)["at"] for one in self.records(done, "s")], ["0x400000003"] * ROUNDS)  # as a kernel shows it
+
+    def test_structures_that_are_not_only_words(self):
+        """What has a base, copies itself or is packed has other places: nothing is claimed, or what is true."""
+        for function in ("derived", "packed"):
+            done = self.traced("-e", f"p:s texts:{function} after", status=3)
+            self.assertIn("`after` is passed in no register that is known", done.stderr)
+        done = self.traced("-e", "p:s texts:copied after first=copy->first")
+        self.assertEqual({tuple(one) for one in self.records(done, "s")}, {(("after", "42"), ("first", "7"))})
 
     def test_wrong_lengths(self):
         for definition, said in (("s=+0(%di):string()", "No argument expression"), ("s=+0(%di):string(%zz)", "Invalid register name"), ("s=+0(%di):string(%si:f64)", "Unknown type"),

@@ -81,6 +81,12 @@ class Markers(unittest.TestCase):
         self.assertEqual(re.findall(r"^\d semaphore \d$", out, re.MULTILINE), ["1 semaphore 2", "2 semaphore 2"])
         self.assertEqual(plain([MARKED, "1"])[1], b"1 semaphore 0\n")
 
+    def test_lengths_of_texts(self):
+        """An argument that is a length has its own type, whatever the text's address is."""
+        for written in ("s=+0($arg3):string($arg4)", "s=$arg3:string($arg4)", "s=+0(%dx):string($arg4)"):
+            listed = subprocess.run([KEVTRACE, "explain", "-e", f"p:m marked:marked:registers {written}", "--", MARKED, "1"], capture_output=True, text=True, check=True).stdout
+            self.assertIn(" s=+0(%dx):string(%di:u8)", listed, written)
+
     def test_what_is_wrong_is_said(self):
         for definition, words in (
                 ("p:x marked:marked:twise", "`marked` has no marker `marked:twise`; near it: `marked:twice`"),

@@ -88,10 +88,12 @@ void stop_receiver(Mount::State& state) {
 }
 
 // Requests that the kernel has ready are taken here, without waiting for more. A file's release is one of them: the
-// kernel queues it before close(2) returns, and nobody waits for its answer (fs/fuse/file.c, fuse_file_put).
+// kernel queues it before close(2) returns, and nobody waits for its answer (fs/fuse/file.c, fuse_file_put). All others
+// fail, as they would a moment later: nobody answers a traced thread any more while it is stopped.
 void finish_requests(Mount::State& state) {
   constexpr int kMostRequests = 4096;  // who asks without end does not keep the mount
   stop_receiver(state);
+  state.is_closing = true;
   state.queue.run(std::chrono::microseconds(0));
   const int fd = fuse_session_fd(state.session);
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);

@@ -58,6 +58,7 @@ struct Mount::State {
   pid_t last_caller = 0;                           // who is not us; where nobody else is refused
   std::chrono::steady_clock::time_point last_use;  // of a file: opened or read
   std::atomic<bool> stops_receiver = false;
+  bool is_closing = false;              // on the serving thread: requests fail, but for what closes files
   std::atomic<bool> has_ended = false;  // the receiver has returned: the kernel has taken the mount away, or it stops
   WorkQueue queue;
 

@@ -113,7 +113,12 @@ void serve_later(fuse_req_t request, std::function<void(Mount::State&)> work) {
     return;
   }
   state.last_caller = tid;
-  state.queue.post([&state, work = std::move(work)] { work(state); });
+  state.queue.post([&state, request, work = std::move(work)] {
+    if (state.is_closing)
+      fuse_reply_err(request, ENOTCONN);
+    else
+      work(state);
+  });
 }
 
 const fuse_lowlevel_ops& mount_operations() {

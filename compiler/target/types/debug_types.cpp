@@ -161,16 +161,43 @@ void DebugTypes::State::convert_base(Dwarf_Die& die, Type& type) {
 
 namespace {
 
-// Whether objects of the class cannot be copied byte by byte (Itanium C++ ABI, 3.1.2.3). Clang says it; g++ shows the
-// destructor, which one that is not defaulted makes so.
+// A constructor that copies or moves: its one argument is a reference to its class.
+bool copies(Dwarf_Die& constructor, const Dwarf_Die& of) {
+  unsigned arguments = 0;
+  bool is_reference = false;
+  each_child(constructor, [&](Dwarf_Die& child) {
+    if (dwarf_tag(&child) != DW_TAG_formal_parameter || dwarf_hasattr(&child, DW_AT_artificial)) return;
+    ++arguments;
+    auto type = reference(child, DW_AT_type);
+    if (!type || (dwarf_tag(&*type) != DW_TAG_reference_type && dwarf_tag(&*type) != DW_TAG_rvalue_reference_type))
+      return;
+    auto referred = reference(*type, DW_AT_type);
+    if (referred && dwarf_tag(&*referred) == DW_TAG_const_type) referred = reference(*referred, DW_AT_type);
+    is_reference = referred && referred->addr == of.addr;
+  });
+  return arguments == 1 && is_reference;
+}
+
+// Whether objects of the class cannot be copied byte by byte (Itanium C++ ABI, 3.1.2.3). Clang says it; g++ shows its
+// destructor and what copies it, of which one that is written makes so.
 bool goes_by_address(Dwarf_Die& die) {
   if (const auto convention = number(die, DW_AT_calling_convention)) return *convention == DW_CC_pass_by_reference;
-  bool has_destructor = false;
+  const std::string name = name_of(die);
+  const std::string_view constructor = std::string_view(name).substr(0, name.find('<'));
+  bool is_written = false, is_deleted = false, is_defaulted = false;
   each_child(die, [&](Dwarf_Die& child) {
-    const bool is_destructor = dwarf_tag(&child) == DW_TAG_subprogram && name_of(child).starts_with('~');
-    has_destructor = has_destructor || (is_destructor && !dwarf_hasattr(&child, DW_AT_defaulted));
+    if (dwarf_tag(&child) != DW_TAG_subprogram) return;
+    const std::string function = name_of(child);
+    const bool is_destructor = function.starts_with('~');
+    if (!is_destructor && (function != constructor || !copies(child, die))) return;
+    if (dwarf_hasattr(&child, DW_AT_defaulted))
+      is_defaulted = is_defaulted || !is_destructor;
+    else if (dwarf_hasattr(&child, DW_AT_deleted))
+      is_deleted = true;
+    else
+      is_written = true;
   });
-  return has_destructor;
+  return is_written || (is_deleted && !is_defaulted);
 }
 
 }  // namespace
@@ -178,7 +205,9 @@ bool goes_by_address(Dwarf_Die& die) {
 void DebugTypes::State::convert_members(Dwarf_Die& die, Type& type) {
   std::vector<Member> members;
   each_child(die, [&](Dwarf_Die& child) {
-    if (dwarf_tag(&child) != DW_TAG_member) return;
+    const int tag = dwarf_tag(&child);
+    type.has_more = type.has_more || tag == DW_TAG_inheritance || tag == DW_TAG_variant_part;
+    if (tag != DW_TAG_member) return;
     const auto location = number(child, DW_AT_data_member_location);
     const auto bits = number(child, DW_AT_data_bit_offset);
     const std::uint64_t offset = bits ? *bits : 8 * location.value_or(0);
@@ -290,36 +319,60 @@ Type DebugTypes::State::parameters_of(Dwarf_Die& die) {
 
 namespace {
 
-// Whether all that it has is integers and pointers where they belong (INTEGER of the System V ABI, 3.2.3).
-bool is_general(const TypeTable& table, TypeId id, unsigned depth = 0) {
-  constexpr unsigned kMaxDepth = 8;
-  const Type& type = table.type(table.strip(id));
-  switch (type.kind) {
-    case TypeClass::Integer:
-    case TypeClass::Enum:
-    case TypeClass::Pointer:
-      return true;
-    case TypeClass::Array:
-      return type.count != 0 && depth < kMaxDepth && is_general(table, type.target, depth + 1);
-    case TypeClass::Struct:
-    case TypeClass::Union:
-      return type.count != 0 && depth < kMaxDepth &&
-             std::ranges::all_of(table.members(type), [&](const Member& member) {
-               const Type& of_member = table.type(table.strip(member.type));
-               const std::uint32_t bytes = of_member.kind == TypeClass::Pointer ? 8 : of_member.bytes;
-               const bool is_packed = member.bit_size == 0 && bytes != 0 && bytes <= 8 &&
-                                      member.bit_offset % (8 * bytes) != 0 && of_member.kind != TypeClass::Struct &&
-                                      of_member.kind != TypeClass::Union;
-               return !is_packed && is_general(table, member.type, depth + 1);
-             });
-    default:
-      return false;
+// The integers and pointers that an object consists of, where each belongs (INTEGER of the System V ABI, 3.2.3).
+class Scalars {
+ public:
+  struct Scalar {
+    std::uint32_t bit_offset = 0, bytes = 0;
+  };
+  explicit Scalars(const TypeTable& table) : table_(table) {}
+  // False: it has something else, or more than could be of a small object.
+  bool take(TypeId id, std::uint32_t bit_offset, bool is_bit_field = false) {
+    constexpr unsigned kMostSteps = 256;  // unions of unions in a file that somebody made up
+    if (++steps_ > kMostSteps) return false;
+    const Type& type = table_.type(table_.strip(id));
+    switch (type.kind) {
+      case TypeClass::Integer:
+      case TypeClass::Enum:
+      case TypeClass::Pointer: {
+        const std::uint32_t bytes = type.kind == TypeClass::Pointer ? 8 : type.bytes;
+        if (bytes == 0 || bytes > 8 || (!is_bit_field && bit_offset % (8 * bytes) != 0)) return false;
+        found_.push_back({bit_offset, bytes});
+        return true;
+      }
+      case TypeClass::Array:
+        return take_items(type, bit_offset);
+      case TypeClass::Struct:
+      case TypeClass::Union:
+        return !type.has_more && type.count != 0 && std::ranges::all_of(table_.members(type), [&](const Member& one) {
+          return take(one.type, bit_offset + one.bit_offset, one.bit_size != 0);
+        });
+      default:
+        return false;
+    }
   }
-}
+  const std::vector<Scalar>& found() const { return found_; }
+
+ private:
+  bool take_items(const Type& array, std::uint32_t bit_offset) {
+    constexpr std::uint32_t kMostItems = 16;
+    const Type& item = table_.type(table_.strip(array.target));
+    const std::uint32_t bytes = item.kind == TypeClass::Pointer ? 8 : item.bytes;
+    if (array.count == 0 || array.count > kMostItems || bytes == 0) return false;
+    for (std::uint32_t i = 0; i < array.count; ++i)
+      if (!take(array.target, bit_offset + 8 * bytes * i)) return false;
+    return true;
+  }
+
+  const TypeTable& table_;
+  std::vector<Scalar> found_;
+  unsigned steps_ = 0;
+};
 
 }  // namespace
 
-// Rust hands over by its address what is larger than two registers (rustc_ty_utils, abi.rs; it is no promise).
+// Rust hands over by its address what is larger than two registers, and a pair of scalars in two, however small they
+// are (rustc_ty_utils, abi.rs; it is no promise).
 void DebugTypes::State::number_parameters(TypeId prototype, bool is_rust) {
   const Type type = table.type(prototype);  // types are added below
   const auto size_of = [&](TypeId id) { return table.type(table.strip(id)).bytes; };
@@ -344,8 +397,13 @@ void DebugTypes::State::number_parameters(TypeId prototype, bool is_rust) {
   };
   // How many general registers hold a structure that is passed by value; 0: not only those do.
   const auto general_words = [&](TypeId id) -> std::uint32_t {
-    if (!by_value(id) || by_address(id) || size_of(id) > 16 || !is_general(table, table.strip(id))) return 0;
-    return (size_of(id) + 7) / 8;
+    Scalars scalars(table);
+    if (!by_value(id) || by_address(id) || size_of(id) > 16 || !scalars.take(id, 0)) return 0;
+    const std::uint32_t words = (size_of(id) + 7) / 8;
+    const auto is_word = [](const Scalars::Scalar& one) { return one.bytes == 8; };
+    const bool is_certain = scalars.found().size() == 1 || (scalars.found().size() == 2 && words == 2 &&
+                                                            std::ranges::all_of(scalars.found(), is_word));
+    return is_rust && !is_certain ? 0 : words;
   };
   for (Member parameter : table.members(type)) {
     const TypeClass kind = class_of(parameter.type);

@@ -37,6 +37,7 @@ struct Type {
   bool is_text = false;          // Integer: a character as `string` understands it
   bool is_reference = false;     // Pointer: of C++, which is written as what it refers to
   bool goes_by_address = false;  // Struct: one that is a parameter is handed over by its address
+  bool has_more = false;         // Struct: than its members: bases, variants
   std::uint32_t bytes = 0;       // Integer, Enum, Struct, Union
   TypeId target = 0;             // Pointer, Array, Modifier, Prototype, Function; what BTF keeps in its place elsewhere
   std::uint32_t count = 0;       // members, parameters, names, items

@@ -43,7 +43,25 @@ def test_markers_of_programs():
         check([(r['t'], r['u']) for r in records(out, 'm')] == [(t, '"a t"') for t in wanted], 'of programs: %s' % records(out, 'm'))
 
 
+def test_a_text_at_the_end_of_a_page():
+    """Nothing is mapped behind it; and one whose NUL comes before what is not mapped."""
+    program = (
+        'import ctypes, os\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_void_p\n'
+        'libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]\n'
+        'at = libc.mmap(None, 8192, 3, 0x22, -1, 0)\nlibc.mprotect(ctypes.c_void_p(at + 4096), ctypes.c_size_t(4096), 0)\n'
+        'ctypes.memmove(at + 4096 - 9, b"at an end", 9)\nctypes.memmove(at + 4096 - 16, b"nul\\0", 4)\nfd = os.open("/dev/null", os.O_WRONLY)\n'
+        'for begin, size in ((9, 9), (9, 8), (9, 10), (16, 40), (1, 1)): libc.syscall(1, fd, ctypes.c_void_p(at + 4096 - begin), ctypes.c_size_t(size))\n')
+    wanted = ['"at an end"', '"at an en"', '(fault)', '"nul"', '"d"']
+    for definition in ('p:w ksys_write s=+0($arg2):string($arg3) p=$arg2:x64', 'p:w ksys_write s=+u0($arg2):ustring($arg3) p=$arg2:x64'):
+        for filters in ([], ['w: s != "another"']):  # kept in the scratch, and read where it is recorded
+            status, out, err = run([definition], filters, '/usr/bin/python3', '-S', '-c', program)
+            check(status == 0, 'status %d %s' % (status, err))
+            seen = [r['s'] for r in records(out, 'w')]
+            check(any(seen[i:i + 5] == wanted for i in range(len(seen))), 'at an end of a page, %s: %s' % (definition, seen))
+
+
 test_functions_of_the_kernel()
+test_a_text_at_the_end_of_a_page()
 test_markers_of_programs()
 test_nothing_at_no_address()
 if failures:

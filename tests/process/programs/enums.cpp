@@ -13,6 +13,7 @@ struct Request {
   Plain plain : 20;
   unsigned rest : 4;
   Wide wide;
+  Plain byte : 8;
 };
 
 extern "C" {
@@ -35,7 +36,7 @@ int main() {
   const Small smalls[] = {Small::Off, Small::On, Small::Top, Small::On, static_cast<Small>(9)};
   long sum = 0;
   for (int i = 0; i < 5; ++i) {
-    const Request request{i, smalls[i], plains[i % 3], 9, i % 2 ? Wide::Far : Wide::Back};
+    const Request request{i, smalls[i], plains[i % 3], 9, i % 2 ? Wide::Far : Wide::Back, plains[i % 3]};
     sum += take_plain(plains[i], i) + take_all(smalls[i], request.wide, request, plains[i]) + give_plain(plains[i]);
   }
   std::printf("%ld\n", sum);

@@ -24,12 +24,23 @@ pub fn take_string(borrowed: &String, moved: String, number: u8) -> usize {
     std::hint::black_box(&moved).len() + std::hint::black_box(borrowed).len() + number as usize
 }
 
+pub struct Point {
+    pub x: i32,
+    pub y: i32,
+}
+
+#[inline(never)]
+#[no_mangle]
+pub fn take_point(at: Point, after: u64) -> u64 {
+    std::hint::black_box(at.x + at.y) as u64 + std::hint::black_box(after)
+}
+
 fn main() {
     let text = "a text of Rust, which no NUL ends";
     for i in 0..20usize {
         let part = &text[..i];
         let item = Item { id: i as u64, name: &text[i..i + 4], owned: format!("owned {}", i) };
         let sum = take_str(part, i as u32) + take_item(&item, 7) + take_string(&item.owned, part.to_string(), 9);
-        println!("{}|{}|{}|{}", part, item.name, item.owned, sum);
+        println!("{}|{}|{}|{}", part, item.name, item.owned, sum + take_point(Point { x: i as i32, y: 2 }, 42) as usize);
     }
 }

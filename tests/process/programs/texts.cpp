@@ -78,6 +78,33 @@ KEPT std::size_t by_part(const Part& part, const std::string_view& whole, std::s
   asm volatile("" : : "r"(&part), "r"(&whole), "r"(changed) : "memory");
   return part.name.size() + whole.size() + changed->size();
 }
+struct Base {
+  double weight;
+};
+struct Derived : Base {
+  long n;
+};
+struct Copied {
+  Copied(long one, long other) : first(one), second(other) {}
+  Copied(const Copied& other) : first(other.first), second(other.second) {}
+  long first, second;
+};
+struct __attribute__((packed)) Packed {
+  char c;
+  int items[2];
+};
+KEPT long derived(Derived object, long after) {
+  asm volatile("" : : "r"(&object), "r"(after) : "memory");
+  return object.n + after;
+}
+KEPT long copied(Copied copy, long after) {
+  asm volatile("" : : "r"(&copy), "r"(after) : "memory");
+  return copy.first + after;
+}
+KEPT long packed(Packed object, long after) {
+  asm volatile("" : : "r"(&object), "r"(after) : "memory");
+  return object.c + after;
+}
 KEPT std::size_t by_bytes(const void* data, int size) {
   asm volatile("" : : "r"(data), "r"(size) : "memory");
   return static_cast<std::size_t>(size);
@@ -101,7 +128,13 @@ int main(int argc, char** argv) {
     const std::size_t sum = shop::by_view(view, i) + shop::behind_four(1, 2, {3, 4}, 5, view, i) +
                             shop::on_stack(1, 2, 3, 4, 5, view) + shop::by_part(part, view, &changed) +
                             shop::by_bytes(text.data(), i) + shop::by_view({}, -1);
-    if (sum == 0) std::abort();
+    shop::Derived object{};
+    object.n = i;
+    const shop::Copied copy(7, 8);
+    if (sum + static_cast<std::size_t>(shop::derived(object, 42) + shop::copied(copy, 42) +
+                                       shop::packed({'c', {1, 2}}, 42)) ==
+        0)
+      std::abort();
     std::printf("%s|%zu %zu %zu %ld %zu %s\n", text.c_str(), shop::by_reference(text, i), shop::by_value(text, i),
                 shop::by_pointer(&text), shop::by_object(item, weight, count, is_new), shop::Clerk("clerk").greet(text),
                 shop::made(i, text).c_str());

@@ -44,7 +44,8 @@ class Profile {
   void add(std::string_view path, std::uint64_t weight) {
     const std::size_t end = std::min(path.find(';'), path.size());
     const std::string_view thread = path.substr(0, end);
-    std::vector<std::uint64_t> locations;  // outermost first
+    std::vector<std::uint64_t> locations;                            // outermost first
+    if (end == path.size()) locations.push_back(location_of(path));  // what did not fit into the paths
     for (path.remove_prefix(std::min(end + 1, path.size())); !path.empty();) {
       const std::string_view name = path.substr(0, path.find(';'));
       locations.push_back(location_of(name));
