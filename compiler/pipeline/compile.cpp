@@ -42,7 +42,7 @@ std::optional<model::Definition> parse_event(std::string_view line, diag::Sink& 
 }
 
 std::vector<ParsedEvent> parse_events(std::span<const std::string> lines) {
-  constexpr std::size_t kAtOnce = 256;  // a thread has its own parser, which costs about as much to make as these
+  constexpr std::size_t kAtOnce = 256;  // a thread makes a parser of its own: fewer are not worth one
   std::vector<ParsedEvent> parsed(lines.size());
   in_parallel((lines.size() + kAtOnce - 1) / kAtOnce, [&](std::size_t chunk) {
     for (std::size_t i = chunk * kAtOnce; i < std::min(lines.size(), (chunk + 1) * kAtOnce); ++i) {

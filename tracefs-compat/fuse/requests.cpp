@@ -82,7 +82,7 @@ void release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
       mount.files.erase(file);
     }
     fuse_reply_err(request, 0);
-    retry_removals(mount);
+    if (!mount.is_closing) retry_removals(mount);
   });
 }
 
