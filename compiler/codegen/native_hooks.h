@@ -46,8 +46,8 @@ class NativeHooks final : public TargetHooks {
   // the bytes of a short one are kept from measuring to storing it.
   struct Measured {
     llvm::Value* length = nullptr;
-    std::array<llvm::Value*, 2> words =
-        {};  // i64: the first 16 bytes when `length` is up to 16; undefined bits behind the NUL
+    // i64: the first 16 bytes when `length` is up to 16; undefined bits behind the NUL
+    std::array<llvm::Value*, 2> words = {};
   };
   // `most`: i32, how many bytes may be read, up to KEVT_TEXT_BYTES - 1; nullptr: up to the NUL.
   llvm::Value* text_fetch(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* address, llvm::Value* most = nullptr);

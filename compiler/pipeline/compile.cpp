@@ -10,7 +10,6 @@
 #include "compiler/ir/verify.h"
 #include "compiler/layout/layout.h"
 #include "compiler/lower/lower.h"
-#include "compiler/pipeline/compile_modules.h"
 #include "compiler/pipeline/front.h"
 #include "compiler/pipeline/runnable.h"
 #include "compiler/pipeline/shared_bpf.h"
@@ -39,19 +38,6 @@ std::optional<model::Definition> parse_event(std::string_view line, diag::Sink& 
     return std::nullopt;
   }
   return std::move(*written);
-}
-
-std::vector<ParsedEvent> parse_events(std::span<const std::string> lines) {
-  constexpr std::size_t kAtOnce = 256;  // a thread makes a parser of its own: fewer are not worth one
-  std::vector<ParsedEvent> parsed(lines.size());
-  in_parallel((lines.size() + kAtOnce - 1) / kAtOnce, [&](std::size_t chunk) {
-    for (std::size_t i = chunk * kAtOnce; i < std::min(lines.size(), (chunk + 1) * kAtOnce); ++i) {
-      diag::Sink sink;
-      parsed[i].definition = parse_event(lines[i], sink);
-      parsed[i].mistakes = sink.take();
-    }
-  });
-  return parsed;
 }
 
 void expect_functions(std::span<const model::Definition* const> definitions, const target::TargetEnv& env) {

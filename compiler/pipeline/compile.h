@@ -58,12 +58,6 @@ enum class Forms : std::uint8_t { Runnable, RunnableLater, All };
 // One line of dynamic_events as it is written, the same in every target. Blank and comment lines: nullopt and no
 // diagnostic; a line with mistakes may be a definition all the same, in which more are found.
 std::optional<model::Definition> parse_event(std::string_view line, diag::Sink& sink);
-// Many lines, on all CPUs; the mistakes of each beside it.
-struct ParsedEvent {
-  std::optional<model::Definition> definition;
-  std::vector<diag::Diagnostic> mistakes;
-};
-std::vector<ParsedEvent> parse_events(std::span<const std::string> lines);
 std::optional<CheckedEvent> check_event(model::Definition written, const target::TargetEnv& env,
                                         const target::EventCatalog& catalog, Forms forms, diag::Sink& sink);
 // Both.

@@ -4,8 +4,23 @@
 #include <utility>
 
 #include "compiler/layout/layout.h"
+#include "compiler/pipeline/compile.h"
+#include "compiler/pipeline/compile_modules.h"
 
 namespace kevt::pipeline {
+
+std::vector<ParsedEvent> parse_events(std::span<const std::string> lines) {
+  constexpr std::size_t kAtOnce = 256;  // a thread makes a parser of its own: fewer are not worth one
+  std::vector<ParsedEvent> parsed(lines.size());
+  in_parallel((lines.size() + kAtOnce - 1) / kAtOnce, [&](std::size_t chunk) {
+    for (std::size_t i = chunk * kAtOnce; i < std::min(lines.size(), (chunk + 1) * kAtOnce); ++i) {
+      diag::Sink sink;
+      parsed[i].definition = parse_event(lines[i], sink);
+      parsed[i].mistakes = sink.take();
+    }
+  });
+  return parsed;
+}
 
 bool needs_types(const model::Definition& definition) {
   return std::ranges::any_of(definition.args, &model::FetchArg::needs_types);

@@ -7,6 +7,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "compiler/diag/diagnostic.h"
 #include "compiler/model/definition.h"
@@ -16,6 +19,13 @@
 #include "compiler/target/target_env.h"
 
 namespace kevt::pipeline {
+
+// Lines as parse_event() reads each, on all CPUs, with the mistakes of each beside it.
+struct ParsedEvent {
+  std::optional<model::Definition> definition;
+  std::vector<diag::Diagnostic> mistakes;
+};
+std::vector<ParsedEvent> parse_events(std::span<const std::string> lines);
 
 struct LaidOut {
   sema::CheckedDefinition checked;

@@ -19,6 +19,7 @@
 #include "compiler/sema/definition_check.h"
 #include "compiler/sema/resolve_fields.h"
 #include "compiler/sema/text_object.h"
+#include "grammar/parse_definition_text.h"
 
 namespace kevt::sema {
 namespace {
@@ -60,12 +61,6 @@ std::optional<std::uint32_t> member_bytes(const target::TypeTable& table, std::o
   const auto second = first ? table.find_member(table.strip(first->type), inner) : std::nullopt;
   if (!second) return std::nullopt;
   return (first->bit_offset + second->bit_offset) / 8;
-}
-
-bool is_identifier(std::string_view name) {
-  return !name.empty() && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
 }
 
 bool is_variable(const model::FetchExpr& expr) {
@@ -509,7 +504,7 @@ void Resolution::name_values(std::size_t index, const ResolvedOperand& operand) 
   // As the record has them: the bits of a bit field without a sign, all others with one.
   const unsigned unused = 64 - (implied.bit_width != 0 ? implied.bit_width : 8u * implied.bytes);
   for (const target::Member& name : table.members(type)) {
-    if (!is_identifier(table.name(name.name))) continue;  // a damaged file's; it would end up in `format`
+    if (!grammar::is_good_name(table.name(name.name))) continue;  // a damaged file's; it would end up in `format`
     const auto bits = static_cast<std::uint64_t>(target::value_of(name)) << unused;
     const auto value =
         implied.bit_width != 0 ? static_cast<std::int64_t>(bits >> unused) : static_cast<std::int64_t>(bits) >> unused;

@@ -12,6 +12,7 @@
 #include "compiler/diag/diagnostic.h"
 #include "compiler/model/filter.h"
 #include "compiler/pipeline/compile.h"
+#include "compiler/pipeline/front.h"
 #include "compiler/target/event_catalog.h"
 #include "compiler/target/fixed_target.h"
 #include "compiler/target/target_env.h"
