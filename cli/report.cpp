@@ -133,9 +133,8 @@ Result<std::vector<engine::EventFilter>> split_by_event(const std::vector<std::s
 }
 
 Result<Filters> collect_filters(const std::vector<std::string>& words) {
-  auto filters = split_by_event(words, {"filter", "EVENT:EXPRESSION", "two filters; join them with `&&`"});
-  if (!filters) return std::unexpected(std::move(filters.error()));
-  Filters out{*std::move(filters), {}};
+  auto filters = KEVT_TRY(split_by_event(words, {"filter", "EVENT:EXPRESSION", "two filters; join them with `&&`"}));
+  Filters out{std::move(filters), {}};
   for (std::size_t i = 0; i < out.filters.size(); ++i)
     out.sources.push_back({out.filters[i].text, fmt::format("<filter {}>", i + 1), 1});
   return out;
@@ -157,9 +156,8 @@ Result<std::vector<Source>> collect_definitions(const std::vector<std::string>& 
   };
   for (std::size_t i = 0; i < words.size(); ++i) add_lines(words[i], fmt::format("<event {}>", i + 1));
   for (const std::string& name : files) {
-    auto text = read_whole(name);
-    if (!text) return std::unexpected(std::move(text.error()));
-    add_lines(*text, name == "-" ? "<stdin>" : name);
+    auto text = KEVT_TRY(read_whole(name));
+    add_lines(text, name == "-" ? "<stdin>" : name);
   }
   return sources;
 }

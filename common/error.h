@@ -5,11 +5,13 @@
 //     ...
 //     return std::unexpected(Error::from_errno("open " + path));
 //   }
+//   UniqueFd fd = KEVT_TRY(open_it());  // an error is returned to the caller
 //   if (!fd) return std::unexpected(std::move(fd.error()).while_doing("reading the symbols of " + name));
 #pragma once
 
 #include <expected>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kevt {
@@ -41,3 +43,13 @@ template <class T>
 using Result = std::expected<T, Error>;
 
 }  // namespace kevt
+
+// The value of a std::expected; where it holds an error, the function (or lambda) returns that error. An expression of
+// GNU C++ (ADR 0035); a `break` or `return` of the argument's own would leave it as well.
+#define KEVT_TRY(...)                                        \
+  __extension__({                                            \
+    auto&& kevt_tried = (__VA_ARGS__);                       \
+    if (!kevt_tried) [[unlikely]]                            \
+      return std::unexpected(std::move(kevt_tried).error()); \
+    *std::move(kevt_tried);                                  \
+  })

@@ -66,7 +66,7 @@ class Opening {
     return place_.folder ? Result<void>() : fail();
   }
   Result<OutputPlace> found() {
-    if (auto there = find(); !there) return std::unexpected(std::move(there.error()));
+    KEVT_TRY(find());
     return std::move(place_);
   }
   Result<OutputPlace> file();
@@ -100,7 +100,7 @@ Result<bool> Opening::find() {
     place_.file = UniqueFd(openat(place_.folder.get(), place_.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!place_.file && errno == ENOENT) return false;
     if (!place_.file || fstat(place_.file.get(), &there_) != 0) return fail();
-    if (auto checked = check(there_); !checked) return std::unexpected(std::move(checked.error()));
+    KEVT_TRY(check(there_));
     if (!S_ISLNK(there_.st_mode)) return true;
     const auto is_there = follow();
     if (!is_there) return std::unexpected(is_there.error());
@@ -122,8 +122,7 @@ Result<bool> Opening::follow() {
   const ssize_t length = readlinkat(place_.file.get(), "", target, sizeof target);
   if (length < 0) return fail();
   const UniqueFd from = std::move(place_.folder);
-  if (auto entered = enter(from.get(), std::string(target, static_cast<std::size_t>(length))); !entered)
-    return std::unexpected(std::move(entered.error()));
+  KEVT_TRY(enter(from.get(), std::string(target, static_cast<std::size_t>(length))));
   return false;
 }
 
@@ -147,7 +146,7 @@ Result<OutputPlace> Opening::file() {
     const auto is_there = find();
     if (!is_there) return std::unexpected(is_there.error());
     if (*is_there) {
-      if (auto opened = open_again(); !opened) return std::unexpected(std::move(opened.error()));
+      KEVT_TRY(open_again());
       return std::move(place_);
     }
     place_.file = create_new(place_.folder, place_.name);
@@ -192,19 +191,19 @@ Result<OutputPlace> create_in(UniqueFd folder, const std::string& name, const st
 
 Result<OutputPlace> find_output(const std::string& path) {
   Opening opening(path);
-  if (auto entered = opening.enter(AT_FDCWD, path); !entered) return std::unexpected(std::move(entered.error()));
+  KEVT_TRY(opening.enter(AT_FDCWD, path));
   return opening.found();
 }
 
 Result<OutputPlace> open_output(const std::string& path) {
   Opening opening(path);
-  if (auto entered = opening.enter(AT_FDCWD, path); !entered) return std::unexpected(std::move(entered.error()));
+  KEVT_TRY(opening.enter(AT_FDCWD, path));
   return opening.file();
 }
 
 Result<OutputPlace> open_output_in(const UniqueFd& folder, const std::string& name) {
   Opening opening(name);
-  if (auto entered = opening.enter(folder.get(), name); !entered) return std::unexpected(std::move(entered.error()));
+  KEVT_TRY(opening.enter(folder.get(), name));
   return opening.file();
 }
 
@@ -212,7 +211,7 @@ Result<UniqueFd> open_output_folder(const std::string& path) {
   const auto end = path.find_last_not_of('/');
   const std::string named = end == std::string::npos ? path : path.substr(0, end + 1);
   Opening opening(named);
-  if (auto entered = opening.enter(AT_FDCWD, named); !entered) return std::unexpected(std::move(entered.error()));
+  KEVT_TRY(opening.enter(AT_FDCWD, named));
   return opening.folder();
 }
 

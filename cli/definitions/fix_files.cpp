@@ -90,7 +90,7 @@ Result<void> make_file(const OutputPlace& place, const std::string& name, const 
   const mode_t mask = umask(0);
   umask(mask);
   if (!successor) return std::unexpected(successor.error());
-  if (auto written = write_all(successor.fd(), text, name); !written) return written;
+  KEVT_TRY(write_all(successor.fd(), text, name));
   if (fchmod(successor.fd(), 0666 & ~mask) != 0 || !successor.take_name(place.name))
     return std::unexpected(Error::from_errno(name));
   return {};
@@ -120,7 +120,7 @@ Result<void> replace_file(const std::string& name, const std::string& text) {
   if (!S_ISREG(status.st_mode) || !place->folder) return std::unexpected(Error(name + ": not a regular file"));
   Successor successor(*place);
   if (!successor) return std::unexpected(successor.error());
-  if (auto written = write_all(successor.fd(), text, name); !written) return written;
+  KEVT_TRY(write_all(successor.fd(), text, name));
   // Who may not give files away keeps the mode at least.
   [[maybe_unused]] const int owner = fchown(successor.fd(), status.st_uid, status.st_gid);
   if (fchmod(successor.fd(), status.st_mode & 07777) != 0 || fsync(successor.fd()) != 0 ||

@@ -93,10 +93,9 @@ Result<model::Injection> read_injection(std::string_view text) {
 }
 
 Result<std::vector<engine::EventInjection>> collect_injections(const std::vector<std::string>& words) {
-  auto named = split_by_event(words, {"injection", "EVENT:ret=VALUE", "two injections"});
-  if (!named) return std::unexpected(std::move(named.error()));
+  auto named = KEVT_TRY(split_by_event(words, {"injection", "EVENT:ret=VALUE", "two injections"}));
   std::vector<engine::EventInjection> injections;
-  for (const engine::EventFilter& one : *named) {
+  for (const engine::EventFilter& one : named) {
     auto injection = read_injection(one.text);
     if (!injection) return std::unexpected(std::move(injection.error()).while_doing("--inject " + one.event));
     injections.push_back({one.event, *injection});

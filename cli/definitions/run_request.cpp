@@ -19,6 +19,7 @@
 #include "cli/definitions/injections.h"
 #include "cli/definitions/run_triggers.h"
 #include "cli/exit_status.h"
+#include "common/error.h"
 #include "compiler/script/event_name.h"
 #include "grammar/parse.h"
 #include "runtime-user/runtime/runtime_names.h"
@@ -120,13 +121,11 @@ void add_triggers(RunRequest& request, const std::string& instance, Triggers tri
 }
 
 Result<void> take_triggers_of(RunRequest& request, const InstanceOptions& instance) {
-  auto triggers = collect_triggers(instance.triggers);
-  if (!triggers) return std::unexpected(std::move(triggers.error()));
-  add_triggers(request, instance.name, *std::move(triggers));
-  auto histograms = collect_histograms(instance.histograms);
-  if (!histograms) return std::unexpected(std::move(histograms.error()));
+  auto triggers = KEVT_TRY(collect_triggers(instance.triggers));
+  add_triggers(request, instance.name, std::move(triggers));
+  auto histograms = KEVT_TRY(collect_histograms(instance.histograms));
   const std::size_t first = request.triggers.size();
-  add_triggers(request, instance.name, *std::move(histograms));
+  add_triggers(request, instance.name, std::move(histograms));
   request.only_counted.insert(request.only_counted.end(), request.triggers.begin() + static_cast<std::ptrdiff_t>(first),
                               request.triggers.end());
   return {};
@@ -137,9 +136,8 @@ Result<void> take_triggers(RunRequest& request) {
   for (const script::TriggerText& one : request.texts.triggers)
     request.triggers.push_back({one.event.system + "/" + one.event.event, one.text, one.instance});
   request.trigger_sources = request.texts.trigger_sources;
-  if (auto taken = take_triggers_of(request, request.options); !taken) return taken;
-  for (const InstanceOptions& one : request.options.instances)
-    if (auto taken = take_triggers_of(request, one); !taken) return taken;
+  KEVT_TRY(take_triggers_of(request, request.options));
+  for (const InstanceOptions& one : request.options.instances) KEVT_TRY(take_triggers_of(request, one));
   return {};
 }
 
@@ -189,9 +187,8 @@ Result<void> take_statics(RunRequest& request) {
     if (std::ranges::any_of(request.texts.instances, is_on)) request.statics.insert(event.name);
     request.known_statics.insert(event.name);
   }
-  if (auto taken = take_enabled(request, request.options); !taken) return taken;
-  for (const InstanceOptions& one : request.options.instances)
-    if (auto taken = take_enabled(request, one); !taken) return taken;
+  KEVT_TRY(take_enabled(request, request.options));
+  for (const InstanceOptions& one : request.options.instances) KEVT_TRY(take_enabled(request, one));
   note_events_of_triggers(request);
   Filters& filters = request.texts.filters;
   std::ranges::move(request.texts.foreign_filters.filters, std::back_inserter(filters.filters));

@@ -19,6 +19,7 @@
 
 #include "cli/definitions/fix_files.h"
 #include "cli/definitions/injections.h"
+#include "common/error.h"
 #include "common/print.h"
 #include "compiler/pipeline/usdt.h"
 #include "compiler/script/event_name.h"
@@ -33,10 +34,9 @@ class Collector {
   explicit Collector(const TextsRequest& request) : request_(request) {}
 
   Result<Texts> collect() {
-    auto words = collect_definitions(request_.definitions, {});
-    if (!words) return std::unexpected(std::move(words.error()));
-    for (Source& source : *words) add_definition(std::move(source), "");
-    if (auto added = add_instances(); !added) return std::unexpected(std::move(added.error()));
+    auto words = KEVT_TRY(collect_definitions(request_.definitions, {}));
+    for (Source& source : words) add_definition(std::move(source), "");
+    KEVT_TRY(add_instances());
     for (const std::string& name : request_.files) {
       auto text = read_whole(name);
       if (!text) return std::unexpected(std::move(text.error()));
@@ -51,11 +51,9 @@ class Collector {
       add_script(*text, origin);
       texts_.scripts.push_back(*std::move(text));
     }
-    auto filters = collect_filters(request_.filters);
-    if (!filters) return std::unexpected(std::move(filters.error()));
-    merge_filters(*std::move(filters), "");
-    for (const InstanceOptions& one : request_.instances)
-      if (auto merged = merge_filters_of(one); !merged) return std::unexpected(std::move(merged.error()));
+    auto filters = KEVT_TRY(collect_filters(request_.filters));
+    merge_filters(std::move(filters), "");
+    for (const InstanceOptions& one : request_.instances) KEVT_TRY(merge_filters_of(one));
     return std::move(texts_);
   }
 
@@ -103,10 +101,9 @@ std::optional<model::EventName> Collector::add_definition(Source source, std::st
 Result<void> Collector::add_instances() {
   for (const InstanceOptions& one : request_.instances) {
     texts_.instance(one.name).output = one.output;
-    auto words = collect_definitions(one.definitions, {});
-    if (!words) return std::unexpected(std::move(words.error()));
+    auto words = KEVT_TRY(collect_definitions(one.definitions, {}));
     instance_ = one.name;
-    for (Source& source : *words) {
+    for (Source& source : words) {
       source.origin.insert(1, one.name + ": ");
       add_definition(std::move(source), "");
     }
@@ -116,11 +113,10 @@ Result<void> Collector::add_instances() {
 }
 
 Result<void> Collector::merge_filters_of(const InstanceOptions& instance) {
-  auto filters = collect_filters(instance.filters);
-  if (!filters) return std::unexpected(std::move(filters.error()));
-  for (engine::EventFilter& filter : filters->filters) filter.instance = instance.name;
-  for (Source& source : filters->sources) source.origin.insert(1, instance.name + ": ");
-  merge_filters(*std::move(filters), instance.name);
+  auto filters = KEVT_TRY(collect_filters(instance.filters));
+  for (engine::EventFilter& filter : filters.filters) filter.instance = instance.name;
+  for (Source& source : filters.sources) source.origin.insert(1, instance.name + ": ");
+  merge_filters(std::move(filters), instance.name);
   return {};
 }
 

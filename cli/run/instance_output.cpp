@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/error.h"
 #include "compiler/layout/layout.h"
 #include "compiler/model/record_view.h"
 
@@ -12,9 +13,7 @@ InstanceOutput::InstanceOutput(engine::Tracing& tracing, RunInstance wanted)
     : tracing_(tracing), wanted_(std::move(wanted)), text_(tracing.code().static_events()) {}
 
 Result<void> InstanceOutput::record(const session::MakeWriter& make) {
-  auto recorder = session::Recorder::create(tracing_, *wanted_.instance, wanted_.events, make);
-  if (!recorder) return std::unexpected(std::move(recorder.error()));
-  recorder_ = std::move(*recorder);
+  recorder_ = KEVT_TRY(session::Recorder::create(tracing_, *wanted_.instance, wanted_.events, make));
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "common/error.h"
 #include "common/print.h"
 
 namespace kevt::cli {
@@ -42,9 +43,7 @@ Result<void> RunHistograms::choose_form(std::size_t instances) {
 
 Result<void> RunHistograms::open() {
   if (!have_own_file()) return {};
-  auto output = RunOutput::open(options_.histogram_output);
-  if (!output) return std::unexpected(std::move(output.error()));
-  file_ = std::move(*output);
+  file_ = KEVT_TRY(RunOutput::open(options_.histogram_output));
   return {};
 }
 

@@ -18,9 +18,8 @@ RunOutput::RunOutput(OutputPlace place, std::string name)
 
 Result<RunOutput> RunOutput::open(const std::string& name) {
   if (name.empty() || name == "-") return RunOutput({}, "standard output");
-  auto place = open_output(name);
-  if (!place) return std::unexpected(std::move(place.error()));
-  return RunOutput(std::move(*place), name);
+  auto place = KEVT_TRY(open_output(name));
+  return RunOutput(std::move(place), name);
 }
 
 void RunOutput::add_line(std::string_view line) {

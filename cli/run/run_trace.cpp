@@ -18,6 +18,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/output_format.h"
+#include "common/error.h"
 #include "common/output_place.h"
 #include "common/print.h"
 #include "runtime-user/engine/records/accounting.h"
@@ -70,14 +71,13 @@ std::optional<int> RunTrace::open(engine::Tracing& tracing, std::vector<RunInsta
 Result<void> RunTrace::check_outputs() const {
   std::map<std::string, std::string> names;  // by what they lead to
   const auto take = [&](const std::string& file) -> Result<void> {
-    auto place = find_output(file);
-    if (!place) return std::unexpected(std::move(place.error()));
+    auto place = KEVT_TRY(find_output(file));
     struct stat status = {};
-    const bool is_there = place->file && fstat(place->file.get(), &status) == 0;
-    if (!is_there && place->folder) fstat(place->folder.get(), &status);
+    const bool is_there = place.file && fstat(place.file.get(), &status) == 0;
+    if (!is_there && place.folder) fstat(place.folder.get(), &status);
     if (is_there && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return {};  // /dev/null is for all
-    const auto [other, is_new] = names.try_emplace(
-        fmt::format("{}:{}{}", status.st_dev, status.st_ino, is_there ? "" : "/" + place->name), file);
+    const auto [other, is_new] =
+        names.try_emplace(fmt::format("{}:{}{}", status.st_dev, status.st_ino, is_there ? "" : "/" + place.name), file);
     if (is_new) return {};
     return std::unexpected(Error(fmt::format("`{}` and `{}` are the same file: each instance needs its own, and so do "
                                              "histograms",
@@ -91,7 +91,7 @@ Result<void> RunTrace::check_outputs() const {
                                                one.instance().name, why),
                                    EINVAL));
     if (outputs_.size() == 1 || one.is_on_stdout()) continue;
-    if (auto taken = take(one.file()); !taken) return taken;
+    KEVT_TRY(take(one.file()));
   }
   return histograms_.file().empty() || outputs_.size() == 1 ? Result<void>() : take(histograms_.file());
 }
@@ -118,10 +118,9 @@ Result<void> RunTrace::open_output(InstanceOutput& output) {
   if (!is_top && may_have_records) make = writer_of(options_, output.file(), report_);
   if (!make && may_have_records && output.instance().records_stacks()) make = kernel_lines(output.file());
   if (make) return output.record(make);
-  auto lines = RunOutput::open(output.file());
-  if (!lines) return std::unexpected(std::move(lines.error()));
+  auto lines = KEVT_TRY(RunOutput::open(output.file()));
   const std::size_t head = is_top && longest_name_ ? longest_name_ + 2 : 0;
-  output.print(std::make_shared<RunOutput>(std::move(*lines)), std::string(head, ' '));
+  output.print(std::make_shared<RunOutput>(std::move(lines)), std::string(head, ' '));
   return {};
 }
 

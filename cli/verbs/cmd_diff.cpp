@@ -8,6 +8,7 @@
 #include "cli/output_format.h"
 #include "cli/recording_input.h"
 #include "cli/verbs/cmd_recordings.h"
+#include "common/error.h"
 #include "tracefs-compat/record/analysis/compare.h"
 #include "tracefs-compat/record/output_file.h"
 
@@ -15,13 +16,12 @@ namespace kevt::cli {
 namespace {
 
 Result<void> write_to(const std::string& output, std::string_view text) {
-  auto file = record::OutputFile::create(output);
-  if (!file) return std::unexpected(std::move(file.error()));
-  if (file->controls() == Controls::Escaped)
-    file->append(escaped_lines(text));
+  auto file = KEVT_TRY(record::OutputFile::create(output));
+  if (file.controls() == Controls::Escaped)
+    file.append(escaped_lines(text));
   else
-    file->append(text);
-  return file->flush();
+    file.append(text);
+  return file.flush();
 }
 
 }  // namespace

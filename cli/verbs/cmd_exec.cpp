@@ -19,6 +19,7 @@
 #include "cli/exit_status.h"
 #include "cli/report.h"
 #include "cli/verbs/commands.h"
+#include "common/error.h"
 #include "common/unique_fd.h"
 
 namespace kevt::cli {
@@ -68,7 +69,7 @@ Result<void> cover_switches() {
     const std::string file = std::string(kDebug) + "/switch" + std::to_string(++number);
     const UniqueFd made(open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     if (!made || ::write(made.get(), "1\n", 2) != 2) return std::unexpected(Error::from_errno(file));
-    if (auto bound = bind(file, path); !bound) return bound;
+    KEVT_TRY(bind(file, path));
   }
   return {};
 }
@@ -76,17 +77,15 @@ Result<void> cover_switches() {
 // Places that this kernel does not have are left out.
 Result<void> put_in_place(const std::string& directory) {
   struct stat status;
-  if (stat(kTracing, &status) == 0)
-    if (auto bound = bind(directory, kTracing); !bound) return bound;
+  if (stat(kTracing, &status) == 0) KEVT_TRY(bind(directory, kTracing));
   if (stat(kDebug, &status) < 0) return {};
   if (::mount("none", kDebug, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,size=64k") < 0)
     return std::unexpected(Error::from_errno(std::string("covering ") + kDebug));
   for (const char* place : {kDebugTracing, kDebugKprobes})
     if (mkdir(place, 0700) < 0) return std::unexpected(Error::from_errno(place));
-  if (auto bound = bind(directory, kDebugTracing); !bound) return bound;
+  KEVT_TRY(bind(directory, kDebugTracing));
   const std::string kprobes = directory + "/debug/kprobes";
-  if (stat(kprobes.c_str(), &status) == 0)
-    if (auto bound = bind(kprobes, kDebugKprobes); !bound) return bound;
+  if (stat(kprobes.c_str(), &status) == 0) KEVT_TRY(bind(kprobes, kDebugKprobes));
   return cover_switches();
 }
 

@@ -11,6 +11,7 @@
 #include "cli/recording_input.h"
 #include "cli/verbs/cmd_recordings.h"
 #include "cli/verbs/commands.h"
+#include "common/error.h"
 #include "tracefs-compat/record/analysis/analysis.h"
 #include "tracefs-compat/record/output_file.h"
 
@@ -51,9 +52,8 @@ int ask(const QuestionOptions& source, std::vector<std::string> filters, const s
 template <class Make>
 session::MakeWriter to_output(const std::string& output, record::AnswerForm form, Make make) {
   return [output, form, make](const record::Metadata& metadata) -> record::Analysis {
-    auto file = record::OutputFile::create(output);
-    if (!file) return std::unexpected(std::move(file.error()));
-    return make(std::move(*file), metadata, form);
+    auto file = KEVT_TRY(record::OutputFile::create(output));
+    return make(std::move(file), metadata, form);
   };
 }
 

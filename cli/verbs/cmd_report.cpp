@@ -6,6 +6,7 @@
 #include "cli/output_format.h"
 #include "cli/recording_input.h"
 #include "cli/verbs/cmd_recordings.h"
+#include "common/error.h"
 #include "common/print.h"
 #include "tracefs-compat/record/analysis/columns.h"
 #include "tracefs-compat/record/output_file.h"
@@ -49,8 +50,7 @@ class TextOutput {
         lines_.append(record, file_.buffer());
       else
         columns_.append(record, file_.buffer());
-      if (file_.buffer().size() >= kEnough)
-        if (auto put = flush(); !put) return put;
+      if (file_.buffer().size() >= kEnough) KEVT_TRY(flush());
     }
     if (columns_.empty())
       for (const record::HistogramReading& one : input_.metadata().histograms) {

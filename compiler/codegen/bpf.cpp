@@ -101,12 +101,11 @@ std::optional<std::uint32_t> number_named(llvm::StringRef name) {
 
 Result<void> read_references(const llvm::object::SectionRef& relocations, model::BpfCode& code) {
   for (const llvm::object::RelocationRef& relocation : relocations.relocations()) {
-    auto name = taken(relocation.getSymbol()->getName());
-    if (!name) return std::unexpected(std::move(name.error()));
+    auto name = KEVT_TRY(taken(relocation.getSymbol()->getName()));
     const auto instruction = static_cast<std::uint32_t>(relocation.getOffset() / 8);
-    const auto number = number_named(*name);
-    const auto map = map_named(*name);
-    if (!map && !number) return std::unexpected(Error("BPF code refers to `" + name->str() + "`"));
+    const auto number = number_named(name);
+    const auto map = map_named(name);
+    if (!map && !number) return std::unexpected(Error("BPF code refers to `" + name.str() + "`"));
     if (map) code.references.push_back({instruction, *map});
     if (number) code.numbers.push_back({instruction, *number});
   }
@@ -117,16 +116,14 @@ Result<void> read_references(const llvm::object::SectionRef& relocations, model:
 Result<void> read_section(const llvm::object::ELFObjectFileBase& object, const std::string& name,
                           model::BpfCode& code) {
   for (const llvm::object::SectionRef& section : object.sections()) {
-    auto title = taken(section.getName());
-    if (!title) return std::unexpected(std::move(title.error()));
-    if (*title == ".relkevt/" + name) {
-      if (auto read = read_references(section, code); !read) return read;
+    auto title = KEVT_TRY(taken(section.getName()));
+    if (title == ".relkevt/" + name) {
+      KEVT_TRY(read_references(section, code));
     }
-    if (*title != "kevt/" + name) continue;
-    auto contents = taken(section.getContents());
-    if (!contents) return std::unexpected(std::move(contents.error()));
-    code.instructions.resize(contents->size() / 8);
-    std::memcpy(code.instructions.data(), contents->data(), code.instructions.size() * 8);
+    if (title != "kevt/" + name) continue;
+    auto contents = KEVT_TRY(taken(section.getContents()));
+    code.instructions.resize(contents.size() / 8);
+    std::memcpy(code.instructions.data(), contents.data(), code.instructions.size() * 8);
   }
   if (code.instructions.empty()) return std::unexpected(Error("BPF program `" + name + "` is missing"));
   code.functions = {0};
@@ -183,15 +180,14 @@ Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possibl
   for (const BpfInput& input : inputs)
     if (std::string why = bpf_refusal(*input.program); !why.empty())
       return std::unexpected(Error(input.name + ": " + why, EOPNOTSUPP));
-  auto machine = make_bpf_machine();
-  if (!machine) return std::unexpected(std::move(machine.error()));
+  auto machine = KEVT_TRY(make_bpf_machine());
 
   std::string complaint;
   llvm::LLVMContext context;
   context.setDiagnosticHandler(std::make_unique<Complaints>(complaint));
   llvm::Module module("kevtrace", context);
   module.setTargetTriple(kBpfTriple);
-  module.setDataLayout((*machine)->createDataLayout());
+  module.setDataLayout(machine->createDataLayout());
   BpfOutput out;
   for (const BpfInput& input : inputs) {
     BpfHooks hooks(module, input, cpus);
@@ -202,22 +198,18 @@ Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possibl
   llvm::raw_string_ostream problems(problem);
   if (llvm::verifyModule(module, &problems))
     return std::unexpected(Error("generated LLVM IR is malformed: " + problem));
-  if (auto done = optimize(module, **machine); !done) return std::unexpected(std::move(done.error()));
+  KEVT_TRY(optimize(module, *machine));
   define_all_values(module);
   if (keep_ir == KeepIr::Yes) {
     llvm::raw_string_ostream text(out.llvm_ir);
     module.print(text, nullptr);
   }
-  auto object = emit_bpf_object(module, **machine);
-  if (!object) return std::unexpected(std::move(object.error()));
+  auto object = KEVT_TRY(emit_bpf_object(module, *machine));
   if (!complaint.empty()) return std::unexpected(Error("llvm: " + complaint));
-  auto elf = taken(llvm::object::ObjectFile::createELFObjectFile(
-      llvm::MemoryBufferRef(llvm::StringRef(object->data(), object->size()), "kevtrace")));
-  if (!elf) return std::unexpected(std::move(elf.error()));
-  const auto& file = llvm::cast<llvm::object::ELFObjectFileBase>(**elf);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (auto read = read_section(file, inputs[i].name, out.programs[i]); !read)
-      return std::unexpected(std::move(read.error()));
+  auto elf = KEVT_TRY(taken(llvm::object::ObjectFile::createELFObjectFile(
+      llvm::MemoryBufferRef(llvm::StringRef(object.data(), object.size()), "kevtrace"))));
+  const auto& file = llvm::cast<llvm::object::ELFObjectFileBase>(*elf);
+  for (std::size_t i = 0; i < inputs.size(); ++i) KEVT_TRY(read_section(file, inputs[i].name, out.programs[i]));
   return out;
 }
 

@@ -113,9 +113,8 @@ class Plan {
     }
     NativeOutput& out = outputs.emplace_back();
     for (const NativeInput& input : inputs_) {
-      auto event = find_event(made.linked, input);
-      if (!event) return std::unexpected(std::move(event.error()));
-      out.events.push_back(*event);
+      auto event = KEVT_TRY(find_event(made.linked, input));
+      out.events.push_back(event);
     }
     out.image = std::move(made.linked.image);
     out.llvm_ir = std::move(made.llvm_ir);
@@ -133,14 +132,12 @@ Result<std::vector<std::size_t>> compile_plans(std::span<const Plan> plans, std:
                                                KeepIr keep_ir, std::vector<std::vector<NativeOutput>>& outputs) {
   std::vector<ModuleRequest> requests;
   for (const std::size_t plan : wanted) requests.push_back(plans[plan].request());
-  auto made = compile_in_session(requests, keep_ir);
-  if (!made) return std::unexpected(std::move(made.error()));
+  auto made = KEVT_TRY(compile_in_session(requests, keep_ir));
   std::vector<std::size_t> given_up;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    auto output = plans[wanted[i]].outputs(std::move((*made)[i]));
-    if (!output) return std::unexpected(std::move(output.error()));
-    if (output->empty()) given_up.push_back(wanted[i]);
-    outputs[wanted[i]] = std::move(*output);
+    auto output = KEVT_TRY(plans[wanted[i]].outputs(std::move(made[i])));
+    if (output.empty()) given_up.push_back(wanted[i]);
+    outputs[wanted[i]] = std::move(output);
   }
   return given_up;
 }
@@ -148,7 +145,7 @@ Result<std::vector<std::size_t>> compile_plans(std::span<const Plan> plans, std:
 }  // namespace
 
 Result<std::vector<std::vector<NativeOutput>>> compile_modules(std::span<const NativeModule> modules, KeepIr keep_ir) {
-  if (auto refused = refuse(modules); !refused) return std::unexpected(std::move(refused.error()));
+  KEVT_TRY(refuse(modules));
   std::vector<Plan> plans;
   std::vector<std::size_t> wanted;
   for (const NativeModule& module : modules) {

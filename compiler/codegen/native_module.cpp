@@ -19,6 +19,7 @@
 
 #include <mutex>
 
+#include "common/error.h"
 #include "compiler/codegen/native_emitter.h"
 #include "compiler/codegen/native_hooks.h"
 #include "compiler/codegen/native_image.h"
@@ -123,16 +124,14 @@ Result<std::unique_ptr<llvm::Module>> build_module(const ModuleRequest& request,
 }
 
 Result<std::unique_ptr<llvm::MemoryBuffer>> compile_object(llvm::Module& module, std::string* llvm_ir) {
-  auto machine = make_machine();
-  if (!machine) return std::unexpected(std::move(machine.error()));
-  if (auto done = optimize(module, **machine); !done) return std::unexpected(std::move(done.error()));
+  auto machine = KEVT_TRY(make_machine());
+  KEVT_TRY(optimize(module, *machine));
   if (llvm_ir) {
     llvm::raw_string_ostream text(*llvm_ir);
     module.print(text, nullptr);
   }
-  auto object = emit_object(module, **machine);
-  if (!object) return std::unexpected(std::move(object.error()));
-  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(*object), module.getModuleIdentifier(), false);
+  auto object = KEVT_TRY(emit_object(module, *machine));
+  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), module.getModuleIdentifier(), false);
 }
 
 }  // namespace kevt::codegen

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "common/assert.h"
+#include "common/error.h"
 
 namespace kevt::codegen {
 
@@ -164,7 +165,7 @@ class Session {
 Result<std::vector<ModuleOutput>> compile_in_session(std::span<const ModuleRequest> requests, KeepIr keep_ir) {
   Jobs jobs;
   for (const ModuleRequest& request : requests) jobs.push_back({.request = request, .output = {}});
-  if (auto compiled = Session(jobs, keep_ir).compile(); !compiled) return std::unexpected(std::move(compiled.error()));
+  KEVT_TRY(Session(jobs, keep_ir).compile());
   std::vector<ModuleOutput> outputs;
   for (Job& job : jobs) outputs.push_back(std::move(job.output));
   return outputs;

@@ -68,9 +68,9 @@ NativeHooks::Measured NativeHooks::text_measure(llvm::IRBuilder<>& b, Value* add
   Value* words[2] = {read(b, head, 0, 64), read(b, head, 8, 64)};
   b.CreateBr(known);
   b.SetInsertPoint(known);
-  const auto either = [&](Value* fast, Value* slowly) {
-    llvm::PHINode* phi = b.CreatePHI(fast->getType(), 2);
-    phi->addIncoming(fast, ended);
+  const auto either = [&](Value* quickly, Value* slowly) {
+    llvm::PHINode* phi = b.CreatePHI(quickly->getType(), 2);
+    phi->addIncoming(quickly, ended);
     phi->addIncoming(slowly, slow);
     return phi;
   };

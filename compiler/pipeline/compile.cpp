@@ -98,18 +98,17 @@ namespace {
 // Code for the programs, equal ones once; notes in each event where its own is.
 Result<void> make_native(CompiledEvents& out, const std::vector<std::string>& names, codegen::KeepIr keep_ir,
                          MadeCode made) {
-  auto code = compile_programs(out.programs, names, keep_ir, made);
-  if (!code) return std::unexpected(std::move(code.error()));
+  auto code = KEVT_TRY(compile_programs(out.programs, names, keep_ir, made));
   for (std::size_t i = 0; i < out.programs.size(); ++i) {
     model::CompiledEvent& event = out.batch.events[i];
-    event.image = code->places[i].image;
-    event.entry = code->places[i].event.extractor.entry;
-    event.code_size = code->places[i].event.extractor.size;
-    event.block = code->places[i].event.block;
-    event.register_reads = code->places[i].register_reads;
+    event.image = code.places[i].image;
+    event.entry = code.places[i].event.extractor.entry;
+    event.code_size = code.places[i].event.extractor.size;
+    event.block = code.places[i].event.block;
+    event.register_reads = code.places[i].register_reads;
   }
-  out.batch.images = std::move(code->images);
-  out.llvm_ir = std::move(code->llvm_ir);
+  out.batch.images = std::move(code.images);
+  out.llvm_ir = std::move(code.llvm_ir);
   return {};
 }
 
@@ -218,13 +217,12 @@ Result<CompiledEvents> compile_events(std::span<const CheckedEvent* const> event
   // Fetch IR → machine code, equal programs once.
   const auto keep_ir = artifacts == Artifacts::KeepAll ? codegen::KeepIr::Yes : codegen::KeepIr::No;
   const auto numbers = artifacts == Artifacts::Unresolved ? codegen::BpfNumbers::Open : codegen::BpfNumbers::Known;
-  auto code = kind == model::CodeKind::Native ? make_native(out, names, keep_ir, made)
-                                              : make_bpf(out, events, names,
-                                                         {.possible_cpus = env.possible_cpus(),
-                                                          .keep_ir = keep_ir,
-                                                          .numbers = numbers,
-                                                          .made = made.precompiled});
-  if (!code) return std::unexpected(std::move(code.error()));
+  KEVT_TRY(kind == model::CodeKind::Native ? make_native(out, names, keep_ir, made)
+                                           : make_bpf(out, events, names,
+                                                      {.possible_cpus = env.possible_cpus(),
+                                                       .keep_ir = keep_ir,
+                                                       .numbers = numbers,
+                                                       .made = made.precompiled}));
   return out;
 }
 

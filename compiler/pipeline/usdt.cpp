@@ -8,6 +8,7 @@
 #include <ranges>
 #include <utility>
 
+#include "common/error.h"
 #include "compiler/pipeline/usdt_operand.h"
 
 namespace kevt::pipeline {
@@ -70,8 +71,7 @@ class Expansion {
       return std::unexpected(problem(words_[0], "a marker is a place, not a function: `p` probes it"));
     for (const target::UsdtSite& site : sites_) operands_.push_back(split_usdt_arguments(site.arguments));
     std::vector<std::string> arguments(sites_.size());
-    for (const Word& word : words_ | std::views::drop(2))
-      if (auto added = add(word, arguments); !added) return std::unexpected(std::move(added.error()));
+    for (const Word& word : words_ | std::views::drop(2)) KEVT_TRY(add(word, arguments));
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < sites_.size(); ++i) lines.push_back(head() + " " + place(sites_[i]) + arguments[i]);
     return lines;
@@ -115,8 +115,7 @@ class Expansion {
     if (word.text == "$arg*") {
       std::size_t most = 0;
       for (const auto& of_site : operands_) most = std::max(most, of_site.size());
-      for (std::size_t n = 1; n <= most; ++n)
-        if (auto added = add_one(word, fmt::format("$arg{}", n), arguments); !added) return added;
+      for (std::size_t n = 1; n <= most; ++n) KEVT_TRY(add_one(word, fmt::format("$arg{}", n), arguments));
       return {};
     }
     return add_one(word, word.text, arguments);
@@ -132,23 +131,21 @@ class Expansion {
     std::vector<std::string> replaced(arguments.size(), std::string(operand));
     std::string own_name, own_type;
     if (const auto named = argument_in(operand)) {
-      auto operands = operands_of(word, named->first);
-      if (!operands) return std::unexpected(std::move(operands.error()));
+      auto operands = KEVT_TRY(operands_of(word, named->first));
       own_name = fmt::format("arg{}", named->first);
       const std::size_t at = operand.find("$arg");
       const bool is_whole = named->second == operand.size();
-      if (is_whole && type.empty()) own_type = type_of(*operands);
+      if (is_whole && type.empty()) own_type = type_of(operands);
       const bool is_bare_text = is_whole && (type.starts_with(":string") || type.starts_with(":ustring"));
       for (std::size_t i = 0; i < replaced.size(); ++i) {
-        const std::string& fetch = (*operands)[i].fetch;
+        const std::string& fetch = operands[i].fetch;
         replaced[i].replace(at, named->second, is_bare_text ? "+0(" + fetch + ")" : fetch);
       }
     }
-    auto types = types_with_lengths(word, type);
-    if (!types) return std::unexpected(std::move(types.error()));
+    auto types = KEVT_TRY(types_with_lengths(word, type));
     if (name.empty()) name = own_name;
     for (std::size_t i = 0; i < arguments.size(); ++i)
-      arguments[i] += fmt::format(" {}{}{}{}{}", name, name.empty() ? "" : "=", replaced[i], (*types)[i], own_type);
+      arguments[i] += fmt::format(" {}{}{}{}{}", name, name.empty() ? "" : "=", replaced[i], types[i], own_type);
     return {};
   }
 
@@ -245,9 +242,7 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
   if (!sites && sites.error().failure != target::LookupFailure::NotChecked)
     return std::unexpected(not_found(line, words[1], *marker, sites.error()));
   if (!sites) return std::nullopt;
-  auto lines = Expansion(line, words, *marker, *sites).lines();
-  if (!lines) return std::unexpected(std::move(lines.error()));
-  return *std::move(lines);
+  return KEVT_TRY(Expansion(line, words, *marker, *sites).lines());
 }
 
 }  // namespace kevt::pipeline

@@ -13,6 +13,7 @@
 #include <charconv>
 #include <optional>
 
+#include "common/error.h"
 #include "compiler/target/target_env.h"
 
 namespace kevt::pipeline {
@@ -80,9 +81,7 @@ std::expected<UsdtOperand, std::string> operand(std::string_view text) {
     if (name.empty()) return std::unexpected(no_register(text.substr(1)));
     made.fetch = "%" + name;
   } else if (text.contains('(')) {
-    auto fetch = memory(text);
-    if (!fetch) return std::unexpected(std::move(fetch.error()));
-    made.fetch = *std::move(fetch);
+    made.fetch = KEVT_TRY(memory(text));
   } else {
     return std::unexpected("it is no operand that kevtrace knows");
   }

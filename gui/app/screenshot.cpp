@@ -15,10 +15,9 @@ Result<void> saveScreenshot(QWidget& window, const QString& path) {
   QBuffer bytes;
   if (picture.isNull() || !picture.save(&bytes, QFileInfo(path).suffix().toLatin1().constData()))
     return std::unexpected(Error("screenshot: cannot write " + path.toStdString()));
-  auto file = record::OutputFile::create(path.toStdString());
-  if (!file) return std::unexpected(std::move(file.error()));
-  file->append(bytes.data().toStdString());
-  return file->flush();
+  auto file = KEVT_TRY(record::OutputFile::create(path.toStdString()));
+  file.append(bytes.data().toStdString());
+  return file.flush();
 }
 
 }  // namespace kevt::gui

@@ -8,6 +8,7 @@
 #include <QTemporaryDir>
 
 #include "common/controls.h"
+#include "common/error.h"
 #include "gui/app/filter_bar.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
@@ -166,7 +167,7 @@ Result<void> MainWindow::openSession(const QString& path, Following following) {
 Result<void> MainWindow::writeBundle(const Session& s, const QString& path) {
   const QTemporaryDir folder;
   const QString recording = folder.filePath(QStringLiteral("recording.dat7"));
-  if (auto saved = saveTrace(recording); !saved) return saved;
+  KEVT_TRY(saveTrace(recording));
   return gui::writeBundle(s, recording, path);
 }
 
@@ -183,7 +184,7 @@ Result<void> writeWith(record::FileFormat format, const QString& path, const rec
                        ProblemsPanel& problems, const std::function<Result<void>(record::RecordWriter&)>& fill) {
   auto writer = record::create_recording(format, path.toStdString(), metadata);
   if (!writer) return std::unexpected(writer.error());
-  if (auto filled = fill(**writer); !filled) return filled;
+  KEVT_TRY(fill(**writer));
   auto finished = (*writer)->finish();
   if (const auto note = (*writer)->take_note()) problems.add(QObject::tr("file"), fromUtf8(*note), {});
   return finished;
@@ -207,7 +208,7 @@ Result<void> MainWindow::exportCells(const QString& path, int first, int last) {
                               file->buffer());
     }
     file->append("\n");
-    if (auto put = file->flush_if_long(); !put) return put;
+    KEVT_TRY(file->flush_if_long());
   }
   return file->flush();
 }
@@ -218,8 +219,7 @@ Result<void> MainWindow::exportRows(const QString& path, int first, int last) {
   const auto format = record::format_by_file(path.toStdString()).value_or(record::FileFormat::Text);
   const record::StoreView view = document_->view();
   return writeWith(format, path, *document_->metadata(), *problems_, [&](record::RecordWriter& writer) -> Result<void> {
-    for (int row = first; row <= last; ++row)
-      if (auto added = writer.add(view.typed(rows_->rowAt(row))); !added) return added;
+    for (int row = first; row <= last; ++row) KEVT_TRY(writer.add(view.typed(rows_->rowAt(row))));
     return {};
   });
 }
@@ -230,8 +230,7 @@ Result<void> MainWindow::saveTrace(const QString& path) {
   const record::StoreView view = document_->view();
   return writeWith(*format, path, *document_->metadata(), *problems_,
                    [&](record::RecordWriter& writer) -> Result<void> {
-                     for (record::Row row = 0; row < view.rows(); ++row)
-                       if (auto added = writer.add(view.typed(row)); !added) return added;
+                     for (record::Row row = 0; row < view.rows(); ++row) KEVT_TRY(writer.add(view.typed(row)));
                      return {};
                    });
 }

@@ -9,6 +9,7 @@
 #include <QFileInfo>
 #include <QSaveFile>
 
+#include "common/error.h"
 #include "tracefs-compat/record/output_file.h"
 
 namespace kevt::gui {
@@ -29,7 +30,7 @@ Result<void> copyRest(QFile& from, record::OutputFile& to) {
     const QByteArray piece = from.read(kCopied);
     if (piece.isEmpty()) return fails(from.fileName(), from.errorString());
     to.append(std::string_view(piece.constData(), static_cast<std::size_t>(piece.size())));
-    if (auto put = to.flush(); !put) return put;
+    KEVT_TRY(to.flush());
   }
   return to.flush();
 }
@@ -53,11 +54,10 @@ Result<void> writeBundle(const Session& session, const QString& recording, const
   s.directory.clear();  // nobody else has it
   s.pid = 0;
   const QByteArray json = toJson(s);
-  auto file = record::OutputFile::create(path.toStdString());
-  if (!file) return std::unexpected(std::move(file.error()));
+  auto file = KEVT_TRY(record::OutputFile::create(path.toStdString()));
   const QByteArray head = kMagic + QByteArray::number(json.size()) + ' ' + QByteArray::number(from.size()) + '\n';
-  file->append((head + json).toStdString());
-  return copyRest(from, *file);
+  file.append((head + json).toStdString());
+  return copyRest(from, file);
 }
 
 Result<Session> readBundle(const QString& path, const QString& folder) {

@@ -15,7 +15,7 @@ Result<void> Tracing::remove_instance(std::string_view name) {
   Instance* instance = state_.instances.find(name);
   if (!instance) return std::unexpected(Error::of_errno(ENOENT));
   if (instance->users > 0) return std::unexpected(Error::of_errno(EBUSY));
-  if (auto released = switcher_.release(*instance); !released) return released;
+  KEVT_TRY(switcher_.release(*instance));
   inliner_.forget(*instance);
   state_.instances.erase(*instance);
   return {};

@@ -106,7 +106,7 @@ class ProbeRuntime {
   // Arms some and disarms others, or changes nothing. A runtime that can does both at once, so that no hit falls in
   // between or is seen twice; here hits in between are not seen.
   virtual Result<void> replace(std::span<const ProbeHandle> armed, std::span<const ProbeHandle> disarmed) {
-    if (auto done = disarm(disarmed); !done) return done;
+    KEVT_TRY(disarm(disarmed));
     auto done = arm(armed);
     if (!done) (void)arm(disarmed);
     return done;

@@ -34,9 +34,8 @@ std::vector<std::string> folders_in(int at, const std::string& path) {
 
 Result<std::unique_ptr<KernelStatics>> KernelStatics::read(unsigned cpus, std::uint32_t ring_bytes,
                                                            const std::optional<std::set<model::EventName>>& only) {
-  auto reader = bpf::TracepointReader::create(cpus, ring_bytes);
-  if (!reader) return std::unexpected(std::move(reader.error()));
-  std::unique_ptr<KernelStatics> made(new KernelStatics(std::move(*reader)));
+  auto reader = KEVT_TRY(bpf::TracepointReader::create(cpus, ring_bytes));
+  std::unique_ptr<KernelStatics> made(new KernelStatics(std::move(reader)));
   made->tracefs_ = open_tracefs();
   if (!made->tracefs_) return made;
   if (!only) made->add_all();

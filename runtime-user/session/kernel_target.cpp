@@ -1,20 +1,19 @@
 // Static events are read as far as they are wanted: a mount lists all of them, a run names a few.
 #include "runtime-user/session/kernel_target.h"
 
+#include "common/error.h"
+
 namespace kevt::session {
 
 Result<std::unique_ptr<KernelTarget>> KernelTarget::open(const Request& request) {
-  auto env = target::KernelEnv::of_running_kernel(request.types);
-  if (!env) return std::unexpected(std::move(env.error()));
-  std::unique_ptr<KernelTarget> made(new KernelTarget(std::move(*env)));
+  auto env = KEVT_TRY(target::KernelEnv::of_running_kernel(request.types));
+  std::unique_ptr<KernelTarget> made(new KernelTarget(std::move(env)));
   KernelTarget* const target = made.get();
   const unsigned cpus = target->env_.possible_cpus();
   if (!request.statics || !request.statics->empty()) {
-    auto statics = KernelStatics::read(cpus, request.ring_bytes, request.statics);
-    if (!statics) return std::unexpected(std::move(statics.error()));
-    made->statics_ = std::move(*statics);
+    made->statics_ = KEVT_TRY(KernelStatics::read(cpus, request.ring_bytes, request.statics));
   }
-  auto runtime = make_kernel_runtime(
+  auto runtime = KEVT_TRY(make_kernel_runtime(
       request.runtime, {.ring_bytes = request.ring_bytes,
                         .possible_cpus = cpus,
                         .probed_address = [target](std::uint64_t place) { return target->env_.probed_address(place); },
@@ -24,10 +23,9 @@ Result<std::unique_ptr<KernelTarget>> KernelTarget::open(const Request& request)
                           for (const engine::StaticEvent& event : target->statics_->all())
                             if (event.group == place.system && event.name == place.event) return event.id;
                           return std::nullopt;
-                        }});
-  if (!runtime) return std::unexpected(std::move(runtime.error()));
-  if (made->statics_) runtime->read_also(&made->statics_->reader());
-  made->runtime_ = *std::move(runtime);
+                        }}));
+  if (made->statics_) runtime.read_also(&made->statics_->reader());
+  made->runtime_ = std::move(runtime);
   return made;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 
+#include "common/error.h"
 #include "runtime-user/session/exit_status.h"
 #include "runtime-user/session/supervisor.h"
 
@@ -44,13 +45,11 @@ Result<void> add_environment(HeldProgram& held, const inproc::SessionOptions& se
   if (session.files)
     options.open_image =
         [files = session.files](const std::string& path) -> Result<std::shared_ptr<const target::ElfImage>> {
-      auto file = files->open(path);
-      if (!file) return std::unexpected(std::move(file.error()));
-      return std::shared_ptr<const target::ElfImage>(*file, &(*file)->image);
+      auto file = KEVT_TRY(files->open(path));
+      return std::shared_ptr<const target::ElfImage>(file, &file->image);
     };
-  auto env = target::ProcessEnv::of_process(held.runtime->pid(), std::move(options));
-  if (!env) return std::unexpected(std::move(env.error()));
-  held.env = std::make_unique<target::ProcessEnv>(std::move(*env));
+  auto env = KEVT_TRY(target::ProcessEnv::of_process(held.runtime->pid(), std::move(options)));
+  held.env = std::make_unique<target::ProcessEnv>(std::move(env));
   return {};
 }
 
@@ -106,10 +105,9 @@ void allow_more_descriptors() {
 
 Result<HeldProgram> adopt_followed(inproc::Tracee program, Origin origin, const inproc::SessionOptions& session) {
   allow_more_descriptors();
-  auto runtime = inproc::InprocRuntime::adopt(std::move(program), session);
-  if (!runtime) return std::unexpected(std::move(runtime.error()));
-  HeldProgram held{origin, std::move(*runtime), nullptr};
-  if (auto added = add_environment(held, session); !added) return std::unexpected(std::move(added.error()));
+  auto runtime = KEVT_TRY(inproc::InprocRuntime::adopt(std::move(program), session));
+  HeldProgram held{origin, std::move(runtime), nullptr};
+  KEVT_TRY(add_environment(held, session));
   return held;
 }
 

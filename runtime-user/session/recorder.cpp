@@ -15,6 +15,7 @@
 
 #include "common/assert.h"
 #include "common/clock.h"
+#include "common/error.h"
 #include "common/proc.h"
 #include "compiler/layout/layout.h"
 #include "compiler/model/record_view.h"
@@ -83,10 +84,8 @@ Result<std::unique_ptr<Recorder>> Recorder::create(engine::Tracing& tracing, con
                                                    std::span<const engine::TracedEvent* const> events,
                                                    const MakeWriter& make) {
   std::unique_ptr<Recorder> made(new Recorder(tracing, instance));
-  if (auto described = made->describe(events); !described) return std::unexpected(std::move(described.error()));
-  auto writer = make(made->metadata_);
-  if (!writer) return std::unexpected(std::move(writer.error()));
-  made->writer_ = std::move(*writer);
+  KEVT_TRY(made->describe(events));
+  made->writer_ = KEVT_TRY(make(made->metadata_));
   return made;
 }
 
@@ -96,8 +95,7 @@ Result<void> Recorder::describe(std::span<const engine::TracedEvent* const> even
   metadata_.cpus = tracing_.options().cpus;
   metadata_.host = host_text();
   metadata_.maker = "kevtrace " KEVT_VERSION;
-  for (const engine::TracedEvent* event : events)
-    if (auto described = describe(*event); !described) return described;
+  for (const engine::TracedEvent* event : events) KEVT_TRY(describe(*event));
   if (std::ranges::any_of(events, &engine::TracedEvent::is_static)) describe_strings();
   for (const engine::TracedTarget* target : tracing_.code().targets()) describe_process(*target);
   return instance_.records_stacks() ? describe_stacks() : Result<void>();
@@ -128,12 +126,11 @@ Result<void> Recorder::describe(const engine::TracedEvent& event) {
   const std::string text = event.is_static()
                                ? format_of(*tracing_.code().static_events(), event.id)
                                : layout::format_text(event.probes.front().definition(), event.layout, event.id);
-  auto format = record::parse_format(event.group, text);
-  if (!format) return std::unexpected(std::move(format.error()));
+  auto format = KEVT_TRY(record::parse_format(event.group, text));
   for (const engine::EventProbe& probe : event.probes) metadata_.definitions.push_back(probe.listing);
   if (const engine::EventState* state = instance_.find_state(event.id); state && state->filter_text)
     metadata_.filters.push_back(fmt::format("{}/{}: {}", event.group, event.name, *state->filter_text));
-  EventFields fields{.format = &metadata_.formats.add(std::move(*format)), .event = &event, .symbols = {}};
+  EventFields fields{.format = &metadata_.formats.add(std::move(format)), .event = &event, .symbols = {}};
   fields.has_symbol_text = !event.is_static() && engine::has_symbol_text(event.layout);
   for (const record::Field& field : fields.format->fields) {
     const auto it = std::ranges::find(event.layout.fields, field.name, &model::RecordField::name);
@@ -147,9 +144,8 @@ Result<void> Recorder::describe(const engine::TracedEvent& event) {
 }
 
 Result<void> Recorder::describe_stacks() {
-  auto stacks = record::parse_format("ftrace", kStackFormat);
-  if (!stacks) return std::unexpected(std::move(stacks.error()));
-  stack_format_ = &metadata_.formats.add(std::move(*stacks));
+  auto stacks = KEVT_TRY(record::parse_format("ftrace", kStackFormat));
+  stack_format_ = &metadata_.formats.add(std::move(stacks));
   return {};
 }
 

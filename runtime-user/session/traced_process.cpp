@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "common/error.h"
 #include "common/proc.h"
 #include "compiler/target/elf/elf_image.h"
 #include "compiler/target/elf/mapped_file.h"
@@ -83,9 +84,8 @@ std::string TracedProcess::functions() const {
 
 Result<target::StackUnwinder*> TracedProcess::unwinder() {
   if (!unwinder_) {
-    auto made = target::StackUnwinder::of_process(pid());
-    if (!made) return std::unexpected(std::move(made.error()));
-    unwinder_.emplace(std::move(*made));
+    auto made = KEVT_TRY(target::StackUnwinder::of_process(pid()));
+    unwinder_.emplace(std::move(made));
     held.env->keep_files();
     // What comes is looked at before it is in a stack; where that cannot be, when it is found in one.
     (void)held.runtime->watch_libraries();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/error.h"
 #include "compiler/target/process/process_env.h"
 #include "runtime-user/engine/borrowed_target.h"
 #include "runtime-user/engine/tracing.h"
@@ -27,10 +28,9 @@ int fail(const std::string& message) {
 Result<std::vector<long>> step_hits(inproc::InprocRuntime& runtime, RemoteAddr site) {
   std::vector<long> hits;
   for (long step = 0; step < kMaxSteps && hits.size() <= kHits; ++step) {
-    auto at = runtime.step();
-    if (!at) return std::unexpected(std::move(at.error()));
-    if (*at == site) hits.push_back(1);  // the jump there
-    if (!hits.empty() && runtime.is_ours(*at)) ++hits.back();
+    auto at = KEVT_TRY(runtime.step());
+    if (at == site) hits.push_back(1);  // the jump there
+    if (!hits.empty() && runtime.is_ours(at)) ++hits.back();
   }
   return hits;
 }

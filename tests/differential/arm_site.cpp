@@ -38,17 +38,15 @@ Result<void> arm_site(LocalSession& session, RemoteAddr site, Arming arming, Sit
                                 .returns = std::move(events.returns)};
   inproc::CodeArena::Window* window = session.arena().window_near(site, site + 1, 0);
   if (!window) return std::unexpected(Error("the site is out of the window's reach"));
-  auto at = session.arena().allocate(*window, inproc::max_detour_size(spec));
-  if (!at) return std::unexpected(std::move(at.error()));
-  auto detour = inproc::build_detour(spec, *at);
-  if (!detour) return std::unexpected(std::move(detour.error()));
-  if (detour->code.size() > inproc::max_detour_size(spec)) return std::unexpected(Error("max_detour_size is too low"));
-  session.arena().write(*at, detour->code);
-  for (const model::FaultEntry& fault : detour->faults)
-    if (auto noted = session.memory().map_address(*at + fault.fault, *at + fault.fixup); !noted) return noted;
-  if (auto noted = session.memory().map_address(site, RemoteAddr{at->value | KEVT_MAP_SITE}); !noted) return noted;
+  auto at = KEVT_TRY(session.arena().allocate(*window, inproc::max_detour_size(spec)));
+  auto detour = KEVT_TRY(inproc::build_detour(spec, at));
+  if (detour.code.size() > inproc::max_detour_size(spec)) return std::unexpected(Error("max_detour_size is too low"));
+  session.arena().write(at, detour.code);
+  for (const model::FaultEntry& fault : detour.faults)
+    KEVT_TRY(session.memory().map_address(at + fault.fault, at + fault.fixup));
+  KEVT_TRY(session.memory().map_address(site, RemoteAddr{at.value | KEVT_MAP_SITE}));
   const std::vector<std::uint8_t> patch =
-      arming == Arming::Jump ? inproc::jump_bytes(site, *at) : std::vector<std::uint8_t>{0xcc};
+      arming == Arming::Jump ? inproc::jump_bytes(site, at) : std::vector<std::uint8_t>{0xcc};
   std::ranges::copy(patch, text);
   return {};
 }

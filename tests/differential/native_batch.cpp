@@ -110,19 +110,17 @@ std::vector<codegen::NativeInput> inputs_of(const std::vector<ir::Program>& prog
 // Adds the events of one image, of the programs from `first` on.
 Result<void> install(LocalSession& session, const codegen::NativeOutput& native, std::span<ir::Program> programs,
                      std::vector<NativeEvent>& events) {
-  auto base = session.place(native.image);
-  if (!base) return std::unexpected(std::move(base.error()));
+  auto base = KEVT_TRY(session.place(native.image));
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const codegen::NativeEvent& event = native.events[i];
-    const inproc::DetourEvent code{*base + event.extractor.entry, *base + event.block,
+    const inproc::DetourEvent code{base + event.extractor.entry, base + event.block,
                                    codegen::registers_from_frame(programs[i])};
-    auto local = session.add_event(code, static_cast<std::uint32_t>(programs[i].sinks.size()));
-    if (!local) return std::unexpected(std::move(local.error()));
+    auto local = KEVT_TRY(session.add_event(code, static_cast<std::uint32_t>(programs[i].sinks.size())));
     const auto arguments = ir::entry_arguments(programs[i]);
-    local->block->argument_count = static_cast<std::uint32_t>(arguments.size());
-    std::ranges::copy(arguments, local->block->argument_numbers);
-    inproc::set_gates(*local->block, ~0u);
-    events.push_back({std::move(programs[i]), *local});
+    local.block->argument_count = static_cast<std::uint32_t>(arguments.size());
+    std::ranges::copy(arguments, local.block->argument_numbers);
+    inproc::set_gates(*local.block, ~0u);
+    events.push_back({std::move(programs[i]), local});
   }
   return {};
 }
@@ -131,29 +129,24 @@ Result<void> install(LocalSession& session, const codegen::NativeOutput& native,
 
 Result<std::vector<NativeEvent>> install_batch(LocalSession& session, std::vector<ir::Program> programs) {
   const codegen::NativeModule modules[] = {{.inputs = inputs_of(programs)}};
-  auto native = codegen::compile_modules(modules, codegen::KeepIr::No);
-  if (!native) return std::unexpected(std::move(native.error()));
+  auto native = KEVT_TRY(codegen::compile_modules(modules, codegen::KeepIr::No));
   std::vector<NativeEvent> events;
-  if (auto done = install(session, native->front().front(), programs, events); !done)
-    return std::unexpected(std::move(done.error()));
+  KEVT_TRY(install(session, native.front().front(), programs, events));
   return events;
 }
 
 Result<std::vector<NativeEvent>> install_family(LocalSession& session, std::vector<ir::Program> programs) {
   const codegen::NativeModule modules[] = {{.inputs = inputs_of(programs), .is_family = true}};
-  auto compiled = codegen::compile_modules(modules, codegen::KeepIr::No);
-  if (!compiled) return std::unexpected(std::move(compiled.error()));
-  const auto& family = compiled->front();
+  auto compiled = KEVT_TRY(codegen::compile_modules(modules, codegen::KeepIr::No));
+  const auto& family = compiled.front();
   const bool is_given_up = family.size() < programs.size();  // a constant fits no instruction: one image for all
   std::vector<NativeEvent> events;
   if (is_given_up) {
-    auto done = install(session, family.front(), programs, events);
-    if (!done) return std::unexpected(std::move(done.error()));
+    KEVT_TRY(install(session, family.front(), programs, events));
     return events;
   }
   for (std::size_t i = 0; i < programs.size(); ++i)
-    if (auto done = install(session, family.at(i), std::span(programs).subspan(i, 1), events); !done)
-      return std::unexpected(std::move(done.error()));
+    KEVT_TRY(install(session, family.at(i), std::span(programs).subspan(i, 1), events));
   return events;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/error.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
 
@@ -48,20 +49,17 @@ ProbedText::ProbedText(std::unique_ptr<LocalSession> session, std::unique_ptr<Te
 }
 
 Result<std::unique_ptr<ProbedText>> ProbedText::create(const inproc::SessionOptions& options) {
-  auto text = TestText::create(4096);
-  if (!text) return std::unexpected(std::move(text.error()));
-  auto session = LocalSession::create(options);
-  if (!session) return std::unexpected(std::move(session.error()));
-  return std::unique_ptr<ProbedText>(new ProbedText(std::move(*session), std::move(*text)));
+  auto text = KEVT_TRY(TestText::create(4096));
+  auto session = KEVT_TRY(LocalSession::create(options));
+  return std::unique_ptr<ProbedText>(new ProbedText(std::move(session), std::move(text)));
 }
 
 Result<std::vector<NativeEvent>> ProbedText::install(const std::vector<std::string>& programs) {
   std::vector<ir::Program> parsed;
   for (const std::string& text : programs) {
-    auto program = ir::parse(text);
-    if (!program) return std::unexpected(std::move(program.error()));
-    if (const auto broken = ir::verify(*program)) return std::unexpected(Error(*broken));
-    parsed.push_back(std::move(*program));
+    auto program = KEVT_TRY(ir::parse(text));
+    if (const auto broken = ir::verify(program)) return std::unexpected(Error(*broken));
+    parsed.push_back(std::move(program));
   }
   auto events = install_batch(*session_, std::move(parsed));
   if (!events) return events;

@@ -23,6 +23,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "common/error.h"
 #include "common/unique_fd.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/fake/fake_runtime.h"
@@ -49,9 +50,8 @@ class FakeTarget final : public engine::TracedTarget {
   // As a process has it.
   Result<target::StackUnwinder*> unwinder() override {
     if (!unwinder_) {
-      auto made = target::StackUnwinder::of_process(getpid());
-      if (!made) return std::unexpected(std::move(made.error()));
-      unwinder_.emplace(*std::move(made));
+      auto made = KEVT_TRY(target::StackUnwinder::of_process(getpid()));
+      unwinder_.emplace(std::move(made));
     }
     return &*unwinder_;
   }

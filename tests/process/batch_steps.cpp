@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "common/error.h"
 #include "runtime-user/engine/events/draft.h"
 
 namespace kevt::tests {
@@ -32,12 +33,9 @@ Result<void> drop_value(auto&& result) {
 Result<std::unique_ptr<BatchSteps>> BatchSteps::launch(const std::vector<std::string>& command, std::uint32_t rows) {
   std::unique_ptr<BatchSteps> made(new BatchSteps);
   const Timed timed(made->times_.prepare_ms);
-  auto runtime = inproc::InprocRuntime::launch(command, {.ring_bytes = 1u << 20, .rows = rows});
-  if (!runtime) return std::unexpected(std::move(runtime.error()));
-  made->runtime_ = std::move(*runtime);
-  auto env = target::ProcessEnv::of_process(made->runtime_->pid(), {});
-  if (!env) return std::unexpected(std::move(env.error()));
-  made->env_ = std::make_unique<target::ProcessEnv>(std::move(*env));
+  made->runtime_ = KEVT_TRY(inproc::InprocRuntime::launch(command, {.ring_bytes = 1u << 20, .rows = rows}));
+  auto env = KEVT_TRY(target::ProcessEnv::of_process(made->runtime_->pid(), {}));
+  made->env_ = std::make_unique<target::ProcessEnv>(std::move(env));
   return made;
 }
 
@@ -55,17 +53,16 @@ Result<void> BatchSteps::define(const std::vector<std::string>& definitions) {
       sinks.push_back({std::nullopt});
     }
   }
-  auto compiled = [&] {
+  auto compiled = KEVT_TRY([&] {
     const Timed timed(times_.compile_ms);
     return pipeline::compile_events(events, sinks, *env_, pipeline::Artifacts::CodeOnly);
-  }();
-  if (!compiled) return std::unexpected(std::move(compiled.error()));
-  images_ = compiled->batch.images.size();
-  for (const model::NativeImage& image : compiled->batch.images) code_bytes_ += image.bytes.size();
+  }());
+  images_ = compiled.batch.images.size();
+  for (const model::NativeImage& image : compiled.batch.images) code_bytes_ += image.bytes.size();
   std::vector<std::uint32_t> ids;
   while (ids.size() < events.size()) ids.push_back(static_cast<std::uint32_t>(20000 + ids.size()));
   const Timed timed(times_.install_ms);
-  auto installed = runtime_->install(compiled->batch, ids);
+  auto installed = runtime_->install(compiled.batch, ids);
   if (installed) probes_ = *installed;
   return drop_value(std::move(installed));
 }

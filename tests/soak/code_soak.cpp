@@ -17,6 +17,7 @@
 #include <random>
 #include <span>
 
+#include "common/error.h"
 #include "common/proc.h"
 #include "compiler/target/process/process_env.h"
 #include "runtime-user/engine/borrowed_target.h"
@@ -97,13 +98,10 @@ class Cycles {
 };
 
 Result<void> Cycles::attach() {
-  auto runtime = inproc::InprocRuntime::attach(pid_, {.ring_bytes = 64u << 10, .rows = 1024});
-  if (!runtime) return std::unexpected(std::move(runtime.error()));
-  runtime_ = std::move(*runtime);
+  runtime_ = KEVT_TRY(inproc::InprocRuntime::attach(pid_, {.ring_bytes = 64u << 10, .rows = 1024}));
   runtime_->go();
-  auto env = target::ProcessEnv::of_process(pid_, {});
-  if (!env) return std::unexpected(std::move(env.error()));
-  env_ = std::make_unique<target::ProcessEnv>(std::move(*env));
+  auto env = KEVT_TRY(target::ProcessEnv::of_process(pid_, {}));
+  env_ = std::make_unique<target::ProcessEnv>(std::move(env));
   target_ = std::make_unique<engine::BorrowedTarget>(*runtime_, *env_);
   tracing_ =
       std::make_unique<engine::Tracing>(std::vector<engine::TracedTarget*>{target_.get()}, engine::TracingOptions{});
@@ -184,9 +182,8 @@ Use Cycles::use() const {
 }
 
 Result<void> Cycles::leave() {
-  auto left = runtime_->detach();
-  if (left) left = runtime_->leave_children();
-  if (!left) return std::unexpected(std::move(left.error()));
+  KEVT_TRY(runtime_->detach());
+  KEVT_TRY(runtime_->leave_children());
   return {};
 }
 

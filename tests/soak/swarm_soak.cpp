@@ -14,6 +14,7 @@
 #include <memory>
 #include <random>
 
+#include "common/error.h"
 #include "compiler/target/process/process_env.h"
 #include "runtime-user/engine/borrowed_target.h"
 #include "runtime-user/engine/tracing.h"
@@ -65,13 +66,10 @@ class Session final : private engine::RecordTap {
 };
 
 Result<void> Session::start() {
-  auto runtime = inproc::InprocRuntime::attach(pid_, {.ring_bytes = 1u << 20, .rows = 128});
-  if (!runtime) return std::unexpected(std::move(runtime.error()));
-  runtime_ = std::move(*runtime);
+  runtime_ = KEVT_TRY(inproc::InprocRuntime::attach(pid_, {.ring_bytes = 1u << 20, .rows = 128}));
   runtime_->go();
-  auto env = target::ProcessEnv::of_process(pid_, {});
-  if (!env) return std::unexpected(std::move(env.error()));
-  env_ = std::make_unique<target::ProcessEnv>(std::move(*env));
+  auto env = KEVT_TRY(target::ProcessEnv::of_process(pid_, {}));
+  env_ = std::make_unique<target::ProcessEnv>(std::move(env));
   target_ = std::make_unique<engine::BorrowedTarget>(*runtime_, *env_);
   const std::vector<engine::TracedTarget*> targets = {target_.get()};
   tracing_ = std::make_unique<engine::Tracing>(targets, engine::TracingOptions{.is_tapped = true});

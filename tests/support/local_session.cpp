@@ -42,10 +42,9 @@ Result<void*> map_anonymous(std::uint64_t bytes, int protection) {
 
 // Free address space that a jump in this program's text reaches.
 Result<RemoteAddr> gap_near_text(std::uint64_t bytes) {
-  auto maps = target::read_maps(getpid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
+  auto maps = KEVT_TRY(target::read_maps(getpid()));
   const RemoteAddr text{reinterpret_cast<std::uint64_t>(&gap_near_text)};
-  auto gap = target::find_gap(*maps, text, bytes, kReach);
+  auto gap = target::find_gap(maps, text, bytes, kReach);
   if (!gap) return std::unexpected(Error("no free address space near the test's text"));
   return *gap;
 }
@@ -73,21 +72,17 @@ LocalSession::LocalSession(inproc::SessionMemory memory, inproc::CodeArena arena
     : memory_(std::move(memory)), arena_(std::move(arena)) {}
 
 Result<std::unique_ptr<LocalSession>> LocalSession::create(const inproc::SessionOptions& options) {
-  auto memory = inproc::SessionMemory::create(options);
-  if (!memory) return std::unexpected(std::move(memory.error()));
-  auto arena = inproc::CodeArena::create();
-  if (!arena) return std::unexpected(std::move(arena.error()));
-  std::unique_ptr<LocalSession> session(new LocalSession(std::move(*memory), std::move(*arena)));
+  auto memory = KEVT_TRY(inproc::SessionMemory::create(options));
+  auto arena = KEVT_TRY(inproc::CodeArena::create());
+  std::unique_ptr<LocalSession> session(new LocalSession(std::move(memory), std::move(arena)));
   for (auto step :
        {&LocalSession::map_session, &LocalSession::map_window, &LocalSession::place_agent, &LocalSession::own_signals})
-    if (auto done = (session.get()->*step)(); !done) return std::unexpected(std::move(done.error()));
+    KEVT_TRY((session.get()->*step)());
   return session;
 }
 
 Result<void> LocalSession::map_session() {
-  auto target = map_anonymous(memory_.span(), PROT_NONE);
-  if (!target) return std::unexpected(std::move(target.error()));
-  target_.at = *target;
+  target_.at = KEVT_TRY(map_anonymous(memory_.span(), PROT_NONE));
   target_.bytes = memory_.span();
   for (const inproc::MapPiece& piece : memory_.plan()) {
     void* at = static_cast<std::uint8_t*>(target_.at) + piece.at;
@@ -97,13 +92,9 @@ Result<void> LocalSession::map_session() {
       return std::unexpected(Error::from_errno("mapping the session again"));
   }
   priv_.bytes = inproc::SessionMemory::private_bytes(memory_.options().max_threads);
-  auto priv = map_anonymous(priv_.bytes, PROT_READ | PROT_WRITE);
-  if (!priv) return std::unexpected(std::move(priv.error()));
-  priv_.at = *priv;
+  priv_.at = KEVT_TRY(map_anonymous(priv_.bytes, PROT_READ | PROT_WRITE));
   selves_.bytes = inproc::SessionMemory::wiped_bytes(memory_.options().max_threads);
-  auto selves = map_anonymous(selves_.bytes, PROT_READ | PROT_WRITE);
-  if (!selves) return std::unexpected(std::move(selves.error()));
-  selves_.at = *selves;
+  selves_.at = KEVT_TRY(map_anonymous(selves_.bytes, PROT_READ | PROT_WRITE));
   if (madvise(selves_.at, selves_.bytes, MADV_WIPEONFORK) != 0)
     return std::unexpected(Error::from_errno("MADV_WIPEONFORK"));
   memory_.set_target({number_of(target_.at)});
@@ -112,33 +103,29 @@ Result<void> LocalSession::map_session() {
 }
 
 Result<void> LocalSession::map_window() {
-  auto gap = gap_near_text(inproc::CodeArena::kWindowBytes);
-  if (!gap) return std::unexpected(std::move(gap.error()));
-  auto index = arena_.next_window();
-  if (!index) return std::unexpected(std::move(index.error()));
-  void* at = mmap(reinterpret_cast<void*>(gap->value), inproc::CodeArena::kWindowBytes, PROT_READ | PROT_EXEC,
+  auto gap = KEVT_TRY(gap_near_text(inproc::CodeArena::kWindowBytes));
+  auto index = KEVT_TRY(arena_.next_window());
+  void* at = mmap(reinterpret_cast<void*>(gap.value), inproc::CodeArena::kWindowBytes, PROT_READ | PROT_EXEC,
                   MAP_SHARED | MAP_FIXED_NOREPLACE, arena_.file().fd(),
-                  static_cast<off_t>(*index * inproc::CodeArena::kWindowBytes));
+                  static_cast<off_t>(index * inproc::CodeArena::kWindowBytes));
   if (at == MAP_FAILED) return std::unexpected(Error::from_errno("mapping the code window"));
   window_.at = at;
   window_.bytes = inproc::CodeArena::kWindowBytes;
-  arena_.add_window(*index, {number_of(at)});
-  memory_.tables().windows[*index][0] = number_of(at);
-  memory_.tables().windows[*index][1] = number_of(at) + window_.bytes;
+  arena_.add_window(index, {number_of(at)});
+  memory_.tables().windows[index][0] = number_of(at);
+  memory_.tables().windows[index][1] = number_of(at) + window_.bytes;
   return {};
 }
 
 Result<void> LocalSession::place_agent() {
   kevt_tables& tables = memory_.tables();
   tables.check_offset = find_check_offset();
-  auto base = place_code(inproc::agent_image_for(memory_.target()));
-  if (!base) return std::unexpected(std::move(base.error()));
-  agent_ = *base;
+  agent_ = KEVT_TRY(place_code(inproc::agent_image_for(memory_.target())));
   tables.code_begin = agent_.value;
   tables.code_end = agent_.value + inproc::agent_table().size;
   tables.services = inproc::agent_services(agent_);
   for (const inproc::AgentFault& fault : inproc::agent_faults())
-    if (auto noted = memory_.map_address(agent_ + fault.fault, agent_ + fault.fixup); !noted) return noted;
+    KEVT_TRY(memory_.map_address(agent_ + fault.fault, agent_ + fault.fixup));
   return {};
 }
 
@@ -172,15 +159,13 @@ Result<RemoteAddr> LocalSession::place(const model::NativeImage& image) {
   auto base = place_code(image.bytes);
   if (!base) return base;
   for (const model::FaultEntry& fault : image.faults)
-    if (auto noted = memory_.map_address(*base + fault.fault, *base + fault.fixup); !noted)
-      return std::unexpected(std::move(noted.error()));
+    KEVT_TRY(memory_.map_address(*base + fault.fault, *base + fault.fixup));
   return base;
 }
 
 Result<LocalEvent> LocalSession::add_event(const inproc::DetourEvent& code, std::uint32_t sinks) {
   auto* local = reinterpret_cast<kevt_event*>(arena_.local(code.event, sizeof(kevt_event)));
-  auto added = memory_.add_event(local, code.event, sinks);
-  if (!added) return std::unexpected(std::move(added.error()));
+  KEVT_TRY(memory_.add_event(local, code.event, sinks));
   inproc::set_gates(*local, ~0u);
   return LocalEvent{local, code.event, code};
 }
@@ -209,9 +194,8 @@ void LocalSession::hit(const LocalEvent& event, kevt_registers& registers, std::
 }
 
 Result<std::unique_ptr<TestText>> TestText::create(std::uint64_t bytes) {
-  auto gap = gap_near_text(bytes);
-  if (!gap) return std::unexpected(std::move(gap.error()));
-  void* at = mmap(reinterpret_cast<void*>(gap->value), bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
+  auto gap = KEVT_TRY(gap_near_text(bytes));
+  void* at = mmap(reinterpret_cast<void*>(gap.value), bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   if (at == MAP_FAILED) return std::unexpected(Error::from_errno("mapping test text"));
   return std::unique_ptr<TestText>(new TestText(static_cast<std::uint8_t*>(at), bytes));

@@ -143,7 +143,7 @@ Result<std::unique_ptr<Mount>> Mount::open(tree::Tree& tree, MountOptions option
   if (access("/dev/fuse", F_OK) < 0)
     return std::unexpected(Error("/dev/fuse is missing: load the kernel module `fuse`", ENODEV));
   take_away_dead_mount(state->options.directory);
-  if (auto good = check_directory(*state); !good) return std::unexpected(std::move(good.error()));
+  KEVT_TRY(check_directory(*state));
   resolve_links(state->options.directory);
   std::vector<std::string> words = {"kevtrace", "-o", "fsname=kevtrace,subtype=kevtrace,default_permissions"};
   if (geteuid() == 0) words.back() += ",allow_other";

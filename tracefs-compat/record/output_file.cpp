@@ -35,31 +35,27 @@ OutputFile::~OutputFile() {
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
   if (path.empty() || path == "-") return OutputFile({}, "standard output");
-  auto place = open_output(path);
-  if (!place) return std::unexpected(std::move(place.error()));
-  return OutputFile(std::move(*place), path);
+  auto place = KEVT_TRY(open_output(path));
+  return OutputFile(std::move(place), path);
 }
 
 Result<OutputFile> OutputFile::create_in(const UniqueFd& folder, const std::string& name) {
-  auto place = open_output_in(folder, name);
-  if (!place) return std::unexpected(std::move(place.error()));
-  return OutputFile(std::move(*place), name);
+  auto place = KEVT_TRY(open_output_in(folder, name));
+  return OutputFile(std::move(place), name);
 }
 
 Result<OutputFile> OutputFile::create_beside(const OutputFile& other) {
-  auto place = create_temporary_beside(other.place_);
-  if (!place) return std::unexpected(std::move(place.error()));
-  OutputFile made(std::move(*place), other.path_);
+  auto place = KEVT_TRY(create_temporary_beside(other.place_));
+  OutputFile made(std::move(place), other.path_);
   made.goes_ = true;
   return made;
 }
 
 Result<OutputFile> OutputFile::create_temporary(const std::string& path, const std::string& suffix) {
-  auto place = kevt::create_temporary(path, suffix);
-  if (!place) return std::unexpected(std::move(place.error()));
+  auto place = KEVT_TRY(kevt::create_temporary(path, suffix));
   const auto slash = path.rfind('/');
-  std::string name = path.substr(0, slash == std::string::npos ? 0 : slash + 1) + place->name;
-  return OutputFile(std::move(*place), std::move(name));
+  std::string name = path.substr(0, slash == std::string::npos ? 0 : slash + 1) + place.name;
+  return OutputFile(std::move(place), std::move(name));
 }
 
 bool OutputFile::is_regular() const {
@@ -119,7 +115,7 @@ Result<void> OutputFile::copy_from(const OutputFile& other, std::uint64_t from, 
       done = pread(other.fd(), piece.data(), piece.size(), static_cast<off_t>(from));
       if (done < 0 && errno == EINTR) continue;
       if (done <= 0) return std::unexpected(Error::from_errno("reading " + other.path_));
-      if (auto put = write_at(to, std::span(piece).first(static_cast<std::size_t>(done))); !put) return put;
+      KEVT_TRY(write_at(to, std::span(piece).first(static_cast<std::size_t>(done))));
     }
     from += static_cast<std::uint64_t>(done);
     to += static_cast<std::uint64_t>(done);

@@ -61,15 +61,13 @@ std::string format_endings() {
 }
 
 Result<std::unique_ptr<RecordReader>> open_recording(const std::string& path) {
-  auto file = InputFile::open(path);
-  if (!file) return std::unexpected(std::move(file.error()));
+  auto file = KEVT_TRY(InputFile::open(path));
   std::array<std::uint8_t, 16> head = {};
-  const std::size_t got = file->read_at(0, head);
+  const std::size_t got = file.read_at(0, head);
   const std::string_view first(reinterpret_cast<const char*>(head.data()), got);
   if (is_dat(first)) {
-    auto dat = read_dat_file(path);
-    if (!dat) return std::unexpected(std::move(dat.error()));
-    return std::make_unique<DatReader>(std::move(*dat));
+    auto dat = KEVT_TRY(read_dat_file(path));
+    return std::make_unique<DatReader>(std::move(dat));
   }
   if (is_json_recording(first)) return open_json_recording(path);
   return std::unexpected(Error(path + " is no recording that can be read: neither trace.dat nor NDJSON of kevtrace"));

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "common/error.h"
 #include "tracefs-compat/record/output_file.h"
 #include "tracefs-compat/record/recording.h"
 
@@ -18,9 +19,8 @@ namespace kevt::record {
 // A writer of one file, or of standard output.
 template <class Writer, class... More>
 Result<std::unique_ptr<RecordWriter>> create_in_file(const std::string& path, const Metadata& metadata, More... more) {
-  auto file = OutputFile::create(path);
-  if (!file) return std::unexpected(std::move(file.error()));
-  return std::make_unique<Writer>(*std::move(file), metadata, more...);
+  auto file = KEVT_TRY(OutputFile::create(path));
+  return std::make_unique<Writer>(std::move(file), metadata, more...);
 }
 
 }  // namespace kevt::record

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 
+#include "common/error.h"
 #include "tracefs-compat/tree/node_table.h"
 
 namespace kevt::tree {
@@ -34,15 +35,14 @@ std::string size_text(const Place& place) {
 }
 
 Result<void> write_size(const Place& place, std::string_view text) {
-  auto kb = parse_number(text, 10);
-  if (!kb) return std::unexpected(std::move(kb.error()));
-  if (*kb == 0) return fails(EINVAL);
-  if (*kb > kMaxBufferKb) return fails(ENOMEM);
+  auto kb = KEVT_TRY(parse_number(text, 10));
+  if (kb == 0) return fails(EINVAL);
+  if (kb > kMaxBufferKb) return fails(ENOMEM);
   place.tracing->drain();
   engine::TraceBuffer& buffer = place.instance->buffer;
   const auto cpu = cpu_of(place);
   for (std::uint32_t i = 0; i < buffer.cpus(); ++i)
-    if (!cpu || *cpu == i) resize(buffer.cpu(i), *kb);
+    if (!cpu || *cpu == i) resize(buffer.cpu(i), kb);
   return {};
 }
 
@@ -145,9 +145,8 @@ Opened open_buffer_total_size(const Place& place, const OpenRequest&) {
 Opened open_buffer_percent(const Place&, const OpenRequest&) {
   return open_text({.read = []() -> Result<std::string> { return std::string("0\n"); },
                     .write = [](std::string_view text, const Caller&) -> Result<void> {
-                      auto value = parse_number(text, 10);
-                      if (!value) return std::unexpected(std::move(value.error()));
-                      if (*value != 0) return fails(EINVAL);
+                      auto value = KEVT_TRY(parse_number(text, 10));
+                      if (value != 0) return fails(EINVAL);
                       return {};
                     },
                     .write_some = {}});
@@ -168,10 +167,9 @@ Opened open_tracing_on(const Place& place, const OpenRequest&) {
                       return std::string(place.instance->tracing_on ? "1\n" : "0\n");
                     },
                     .write = [place](std::string_view text, const Caller&) -> Result<void> {
-                      auto value = parse_number(text, 10);
-                      if (!value) return std::unexpected(std::move(value.error()));
+                      auto value = KEVT_TRY(parse_number(text, 10));
                       place.tracing->drain();
-                      place.instance->tracing_on = *value != 0;
+                      place.instance->tracing_on = value != 0;
                       return {};
                     },
                     .write_some = {}});

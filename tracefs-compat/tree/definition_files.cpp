@@ -8,6 +8,7 @@
 
 #include <cerrno>
 
+#include "common/error.h"
 #include "compiler/layout/layout.h"
 #include "tracefs-compat/tree/node_table.h"
 
@@ -19,9 +20,7 @@ using grammar::EventsFile;
 
 Opened open_definitions(const Place& place, const OpenRequest& request, EventsFile file) {
   engine::Tracing& tracing = *place.tracing;
-  if (request.writes && request.truncates)
-    if (auto removed = tracing.definitions().remove_all(file); !removed)
-      return std::unexpected(std::move(removed.error()));
+  if (request.writes && request.truncates) KEVT_TRY(tracing.definitions().remove_all(file));
   return open_text({.read = [&tracing, file]() -> Result<std::string> { return tracing.events().listing(file); },
                     .write = [&tracing, file](std::string_view text,
                                               const Caller&) { return tracing.definitions().write(file, text); },

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "common/error.h"
 #include "compiler/layout/layout.h"
 #include "tracefs-compat/tree/node_table.h"
 
@@ -35,9 +36,8 @@ EventRef event_of(const Place& place) {
 template <class Make>
 Opened read_event(const Place& place, Make make) {
   return open_text({.read = [ref = event_of(place), make]() -> Result<std::string> {
-                      auto event = ref.get();
-                      if (!event) return std::unexpected(std::move(event.error()));
-                      return make(ref, **event);
+                      auto event = KEVT_TRY(ref.get());
+                      return make(ref, *event);
                     },
                     .write = {},
                     .write_some = {}});
@@ -47,24 +47,21 @@ template <class Make, class Write>
 Opened edit_event(const Place& place, Make make, Write write) {
   const EventRef ref = event_of(place);
   return open_text({.read = [ref, make]() -> Result<std::string> {
-                      auto event = ref.get();
-                      if (!event) return std::unexpected(std::move(event.error()));
-                      return make(ref, **event);
+                      auto event = KEVT_TRY(ref.get());
+                      return make(ref, *event);
                     },
                     .write = [ref, write](std::string_view text, const Caller&) -> Result<void> {
-                      auto event = ref.get();
-                      if (!event) return std::unexpected(std::move(event.error()));
-                      return write(ref, **event, text);
+                      auto event = KEVT_TRY(ref.get());
+                      return write(ref, *event, text);
                     },
                     .write_some = {}});
 }
 
 // 0 or 1, nothing else.
 Result<bool> parse_switch(std::string_view text) {
-  auto value = parse_number(text, 10);
-  if (!value) return std::unexpected(std::move(value.error()));
-  if (*value > 1) return fails(EINVAL);
-  return *value == 1;
+  auto value = KEVT_TRY(parse_number(text, 10));
+  if (value > 1) return fails(EINVAL);
+  return value == 1;
 }
 
 std::string enable_text(const EventState* state) {
@@ -95,11 +92,10 @@ template <class Events>
 Opened open_enable(const Place& place, Events events) {
   return open_text({.read = [place, events]() -> Result<std::string> { return enable_text(place, events(place)); },
                     .write = [place, events](std::string_view text, const Caller&) -> Result<void> {
-                      auto on = parse_switch(text);
-                      if (!on) return std::unexpected(std::move(on.error()));
+                      auto on = KEVT_TRY(parse_switch(text));
                       const auto all = events(place);
                       if (all.empty()) return fails(EINVAL);
-                      return place.tracing->switcher().set_enabled(*place.instance, all, *on);
+                      return place.tracing->switcher().set_enabled(*place.instance, all, on);
                     },
                     .write_some = {}});
 }
@@ -142,10 +138,9 @@ Opened open_event_enable(const Place& place, const OpenRequest&) {
         return enable_text(ref.state());
       },
       [](const EventRef& ref, const TracedEvent& event, std::string_view text) -> Result<void> {
-        auto on = parse_switch(text);
-        if (!on) return std::unexpected(std::move(on.error()));
+        auto on = KEVT_TRY(parse_switch(text));
         const TracedEvent* const one[] = {&event};
-        return ref.tracing->switcher().set_enabled(*ref.instance, one, *on);
+        return ref.tracing->switcher().set_enabled(*ref.instance, one, on);
       });
 }
 
@@ -175,10 +170,8 @@ Opened open_event_filter(const Place& place, const OpenRequest&) {
 
 Opened open_event_trigger(const Place& place, const OpenRequest& request) {
   if (request.writes && request.truncates) {
-    auto event = event_of(place).get();
-    if (!event) return std::unexpected(std::move(event.error()));
-    if (auto done = place.tracing->triggers().truncate(*place.instance, **event); !done)
-      return std::unexpected(std::move(done.error()));
+    auto event = KEVT_TRY(event_of(place).get());
+    KEVT_TRY(place.tracing->triggers().truncate(*place.instance, *event));
   }
   return edit_event(
       place,
@@ -195,8 +188,7 @@ Opened open_event_trigger(const Place& place, const OpenRequest& request) {
 Opened open_marker_trigger(const Place& place, const OpenRequest& request) {
   engine::Tracing& tracing = *place.tracing;
   if (request.writes && request.truncates)
-    if (auto done = tracing.triggers().truncate(*place.instance, tracing.markers().event()); !done)
-      return std::unexpected(std::move(done.error()));
+    KEVT_TRY(tracing.triggers().truncate(*place.instance, tracing.markers().event()));
   return open_text({.read = [place]() -> Result<std::string> {
                       return place.tracing->triggers().text(*place.instance, place.tracing->markers().event());
                     },

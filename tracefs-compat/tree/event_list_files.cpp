@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <ranges>
 
+#include "common/error.h"
 #include "tracefs-compat/tree/node_table.h"
 
 namespace kevt::tree {
@@ -69,8 +70,7 @@ Result<std::size_t> set_event_word(const Place& place, std::string_view text) {
   for (const auto& [id, event] : place.tracing->events().events())
     if (pattern.fits(*event)) events.push_back(event.get());
   if (events.empty()) return fails(EINVAL);
-  if (auto done = place.tracing->switcher().set_enabled(*place.instance, events, on); !done)
-    return std::unexpected(std::move(done.error()));
+  KEVT_TRY(place.tracing->switcher().set_enabled(*place.instance, events, on));
   return taken;
 }
 
@@ -89,10 +89,9 @@ Result<void> add_pids(PidList& list, std::string_view text) {
   for (;;) {
     const Word word = next_word(text);
     if (word.text.empty()) break;
-    auto pid = parse_number(word.text, 0);
-    if (!pid) return std::unexpected(std::move(pid.error()));
-    if (*pid > kMaxPid) return fails(EPERM);
-    added.insert(static_cast<std::int32_t>(*pid));
+    auto pid = KEVT_TRY(parse_number(word.text, 0));
+    if (pid > kMaxPid) return fails(EPERM);
+    added.insert(static_cast<std::int32_t>(pid));
     text.remove_prefix(word.taken);
   }
   if (added.empty()) return {};
@@ -105,7 +104,7 @@ Opened open_pid_list(const Place& place, PidList& list, const OpenRequest& reque
   const auto changed = [place] { return place.tracing->switcher().follow_pids(*place.instance); };
   if (request.writes && request.truncates) {
     list.reset();
-    if (auto done = changed(); !done) return std::unexpected(std::move(done.error()));
+    KEVT_TRY(changed());
   }
   return open_text({.read = [&list]() -> Result<std::string> {
                       std::string text;
@@ -114,7 +113,7 @@ Opened open_pid_list(const Place& place, PidList& list, const OpenRequest& reque
                       return text;
                     },
                     .write = [&list, changed](std::string_view text, const Caller&) -> Result<void> {
-                      if (auto added = add_pids(list, text); !added) return added;
+                      KEVT_TRY(add_pids(list, text));
                       return changed();
                     },
                     .write_some = {}});
@@ -126,8 +125,7 @@ Opened open_set_event(const Place& place, const OpenRequest& request) {
   if (request.writes && request.truncates) {
     std::vector<const TracedEvent*> all;
     for (const auto& [id, event] : place.tracing->events().events()) all.push_back(event.get());
-    if (auto done = place.tracing->switcher().set_enabled(*place.instance, all, false); !done)
-      return std::unexpected(std::move(done.error()));
+    KEVT_TRY(place.tracing->switcher().set_enabled(*place.instance, all, false));
   }
   return open_text({.read = [place]() -> Result<std::string> {
                       return names_text(*place.tracing, [&](std::uint32_t id) {

@@ -19,9 +19,7 @@ class TextHandle final : public Handle {
   Result<std::size_t> read(std::uint64_t offset, std::span<char> out, Waiting) override {
     if (!file_.read) return fails(EINVAL);
     if (offset == 0 || !text_) {
-      auto made = file_.read();
-      if (!made) return std::unexpected(std::move(made.error()));
-      text_ = *std::move(made);
+      text_ = KEVT_TRY(file_.read());
     }
     if (offset >= text_->size()) return 0;
     const std::size_t count = std::min<std::size_t>(out.size(), text_->size() - offset);
@@ -33,7 +31,7 @@ class TextHandle final : public Handle {
     if (file_.write_some) return file_.write_some(data);
     if (!file_.write) return fails(EINVAL);
     text_.reset();
-    if (auto done = file_.write(data, caller); !done) return std::unexpected(std::move(done.error()));
+    KEVT_TRY(file_.write(data, caller));
     return data.size();
   }
 

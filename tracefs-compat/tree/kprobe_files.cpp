@@ -8,6 +8,7 @@
 
 #include <cerrno>
 
+#include "common/error.h"
 #include "tracefs-compat/tree/node_table.h"
 
 namespace kevt::tree {
@@ -72,10 +73,9 @@ std::string list_text(const engine::Tracing& tracing) {
 Opened open_switch(std::function<bool()> is_on, std::function<Result<void>(bool)> set) {
   return open_text({.read = [is_on]() -> Result<std::string> { return std::string(is_on() ? "1\n" : "0\n"); },
                     .write = [set](std::string_view text, const Caller&) -> Result<void> {
-                      auto value = parse_number(text, 10);
-                      if (!value) return std::unexpected(std::move(value.error()));
-                      if (*value > 1) return fails(EINVAL);
-                      return set(*value == 1);
+                      auto value = KEVT_TRY(parse_number(text, 10));
+                      if (value > 1) return fails(EINVAL);
+                      return set(value == 1);
                     },
                     .write_some = {}});
 }

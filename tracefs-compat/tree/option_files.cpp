@@ -4,6 +4,7 @@
 // (6.1).
 #include <cerrno>
 
+#include "common/error.h"
 #include "tracefs-compat/tree/node_table.h"
 
 namespace kevt::tree {
@@ -61,10 +62,9 @@ Opened open_option(const Place& place, const OpenRequest&) {
                       return std::string(place.instance->options.has(option) ? "1\n" : "0\n");
                     },
                     .write = [place, option](std::string_view text, const Caller&) -> Result<void> {
-                      auto value = parse_number(text, 10);
-                      if (!value) return std::unexpected(std::move(value.error()));
-                      if (*value > 1) return fails(EINVAL);
-                      return set_option(place, option, *value == 1);
+                      auto value = KEVT_TRY(parse_number(text, 10));
+                      if (value > 1) return fails(EINVAL);
+                      return set_option(place, option, value == 1);
                     },
                     .write_some = {}});
 }
@@ -83,9 +83,8 @@ Opened open_available_tracers(const Place&, const OpenRequest&) { return fixed_t
 Opened open_tracing_thresh(const Place&, const OpenRequest&) {
   return open_text({.read = []() -> Result<std::string> { return std::string("0\n"); },
                     .write = [](std::string_view text, const Caller&) -> Result<void> {
-                      auto value = parse_number(text, 10);
-                      if (!value) return std::unexpected(std::move(value.error()));
-                      if (*value != 0) return fails(EINVAL);  // no tracer has a threshold
+                      auto value = KEVT_TRY(parse_number(text, 10));
+                      if (value != 0) return fails(EINVAL);  // no tracer has a threshold
                       return {};
                     },
                     .write_some = {}});

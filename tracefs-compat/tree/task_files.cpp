@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "common/error.h"
 #include "tracefs-compat/tree/node_table.h"
 
 namespace kevt::tree {
@@ -60,10 +61,9 @@ Opened open_saved_cmdlines_size(const Place& place, const OpenRequest&) {
   return open_text(
       {.read = [place]() -> Result<std::string> { return fmt::format("{}\n", place.tracing->tasks().saved().limit()); },
        .write = [place](std::string_view text, const Caller&) -> Result<void> {
-         auto value = parse_number(text, 10);
-         if (!value) return std::unexpected(std::move(value.error()));
-         if (*value == 0 || *value > kMaxSavedTasks) return fails(EINVAL);
-         place.tracing->tasks().saved().set_limit(*value);
+         auto value = KEVT_TRY(parse_number(text, 10));
+         if (value == 0 || value > kMaxSavedTasks) return fails(EINVAL);
+         place.tracing->tasks().saved().set_limit(value);
          return {};
        },
        .write_some = {}});

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "common/error.h"
 #include "runtime-user/engine/text/trace_text.h"
 #include "tracefs-compat/tree/node_table.h"
 #include "tracefs-compat/tree/trace_stream.h"
@@ -55,8 +56,7 @@ class TraceHandle final : public Handle {
   // `echo > trace` truncates when it opens; what it writes says nothing.
   Result<std::size_t> write(std::string_view data, const Caller& caller) override {
     if (which_ == Which::Buffer) return data.size();
-    auto done = write_snapshot(data, caller);
-    if (!done) return std::unexpected(std::move(done.error()));
+    KEVT_TRY(write_snapshot(data, caller));
     return data.size();
   }
 
@@ -123,14 +123,13 @@ class TraceHandle final : public Handle {
   }
 
   Result<void> write_snapshot(std::string_view data, const Caller&) {
-    auto value = parse_number(stripped(data), 0);
-    if (!value) return std::unexpected(std::move(value.error()));
+    auto value = KEVT_TRY(parse_number(stripped(data), 0));
     engine::Instance& instance = *place_.instance;
-    if (cpu_ && *value < 2) return fails(EINVAL);
+    if (cpu_ && value < 2) return fails(EINVAL);
     place_.tracing->drain();
-    if (*value == 0) {
+    if (value == 0) {
       instance.snapshot.reset();
-    } else if (*value == 1) {
+    } else if (value == 1) {
       instance.take_snapshot();
     } else if (instance.snapshot) {
       if (cpu_)

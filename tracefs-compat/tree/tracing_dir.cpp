@@ -23,14 +23,12 @@ class InProcessDir final : public TracingDir {
   explicit InProcessDir(Tree& tree) : tree_(tree) {}
 
   Result<std::string> read(std::string_view path) override {
-    auto handle = tree_.open(path, {});
-    if (!handle) return std::unexpected(std::move(handle.error()));
+    auto handle = KEVT_TRY(tree_.open(path, {}));
     std::string text, piece(kPiece, '\0');
     for (;;) {
-      auto count = (*handle)->read(text.size(), piece, Waiting::Refused);
-      if (!count) return std::unexpected(std::move(count.error()));
-      if (*count == 0) return text;
-      text.append(piece, 0, *count);
+      auto count = KEVT_TRY(handle->read(text.size(), piece, Waiting::Refused));
+      if (count == 0) return text;
+      text.append(piece, 0, count);
     }
   }
   Result<void> write(std::string_view path, std::string_view text, WriteMode mode) override {
@@ -39,10 +37,9 @@ class InProcessDir final : public TracingDir {
         tree_.open(path, {.reads = false, .writes = true, .truncates = mode == WriteMode::Replace, .caller = self});
     if (!handle) return std::unexpected(std::move(handle.error()));
     while (!text.empty()) {
-      auto count = (*handle)->write(text, self);
-      if (!count) return std::unexpected(std::move(count.error()));
-      if (*count == 0) return fails(EIO);
-      text.remove_prefix(*count);
+      auto count = KEVT_TRY((*handle)->write(text, self));
+      if (count == 0) return fails(EIO);
+      text.remove_prefix(count);
     }
     return {};
   }
@@ -52,9 +49,7 @@ class InProcessDir final : public TracingDir {
   Result<std::string> read_ready(std::string_view path, std::size_t limit) override {
     auto& handle = open_[std::string(path)];
     if (!handle) {
-      auto opened = tree_.open(path, {});
-      if (!opened) return std::unexpected(std::move(opened.error()));
-      handle = *std::move(opened);
+      handle = KEVT_TRY(tree_.open(path, {}));
     }
     std::string text(limit, '\0');
     auto count = handle->read(0, text, Waiting::Refused);

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/error.h"
 #include "compiler/target/elf/elf_sections.h"
 
 namespace kevt::target {
@@ -42,9 +43,8 @@ Result<Candidate> look_at(std::shared_ptr<FileContents> contents) {
 }
 
 Result<Candidate> open_candidate(const std::string& path) {
-  auto contents = FileContents::open(path);
-  if (!contents) return std::unexpected(std::move(contents.error()));
-  return look_at(std::move(*contents));
+  auto contents = KEVT_TRY(FileContents::open(path));
+  return look_at(std::move(contents));
 }
 
 bool has_debug_info(const ElfSections& sections) {

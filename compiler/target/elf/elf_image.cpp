@@ -98,8 +98,7 @@ Result<void> read_segments(ElfImage::State& state, std::vector<Elf64_Phdr>& othe
     if (!sane_segment(*segment, state.file))
       return refuse(fmt::format("truncated: segment {} lies outside the file", i));
     state.segments.push_back(*segment);
-    if (segment->p_flags & PF_X)
-      if (auto added = add_executable(state, *segment); !added) return added;
+    if (segment->p_flags & PF_X) KEVT_TRY(add_executable(state, *segment));
   }
   if (state.segments.empty()) return refuse("damaged: nothing in it is loaded");
   std::ranges::stable_sort(state.segments, {}, &Elf64_Phdr::p_vaddr);
@@ -119,17 +118,15 @@ Result<void> read_dynamic(ElfImage::State& state, const Elf64_Phdr& segment) {
 }
 
 Result<void> fill(ElfImage::State& state) {
-  auto header = read_header(state.file);
-  if (!header) return std::unexpected(std::move(header.error()));
-  state.header = *header;
+  state.header = KEVT_TRY(read_header(state.file));
   std::vector<Elf64_Phdr> others;
-  if (auto read = read_segments(state, others); !read) return read;
+  KEVT_TRY(read_segments(state, others));
   state.sections = read_sections(state.file, state.header);
   for (const Elf64_Phdr& segment : others) {
     if (segment.p_type == PT_INTERP) state.interpreter = state.file.text(segment.p_offset);
     if (segment.p_type == PT_GNU_EH_FRAME) state.frame_header = segment;
     if (segment.p_type != PT_DYNAMIC) continue;
-    if (auto read = read_dynamic(state, segment); !read) return read;
+    KEVT_TRY(read_dynamic(state, segment));
   }
   return {};
 }
@@ -150,17 +147,14 @@ ElfImage& ElfImage::operator=(ElfImage&&) noexcept = default;
 ElfImage::~ElfImage() = default;
 
 Result<ElfImage> ElfImage::open(const std::string& path) {
-  auto contents = FileContents::open_shared(path);
-  if (!contents) return std::unexpected(std::move(contents.error()));
-  auto state = filled(std::make_unique<State>(std::move(*contents)), path);
-  if (!state) return std::unexpected(std::move(state.error()));
-  return ElfImage(std::move(*state));
+  auto contents = KEVT_TRY(FileContents::open_shared(path));
+  auto state = KEVT_TRY(filled(std::make_unique<State>(std::move(contents)), path));
+  return ElfImage(std::move(state));
 }
 
 Result<ElfImage> ElfImage::from_bytes(std::vector<std::uint8_t> bytes, const std::string& name) {
-  auto state = filled(std::make_unique<State>(std::move(bytes)), name);
-  if (!state) return std::unexpected(std::move(state.error()));
-  return ElfImage(std::move(*state));
+  auto state = KEVT_TRY(filled(std::make_unique<State>(std::move(bytes)), name));
+  return ElfImage(std::move(state));
 }
 
 std::optional<Error> ElfImage::problem() const { return state_->problem(); }

@@ -81,32 +81,29 @@ const FileContents::Limits& FileContents::default_limits() {
 }
 
 Result<std::shared_ptr<FileContents>> FileContents::open(const std::string& path, Limits limits) {
-  auto file = open_regular(path);
-  if (!file) return std::unexpected(std::move(file.error()));
-  return of(std::move(*file), path, limits);
+  auto file = KEVT_TRY(open_regular(path));
+  return of(std::move(file), path, limits);
 }
 
 Result<std::shared_ptr<FileContents>> FileContents::of(UniqueFd file, const std::string& name, Limits limits) {
   std::shared_ptr<FileContents> contents(new FileContents(name, limits));
-  if (auto taken = contents->take(std::move(file)); !taken) return std::unexpected(std::move(taken.error()));
+  KEVT_TRY(contents->take(std::move(file)));
   return contents;
 }
 
 Result<std::shared_ptr<const FileContents>> FileContents::open_shared(const std::string& path) {
-  auto file = open_regular(path);
-  if (!file) return std::unexpected(std::move(file.error()));
+  auto file = KEVT_TRY(open_regular(path));
   struct stat status {};
-  if (::fstat(file->get(), &status) != 0) return std::unexpected(Error::from_errno("stat " + path));
+  if (::fstat(file.get(), &status) != 0) return std::unexpected(Error::from_errno("stat " + path));
   const SharedKey key{version_of(status), nanoseconds(status.st_ctim)};
   SharedFiles& shared = shared_files();
   const std::lock_guard lock(shared.mutex);
   if (const auto known = shared.files.find(key); known != shared.files.end())
     if (auto contents = known->second.lock(); contents && !contents->problem()) return contents;
-  auto contents = of(std::move(*file), path);
-  if (!contents) return std::unexpected(std::move(contents.error()));
+  auto contents = KEVT_TRY(of(std::move(file), path));
   std::erase_if(shared.files, [](const auto& entry) { return entry.second.expired(); });
-  shared.files.insert_or_assign(key, *contents);
-  return *contents;
+  shared.files.insert_or_assign(key, contents);
+  return contents;
 }
 
 void FileContents::close() {
@@ -138,7 +135,7 @@ Result<void> FileContents::take(UniqueFd file) {
   if (!known_) return std::unexpected(Error::from_errno("reserve memory for `" + name_ + "`"));
   file_ = std::move(file);
   const bool is_one_too_many = ++open_files > limits_.open_files;
-  if (auto found = find_extents(); !found) return found;
+  KEVT_TRY(find_extents());
   if (!is_one_too_many) return {};
   const bool read = want(0, size_);
   close();

@@ -79,9 +79,8 @@ std::optional<UsdtMarker> marker_of(const Note& note, const ElfImage& image, std
 
 Result<std::vector<UsdtMarker>> read_usdt_markers(const ElfImage& image) {
   std::vector<UsdtMarker> markers;
-  auto contents = FileContents::open_shared(image.path());
-  if (!contents) return std::unexpected(std::move(contents.error()));
-  const CheckedBytes file(**contents);
+  auto contents = KEVT_TRY(FileContents::open_shared(image.path()));
+  const CheckedBytes file(*contents);
   const auto header = read_elf_header(file);
   if (!header) return markers;
   const ElfSections sections = read_sections(file, *header);
@@ -92,7 +91,7 @@ Result<std::vector<UsdtMarker>> read_usdt_markers(const ElfImage& image) {
       const std::uint64_t moved = base && note.base ? base->sh_addr - note.base : 0;
       if (auto marker = marker_of(note, image, moved)) markers.push_back(*std::move(marker));
     });
-  if (auto problem = (*contents)->problem()) return std::unexpected(std::move(*problem));
+  if (auto problem = contents->problem()) return std::unexpected(std::move(*problem));
   return markers;
 }
 

@@ -81,11 +81,10 @@ Result<KernelEnv> KernelEnv::of_facts(KernelFacts facts) {
 }
 
 Result<KernelEnv> KernelEnv::of_running_kernel(TypeSource types) {
-  auto kallsyms = read_text("/proc/kallsyms");
-  if (!kallsyms) return std::unexpected(std::move(kallsyms.error()));
+  auto kallsyms = KEVT_TRY(read_text("/proc/kallsyms"));
   const auto blacklist = read_text("/sys/kernel/debug/kprobes/blacklist");
   const auto cpus = read_text("/sys/devices/system/cpu/possible");
-  return of_facts({.kallsyms = std::move(*kallsyms),
+  return of_facts({.kallsyms = std::move(kallsyms),
                    .blacklist = blacklist.value_or(""),
                    .possible_cpus = parse_cpu_list(cpus.value_or("")),
                    .btf_folder = types == TypeSource::None ? "" : "/sys/kernel/btf",

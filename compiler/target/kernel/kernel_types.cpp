@@ -39,16 +39,14 @@ Result<TypedKernel> TypedKernel::open(const KernelFiles& files) {
   std::optional<KernelEnv> symbols;
   std::shared_ptr<const TypeTable> types;
   if (!files.kallsyms.empty()) {
-    auto text = read_symbols(files.kallsyms);
-    if (!text) return std::unexpected(std::move(text.error()));
-    auto env = KernelEnv::of_facts({.kallsyms = *std::move(text), .blacklist = ""});
+    auto text = KEVT_TRY(read_symbols(files.kallsyms));
+    auto env = KernelEnv::of_facts({.kallsyms = std::move(text), .blacklist = ""});
     if (!env) return std::unexpected(std::move(env.error()).while_doing("reading `" + files.kallsyms + "`"));
     symbols = *std::move(env);
   }
   if (!files.btf.empty()) {
-    auto table = read_btf_files(files.btf);
-    if (!table) return std::unexpected(std::move(table.error()));
-    types = std::make_shared<const TypeTable>(*std::move(table));
+    auto table = KEVT_TRY(read_btf_files(files.btf));
+    types = std::make_shared<const TypeTable>(std::move(table));
   }
   return TypedKernel(std::move(symbols), std::move(types));
 }

@@ -173,19 +173,18 @@ Result<ProcessEnv> ProcessEnv::of_process(pid_t pid, ProcessEnvOptions options) 
   state->pid = pid;
   state->options = std::move(options);
   ProcessEnv env(std::move(state));
-  if (auto seen = env.refresh(); !seen) return std::unexpected(std::move(seen.error()));
+  KEVT_TRY(env.refresh());
   return env;
 }
 
 // Images of what is mapped as it was stay open. A process that has ended maps nothing: what was known of it stays.
 Result<void> ProcessEnv::refresh() {
-  auto maps = read_maps(state_->pid);
-  if (!maps) return std::unexpected(std::move(maps.error()));
-  if (maps->empty() && !state_->maps.empty()) return {};
+  auto maps = KEVT_TRY(read_maps(state_->pid));
+  if (maps.empty() && !state_->maps.empty()) return {};
   std::vector<Loaded> known = std::exchange(state_->objects, {});
   state_->debug.clear();  // keyed by where they were
   state_->choices.clear();
-  state_->maps = std::move(*maps);
+  state_->maps = std::move(maps);
   const std::optional<FileId> program = file_id(fmt::format("/proc/{}/exe", state_->pid));
   for (LoadedObject& object : loaded_objects(state_->maps)) {
     if (is_machinery(object, state_->options.blacklisted)) continue;
@@ -215,15 +214,14 @@ Result<ProcessEnv> ProcessEnv::of_files(const std::vector<std::string>& paths, P
   auto state = std::make_unique<State>();
   state->options = std::move(options);
   for (const std::string& path : paths) {
-    auto image = state->options.open_image(path);
-    if (!image) return std::unexpected(std::move(image.error()));
+    auto image = KEVT_TRY(state->options.open_image(path));
     Loaded loaded;
     loaded.module = {
-        .name = std::string(base_name(path)), .path = path, .open_path = path, .is_program = (*image)->is_program()};
+        .name = std::string(base_name(path)), .path = path, .open_path = path, .is_program = image->is_program()};
     loaded.open_path = path;
     loaded.id = file_id(path);
     loaded.tried = true;
-    loaded.image = std::move(*image);
+    loaded.image = std::move(image);
     state->objects.push_back(std::move(loaded));
   }
   return ProcessEnv(std::move(state));

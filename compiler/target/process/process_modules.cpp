@@ -4,6 +4,8 @@
 // `libc` and `libc.so.6` both name /usr/lib/x86_64-linux-gnu/libc.so.6.
 #include "compiler/target/process/process_modules.h"
 
+#include "common/error.h"
+
 namespace kevt::target {
 
 std::string_view base_name(std::string_view path) {
@@ -12,9 +14,8 @@ std::string_view base_name(std::string_view path) {
 }
 
 Result<std::shared_ptr<const ElfImage>> open_own_image(const std::string& path) {
-  auto image = ElfImage::open(path);
-  if (!image) return std::unexpected(std::move(image.error()));
-  return std::make_shared<const ElfImage>(std::move(*image));
+  auto image = KEVT_TRY(ElfImage::open(path));
+  return std::make_shared<const ElfImage>(std::move(image));
 }
 
 bool Loaded::covers(RemoteAddr address) const {

@@ -181,11 +181,10 @@ struct StackUnwinder::Callbacks {
 
 // What tells frames is read now: the process may end. Of a file that is known libdwfl gets the same copy again.
 Result<StackUnwinder::State::Files> StackUnwinder::State::open_files() const {
-  auto maps = read_maps(pid);
-  if (!maps) return std::unexpected(std::move(maps.error()));
-  if (maps->empty()) return std::unexpected(Error("process " + std::to_string(pid) + " has ended"));
+  auto maps = KEVT_TRY(read_maps(pid));
+  if (maps.empty()) return std::unexpected(Error("process " + std::to_string(pid) + " has ended"));
   Files opened;
-  for (const LoadedObject& object : loaded_objects(*maps)) {
+  for (const LoadedObject& object : loaded_objects(maps)) {
     const FileKey key(object.path, object.inode);
     std::shared_ptr<FileContents>& contents = opened.by_name[key];
     if (const auto known = files.by_name.find(key); known != files.by_name.end()) contents = known->second;
@@ -206,16 +205,15 @@ Result<void> StackUnwinder::State::load() {
                                                 .set_initial_registers = Callbacks::set_registers,
                                                 .detach = nullptr,
                                                 .thread_detach = nullptr};
-  auto opened = open_files();
-  if (!opened) return std::unexpected(std::move(opened.error()));
-  std::swap(files, *opened);
+  auto opened = KEVT_TRY(open_files());
+  std::swap(files, opened);
   Dwfl* fresh = dwfl_begin(&kFiles);
   if (!fresh || dwfl_linux_proc_report(fresh, pid) != 0 || dwfl_report_end(fresh, nullptr, nullptr) != 0 ||
       dwfl_getmodules(fresh, Callbacks::give_state, this, 0) != 0 ||
       !dwfl_attach_state(fresh, nullptr, pid, &kThread, this)) {
     Error error = dwfl_error(pid, "unwinding the stacks");
     dwfl_end(fresh);
-    std::swap(files, *opened);
+    std::swap(files, opened);
     return std::unexpected(std::move(error));
   }
   if (dwfl) dwfl_end(dwfl);
@@ -249,7 +247,7 @@ void StackUnwinder::State::run() {
 Result<StackUnwinder> StackUnwinder::of_process(pid_t pid) {
   auto state = std::make_unique<State>();
   state->pid = pid;
-  if (auto loaded = state->load(); !loaded) return std::unexpected(std::move(loaded.error()));
+  KEVT_TRY(state->load());
   return StackUnwinder(std::move(state));
 }
 

@@ -11,6 +11,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "common/error.h"
+
 namespace kevt::target {
 namespace {
 
@@ -28,11 +30,10 @@ bool is_read(std::string_view section) {
 
 Result<OpenDwarf> OpenDwarf::of(std::shared_ptr<FileContents> contents) {
   OpenDwarf dwarf;
-  auto elf = open_private_elf(*contents, is_read);
-  if (!elf) return std::unexpected(std::move(elf.error()));
+  auto elf = KEVT_TRY(open_private_elf(*contents, is_read));
   contents->close();
   dwarf.contents_ = std::move(contents);
-  dwarf.elf_ = std::move(*elf);
+  dwarf.elf_ = std::move(elf);
   dwarf.dwarf_.reset(dwarf_begin_elf(dwarf.elf_.get(), DWARF_C_READ, nullptr));
   if (dwarf.dwarf_) return dwarf;
   return std::unexpected(

@@ -96,10 +96,9 @@ Result<model::CompiledBatch> CodePlacer::compile(std::span<const CheckedProbe> p
     events.push_back(&probe.event);
     filters.push_back({probe.request->filter});
   }
-  auto compiled = pipeline::compile_events(events, filters, target_.known_env(), pipeline::Artifacts::CodeOnly,
-                                           target_.runtime().capabilities().code, made_);
-  if (!compiled) return std::unexpected(std::move(compiled.error()));
-  return std::move(compiled->batch);
+  auto compiled = KEVT_TRY(pipeline::compile_events(events, filters, target_.known_env(), pipeline::Artifacts::CodeOnly,
+                                                    target_.runtime().capabilities().code, made_));
+  return std::move(compiled.batch);
 }
 
 std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> CodePlacer::install(

@@ -55,14 +55,13 @@ bool EventCode::sees_misses() const {
 
 Result<void> EventCode::can_have_stacks(TracedTarget& target) {
   if (target.runtime().capabilities().takes_stacks) return {};
-  if (auto unwinder = target.unwinder(); !unwinder) return std::unexpected(std::move(unwinder.error()));
+  KEVT_TRY(target.unwinder());
   return {};
 }
 
 Result<void> EventCode::can_have_stacks() const {
   for (TracedTarget* target : targets_)
-    if (target->is_alive())
-      if (auto can = can_have_stacks(*target); !can) return can;
+    if (target->is_alive()) KEVT_TRY(can_have_stacks(*target));
   return {};
 }
 
@@ -81,10 +80,10 @@ Result<void> EventCode::switch_static(std::span<const CodeRequest> requests) {
         ids.push_back(request.event->id);
     if (ids.empty()) continue;
     KEVT_ASSERT(statics != nullptr);
-    if (auto set = statics->set_stacks(ids, wanted); !set) return set;
+    KEVT_TRY(statics->set_stacks(ids, wanted));
   }
   if (on.empty() && off.empty()) return {};
-  if (auto changed = statics->change(on, off); !changed) return changed;
+  KEVT_TRY(statics->change(on, off));
   for (std::uint32_t id : on) codes_[id].armed = true;
   for (std::uint32_t id : off) codes_[id].armed = false;
   return {};
@@ -206,7 +205,7 @@ Result<void> EventCode::exchange(std::span<const Change> changes, std::size_t ta
       std::ranges::copy_if(next, std::back_inserter(armed), is_placed);
   }
   if (armed.empty() && disarmed.empty()) return {};
-  if (auto done = targets_[target]->runtime().replace(armed, disarmed); !done) return done;
+  KEVT_TRY(targets_[target]->runtime().replace(armed, disarmed));
   auto noted = targets_[target]->note_armed();
   if (!noted) (void)targets_[target]->runtime().replace(disarmed, armed);
   return noted;

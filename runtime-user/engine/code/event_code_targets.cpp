@@ -111,15 +111,13 @@ std::expected<EventCode::LookedUp, CodeRefusal> EventCode::look_up(std::span<con
 
 std::expected<std::vector<EventCode::Handles>, CodeRefusal> EventCode::install(
     std::span<const CodeRequest* const> requests, TracedTarget& target) {
-  auto found = look_up(requests, target, nullptr);
-  if (!found) return std::unexpected(std::move(found.error()));
-  auto installed = placer(target).install(found->probes);
-  if (!installed) return std::unexpected(std::move(installed.error()));
-  auto next = installed->begin();
-  for (Handles& of_event : found->handles)
+  auto found = KEVT_TRY(look_up(requests, target, nullptr));
+  auto installed = KEVT_TRY(placer(target).install(found.probes));
+  auto next = installed.begin();
+  for (Handles& of_event : found.handles)
     for (runtime::ProbeHandle& handle : of_event)
       if (is_placed(handle)) handle = *next++;
-  return std::move(found->handles);
+  return std::move(found.handles);
 }
 
 // What the target cannot have is kRefused.

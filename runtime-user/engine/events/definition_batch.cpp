@@ -229,8 +229,7 @@ Result<BatchAnswer> BatchDefiner::define(const DefinitionBatch& batch) {
     if (state_.instances.is_armed(one.event->id)) (void)switcher_.sync(std::span(&one.event, 1));
   }
   // What the code has to do for them is left to switch_on().
-  for (const BoundTrigger& one : triggers)
-    if (auto done = triggers_.apply(*one.instance, one.step); !done) return std::unexpected(std::move(done.error()));
+  for (const BoundTrigger& one : triggers) KEVT_TRY(triggers_.apply(*one.instance, one.step));
   return answer;
 }
 

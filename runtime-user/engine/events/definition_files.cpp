@@ -19,8 +19,7 @@ bool is_of_function(model::EventKind kind) {
 }  // namespace
 
 Result<void> DefinitionFiles::write(grammar::EventsFile file, std::string_view text) {
-  for (const grammar::Line& line : grammar::split_lines(text))
-    if (auto done = write_line(file, line.text); !done) return done;
+  for (const grammar::Line& line : grammar::split_lines(text)) KEVT_TRY(write_line(file, line.text));
   return {};
 }
 

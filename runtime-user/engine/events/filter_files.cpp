@@ -37,7 +37,7 @@ Result<void> FilterFiles::write(Instance& instance, const TracedEvent& event, st
   }
   if (state.registered) {
     const TracedEvent* const changed[] = {&event};
-    if (auto done = switcher_.sync(changed); !done) return done;
+    KEVT_TRY(switcher_.sync(changed));
   }
   return answer;
 }

@@ -174,7 +174,7 @@ Result<void> TriggerFiles::write(Instance& instance, const TracedEvent& event, s
 
 Result<void> TriggerFiles::truncate(Instance& instance, const TracedEvent& event) {
   for (const sema::TriggerStep& step : sema::truncate_triggers(event.full_name(), instance.triggers))
-    if (auto done = apply(instance, step); !done) return done;
+    KEVT_TRY(apply(instance, step));
   return {};
 }
 

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <functional>
 
+#include "common/error.h"
+
 namespace kevt::bpf {
 
 using runtime::ProbeHandle;
@@ -39,9 +41,8 @@ std::string why_refused(const model::Definition& definition, int errno_value) {
 }  // namespace
 
 Result<std::unique_ptr<BpfRuntime>> BpfRuntime::create(const KernelSession& session, EntryPrograms entries) {
-  auto events = KernelEvents::create(session, entries);
-  if (!events) return std::unexpected(std::move(events.error()));
-  return std::unique_ptr<BpfRuntime>(new BpfRuntime(std::move(*events), session));
+  auto events = KEVT_TRY(KernelEvents::create(session, entries));
+  return std::unique_ptr<BpfRuntime>(new BpfRuntime(std::move(events), session));
 }
 
 runtime::Capabilities BpfRuntime::capabilities() const {
@@ -69,13 +70,9 @@ Result<BpfRuntime::Links> BpfRuntime::attach_both(ProbeHandle probe) {
   Links links;
   const std::uint64_t cookie = installed.cookie | std::uint64_t{armed_[probe].times++ & 0x7fffffffu} << kTimesShift;
   if (installed.entry_program >= 0) {
-    auto entry = attach(installed, {installed.entry_program, cookie}, model::ProbeKind::Entry);
-    if (!entry) return std::unexpected(std::move(entry.error()));
-    links.entry = std::move(*entry);
+    links.entry = KEVT_TRY(attach(installed, {installed.entry_program, cookie}, model::ProbeKind::Entry));
   }
-  auto link = attach(installed, {installed.program, cookie}, installed.event.definition.probe_kind);
-  if (!link) return std::unexpected(std::move(link.error()));
-  links.link = std::move(*link);
+  links.link = KEVT_TRY(attach(installed, {installed.program, cookie}, installed.event.definition.probe_kind));
   return links;
 }
 
@@ -118,9 +115,8 @@ Result<void> BpfRuntime::arm(std::span<const ProbeHandle> probes) {
   std::vector<std::pair<ProbeHandle, Links>> made;
   for (ProbeHandle probe : arming_order(probes)) {
     if (armed_[probe].links.link) continue;
-    auto links = attach_both(probe);
-    if (!links) return std::unexpected(std::move(links.error()));
-    made.emplace_back(probe, std::move(*links));
+    auto links = KEVT_TRY(attach_both(probe));
+    made.emplace_back(probe, std::move(links));
   }
   for (auto& [probe, links] : made) {
     (links.link->missed() || links.link->accesses() ? told_ : untold_) = true;
@@ -142,7 +138,7 @@ Result<void> BpfRuntime::disarm(std::span<const ProbeHandle> probes) {
 }
 
 Result<void> BpfRuntime::remove(std::span<const ProbeHandle> probes) {
-  if (auto off = disarm(probes); !off) return off;
+  KEVT_TRY(disarm(probes));
   for (ProbeHandle probe : probes) events_->remove(probe);
   return {};
 }

@@ -35,8 +35,7 @@ void set_position(std::uint8_t* page, std::uint64_t value) {
 Result<CpuRings> CpuRings::create(unsigned cpus, std::uint32_t bytes) {
   CpuRings out;
   out.bytes_ = bytes;
-  for (unsigned cpu = 0; cpu < cpus; ++cpu)
-    if (auto added = out.add(cpu); !added) return std::unexpected(std::move(added.error()));
+  for (unsigned cpu = 0; cpu < cpus; ++cpu) KEVT_TRY(out.add(cpu));
   LIBBPF_OPTS(bpf_map_create_opts, options, .inner_map_fd = static_cast<std::uint32_t>(out.rings_.front().fd.get()));
   out.outer_ = UniqueFd(bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "kevt_rings", 4, 4, cpus, &options));
   if (!out.outer_) return std::unexpected(bpf_error("making the array of rings", errno));

@@ -52,11 +52,9 @@ std::vector<std::uint64_t> frames_in(std::span<const std::uint8_t> bytes) {
 }  // namespace
 
 Result<std::unique_ptr<KernelEvents>> KernelEvents::create(const KernelSession& session, EntryPrograms entries) {
-  auto rings = CpuRings::create(session.possible_cpus, session.ring_bytes);
-  if (!rings) return std::unexpected(std::move(rings.error()));
-  auto words = ArrayMap::create("kevt_words", 8 * KEVT_BPF_WORDS, 1);
-  if (!words) return std::unexpected(std::move(words.error()));
-  return std::unique_ptr<KernelEvents>(new KernelEvents(std::move(*rings), std::move(*words), session, entries));
+  auto rings = KEVT_TRY(CpuRings::create(session.possible_cpus, session.ring_bytes));
+  auto words = KEVT_TRY(ArrayMap::create("kevt_words", 8 * KEVT_BPF_WORDS, 1));
+  return std::unique_ptr<KernelEvents>(new KernelEvents(std::move(rings), std::move(words), session, entries));
 }
 
 // Programs that may come between others build their records in a scratch of their own.
@@ -67,10 +65,9 @@ Result<int> KernelEvents::scratch_of(Group& group, const model::BpfCode& code) {
   const bool is_preempted = model::may_sleep(code.context);
   for (const Scratch& one : scratches_)
     if (one.bytes_per_cpu == bytes_per_cpu && one.is_preempted == is_preempted && !is_own) return one.map.fd();
-  auto map = ArrayMap::create("kevt_scratch", bytes_per_cpu * code.cpus, 1);
-  if (!map) return std::unexpected(std::move(map.error()));
-  if (is_own) return group.scratch.emplace(std::move(*map)).fd();
-  scratches_.push_back({.bytes_per_cpu = bytes_per_cpu, .is_preempted = is_preempted, .map = std::move(*map)});
+  auto map = KEVT_TRY(ArrayMap::create("kevt_scratch", bytes_per_cpu * code.cpus, 1));
+  if (is_own) return group.scratch.emplace(std::move(map)).fd();
+  scratches_.push_back({.bytes_per_cpu = bytes_per_cpu, .is_preempted = is_preempted, .map = std::move(map)});
   return scratches_.back().map.fd();
 }
 
@@ -79,9 +76,8 @@ Result<int> KernelEvents::hit_tables_of(Group& group, const model::CompiledEvent
   const std::size_t count = one.hit_tables.size();
   if (count == 0) return -1;
   if (count > free_hit_tables()) return std::unexpected(Error("no room for what hits count", ENOSPC));
-  auto map = ArrayMap::create("kevt_hits", static_cast<std::uint32_t>(count * table_bytes_), 1);
-  if (!map) return std::unexpected(std::move(map.error()));
-  group.hits.emplace(HitTables{.map = std::move(*map), .readers = {}, .lost_told = 0}).readers.resize(count);
+  auto map = KEVT_TRY(ArrayMap::create("kevt_hits", static_cast<std::uint32_t>(count * table_bytes_), 1));
+  group.hits.emplace(HitTables{.map = std::move(map), .readers = {}, .lost_told = 0}).readers.resize(count);
   hit_tables_ += count;
   return group.hits->map.fd();
 }
@@ -95,41 +91,33 @@ std::size_t KernelEvents::free_hit_tables() const {
 Result<UniqueFd> KernelEvents::keep_arguments(Group& group, const model::BpfCode& code,
                                               const model::CompiledEvent& one) {
   if (one.entry_arguments.empty()) return UniqueFd();
-  auto map = KeptMap::create(one.entry_arguments.size(), group.users, code.cpus);
-  if (!map) return std::unexpected(std::move(map.error()));
-  if (entries_ == EntryPrograms::None) return std::move(map->fd);
-  auto program = load_entry_program({.event = one.definition.event,
-                                     .arguments = one.entry_arguments,
-                                     .kept = map->fd.get(),
-                                     .return_trampoline = return_trampoline_});
-  if (!program) return std::unexpected(std::move(program.error()));
-  group.entry_program = std::move(*program);
-  return std::move(map->fd);
+  auto map = KEVT_TRY(KeptMap::create(one.entry_arguments.size(), group.users, code.cpus));
+  if (entries_ == EntryPrograms::None) return std::move(map.fd);
+  group.entry_program = KEVT_TRY(load_entry_program({.event = one.definition.event,
+                                                     .arguments = one.entry_arguments,
+                                                     .kept = map.fd.get(),
+                                                     .return_trampoline = return_trampoline_}));
+  return std::move(map.fd);
 }
 
 Result<void> KernelEvents::load(Group& group, const model::BpfCode& code, std::uint32_t users,
                                 const model::CompiledEvent& one) {
   group.users = users;
-  auto events = ArrayMap::create("kevt_events", code.event_bytes, users);
-  if (!events) return std::unexpected(std::move(events.error()));
-  auto scratch = scratch_of(group, code);
-  if (!scratch) return std::unexpected(std::move(scratch.error()));
-  auto kept = keep_arguments(group, code, one);
-  if (!kept) return std::unexpected(std::move(kept.error()));
-  auto hits = hit_tables_of(group, one);
-  if (!hits) return std::unexpected(std::move(hits.error()));
-  const ProgramMaps maps{.events = events->fd(),
+  auto events = KEVT_TRY(ArrayMap::create("kevt_events", code.event_bytes, users));
+  auto scratch = KEVT_TRY(scratch_of(group, code));
+  auto kept = KEVT_TRY(keep_arguments(group, code, one));
+  auto hits = KEVT_TRY(hit_tables_of(group, one));
+  const ProgramMaps maps{.events = events.fd(),
                          .rings = rings_.map_fd(),
-                         .scratch = *scratch,
+                         .scratch = scratch,
                          .words = words_.fd(),
-                         .kept = kept->get(),
-                         .hits = *hits};
-  auto program = load_program(one.definition.event, code, maps);
-  if (!program) return std::unexpected(std::move(program.error()));
+                         .kept = kept.get(),
+                         .hits = hits};
+  auto program = KEVT_TRY(load_program(one.definition.event, code, maps));
   group.code = code;
   group.code.instructions.clear();
-  group.program = std::move(*program);
-  group.events = std::move(*events);
+  group.program = std::move(program);
+  group.events = std::move(events);
   return {};
 }
 

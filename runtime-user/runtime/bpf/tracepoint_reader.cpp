@@ -93,8 +93,7 @@ T word_at(std::span<const std::uint8_t> bytes, std::size_t offset) {
 
 Result<TracepointReader> TracepointReader::create(unsigned cpus, std::uint32_t bytes) {
   TracepointReader reader;
-  for (unsigned cpu = 0; cpu < cpus; ++cpu)
-    if (auto opened = reader.open_ring(cpu, bytes); !opened) return std::unexpected(std::move(opened.error()));
+  for (unsigned cpu = 0; cpu < cpus; ++cpu) KEVT_TRY(reader.open_ring(cpu, bytes));
   if (reader.rings_.empty()) return std::unexpected(Error("no CPU takes perf events", ENODEV));
   return reader;
 }
@@ -186,8 +185,7 @@ Result<void> TracepointReader::wake_together(std::vector<Woken>& all) {
   std::set<EventGroup*> groups;
   for (const Woken& one : all) groups.insert(one.event.group.get());
   for (const EventGroup* group : groups) parked_->disarm(*group);
-  for (Woken& one : all)
-    if (auto armed = one.event.arm(); !armed) return armed;
+  for (Woken& one : all) KEVT_TRY(one.event.arm());
   for (EventGroup* group : groups)
     if (auto done = group->switch_on(); !done) {
       for (EventGroup* one : groups) one->switch_off();

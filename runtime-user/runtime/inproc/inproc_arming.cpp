@@ -2,6 +2,7 @@
 //
 //   arm, disarm, replace ─► rearm ─► guards first, semaphores ─► a detour for each site's set of events ─► patches, at
 //   once
+#include "common/error.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
 
 #include <algorithm>
@@ -29,13 +30,11 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
     if (point.patch.empty()) return std::nullopt;
     return ProbePoints::disarm_patch(point);
   }
-  auto made = points_.detour_for(point, key, std::move(spec));
-  if (!made) return std::unexpected(std::move(made.error()));
-  if (auto led = lead_to(point, **made); !led) return std::unexpected(std::move(led.error()));
+  auto made = KEVT_TRY(points_.detour_for(point, key, std::move(spec)));
+  KEVT_TRY(lead_to(point, *made));
   const std::uint8_t order = is_guard_site(point.site) ? KEVT_PATCH_LAST : KEVT_PATCH_PROBE;
-  if (auto noted = memory_.note_patch(point.site, point.live, order); !noted)
-    return std::unexpected(std::move(noted.error()));
-  return points_.arm_patch(point, **made);
+  KEVT_TRY(memory_.note_patch(point.site, point.live, order));
+  return points_.arm_patch(point, *made);
 }
 
 std::uint32_t InprocRuntime::needs_of(const Installed& event) const {
@@ -52,10 +51,10 @@ Result<void> InprocRuntime::lead_to(ProbePoint& point, const ProbePoint::Made& m
   const bool is_left_by_some = point.had_breakpoint && point.way.value && before < made.needs;
   if (is_left_by_some) {
     const RemoteAddr key{KEVT_MAP_OLDER(point.site.value, before)};
-    if (auto noted = memory_.map_address(key, point.way); !noted) return noted;
+    KEVT_TRY(memory_.map_address(key, point.way));
     point.older[before] = point.way;
   }
-  if (auto noted = memory_.map_address(point.site, made.way()); !noted) return noted;
+  KEVT_TRY(memory_.map_address(point.site, made.way()));
   point.way = made.way();
   if (is_left_by_some) forget_older(point, [before](std::uint32_t needs, RemoteAddr) { return needs > before; });
   return {};
@@ -90,30 +89,26 @@ void InprocRuntime::note_gone(std::span<const RemoteAddr> sites) {
 Result<void> InprocRuntime::narrow_crowded() {
   std::vector<TextPatch> patches;
   for (ProbePoint* point : points_.to_narrow()) {
-    auto patch = patch_for(*point);
-    if (!patch) return std::unexpected(std::move(patch.error()));
-    if (*patch) patches.push_back(std::move(**patch));
+    auto patch = KEVT_TRY(patch_for(*point));
+    if (patch) patches.push_back(std::move(*patch));
   }
   note_gone(take_out_gone(tracee_, patches));
   return apply_patches(tracee_, signals_, patches);
 }
 
 Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
-  auto held = hold();
-  if (!held) return std::unexpected(std::move(held.error()));
+  const auto held = KEVT_TRY(hold());
   std::vector<ProbeHandle> changed(probes.begin(), probes.end());
-  if (auto guarded = guard_unwinders(changed); !guarded) return guarded;
-  if (auto set = set_semaphores(); !set) return set;
+  KEVT_TRY(guard_unwinders(changed));
+  KEVT_TRY(set_semaphores());
   std::set<RemoteAddr> sites;
   for (ProbeHandle probe : changed) sites.insert(installed_[probe].place);
-  if (auto narrowed = narrow_crowded(); !narrowed) return narrowed;
+  KEVT_TRY(narrow_crowded());
   std::vector<TextPatch> patches;
   for (RemoteAddr site : sites) {
-    auto point = points_.at(site);
-    if (!point) return std::unexpected(std::move(point.error()));
-    auto patch = patch_for(**point);
-    if (!patch) return std::unexpected(std::move(patch.error()));
-    if (*patch) patches.push_back(std::move(**patch));
+    auto point = KEVT_TRY(points_.at(site));
+    auto patch = KEVT_TRY(patch_for(*point));
+    if (patch) patches.push_back(std::move(*patch));
   }
   note_gone(take_out_gone(tracee_, patches));
   // We may die between two patches: no return address is ours before who walks the stack is guarded.

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <fstream>
 
+#include "common/error.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
 #include "runtime-user/runtime/inproc/process/fd_passing.h"
 #include "runtime-user/runtime/inproc/process/forked_children.h"
@@ -56,12 +57,11 @@ Result<DetachResult> InprocRuntime::leave() {
   auto held = hold();
   if (replaced_) return *(left_ = DetachResult::Unseen);  // nothing of ours is left to take away
   if (!held) return std::unexpected(std::move(held.error()));
-  if (mapper_.sending())
-    if (auto closed = close_left_descriptors(mapper_); !closed) return std::unexpected(std::move(closed.error()));
+  if (mapper_.sending()) KEVT_TRY(close_left_descriptors(mapper_));
   note_all_gone();
   shut_gates();
   if (!placement_.agent().base.value) {  // it never got that far
-    if (auto gone = mapper_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
+    KEVT_TRY(mapper_.take_away());
     return *(left_ = DetachResult::Nothing);
   }
   auto left =
@@ -78,11 +78,10 @@ Result<DetachResult> InprocRuntime::leave_child(pid_t pid) {
   const RemoteAddr at = memory_.target() + offsetof(kevt_tables, self);
   if (!child->read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}) || self != memory_.target().value)
     return DetachResult::Unseen;
-  auto mapper = RemoteMapper::of_session(*child, memory_.tables());
-  if (!mapper) return std::unexpected(std::move(mapper.error()));
-  SignalHandover signals(*mapper);
+  auto mapper = KEVT_TRY(RemoteMapper::of_session(*child, memory_.tables()));
+  SignalHandover signals(mapper);
   signals.adopt();
-  return Detacher(*mapper, signals).leave(memory_.patches(), memory_.tables().check_offset, count_missed_in(*child));
+  return Detacher(mapper, signals).leave(memory_.patches(), memory_.tables().check_offset, count_missed_in(*child));
 }
 
 Result<DetachResult> InprocRuntime::leave_children() {

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <utility>
 
+#include "common/error.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
 
 namespace kevt::inproc {
@@ -37,8 +38,7 @@ Result<void> InprocRuntime::remove(std::span<const ProbeHandle> probes) {
   std::vector<ProbeHandle> armed;
   std::ranges::copy_if(probes, std::back_inserter(armed),
                        [this](ProbeHandle probe) { return installed_[probe].armed; });
-  if (!armed.empty())
-    if (auto disarmed = disarm(armed); !disarmed) return disarmed;
+  if (!armed.empty()) KEVT_TRY(disarm(armed));
   for (const ProbeHandle probe : probes) {
     installed_[probe].is_removed = true;
     if (installed_[probe].last_counts)
@@ -89,14 +89,13 @@ void InprocRuntime::reclaim_when_due(const model::CompiledBatch& batch) {
 
 // With the target held.
 Result<void> InprocRuntime::reclaim() {
-  auto references = CodeReferences::find(mapper_, signals_);
-  if (!references) return std::unexpected(std::move(references.error()));
+  auto references = KEVT_TRY(CodeReferences::find(mapper_, signals_));
   const CodeSharers sharers = CodeSharers::look(memory_.file(MapPiece::From::Session), target_began_, tracee_.pid());
-  const std::set<ProbeHandle> kept = reclaim_detours(*references, sharers);
+  const std::set<ProbeHandle> kept = reclaim_detours(references, sharers);
   std::vector<ProbeHandle> waiting;
   for (const ProbeHandle probe : dead_) {
     Installed& event = installed_[probe];
-    if (kept.contains(probe) || may_be_run(event, *references, sharers) || !forget_in_target(event)) {
+    if (kept.contains(probe) || may_be_run(event, references, sharers) || !forget_in_target(event)) {
       waiting.push_back(probe);
       continue;
     }

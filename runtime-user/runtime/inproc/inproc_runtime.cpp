@@ -13,6 +13,7 @@
 #include <cstring>
 #include <set>
 
+#include "common/error.h"
 #include "common/proc.h"
 #include "compiler/target/target_env.h"
 #include "runtime-user/runtime/inproc/code/agent_image.h"
@@ -63,7 +64,7 @@ std::string why_not_there(const model::CompiledEvent& event, const ProbePoint& p
 Result<InprocRuntime::Hold> InprocRuntime::hold() {
   if (left_) return std::unexpected(Error("the process is not traced any more"));
   const bool was_stopped = tracee_.is_stopped();
-  if (auto stopped = tracee_.stop(); !stopped) return std::unexpected(std::move(stopped.error()));
+  KEVT_TRY(tracee_.stop());
   Hold held(tracee_, was_stopped);
   if (!placement_.agent().priv.value) return held;
   std::uint64_t self = 0;
@@ -97,19 +98,17 @@ InprocRuntime::~InprocRuntime() {
 
 Result<std::unique_ptr<InprocRuntime>> InprocRuntime::make(Result<Tracee> tracee, const SessionOptions& options) {
   if (!tracee) return std::unexpected(std::move(tracee.error()));
-  auto memory = SessionMemory::create(options);
-  if (!memory) return std::unexpected(std::move(memory.error()));
-  auto arena = CodeArena::create();
-  if (!arena) return std::unexpected(std::move(arena.error()));
+  auto memory = KEVT_TRY(SessionMemory::create(options));
+  auto arena = KEVT_TRY(CodeArena::create());
   std::unique_ptr<InprocRuntime> made(
-      new InprocRuntime(std::move(*tracee), std::move(*memory), std::move(*arena), options.files));
+      new InprocRuntime(std::move(*tracee), std::move(memory), std::move(arena), options.files));
   made->hooked_ = options.follows_exec ? HookedCalls::SignalsAndExec : HookedCalls::Signals;
   return made;
 }
 
 Result<std::unique_ptr<InprocRuntime>> InprocRuntime::launch(const std::vector<std::string>& argv,
                                                              const SessionOptions& options) {
-  if (auto usable = check_clock(); !usable) return std::unexpected(std::move(usable.error()));
+  KEVT_TRY(check_clock());
   auto made = make(Tracee::spawn(argv), options);
   if (!made) return made;
   auto ready = run_until_loaded((*made)->tracee_);
@@ -137,8 +136,8 @@ Result<void> InprocRuntime::check_clock() {
 }
 
 Result<std::unique_ptr<InprocRuntime>> InprocRuntime::attach(pid_t pid, const SessionOptions& options) {
-  if (auto usable = check_clock(); !usable) return std::unexpected(std::move(usable.error()));
-  if (auto is_free = make_free(pid); !is_free) return std::unexpected(std::move(is_free.error()));
+  KEVT_TRY(check_clock());
+  KEVT_TRY(make_free(pid));
   auto made = make(attach_when_set_up(pid), options);
   if (!made) return made;
   if (auto ready = (*made)->prepare(); !ready)
@@ -149,9 +148,9 @@ Result<std::unique_ptr<InprocRuntime>> InprocRuntime::attach(pid_t pid, const Se
 Result<void> InprocRuntime::prepare() {
   target_began_ = proc::start_time(tracee_.pid());
   clock_.sample();
-  if (auto placed = placement_.place_agent(); !placed) return placed;
-  if (auto noted = note_filter(); !noted) return noted;
-  if (auto hooked = hook_calls(); !hooked) return hooked;
+  KEVT_TRY(placement_.place_agent());
+  KEVT_TRY(note_filter());
+  KEVT_TRY(hook_calls());
   if (hooked_ == HookedCalls::SignalsAndExec) {
     follower_.begin();
     tracee_.set_while_stopping([this] { follower_.answer_others(); });
@@ -174,34 +173,30 @@ Result<void> InprocRuntime::note_filter() {
 
 Result<void> InprocRuntime::hook_calls() {
   std::vector<TextPatch> patches;
-  auto objects = points_.objects();
-  if (!objects) return std::unexpected(std::move(objects.error()));
-  for (ProbedObject* object : *objects) {
-    auto planned = plan_signal_hooks(*object->image, object->bias, hooked_, placement_, arena_, memory_);
-    if (!planned) return std::unexpected(std::move(planned.error()));
-    std::ranges::move(*planned, std::back_inserter(patches));
+  auto objects = KEVT_TRY(points_.objects());
+  for (ProbedObject* object : objects) {
+    auto planned = KEVT_TRY(plan_signal_hooks(*object->image, object->bias, hooked_, placement_, arena_, memory_));
+    std::ranges::move(planned, std::back_inserter(patches));
   }
-  if (auto patched = apply_patches(tracee_, signals_, patches); !patched) return patched;
+  KEVT_TRY(apply_patches(tracee_, signals_, patches));
   return signals_.take();
 }
 
 Result<std::vector<RemoteAddr>> InprocRuntime::resolve_indirect(std::span<const RemoteAddr> resolvers) {
-  auto held = hold();
-  if (!held) return std::unexpected(std::move(held.error()));
+  const auto held = KEVT_TRY(hold());
   std::vector<std::uint64_t> functions;
   for (const RemoteAddr resolver : resolvers) functions.push_back(resolver.value);
   const RemoteAddr call_each = placement_.agent().base + agent_table().call_each;
-  if (auto called = tracee_.call(call_each, functions); !called) return std::unexpected(std::move(called.error()));
+  KEVT_TRY(tracee_.call(call_each, functions));
   std::vector<RemoteAddr> chosen;
   for (const std::uint64_t address : functions) chosen.push_back({address});
   return chosen;
 }
 
 Result<RemoteAddr> InprocRuntime::step() {
-  if (auto stepped = tracee_.step(); !stepped) return std::unexpected(std::move(stepped.error()));
-  auto registers = tracee_.registers(tracee_.threads().front());
-  if (!registers) return std::unexpected(std::move(registers.error()));
-  return RemoteAddr{registers->rip};
+  KEVT_TRY(tracee_.step());
+  auto registers = KEVT_TRY(tracee_.registers(tracee_.threads().front()));
+  return RemoteAddr{registers.rip};
 }
 
 bool InprocRuntime::is_ours(RemoteAddr at) const { return arena_.has(at); }
@@ -219,15 +214,12 @@ runtime::Capabilities InprocRuntime::capabilities() const {
 Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::CompiledEvent& event, BatchCode& code,
                                                             std::uint32_t id) {
   const RemoteAddr place{event.place_address};
-  auto object = points_.object_at(place);
-  if (!object) return std::unexpected(std::move(object.error()));
-  auto image = code.image_for(event, **object);
-  if (!image) return std::unexpected(std::move(image.error()));
-  const RemoteAddr base = (*image)->at;
-  auto block = add_event(base + event.block, event.slots.size(), event.sinks);
-  if (!block) return std::unexpected(std::move(block.error()));
-  Installed made{.place = place, .image = *std::move(image), .block = *block, .sinks = event.sinks, .id = id};
-  kevt_event& b = *block->local;
+  auto object = KEVT_TRY(points_.object_at(place));
+  auto image = KEVT_TRY(code.image_for(event, *object));
+  const RemoteAddr base = image->at;
+  auto block = KEVT_TRY(add_event(base + event.block, event.slots.size(), event.sinks));
+  Installed made{.place = place, .image = std::move(image), .block = block, .sinks = event.sinks, .id = id};
+  kevt_event& b = *block.local;
   b.event_id = id;
   b.probe_address =
       event.definition.probe_kind == model::ProbeKind::Return ? event.function_address : event.place_address;
@@ -282,8 +274,7 @@ Result<SessionMemory::EventBlock> InprocRuntime::add_event(RemoteAddr at, std::s
 }
 
 Result<std::vector<std::string>> InprocRuntime::refusals(const model::CompiledBatch& batch) {
-  auto held = hold();
-  if (!held) return std::unexpected(std::move(held.error()));
+  const auto held = KEVT_TRY(hold());
   std::vector<std::string> found;
   StoppedText text(tracee_);
   for (const model::CompiledEvent& event : batch.events) {
@@ -297,21 +288,19 @@ Result<std::vector<std::string>> InprocRuntime::refusals(const model::CompiledBa
 
 // All that are refused are named at once, each on a line of its own.
 Result<void> InprocRuntime::check_places(const model::CompiledBatch& batch) {
-  auto found = refusals(batch);
-  if (!found) return std::unexpected(std::move(found.error()));
-  std::erase(*found, "");
-  if (found->empty()) return {};
-  if (found->size() == 1) return std::unexpected(Error(std::move(found->front())));
-  std::string all = fmt::format("{} of {} events cannot be placed", found->size(), batch.events.size());
-  for (const std::string& refusal : *found) all += "\n  " + refusal;
+  auto found = KEVT_TRY(refusals(batch));
+  std::erase(found, "");
+  if (found.empty()) return {};
+  if (found.size() == 1) return std::unexpected(Error(std::move(found.front())));
+  std::string all = fmt::format("{} of {} events cannot be placed", found.size(), batch.events.size());
+  for (const std::string& refusal : found) all += "\n  " + refusal;
   return std::unexpected(Error(std::move(all)));
 }
 
 Result<std::vector<ProbeHandle>> InprocRuntime::install(const model::CompiledBatch& batch,
                                                         std::span<const std::uint32_t> ids) {
-  auto held = hold();
-  if (!held) return std::unexpected(std::move(held.error()));
-  if (auto placeable = check_places(batch); !placeable) return std::unexpected(std::move(placeable.error()));
+  const auto held = KEVT_TRY(hold());
+  KEVT_TRY(check_places(batch));
   reclaim_when_due(batch);
   BatchCode code(batch, placement_, arena_);
   std::vector<Installed> made;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/error.h"
 #include "runtime-user/runtime/inproc/code/agent_image.h"
 #include "runtime-user/runtime/inproc/code/unwinders.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
@@ -17,35 +18,29 @@ constexpr std::uint64_t kGuardCode = 64;  // bytes before a guard's event block
 
 // A jump to the agent's function: it may lie further away than a call from a detour reaches.
 Result<RemoteAddr> InprocRuntime::place_guard(const ProbedObject& object, std::uint32_t function) {
-  auto at = placement_.allocate(object.loaded.start(), object.loaded.end(), kGuardCode + sizeof(kevt_event));
-  if (!at) return std::unexpected(std::move(at.error()));
+  auto at = KEVT_TRY(placement_.allocate(object.loaded.start(), object.loaded.end(), kGuardCode + sizeof(kevt_event)));
   std::vector<std::uint8_t> code = {0xff, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};  // jmp *0(%rip), its operand
   const RemoteAddr to = placement_.agent().base + function;
   std::memcpy(code.data() + 6, &to.value, sizeof to.value);
-  arena_.write(at->at, code);
-  return at->at;
+  arena_.write(at.at, code);
+  return at.at;
 }
 
 Result<InprocRuntime::Installed> InprocRuntime::install_guard(RemoteAddr place, std::uint32_t function) {
-  auto object = points_.object_at(place);
-  if (!object) return std::unexpected(std::move(object.error()));
-  auto code = place_guard(**object, function);
-  if (!code) return std::unexpected(std::move(code.error()));
-  auto block = add_event(*code + kGuardCode, 0, 1);
-  if (!block) return std::unexpected(std::move(block.error()));
-  return Installed{.place = place, .code = {.extractor = *code}, .block = *block, .is_guard = true};
+  auto object = KEVT_TRY(points_.object_at(place));
+  auto code = KEVT_TRY(place_guard(*object, function));
+  auto block = KEVT_TRY(add_event(code + kGuardCode, 0, 1));
+  return Installed{.place = place, .code = {.extractor = code}, .block = block, .is_guard = true};
 }
 
 // In front of those that have none yet.
 Result<std::vector<ProbeHandle>> InprocRuntime::install_guards() {
   std::vector<ProbeHandle> made;
-  auto unwinders = find_unwinders(points_);
-  if (!unwinders) return std::unexpected(std::move(unwinders.error()));
-  for (RemoteAddr place : *unwinders) {
+  auto unwinders = KEVT_TRY(find_unwinders(points_));
+  for (RemoteAddr place : unwinders) {
     if (is_guard_site(place)) continue;
-    auto guard = install_guard(place, agent_table().restore_returns);
-    if (!guard) return std::unexpected(std::move(guard.error()));
-    made.push_back(keep(std::move(*guard)));
+    auto guard = KEVT_TRY(install_guard(place, agent_table().restore_returns));
+    made.push_back(keep(std::move(guard)));
   }
   guards_.insert(guards_.end(), made.begin(), made.end());
   return made;
@@ -60,10 +55,9 @@ bool InprocRuntime::has_returns() const {
 // addresses: a call may last longer than the probe it began under. A library that comes later may bring another one.
 Result<void> InprocRuntime::guard_unwinders(std::vector<ProbeHandle>& changed) {
   if (guards_.empty() && !has_returns()) return {};
-  auto made = install_guards();
-  if (!made) return std::unexpected(std::move(made.error()));
-  for (ProbeHandle guard : *made) installed_[guard].armed = true;
-  changed.insert(changed.end(), made->begin(), made->end());
+  auto made = KEVT_TRY(install_guards());
+  for (ProbeHandle guard : made) installed_[guard].armed = true;
+  changed.insert(changed.end(), made.begin(), made.end());
   return {};
 }
 
@@ -74,17 +68,14 @@ bool InprocRuntime::is_guard_site(RemoteAddr site) const {
 
 Result<bool> InprocRuntime::watch_libraries() {
   if (reporter_) return true;
-  auto held = hold();
-  if (!held) return std::unexpected(std::move(held.error()));
-  auto report = find_library_report(points_);
-  if (!report) return std::unexpected(std::move(report.error()));
-  if (!*report) return false;
-  auto guard = install_guard((*report)->function, agent_table().libraries_changed);
-  if (!guard) return std::unexpected(std::move(guard.error()));
-  reporter_ = keep(std::move(*guard));
+  const auto held = KEVT_TRY(hold());
+  auto report = KEVT_TRY(find_library_report(points_));
+  if (!report) return false;
+  auto guard = KEVT_TRY(install_guard(report->function, agent_table().libraries_changed));
+  reporter_ = keep(std::move(guard));
   installed_[*reporter_].armed = true;
-  if (auto armed = change_sites(std::span(&*reporter_, 1)); !armed) return std::unexpected(std::move(armed.error()));
-  watch_.begin(**report);
+  KEVT_TRY(change_sites(std::span(&*reporter_, 1)));
+  watch_.begin(*report);
   return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include "common/abi/probe.h"
 #include "common/assert.h"
+#include "common/error.h"
 
 namespace kevt::kmod {
 
@@ -33,12 +34,10 @@ std::string why_refused(const model::Definition& definition, int reason) {
 // Where others are run by BPF their return probes need somebody at the entry. Equal programs are one, whoever runs
 // them.
 Result<std::unique_ptr<KmodRuntime>> KmodRuntime::create(const bpf::KernelSession& session, OtherEvents others) {
-  auto device = Device::open();
-  if (!device) return std::unexpected(std::move(device.error()));
-  auto programs = bpf::BpfRuntime::create(
-      session, others == OtherEvents::ByBpf ? bpf::EntryPrograms::Ours : bpf::EntryPrograms::None);
-  if (!programs) return std::unexpected(std::move(programs.error()));
-  return std::unique_ptr<KmodRuntime>(new KmodRuntime(std::move(*device), std::move(*programs), others));
+  auto device = KEVT_TRY(Device::open());
+  auto programs = KEVT_TRY(bpf::BpfRuntime::create(
+      session, others == OtherEvents::ByBpf ? bpf::EntryPrograms::Ours : bpf::EntryPrograms::None));
+  return std::unique_ptr<KmodRuntime>(new KmodRuntime(std::move(device), std::move(programs), others));
 }
 
 // Misses of ours are always told.
@@ -125,12 +124,12 @@ std::vector<std::uint32_t> KmodRuntime::ids_of(std::span<const ProbeHandle> prob
 
 Result<void> KmodRuntime::arm(std::span<const ProbeHandle> probes) {
   const Parts parts = split(probes);
-  if (auto armed = bpf_->arm(parts.others); !armed) return armed;
+  KEVT_TRY(bpf_->arm(parts.others));
   if (parts.ours.empty()) return {};
   std::size_t which = 0;
   auto done = device_.enable(ids_of(parts.ours), which);
   if (done) return done;
-  if (auto off = bpf_->disarm(parts.others); !off) return off;
+  KEVT_TRY(bpf_->disarm(parts.others));
   if (which >= parts.ours.size()) return done;
   return std::unexpected(refused(std::move(done.error()), parts.ours[which]));
 }
@@ -144,8 +143,7 @@ Result<void> KmodRuntime::disarm(std::span<const ProbeHandle> probes) {
 
 Result<void> KmodRuntime::remove(std::span<const ProbeHandle> probes) {
   const Parts parts = split(probes);
-  if (const auto ids = ids_of(parts.ours); !ids.empty())
-    if (auto removed = device_.remove(ids); !removed) return removed;
+  if (const auto ids = ids_of(parts.ours); !ids.empty()) KEVT_TRY(device_.remove(ids));
   return bpf_->remove(probes);
 }
 

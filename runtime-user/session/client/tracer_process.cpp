@@ -88,9 +88,8 @@ void TracerProcess::remove_abandoned(const std::string& folder) {
 Result<std::unique_ptr<TracerProcess>> TracerProcess::start(const std::string& kevtrace, const TracerRequest& request) {
   std::unique_ptr<TracerProcess> made(new TracerProcess);
   made->is_ours_ = !request.command.empty();
-  if (auto folder = made->make_folder(); !folder) return std::unexpected(std::move(folder.error()));
-  if (auto started = made->spawn(kevtrace, words_of(request, made->directory_)); !started)
-    return std::unexpected(std::move(started.error()));
+  KEVT_TRY(made->make_folder());
+  KEVT_TRY(made->spawn(kevtrace, words_of(request, made->directory_)));
   return made;
 }
 

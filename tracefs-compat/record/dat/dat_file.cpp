@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/error.h"
 #include "tracefs-compat/record/dat/dat_ids.h"
 #include "tracefs-compat/record/dat/file_areas.h"
 #include "tracefs-compat/record/dat/zstd_bytes.h"
@@ -380,10 +381,9 @@ void DatHead::take_option(std::uint16_t id, const std::string& data) {
 bool is_dat(std::string_view first_bytes) { return first_bytes.starts_with(dat::kMagic); }
 
 Result<DatFile> read_dat_file(const std::string& path) {
-  auto file = InputFile::open(path);
-  if (!file) return std::unexpected(std::move(file.error()));
-  const std::uint64_t data_bytes = file->data_bytes();
-  DatFile made{.file = std::move(*file), .budget = ReadBudget(data_bytes)};
+  auto file = KEVT_TRY(InputFile::open(path));
+  const std::uint64_t data_bytes = file.data_bytes();
+  DatFile made{.file = std::move(file), .budget = ReadBudget(data_bytes)};
   if (auto read = DatHead(made).read(); !read)
     return std::unexpected(std::move(read.error()).while_doing("reading " + path));
   made.budget.end_head();

@@ -24,6 +24,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/error.h"
 #include "common/page.h"
 #include "tracefs-compat/record/dat/dat7.h"
 #include "tracefs-compat/record/metadata_text.h"
@@ -51,9 +52,8 @@ Result<std::unique_ptr<DatWriter>> DatWriter::create(const std::string& path, co
                                                      const DatOptions& options) {
   if (path.empty() || path == "-")
     return std::unexpected(Error("a trace.dat is written by position and needs a file; name it with -o"));
-  auto file = OutputFile::create(path);
-  if (!file) return std::unexpected(std::move(file.error()));
-  return create(std::move(*file), metadata, options);
+  auto file = KEVT_TRY(OutputFile::create(path));
+  return create(std::move(file), metadata, options);
 }
 
 Result<std::unique_ptr<DatWriter>> DatWriter::create(OutputFile file, const Metadata& metadata,
@@ -61,7 +61,7 @@ Result<std::unique_ptr<DatWriter>> DatWriter::create(OutputFile file, const Meta
   if (!file.is_regular())
     return std::unexpected(Error(file.path() + ": a trace.dat is written by position and needs a regular file"));
   std::unique_ptr<DatWriter> made(new DatWriter(std::move(file), metadata, options));
-  if (auto started = made->start(); !started) return std::unexpected(std::move(started.error()));
+  KEVT_TRY(made->start());
   return made;
 }
 
@@ -76,7 +76,7 @@ Result<void> DatWriter::start() {
   const auto as_is = [](const EventFormat& event) { return event.text; };
   std::vector<CpuExtent> table(lanes_.size());
   head_bytes_ = whole_pages(dat6_head(metadata_, as_is, room_, table).bytes.size());
-  if (auto sized = size_areas(); !sized) return sized;
+  KEVT_TRY(size_areas());
   for (std::uint32_t cpu = 0; cpu < table.size(); ++cpu) table[cpu].offset = area(cpu);
   head_ = dat6_head(metadata_, as_is, room_, table);
   return file_.write_at(0, head_.bytes);
@@ -105,19 +105,18 @@ Result<void> DatWriter::end_page(std::uint32_t cpu) {
   lane.page.reset();
   ++lane.full;
   if (lane.full < kPagesAtOnce) return {};
-  if (auto stored = store(cpu); !stored) return stored;
+  KEVT_TRY(store(cpu));
   lane.written += lane.full * kPage;
   lane.full = lane.stored = 0;
   if (auto put = write_texts(); !put) return put;  // names of what the table shows
-  if (auto put = write_table(cpu); !put) return put;
+  KEVT_TRY(write_table(cpu));
   if (!window_pages_ || lane.written + kPagesAtOnce * kPage <= area_bytes_) return {};
   return move_to_start(cpu);
 }
 
 Result<void> DatWriter::begin_page(std::uint32_t cpu, std::uint64_t time_ns) {
   Lane& lane = lanes_[cpu];
-  if (lane.page)
-    if (auto ended = end_page(cpu); !ended) return ended;
+  if (lane.page) KEVT_TRY(end_page(cpu));
   lane.page.emplace(page_bytes(lane, lane.full), time_ns);
   bytes_ += kPage;
   if (window_pages_) lane.counts.emplace_back();
@@ -146,10 +145,10 @@ Result<void> DatWriter::move_to_start(std::uint32_t cpu) {
   Lane& lane = lanes_[cpu];
   if (auto put = flush(); !put) return put;  // nothing of what the copy overwrites is named now
   const std::uint64_t kept = lane.written - lane.first, end = lane.written;
-  if (auto copied = file_.copy_from(file_, area(cpu) + lane.first, area(cpu), kept); !copied) return copied;
+  KEVT_TRY(file_.copy_from(file_, area(cpu) + lane.first, area(cpu), kept));
   lane.written = kept;
   lane.first = 0;
-  if (auto put = write_table(cpu); !put) return put;
+  KEVT_TRY(write_table(cpu));
   lane.punched = kept;
   lane.first = end;
   punch(cpu);
@@ -205,7 +204,7 @@ Result<void> DatWriter::add(const TypedRecord& record) {
   std::span<std::uint8_t> room;
   if (lane.page && !record.lost_before) room = lane.page->append(record.time_ns, size);  // the head tells what was lost
   if (room.empty()) {
-    if (auto begun = begin_page(record.cpu, record.time_ns); !begun) return begun;
+    KEVT_TRY(begin_page(record.cpu, record.time_ns));
     room = lane.page->append(record.time_ns, size);
     if (record.lost_before)
       layout::mark_missed(page_bytes(lane, lane.full), record.lost_before == ~0ull ? 0 : record.lost_before);
@@ -218,12 +217,12 @@ Result<void> DatWriter::add(const TypedRecord& record) {
 Result<void> DatWriter::write_texts() {
   if (metadata_.comms.size() != known_comms_) {
     known_comms_ = metadata_.comms.size();
-    if (auto put = file_.write_at(head_.comms_at, fitting(comms_text(metadata_), room_.comms)); !put) return put;
+    KEVT_TRY(file_.write_at(head_.comms_at, fitting(comms_text(metadata_), room_.comms)));
   }
   const std::size_t symbols = metadata_.symbols.all().size();
   if (symbols == known_symbols_) return {};
   known_symbols_ = symbols;
-  if (auto put = file_.write_at(head_.kallsyms_at, fitting(kallsyms_text(metadata_), room_.kallsyms)); !put) return put;
+  KEVT_TRY(file_.write_at(head_.kallsyms_at, fitting(kallsyms_text(metadata_), room_.kallsyms)));
   return file_.write_at(head_.metadata_at, fitting(metadata_text(metadata_), room_.metadata));
 }
 
@@ -241,20 +240,20 @@ Result<void> DatWriter::flush() {
   for (std::uint32_t cpu = 0; cpu < lanes_.size(); ++cpu) {
     if (!lanes_[cpu].is_fresh) continue;
     any = true;
-    if (auto stored = store(cpu); !stored) return stored;
+    KEVT_TRY(store(cpu));
   }
   if (!any) return {};
-  if (auto put = write_texts(); !put) return put;
+  KEVT_TRY(write_texts());
   for (std::uint32_t cpu = 0; cpu < lanes_.size(); ++cpu) {
-    if (auto put = write_table(cpu); !put) return put;
+    KEVT_TRY(write_table(cpu));
     if (window_pages_) punch(cpu);
   }
   return {};
 }
 
 Result<void> DatWriter::finish() {
-  if (auto flushed = flush(); !flushed) return flushed;
-  if (auto put = file_.write_at(head_.metadata_at, fitting(metadata_text(metadata_), room_.metadata)); !put) return put;
+  KEVT_TRY(flush());
+  KEVT_TRY(file_.write_at(head_.metadata_at, fitting(metadata_text(metadata_), room_.metadata)));
   const auto format = [&](const EventFormat& event) { return names_.text(event, metadata_); };
   auto whole = OutputFile::create_beside(file_);
   if (!whole) return {};  // the sparse file stays
@@ -266,9 +265,7 @@ Result<void> DatWriter::join(OutputFile& whole, const FormatText& format) {
   std::vector<CpuExtent> from(lanes_.size());
   for (std::uint32_t cpu = 0; cpu < lanes_.size(); ++cpu) from[cpu] = extent(cpu);
   if (version_ == DatVersion::Seven) {
-    auto written = write_dat7(whole, file_, from, metadata_, format);
-    if (!written) return std::unexpected(std::move(written.error()));
-    bytes_ = *written;
+    bytes_ = KEVT_TRY(write_dat7(whole, file_, from, metadata_, format));
     return {};
   }
   std::vector<CpuExtent> to = from;
@@ -277,9 +274,9 @@ Result<void> DatWriter::join(OutputFile& whole, const FormatText& format) {
     one.offset = at;
     at += one.size;
   }
-  if (auto put = whole.write_at(0, dat6_head(metadata_, format, {}, to).bytes); !put) return put;
+  KEVT_TRY(whole.write_at(0, dat6_head(metadata_, format, {}, to).bytes));
   for (std::size_t cpu = 0; cpu < to.size(); ++cpu)
-    if (auto copied = whole.copy_from(file_, from[cpu].offset, to[cpu].offset, to[cpu].size); !copied) return copied;
+    KEVT_TRY(whole.copy_from(file_, from[cpu].offset, to[cpu].offset, to[cpu].size));
   bytes_ = at;
   return {};
 }

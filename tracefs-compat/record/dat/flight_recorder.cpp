@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 
+#include "common/error.h"
 #include "tracefs-compat/record/dat/dat_writer.h"
 
 namespace kevt::record {
@@ -35,20 +36,17 @@ class FlightRecorder final : public RecordWriter {
 };
 
 Result<void> FlightRecorder::convert() {
-  auto reader = open_recording(waiting_);
-  if (!reader) return std::unexpected(std::move(reader.error()));
-  auto writer = create_recording(format_, path_, (*reader)->metadata());
-  if (!writer) return std::unexpected(std::move(writer.error()));
+  auto reader = KEVT_TRY(open_recording(waiting_));
+  auto writer = KEVT_TRY(create_recording(format_, path_, reader->metadata()));
   TypedRecord record;
-  while ((*reader)->next(record))
-    if (auto added = (*writer)->add(record); !added) return added;
-  if (auto finished = (*writer)->finish(); !finished) return finished;
-  written_ = (*writer)->bytes();
+  while (reader->next(record)) KEVT_TRY(writer->add(record));
+  KEVT_TRY(writer->finish());
+  written_ = writer->bytes();
   return {};
 }
 
 Result<void> FlightRecorder::finish() {
-  if (auto finished = dat_->finish(); !finished) return finished;
+  KEVT_TRY(dat_->finish());
   if (auto converted = convert(); !converted)
     return std::unexpected(std::move(converted.error()).while_doing("converting " + waiting_ + ", which is kept"));
   unlink(waiting_.c_str());
@@ -72,9 +70,8 @@ Result<std::unique_ptr<RecordWriter>> create_flight_recording(FileFormat format,
   auto waiting = OutputFile::create_temporary(waiting_beside(path), ".flight");
   if (!waiting) return std::unexpected(std::move(waiting.error()).while_doing("making a file for the newest records"));
   std::string name = waiting->path();
-  auto dat = DatWriter::create(std::move(*waiting), metadata, {.window = window});
-  if (!dat) return std::unexpected(std::move(dat.error()));
-  return std::make_unique<FlightRecorder>(format, path, std::move(name), *std::move(dat));
+  auto dat = KEVT_TRY(DatWriter::create(std::move(*waiting), metadata, {.window = window}));
+  return std::make_unique<FlightRecorder>(format, path, std::move(name), std::move(dat));
 }
 
 }  // namespace kevt::record

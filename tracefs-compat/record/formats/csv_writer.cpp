@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "common/error.h"
 #include "tracefs-compat/record/analysis/columns.h"
 #include "tracefs-compat/record/formats/csv_text.h"
 #include "tracefs-compat/record/recording_formats.h"
@@ -59,9 +60,7 @@ std::string file_name(const EventFormat& event) {
 Result<std::unique_ptr<CsvWriter>> CsvWriter::create(const std::string& path, const Metadata& metadata) {
   std::unique_ptr<CsvWriter> made(new CsvWriter(metadata));
   if (path.ends_with('/')) {
-    auto folder = open_output_folder(path);
-    if (!folder) return std::unexpected(std::move(folder.error()));
-    made->folder_ = std::move(*folder);
+    made->folder_ = KEVT_TRY(open_output_folder(path));
     return made;
   }
   auto names = all_names(metadata);
@@ -70,9 +69,8 @@ Result<std::unique_ptr<CsvWriter>> CsvWriter::create(const std::string& path, co
         "the events have more than {} fields, too many for one table; name a folder (`csv/`) for a file per "
         "event",
         kMaxColumns)));
-  auto file = OutputFile::create(path);
-  if (!file) return std::unexpected(std::move(file.error()));
-  made->all_ = std::make_unique<Sheet>(Sheet{std::move(*file), {}, std::move(names)});
+  auto file = KEVT_TRY(OutputFile::create(path));
+  made->all_ = std::make_unique<Sheet>(Sheet{std::move(file), {}, std::move(names)});
   made->all_->file.append(kHead);
   for (const std::string& name : made->all_->names) append_cell(name, CellKind::Text, made->all_->file);
   made->all_->file.append("\n");
@@ -84,9 +82,8 @@ Result<CsvWriter::Sheet*> CsvWriter::sheet_of(const EventFormat& event) {
   if (by_id_.size() <= event.id) by_id_.resize(event.id + 1);
   std::unique_ptr<Sheet>& sheet = by_id_[event.id];
   if (sheet) return sheet.get();
-  auto file = OutputFile::create_in(folder_, file_name(event));
-  if (!file) return std::unexpected(std::move(file.error()));
-  sheet = std::make_unique<Sheet>(Sheet{std::move(*file), {}, {}});
+  auto file = KEVT_TRY(OutputFile::create_in(folder_, file_name(event)));
+  sheet = std::make_unique<Sheet>(Sheet{std::move(file), {}, {}});
   sheet->file.append(kHead);
   for (const Field& field : event.fields) {
     sheet->columns.push_back(&field);
@@ -116,17 +113,15 @@ void CsvWriter::append_row(Sheet& sheet, const TypedRecord& record) const {
 }
 
 Result<void> CsvWriter::add(const TypedRecord& record) {
-  auto sheet = sheet_of(*record.event);
-  if (!sheet) return std::unexpected(std::move(sheet.error()));
-  append_row(**sheet, record);
-  return (*sheet)->file.flush_if_long();
+  auto sheet = KEVT_TRY(sheet_of(*record.event));
+  append_row(*sheet, record);
+  return sheet->file.flush_if_long();
 }
 
 Result<void> CsvWriter::flush() {
   if (all_) return all_->file.flush();
   for (const auto& sheet : by_id_)
-    if (sheet)
-      if (auto done = sheet->file.flush(); !done) return done;
+    if (sheet) KEVT_TRY(sheet->file.flush());
   return {};
 }
 

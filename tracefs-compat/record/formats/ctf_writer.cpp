@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "common/error.h"
 #include "tracefs-compat/record/dat/dat_head.h"
 #include "tracefs-compat/record/recording_formats.h"
 
@@ -131,15 +132,13 @@ std::string ctf_metadata(const Metadata& metadata) {
 
 Result<std::unique_ptr<CtfWriter>> CtfWriter::create(const std::string& path, const Metadata& metadata) {
   if (path.empty() || path == "-") return std::unexpected(Error("a CTF trace is a folder; name it with -o"));
-  auto folder = open_output_folder(path);
-  if (!folder) return std::unexpected(std::move(folder.error()));
-  std::unique_ptr<CtfWriter> made(new CtfWriter(std::move(*folder)));
+  auto folder = KEVT_TRY(open_output_folder(path));
+  std::unique_ptr<CtfWriter> made(new CtfWriter(std::move(folder)));
   for (std::uint32_t cpu = 0; cpu < metadata.cpus; ++cpu)
     unlinkat(made->folder_.get(), fmt::format("stream_{}", cpu).c_str(), 0);
-  auto file = OutputFile::create_in(made->folder_, "metadata");
-  if (!file) return std::unexpected(std::move(file.error()));
-  file->append(ctf_metadata(metadata));
-  if (auto put = file->flush(); !put) return std::unexpected(std::move(put.error()));
+  auto file = KEVT_TRY(OutputFile::create_in(made->folder_, "metadata"));
+  file.append(ctf_metadata(metadata));
+  KEVT_TRY(file.flush());
   return made;
 }
 
@@ -147,9 +146,8 @@ Result<CtfWriter::Stream*> CtfWriter::stream_of(std::uint32_t cpu) {
   if (streams_.size() <= cpu) streams_.resize(cpu + 1);
   std::unique_ptr<Stream>& stream = streams_[cpu];
   if (stream) return stream.get();
-  auto file = OutputFile::create_in(folder_, fmt::format("stream_{}", cpu));
-  if (!file) return std::unexpected(std::move(file.error()));
-  stream = std::make_unique<Stream>(Stream{.file = std::move(*file), .packet = {}});
+  auto file = KEVT_TRY(OutputFile::create_in(folder_, fmt::format("stream_{}", cpu)));
+  stream = std::make_unique<Stream>(Stream{.file = std::move(file), .packet = {}});
   return stream.get();
 }
 
@@ -172,11 +170,10 @@ Result<void> CtfWriter::end_packet(Stream& stream, std::uint32_t cpu) {
 }
 
 Result<void> CtfWriter::add(const TypedRecord& record) {
-  auto found = stream_of(record.cpu);
-  if (!found) return std::unexpected(std::move(found.error()));
-  Stream& stream = **found;
+  auto found = KEVT_TRY(stream_of(record.cpu));
+  Stream& stream = *found;
   if (record.lost_before) {
-    if (auto ended = end_packet(stream, record.cpu); !ended) return ended;
+    KEVT_TRY(end_packet(stream, record.cpu));
     stream.lost += record.lost_before == ~0ull ? 1 : record.lost_before;
   }
   const std::uint64_t time = std::max(record.time_ns, stream.end_ns);
@@ -188,8 +185,7 @@ Result<void> CtfWriter::add(const TypedRecord& record) {
   event += record.comm;
   event += '\0';
   for (const Field& field : record.event->fields) append_field(field, record.bytes, event);
-  if (stream.packet.size() + event.size() > kPacketBytes)
-    if (auto ended = end_packet(stream, record.cpu); !ended) return ended;
+  if (stream.packet.size() + event.size() > kPacketBytes) KEVT_TRY(end_packet(stream, record.cpu));
   if (stream.packet.empty()) {
     stream.packet.assign(kStreamHead, '\0');
     stream.begin_ns = time;
@@ -202,8 +198,8 @@ Result<void> CtfWriter::add(const TypedRecord& record) {
 Result<void> CtfWriter::flush() {
   for (std::uint32_t cpu = 0; cpu < streams_.size(); ++cpu) {
     if (!streams_[cpu]) continue;
-    if (auto ended = end_packet(*streams_[cpu], cpu); !ended) return ended;
-    if (auto put = streams_[cpu]->file.flush(); !put) return put;
+    KEVT_TRY(end_packet(*streams_[cpu], cpu));
+    KEVT_TRY(streams_[cpu]->file.flush());
   }
   return {};
 }

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "common/error.h"
 #include "compiler/model/floating.h"
 #include "tracefs-compat/record/input_file.h"
 #include "tracefs-compat/record/read_budget.h"
@@ -396,9 +397,8 @@ class JsonReader final : public RecordReader {
 bool is_json_recording(std::string_view first_bytes) { return first_bytes.starts_with("{\"v\":"); }
 
 Result<std::unique_ptr<RecordReader>> open_json_recording(const std::string& path) {
-  auto file = InputFile::open(path);
-  if (!file) return std::unexpected(std::move(file.error()));
-  auto reader = std::make_unique<JsonReader>(std::move(*file));
+  auto file = KEVT_TRY(InputFile::open(path));
+  auto reader = std::make_unique<JsonReader>(std::move(file));
   if (auto opened = reader->open(); !opened)
     return std::unexpected(std::move(opened.error()).while_doing("reading " + path));
   return reader;

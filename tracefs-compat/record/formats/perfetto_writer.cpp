@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "common/error.h"
 #include "tracefs-compat/record/recording_formats.h"
 
 namespace kevt::record {
@@ -195,12 +196,10 @@ Result<void> PerfettoWriter::flush() {
 Result<void> PerfettoWriter::finish() { return flush(); }
 
 Result<std::unique_ptr<RecordWriter>> create_perfetto(const std::string& path, const Metadata& metadata) {
-  auto file = OutputFile::create(path);
-  if (!file) return std::unexpected(std::move(file.error()));
-  if (isatty(file->fd()))
-    return std::unexpected(
-        Error(file->path() + " is a terminal, and perfetto's format is binary; name a file with -o"));
-  return std::make_unique<PerfettoWriter>(*std::move(file), metadata);
+  auto file = KEVT_TRY(OutputFile::create(path));
+  if (isatty(file.fd()))
+    return std::unexpected(Error(file.path() + " is a terminal, and perfetto's format is binary; name a file with -o"));
+  return std::make_unique<PerfettoWriter>(std::move(file), metadata);
 }
 
 }  // namespace kevt::record

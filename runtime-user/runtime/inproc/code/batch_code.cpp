@@ -11,14 +11,12 @@ namespace kevt::inproc {
 
 Result<std::shared_ptr<const PlacedCode>> BatchCode::place(const model::NativeImage& image,
                                                            const ProbedObject& object) {
-  auto allocated = placement_.allocate(object.loaded.start(), object.loaded.end(), image.bytes.size());
-  if (!allocated) return std::unexpected(std::move(allocated.error()));
-  const auto code = std::make_shared<PlacedCode>(std::move(*allocated));
+  auto allocated = KEVT_TRY(placement_.allocate(object.loaded.start(), object.loaded.end(), image.bytes.size()));
+  const auto code = std::make_shared<PlacedCode>(std::move(allocated));
   placed_.push_back(code);
   arena_.write(code->at, image.bytes);
   for (const model::FaultEntry& fault : image.faults)
-    if (auto noted = placement_.note_fault(*code, code->at + fault.fault, code->at + fault.fixup); !noted)
-      return std::unexpected(std::move(noted.error()));
+    KEVT_TRY(placement_.note_fault(*code, code->at + fault.fault, code->at + fault.fixup));
   return code;
 }
 

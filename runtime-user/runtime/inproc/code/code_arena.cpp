@@ -42,7 +42,7 @@ Result<CodeArena> CodeArena::create() {
   void* local = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena.file_.fd(), 0);
   if (local == MAP_FAILED) return std::unexpected(Error::from_errno("mapping the code arena"));
   arena.local_ = static_cast<std::uint8_t*>(local);
-  if (auto sealed = arena.file_.seal_against_writing(); !sealed) return std::unexpected(std::move(sealed.error()));
+  KEVT_TRY(arena.file_.seal_against_writing());
   return arena;
 }
 

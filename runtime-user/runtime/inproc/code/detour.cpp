@@ -187,11 +187,10 @@ Result<Detour> build_detour(const DetourSpec& spec, RemoteAddr at) {
   for (const DetourEvent& event : spec.entries)
     if (event.injected) emit_injection(w, spec, event);
   for (const DetourEvent& event : spec.returns) emit_return(w, spec, event, detour);
-  auto moved = x86::relocate(spec.displaced, spec.site, w.here());
-  if (!moved) return std::unexpected(std::move(moved.error()));
+  auto moved = KEVT_TRY(x86::relocate(spec.displaced, spec.site, w.here()));
   detour.displaced_base = w.size();
-  detour.displaced = std::move(moved->offsets);
-  w.bytes(moved->code);
+  detour.displaced = std::move(moved.offsets);
+  w.bytes(moved.code);
   w.jump(spec.site + spec.displaced.size());
   detour.code = w.take();
   return detour;
@@ -201,10 +200,9 @@ Result<Detour> build_detour(const DetourSpec& spec, RemoteAddr at) {
 Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<const std::uint8_t> displaced,
                                                      RemoteAddr syscall, RemoteAddr answer, RemoteAddr at) {
   constexpr unsigned kSyscallBytes = 2;
-  auto moved = x86::relocate(displaced, site, at);
-  if (!moved) return std::unexpected(std::move(moved.error()));
+  auto moved = KEVT_TRY(x86::relocate(displaced, site, at));
   CodeWriter w(at);
-  w.bytes(moved->code);
+  w.bytes(moved.code);
   w.lea_sp(-kRedZone);
   w.bytes({0x50,                // push %rax
            0x41, 0x50,          // push %r8

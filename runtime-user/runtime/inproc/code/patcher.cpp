@@ -35,18 +35,16 @@ std::uint64_t moved_ip(std::span<const TextPatch* const> sorted, std::uint64_t i
 
 Result<void> move_threads(Tracee& tracee, const SignalHandover& signals, std::span<const TextPatch* const> sorted) {
   for (pid_t tid : tracee.threads()) {
-    auto registers = tracee.registers(tid);
-    if (!registers) return std::unexpected(std::move(registers.error()));
-    if (const std::uint64_t to = moved_ip(sorted, registers->rip)) {
-      registers->rip = to;
-      if (auto set = tracee.set_registers(tid, *registers); !set) return set;
+    auto registers = KEVT_TRY(tracee.registers(tid));
+    if (const std::uint64_t to = moved_ip(sorted, registers.rip)) {
+      registers.rip = to;
+      KEVT_TRY(tracee.set_registers(tid, registers));
     }
-    auto frames = signals.frames_of(tid);
-    if (!frames) return std::unexpected(std::move(frames.error()));
-    for (const SignalFrame& frame : *frames) {
+    auto frames = KEVT_TRY(signals.frames_of(tid));
+    for (const SignalFrame& frame : frames) {
       const std::uint64_t to = moved_ip(sorted, frame.ip.value);
       if (!to) continue;
-      if (auto put = tracee.write(frame.ip_at, {reinterpret_cast<const std::uint8_t*>(&to), 8}); !put) return put;
+      KEVT_TRY(tracee.write(frame.ip_at, {reinterpret_cast<const std::uint8_t*>(&to), 8}));
     }
   }
   return {};
@@ -59,8 +57,8 @@ Result<void> write_text(const Tracee& tracee, const TextPatch& patch) {
   const bool is_on_one_page = page_down(patch.site.value) == page_down(patch.site.value + bytes.size() - 1);
   if (is_on_one_page) return tracee.write(patch.site, bytes);
   constexpr std::uint8_t kBreakpoint[] = {0xcc};
-  if (auto put = tracee.write(patch.site, kBreakpoint); !put) return put;
-  if (auto put = tracee.write(patch.site + 1, bytes.subspan(1)); !put) return put;
+  KEVT_TRY(tracee.write(patch.site, kBreakpoint));
+  KEVT_TRY(tracee.write(patch.site + 1, bytes.subspan(1)));
   return tracee.write(patch.site, bytes.first(1));
 }
 
@@ -80,11 +78,10 @@ Result<void> write_texts(const Tracee& tracee, std::span<const TextPatch> patche
     if (here.size() >= kWorthReading && tracee.read(RemoteAddr{page}, text)) {
       for (const TextPatch& patch : here)
         std::ranges::copy(patch.bytes, text.begin() + static_cast<std::ptrdiff_t>(patch.site.value - page));
-      if (auto put = tracee.write(RemoteAddr{page}, text); !put) return put;
+      KEVT_TRY(tracee.write(RemoteAddr{page}, text));
       continue;
     }
-    for (const TextPatch& patch : here)
-      if (auto put = write_text(tracee, patch); !put) return put;
+    for (const TextPatch& patch : here) KEVT_TRY(write_text(tracee, patch));
   }
   return {};
 }
@@ -115,19 +112,17 @@ Result<void> apply_patches(Tracee& tracee, SignalHandover& signals, std::span<co
   if (patches.empty()) return {};
   // Where no call can be made: what was seen before stands, and every thread's way out of the stop serializes.
   const bool calls = !tracee.refuses_calls();
-  if (calls)
-    if (auto looked = signals.look(); !looked) return looked;
+  if (calls) KEVT_TRY(signals.look());
   std::vector<const TextPatch*> sorted;
   for (const TextPatch& patch : patches) sorted.push_back(&patch);
   std::ranges::sort(sorted, {}, [](const TextPatch* p) { return p->site.value; });
-  if (auto moved = move_threads(tracee, signals, sorted); !moved) return moved;
+  KEVT_TRY(move_threads(tracee, signals, sorted));
   if (auto put = write_texts(tracee, patches); !put)
     return std::unexpected(std::move(put.error()).while_doing("patching the target's text"));
   if (!calls) return {};
   constexpr std::uint64_t kSyncCore = 32;  // MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE
-  auto done = tracee.syscall(SYS_membarrier, {kSyncCore, 0, 0, 0, 0, 0});
-  if (!done) return std::unexpected(std::move(done.error()));
-  if (*done < 0) return std::unexpected(Error("membarrier in the target failed", static_cast<int>(-*done)));
+  auto done = KEVT_TRY(tracee.syscall(SYS_membarrier, {kSyncCore, 0, 0, 0, 0, 0}));
+  if (done < 0) return std::unexpected(Error("membarrier in the target failed", static_cast<int>(-done)));
   return {};
 }
 

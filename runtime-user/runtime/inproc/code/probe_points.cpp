@@ -33,10 +33,9 @@ bool is_inside(RemoteAddr inner, const ProbePoint& outer) {
 }  // namespace
 
 Result<void> ProbePoints::refresh() {
-  auto maps = target::read_maps(tracee_.pid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
+  auto maps = KEVT_TRY(target::read_maps(tracee_.pid()));
   unreadable_.clear();
-  for (target::LoadedObject& loaded : target::loaded_objects(*maps)) {
+  for (target::LoadedObject& loaded : target::loaded_objects(maps)) {
     const bool known = std::ranges::any_of(objects_, [&](const auto& object) {
       return object->loaded.start() == loaded.start() && object->loaded.inode == loaded.inode;
     });
@@ -65,8 +64,7 @@ Result<ProbedObject*> ProbePoints::object_at(RemoteAddr address) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     for (const auto& object : objects_)
       if (object->loaded.contains(address)) return object.get();
-    if (attempt == 0)
-      if (auto read = refresh(); !read) return std::unexpected(std::move(read.error()));
+    if (attempt == 0) KEVT_TRY(refresh());
   }
   for (const auto& [loaded, why] : unreadable_)
     if (loaded.contains(address))
@@ -76,29 +74,27 @@ Result<ProbedObject*> ProbePoints::object_at(RemoteAddr address) {
 
 Result<std::vector<ProbedObject*>> ProbePoints::objects() {
   std::vector<ProbedObject*> all;
-  if (auto read = refresh(); !read) return std::unexpected(std::move(read.error()));
+  KEVT_TRY(refresh());
   for (const auto& object : objects_) all.push_back(object.get());
   return all;
 }
 
 Result<ProbePoint*> ProbePoints::at(RemoteAddr site, StoppedText& text) {
   if (auto it = points_.find(site); it != points_.end()) return &it->second;
-  auto object = object_at(site);
-  if (!object) return std::unexpected(std::move(object.error()));
+  auto object = KEVT_TRY(object_at(site));
   ProbePoint point;
   point.site = site;
-  point.object = *object;
-  point.plan = (*object)->file->planner.plan(ImageAddr{site.value - (*object)->bias});
-  if (auto problem = (*object)->image->problem()) return std::unexpected(std::move(*problem));
+  point.object = object;
+  point.plan = object->file->planner.plan(ImageAddr{site.value - object->bias});
+  if (auto problem = object->image->problem()) return std::unexpected(std::move(*problem));
   if (point.plan.kind == x86::ArmKind::Refused)
     return std::unexpected(Error(fmt::format("{:#x} cannot be probed: {}", site.value, point.plan.reason)));
   point.live.resize(point.plan.kind == x86::ArmKind::Jump ? x86::kJumpLength : 1);
-  auto live = unpatched(site, point.plan.original.size(), text);
-  if (!live) return std::unexpected(std::move(live.error()));
-  if (*live != point.plan.original)
+  auto live = KEVT_TRY(unpatched(site, point.plan.original.size(), text));
+  if (live != point.plan.original)
     return std::unexpected(Error(
-        fmt::format("{:#x} cannot be probed: the target's code differs from {}", site.value, (*object)->loaded.path)));
-  std::ranges::copy_n(live->begin(), static_cast<std::ptrdiff_t>(point.live.size()), point.live.begin());
+        fmt::format("{:#x} cannot be probed: the target's code differs from {}", site.value, object->loaded.path)));
+  std::ranges::copy_n(live.begin(), static_cast<std::ptrdiff_t>(point.live.size()), point.live.begin());
   ProbePoint* added = &points_.emplace(site, std::move(point)).first->second;
   note_crowding(*added);
   return added;
@@ -107,7 +103,7 @@ Result<ProbePoint*> ProbePoints::at(RemoteAddr site, StoppedText& text) {
 // The target's own text, where our patches stand, too.
 Result<std::vector<std::uint8_t>> ProbePoints::unpatched(RemoteAddr at, std::size_t size, StoppedText& text) const {
   std::vector<std::uint8_t> bytes(size);
-  if (auto got = text.read(at, bytes); !got) return std::unexpected(std::move(got.error()));
+  KEVT_TRY(text.read(at, bytes));
   for (auto it = points_.lower_bound(RemoteAddr{at.value - kMaxExtent}); it != points_.end() && it->first < at + size;
        ++it) {
     const auto& [site, point] = *it;
@@ -143,16 +139,15 @@ Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, std::vector
   spec.flags = function && function->start == in_image ? FlagsAtSite::Dead : FlagsAtSite::Kept;
   spec.is_called = point.object->image->is_go();
   spec.displaced = std::span(point.plan.original).first(point.crowded ? point.plan.first : point.plan.displaced);
-  auto made = make_detour(point, spec);
-  if (!made) return std::unexpected(std::move(made.error()));
-  return &point.made.emplace(key, std::move(*made)).first->second;
+  auto made = KEVT_TRY(make_detour(point, spec));
+  return &point.made.emplace(key, std::move(made)).first->second;
 }
 
 Result<ProbePoint::Made> ProbePoints::make_detour(const ProbePoint& point, const DetourSpec& spec) {
-  auto code = placement_.allocate(point.object->loaded.start(), point.object->loaded.end(), max_detour_size(spec));
-  if (!code) return std::unexpected(std::move(code.error()));
-  auto made = write_detour(point, spec, *code);
-  if (!made) placement_.give_back(*code);
+  auto code =
+      KEVT_TRY(placement_.allocate(point.object->loaded.start(), point.object->loaded.end(), max_detour_size(spec)));
+  auto made = write_detour(point, spec, code);
+  if (!made) placement_.give_back(code);
   return made;
 }
 
@@ -162,21 +157,19 @@ Result<ProbePoint::Made> ProbePoints::write_detour(const ProbePoint& point, cons
     for (const DetourEvent& event : events)
       if (!reaches(at, event.extractor))
         return std::unexpected(Error(fmt::format("no address space is left near {}", point.object->loaded.path)));
-  auto detour = build_detour(spec, at);
-  if (!detour) return std::unexpected(std::move(detour.error()));
-  arena_.write(at, detour->code);
-  for (const model::FaultEntry& fault : detour->faults)
-    if (auto noted = placement_.note_fault(code, at + fault.fault, at + fault.fixup); !noted)
-      return std::unexpected(std::move(noted.error()));
-  for (const x86::MovedOffset& moved : std::span(detour->displaced).first(detour->displaced.size() - 1))
-    if (auto noted = placement_.note_fault(code, at + (detour->displaced_base + moved.relocated),
+  auto detour = KEVT_TRY(build_detour(spec, at));
+  arena_.write(at, detour.code);
+  for (const model::FaultEntry& fault : detour.faults)
+    KEVT_TRY(placement_.note_fault(code, at + fault.fault, at + fault.fixup));
+  for (const x86::MovedOffset& moved : std::span(detour.displaced).first(detour.displaced.size() - 1))
+    if (auto noted = placement_.note_fault(code, at + (detour.displaced_base + moved.relocated),
                                            RemoteAddr{(point.site + moved.original).value | KEVT_MAP_COPY_OF});
         !noted)
       return std::unexpected(std::move(noted.error()));
-  ProbePoint::Made made{code, std::move(detour->displaced), spec.is_called,
+  ProbePoint::Made made{code, std::move(detour.displaced), spec.is_called,
                         std::max(spec.needs, placement_.mapped_with(code.at))};
   for (x86::MovedOffset& moved : made.moved)
-    moved.relocated = static_cast<std::uint16_t>(moved.relocated + detour->displaced_base);
+    moved.relocated = static_cast<std::uint16_t>(moved.relocated + detour.displaced_base);
   return made;
 }
 

@@ -34,9 +34,8 @@ Result<std::shared_ptr<ProbedFile>> ProbedFiles::open(const std::string& path) {
     return recent_.front().file;
   }
   if (known != recent_.end()) recent_.erase(known);
-  auto image = target::ElfImage::open(path);
-  if (!image) return std::unexpected(std::move(image.error()));
-  auto file = std::make_shared<ProbedFile>(std::move(*image));
+  auto image = KEVT_TRY(target::ElfImage::open(path));
+  auto file = std::make_shared<ProbedFile>(std::move(image));
   if (version != Version{} && version == version_of(path)) recent_.push_front({version, file});
   if (recent_.size() > kMostFiles) recent_.pop_back();
   return file;

@@ -31,7 +31,7 @@ Result<std::vector<kevt_return_instance>> restore_thread(
   for (std::uint64_t i = std::min<std::uint64_t>(note.depth, KEVT_RETURN_DEPTH); i-- > 0;) {
     kevt_return_instance instance{};
     const RemoteAddr at = note.at + (offsetof(kevt_thread, instances) + sizeof instance * i);
-    if (auto got = tracee.read(at, as_bytes(instance)); !got) return std::unexpected(std::move(got.error()));
+    KEVT_TRY(tracee.read(at, as_bytes(instance)));
     if (!instance.slot || instance.slot & KEVT_INSTANCE_FILLING) continue;  // a hit that was abandoned
     const RemoteAddr slot{instance.slot};
     std::uint64_t held = 0;
@@ -54,7 +54,7 @@ Result<void> keep_instances(Tracee& tracee, const ThreadNote& note,
   for (std::size_t i = newest_first.size(); i-- > 0; ++depth) {
     kevt_return_instance instance = newest_first[i];
     const RemoteAddr at = note.at + (offsetof(kevt_thread, instances) + sizeof instance * depth);
-    if (auto put = tracee.write(at, as_bytes(instance)); !put) return put;
+    KEVT_TRY(tracee.write(at, as_bytes(instance)));
   }
   return tracee.write(note.at + offsetof(kevt_thread, depth), as_bytes(depth));
 }
@@ -69,8 +69,7 @@ Result<Returns> restore_return_slots(Tracee& tracee, const std::vector<ThreadNot
     auto unclear = restore_thread(tracee, note, is_ours, missed);
     if (!unclear) return std::unexpected(std::move(unclear.error()));
     if (!unclear->empty()) result = Returns::Unclear;
-    if (note.depth)
-      if (auto kept = keep_instances(tracee, note, *unclear); !kept) return std::unexpected(std::move(kept.error()));
+    if (note.depth) KEVT_TRY(keep_instances(tracee, note, *unclear));
   }
   return result;
 }

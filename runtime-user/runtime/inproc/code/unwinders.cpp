@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+#include "common/error.h"
+
 namespace kevt::inproc {
 
 namespace {
@@ -21,10 +23,9 @@ constexpr const char* kNames[] = {"_Unwind_RaiseException", "_Unwind_Resume_or_R
 }  // namespace
 
 Result<std::vector<RemoteAddr>> find_unwinders(ProbePoints& points) {
-  auto objects = points.objects();
-  if (!objects) return std::unexpected(std::move(objects.error()));
+  auto objects = KEVT_TRY(points.objects());
   std::vector<RemoteAddr> found;
-  for (const ProbedObject* object : *objects)
+  for (const ProbedObject* object : objects)
     for (const char* name : kNames)
       for (const target::ElfSymbol& symbol : object->image->find_functions(name)) {
         const RemoteAddr at{symbol.address.value + object->bias};

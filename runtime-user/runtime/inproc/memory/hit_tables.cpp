@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/error.h"
+
 namespace kevt::inproc {
 
 HitTables::~HitTables() {
@@ -19,10 +21,9 @@ Result<std::uint32_t> HitTables::take() {
   if (tables_.size() == KEVT_HIT_TABLES)
     return std::unexpected(Error("hits of this session have counted as many histograms as it has tables for", ENOSPC));
   if (!file_.inode()) {
-    auto made = SharedFile::create("kevtrace-hits", KEVT_HIT_TABLES * bytes(), Contents::Data);
-    if (!made) return std::unexpected(std::move(made.error()));
-    if (auto sealed = made->seal(); !sealed) return std::unexpected(std::move(sealed.error()));
-    file_ = std::move(*made);
+    auto made = KEVT_TRY(SharedFile::create("kevtrace-hits", KEVT_HIT_TABLES * bytes(), Contents::Data));
+    KEVT_TRY(made.seal());
+    file_ = std::move(made);
   }
   const auto index = static_cast<std::uint32_t>(tables_.size());
   void* mapped =

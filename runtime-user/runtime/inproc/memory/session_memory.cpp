@@ -133,15 +133,13 @@ Result<SessionMemory> SessionMemory::create(const SessionOptions& options) {
   memory.options_ = options;
   memory.ring_count_ = possible_cpus();
   memory.plan_files();
-  auto tables = SharedFile::create("kevtrace-tables", memory.tables_bytes_, Contents::Data);
-  if (!tables) return std::unexpected(std::move(tables.error()));
-  auto session = SharedFile::create("kevtrace", memory.session_bytes_, Contents::Data);
-  if (!session) return std::unexpected(std::move(session.error()));
-  memory.tables_ = std::move(*tables);
-  memory.session_ = std::move(*session);
-  if (auto mapped = memory.map(); !mapped) return std::unexpected(std::move(mapped.error()));
-  if (auto sealed = memory.tables_.seal_against_writing(); !sealed) return std::unexpected(std::move(sealed.error()));
-  if (auto sealed = memory.session_.seal(); !sealed) return std::unexpected(std::move(sealed.error()));
+  auto tables = KEVT_TRY(SharedFile::create("kevtrace-tables", memory.tables_bytes_, Contents::Data));
+  auto session = KEVT_TRY(SharedFile::create("kevtrace", memory.session_bytes_, Contents::Data));
+  memory.tables_ = std::move(tables);
+  memory.session_ = std::move(session);
+  KEVT_TRY(memory.map());
+  KEVT_TRY(memory.tables_.seal_against_writing());
+  KEVT_TRY(memory.session_.seal());
   memory.fill();
   return memory;
 }

@@ -39,8 +39,7 @@ Result<SharedFile> SharedFile::create(const std::string& name, std::uint64_t byt
   file.fd_ = UniqueFd(make(name, contents));
   if (!file.fd_ || ftruncate(file.fd(), static_cast<off_t>(bytes)) < 0)
     return std::unexpected(Error::from_errno("shared memory"));
-  if (auto sealed = add_seals(file.fd(), F_SEAL_SHRINK | F_SEAL_GROW); !sealed)
-    return std::unexpected(std::move(sealed.error()));
+  KEVT_TRY(add_seals(file.fd(), F_SEAL_SHRINK | F_SEAL_GROW));
   struct stat status = {};
   if (fstat(file.fd(), &status) < 0) return std::unexpected(Error::from_errno("shared memory"));
   if (static_cast<std::uint64_t>(status.st_size) != bytes)  // before it was sealed

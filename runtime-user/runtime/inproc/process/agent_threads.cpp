@@ -16,8 +16,7 @@ namespace {
 template <class T>
 Result<T> read_value(const Tracee& tracee, RemoteAddr at) {
   T value{};
-  auto got = tracee.read(at, {reinterpret_cast<std::uint8_t*>(&value), sizeof value});
-  if (!got) return std::unexpected(std::move(got.error()));
+  KEVT_TRY(tracee.read(at, {reinterpret_cast<std::uint8_t*>(&value), sizeof value}));
   return value;
 }
 
@@ -37,10 +36,9 @@ Result<void> enter_table(const Tracee& tracee, const PlacedAgent& agent, RemoteA
   std::uint32_t place = KEVT_PLACE_OF(pointer);
   for (int n = 0; n < KEVT_PLACE_REACH; ++n, place = KEVT_NEXT_PLACE(place)) {
     const RemoteAddr slot = agent.priv + (offsetof(kevt_private, places) + sizeof(std::uint32_t) * place);
-    auto there = read_value<std::uint32_t>(tracee, slot);
-    if (!there) return std::unexpected(std::move(there.error()));
-    if (*there) continue;
-    if (auto put = write_value(tracee, thread + offsetof(kevt_thread, place), place); !put) return put;
+    auto there = KEVT_TRY(read_value<std::uint32_t>(tracee, slot));
+    if (there) continue;
+    KEVT_TRY(write_value(tracee, thread + offsetof(kevt_thread, place), place));
     return write_value(tracee, slot, number + 1);
   }
   return {};
@@ -57,22 +55,20 @@ std::optional<std::uint64_t> thread_pointer_of(const Tracee& tracee, pid_t tid) 
 
 Result<void> mark_threads(Tracee& tracee) {
   for (pid_t tid : tracee.threads()) {
-    auto registers = tracee.registers(tid);
-    if (!registers) return std::unexpected(std::move(registers.error()));
-    const RemoteAddr at{registers->fs_base};
+    auto registers = KEVT_TRY(tracee.registers(tid));
+    const RemoteAddr at{registers.fs_base};
     auto word = read_value<std::uint64_t>(tracee, at);
     if (!word || *word) continue;
-    if (auto put = write_value(tracee, at, at.value); !put) return put;
+    KEVT_TRY(write_value(tracee, at, at.value));
   }
   return {};
 }
 
 Result<std::vector<ThreadNote>> read_thread_notes(const Tracee& tracee, const PlacedAgent& agent) {
   std::vector<ThreadNote> notes;
-  auto used = read_value<std::uint64_t>(tracee, agent.priv + offsetof(kevt_private, used_threads));
-  if (!used) return std::unexpected(std::move(used.error()));
+  auto used = KEVT_TRY(read_value<std::uint64_t>(tracee, agent.priv + offsetof(kevt_private, used_threads)));
   std::array<std::uint8_t, offsetof(kevt_thread, instances)> head;
-  for (std::uint64_t i = 0; i < std::min(*used, agent.max_threads); ++i) {
+  for (std::uint64_t i = 0; i < std::min(used, agent.max_threads); ++i) {
     const RemoteAddr at = thread_at(agent, i);
     if (auto got = tracee.read(at, head); !got)
       return std::unexpected(std::move(got.error()).while_doing("reading the agent's notes of threads"));
@@ -107,18 +103,17 @@ Result<void> note_blocked(Tracee& tracee, const PlacedAgent& agent, pid_t tid, s
   const auto pointer = thread_pointer_of(tracee, tid);
   if (!pointer) return {};  // no hit of it will ever be taken
   const RemoteAddr used_at = agent.priv + offsetof(kevt_private, used_threads);
-  auto used = read_value<std::uint64_t>(tracee, used_at);
-  if (!used) return std::unexpected(std::move(used.error()));
-  if (*used >= agent.max_threads) return {};
-  const auto number = static_cast<std::uint32_t>(*used);
+  auto used = KEVT_TRY(read_value<std::uint64_t>(tracee, used_at));
+  if (used >= agent.max_threads) return {};
+  const auto number = static_cast<std::uint32_t>(used);
   const RemoteAddr at = thread_at(agent, number);
-  if (auto put = write_value(tracee, at + offsetof(kevt_thread, blocked), blocked); !put) return put;
-  if (auto put = write_value(tracee, at + offsetof(kevt_thread, thread_pointer), *pointer); !put) return put;
+  KEVT_TRY(write_value(tracee, at + offsetof(kevt_thread, blocked), blocked));
+  KEVT_TRY(write_value(tracee, at + offsetof(kevt_thread, thread_pointer), *pointer));
   const RemoteAddr owner = agent.selves + (sizeof(kevt_self) * number + offsetof(kevt_self, owner));
   const std::uint64_t expected = KEVT_OWNER_EXPECTED;
-  if (auto put = write_value(tracee, owner, expected); !put) return put;
-  if (auto entered = enter_table(tracee, agent, at, number, *pointer); !entered) return entered;
-  return write_value(tracee, used_at, *used + 1);
+  KEVT_TRY(write_value(tracee, owner, expected));
+  KEVT_TRY(enter_table(tracee, agent, at, number, *pointer));
+  return write_value(tracee, used_at, used + 1);
 }
 
 }  // namespace kevt::inproc

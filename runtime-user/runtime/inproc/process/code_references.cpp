@@ -38,16 +38,14 @@ void CodeReferences::add_memory(std::uint64_t from, std::uint64_t to) {
 
 Result<void> CodeReferences::look_at_thread(pid_t tid, const SignalHandover& signals,
                                             const std::vector<target::Mapping>& maps) {
-  auto registers = tracee_.registers(tid);
-  if (!registers) return std::unexpected(std::move(registers.error()));
-  std::array<std::uint64_t, sizeof *registers / sizeof(std::uint64_t)> words;
-  std::memcpy(words.data(), &*registers, sizeof words);
+  auto registers = KEVT_TRY(tracee_.registers(tid));
+  std::array<std::uint64_t, sizeof registers / sizeof(std::uint64_t)> words;
+  std::memcpy(words.data(), &registers, sizeof words);
   for (const std::uint64_t word : words) add(word);
-  instructions_.insert(registers->rip);
-  auto frames = signals.frames_of(tid);
-  if (!frames) return std::unexpected(std::move(frames.error()));
-  std::vector<std::uint64_t> stacks = {registers->rsp};
-  for (const SignalFrame& frame : *frames) {
+  instructions_.insert(registers.rip);
+  auto frames = KEVT_TRY(signals.frames_of(tid));
+  std::vector<std::uint64_t> stacks = {registers.rsp};
+  for (const SignalFrame& frame : frames) {
     add(frame.ip.value);
     instructions_.insert(frame.ip.value);
     stacks.push_back(frame.sp.value);
@@ -71,7 +69,7 @@ Result<void> CodeReferences::look_at_note(const ThreadNote& note) {
   std::vector<kevt_return_instance> instances(used);
   const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(instances.data()), used * sizeof instances[0]);
   const RemoteAddr at = note.at + offsetof(kevt_thread, instances);
-  if (auto read = tracee_.read(at, bytes); !read) return std::unexpected(std::move(read.error()));
+  KEVT_TRY(tracee_.read(at, bytes));
   for (const kevt_return_instance& instance : instances)
     if (instance.slot) calls_.insert(instance.event);
   return {};
@@ -79,20 +77,17 @@ Result<void> CodeReferences::look_at_note(const ThreadNote& note) {
 
 Result<CodeReferences> CodeReferences::find(RemoteMapper& mapper, SignalHandover& signals) {
   CodeReferences found(mapper);
-  if (auto looked = signals.look(); !looked) return std::unexpected(std::move(looked.error()));
-  auto maps = target::read_maps(mapper.tracee().pid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
-  auto notes = read_thread_notes(mapper.tracee(), mapper.agent());
-  if (!notes) return std::unexpected(std::move(notes.error()));
+  KEVT_TRY(signals.look());
+  auto maps = KEVT_TRY(target::read_maps(mapper.tracee().pid()));
+  auto notes = KEVT_TRY(read_thread_notes(mapper.tracee(), mapper.agent()));
   std::set<std::uint64_t> living;  // thread pointers
   for (const pid_t tid : mapper.tracee().threads()) {
-    if (auto looked = found.look_at_thread(tid, signals, *maps); !looked)
-      return std::unexpected(std::move(looked.error()));
+    KEVT_TRY(found.look_at_thread(tid, signals, maps));
     if (const auto pointer = thread_pointer_of(mapper.tracee(), tid)) living.insert(*pointer);
   }
-  for (const ThreadNote& note : *notes) {
+  for (const ThreadNote& note : notes) {
     if (!living.contains(note.thread_pointer)) continue;
-    if (auto looked = found.look_at_note(note); !looked) return std::unexpected(std::move(looked.error()));
+    KEVT_TRY(found.look_at_note(note));
   }
   return found;
 }

@@ -85,11 +85,10 @@ Result<bool> Detacher::is_anyone_inside() {
   if (std::ranges::any_of(tracee_.threads(), [this](pid_t tid) { return is_in_hit(tid) || is_called(tid); }))
     return true;
   if (!signals_.is_taken() && left_work_.empty()) return false;
-  if (auto looked = signals_.look(); !looked) return std::unexpected(std::move(looked.error()));
+  KEVT_TRY(signals_.look());
   for (pid_t tid : tracee_.threads()) {
-    auto frames = signals_.frames_of(tid);
-    if (!frames) return std::unexpected(std::move(frames.error()));
-    if (std::ranges::any_of(*frames, [this](const SignalFrame& frame) {
+    auto frames = KEVT_TRY(signals_.frames_of(tid));
+    if (std::ranges::any_of(frames, [this](const SignalFrame& frame) {
           return is_ours(frame.ip) || is_ours(RemoteAddr{frame.restorer});
         }))
       return true;
@@ -112,7 +111,7 @@ Result<bool> Detacher::wait_until_quiet() {
     const timespec moment = {0, pause};
     nanosleep(&moment, nullptr);
     waited += pause;
-    if (auto again = tracee_.stop(); !again) return std::unexpected(std::move(again.error()));
+    KEVT_TRY(tracee_.stop());
   }
 }
 
@@ -120,11 +119,10 @@ Result<bool> Detacher::wait_until_quiet() {
 Result<void> Detacher::forget_selves() {
   const PlacedAgent& agent = mapper_.agent();
   for (pid_t tid : tracee_.threads()) {
-    auto registers = tracee_.registers(tid);
-    if (!registers) return std::unexpected(std::move(registers.error()));
-    if (registers->gs_base - agent.selves.value >= agent.max_threads * sizeof(kevt_self)) continue;
-    registers->gs_base = 0;
-    if (auto set = tracee_.set_registers(tid, *registers); !set) return set;
+    auto registers = KEVT_TRY(tracee_.registers(tid));
+    if (registers.gs_base - agent.selves.value >= agent.max_threads * sizeof(kevt_self)) continue;
+    registers.gs_base = 0;
+    KEVT_TRY(tracee_.set_registers(tid, registers));
   }
   return {};
 }
@@ -141,20 +139,17 @@ Result<void> Detacher::undo(std::span<const kevt_patch> noted, std::uint8_t orde
 Result<DetachResult> Detacher::take_away(std::span<const kevt_patch> noted, std::uint32_t check_offset,
                                          const Missed& missed) {
   if (!mapper_.agent().base.value) {  // nothing has run here yet
-    if (auto gone = mapper_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
+    KEVT_TRY(mapper_.take_away());
     return DetachResult::Nothing;
   }
-  auto notes = read_thread_notes(tracee_, mapper_.agent());
-  if (!notes) return std::unexpected(std::move(notes.error()));
-  auto returns = restore_return_slots(
-      tracee_, *notes, [this](RemoteAddr at) { return mapper_.is_code(at); }, missed);
-  if (!returns) return std::unexpected(std::move(returns.error()));
-  if (auto given = signals_.give_back(check_offset); !given) return std::unexpected(std::move(given.error()));
-  if (auto undone = undo(noted, KEVT_PATCH_LAST); !undone) return std::unexpected(std::move(undone.error()));
-  if (auto cleared = forget_selves(); !cleared) return std::unexpected(std::move(cleared.error()));
-  if (*returns == Returns::Restored)
-    if (auto gone = mapper_.take_away(); !gone) return std::unexpected(std::move(gone.error()));
-  return *returns == Returns::Restored ? DetachResult::Nothing : DetachResult::Code;
+  auto notes = KEVT_TRY(read_thread_notes(tracee_, mapper_.agent()));
+  auto returns = KEVT_TRY(restore_return_slots(
+      tracee_, notes, [this](RemoteAddr at) { return mapper_.is_code(at); }, missed));
+  KEVT_TRY(signals_.give_back(check_offset));
+  KEVT_TRY(undo(noted, KEVT_PATCH_LAST));
+  KEVT_TRY(forget_selves());
+  if (returns == Returns::Restored) KEVT_TRY(mapper_.take_away());
+  return returns == Returns::Restored ? DetachResult::Nothing : DetachResult::Code;
 }
 
 // The handlers are asked for by way of a page of our own.
@@ -165,26 +160,23 @@ Result<void> Detacher::let_work_end(Tracee& tracee) {
   Detacher departure(mapper, signals);
   departure.left_work_ = left_work_places(tracee);
   if (departure.left_work_.empty()) return {};
-  auto quiet = departure.wait_until_quiet();
-  if (!quiet) return std::unexpected(std::move(quiet.error()));
+  KEVT_TRY(departure.wait_until_quiet());
   return mapper.take_away();
 }
 
 Result<DetachResult> Detacher::leave(std::span<const kevt_patch> noted, std::uint32_t check_offset,
                                      const Missed& missed) {
   left_work_ = left_work_places(tracee_);
-  if (auto undone = undo(noted, KEVT_PATCH_PROBE); !undone) return std::unexpected(std::move(undone.error()));
+  KEVT_TRY(undo(noted, KEVT_PATCH_PROBE));
   if (const RemoteAddr priv = mapper_.agent().priv; priv.value) lower_noted_semaphores(tracee_, priv);
   if (tracee_.refuses_calls()) {
     tracee_.release();
     return DetachResult::Filtered;
   }
-  auto quiet = wait_until_quiet();
-  if (!quiet) return std::unexpected(std::move(quiet.error()));
-  auto left = *quiet ? take_away(noted, check_offset, missed) : DetachResult::Agent;
+  auto quiet = KEVT_TRY(wait_until_quiet());
+  auto left = quiet ? take_away(noted, check_offset, missed) : DetachResult::Agent;
   for (RemoteAddr place : left_work_)
-    if (*quiet)
-      if (auto erased = erase_work_place(tracee_, place); !erased) return std::unexpected(std::move(erased.error()));
+    if (quiet) KEVT_TRY(erase_work_place(tracee_, place));
   tracee_.release();
   return left;
 }

@@ -77,8 +77,7 @@ static_assert(sizeof(PairNote) <= RemoteMapper::kScratchAt);
 
 Result<PairNote> read_note(const RemoteMapper& mapper, RemoteAddr page) {
   PairNote note{};
-  if (auto got = mapper.tracee().read(page, {reinterpret_cast<std::uint8_t*>(&note), sizeof note}); !got)
-    return std::unexpected(std::move(got.error()));
+  KEVT_TRY(mapper.tracee().read(page, {reinterpret_cast<std::uint8_t*>(&note), sizeof note}));
   return note;
 }
 
@@ -118,13 +117,11 @@ Result<std::int64_t> receive(RemoteMapper& mapper, RemoteAddr page, int socket) 
   message.head.msg_controllen = sizeof message.control;
   message.part = {reinterpret_cast<void*>(page.value + offsetof(Message, byte)), 1};
   auto* bytes = reinterpret_cast<std::uint8_t*>(&message);
-  if (auto put = mapper.tracee().write(page, {bytes, sizeof message}); !put)
-    return std::unexpected(std::move(put.error()));
+  KEVT_TRY(mapper.tracee().write(page, {bytes, sizeof message}));
   auto got = mapper.call("recvmsg", SYS_recvmsg,
                          {static_cast<std::uint64_t>(socket), page.value, MSG_CMSG_CLOEXEC | MSG_DONTWAIT, 0, 0, 0});
   if (!got) return got;
-  if (auto back = mapper.tracee().read(page, {bytes, sizeof message}); !back)
-    return std::unexpected(std::move(back.error()));
+  KEVT_TRY(mapper.tracee().read(page, {bytes, sizeof message}));
   int fd = -1;
   std::memcpy(&fd, message.control + CMSG_LEN(0), sizeof fd);
   if (message.head.msg_controllen < CMSG_LEN(sizeof fd) || fd < 0)
@@ -157,28 +154,25 @@ Result<std::int64_t> send_fd(RemoteMapper& mapper, int our_fd) {
   struct stat ours = {};
   if (fstat(our_fd, &ours) < 0) return std::unexpected(Error::from_errno("sending a file to the target"));
   mapper.note_sending(ours.st_ino);
-  auto page = mapper.scratch_page();
-  if (!page) return std::unexpected(std::move(page.error()));
-  auto made = mapper.call("socketpair", SYS_socketpair, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, page->value, 0, 0});
+  auto page = KEVT_TRY(mapper.scratch_page());
+  auto made = mapper.call("socketpair", SYS_socketpair, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, page.value, 0, 0});
   if (!made) return made;
-  auto pair = read_note(mapper, *page);
-  if (!pair) return std::unexpected(std::move(pair.error()));
-  auto end = fd_of(tracee.pid(), pair->fds[0]), other_end = fd_of(tracee.pid(), pair->fds[1]);
+  auto pair = KEVT_TRY(read_note(mapper, page));
+  auto end = fd_of(tracee.pid(), pair.fds[0]), other_end = fd_of(tracee.pid(), pair.fds[1]);
   Result<std::int64_t> received = std::unexpected(Error("nothing was sent"));
   if (!end || !other_end) {
     received = std::unexpected(std::move(end ? other_end.error() : end.error()));
   } else {
-    pair->inodes = {inode_of(end->get()), inode_of(other_end->get())};
-    if (auto noted = write_note(mapper, *page, *pair); !noted)
+    pair.inodes = {inode_of(end->get()), inode_of(other_end->get())};
+    if (auto noted = write_note(mapper, page, pair); !noted)
       received = std::unexpected(std::move(noted.error()));
     else if (auto sent = send_through(end->get(), our_fd); !sent)
       received = std::unexpected(std::move(sent.error()));
     else
-      received = receive(mapper, *page, pair->fds[1]);
+      received = receive(mapper, page, pair.fds[1]);
   }
-  for (int fd : pair->fds)
-    if (auto closed = close_in_target(mapper, fd); !closed) return std::unexpected(std::move(closed.error()));
-  if (auto forgotten = write_note(mapper, *page, {}); !forgotten) return std::unexpected(std::move(forgotten.error()));
+  for (int fd : pair.fds) KEVT_TRY(close_in_target(mapper, fd));
+  KEVT_TRY(write_note(mapper, page, {}));
   if (!received)
     return std::unexpected(std::move(received.error()).while_doing("giving the target the tracer's memory"));
   return received;
@@ -195,15 +189,12 @@ Result<void> close_left_descriptors(RemoteMapper& mapper) {
     if (!mapper.sending() || has_inode(entry.path().string(), *mapper.sending()))
       left.push_back(std::atoi(entry.path().filename().c_str()));
   }
-  auto page = mapper.scratch_page();
-  if (!page) return std::unexpected(std::move(page.error()));
-  auto pair = read_note(mapper, *page);
-  if (!pair) return std::unexpected(std::move(pair.error()));
-  std::ranges::copy(left_sockets(pid, *pair), std::back_inserter(left));
-  for (int fd : left)
-    if (auto closed = close_in_target(mapper, fd); !closed) return closed;
+  auto page = KEVT_TRY(mapper.scratch_page());
+  auto pair = KEVT_TRY(read_note(mapper, page));
+  std::ranges::copy(left_sockets(pid, pair), std::back_inserter(left));
+  for (int fd : left) KEVT_TRY(close_in_target(mapper, fd));
   mapper.note_sending(std::nullopt);
-  return write_note(mapper, *page, {});
+  return write_note(mapper, page, {});
 }
 
 }  // namespace kevt::inproc

@@ -64,23 +64,21 @@ Result<std::vector<kevt_patch>> read_patches(const Tracee& tracee, const kevt_ta
   std::vector<kevt_patch> patches(std::min<std::uint64_t>(tables.used_patches, KEVT_MAX_PATCHES));
   const std::span bytes(reinterpret_cast<std::uint8_t*>(patches.data()), patches.size() * sizeof(kevt_patch));
   if (patches.empty()) return patches;
-  if (auto got = tracee.read(RemoteAddr{tables.patches}, bytes); !got) return std::unexpected(std::move(got.error()));
+  KEVT_TRY(tracee.read(RemoteAddr{tables.patches}, bytes));
   return patches;
 }
 
 Result<DetachResult> clean_up_session(Tracee& tracee, RemoteAddr at) {
-  if (auto ended = Detacher::let_work_end(tracee); !ended) return std::unexpected(std::move(ended.error()));
+  KEVT_TRY(Detacher::let_work_end(tracee));
   const UniqueFd memory = open_memory(tracee.pid());
   const auto tables = read_tables(memory.get(), at);
   if (!tables) return DetachResult::Unseen;
-  auto patches = read_patches(tracee, *tables);
-  if (!patches) return std::unexpected(std::move(patches.error()));
-  auto mapper = RemoteMapper::of_session(tracee, *tables);
-  if (!mapper) return std::unexpected(std::move(mapper.error()));
-  if (auto closed = close_left_descriptors(*mapper); !closed) return std::unexpected(std::move(closed.error()));
-  SignalHandover signals(*mapper);
-  if (mapper->agent().base.value) signals.adopt();
-  return Detacher(*mapper, signals).leave(*patches, tables->check_offset, [](const ThreadNote&, RemoteAddr) {});
+  auto patches = KEVT_TRY(read_patches(tracee, *tables));
+  auto mapper = KEVT_TRY(RemoteMapper::of_session(tracee, *tables));
+  KEVT_TRY(close_left_descriptors(mapper));
+  SignalHandover signals(mapper);
+  if (mapper.agent().base.value) signals.adopt();
+  return Detacher(mapper, signals).leave(patches, tables->check_offset, [](const ThreadNote&, RemoteAddr) {});
 }
 
 }  // namespace
@@ -101,20 +99,18 @@ Result<void> clean_up(const PreparationNote& preparation) {
   if (!preparation.pid || !find_tables(preparation.pid).empty()) return {};
   auto tracee = Tracee::attach(preparation.pid);
   if (!tracee) return {};  // it has ended
-  if (auto ended = Detacher::let_work_end(*tracee); !ended) return ended;
+  KEVT_TRY(Detacher::let_work_end(*tracee));
   if (!find_tables(preparation.pid).empty()) return {};  // they came only now
   RemoteMapper mapper(*tracee);
   SignalHandover signals(mapper);
-  auto maps = target::read_maps(preparation.pid);
-  if (!maps) return std::unexpected(std::move(maps.error()));
+  auto maps = KEVT_TRY(target::read_maps(preparation.pid));
   const kevt_mapping piece = {preparation.at, preparation.bytes};
-  if (is_there(*maps, piece)) {
+  if (is_there(maps, piece)) {
     mapper.note_anonymous(piece);
     mapper.set_scratch_page(RemoteAddr{preparation.at});
-    if (auto closed = close_left_descriptors(mapper); !closed) return closed;
+    KEVT_TRY(close_left_descriptors(mapper));
   }
-  auto left = Detacher(mapper, signals).leave({}, 0, [](const ThreadNote&, RemoteAddr) {});
-  if (!left) return std::unexpected(std::move(left.error()));
+  KEVT_TRY(Detacher(mapper, signals).leave({}, 0, [](const ThreadNote&, RemoteAddr) {}));
   return {};
 }
 
@@ -133,9 +129,8 @@ bool is_left_by_the_dead(const kevt_tables& tables) {
 Result<DetachResult> clean_up_sessions(pid_t pid, std::span<const RemoteAddr> tables) {
   DetachResult worst = DetachResult::Nothing;
   for (RemoteAddr at : tables) {
-    auto tracee = Tracee::attach(pid);
-    if (!tracee) return std::unexpected(std::move(tracee.error()));
-    auto left = clean_up_session(*tracee, at);
+    auto tracee = KEVT_TRY(Tracee::attach(pid));
+    auto left = clean_up_session(tracee, at);
     if (!left) return left;
     if (*left != DetachResult::Nothing) worst = *left;
   }

@@ -13,9 +13,8 @@
 namespace kevt::inproc {
 
 Result<std::optional<LibraryReport>> find_library_report(ProbePoints& points) {
-  auto objects = points.objects();
-  if (!objects) return std::unexpected(std::move(objects.error()));
-  for (const ProbedObject* object : *objects) {
+  auto objects = KEVT_TRY(points.objects());
+  for (const ProbedObject* object : objects) {
     const auto functions = object->image->find_functions("_dl_debug_state");
     if (functions.size() != 1) continue;
     LibraryReport report{.function = {functions.front().address.value + object->bias}, .r_debug = {}};

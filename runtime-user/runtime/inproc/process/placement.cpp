@@ -30,28 +30,25 @@ int rights_of(const MapPiece& piece) { return piece.is_writable() ? PROT_READ | 
 // Ring by ring in one piece each, so that a hit never pays for a page.
 Result<void> Placement::map_session_files(RemoteAddr base) {
   for (const MapPiece::From from : {MapPiece::From::Tables, MapPiece::From::Session}) {
-    auto fd = send_fd(mapper_, memory_.file(from).fd());
-    if (!fd) return std::unexpected(std::move(fd.error()));
+    auto fd = KEVT_TRY(send_fd(mapper_, memory_.file(from).fd()));
     for (const MapPiece& piece : memory_.plan()) {
       if (piece.from != from) continue;
       const std::uint64_t populate = piece.is_ring && piece.length <= kPopulateLimit ? MAP_POPULATE : 0;
       auto mapped =
           mapper_.call("mapping the rings", SYS_mmap,
                        {base.value + piece.at, piece.length, static_cast<std::uint64_t>(rights_of(piece)),
-                        MAP_SHARED | MAP_FIXED | populate, static_cast<std::uint64_t>(*fd), piece.file_offset});
+                        MAP_SHARED | MAP_FIXED | populate, static_cast<std::uint64_t>(fd), piece.file_offset});
       if (!mapped) return std::unexpected(std::move(mapped.error()));
     }
-    if (auto closed = close_sent(mapper_, *fd); !closed) return closed;
+    KEVT_TRY(close_sent(mapper_, fd));
   }
   return {};
 }
 
 Result<void> Placement::check_session(RemoteAddr base) const {
-  auto maps = target::read_maps(tracee().pid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
+  auto maps = KEVT_TRY(target::read_maps(tracee().pid()));
   for (const MapPiece& piece : memory_.plan())
-    if (!shows_file(*maps, memory_.file(piece.from), base + piece.at, piece.length, piece.file_offset,
-                    rights_of(piece)))
+    if (!shows_file(maps, memory_.file(piece.from), base + piece.at, piece.length, piece.file_offset, rights_of(piece)))
       return std::unexpected(exchanged_file());
   return {};
 }
@@ -70,15 +67,12 @@ Result<PlacedAgent> Placement::map_private() {
   }
   if (!priv) return std::unexpected(std::move(priv.error()));
   const std::uint64_t wiped_bytes = SessionMemory::wiped_bytes(agent.max_threads);
-  auto selves = mapper_.map_anonymous(wiped_bytes, PROT_READ | PROT_WRITE);
-  if (!selves) return std::unexpected(std::move(selves.error()));
-  if (auto wiped = mapper_.call("madvise", SYS_madvise, {selves->value, wiped_bytes, MADV_WIPEONFORK, 0, 0, 0}); !wiped)
-    return std::unexpected(std::move(wiped.error()));
+  auto selves = KEVT_TRY(mapper_.map_anonymous(wiped_bytes, PROT_READ | PROT_WRITE));
+  KEVT_TRY(mapper_.call("madvise", SYS_madvise, {selves.value, wiped_bytes, MADV_WIPEONFORK, 0, 0, 0}));
   constexpr std::uint8_t kNotWiped = 1;
-  if (auto marked = tracee().write(*selves + sizeof(kevt_self) * agent.max_threads, {&kNotWiped, 1}); !marked)
-    return std::unexpected(std::move(marked.error()));
+  KEVT_TRY(tracee().write(selves + sizeof(kevt_self) * agent.max_threads, {&kNotWiped, 1}));
   agent.priv = *priv;
-  agent.selves = *selves;
+  agent.selves = selves;
   return agent;
 }
 
@@ -98,29 +92,24 @@ Result<RemoteAddr> Placement::reserve_session() {
 }
 
 Result<void> Placement::map_session() {
-  auto base = reserve_session();
-  if (!base) return std::unexpected(std::move(base.error()));
-  if (auto mapped = map_session_files(*base); !mapped) return mapped;
-  if (auto checked = check_session(*base); !checked) return checked;
+  auto base = KEVT_TRY(reserve_session());
+  KEVT_TRY(map_session_files(base));
+  KEVT_TRY(check_session(base));
   // A core file is the program's; our rings would make it hundreds of times larger.
-  if (auto kept = mapper_.call("madvise", SYS_madvise, {base->value, memory_.span(), MADV_DONTDUMP, 0, 0, 0}); !kept)
-    return std::unexpected(std::move(kept.error()));
-  auto agent = map_private();
-  if (!agent) return std::unexpected(std::move(agent.error()));
-  mapper_.set_agent(*agent);
-  memory_.set_private(agent->priv, agent->selves, agent->max_threads);
+  KEVT_TRY(mapper_.call("madvise", SYS_madvise, {base.value, memory_.span(), MADV_DONTDUMP, 0, 0, 0}));
+  auto agent = KEVT_TRY(map_private());
+  mapper_.set_agent(agent);
+  memory_.set_private(agent.priv, agent.selves, agent.max_threads);
   return {};
 }
 
 // Where the first thread runs, if that is in a file; the vDSO lies next to the stack, which must be able to grow.
 Result<RemoteAddr> Placement::agent_neighbour() {
-  auto registers = tracee().registers(tracee().threads().front());
-  if (!registers) return std::unexpected(std::move(registers.error()));
-  auto maps = target::read_maps(tracee().pid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
-  const auto objects = target::loaded_objects(*maps);
+  auto registers = KEVT_TRY(tracee().registers(tracee().threads().front()));
+  auto maps = KEVT_TRY(target::read_maps(tracee().pid()));
+  const auto objects = target::loaded_objects(maps);
   for (const target::LoadedObject& object : objects)
-    if (object.contains(RemoteAddr{registers->rip})) return RemoteAddr{registers->rip};
+    if (object.contains(RemoteAddr{registers.rip})) return RemoteAddr{registers.rip};
   if (objects.empty()) return std::unexpected(Error("the target has no program file mapped"));
   return objects.back().start();
 }
@@ -131,30 +120,25 @@ Result<void> Placement::note_threads() {
   kevt_tables& tables = memory_.tables();
   tables.marks_threads = is_go_alone(tracee().pid());
   if (tables.marks_threads) return mark_threads(mapper_.tracee());
-  auto check = thread_id_offset(tracee());
-  if (!check) return std::unexpected(std::move(check.error()));
-  tables.check_offset = *check;
+  tables.check_offset = KEVT_TRY(thread_id_offset(tracee()));
   return {};
 }
 
 Result<void> Placement::place_agent() {
-  if (auto mapped = map_session(); !mapped) return mapped;
-  if (auto noted = note_threads(); !noted) return noted;
-  auto near = agent_neighbour();
-  if (!near) return std::unexpected(std::move(near.error()));
-  auto code = allocate(*near, *near + 1, agent_table().size);
-  if (!code) return std::unexpected(std::move(code.error()));
+  KEVT_TRY(map_session());
+  KEVT_TRY(note_threads());
+  auto near = KEVT_TRY(agent_neighbour());
+  auto code = KEVT_TRY(allocate(near, near + 1, agent_table().size));
   PlacedAgent agent = mapper_.agent();
-  agent.base = code->at;
+  agent.base = code.at;
   mapper_.set_agent(agent);
   arena_.write(agent.base, agent_image_for(memory_.target()));
   memory_.set_agent(agent.base, agent_table().size, agent_services(agent.base));
   for (const AgentFault& fault : agent_faults())
-    if (auto noted = note_fault(*code, agent.base + fault.fault, agent.base + fault.fixup); !noted) return noted;
+    KEVT_TRY(note_fault(code, agent.base + fault.fault, agent.base + fault.fixup));
 
   constexpr std::uint64_t kRegisterSyncCore = 64;  // MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE
-  if (auto done = mapper_.call("membarrier", SYS_membarrier, {kRegisterSyncCore, 0, 0, 0, 0, 0}); !done)
-    return std::unexpected(std::move(done.error()));
+  KEVT_TRY(mapper_.call("membarrier", SYS_membarrier, {kRegisterSyncCore, 0, 0, 0, 0, 0}));
   return {};
 }
 
@@ -164,19 +148,15 @@ Result<RemoteAddr> Placement::map_hit_table(const HitTables& tables, std::uint32
   const std::uint64_t bytes = tables.bytes(), offset = tables.file_offset(table);
   auto at = mapper_.map_anonymous(bytes, PROT_NONE);
   if (!at) return at;
-  auto fd = send_fd(mapper_, tables.file().fd());
-  if (!fd) return std::unexpected(std::move(fd.error()));
-  auto mapped = mapper_.call(
+  auto fd = KEVT_TRY(send_fd(mapper_, tables.file().fd()));
+  KEVT_TRY(mapper_.call(
       "mapping what hits count", SYS_mmap,
-      {at->value, bytes, std::uint64_t{kRights}, MAP_SHARED | MAP_FIXED, static_cast<std::uint64_t>(*fd), offset});
-  if (!mapped) return std::unexpected(std::move(mapped.error()));
-  if (auto closed = close_sent(mapper_, *fd); !closed) return std::unexpected(std::move(closed.error()));
-  auto maps = target::read_maps(tracee().pid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
-  if (!shows_file(*maps, tables.file(), *at, bytes, offset, kRights)) return std::unexpected(exchanged_file());
-  if (auto kept = mapper_.call("madvise", SYS_madvise, {at->value, bytes, MADV_DONTDUMP, 0, 0, 0}); !kept)
-    return std::unexpected(std::move(kept.error()));
-  if (auto counted = count_mapped(*at, bytes); !counted) return std::unexpected(std::move(counted.error()));
+      {at->value, bytes, std::uint64_t{kRights}, MAP_SHARED | MAP_FIXED, static_cast<std::uint64_t>(fd), offset}));
+  KEVT_TRY(close_sent(mapper_, fd));
+  auto maps = KEVT_TRY(target::read_maps(tracee().pid()));
+  if (!shows_file(maps, tables.file(), *at, bytes, offset, kRights)) return std::unexpected(exchanged_file());
+  KEVT_TRY(mapper_.call("madvise", SYS_madvise, {at->value, bytes, MADV_DONTDUMP, 0, 0, 0}));
+  KEVT_TRY(count_mapped(*at, bytes));
   return at;
 }
 
@@ -195,15 +175,13 @@ std::uint32_t Placement::mapped_with(RemoteAddr at) const {
 }
 
 Result<PlacedCode> Placement::allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
-  auto window = window_for(begin, end, bytes);
-  if (!window) return std::unexpected(std::move(window.error()));
-  auto at = arena_.allocate(**window, bytes);
-  if (!at) return std::unexpected(std::move(at.error()));
-  return PlacedCode{.at = *at, .bytes = bytes, .since = proc::clock_ticks(), .mapped = {}};
+  auto window = KEVT_TRY(window_for(begin, end, bytes));
+  auto at = KEVT_TRY(arena_.allocate(*window, bytes));
+  return PlacedCode{.at = at, .bytes = bytes, .since = proc::clock_ticks(), .mapped = {}};
 }
 
 Result<void> Placement::note_fault(PlacedCode& code, RemoteAddr fault, RemoteAddr fixup) {
-  if (auto mapped = memory_.map_address(fault, fixup); !mapped) return mapped;
+  KEVT_TRY(memory_.map_address(fault, fixup));
   code.mapped.push_back(fault);
   return {};
 }
@@ -216,19 +194,17 @@ void Placement::give_back(const PlacedCode& code) {
 Result<CodeArena::Window*> Placement::window_for(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes) {
   constexpr std::uint64_t kBytes = CodeArena::kWindowBytes;
   if (CodeArena::Window* known = arena_.window_near(begin, end, bytes)) return known;
-  auto index = arena_.next_window();
-  if (!index) return std::unexpected(std::move(index.error()));
-  auto maps = target::read_maps(tracee().pid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
-  auto gap = target::find_gap(*maps, begin, kBytes, kReach - static_cast<std::uint64_t>(end - begin));
+  auto index = KEVT_TRY(arena_.next_window());
+  auto maps = KEVT_TRY(target::read_maps(tracee().pid()));
+  auto gap = target::find_gap(maps, begin, kBytes, kReach - static_cast<std::uint64_t>(end - begin));
   if (!gap) return std::unexpected(Error("no free address space within 2 GiB of the probed code"));
-  memory_.note_window(*index, *gap, kBytes);  // before it is there: see RemoteMapper::map_anonymous
-  if (auto mapped = mapper_.map_window(arena_.file(), *gap, kBytes, *index * kBytes); !mapped) {
-    memory_.note_window(*index, {}, 0);
+  memory_.note_window(index, *gap, kBytes);  // before it is there: see RemoteMapper::map_anonymous
+  if (auto mapped = mapper_.map_window(arena_.file(), *gap, kBytes, index * kBytes); !mapped) {
+    memory_.note_window(index, {}, 0);
     return std::unexpected(std::move(mapped.error()));
   }
-  if (auto counted = count_mapped(*gap, kBytes); !counted) return std::unexpected(std::move(counted.error()));
-  return arena_.add_window(*index, *gap);
+  KEVT_TRY(count_mapped(*gap, kBytes));
+  return arena_.add_window(index, *gap);
 }
 
 }  // namespace kevt::inproc

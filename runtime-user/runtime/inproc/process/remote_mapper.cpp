@@ -35,22 +35,21 @@ void note_failed_departure() {
 
 // Its own files are those that show at the addresses its tables name; a window that came after the fork is not there.
 Result<RemoteMapper> RemoteMapper::of_session(Tracee& tracee, const kevt_tables& tables) {
-  auto maps = target::read_maps(tracee.pid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
+  auto maps = KEVT_TRY(target::read_maps(tracee.pid()));
   RemoteMapper mapper(tracee);
   mapper.agent_ = {{tables.code_begin}, {tables.priv}, {tables.selves}, tables.max_threads};
   const auto bounded = std::min<std::uint64_t>(tables.mapped_count, KEVT_MAX_MAPPINGS);
   for (const kevt_mapping& piece : std::span(tables.mapped).first(bounded))
-    if (is_there(*maps, piece)) mapper.anonymous_.push_back(piece);
+    if (is_there(maps, piece)) mapper.anonymous_.push_back(piece);
   if (!mapper.anonymous_.empty()) mapper.scratch_ = RemoteAddr{mapper.anonymous_.front().at};
   for (const auto& window : tables.windows)
     if (window[1] > window[0]) mapper.windows_.push_back({window[0], window[1] - window[0]});
   std::set<std::uint64_t> named = {tables.self, tables.session};
   for (const kevt_mapping& window : mapper.windows_) named.insert(window.at);
   std::set<std::uint64_t> inodes;
-  for (const target::Mapping& m : *maps)
+  for (const target::Mapping& m : maps)
     if (m.shared && m.path.starts_with("/memfd:kevtrace") && named.contains(m.start.value)) inodes.insert(m.inode);
-  for (const target::Mapping& m : *maps)
+  for (const target::Mapping& m : maps)
     if (m.shared && m.path.starts_with("/memfd:kevtrace") && inodes.contains(m.inode))
       mapper.files_.push_back({m.start.value, static_cast<std::uint64_t>(m.end - m.start)});
   const auto agent_is_there = [&](const kevt_mapping& file) { return tables.code_begin - file.at < file.bytes; };
@@ -70,10 +69,9 @@ Result<std::int64_t> RemoteMapper::call(const char* what, std::int64_t number,
 
 // At a place that is known, and noted, before anything is there: who cleans up behind us unmaps what we have come to.
 Result<RemoteAddr> RemoteMapper::map_anonymous(std::uint64_t bytes, int protection) {
-  auto maps = target::read_maps(tracee_.pid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
+  auto maps = KEVT_TRY(target::read_maps(tracee_.pid()));
   constexpr std::uint64_t kAnywhere = ~0ull;
-  const auto gap = target::find_gap(*maps, kPiecesLieNear, bytes, kAnywhere);
+  const auto gap = target::find_gap(maps, kPiecesLieNear, bytes, kAnywhere);
   if (!gap) return std::unexpected(Error("no free address space for the tracer's memory", ENOMEM));
   anonymous_.push_back({gap->value, bytes});
   note_(anonymous_);
@@ -96,20 +94,17 @@ Result<RemoteAddr> RemoteMapper::scratch_page() {
 
 Result<void> RemoteMapper::map_window(const SharedFile& file, RemoteAddr at, std::uint64_t bytes,
                                       std::uint64_t offset) {
-  auto fd = send_fd(*this, file.fd());
-  if (!fd) return std::unexpected(std::move(fd.error()));
+  auto fd = KEVT_TRY(send_fd(*this, file.fd()));
   constexpr int kRights = PROT_READ | PROT_EXEC;
   unclear_ = {.at = at.value, .bytes = bytes, .inode = file.inode()};
-  auto mapped = call("mmap", SYS_mmap,
-                     {at.value, bytes, static_cast<std::uint64_t>(kRights), MAP_SHARED | MAP_FIXED_NOREPLACE,
-                      static_cast<std::uint64_t>(*fd), offset});
-  if (!mapped) return std::unexpected(std::move(mapped.error()));
+  KEVT_TRY(call("mmap", SYS_mmap,
+                {at.value, bytes, static_cast<std::uint64_t>(kRights), MAP_SHARED | MAP_FIXED_NOREPLACE,
+                 static_cast<std::uint64_t>(fd), offset}));
   files_.push_back({at.value, bytes});
   unclear_ = {};
-  if (auto closed = close_sent(*this, *fd); !closed) return closed;
-  auto maps = target::read_maps(tracee_.pid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
-  if (!shows_file(*maps, file, at, bytes, offset, kRights)) return std::unexpected(exchanged_file());
+  KEVT_TRY(close_sent(*this, fd));
+  auto maps = KEVT_TRY(target::read_maps(tracee_.pid()));
+  if (!shows_file(maps, file, at, bytes, offset, kRights)) return std::unexpected(exchanged_file());
   windows_.push_back({at.value, bytes});
   return {};
 }
@@ -117,9 +112,8 @@ Result<void> RemoteMapper::map_window(const SharedFile& file, RemoteAddr at, std
 // A mapping that was asked for, of which we have not heard: it is there where the place shows that file.
 Result<void> RemoteMapper::settle_unclear() {
   if (!unclear_.bytes) return {};
-  auto maps = target::read_maps(tracee_.pid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
-  for (const target::Mapping& m : *maps)
+  auto maps = KEVT_TRY(target::read_maps(tracee_.pid()));
+  for (const target::Mapping& m : maps)
     if (m.start.value == unclear_.at && m.shared && m.inode == unclear_.inode)
       files_.push_back({unclear_.at, unclear_.bytes});
   unclear_ = {};
@@ -129,13 +123,12 @@ Result<void> RemoteMapper::settle_unclear() {
 // Newest first: what was mapped into a larger piece goes with it, and the tables, by which somebody else could go on,
 // are the last. What has been asked for is not asked for again: the place may be the program's own by then.
 Result<void> RemoteMapper::take_away() {
-  if (auto settled = settle_unclear(); !settled) return settled;
+  KEVT_TRY(settle_unclear());
   for (std::vector<kevt_mapping>* mapped : {&files_, &anonymous_})
     while (!mapped->empty()) {
       const kevt_mapping last = mapped->back();
       mapped->pop_back();
-      if (auto gone = call("munmap", SYS_munmap, {last.at, last.bytes, 0, 0, 0, 0}); !gone)
-        return std::unexpected(std::move(gone.error()));
+      KEVT_TRY(call("munmap", SYS_munmap, {last.at, last.bytes, 0, 0, 0, 0}));
     }
   return {};
 }

@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "common/error.h"
 #include "common/proc.h"
 #include "runtime-user/runtime/inproc/process/tracee.h"
 #include "runtime-user/runtime/inproc/process/work_code.h"
@@ -70,19 +71,15 @@ Result<void> Tracee::begin_work() {
               "suspending that needs CAP_SYS_ADMIN",
               EPERM));
   if (!work_place_.value) {
-    auto place = find_work_place(*this);
-    if (!place) return std::unexpected(std::move(place.error()));
-    work_place_ = *place;
+    work_place_ = KEVT_TRY(find_work_place(*this));
   }
   const pid_t tid = threads_.front();
-  auto own = kernel_registers(tid);
-  if (!own) return std::unexpected(std::move(own.error()));
-  auto mask = kernel_mask(tid);
-  if (!mask) return std::unexpected(std::move(mask.error()));
-  const Work work{*own, *mask};
-  if (auto written = write_way_back(work); !written) return written;
-  if (auto put = put_on_way_back(*own); !put) return put;
-  if (auto set = set_kernel_mask(tid, kAllSignals); !set) return set;
+  auto own = KEVT_TRY(kernel_registers(tid));
+  auto mask = KEVT_TRY(kernel_mask(tid));
+  const Work work{own, mask};
+  KEVT_TRY(write_way_back(work));
+  KEVT_TRY(put_on_way_back(own));
+  KEVT_TRY(set_kernel_mask(tid, kAllSignals));
   work_ = work;
   return {};
 }
@@ -135,13 +132,12 @@ Result<void> Tracee::resume_until_call(pid_t tid, int wanted) {
   for (;;) {
     if (ptrace(PTRACE_SYSCALL, tid, 0, deliver) < 0) return std::unexpected(Error::from_errno("resuming the target"));
     deliver = 0;
-    auto status = wait_for(tid);
-    if (!status) return std::unexpected(std::move(status.error()));
-    if (*status >> 16) continue;  // event stops: ours, or a group stop
+    auto status = KEVT_TRY(wait_for(tid));
+    if (status >> 16) continue;  // event stops: ours, or a group stop
     const int place = place_in_call(tid);
     if (place == wanted) return {};
     if (place != PTRACE_SYSCALL_INFO_NONE) continue;
-    const int signal = WSTOPSIG(*status);
+    const int signal = WSTOPSIG(status);
     if (signal == SIGSTOP || cause_of(tid) == Cause::Fault)
       deliver = signal;  // a fault happens again until its signal is delivered
     else
@@ -150,7 +146,7 @@ Result<void> Tracee::resume_until_call(pid_t tid, int wanted) {
 }
 
 Result<std::int64_t> Tracee::syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments) {
-  if (auto ready = begin_work(); !ready) return std::unexpected(std::move(ready.error()));
+  KEVT_TRY(begin_work());
   const pid_t tid = threads_.front();
   user_regs_struct r = work_->registers;
   r.rip = work_place_.value + WorkCode::kSyscallAt;
@@ -162,12 +158,10 @@ Result<std::int64_t> Tracee::syscall(std::int64_t number, std::array<std::uint64
   r.r10 = arguments[3];
   r.r8 = arguments[4];
   r.r9 = arguments[5];
-  if (auto set = set_kernel_registers(tid, r); !set) return std::unexpected(std::move(set.error()));
-  for (const int stop : {PTRACE_SYSCALL_INFO_ENTRY, PTRACE_SYSCALL_INFO_EXIT})
-    if (auto ran = resume_until_call(tid, stop); !ran) return std::unexpected(std::move(ran.error()));
-  auto after = kernel_registers(tid);
-  if (!after) return std::unexpected(std::move(after.error()));
-  return static_cast<std::int64_t>(after->rax);
+  KEVT_TRY(set_kernel_registers(tid, r));
+  for (const int stop : {PTRACE_SYSCALL_INFO_ENTRY, PTRACE_SYSCALL_INFO_EXIT}) KEVT_TRY(resume_until_call(tid, stop));
+  auto after = KEVT_TRY(kernel_registers(tid));
+  return static_cast<std::int64_t>(after.rax);
 }
 
 // What came while the thread could not block it waits in the kernel again, as it was sent: sent by the thread itself,
@@ -175,42 +169,40 @@ Result<std::int64_t> Tracee::syscall(std::int64_t number, std::array<std::uint64
 Result<void> Tracee::send_again() {
   for (const siginfo_t& info : std::exchange(deferred_signals_, {})) {
     const std::uint64_t at = ((work_->registers.rsp - kRoomBelow) & ~0xfull) - sizeof info;
-    if (auto put = write(RemoteAddr{at}, {reinterpret_cast<const std::uint8_t*>(&info), sizeof info}); !put) return put;
+    KEVT_TRY(write(RemoteAddr{at}, {reinterpret_cast<const std::uint8_t*>(&info), sizeof info}));
     auto pid = syscall(SYS_getpid, {}), tid = syscall(SYS_gettid, {});
     if (!pid || !tid) return std::unexpected(std::move(pid ? tid.error() : pid.error()));
-    auto sent = syscall(SYS_rt_tgsigqueueinfo, {static_cast<std::uint64_t>(*pid), static_cast<std::uint64_t>(*tid),
-                                                static_cast<std::uint64_t>(info.si_signo), at, 0, 0});
-    if (!sent) return std::unexpected(std::move(sent.error()));
-    if (*sent < 0) deferred_signals_.push_back(info);  // release() sends it
+    auto sent =
+        KEVT_TRY(syscall(SYS_rt_tgsigqueueinfo, {static_cast<std::uint64_t>(*pid), static_cast<std::uint64_t>(*tid),
+                                                 static_cast<std::uint64_t>(info.si_signo), at, 0, 0}));
+    if (sent < 0) deferred_signals_.push_back(info);  // release() sends it
   }
   return {};
 }
 
 // It returns to its way back and is stopped behind the first step of that, which has given it its own signal mask.
 Result<void> Tracee::call(RemoteAddr function, std::span<std::uint64_t> words) {
-  if (auto ready = begin_work(); !ready) return ready;
+  KEVT_TRY(begin_work());
   const pid_t tid = threads_.front();
   user_regs_struct r = work_->registers;
   r.rdi = (r.rsp - kRoomBelow - words.size_bytes()) & ~0xfull;
   r.rsi = words.size();
   r.rsp = r.rdi - 8;
   const std::span<std::uint8_t> copy(reinterpret_cast<std::uint8_t*>(words.data()), words.size_bytes());
-  if (auto put = write(RemoteAddr{r.rdi}, copy); !put) return put;
+  KEVT_TRY(write(RemoteAddr{r.rdi}, copy));
   const std::uint64_t returns_to = work_place_.value + WorkCode::kReturnAt;
-  if (auto put = write(RemoteAddr{r.rsp}, {reinterpret_cast<const std::uint8_t*>(&returns_to), 8}); !put) return put;
+  KEVT_TRY(write(RemoteAddr{r.rsp}, {reinterpret_cast<const std::uint8_t*>(&returns_to), 8}));
   r.rip = function.value;
   r.orig_rax = ~0ull;
-  if (auto set = set_kernel_registers(tid, r); !set) return set;
-  if (auto set = set_kernel_mask(tid, kMaskOfCalls); !set) return set;
+  KEVT_TRY(set_kernel_registers(tid, r));
+  KEVT_TRY(set_kernel_mask(tid, kMaskOfCalls));
   for (;;) {
-    if (auto ran = resume_until_call(tid, PTRACE_SYSCALL_INFO_EXIT); !ran)
-      return std::unexpected(std::move(ran.error()));
-    auto left = kernel_registers(tid);
-    if (!left) return std::unexpected(std::move(left.error()));
-    if (left->rip - work_place_.value >= WorkCode::kRoom) continue;  // a system call of the function's own
-    if (auto put = put_on_way_back(work_->registers); !put) return put;
-    if (auto set = set_kernel_mask(tid, kAllSignals); !set) return set;
-    if (auto got = read(RemoteAddr{r.rdi}, copy); !got) return got;
+    KEVT_TRY(resume_until_call(tid, PTRACE_SYSCALL_INFO_EXIT));
+    auto left = KEVT_TRY(kernel_registers(tid));
+    if (left.rip - work_place_.value >= WorkCode::kRoom) continue;  // a system call of the function's own
+    KEVT_TRY(put_on_way_back(work_->registers));
+    KEVT_TRY(set_kernel_mask(tid, kAllSignals));
+    KEVT_TRY(read(RemoteAddr{r.rdi}, copy));
     return send_again();
   }
 }
@@ -223,9 +215,8 @@ Result<void> Tracee::resume_until_trap(pid_t tid, int request) {
     if (ptrace(static_cast<__ptrace_request>(request), tid, 0, deliver) < 0)
       return std::unexpected(Error::from_errno("resuming the target"));
     deliver = 0;
-    auto waited = wait_for(tid);
-    if (!waited) return std::unexpected(std::move(waited.error()));
-    const int status = *waited;
+    auto waited = KEVT_TRY(wait_for(tid));
+    const int status = waited;
     if (status >> 16) continue;  // event stops: ours, or a group stop
     const Cause cause = cause_of(tid);
     const bool is_call = (WSTOPSIG(status) & 0x80) != 0;
@@ -248,21 +239,20 @@ Result<void> Tracee::run_to(RemoteAddr at) {
   const pid_t tid = threads_.front();
   std::uint8_t original = 0;
   constexpr std::uint8_t kInt3 = 0xcc;
-  if (auto got = read(at, {&original, 1}); !got) return got;
-  if (auto put = write(at, {&kInt3, 1}); !put) return put;
-  if (auto ran = resume_until_trap(tid, PTRACE_CONT); !ran) return ran;
-  if (auto put = write(at, {&original, 1}); !put) return put;
-  auto r = registers(tid);
-  if (!r) return std::unexpected(std::move(r.error()));
-  if (r->rip != at.value + 1) return std::unexpected(Error("the target stopped somewhere else"));
-  r->rip = at.value;
-  return set_registers(tid, *r);
+  KEVT_TRY(read(at, {&original, 1}));
+  KEVT_TRY(write(at, {&kInt3, 1}));
+  KEVT_TRY(resume_until_trap(tid, PTRACE_CONT));
+  KEVT_TRY(write(at, {&original, 1}));
+  auto r = KEVT_TRY(registers(tid));
+  if (r.rip != at.value + 1) return std::unexpected(Error("the target stopped somewhere else"));
+  r.rip = at.value;
+  return set_registers(tid, r);
 }
 
 Result<user_regs_struct> Tracee::run_to_system_call() {
   end_work();
   const pid_t tid = threads_.front();
-  if (auto ran = resume_until_trap(tid, PTRACE_SYSCALL); !ran) return std::unexpected(std::move(ran.error()));
+  KEVT_TRY(resume_until_trap(tid, PTRACE_SYSCALL));
   return registers(tid);
 }
 

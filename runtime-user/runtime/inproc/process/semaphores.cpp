@@ -27,7 +27,7 @@ std::span<std::uint8_t> raw_bytes(T& value) {
 
 Result<void> change_by(const Tracee& tracee, RemoteAddr at, std::int64_t change) {
   std::uint16_t value = 0;
-  if (auto read = tracee.read(at, raw_bytes(value)); !read) return read;
+  KEVT_TRY(tracee.read(at, raw_bytes(value)));
   value = static_cast<std::uint16_t>(std::clamp<std::int64_t>(value + change, 0, UINT16_MAX));
   return tracee.write(at, raw_bytes(value));
 }
@@ -53,10 +53,9 @@ bool is_still_there(const std::vector<target::Mapping>& maps, const kevt_raised&
 // First the note where it falls, first the counter where it rises.
 Result<void> change_to(const Tracee& tracee, RemoteAddr note_at, kevt_raised& note, std::uint32_t count) {
   const std::int64_t change = std::int64_t{count} - static_cast<std::int64_t>(note.count);
-  if (change > 0)
-    if (auto raised = change_by(tracee, RemoteAddr{note.at}, change); !raised) return raised;
+  if (change > 0) KEVT_TRY(change_by(tracee, RemoteAddr{note.at}, change));
   note.count = count;
-  if (auto noted = tracee.write(note_at, raw_bytes(note)); !noted) return noted;
+  KEVT_TRY(tracee.write(note_at, raw_bytes(note)));
   return change < 0 ? change_by(tracee, RemoteAddr{note.at}, change) : Result<void>();
 }
 
@@ -83,7 +82,7 @@ Result<void> Semaphores::set(const Tracee& tracee, RemoteAddr priv, const std::m
   for (auto& [slot, note] : noted_) {
     if (!note.count || note.count == count_of(note)) continue;
     if (!is_still_there(*maps, note)) note.count = 0;
-    if (auto done = change(slot, note, note.count ? count_of(note) : 0); !done) return done;
+    KEVT_TRY(change(slot, note, note.count ? count_of(note) : 0));
   }
   for (const RemoteAddr at : fresh) {
     const auto note = note_of(*maps, at);
@@ -92,7 +91,7 @@ Result<void> Semaphores::set(const Tracee& tracee, RemoteAddr priv, const std::m
     while (noted_.contains(slot) && noted_[slot].count) ++slot;
     if (slot >= KEVT_MAX_RAISED) return std::unexpected(Error("more semaphores of markers than one session holds"));
     noted_[slot] = *note;
-    if (auto done = change(slot, noted_[slot], wanted.at(at)); !done) return done;
+    KEVT_TRY(change(slot, noted_[slot], wanted.at(at)));
   }
   return {};
 }

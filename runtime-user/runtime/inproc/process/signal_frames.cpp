@@ -89,13 +89,12 @@ Result<std::vector<SignalFrame>> find_signal_frames(const Tracee& tracee, pid_t 
                                                     const std::vector<target::Mapping>& maps) {
   std::vector<SignalFrame> frames;
   if (restorers.empty()) return frames;
-  auto registers = tracee.registers(tid);
-  if (!registers) return std::unexpected(std::move(registers.error()));
+  auto registers = KEVT_TRY(tracee.registers(tid));
   // In the restorer itself the return address has just been popped.
   constexpr std::uint64_t kRestorerBytes = 16;
   const bool returning = std::ranges::any_of(
-      restorers, [&](std::uint64_t r) { return registers->rip >= r && registers->rip < r + kRestorerBytes; });
-  std::optional<std::uint64_t> stack = registers->rsp - (returning ? 8 : 0);
+      restorers, [&](std::uint64_t r) { return registers.rip >= r && registers.rip < r + kRestorerBytes; });
+  std::optional<std::uint64_t> stack = registers.rsp - (returning ? 8 : 0);
   for (std::size_t n = 0; stack && n < kMaxStacks; ++n) {
     const target::Mapping* mapping = mapping_of(maps, *stack);
     if (!mapping) break;

@@ -64,24 +64,19 @@ RemoteAddr SignalHandover::handler_note_at(int signal) const {
 }
 
 Result<kevt_disposition> SignalHandover::disposition(int signal) {
-  auto page = mapper_.scratch_page();
-  if (!page) return std::unexpected(std::move(page.error()));
-  auto done = mapper_.call("rt_sigaction", SYS_rt_sigaction,
-                           {static_cast<std::uint64_t>(signal), 0, page->value + RemoteMapper::kScratchAt, 8, 0, 0});
-  if (!done) return std::unexpected(std::move(done.error()));
+  auto page = KEVT_TRY(mapper_.scratch_page());
+  KEVT_TRY(mapper_.call("rt_sigaction", SYS_rt_sigaction,
+                        {static_cast<std::uint64_t>(signal), 0, page.value + RemoteMapper::kScratchAt, 8, 0, 0}));
   kevt_disposition found{};
-  if (auto got = tracee_.read(*page + RemoteMapper::kScratchAt, room_of(found)); !got)
-    return std::unexpected(std::move(got.error()));
+  KEVT_TRY(tracee_.read(page + RemoteMapper::kScratchAt, room_of(found)));
   return found;
 }
 
 Result<void> SignalHandover::set_disposition(int signal, const kevt_disposition& wanted) {
-  auto page = mapper_.scratch_page();
-  if (!page) return std::unexpected(std::move(page.error()));
-  if (auto put = tracee_.write(*page + RemoteMapper::kScratchAt, bytes_of(wanted)); !put) return put;
-  auto done = mapper_.call("rt_sigaction", SYS_rt_sigaction,
-                           {static_cast<std::uint64_t>(signal), page->value + RemoteMapper::kScratchAt, 0, 8, 0, 0});
-  if (!done) return std::unexpected(std::move(done.error()));
+  auto page = KEVT_TRY(mapper_.scratch_page());
+  KEVT_TRY(tracee_.write(page + RemoteMapper::kScratchAt, bytes_of(wanted)));
+  KEVT_TRY(mapper_.call("rt_sigaction", SYS_rt_sigaction,
+                        {static_cast<std::uint64_t>(signal), page.value + RemoteMapper::kScratchAt, 0, 8, 0, 0}));
   return {};
 }
 
@@ -92,13 +87,10 @@ Result<void> SignalHandover::look() {
   const std::uint64_t caught = proc::status_signals(tracee_.pid(), "SigCgt");
   for (int signal = 1; signal <= kSignals; ++signal) {
     if (!(caught & bit(signal))) continue;
-    auto found = disposition(signal);
-    if (!found) return std::unexpected(std::move(found.error()));
-    if (std::ranges::find(restorers_, found->restorer) == restorers_.end()) restorers_.push_back(found->restorer);
+    auto found = KEVT_TRY(disposition(signal));
+    if (std::ranges::find(restorers_, found.restorer) == restorers_.end()) restorers_.push_back(found.restorer);
   }
-  auto maps = target::read_maps(tracee_.pid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
-  maps_ = std::move(*maps);
+  maps_ = KEVT_TRY(target::read_maps(tracee_.pid()));
   return {};
 }
 
@@ -112,19 +104,18 @@ Result<void> SignalHandover::take_masks_of_handlers() {
   const std::uint64_t caught = proc::status_signals(tracee_.pid(), "SigCgt");
   for (int signal = 1; signal <= kSignals; ++signal) {
     if (!(caught & bit(signal))) continue;
-    auto own = disposition(signal);
-    if (!own) return std::unexpected(std::move(own.error()));
-    const std::uint64_t bits = own->mask & kThree;
+    auto own = KEVT_TRY(disposition(signal));
+    const std::uint64_t bits = own.mask & kThree;
     if (!bits && !(bit(signal) & kOfInstructions)) continue;
-    if (auto put = tracee_.write(mask_note_at(signal), bytes_of(bits)); !put) return put;
-    own->mask &= ~kThree;
+    KEVT_TRY(tracee_.write(mask_note_at(signal), bytes_of(bits)));
+    own.mask &= ~kThree;
     if (bit(signal) & kThree) continue;  // the agent's own handler takes its place
-    const kevt_handler noted = {own->handler, own->restorer};
-    if (auto put = tracee_.write(handler_note_at(signal), bytes_of(noted)); !put) return put;
-    own->handler = mapper_.agent().base.value + agent_table().on_masked;
-    own->restorer = mapper_.agent().base.value + agent_table().restorer;
-    own->flags |= kRestorerFlag;
-    if (auto set = set_disposition(signal, *own); !set) return set;
+    const kevt_handler noted = {own.handler, own.restorer};
+    KEVT_TRY(tracee_.write(handler_note_at(signal), bytes_of(noted)));
+    own.handler = mapper_.agent().base.value + agent_table().on_masked;
+    own.restorer = mapper_.agent().base.value + agent_table().restorer;
+    own.flags |= kRestorerFlag;
+    KEVT_TRY(set_disposition(signal, own));
   }
   return {};
 }
@@ -136,11 +127,10 @@ Result<void> SignalHandover::take_three() {
                                  mapper_.agent().base.value + agent_table().restorer, 0};
   const std::uint64_t ignored = tracee_.ignored_at_start();
   for (int signal : kOwned) {
-    auto own = disposition(signal);
-    if (!own) return std::unexpected(std::move(own.error()));
-    if (own->handler == 0 && ignored & bit(signal)) own->handler = 1;
-    if (auto put = tracee_.write(note_at(signal), bytes_of(*own)); !put) return put;
-    if (auto set = set_disposition(signal, ours); !set) return set;
+    auto own = KEVT_TRY(disposition(signal));
+    if (own.handler == 0 && ignored & bit(signal)) own.handler = 1;
+    KEVT_TRY(tracee_.write(note_at(signal), bytes_of(own)));
+    KEVT_TRY(set_disposition(signal, ours));
   }
   const std::uint64_t one = 1;
   return tracee_.write(mapper_.agent().priv + offsetof(kevt_private, signals_owned), bytes_of(one));
@@ -149,21 +139,16 @@ Result<void> SignalHandover::take_three() {
 // Noted before it is taken away: we may die in between.
 Result<void> SignalHandover::take_masks_of_threads() {
   for (pid_t tid : tracee_.threads()) {
-    auto mask = tracee_.signal_mask(tid);
-    if (!mask) return std::unexpected(std::move(mask.error()));
-    auto frames = frames_of(tid);
-    if (!frames) return std::unexpected(std::move(frames.error()));
+    auto mask = KEVT_TRY(tracee_.signal_mask(tid));
+    auto frames = KEVT_TRY(frames_of(tid));
     // The outermost frame's: what the thread has when no handler runs.
-    const std::uint64_t believed = (frames->empty() ? *mask : frames->back().mask) & kThree;
-    if (believed)
-      if (auto noted = note_blocked(tracee_, mapper_.agent(), tid, believed); !noted) return noted;
-    for (const SignalFrame& frame : *frames) {
+    const std::uint64_t believed = (frames.empty() ? mask : frames.back().mask) & kThree;
+    if (believed) KEVT_TRY(note_blocked(tracee_, mapper_.agent(), tid, believed));
+    for (const SignalFrame& frame : frames) {
       const std::uint64_t clear = frame.mask & ~kThree;
-      if (clear != frame.mask)
-        if (auto put = tracee_.write(frame.mask_at, bytes_of(clear)); !put) return put;
+      if (clear != frame.mask) KEVT_TRY(tracee_.write(frame.mask_at, bytes_of(clear)));
     }
-    if (*mask & kThree)
-      if (auto set = tracee_.set_signal_mask(tid, *mask & ~kThree); !set) return set;
+    if (mask & kThree) KEVT_TRY(tracee_.set_signal_mask(tid, mask & ~kThree));
   }
   return {};
 }
@@ -171,8 +156,8 @@ Result<void> SignalHandover::take_masks_of_threads() {
 Result<void> SignalHandover::take() {
   if (auto looked = look(); !looked) return looked;  // before our handlers are among them
   taken_ = true;
-  if (auto done = take_masks_of_handlers(); !done) return done;
-  if (auto done = take_three(); !done) return done;
+  KEVT_TRY(take_masks_of_handlers());
+  KEVT_TRY(take_three());
   return take_masks_of_threads();
 }
 
@@ -182,12 +167,11 @@ Result<void> SignalHandover::take() {
 Result<void> SignalHandover::give_three_back() {
   const std::uint64_t agents = mapper_.agent().base.value + agent_table().on_signal;
   for (int signal : kOwned) {
-    auto now = disposition(signal);
-    if (!now) return std::unexpected(std::move(now.error()));
-    if (now->handler != agents) continue;
+    auto now = KEVT_TRY(disposition(signal));
+    if (now.handler != agents) continue;
     kevt_disposition own{};
-    if (auto got = tracee_.read(note_at(signal), room_of(own)); !got) return got;
-    if (auto set = set_disposition(signal, own); !set) return set;
+    KEVT_TRY(tracee_.read(note_at(signal), room_of(own)));
+    KEVT_TRY(set_disposition(signal, own));
   }
   return {};
 }
@@ -196,33 +180,30 @@ Result<void> SignalHandover::give_three_back() {
 Result<void> SignalHandover::give_masks_of_handlers_back(bool owned) {
   for (int signal = 1; signal <= kSignals; ++signal) {
     std::uint64_t bits = 0;
-    if (auto got = tracee_.read(mask_note_at(signal), room_of(bits)); !got) return got;
+    KEVT_TRY(tracee_.read(mask_note_at(signal), room_of(bits)));
     if (bit(signal) & kThree || (!bits && !(bit(signal) & kOfInstructions))) continue;
-    auto own = disposition(signal);
-    if (!own) return std::unexpected(std::move(own.error()));
-    const bool is_agents = own->handler == mapper_.agent().base.value + agent_table().on_masked;
+    auto own = KEVT_TRY(disposition(signal));
+    const bool is_agents = own.handler == mapper_.agent().base.value + agent_table().on_masked;
     if (!owned && !is_agents) continue;
-    own->mask |= bits;
+    own.mask |= bits;
     if (is_agents) {
       kevt_handler noted{};
-      if (auto got = tracee_.read(handler_note_at(signal), room_of(noted)); !got) return got;
-      own->handler = noted.handler;
-      own->restorer = noted.restorer;
+      KEVT_TRY(tracee_.read(handler_note_at(signal), room_of(noted)));
+      own.handler = noted.handler;
+      own.restorer = noted.restorer;
     }
-    if (auto set = set_disposition(signal, *own); !set) return set;
+    KEVT_TRY(set_disposition(signal, own));
   }
   return {};
 }
 
 Result<void> SignalHandover::give_mask_back(pid_t tid, std::uint64_t blocked) {
-  auto mask = tracee_.signal_mask(tid);
-  if (!mask) return std::unexpected(std::move(mask.error()));
-  auto frames = frames_of(tid);
-  if (!frames) return std::unexpected(std::move(frames.error()));
-  if (auto set = tracee_.set_signal_mask(tid, *mask | blocked); !set) return set;
-  for (const SignalFrame& frame : *frames) {
+  auto mask = KEVT_TRY(tracee_.signal_mask(tid));
+  auto frames = KEVT_TRY(frames_of(tid));
+  KEVT_TRY(tracee_.set_signal_mask(tid, mask | blocked));
+  for (const SignalFrame& frame : frames) {
     const std::uint64_t full = frame.mask | blocked;
-    if (auto put = tracee_.write(frame.mask_at, bytes_of(full)); !put) return put;
+    KEVT_TRY(tracee_.write(frame.mask_at, bytes_of(full)));
   }
   return {};
 }
@@ -230,49 +211,44 @@ Result<void> SignalHandover::give_mask_back(pid_t tid, std::uint64_t blocked) {
 // By the target itself, which alone may send what another process has sent, as it was sent (rt_tgsigqueueinfo(2)). The
 // thread blocks the signal by now: it waits, once, however often it is sent.
 Result<void> SignalHandover::send_pending(const ThreadNote& note) {
-  auto page = mapper_.scratch_page();
-  if (!page) return std::unexpected(std::move(page.error()));
-  const RemoteAddr at = *page + RemoteMapper::kScratchAt;
+  auto page = KEVT_TRY(mapper_.scratch_page());
+  const RemoteAddr at = page + RemoteMapper::kScratchAt;
   for (std::size_t i = 0; i < std::size(kOwned); ++i) {
     if (!(note.pending & bit(kOwned[i]))) continue;
     std::array<std::uint64_t, sizeof(siginfo_t) / 8> info{};
     std::uint64_t words[KEVT_SENT_WORDS];
-    if (auto got = tracee_.read(note.at + (offsetof(kevt_thread, sent) + sizeof words * i), room_of(words)); !got)
-      return got;
+    KEVT_TRY(tracee_.read(note.at + (offsetof(kevt_thread, sent) + sizeof words * i), room_of(words)));
     std::ranges::copy(words, info.begin());
-    if (auto put = tracee_.write(at, bytes_of(info)); !put) return put;
-    auto sent = mapper_.call("rt_tgsigqueueinfo", SYS_rt_tgsigqueueinfo,
-                             {note.pid, note.tid, static_cast<std::uint64_t>(kOwned[i]), at.value, 0, 0});
-    if (!sent) return std::unexpected(std::move(sent.error()));
+    KEVT_TRY(tracee_.write(at, bytes_of(info)));
+    KEVT_TRY(mapper_.call("rt_tgsigqueueinfo", SYS_rt_tgsigqueueinfo,
+                          {note.pid, note.tid, static_cast<std::uint64_t>(kOwned[i]), at.value, 0, 0}));
   }
   return {};
 }
 
 // Where the masks are the program's already, a tracer that died has given them back, or never taken them.
 Result<void> SignalHandover::give_masks_of_threads_back(std::uint32_t check_offset, bool owned) {
-  auto notes = read_thread_notes(tracee_, mapper_.agent());
-  if (!notes) return std::unexpected(std::move(notes.error()));
+  auto notes = KEVT_TRY(read_thread_notes(tracee_, mapper_.agent()));
   for (pid_t tid : std::vector<pid_t>(tracee_.threads())) {
-    const ThreadNote* note = note_of(tracee_, tid, check_offset, *notes);
+    const ThreadNote* note = note_of(tracee_, tid, check_offset, notes);
     if (!note) continue;
-    if (owned && note->blocked)
-      if (auto given = give_mask_back(tid, note->blocked); !given) return given;
+    if (owned && note->blocked) KEVT_TRY(give_mask_back(tid, note->blocked));
     if (note->pending && note->pid == tracee_.pid_in_its_namespace())  // a child inherits nothing that waits
-      if (auto sent = send_pending(*note); !sent) return sent;
+      KEVT_TRY(send_pending(*note));
   }
   return {};
 }
 
 Result<void> SignalHandover::give_back(std::uint32_t check_offset) {
   if (!taken_) return {};
-  if (auto looked = look(); !looked) return looked;
+  KEVT_TRY(look());
   const RemoteAddr owned_at = mapper_.agent().priv + offsetof(kevt_private, signals_owned);
   std::uint64_t owned = 0;
-  if (auto got = tracee_.read(owned_at, room_of(owned)); !got) return got;
-  if (auto done = give_masks_of_handlers_back(owned != 0); !done) return done;
-  if (auto done = give_masks_of_threads_back(check_offset, owned != 0); !done) return done;
+  KEVT_TRY(tracee_.read(owned_at, room_of(owned)));
+  KEVT_TRY(give_masks_of_handlers_back(owned != 0));
+  KEVT_TRY(give_masks_of_threads_back(check_offset, owned != 0));
   owned = 0;  // from here on the kernel's masks are the program's
-  if (auto put = tracee_.write(owned_at, bytes_of(owned)); !put) return put;
+  KEVT_TRY(tracee_.write(owned_at, bytes_of(owned)));
   auto done = give_three_back();
   if (done) taken_ = false;
   return done;

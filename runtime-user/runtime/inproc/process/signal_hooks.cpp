@@ -116,16 +116,13 @@ Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, 
     const RemoteAddr site{found.begin.value + bias};
     const RemoteAddr syscall{found.syscall.value + bias};
     const auto displaced = image.bytes_at(found.begin, static_cast<std::uint64_t>(found.syscall - found.begin));
-    auto placed = placement.allocate(site, syscall, x86::max_relocated_size(displaced.size()) + 64);
-    if (!placed) return std::unexpected(std::move(placed.error()));
-    const RemoteAddr at = placed->at;
-    auto code = build_syscall_hook(site, displaced, syscall, answer, at);
-    if (!code) return std::unexpected(std::move(code.error()));
-    arena.write(at, *code);
+    auto placed = KEVT_TRY(placement.allocate(site, syscall, x86::max_relocated_size(displaced.size()) + 64));
+    const RemoteAddr at = placed.at;
+    auto code = KEVT_TRY(build_syscall_hook(site, displaced, syscall, answer, at));
+    arena.write(at, code);
     auto moved = x86::relocate(displaced, site, at);  // as the hook has it, for threads between mov and syscall
     if (!moved) return std::unexpected(std::move(moved.error()));
-    if (auto noted = memory.note_patch(site, displaced.first(kMovBytes), KEVT_PATCH_LAST); !noted)
-      return std::unexpected(std::move(noted.error()));
+    KEVT_TRY(memory.note_patch(site, displaced.first(kMovBytes), KEVT_PATCH_LAST));
     patches.push_back({site, jump_bytes(site, at), at, std::move(moved->offsets), displaced.size() + 1});
   }
   return patches;

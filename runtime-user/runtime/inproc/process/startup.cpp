@@ -43,7 +43,7 @@ constexpr std::uint64_t kMapOffset = 8;
 
 Result<bool> is_consistent(const Tracee& tracee, RemoteAddr r_debug) {
   std::uint8_t words[32];
-  if (auto got = tracee.read(r_debug, words); !got) return std::unexpected(std::move(got.error()));
+  KEVT_TRY(tracee.read(r_debug, words));
   std::uint64_t map;
   std::int32_t state;
   std::memcpy(&map, words + kMapOffset, sizeof map);
@@ -78,10 +78,9 @@ bool is_go_alone(pid_t pid) {
 
 Result<std::uint32_t> thread_id_offset(const Tracee& tracee) {
   const pid_t thread = tracee.threads().front();
-  auto registers = tracee.registers(thread);
-  if (!registers) return std::unexpected(std::move(registers.error()));
+  auto registers = KEVT_TRY(tracee.registers(thread));
   std::uint64_t self = 0;
-  const RemoteAddr pointer{registers->fs_base};
+  const RemoteAddr pointer{registers.fs_base};
   // The x86-64 ABI for thread-local storage: the first word of the block is its own address.
   if (!tracee.read(pointer, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}) || self != pointer.value)
     return std::unexpected(
@@ -123,11 +122,10 @@ Result<void> run_until_loaded(Tracee& tracee) {
   const RemoteAddr report_at{base + report.front().address.value};
   const RemoteAddr debug_at{base + debug.front().address.value};
   for (int reports = 0; reports < 16; ++reports) {
-    if (auto ran = tracee.run_to(report_at); !ran) return ran;
-    auto consistent = is_consistent(tracee, debug_at);
-    if (!consistent) return std::unexpected(std::move(consistent.error()));
-    if (*consistent) return {};
-    if (auto stepped = tracee.step(); !stepped) return stepped;
+    KEVT_TRY(tracee.run_to(report_at));
+    auto consistent = KEVT_TRY(is_consistent(tracee, debug_at));
+    if (consistent) return {};
+    KEVT_TRY(tracee.step());
   }
   return std::unexpected(Error("the dynamic linker never reported its libraries as loaded"));
 }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "common/error.h"
 #include "runtime-user/runtime/inproc/process/startup.h"
 
 namespace kevt::inproc {
@@ -32,9 +33,8 @@ Error no_c_library() {
 }
 
 Result<bool> has_tid(const Tracee& tracee) {
-  auto found = thread_id_offset(tracee);
-  if (!found) return std::unexpected(std::move(found.error()));
-  return *found != 0;
+  auto found = KEVT_TRY(thread_id_offset(tracee));
+  return found != 0;
 }
 
 // A C library has put the block's address there before it makes the call.
@@ -46,10 +46,9 @@ bool is_set_up_by_go(const Tracee& tracee, RemoteAddr thread_pointer) {
 
 Result<void> step_until_tid_is_stored(Tracee& tracee) {
   for (unsigned i = 0; i < kMaxSteps; ++i) {
-    auto stored = has_tid(tracee);
-    if (!stored) return std::unexpected(std::move(stored.error()));
-    if (*stored) return {};
-    if (auto stepped = tracee.step(); !stepped) return stepped;
+    auto stored = KEVT_TRY(has_tid(tracee));
+    if (stored) return {};
+    KEVT_TRY(tracee.step());
   }
   return std::unexpected(no_c_library());
 }
@@ -58,15 +57,13 @@ Result<void> step_until_tid_is_stored(Tracee& tracee) {
 
 Result<void> run_until_thread_is_set_up(Tracee& tracee) {
   for (unsigned i = 0; i < kMaxCalls; ++i) {
-    auto entry = tracee.run_to_system_call();
-    if (!entry) return std::unexpected(std::move(entry.error()));
-    if (static_cast<long>(entry->rax) != -ENOSYS) continue;  // still the exit of execve
-    const auto number = static_cast<long>(entry->orig_rax);
+    auto entry = KEVT_TRY(tracee.run_to_system_call());
+    if (static_cast<long>(entry.rax) != -ENOSYS) continue;  // still the exit of execve
+    const auto number = static_cast<long>(entry.orig_rax);
     if (std::ranges::find(kFirstSteps, number) == std::end(kFirstSteps)) return std::unexpected(no_c_library());
-    auto exit = tracee.run_to_system_call();
-    if (!exit) return std::unexpected(std::move(exit.error()));
-    if (number == SYS_arch_prctl && exit->fs_base && is_set_up_by_go(tracee, RemoteAddr{exit->fs_base})) return {};
-    if (number == SYS_set_tid_address && exit->fs_base) return step_until_tid_is_stored(tracee);
+    auto exit = KEVT_TRY(tracee.run_to_system_call());
+    if (number == SYS_arch_prctl && exit.fs_base && is_set_up_by_go(tracee, RemoteAddr{exit.fs_base})) return {};
+    if (number == SYS_set_tid_address && exit.fs_base) return step_until_tid_is_stored(tracee);
   }
   return std::unexpected(no_c_library());
 }

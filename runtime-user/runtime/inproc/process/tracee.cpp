@@ -146,7 +146,7 @@ Result<Tracee> Tracee::spawn(const std::vector<std::string>& argv) {
 }
 
 Result<Tracee> Tracee::attach(pid_t pid) {
-  if (auto possible = check_attachable(pid); !possible) return std::unexpected(std::move(possible.error()));
+  KEVT_TRY(check_attachable(pid));
   Tracee tracee;
   tracee.pid_ = pid;
   tracee.pidfd_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));

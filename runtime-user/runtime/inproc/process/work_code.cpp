@@ -133,9 +133,8 @@ std::vector<target::Mapping> candidates(const std::vector<target::Mapping>& maps
 }  // namespace
 
 Result<RemoteAddr> find_work_place(const Tracee& tracee) {
-  auto maps = target::read_maps(tracee.pid());
-  if (!maps) return std::unexpected(std::move(maps.error()));
-  const auto mappings = candidates(*maps);
+  auto maps = KEVT_TRY(target::read_maps(tracee.pid()));
+  const auto mappings = candidates(maps);
   if (mappings.empty())
     return std::unexpected(
         Error("the target has no vDSO to make system calls from (valgrind's tools hide it: they translate a "

@@ -149,7 +149,7 @@ Result<void> Mover::copy(std::span<const std::uint8_t> bytes, const Instruction&
   }
   const unsigned behind = in.displacement_offset + 4u;
   code_.insert(code_.end(), bytes.begin(), bytes.begin() + in.displacement_offset);
-  if (auto done = distance_to(original_of(*in.rip_operand), in.length - behind); !done) return done;
+  KEVT_TRY(distance_to(original_of(*in.rip_operand), in.length - behind));
   code_.insert(code_.end(), bytes.begin() + behind, bytes.end());
   return {};
 }
