@@ -40,7 +40,7 @@ std::vector<CodeRefusal> Targets::libraries_changed(TracedTarget& target) {
   records_.drain();
   std::vector<CodeRequest> requests;
   for (const auto& [id, event] : state_.events.events())
-    if (state_.code.is_deferred(id, target)) requests.push_back(switcher_.request_for(*event));
+    if (state_.code.installed().is_deferred(id, target)) requests.push_back(switcher_.request_for(*event));
   auto refusals = state_.code.place_deferred(requests, target);
   for (const CodeRefusal& refusal : refusals)
     state_.instances.top().errors.add(refusal.error.message(), refusal.command, now_ns());

@@ -57,7 +57,7 @@ class Tracing {
 
   EventSwitcher& switcher() { return switcher_; }
   const EventSwitcher& switcher() const { return switcher_; }
-  const EventCode& code() const { return state_.code; }
+  InstalledCode code() const { return state_.code.installed(); }
   Targets& targets() { return targets_; }
   // From now on hits of this program's own threads are filtered, and trigger nothing.
   void hide_own_threads() { state_.hide_own_threads(); }

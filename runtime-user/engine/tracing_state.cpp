@@ -25,10 +25,10 @@ TracingState::TracingState(std::vector<TracedTarget*> targets, TracingOptions tr
     : options(std::move(tracing_options)),
       events(options.check),
       code(std::move(targets), needs_of(options), options.precompiled),
-      cells(cells_of(code.targets(), options)),
+      cells(cells_of(code.installed().targets(), options)),
       instances(options.cpus, options.buffer_kb) {
   for (const target::CatalogEntry& event : options.static_events) events.add_static(event);
-  StaticEvents* statics = code.static_events();
+  StaticEvents* statics = code.installed().static_events();
   if (!statics) return;
   for (const StaticEvent& event : statics->all()) events.add_running(event);
   statics->on_fork([this](std::int32_t parent, std::int32_t child) {
@@ -40,9 +40,10 @@ std::vector<const target::TargetEnv*> TracingState::envs() {
   static const target::UncheckedTargetEnv unchecked;
   if (options.env) return {options.env};
   std::vector<const target::TargetEnv*> envs;
-  for (TracedTarget* target : code.targets())
+  for (TracedTarget* target : code.installed().targets())
     if ((envs.empty() || options.follows) && target->is_alive()) envs.push_back(&target->env());
-  if (envs.empty()) envs.push_back(code.targets().empty() ? &unchecked : &code.targets().front()->known_env());
+  if (envs.empty())
+    envs.push_back(code.installed().targets().empty() ? &unchecked : &code.installed().targets().front()->known_env());
   return envs;
 }
 

@@ -29,7 +29,7 @@ struct TracingState {
   void hide_own_threads();
   bool is_hidden(std::int32_t tid) const;
 
-  bool has_several_targets() const { return options.follows || code.targets().size() > 1; }
+  bool has_several_targets() const { return options.follows || code.installed().targets().size() > 1; }
   // Where definitions are looked up: in the first target that lives; where programs are followed in each of them. Never
   // empty.
   std::vector<const target::TargetEnv*> envs();

@@ -155,7 +155,7 @@ Result<void> EventSwitcher::set_probes_armed(bool armed) {
 }
 
 Result<void> EventSwitcher::use_jumps(bool wanted) {
-  for (TracedTarget* target : state_.code.targets()) {
+  for (TracedTarget* target : state_.code.installed().targets()) {
     if (!target->is_alive()) continue;
     if (auto done = target->runtime().use_jumps(wanted); !done)
       return std::unexpected(std::move(done.error()).while_doing(target->name()));
@@ -267,7 +267,7 @@ Result<void> EventSwitcher::set_option(Instance& instance, TraceOption option, b
   const bool before = instance.options.has(option);
   instance.options.set(option, on);
   if (option != TraceOption::UserStacktrace && option != TraceOption::Stacktrace) return {};
-  auto done = on ? state_.code.can_have_stacks() : Result<void>{};
+  auto done = on ? state_.code.installed().can_have_stacks() : Result<void>{};
   std::vector<const TracedEvent*> armed;
   for (const auto& [id, event] : state_.events.events())
     if (const EventState* one = instance.find_state(id); one && one->registered) armed.push_back(event.get());

@@ -204,9 +204,9 @@ std::vector<model::HitHistogram> HitAggregation::of(const TracedEvent& event) co
   const EventState* const state = instance->find_state(event.id);
   if (state->softly_on || is_switched_by_triggers(event)) return {};
   std::size_t most = model::kMaxHitHistograms;
-  for (TracedTarget* target : state_.code.targets())
+  for (TracedTarget* target : state_.code.installed().targets())
     most = std::min(most, target->runtime().capabilities().hit_histograms);
-  const ThreadNames names = names_in(state_.code.targets());
+  const ThreadNames names = names_in(state_.code.installed().targets());
   std::vector<model::HitHistogram> histograms;
   for (const model::Trigger& trigger : instance->triggers.of(event.full_name())) {
     if (trigger.kind != model::TriggerKind::Hist) return {};
@@ -240,7 +240,7 @@ void HitAggregation::collect() {
   for (const std::uint32_t id : counted_) {
     const TracedEvent* event = state_.events.find(id);
     if (!event) continue;
-    state_.code.take_hit_counts(id, [&](TracedTarget& target, const runtime::HitCount& count) {
+    state_.code.installed().take_hit_counts(id, [&](TracedTarget& target, const runtime::HitCount& count) {
       for (const auto& instance : state_.instances) {
         const auto triggers = instance->triggers.of(event->full_name());
         const auto trigger = std::ranges::find(triggers, count.trigger, &model::Trigger::id);

@@ -53,7 +53,7 @@ void TriggerInliner::forget(const Instance& instance) {
 }
 
 Instance* TriggerInliner::choose() {
-  const auto& targets = state_.code.targets();
+  const auto& targets = state_.code.installed().targets();
   if (!state_.cells.offers_any() || targets.size() != 1) return nullptr;
   Instance* only = nullptr;
   bool has_triggers = false;

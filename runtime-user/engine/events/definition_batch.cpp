@@ -53,7 +53,7 @@ BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAns
   Checked checked;
   std::vector<std::pair<TracedTarget*, const target::TargetEnv*>> worlds;
   if (!state_.options.env)
-    for (TracedTarget* target : state_.code.targets())
+    for (TracedTarget* target : state_.code.installed().targets())
       if (target->is_alive()) worlds.emplace_back(target, &target->env());
   if (worlds.empty()) worlds.emplace_back(nullptr, state_.envs().front());
   // Filters of events that are there already are no draft's; a draft's event has one filter.

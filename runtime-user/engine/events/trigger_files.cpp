@@ -140,7 +140,7 @@ Result<void> TriggerFiles::can_run(const model::Trigger& trigger, const TracedEv
   if (!reads_stack(trigger) || event.is_static()) return {};
   if (event.owner == target::EventOwner::Synthetic)
     return std::unexpected(Error("records of this event have no stack", EOPNOTSUPP));
-  return state_.code.can_have_stacks();
+  return state_.code.installed().can_have_stacks();
 }
 
 Result<void> TriggerFiles::write(Instance& instance, const TracedEvent& event, std::string_view text) {
@@ -219,7 +219,7 @@ void TriggerFiles::start_histograms_over(Instance& instance, std::span<const Tra
 
 std::vector<const target::TargetEnv*> TriggerFiles::envs() const {
   std::vector<const target::TargetEnv*> envs;
-  for (TracedTarget* target : state_.code.targets()) envs.push_back(&target->known_env());
+  for (TracedTarget* target : state_.code.installed().targets()) envs.push_back(&target->known_env());
   return envs;
 }
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "compiler/layout/synthetic.h"
+#include "compiler/layout/synthetic_layout.h"
 
 namespace kevt::engine {
 

@@ -34,7 +34,7 @@ constexpr std::size_t kFlagsAt = 2;  // common_flags
 }  // namespace
 
 std::size_t RecordRouter::drain() {
-  const auto& targets = state_.code.targets();
+  const auto& targets = state_.code.installed().targets();
   if (targets.empty() && !state_.options.follows) return 0;
   if (state_.options.is_tapped && !tap_) return 0;
   ++rounds_;
@@ -72,7 +72,8 @@ bool RecordRouter::is_plain_tap() const {
 }
 
 bool RecordRouter::is_plain(const TracedEvent& event, const EventState& one) const {
-  return one.records() && !event.is_static() && (!one.filter || state_.code.always_asks(event.id, *one.filter_text));
+  return one.records() && !event.is_static() &&
+         (!one.filter || state_.code.installed().always_asks(event.id, *one.filter_text));
 }
 
 void RecordRouter::tap_plainly(TracedTarget& target, const runtime::Record& record) {
@@ -80,7 +81,7 @@ void RecordRouter::tap_plainly(TracedTarget& target, const runtime::Record& reco
   if (type >= routes_.size()) routes_.resize(std::size_t{type} + 1);
   Route& route = routes_[type];
   if (route.of_round != rounds_) {
-    const TracedEvent* event = state_.code.sampled(type) ? nullptr : state_.events.find(type);
+    const TracedEvent* event = state_.code.sampled().find(type) ? nullptr : state_.events.find(type);
     EventState* state = event ? &state_.instances.top().state_of(event->id) : nullptr;
     route = {.of_round = rounds_, .event = event, .state = state && is_plain(*event, *state) ? state : nullptr};
   }
@@ -94,7 +95,7 @@ void RecordRouter::tap_plainly(TracedTarget& target, const runtime::Record& reco
 void RecordRouter::deliver(TracedTarget& target, const runtime::Record& record) {
   const std::uint32_t type = model::type_of(record.bytes);
   const TracedEvent* event = state_.events.find(type);
-  const bool is_ours = state_.code.sampled(type) || (event && !event->is_static());
+  const bool is_ours = state_.code.sampled().find(type) || (event && !event->is_static());
   if (!is_ours || !(record.bytes[kFlagsAt] & model::kGatesWereAsked)) return deliver(target, record, nullptr);
   std::vector<std::uint8_t> bytes(record.bytes.begin(), record.bytes.end());
   bytes[kFlagsAt] &= static_cast<std::uint8_t>(~model::kGatesWereAsked);
@@ -104,7 +105,7 @@ void RecordRouter::deliver(TracedTarget& target, const runtime::Record& record) 
 }
 
 void RecordRouter::deliver(TracedTarget& target, const runtime::Record& record, const Instance* decided) {
-  if (const SampledType* sampled = state_.code.sampled(model::type_of(record.bytes)))
+  if (const SampledType* sampled = state_.code.sampled().find(model::type_of(record.bytes)))
     return deliver_sampled(target, *sampled, record, decided);
   const TracedEvent* event = state_.events.find(model::type_of(record.bytes));
   if (!event) return;
@@ -244,7 +245,7 @@ void RecordRouter::store_stack(Instance& instance, TraceBuffer& buffer, TracedTa
 // ---- who counts what ------------------------------------------------------------------------
 
 runtime::EventCounts RecordRouter::counts(const Instance& instance, const TracedEvent& event) const {
-  runtime::EventCounts sum = state_.code.counts(event.id);
+  runtime::EventCounts sum = state_.code.installed().counts(event.id);
   const EventState* one = instance.find_state(event.id);
   if (event.owner == target::EventOwner::Synthetic && one)  // no code counts them
     sum.attempts = one->recorded + one->aggregated + one->filtered + one->lost;

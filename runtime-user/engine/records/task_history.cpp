@@ -21,7 +21,7 @@ void TaskHistory::note(const TracedTarget& target, const runtime::Record& record
 }
 
 const TracedTarget* TaskHistory::target_of(std::int32_t tid, std::optional<std::uint64_t> time_ns) const {
-  const auto& targets = state_.code.targets();
+  const auto& targets = state_.code.installed().targets();
   if (!state_.has_several_targets()) return targets.empty() ? nullptr : targets.front();
   const auto it = was_.find(tid);
   if (it == was_.end()) return nullptr;

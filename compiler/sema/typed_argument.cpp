@@ -1,0 +1,176 @@
+// What an argument reads, and as what, once its operand has a type.
+//
+//   count            ->  of type u64               name of std::string   ->  +0(+0(name)):string(+8(name))
+//   s:string         ->  +0(s):string where s is a `char *`            st:enum  ->  its value and the names
+#include "compiler/sema/typed_argument.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "compiler/sema/text_object.h"
+#include "grammar/parse_definition_text.h"
+
+namespace kevt::sema {
+namespace {
+
+using model::FetchArg;
+using model::TypeKind;
+using target::TypeClass;
+using target::TypeSource;
+
+bool is_text(TypeKind kind) { return kind == TypeKind::String || kind == TypeKind::UserString; }
+
+// The type an argument has when none is written.
+void imply_type(const ResolvedOperand& operand, TypeSource source, model::TypeSpec& spec) {
+  const target::Type& type = operand.table->type(operand.type);
+  const bool whole = type.bytes == 1 || type.bytes == 2 || type.bytes == 4 || type.bytes == 8;
+  if (type.kind == TypeClass::Enum) {
+    spec.kind = TypeKind::Signed;
+    const bool four = source == TypeSource::Kernel || !whole;
+    spec.bytes = four && type.bytes != 8 ? 4 : static_cast<std::uint8_t>(type.bytes);
+  } else if (type.kind == TypeClass::Integer && whole) {
+    spec.kind = type.is_signed ? TypeKind::Signed : TypeKind::Unsigned;
+    spec.bytes = static_cast<std::uint8_t>(type.bytes);
+  } else if (type.kind == TypeClass::Float) {
+    spec.kind = TypeKind::Float;
+    spec.bytes = static_cast<std::uint8_t>(type.bytes);
+  }
+  if (operand.bit_size % 8 == 0 && operand.bit_offset == 0) return;
+  spec.bit_width = static_cast<std::uint8_t>(operand.bit_size);
+  spec.bit_offset = static_cast<std::uint8_t>(operand.bit_offset);
+}
+
+// What a `T &` refers to, where that is a number or a std::string.
+void follow_reference(FetchArg& arg, ResolvedOperand& operand) {
+  const target::TypeTable& table = *operand.table;
+  const target::Type& type = table.type(operand.type);
+  if (type.kind != TypeClass::Pointer || !type.is_reference) return;
+  const target::TypeId referred = table.strip(type.target);
+  const TypeClass kind = table.type(referred).kind;
+  const bool is_number = kind == TypeClass::Integer || kind == TypeClass::Enum || kind == TypeClass::Float;
+  if (!is_number && !text_object(table, referred)) return;
+  arg.expr.dereferences.push_back({.offset = 0});
+  operand.type = referred;
+}
+
+// The word `offset` bytes into an object that lies where `object` ends, or that it has in argument registers.
+model::FetchExpr word_of(model::FetchExpr object, std::uint32_t offset) {
+  constexpr std::uint32_t kWord = 8;
+  if (!object.dereferences.empty())
+    object.dereferences.back().offset += offset;
+  else if (auto* argument = std::get_if<model::ArgumentBase>(&object.base))
+    argument->number += offset / kWord;
+  return object;
+}
+
+// A std::string or the like that is where the operand says, or that it points to. True: the argument is its text.
+bool read_text_object(FetchArg& arg, const ResolvedOperand& operand) {
+  if (arg.type.written && !is_text(arg.type.kind)) return false;
+  const target::TypeTable& table = *operand.table;
+  const target::Type& type = table.type(operand.type);
+  const bool is_pointer = type.kind == TypeClass::Pointer;
+  if (is_pointer && !arg.type.written) return false;  // an address, as of every pointer
+  const auto object = text_object(table, is_pointer ? type.target : operand.type);
+  if (!object) return false;
+  if (is_pointer) arg.expr.dereferences.push_back({.offset = 0});
+  const bool is_argument = std::holds_alternative<model::ArgumentBase>(arg.expr.base);
+  if (arg.expr.dereferences.empty() && (!object->length || !is_argument)) return false;
+  if (object->length && !arg.length)
+    arg.length = {.expr = word_of(arg.expr, *object->length), .type = {.kind = TypeKind::Unsigned}};
+  arg.expr = word_of(std::move(arg.expr), object->address);
+  arg.expr.dereferences.push_back({.offset = 0});
+  if (!arg.type.written) {
+    arg.type.kind = TypeKind::String;
+    arg.type.bytes = model::kDataLocBytes;
+  }
+  return true;
+}
+
+// `string` of a `char *` reads where it points to, of a `char []` where it lies.
+void prepare_text(const DefinitionCheck& check, std::size_t index, const ResolvedOperand& operand) {
+  FetchArg& arg = check.definition.args[index];
+  const target::TypeTable& table = *operand.table;
+  const target::Type& type = table.type(operand.type);
+  // With a length it may be anybody's bytes.
+  const bool text =
+      table.type(table.strip(type.target)).is_text || (arg.length.has_value() && type.kind == TypeClass::Pointer);
+  if (type.kind == TypeClass::Array && text) return;
+  if (text) {
+    const bool user = arg.type.kind == TypeKind::UserString;
+    arg.expr.dereferences.push_back(
+        {.offset = 0, .space = user ? model::AddressSpace::User : model::AddressSpace::Default});
+    return;
+  }
+  check.report({.kind = diag::Kind::BadType4str,
+                .column = arg.expr.dereferences.empty() && operand.field_column != 0 ? operand.field_column
+                                                                                     : body_column(check, arg),
+                .order = diag::argument_order(index, diag::kArgStoreSize),
+                .note = fmt::format("it is `{}`", table.type_text(operand.type))});
+}
+
+// `enum`: the names that its declaration gives the values.
+void name_values(const DefinitionCheck& check, TypeSource source, std::size_t index, const ResolvedOperand& operand) {
+  constexpr std::size_t kMostNames = 512;  // each is in the event's `format`
+  FetchArg& arg = check.definition.args[index];
+  const target::TypeTable& table = *operand.table;
+  const target::Type& type = table.type(operand.type);
+  if (type.kind != TypeClass::Enum || type.count == 0 || type.count > kMostNames || arg.type.array_count != 0) {
+    check.report({.kind = diag::Kind::BadType,
+                  .column = arg.type.span.begin,
+                  .order = diag::argument_order(index, diag::kArgType),
+                  .note = fmt::format("it is `{}`, not an enumeration of up to {} names", table.type_text(operand.type),
+                                      kMostNames)});
+    return;
+  }
+  model::TypeSpec implied;
+  imply_type(operand, source, implied);
+  arg.type.bytes = implied.bytes;
+  if (operand.bit_size != 0 && operand.bit_size < 8u * implied.bytes) {
+    implied.bit_width = static_cast<std::uint8_t>(operand.bit_size);
+    implied.bit_offset = static_cast<std::uint8_t>(operand.bit_offset);
+  } else {
+    implied.bit_width = implied.bit_offset = 0;
+  }
+  arg.type.bit_width = implied.bit_width;
+  arg.type.bit_offset = implied.bit_offset;
+  model::EnumNames names;
+  // As the record has them: the bits of a bit field without a sign, all others with one.
+  const unsigned unused = 64 - (implied.bit_width != 0 ? implied.bit_width : 8u * implied.bytes);
+  for (const target::Member& name : table.members(type)) {
+    if (!grammar::is_good_name(table.name(name.name))) continue;  // a damaged file's; it would end up in `format`
+    const auto bits = static_cast<std::uint64_t>(target::value_of(name)) << unused;
+    const auto value =
+        implied.bit_width != 0 ? static_cast<std::int64_t>(bits >> unused) : static_cast<std::int64_t>(bits) >> unused;
+    names.push_back({.value = value, .name = std::string(table.name(name.name))});
+  }
+  arg.type.names = std::make_shared<const model::EnumNames>(std::move(names));
+}
+
+}  // namespace
+
+void take_operand(DefinitionCheck& check, TypeSource source, std::size_t index, ResolvedOperand operand) {
+  FetchArg& arg = check.definition.args[index];
+  if (operand.base) arg.expr.base = *operand.base;
+  arg.needs_types = false;
+  // Reads around it were written; what they end with has no type any more.
+  const bool outermost = arg.expr.dereferences.empty();
+  arg.expr.field_column = operand.field_column;
+  const auto added = operand.dereferences;
+  arg.expr.dereferences.insert(arg.expr.dereferences.begin(), added.begin(), added.end());
+  if (!outermost || operand.table == nullptr) return;
+  follow_reference(arg, operand);
+  if (read_text_object(arg, operand)) return;
+  if (!arg.type.written) {
+    imply_type(operand, source, arg.type);
+  } else if (is_text(arg.type.kind)) {
+    prepare_text(check, index, operand);
+  } else if (arg.type.kind == TypeKind::Enum) {
+    name_values(check, source, index, operand);
+  }
+}
+
+}  // namespace kevt::sema

@@ -1,0 +1,156 @@
+#include "runtime-user/engine/code/code_installer.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "common/assert.h"
+
+namespace kevt::engine {
+
+namespace {
+
+constexpr std::size_t kMostKept = 4096;  // images of code: filters may change for ever
+
+// Why a probe would wait for its library for ever; empty: it would not.
+std::string why_not_watched(TracedTarget& target) {
+  const auto watched = target.watch_libraries();
+  if (watched && *watched) return "";
+  const std::string why = watched ? "it reports no libraries that it loads" : watched.error().message();
+  return fmt::format("its library is not loaded in {}: {}", target.name(), why);
+}
+
+}  // namespace
+
+struct CodeInstaller::LookedUp {
+  std::vector<CheckedProbe> probes;
+  std::vector<ProbeHandles> handles;  // of each request: 0 for the next of `probes`
+};
+
+CodeInstaller::CodeInstaller(const StaticEvents* statics, const pipeline::CodeStore* precompiled)
+    : precompiled_(precompiled) {
+  if (!statics) return;
+  for (const StaticEvent& event : statics->all()) statics_.add(catalog_entry(event));
+}
+
+CodePlacer CodeInstaller::placer(TracedTarget& target) {
+  if (kept_.images().size() > kMostKept) kept_ = {};
+  return {target, statics_, {.precompiled = precompiled_, .kept = &kept_}};
+}
+
+std::optional<pipeline::CheckedEvent> CodeInstaller::take_expected(const TracedTarget& target, std::uint64_t serial) {
+  const auto of_target = expected_.find(&target);
+  if (of_target == expected_.end()) return std::nullopt;
+  auto taken = of_target->second.extract(serial);
+  if (!taken || taken.mapped().env_version != target.env_version()) return std::nullopt;
+  return std::move(taken.mapped().checked);
+}
+
+std::expected<std::optional<CheckedProbe>, CodeRefusal> CodeInstaller::check(const CodePlacer& placer,
+                                                                             const TracedTarget& target,
+                                                                             const EventProbe& probe,
+                                                                             const CodeRequest& request) {
+  if (!placer.samples_stack(request))
+    if (auto expected = take_expected(target, probe.serial)) return placer.ready(probe, request, *std::move(expected));
+  auto checked = placer.check(probe, request);
+  if (!checked || !*checked || !placer.samples_stack(request)) return checked;
+  const auto type = sampled_.type_of(request.event->id, (*checked)->event.layout);
+  if (!type)
+    return std::unexpected(CodeRefusal{Error("there are as many events with stacks as types", ENOSPC),
+                                       probe.definition().command, probe.serial});
+  (*checked)->type = *type;
+  return checked;
+}
+
+// Those that wait for their library wait only where it is watched, and looked for once more then: it may have come
+// before. Without `refusals` the first one is the answer.
+std::expected<CodeInstaller::LookedUp, CodeRefusal> CodeInstaller::look_up(std::span<const CodeRequest* const> requests,
+                                                                           TracedTarget& target,
+                                                                           std::vector<CodeRefusal>* refusals) {
+  const CodePlacer placer = this->placer(target);
+  LookedUp found;
+  std::vector<const model::Definition*> expected;
+  for (const CodeRequest* request : requests)
+    for (const EventProbe& probe : request->event->probes) expected.push_back(&probe.written);
+  pipeline::expect_functions(expected, target.env());
+  std::optional<std::string> why_not;
+  const auto look = [&](const EventProbe& probe, const CodeRequest& request) {
+    auto checked = check(placer, target, probe, request);
+    if (!checked || *checked) return checked;
+    if (!why_not) {
+      why_not = why_not_watched(target);
+      target.env();
+      checked = check(placer, target, probe, request);
+      if (!checked || *checked) return checked;
+    }
+    if (why_not->empty()) return checked;
+    checked = std::unexpected(CodeRefusal{Error(*why_not, ENOENT), probe.definition().command, probe.serial});
+    return checked;
+  };
+  for (const CodeRequest* request : requests) {
+    found.handles.emplace_back();
+    for (const EventProbe& probe : request->event->probes) {
+      auto checked = look(probe, *request);
+      if (!checked && !refusals) return std::unexpected(std::move(checked.error()));
+      found.handles.back().push_back(!checked ? kRefused : *checked ? 0 : kDeferred);
+      if (!checked)
+        refusals->push_back(std::move(checked.error()));
+      else if (*checked)
+        found.probes.push_back(**std::move(checked));
+    }
+  }
+  return found;
+}
+
+std::expected<std::vector<ProbeHandles>, CodeRefusal> CodeInstaller::install(
+    std::span<const CodeRequest* const> requests, TracedTarget& target) {
+  auto found = KEVT_TRY(look_up(requests, target, nullptr));
+  auto installed = KEVT_TRY(placer(target).install(found.probes));
+  auto next = installed.begin();
+  for (ProbeHandles& of_event : found.handles)
+    for (runtime::ProbeHandle& handle : of_event)
+      if (is_placed(handle)) handle = *next++;
+  return std::move(found.handles);
+}
+
+std::vector<ProbeHandles> CodeInstaller::install_each(std::span<const CodeRequest* const> requests,
+                                                      TracedTarget& target, std::vector<CodeRefusal>& refusals) {
+  auto found = look_up(requests, target, &refusals);
+  KEVT_ASSERT(found.has_value());
+  const auto installed = placer(target).install_each(found->probes, refusals);
+  auto next = installed.begin();
+  for (ProbeHandles& of_event : found->handles)
+    for (runtime::ProbeHandle& handle : of_event)
+      if (is_placed(handle)) handle = (next++)->value_or(kRefused);
+  return std::move(found->handles);
+}
+
+ProbeHandles CodeInstaller::install_deferred(std::span<const DeferredProbes> deferred, TracedTarget& target,
+                                             std::vector<CodeRefusal>& refusals) {
+  CodePlacer placer = this->placer(target);
+  std::vector<CheckedProbe> probes;
+  std::vector<runtime::ProbeHandle*> places;  // of their handles
+  for (const auto& [request, handles] : deferred)
+    for (std::size_t i = 0; i < handles->size(); ++i) {
+      runtime::ProbeHandle& handle = (*handles)[i];
+      if (handle != kDeferred) continue;
+      auto checked = check(placer, target, request->event->probes[i], *request);
+      if (checked && !*checked) continue;  // another library has come
+      handle = kRefused;
+      if (!checked) {
+        refusals.push_back(std::move(checked.error()));
+        continue;
+      }
+      probes.push_back(**std::move(checked));
+      places.push_back(&handle);
+    }
+  const auto installed = placer.install_each(probes, refusals);
+  ProbeHandles placed;
+  for (std::size_t i = 0; i < installed.size(); ++i)
+    if (installed[i]) placed.push_back(*places[i] = *installed[i]);
+  return placed;
+}
+
+}  // namespace kevt::engine
