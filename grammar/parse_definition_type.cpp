@@ -93,18 +93,16 @@ bool exists_here(const LineContext& line, const NamedType& type) {
 }
 
 bool find_type(const LineContext& line, std::string_view name, model::TypeSpec& type) {
-  if (name.starts_with('b')) {
-    const auto bytes = container_bytes(name);
-    if (!bytes) return false;
-    type.kind = model::TypeKind::Bitfield;
-    type.bytes = *bytes;
-    return true;
-  }
   const auto* found = std::ranges::find(kTypes, name, &NamedType::name);
-  if (found == std::end(kTypes) || !exists_here(line, *found)) return false;
-  type.kind = found->kind;
-  type.bytes = found->bytes;
-  return true;
+  if (found != std::end(kTypes)) {
+    type.kind = found->kind;
+    type.bytes = found->bytes;
+    return exists_here(line, *found);
+  }
+  const auto bytes = name.starts_with('b') ? container_bytes(name) : std::nullopt;
+  type.kind = model::TypeKind::Bitfield;
+  type.bytes = bytes.value_or(0);
+  return bytes.has_value();
 }
 
 // $comm and immediate strings are strings whatever is written, and nothing else may be written.

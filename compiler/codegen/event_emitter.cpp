@@ -301,6 +301,11 @@ Value* EventEmitter::integer(ir::ValueId id) {
     }
     case Op::FloatOrder:
       return float_order(v);
+    case Op::ByteSwap: {
+      Value* swapped = b_.CreateUnaryIntrinsic(llvm::Intrinsic::bswap, integer(v.a));
+      const std::uint64_t above = 64 - 8 * v.bytes;
+      return v.is_signed ? b_.CreateAShr(swapped, above) : b_.CreateLShr(swapped, above);
+    }
     case Op::ProbeAddress:
       return hooks_.probe_address(b_);
     case Op::Located: {

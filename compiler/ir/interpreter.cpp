@@ -135,6 +135,10 @@ Fetched Run::evaluate(const Value& value) {
       return integer(value.is_signed ? sign_extend(a.number, value.bytes) : low_bytes(a.number, value.bytes));
     case Op::FloatOrder:
       return integer(model::order_of_float(low_bytes(a.number, value.bytes), value.bytes));
+    case Op::ByteSwap: {
+      const std::uint64_t swapped = std::byteswap(a.number) >> (64 - 8 * value.bytes);
+      return integer(value.is_signed ? sign_extend(swapped, value.bytes) : swapped);
+    }
     case Op::ProbeAddress:
       return integer(machine_.probe_address);
     case Op::Located:

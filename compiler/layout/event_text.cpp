@@ -16,7 +16,7 @@
 
 #include "compiler/layout/field_type.h"
 #include "compiler/layout/layout.h"
-#include "compiler/layout/synthetic.h"
+#include "compiler/layout/synthetic_layout.h"
 #include "compiler/model/floating.h"
 
 namespace kevt::layout {
@@ -118,6 +118,7 @@ void append_item(std::string& out, const model::TypeSpec& type, const RecordView
   const std::uint64_t value = record.number(offset, type.bytes);
   switch (type.kind) {
     case model::TypeKind::Unsigned:
+    case model::TypeKind::BigEndian:
     case model::TypeKind::Bitfield:
       return append_number(out, value, 10);
     case model::TypeKind::Enum:

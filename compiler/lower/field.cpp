@@ -6,6 +6,7 @@
 //   +0(%si):string(%dx)  v2 = counted v0+0 of v1; store string v2
 //   +0(%si):u8[16]     store int1[16] v0+0
 //   +0(%si):u8[4]      four loads, four stores
+//   +0(%si):be16       v1 = load u2 v0+0; v2 = byte_swap u2 v1; store int2 v2
 //
 // Arrays of 1, 2, 4 or 8 bytes are spelled out as single items since the kernel's filters compare
 // such a field as one integer (select_comparison_fn goes by size alone), and what is compared has to be
@@ -33,6 +34,7 @@ bool is_integer_size(std::uint32_t bytes) { return bytes == 1 || bytes == 2 || b
 ValueId integer_value(const Fetched& datum, const model::TypeSpec& type, ValueTable& values) {
   const ValueId raw = datum.offset ? values.load(datum.value, *datum.offset, type.bytes, datum.space) : datum.value;
   if (type.bit_width != 0) return values.bits(raw, type.bit_offset, type.bit_width);
+  if (type.kind == TypeKind::BigEndian) return values.byte_swap(raw, type.bytes);
   return values.narrow(raw, type.bytes, model::is_signed_number(type.kind));
 }
 
@@ -55,7 +57,7 @@ Store integer_store(ValueId value, std::uint32_t offset, std::uint8_t bytes) {
   return {.kind = StoreKind::Integer, .value = value, .offset = offset, .bytes = bytes};
 }
 
-LoweredField packed_array(const Fetched& datum, const model::RecordField& field, ValueTable& values) {
+LoweredField array_of_items(const Fetched& datum, const model::RecordField& field, ValueTable& values) {
   model::TypeSpec item = field.type;
   if (model::is_signed_number(item.kind)) item.kind = TypeKind::Unsigned;  // the bytes are the same
   PackedField packed{.items = {}, .item_bytes = item.bytes};
@@ -65,13 +67,15 @@ LoweredField packed_array(const Fetched& datum, const model::RecordField& field,
     packed.items.push_back(value);
     stores.push_back(integer_store(value, field.offset + at, item.bytes));
   }
+  if (!is_integer_size(field.size)) return {OpaqueField{}, std::move(stores)};
   return {std::move(packed), std::move(stores)};
 }
 
 LoweredField array_field(const Fetched& datum, const model::RecordField& field, ValueTable& values) {
   KEVT_ASSERT(datum.offset.has_value());  // sema: arrays only over memory
   const bool is_text = is_string(field.type.kind);
-  if (!is_text && is_integer_size(field.size)) return packed_array(datum, field, values);
+  const bool is_swapped = field.type.kind == TypeKind::BigEndian;
+  if (!is_text && (is_swapped || is_integer_size(field.size))) return array_of_items(datum, field, values);
   Store store{.kind = is_text ? StoreKind::TextArray : StoreKind::IntegerArray,
               .value = datum.value,
               .offset = field.offset,

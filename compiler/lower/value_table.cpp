@@ -72,6 +72,7 @@ bool ValueTable::fits(ValueId id, std::uint8_t bytes, bool is_signed) const {
     case Op::Bits:
       return value.width < 8 * bytes || (value.width == 8 * bytes && !is_signed);
     case Op::Narrow:
+    case Op::ByteSwap:
       if (value.is_signed) return is_signed && value.bytes <= bytes;
       return value.bytes < bytes || (value.bytes == bytes && !is_signed);
     default:
@@ -88,6 +89,10 @@ ValueId ValueTable::narrow(ValueId value, std::uint8_t bytes, bool is_signed) {
 
 ValueId ValueTable::float_order(ValueId value, std::uint8_t bytes) {
   return add({.op = Op::FloatOrder, .a = value, .bytes = bytes});
+}
+
+ValueId ValueTable::byte_swap(ValueId value, std::uint8_t bytes) {
+  return add({.op = Op::ByteSwap, .a = value, .bytes = bytes});
 }
 
 ValueId ValueTable::string(ValueId address, std::int64_t offset, model::AddressSpace space) {

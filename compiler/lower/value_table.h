@@ -27,6 +27,7 @@ class ValueTable {
   ir::ValueId string(ir::ValueId address, std::int64_t offset, model::AddressSpace space);
   ir::ValueId counted_string(ir::ValueId address, std::int64_t offset, model::AddressSpace space, ir::ValueId bytes);
   ir::ValueId located(ir::ValueId word);
+  ir::ValueId byte_swap(ir::ValueId value, std::uint8_t bytes);
   ir::ValueId symbol_text(ir::ValueId address);
   ir::ValueId text(const std::string& bytes);
   ir::ValueId entry_argument(std::uint32_t number);

@@ -117,6 +117,8 @@ std::optional<Printed> printed(const model::FetchArg& arg) {
   switch (type.kind) {
     case model::TypeKind::Unsigned:
       return Printed{QStringLiteral("%lu"), cast + *value};
+    case model::TypeKind::BigEndian:
+      return Printed{QStringLiteral("%lu"), QStringLiteral("bswap(%1)").arg(cast + *value)};
     case model::TypeKind::Enum:
     case model::TypeKind::Signed:
       return Printed{QStringLiteral("%ld"), cast + *value};

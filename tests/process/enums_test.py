@@ -79,6 +79,22 @@ class Enums(unittest.TestCase):
         done = self.run_with("-e", "p:t enums:take_plain n=%si:o16 m=%di:o32")
         self.assertEqual([(r["n"], r["m"]) for r in self.records(done.stdout, "t")], [("00", "037777777775"), ("01", "00"), ("02", "01"), ("03", "0210560"), ("04", "05")])
 
+    def test_network_byte_order(self):
+        events = ["-e", "p:t enums:take_plain n=%si:be16 m=%di:be32 wide=%di:be64 some=+0($stack):be16[2] many=+0($stack):be32[5] same=+0($stack):u32[5]"]
+        records = self.records(self.run_with(*events).stdout, "t")
+        numbers = [int.from_bytes(number.to_bytes(4, "little", signed=True), "big") for number in (-3, 0, 1, 70000, 5)]
+        self.assertEqual([r["m"] for r in records], [str(number) for number in numbers])
+        self.assertEqual([r["n"] for r in records], [str(i << 8) for i in range(5)])
+        for r in records:
+            self.assertEqual(int(r["wide"]) >> 32, int(r["m"]))
+            words = [int(word) for word in r["same"].strip("{}").split(",")]
+            many = [str(int.from_bytes(word.to_bytes(4, "little"), "big")) for word in words]
+            self.assertEqual(r["many"], "{" + ",".join(many) + "}")
+            halves = [int.from_bytes(words[0].to_bytes(4, "little")[at:at + 2], "big") for at in (0, 2)]
+            self.assertEqual(r["some"], "{" + ",".join(map(str, halves)) + "}")
+        found = self.records(self.run_with(*events, "--filter", f"t: m > {numbers[2]} && n != 0").stdout, "t")
+        self.assertEqual([r["m"] for r in found], [str(number) for number in numbers if number > numbers[2]][1:])
+
     def test_what_has_no_names(self):
         for definition, said in (("p:t enums:take_plain number:enum", "it is `int`, not an enumeration"), ("p:t enums:take_plain x=%di:enum", "`enum` is for arguments and fields by their names"),
                                  ("p:t enums:take_plain plain:enum[2]", "not an enumeration of up to")):

@@ -32,7 +32,8 @@ const std::vector<Op> kOpsToDraw = {
     Op::Load,     Op::Load,     Op::Load,       Op::Bits,          Op::Narrow,        Op::Narrow,
     Op::String,   Op::String,   Op::String,     Op::ProbeAddress,  Op::EventId,       Op::ReturnAddress,
     Op::Pid,      Op::Cpu,      Op::Comm,       Op::ImmediateText, Op::SymbolText,    Op::EntryArgument,
-    Op::Located,  Op::Vector,   Op::FloatOrder, Op::FloatOrder,    Op::CountedString, Op::CountedString};
+    Op::Located,  Op::Vector,   Op::FloatOrder, Op::FloatOrder,    Op::CountedString, Op::CountedString,
+    Op::ByteSwap};
 
 std::int64_t random_offset(Random& random) {
   switch (below(random, 6)) {
@@ -107,6 +108,7 @@ bool Generator::is_address(const Value& value) const {
     case Op::Located:
     case Op::Vector:
     case Op::FloatOrder:
+    case Op::ByteSwap:
     case Op::EventId:
     case Op::Pid:
     case Op::Cpu:
@@ -158,6 +160,7 @@ Value Generator::with_members(Op op) {
       value.width = static_cast<std::uint8_t>(1 + below(random_, 64u - value.shift));
       break;
     case Op::Narrow:
+    case Op::ByteSwap:
       value.a = pick(random_, integers_);
       value.bytes = size();
       value.is_signed = one_in(random_, 2);

@@ -38,6 +38,7 @@ LinePlan::LinePlan(const TracedEvent& event) : head_(event.name + ": (") {
     is_plain_ = is_plain_ && field.type.array_count == 0;
     switch (field.type.kind) {
       case model::TypeKind::Unsigned:
+      case model::TypeKind::BigEndian:
       case model::TypeKind::Bitfield:
         piece.form = Form::Unsigned;
         break;
