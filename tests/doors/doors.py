@@ -37,6 +37,10 @@ class World:
         self.other = "p:other vfs_llseek i=$arg2:u64" if self.is_kernel else "p:other steps:other i=%di:s64"
         self.back = "r:back ksys_lseek v=$retval:u64" if self.is_kernel else "r:back steps:step v=$retval:x64"
         self.typed = "p:step ksys_lseek i=offset:u64" if self.is_kernel else "p:step steps:step i"
+        first, text = ("$arg2", "linux_banner") if self.is_kernel else ("%di", "_libc_intl_domainname")
+        # The last one is what numbers() reads.
+        self.own = f"p:step {'ksys_lseek' if self.is_kernel else 'steps:step'} net={first}:be32 oct={first}:o32 text=@{text}:string(\\3) i={first}:u64"
+        self.real = "p:step steps:step x=%xmm0:f64 i=%di:s64"
         self.caller = "do_syscall_64" if self.is_kernel else "run"
         self.stack_option = "options/stacktrace" if self.is_kernel else "options/userstacktrace"
         self.command = ["/usr/bin/python3", "-S", "-c", SEEKS] if self.is_kernel else [STEPS]
@@ -48,7 +52,7 @@ class World:
 
 def numbers(text, event):
     """The workload's values that the event was recorded with, in their order."""
-    found = (int(number) - BASE for number in re.findall(rf" {event}: \(.*?\) [iv]=(\d+)$", text, re.MULTILINE))
+    found = (int(number) - BASE for number in re.findall(rf" {event}: \(.*?\) (?:\w+=\S+ )*?[iv]=(\d+)$", text, re.MULTILINE))
     return [number for number in found if 0 <= number < 1_000_000]
 
 

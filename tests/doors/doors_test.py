@@ -20,14 +20,26 @@ STATIC = "sched:sched_process_exec"
 DOORS = ("command line", "script", "mount", "window")
 
 
+def is_own(text):
+    """Whether each line's numbers in network byte order and octal are those of its `i`, and its text is cut to three bytes."""
+    lines = re.findall(r'net=(\d+) oct=0(\d+) text="(\w+)" i=(\d+)$', text, re.MULTILINE)
+    return bool(lines) and all(int(net) == int.from_bytes(int(i).to_bytes(8, "little")[:4], "big") and int(octal, 8) == int(i) & 0xffffffff and word in ("lib", "Lin")
+                               for net, octal, word, i in lines)
+
+
+def has_floats(text):
+    return re.search(r" x=-?[\d.e+-]+ i=\d+$", text, re.MULTILINE) is not None
+
+
 class Three:
     """One capability through the three doors: definitions, filters and triggers, and what is recorded then."""
 
-    def __init__(self, definitions, filters=(), triggers=(), step=None, other=None, back=None):
-        self.definitions, self.filters, self.triggers = definitions, filters, triggers
+    def __init__(self, definitions, filters=(), triggers=(), step=None, other=None, back=None, also=lambda text: True):
+        self.definitions, self.filters, self.triggers, self.also = definitions, filters, triggers, also
         self.wanted = {"step": step, "other": other, "back": back}
 
     def compare(self, text):
+        expect(self.also(text), True)
         for event, wanted in self.wanted.items():
             if wanted is not None:
                 expect(numbers(text, event) if event != "back" else len(re.findall(rf" {event}: ", text)) >= wanted,
@@ -591,6 +603,8 @@ def table(world, runtime):
         "`p` probes": Three(["step"], step=ALL).cells(),
         "`r` probes": Three(["back"], back=100).cells(),
         "names and types of arguments": Three(["typed"], step=ALL).cells(),
+        "types `be32`, `o32`, `string(LENGTH)`": Three(["own"], step=ALL, also=is_own).cells(),
+        "floating point": Three(["real"], step=ALL, also=has_floats).cells(),
         "filters": Three(["step"], filters=[("step", f"i == {value(5)}")], step=[5]).cells(),
         "trigger `traceoff`, `if`": Three(["step", "other"], triggers=[("step", f"traceoff if i == {value(50)}")], step=list(range(51)),
                                           other=list(range(50))).cells(),
@@ -620,6 +634,7 @@ def table(world, runtime):
         for name in ("programs that are followed", "several processes"):
             rows[name] = dict.fromkeys(DOORS, whole)
         rows["injection"] = dict.fromkeys(DOORS, "no: the kernel's way is never changed")
+        rows["floating point"] = dict.fromkeys(DOORS, "no: the kernel saves no vector registers where it is probed")
     else:
         rows["the kernel's own events"] = dict.fromkeys(DOORS, "no: a process has none")
     rows["trigger `snapshot`"]["window"] = snapshot_in_window
