@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "tracefs-compat/record/analysis/analysis.h"
 #include "tracefs-compat/record/recording.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cli/options/record_options.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "tracefs-compat/record/analysis/query.h"
 #include "tracefs-compat/record/recording.h"
 

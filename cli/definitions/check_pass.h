@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/model/filter.h"
 #include "compiler/model/record_layout.h"

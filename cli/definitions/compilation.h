@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "compiler/pipeline/compile.h"
 #include "compiler/target/fixed_target.h"
 #include "compiler/target/kernel/kernel_env.h"

@@ -16,7 +16,7 @@
 #include <map>
 #include <random>
 
-#include "cli/report.h"
+#include "cli/reporter.h"
 
 namespace kevt::cli {
 

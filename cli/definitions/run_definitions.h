@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/definitions/run_request.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "runtime-user/engine/tracing.h"
 
 namespace kevt::cli {

@@ -8,7 +8,7 @@
 
 #include "cli/definitions/script_texts.h"
 #include "cli/options/options.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 
 namespace kevt::cli {
 

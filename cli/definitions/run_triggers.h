@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "common/error.h"
 
 namespace kevt::cli {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/options/run_options.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/model/histogram.h"
 #include "compiler/model/script.h"

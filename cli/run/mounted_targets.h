@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/options/options_mount.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "compiler/sema/sema.h"
 #include "tracefs-compat/fuse/refused_processes.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "cli/options/run_options.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "cli/run/instance_output.h"
 #include "cli/run/run_output.h"
 #include "runtime-user/session/histogram_export.h"

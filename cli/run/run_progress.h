@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "cli/report.h"
+#include "cli/reporter.h"
 
 namespace kevt::cli {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cli/options/run_options.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "cli/run/instance_output.h"
 #include "cli/run/run_histograms.h"
 #include "cli/run/run_output.h"

@@ -19,7 +19,7 @@
 #include "cli/definitions/fix_files.h"
 #include "cli/definitions/run_request.h"
 #include "cli/exit_status.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "cli/verbs/commands.h"
 #include "compiler/ir/text.h"
 #include "compiler/layout/layout.h"

@@ -21,7 +21,7 @@
 #include <sstream>
 
 #include "cli/exit_status.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "common/unique_fd.h"

@@ -17,7 +17,7 @@
 #include <filesystem>
 
 #include "cli/exit_status.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "cli/verbs/commands.h"
 #include "common/error.h"
 #include "common/unique_fd.h"

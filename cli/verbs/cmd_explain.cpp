@@ -12,7 +12,7 @@
 
 #include "cli/definitions/compilation.h"
 #include "cli/exit_status.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "cli/verbs/commands.h"
 #include "common/abi/registers.h"
 #include "common/print.h"

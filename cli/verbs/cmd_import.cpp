@@ -8,7 +8,7 @@
 #include "cli/definitions/fix_files.h"
 #include "cli/definitions/script_texts.h"
 #include "cli/exit_status.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "compiler/script/boot.h"

@@ -19,7 +19,7 @@
 
 #include "cli/definitions/list_words.h"
 #include "cli/exit_status.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "compiler/target/elf/elf_image.h"

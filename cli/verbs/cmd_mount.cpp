@@ -15,7 +15,7 @@
 #include "cli/definitions/injections.h"
 #include "cli/definitions/run_definitions.h"
 #include "cli/exit_status.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "cli/run/mounted_targets.h"
 #include "cli/verbs/commands.h"
 #include "common/print.h"

@@ -17,7 +17,7 @@
 #include "cli/definitions/run_definitions.h"
 #include "cli/definitions/run_request.h"
 #include "cli/exit_status.h"
-#include "cli/report.h"
+#include "cli/reporter.h"
 #include "cli/run/kernel_run.h"
 #include "cli/run/run_trace.h"
 #include "cli/verbs/commands.h"

@@ -10,7 +10,7 @@
 
 #include "compiler/layout/field_type.h"
 #include "compiler/layout/layout.h"
-#include "compiler/layout/synthetic.h"
+#include "compiler/layout/synthetic_layout.h"
 
 namespace kevt::layout {
 namespace {

@@ -5,7 +5,7 @@
 // Problem: what the format file says of a field (size:4) and the room it takes (8) differ, and signs follow
 // from the type's spelling: all that begins with 'u', and gfp_t, is unsigned; dynamic fields are signed.
 // Mirrors synth_field_size(), synth_field_fmt() and synth_event_define_fields() of 6.1.
-#include "compiler/layout/synthetic.h"
+#include "compiler/layout/synthetic_layout.h"
 
 #include <algorithm>
 

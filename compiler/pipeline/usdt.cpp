@@ -10,6 +10,7 @@
 
 #include "common/error.h"
 #include "compiler/pipeline/usdt_operand.h"
+#include "grammar/parse_definition_text.h"
 
 namespace kevt::pipeline {
 
@@ -32,11 +33,6 @@ std::vector<Word> words_of(std::string_view line) {
 
 // As perf groups them.
 std::string group_of(const UsdtName& marker) { return "sdt_" + std::string(marker.provider); }
-
-bool is_identifier(std::string_view text) {
-  const auto fits = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  return !text.empty() && !std::isdigit(static_cast<unsigned char>(text.front())) && std::ranges::all_of(text, fits);
-}
 
 using Problem = diag::Diagnostic;
 
@@ -214,7 +210,8 @@ std::optional<UsdtName> usdt_name(std::string_view place) {
   const UsdtName made{.file = place.substr(0, provider_at),
                       .provider = place.substr(provider_at + 1, name_at - provider_at - 1),
                       .name = place.substr(name_at + 1)};
-  if (made.file.ends_with(':') || !is_identifier(made.provider) || !is_identifier(made.name)) return std::nullopt;
+  if (made.file.ends_with(':') || !grammar::is_good_name(made.provider) || !grammar::is_good_name(made.name))
+    return std::nullopt;
   return made;
 }
 
