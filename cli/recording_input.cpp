@@ -2,7 +2,9 @@
 #include "cli/recording_input.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cctype>
 
 #include "cli/exit_status.h"
@@ -36,6 +38,22 @@ bool take_moment(const std::string& text, const char* option, std::optional<reco
   return out.has_value();
 }
 
+// Whose records are wanted.
+bool take_instance(const std::string& name, const record::Metadata& metadata, std::optional<std::uint32_t>& out,
+                   const Reporter& report) {
+  if (name.empty()) return true;
+  const auto& names = metadata.instances;
+  const auto known = std::ranges::find(names, name);
+  if (known != names.end())
+    out = static_cast<std::uint32_t>(known - names.begin()) + 1;
+  else if (name == "top")
+    out = 0;
+  else
+    report.error(fmt::format("the recording has no instance `{}`; it has top{}{}", name, names.empty() ? "" : ", ",
+                             fmt::join(names, ", ")));
+  return out.has_value();
+}
+
 }  // namespace
 
 record::FilterRequest split_filter(const std::string& word) {
@@ -64,6 +82,7 @@ std::optional<RecordingInput> RecordingInput::open(const InputOptions& options, 
   record::Query query;
   query.limit = options.limit.value_or(~0ull);
   status = kUsage;
+  if (!take_instance(options.instance, made.metadata(), query.instance, report)) return std::nullopt;
   if (!take_moment(options.from, "--from", query.from, report) || !take_moment(options.to, "--to", query.to, report))
     return std::nullopt;
   std::vector<record::FilterRequest> requests;

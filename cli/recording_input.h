@@ -18,6 +18,7 @@ class RecordingInput {
 
   record::RecordReader& reader() { return *queried_; }
   const record::Metadata& metadata() const { return reader_->metadata(); }
+  bool is_of_one_instance() const { return queried_->is_of_one_instance(); }
   std::uint64_t scanned() const { return queried_->scanned(); }
   // After the last record: says what could not be read. The status: 1 when there was any.
   int finish(const Reporter& report) const;

@@ -28,6 +28,8 @@ void add_input(CLI::App& verb, InputOptions& input) {
   verb.add_option("--from", input.from, "from this moment on: seconds as printed, or +seconds from the beginning")
       ->type_name("TIME");
   verb.add_option("--to", input.to, "up to this moment")->type_name("TIME");
+  verb.add_option("-B,--instance", input.instance, "only records of this instance; `top` is the one without a name")
+      ->type_name("NAME");
   verb.add_option("-c,--count", input.limit, "the first N records of what is left")->type_name("N");
 }
 

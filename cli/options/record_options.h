@@ -21,6 +21,7 @@ struct InputOptions {
   std::string file;
   std::vector<std::string> filters;  // EVENT: EXPRESSION, or EVENT
   std::string from, to;              // moments
+  std::string instance;              // "top", or a name
   std::optional<std::uint64_t> limit;
 };
 

@@ -28,6 +28,9 @@ echo 'p:kp1 ksys_read fd=%di:s32 cnt=%dx:u64' > /sys/kernel/tracing/kprobe_event
 trace-cmd record -q -o theirs.dat -e kprobes -e sched -e syscalls ls / > ls.out
 echo "trace-cmd: $?"
 trace-cmd record -q --file-version 6 -o theirs6.dat -e sched -e syscalls ls / > ls.out
+for version in 6 7; do
+  trace-cmd record -q --file-version $version -o instances$version.dat -e sched:sched_process_exec -B few -e sched -B alloc -e syscalls ls / > ls.out
+done
 trace-cmd record -q --compression none -o theirs-plain.dat -e sched -e syscalls ls / > ls.out
 trace-cmd record -q --compression zstd -o theirs-zstd.dat -e sched -e syscalls ls / > ls.out
 trace-cmd record -q -o static.dat -e sched -e irq -e block -e syscalls -e kmem -e timer -e rcu sh -c 'ls -R /etc; sync' > ls.out
@@ -64,6 +67,24 @@ def same_lines(kevtrace, path, words):
     return len(a) == len(b) and len(plain) > 100 and not different
 
 
+def has_instances(kevtrace, path):
+    """Each instance alone, and in NDJSON and back, is what the whole says of it."""
+    def report(*words):
+        return subprocess.run([kevtrace, "report", *words], capture_output=True, text=True, check=True).stdout
+    whole = report(path)
+    again = path + ".json"
+    subprocess.run([kevtrace, "convert", path, again], check=True)
+    parts = {name: report(path, "-B", name).count("\n") for name in ("top", "few", "alloc")}
+    lines = whole.splitlines()
+    told = {name: sum(line.strip().startswith(name + ": ") for line in lines) for name in ("few", "alloc")}
+    unknown = subprocess.run([kevtrace, "report", path, "-B", "nosuch"], capture_output=True, text=True)
+    right = (report(again) == whole and parts["few"] == told["few"] > 10 and parts["alloc"] == told["alloc"] > 10 and parts["top"] > 0
+             and sum(parts.values()) == len(lines) and unknown.returncode == 2 and "it has top, " in unknown.stderr)
+    if not right:
+        print(f"{path}: parts {parts}, told {told}, {len(lines)} lines, {unknown.stderr}")
+    return right
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kevtrace", required=True)
@@ -92,7 +113,7 @@ def main():
                                   cwd=os.path.join(ROOT, "tests", "process"),
                                   env={**os.environ, "KEVTRACE": options.kevtrace, "KEVT_RECORDING": path})
             failed += test.returncode != 0
-        for name, version in (("theirs", 7), ("theirs6", 6), ("theirs-plain", 7), ("theirs-zstd", 7)):
+        for name, version in (("theirs", 7), ("theirs6", 6), ("theirs-plain", 7), ("theirs-zstd", 7), ("instances6", 6), ("instances7", 7)):
             path = os.path.join(folder, name + ".dat")
             with open(path, "rb") as file:
                 head = file.read(64)
@@ -100,6 +121,8 @@ def main():
                 print(f"{name}: not made as asked: {head}")
                 failed += 1
             failed += sum(not same_lines(options.kevtrace, path, words) for words in ("plugins", "print fmt"))
+        for version in (6, 7):
+            failed += not has_instances(options.kevtrace, os.path.join(folder, f"instances{version}.dat"))
         # Without plugins trace-cmd prints what it cannot evaluate field by field, as we do in our way.
         failed += not same_lines(options.kevtrace, os.path.join(folder, "static.dat"), "plugins")
         return 1 if failed else 0

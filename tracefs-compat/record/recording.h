@@ -56,6 +56,7 @@ struct Metadata {
   std::string maker;                           // program and version
   std::uint32_t cpus = 1;                      // CPUs of the machine
   std::optional<std::int64_t> wall_offset_ns;  // time + this = nanoseconds since 1970
+  std::vector<std::string> instances;          // names of those that have records, besides the top one
   std::vector<std::string> definitions;        // lines of dynamic_events
   std::vector<std::string> filters;            // "SYSTEM/NAME: EXPRESSION"
   std::vector<EventTotals> totals;             // empty: not known (killed, or another tool's)
@@ -75,6 +76,7 @@ struct TypedRecord {
   std::int32_t pid = 0;
   std::string_view comm;
   std::span<const std::uint8_t> bytes;  // as the event's format says, the common fields first
+  std::uint32_t instance = 0;           // 0: the top one; else 1 + its index in Metadata::instances
   std::uint64_t lost_before = 0;        // records lost on this CPU right before it; ~0: some, unknown how many
 
   std::uint8_t flags() const { return bytes.size() > 2 ? bytes[2] : 0; }

@@ -39,6 +39,7 @@ bool QueriedReader::next(TypedRecord& record) {
     ++scanned_;
     if (is_after(query_.to, record.time_ns, false)) return false;
     if (query_.from && !is_after(query_.from, record.time_ns + 1, true)) continue;
+    if (query_.instance && record.instance != *query_.instance) continue;
     if (!query_.filters.keeps(record)) continue;
     ++given_;
     return true;

@@ -21,8 +21,9 @@ std::optional<Moment> parse_moment(std::string_view text);
 
 struct Query {
   RecordFilters filters;
-  std::optional<Moment> from, to;  // both included
-  std::uint64_t limit = ~0ull;     // records
+  std::optional<Moment> from, to;              // both included
+  std::uint64_t limit = ~0ull;                 // records
+  std::optional<std::uint32_t> instance = {};  // as TypedRecord::instance
 };
 
 class QueriedReader final : public RecordReader {
@@ -32,6 +33,7 @@ class QueriedReader final : public RecordReader {
   bool next(TypedRecord& record) override;
   const std::vector<std::string>& problems() const override { return reader_.problems(); }
   void rewind() override;
+  bool is_of_one_instance() const { return query_.instance.has_value(); }
   std::uint64_t scanned() const { return scanned_; }
 
  private:

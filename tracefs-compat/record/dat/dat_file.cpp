@@ -8,7 +8,7 @@
 // Problem: such files come from anywhere. Idea: every number is checked against the file before anything is allocated
 // or followed; no byte of the file belongs to two areas (head, sections, CPUs' data), so what is named twice is read
 // once; what is unpacked, and what is kept of it, takes from a budget; what stands behind the first nonsense is left
-// out and named, with its place. Not read: big-endian files, ASCII ("latency") traces, instances inside version 6.
+// out and named, with its place. Not read: big-endian files, ASCII ("latency") traces.
 // Mirrors trace-cmd.dat.v6(5), trace-cmd.dat.v7(5) of trace-cmd 3.1.6.
 #include "tracefs-compat/record/dat/dat_file.h"
 
@@ -47,6 +47,8 @@ class DatHead {
   void take_option(std::uint16_t id, const std::string& data);
   void take_section(std::uint16_t id, std::uint64_t offset);
   void take_buffer(const std::string& data);
+  std::uint32_t instance_named(const std::string& name);
+  bool read_table(Cursor& at, std::uint32_t instance);
   void take_clock(std::string_view text);
 
   bool header_info(Cursor& at);
@@ -63,6 +65,7 @@ class DatHead {
   DatFile& out_;
   bool is_compressed_ = false;
   bool has_buffer_ = false;  // version 7: some option names trace data
+  std::uint32_t cpus_ = 0;   // version 6: of each table
   std::uint64_t next_options_ = 0;
   std::size_t formats_ = 0;
   std::string kallsyms_;
@@ -188,6 +191,7 @@ Result<void> DatHead::read_six(Cursor& at) {
   read_comms_text(affordable_lines(comms, "the tasks' names"), out_.metadata);
   const std::uint32_t cpus = at.u32();
   out_.metadata.cpus = std::clamp(cpus, 1u, dat::kMaxCpus);
+  cpus_ = std::min(cpus, dat::kMaxCpus);
   std::string kind = at.string(16);
   if (kind == "options  ") {
     read_options(at, out_.file.size());
@@ -199,13 +203,20 @@ Result<void> DatHead::read_six(Cursor& at) {
   if (!at.good() || kind != "flyrecord") return failed("the table of CPUs");
   if (cpus > dat::kMaxCpus) return std::unexpected(Error(fmt::format("byte {}: {} CPUs make no sense", at.at(), cpus)));
   take_area(0, at.at() + cpus * 2 * sizeof(std::uint64_t), {});
-  for (std::uint32_t i = 0; i < cpus; ++i) {
+  if (!read_table(at, 0)) return failed("the table of CPUs");
+  return {};
+}
+
+// Version 6: offset and size of each CPU's data.
+bool DatHead::read_table(Cursor& at, std::uint32_t instance) {
+  for (std::uint32_t i = 0; i < cpus_; ++i) {
     DatCpu cpu{.cpu = i, .offset = at.u64()};
     cpu.size = at.u64();
-    if (!at.good()) return failed("the table of CPUs");
+    cpu.instance = instance;
+    if (!at.good()) return false;
     add_cpu(cpu);
   }
-  return {};
+  return true;
 }
 
 void DatHead::read_options(Cursor& at, std::uint64_t end) {
@@ -298,30 +309,60 @@ void DatHead::take_clock(std::string_view text) {
     out_.metadata.clock = text.substr(open + 1, close - open - 1);
 }
 
+// The top one has none.
+std::uint32_t DatHead::instance_named(const std::string& name) {
+  std::vector<std::string>& names = out_.metadata.instances;
+  if (name.empty()) return 0;
+  const auto known = std::ranges::find(names, name);
+  if (known == names.end()) {
+    if (!out_.budget.keep(kLineBytes + name.size())) {
+      problem(
+          fmt::format("the instance `{}` is shown as the top one: {}", words_of_file(name), out_.budget.keep_text()));
+      return 0;
+    }
+    names.push_back(name);
+    return static_cast<std::uint32_t>(names.size());
+  }
+  return static_cast<std::uint32_t>(known - names.begin()) + 1;
+}
+
 void DatHead::take_buffer(const std::string& data) {
   Cursor at(std::span(reinterpret_cast<const std::uint8_t*>(data.data()), data.size()));
   has_buffer_ = true;
   const std::uint64_t section = at.u64();
   const std::string name = at.string(kMaxName);
-  if (out_.version == 6) return problem(fmt::format("instance `{}` inside a version 6 file is not read", name));
+  if (out_.version == 6) {
+    Cursor table(out_.file, section);
+    const bool is_table = table.string(16) == "flyrecord" && table.good();
+    if (!is_table)
+      return problem(fmt::format("the instance `{}` at byte {} makes no sense", words_of_file(name), section));
+    const std::uint64_t bytes = table.at() - section + cpus_ * 2 * sizeof(std::uint64_t);
+    if (!take_area(section, bytes, {AreaOwner::Kind::Section, dat::kBuffer})) return;
+    if (!read_table(table, instance_named(name)))
+      problem(fmt::format("the instance `{}` names fewer CPUs than the file says", words_of_file(name)));
+    return;
+  }
   take_clock("[" + at.string(kMaxName) + "]");
   const std::uint32_t page = at.u32(), cpus = at.u32();
   Cursor head(out_.file, section);
   const bool is_there = head.u16() == dat::kBuffer;
   const bool compressed = (head.u16() & dat::kSectionCompressed) != 0;
   if (!at.good() || !is_there || page < 256 || page > dat::kMaxPage || cpus > dat::kMaxCpus)
-    return problem(fmt::format("the buffer `{}` at byte {} makes no sense", name, section));
+    return problem(fmt::format("the buffer `{}` at byte {} makes no sense", words_of_file(name), section));
   if (!take_area(section, kSectionHead, {AreaOwner::Kind::Section, dat::kBuffer})) return;
   out_.page_bytes = page;
+  const std::uint32_t instance = instance_named(name);
   for (std::uint32_t i = 0; i < cpus; ++i) {
     DatCpu cpu{.cpu = at.u32(), .offset = at.u64()};
     cpu.size = at.u64();
     cpu.is_compressed = compressed;
-    if (!at.good()) return problem(fmt::format("the buffer `{}` names fewer CPUs than it says", name));
+    cpu.instance = instance;
+    if (!at.good()) return problem(fmt::format("the buffer `{}` names fewer CPUs than it says", words_of_file(name)));
     add_cpu(cpu);
   }
   if (at.at() < data.size())
-    problem(fmt::format("the buffer `{}` names {} CPUs and goes on for {} bytes", name, cpus, data.size() - at.at()));
+    problem(fmt::format("the buffer `{}` names {} CPUs and goes on for {} bytes", words_of_file(name), cpus,
+                        data.size() - at.at()));
 }
 
 void DatHead::take_option(std::uint16_t id, const std::string& data) {
@@ -387,6 +428,7 @@ Result<DatFile> read_dat_file(const std::string& path) {
   if (auto read = DatHead(made).read(); !read)
     return std::unexpected(std::move(read.error()).while_doing("reading " + path));
   made.budget.end_head();
+  std::ranges::stable_sort(made.cpus, {}, &DatCpu::instance);  // version 6 names the top one's last
   return made;
 }
 

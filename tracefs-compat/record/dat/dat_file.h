@@ -17,6 +17,7 @@ struct DatCpu {
   std::uint64_t offset = 0;  // in the file
   std::uint64_t size = 0;    // bytes there
   bool is_compressed = false;
+  std::uint32_t instance = 0;  // as TypedRecord::instance
 };
 
 struct DatFile {
@@ -26,7 +27,7 @@ struct DatFile {
   int version = 6;
   std::uint32_t page_bytes = 4096;
   std::int64_t time_offset_ns = 0;  // to be added to every time stamp
-  std::vector<DatCpu> cpus;         // of all instances
+  std::vector<DatCpu> cpus;         // of all instances, those of the top one first
   Problems problems;
 };
 

@@ -108,6 +108,7 @@ bool DatReader::fill(const Lane& lane, TypedRecord& record) {
   std::memcpy(&record.pid, bytes.data() + 4, sizeof record.pid);
   record.time_ns = lane.time_ns;
   record.cpu = lane.cpu;
+  record.instance = lane.instance;
   record.bytes = bytes;
   if (!last_comm_ || record.pid != last_pid_) {
     last_pid_ = record.pid;

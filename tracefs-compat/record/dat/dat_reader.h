@@ -23,8 +23,8 @@ class DatReader final : public RecordReader {
 
  private:
   struct Lane {  // one CPU's records
-    Lane(DatFile& file, const DatCpu& of) : cpu(of.cpu), pages(file, of) {}
-    std::uint32_t cpu;
+    Lane(DatFile& file, const DatCpu& of) : cpu(of.cpu), instance(of.instance), pages(file, of) {}
+    std::uint32_t cpu, instance;
     DatPages pages;
     std::optional<layout::RingPageReader> page;
     layout::RingEvent event;    // the lane's next one

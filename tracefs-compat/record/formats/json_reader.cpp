@@ -259,8 +259,8 @@ class JsonReader final : public RecordReader {
     metadata_.cpus = std::clamp(number_or<std::uint32_t>(object, "cpus", 1), 1u, 8192u);
     if (object.contains("wall_offset_ns"))
       metadata_.wall_offset_ns = number_or<std::int64_t>(object, "wall_offset_ns", 0);
-    for (auto [name, list] :
-         {std::pair("definitions", &metadata_.definitions), std::pair("filters", &metadata_.filters)})
+    for (auto [name, list] : {std::pair("definitions", &metadata_.definitions),
+                              std::pair("filters", &metadata_.filters), std::pair("instances", &metadata_.instances)})
       if (const auto it = object.find(name); it != object.end() && it->is_array())
         for (const Json& one : *it)
           if (one.is_string()) list->push_back(one.get<std::string>());
@@ -353,6 +353,9 @@ class JsonReader final : public RecordReader {
     record.time_ns = number_or<std::uint64_t>(object, "ts", 0);
     record.cpu = std::min(number_or<std::uint32_t>(object, "cpu", 0), metadata_.cpus - 1);
     record.pid = number_or<std::int32_t>(object, "pid", 0);
+    const auto& instances = metadata_.instances;
+    const auto instance = std::ranges::find(instances, text_or(object, "instance"));
+    record.instance = instance == instances.end() ? 0 : static_cast<std::uint32_t>(instance - instances.begin()) + 1;
     const std::int64_t lost = number_or<std::int64_t>(object, "lost", 0);
     record.lost_before = static_cast<std::uint64_t>(lost);
     comm_ = text_or(object, "comm").substr(0, 64);

@@ -41,6 +41,7 @@ void append_header(const Metadata& metadata, std::string& out) {
     fmt::format_to(std::back_inserter(out), ",\"wall_offset_ns\":{}", *metadata.wall_offset_ns);
   append_list("definitions", metadata.definitions, out);
   append_list("filters", metadata.filters, out);
+  if (!metadata.instances.empty()) append_list("instances", metadata.instances, out);
   out += "}\n";
   for (const EventFormat& event : metadata.formats.all()) {
     out += R"({"v":1,"type":"format")";
@@ -93,6 +94,7 @@ void append_json_record(const TypedRecord& record, const Metadata& metadata, std
     fmt::format_to(std::back_inserter(out), ",\"process\":{}", process->second);
   out += ",\"event\":";
   append_json_string(record.event->system + ":" + record.event->name, out);
+  if (record.instance) append_member("instance", metadata.instances[record.instance - 1], out);
   if (record.flags() | record.preempt_count())
     fmt::format_to(std::back_inserter(out), ",\"flags\":{},\"preempt\":{}", record.flags(), record.preempt_count());
   if (record.lost_before == ~0ull) out += ",\"lost\":-1";

@@ -51,6 +51,18 @@ void append_lost(const TypedRecord& record, std::string& out) {
     fmt::format_to(std::back_inserter(out), "CPU:{} [LOST {} EVENTS]\n", record.cpu, record.lost_before);
 }
 
+// As trace-cmd: only where there is more than the top one, to the right of the longest name.
+void append_instance(const TypedRecord& record, const Metadata& metadata, Controls controls, std::string& out) {
+  if (metadata.instances.empty()) return;
+  const std::size_t width = std::ranges::max(metadata.instances, {}, &std::string::size).size();
+  const std::string_view name = record.instance ? metadata.instances[record.instance - 1] : std::string_view();
+  out.append(width - name.size(), ' ');
+  const std::size_t begin = out.size();
+  out += name;
+  escape_from(begin, controls, out);
+  out += record.instance ? ": " : "  ";
+}
+
 // The five characters of flags; almost always the same.
 void append_flags(std::uint8_t flags, std::uint8_t preempt_count, std::string& out) {
   if ((flags | preempt_count) == 0) {
@@ -280,6 +292,7 @@ void TraceLines::append_time(const TypedRecord& record, std::string& out) {
 
 void TraceLines::append(const TypedRecord& record, std::string& out) {
   append_lost(record, out);
+  append_instance(record, *metadata_, style_.controls, out);
   if (record.comm.size() < 16) out.append(16 - record.comm.size(), ' ');
   const std::size_t begin = out.size();
   out += record.comm;
