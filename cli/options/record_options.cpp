@@ -88,6 +88,41 @@ void add_convert(CLI::App& app, ConvertOptions& convert, RecordingVerb& out) {
   kevtrace convert trace.json trace.dat)");
 }
 
+void add_flame(CLI::App& app, FlameOptions& flame, RecordingVerb& out) {
+  CLI::App* verb = app.add_subcommand("flame", "a recording's stacks or calls as a call tree, or as a flame graph");
+  add_input(*verb, flame.input);
+  verb->add_option("--before", flame.before, "compare with this recording: what has become heavier, what lighter")
+      ->type_name("FILE");
+  verb->add_option(
+          "--weight", flame.weight,
+          "what a path weighs: hits, time (ns in calls of p and r probes), or the sum of FIELD or EVENT.FIELD; "
+          "without, hits of stacks, else time, else hits")
+      ->type_name("WEIGHT");
+  verb->add_flag("--bottom-up", flame.bottom_up, "callees with their callers inside");
+  verb->add_option("--least", flame.least, "the tree leaves out what has less than this part of the whole")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  verb->add_option("-f,--format", flame.format,
+                   "tree (text), svg (flame graph), folded or json; the ending of -o FILE tells it, too")
+      ->type_name("FORMAT")
+      ->check(member({"tree", "svg", "folded", "json"}));
+  verb->add_option("-o,--output", flame.output, "write to FILE instead of standard output")->type_name("FILE");
+  verb->final_callback([&flame, &out] { out.verb = flame; });
+  add_footer(
+      *verb,
+      R"(Stacks are there where a recording was made with --stack. A box of the flame graph is as wide as its weight; compared,
+it is red where it has become heavier, blue where lighter, each as part of its own recording.
+
+examples:
+  kevtrace run --stack -e 'p libc:malloc' -o trace.dat -- ls
+  kevtrace flame trace.dat
+  kevtrace flame trace.dat --weight malloc.arg1 -o bytes.svg
+  kevtrace flame after.dat --before before.dat -o diff.svg
+
+exit status: 0 ok, 1 the file or a part of it cannot be read, 2 usage, 3 a filter or field is wrong)");
+}
+
 void add_stat(CLI::App& app, StatOptions& stat, RecordingVerb& out) {
   CLI::App* verb =
       app.add_subcommand("stat", "what a recording holds: events, rates, lost, CPUs, tasks, frequent values");
@@ -250,6 +285,7 @@ void add_recording_verbs(CLI::App& app, RecordingVerb& out, const std::vector<st
   // Options live as long as the process: CLI11 keeps pointers to them until it has parsed.
   static ReportOptions report;
   static ConvertOptions convert;
+  static FlameOptions flame;
   static StatOptions stat;
   static DiffOptions diff;
   static CountOptions count;
@@ -259,6 +295,7 @@ void add_recording_verbs(CLI::App& app, RecordingVerb& out, const std::vector<st
   static StreamOptions stream;
   add_report(app, report, out);
   add_convert(app, convert, out);
+  add_flame(app, flame, out);
   add_stat(app, stat, out);
   add_diff(app, diff, out);
   add_count(app, count, out);

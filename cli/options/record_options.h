@@ -40,9 +40,18 @@ struct ConvertOptions {
   std::string format;  // empty: by the output's ending
 };
 
+struct FlameOptions {
+  InputOptions input;
+  std::string before;  // another recording, to compare with
+  std::string weight;  // "", "hits", "time", or a field
+  bool bottom_up = false;
+  double least = 0.5;  // percent
+  std::string format, output;
+};
+
 struct RecordingVerb {
-  std::variant<std::monostate, ReportOptions, ConvertOptions, StatOptions, DiffOptions, CountOptions, HistOptions,
-               LatOptions, TopOptions, StreamOptions>
+  std::variant<std::monostate, ReportOptions, ConvertOptions, FlameOptions, StatOptions, DiffOptions, CountOptions,
+               HistOptions, LatOptions, TopOptions, StreamOptions>
       verb;
 };
 

@@ -11,6 +11,7 @@ struct RecordingCall {
   int operator()(std::monostate) const { return kUsage; }
   int operator()(const ReportOptions& options) const { return report_recording(options, global); }
   int operator()(const ConvertOptions& options) const { return convert_recording(options, global); }
+  int operator()(const FlameOptions& options) const { return flame_recording(options, global); }
   int operator()(const StatOptions& options) const { return stat_recording(options, global); }
   int operator()(const DiffOptions& options) const { return diff_recordings(options, global); }
   int operator()(const CountOptions& options) const { return count_records(options, global); }

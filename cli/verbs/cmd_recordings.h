@@ -10,6 +10,7 @@ int recordings(const RecordingVerb& verb, const GlobalOptions& global);
 
 int report_recording(const ReportOptions& options, const GlobalOptions& global);
 int convert_recording(const ConvertOptions& options, const GlobalOptions& global);
+int flame_recording(const FlameOptions& options, const GlobalOptions& global);
 int stat_recording(const StatOptions& options, const GlobalOptions& global);
 int diff_recordings(const DiffOptions& options, const GlobalOptions& global);
 int count_records(const CountOptions& options, const GlobalOptions& global);

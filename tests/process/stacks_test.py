@@ -95,6 +95,57 @@ class Stacks(ProcessTest):
         self.assertEqual(deepest[:2], ["python3", OUTERMOST])
         self.check_frames([frame.split(" [")[0] for frame in reversed(deepest[1:])])
 
+    def tree(self, *words):
+        """[(name, numbers of its columns, depth)] of `flame`."""
+        text = output(KEVTRACE, "flame", *words)
+        found = [re.match(r"((?: +[+-]?[\d.]+){3})  ((?:  )*)(\S.*)$", line) for line in text.splitlines()[1:]]
+        return [(line[3], [float(number) for number in line[1].split()], len(line[2]) // 2) for line in found]
+
+    def test_call_tree(self):
+        path = self.record("r.dat", OPEN)
+        recorded = self.recorded
+        lines = self.tree(path, "--least", "0")
+        self.assertEqual(lines[0], ("all", [recorded, 100, 0], 0))
+        self.assertEqual([(line[0], line[2]) for line in lines[1:3]], [("python3", 1), (OUTERMOST, 2)])
+        innermost = [line for line in lines if line[0].split(" [")[0] == INNERMOST]
+        self.assertEqual(sum(line[1][0] for line in innermost), sum(line[1][2] for line in innermost))  # no open calls another function
+        self.assertEqual(sum(line[1][2] for line in lines), recorded)
+        for i, (_, (weight, _, own), depth) in enumerate(lines):
+            inside = []
+            for line in lines[i + 1:]:
+                if line[2] <= depth:
+                    break
+                if line[2] == depth + 1:
+                    inside.append(line[1][0])
+            self.assertEqual(own + sum(inside), weight)
+            self.assertEqual(inside, sorted(inside, reverse=True))
+        turned = self.tree(path, "--least", "0", "--bottom-up")
+        self.assertEqual({line[0].split(" [")[0] for line in turned if line[2] == 1}, {frames[0] for _, frames in stacks_of(output(KEVTRACE, "report", path))})
+        # What each open was given as its flags, summed up.
+        flags = sum(int(word, 16) for word in re.findall(r" flags=(0x[0-9a-f]+)$", output(KEVTRACE, "report", path), re.MULTILINE))
+        self.assertEqual(self.tree(path, "--weight", "op.flags")[0][1][0], flags)
+        self.assertEqual(self.tree(path, "--weight", "hits")[0][1][0], recorded)
+
+    def test_call_trees_side_by_side(self):
+        before = self.record("before.dat", OPEN, program=[*PROGRAM[:-1], PROGRAM[-1].replace("40", "10")])
+        few = self.recorded
+        after = self.record("after.dat", OPEN)
+        lines = self.tree(after, "--before", before, "--least", "0")
+        self.assertEqual(lines[0][1], [few, self.recorded, 30])
+        self.assertTrue(all(now - earlier == change for _, (earlier, now, change), _ in lines))
+        self.assertEqual([change for name, (_, _, change), _ in lines if name.split(" [")[0] == INNERMOST and change], [30])
+        document = json.loads(output(KEVTRACE, "flame", after, "--before", before, "-f", "json"))
+        self.assertEqual((document["type"], document["counts"], document["weight"], document["nodes"][0]["before"]), ("call_tree", "stacks", self.recorded, few))
+        output(KEVTRACE, "flame", after, "--before", before, "-o", self.path("d.svg"))
+        with open(self.path("d.svg"), encoding="utf-8") as file:
+            svg = file.read()
+        self.assertIn(f"({few} before)", svg)
+        self.assertRegex(svg, r"open \[libc\.so\.6\]: \d+ stacks, [\d.]+ %; before \d+, [\d.]+ %")
+        for words, said in ((("--before", before, "-f", "folded"), "folded lines have one weight"), (("--weight", "nosuch"), "no event of the recording has a field"),
+                            (("--before", before, "--weight", "time"), "")):
+            done = subprocess.run([KEVTRACE, "flame", after, *words], capture_output=True, text=True, timeout=TIMEOUT_S)
+            self.assertEqual((done.returncode, said in done.stderr), (3 if said else 0, True), done.stderr)
+
     def test_other_formats_and_back(self):
         path = self.record("r.dat", OPEN)
         lines = output(KEVTRACE, "report", path)

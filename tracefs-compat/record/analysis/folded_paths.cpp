@@ -10,7 +10,8 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kMaxPaths = 200'000;
+constexpr std::size_t kMaxPaths = 200'000, kMaxThreads = 1'000'000;
+constexpr double kLargestWeight = 1e18;
 
 // ';' and line ends separate; a name has none.
 std::string clean(std::string_view text) {
@@ -49,12 +50,23 @@ void FoldedPaths::add_stack(const TypedRecord& record) {
   const std::vector<std::uint64_t> addresses = stack_of(*caller, record.bytes);
   std::string path = clean(record.comm);
   for (auto it = addresses.rbegin(); it != addresses.rend(); ++it) path += ";" + name_of(record.pid, *it);
-  weigh(stacks_, std::move(path), 1);
+  const auto last = last_.find(record.pid);
+  weigh(stacks_, std::move(path), request_.by != FoldRequest::By::Value ? 1 : last == last_.end() ? 0 : last->second);
+}
+
+std::uint64_t FoldedPaths::weight_of(const TypedRecord& record) const {
+  if (request_.by != FoldRequest::By::Value) return 1;
+  const auto value = number_or_text(request_.value, record);
+  if (!value || !value->is_number()) return 0;
+  if (value->kind == Value::Kind::Unsigned) return value->number;
+  return static_cast<std::uint64_t>(std::clamp(as_double(*value), 0.0, kLargestWeight));
 }
 
 void FoldedPaths::add(const TypedRecord& record) {
   if (is_stack(*record.event)) return add_stack(record);
-  weigh(events_, clean(record.comm) + ";" + clean(record.event->name), 1);
+  const std::uint64_t weight = weight_of(record);
+  if (request_.by == FoldRequest::By::Value && last_.size() < kMaxThreads) last_[record.pid] = weight;
+  weigh(events_, clean(record.comm) + ";" + clean(record.event->name), weight);
   const auto call = calls_.add(record);
   if (!call) return;
   std::string path = clean(record.comm);
@@ -65,11 +77,17 @@ void FoldedPaths::add(const TypedRecord& record) {
 }
 
 FoldedPaths::Folded FoldedPaths::folded() const {
-  const Weights& chosen = !stacks_.empty() ? stacks_ : !paths_.empty() ? paths_ : events_;
+  using By = FoldRequest::By;
+  const bool is_time =
+      request_.by == By::Time || (request_.by == By::WhatIsThere && stacks_.empty() && !paths_.empty());
+  const Weights& chosen = is_time ? paths_ : !stacks_.empty() ? stacks_ : events_;
+  const std::string value =
+      request_.value.event.empty() ? request_.value.field : request_.value.event + "." + request_.value.field;
   return {.weights = {chosen.begin(), chosen.end()},
-          .counts = &chosen == &stacks_  ? "stacks"
-                    : &chosen == &paths_ ? "ns"
-                                         : "records"};
+          .counts = request_.by == By::Value ? value
+                    : is_time                ? "ns"
+                    : &chosen == &stacks_    ? "stacks"
+                                             : "records"};
 }
 
 }  // namespace kevt::record

@@ -8,20 +8,34 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tracefs-compat/record/analysis/analysis.h"
 #include "tracefs-compat/record/analysis/call_pairs.h"
+#include "tracefs-compat/record/analysis/call_tree.h"
 #include "tracefs-compat/record/analysis/key_room.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::record {
 
+// What a path weighs.
+struct FoldRequest {
+  enum class By : std::uint8_t {
+    WhatIsThere,  // stacks; without any the time of calls; without any the records
+    Stacks,       // or records, where there are no stacks: their number
+    Time,         // nanoseconds in calls, those inside them left out
+    Value         // the sum of a value: of the record that a stack belongs to, or of records
+  } by = By::WhatIsThere;
+  ValueName value = {};  // a number; a negative one weighs nothing
+};
+
 class FoldedPaths {
  public:
-  explicit FoldedPaths(const Metadata& metadata) : metadata_(metadata) {}  // `metadata` must outlive it
+  explicit FoldedPaths(const Metadata& metadata, FoldRequest request = {})  // `metadata` must outlive it
+      : metadata_(metadata), request_(std::move(request)) {}
   void add(const TypedRecord& record);
 
   struct Folded {
-    std::map<std::string, std::uint64_t> weights;
-    std::string_view counts;  // what a weight is a number of: "stacks", "ns", "records"
+    PathWeights weights;
+    std::string counts;  // what a weight is a number of: "stacks", "ns", "records", or the value's name
   };
   // Of all that was added.
   Folded folded() const;
@@ -32,7 +46,11 @@ class FoldedPaths {
   void weigh(Weights& weights, std::string key, std::uint64_t weight);
   const std::string& name_of(std::int32_t pid, std::uint64_t address);
 
+  std::uint64_t weight_of(const TypedRecord& record) const;
+
   const Metadata& metadata_;
+  FoldRequest request_;
+  std::unordered_map<std::int32_t, std::uint64_t> last_;  // by thread: the weight of its newest record that is no stack
   CallPairs calls_;
   KeyRoom room_;
   Weights stacks_, paths_, events_;

@@ -1,9 +1,3 @@
-// The paths come in order, so that boxes are made in one pass: a frame is open as long as the paths have it.
-//
-//   main;f;g 3      all(5) = main(5)
-//   main;h 2                 ├ f(3) = g(3)
-//                            └ h(2)
-//
 // What is narrower than a tenth of a pixel is left out; so a file is as large as a picture, not as its recording.
 // Names come from files that others wrote: they are text here, never markup.
 #include "tracefs-compat/record/formats/flame_graph.h"
@@ -11,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kevt::record {
@@ -18,47 +15,6 @@ namespace kevt::record {
 namespace {
 
 constexpr double kWidth = 1200, kRow = 17, kTop = 46, kBottom = 30, kLetter = 6.6, kNarrowest = 0.1;
-constexpr std::size_t kDeepest = 512;
-
-struct Box {
-  std::string name;
-  std::size_t depth = 0;
-  std::uint64_t begin = 0, weight = 0;
-};
-
-std::vector<std::string_view> frames_of(std::string_view path) {
-  std::vector<std::string_view> frames;
-  while (!path.empty() && frames.size() < kDeepest) {
-    const std::size_t end = std::min(path.find(';'), path.size());
-    frames.push_back(path.substr(0, end));
-    path.remove_prefix(std::min(end + 1, path.size()));
-  }
-  return frames;
-}
-
-// Depth first; the first one is the sum of all.
-std::vector<Box> boxes_of(const std::map<std::string, std::uint64_t>& folded) {
-  std::vector<Box> boxes = {{"all", 0, 0, 0}};
-  std::vector<std::size_t> open = {0};  // the box of each depth
-  std::uint64_t at = 0;
-  // Sorted frame by frame: as text `a b` stands before `a;c`, and would open `a` twice.
-  std::vector<std::pair<std::vector<std::string_view>, std::uint64_t>> paths;
-  for (const auto& [path, weight] : folded) paths.emplace_back(frames_of(path), weight);
-  std::ranges::sort(paths);
-  for (const auto& [frames, weight] : paths) {
-    std::size_t same = 0;
-    while (same < frames.size() && same + 1 < open.size() && boxes[open[same + 1]].name == frames[same]) ++same;
-    open.resize(same + 1);
-    for (std::size_t depth = same; depth < frames.size(); ++depth) {
-      open.push_back(boxes.size());
-      boxes.push_back({std::string(frames[depth]), depth + 1, at, 0});
-    }
-    for (const std::size_t box : open) boxes[box].weight += weight;
-    at += weight;
-  }
-  return boxes;
-}
-
 std::string as_xml(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -81,6 +37,24 @@ std::string colour_of(std::string_view name) {
   std::uint32_t hash = 2166136261u;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
   return fmt::format("rgb({},{},{})", 205 + hash % 50, 90 + (hash >> 8) % 120, 40 + (hash >> 16) % 50);
+}
+
+// From white to red and to blue, by how much of the whole the box has become heavier or lighter. `most`: of all boxes.
+std::string colour_of(double change, double most) {
+  const auto other = static_cast<int>(235 - 185 * (most > 0 ? std::min(std::abs(change) / most, 1.0) : 0));
+  return change >= 0 ? fmt::format("rgb(245,{0},{0})", other) : fmt::format("rgb({0},{0},245)", other);
+}
+
+// What a pointer on the box shows.
+std::string title_of(const CallTree::Node& node, const CallTree& tree) {
+  const auto part = [](std::uint64_t weight, std::uint64_t whole) {
+    return 100 * static_cast<double>(weight) / static_cast<double>(std::max<std::uint64_t>(whole, 1));
+  };
+  const CallTree::Node& all = tree.nodes().front();
+  std::string text =
+      fmt::format("{}: {} {}, {:.2f} %", node.name, node.weight, tree.counts(), part(node.weight, all.weight));
+  if (tree.compares()) text += fmt::format("; before {}, {:.2f} %", node.before, part(node.before, all.before));
+  return text;
 }
 
 std::string label_of(std::string_view name, double width) {
@@ -135,37 +109,46 @@ window.addEventListener('keydown', function (event) {
 
 }  // namespace
 
-std::string flame_graph_svg(const std::map<std::string, std::uint64_t>& folded, std::string_view unit) {
-  const std::vector<Box> boxes = boxes_of(folded);
+std::string flame_graph_svg(const CallTree& tree) {
+  const std::vector<CallTree::Node>& boxes = tree.nodes();
   const auto whole = static_cast<double>(std::max<std::uint64_t>(boxes.front().weight, 1));
+  const auto whole_before = static_cast<double>(std::max<std::uint64_t>(boxes.front().before, 1));
+  const auto change_of = [&](const CallTree::Node& box) {
+    return static_cast<double>(box.weight) / whole - static_cast<double>(box.before) / whole_before;
+  };
   std::size_t deepest = 0;
-  for (const Box& box : boxes)
-    if (kWidth * static_cast<double>(box.weight) / whole >= kNarrowest) deepest = std::max(deepest, box.depth);
+  double most_changed = 0;
+  for (const CallTree::Node& box : boxes) {
+    if (kWidth * static_cast<double>(box.weight) / whole < kNarrowest) continue;
+    deepest = std::max(deepest, box.depth);
+    most_changed = std::max(most_changed, std::abs(change_of(box)));
+  }
   const double height = kTop + kBottom + kRow * static_cast<double>(deepest + 1);
   std::string script(kScript);
   for (const auto& [name, value] : {std::pair("WIDTH", kWidth), std::pair("LETTER", kLetter)})
     for (std::size_t at = 0; (at = script.find(name, at)) != std::string::npos;)
       script.replace(at, std::string_view(name).size(), fmt::format("{}", value));
+  const std::string before = tree.compares() ? fmt::format(" ({} before)", boxes.front().before) : "";
   std::string out = fmt::format(
       R"(<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" font-family="monospace" font-size="11">
 <rect width="100%" height="100%" fill="#fdfbf5"/>
-<text x="{2}" y="20" text-anchor="middle" font-size="15">{3} {4} in {5} places</text>
+<text x="{2}" y="20" text-anchor="middle" font-size="15">{3} {4} in {5} places{6}</text>
 <text id="reset" x="8" y="20" style="cursor:pointer">reset zoom</text>
-<text id="status" x="{6}" y="20" text-anchor="end"></text>
+<text id="status" x="{7}" y="20" text-anchor="end"></text>
 )",
-      kWidth, height, kWidth / 2, boxes.front().weight, as_xml(unit), boxes.size() - 1, kWidth - 8);
-  for (const Box& box : boxes) {
+      kWidth, height, kWidth / 2, boxes.front().weight, as_xml(tree.counts()), boxes.size() - 1, before, kWidth - 8);
+  for (const CallTree::Node& box : boxes) {
     const double x = static_cast<double>(box.begin) / whole, part = static_cast<double>(box.weight) / whole;
     if (kWidth * part < kNarrowest) continue;
     const double y = height - kBottom - kRow * static_cast<double>(box.depth + 1);
-    const std::string name = as_xml(box.name);
     out += fmt::format(
-        R"(<g class="box" data-n="{}" data-x="{:.9f}" data-w="{:.9f}" data-d="{}"><title>{}: {} {}, {:.2f} %</title>)"
+        R"(<g class="box" data-n="{}" data-x="{:.9f}" data-w="{:.9f}" data-d="{}"><title>{}</title>)"
         R"(<rect x="{:.2f}" y="{:.1f}" width="{:.2f}" height="{}" fill="{}" rx="2"/><text x="{:.2f}" y="{:.1f}">{}</text></g>)"
         "\n",
-        name, x, part, box.depth, name, box.weight, as_xml(unit), 100 * part, kWidth * x, y,
-        std::max(kWidth * part - 0.5, kNarrowest), kRow - 1, colour_of(box.name), kWidth * x + 3, y + 12,
+        as_xml(box.name), x, part, box.depth, as_xml(title_of(box, tree)), kWidth * x, y,
+        std::max(kWidth * part - 0.5, kNarrowest), kRow - 1,
+        tree.compares() ? colour_of(change_of(box), most_changed) : colour_of(box.name), kWidth * x + 3, y + 12,
         as_xml(label_of(box.name, kWidth * part)));
   }
   return out + script + "</svg>\n";

@@ -2,14 +2,14 @@
 // callees on top, each as wide as its weight. A click zooms, Ctrl-F searches; without scripts it is a picture.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <string>
-#include <string_view>
+
+#include "tracefs-compat/record/analysis/call_tree.h"
 
 namespace kevt::record {
 
-// `folded`: "outer;inner" paths and their weights. `unit`: what a weight counts: "hits", "ns".
-std::string flame_graph_svg(const std::map<std::string, std::uint64_t>& folded, std::string_view unit);
+// Where the tree compares two recordings, boxes are as wide as in the newer one, red where they have become heavier and
+// blue where they have become lighter.
+std::string flame_graph_svg(const CallTree& tree);
 
 }  // namespace kevt::record

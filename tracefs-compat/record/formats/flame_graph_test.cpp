@@ -24,8 +24,12 @@ std::vector<Shown> boxes(const std::string& svg) {
   return found;
 }
 
+std::string svg_of(const PathWeights& paths, std::string_view counts = "hits") {
+  return flame_graph_svg(CallTree::of(paths, counts));
+}
+
 TEST(FlameGraph, CalleesLieOnTheirCallers) {
-  const auto shown = boxes(flame_graph_svg({{"main;f;g", 3}, {"main;h", 1}, {"main;f", 4}}, "hits"));
+  const auto shown = boxes(svg_of({{"main;f;g", 3}, {"main;h", 1}, {"main;f", 4}}, "hits"));
   EXPECT_EQ(
       shown,
       (std::vector<Shown>{
@@ -34,12 +38,12 @@ TEST(FlameGraph, CalleesLieOnTheirCallers) {
 
 // `a b;x` sorts between `a;x` and `a;y` as text.
 TEST(FlameGraph, AFrameIsOneBoxWhateverItsName) {
-  const auto shown = boxes(flame_graph_svg({{"a b;x", 1}, {"a;x", 1}, {"a!;x", 1}, {"a;y", 1}}, "hits"));
+  const auto shown = boxes(svg_of({{"a b;x", 1}, {"a;x", 1}, {"a!;x", 1}, {"a;y", 1}}, "hits"));
   EXPECT_EQ(std::ranges::count(shown, "a", &Shown::name), 1);
 }
 
 TEST(FlameGraph, NamesAreText) {
-  const std::string svg = flame_graph_svg({{"main;<script>alert(\"1\")</script>&\x01]]>", 1}}, "<b>");
+  const std::string svg = svg_of({{"main;<script>alert(\"1\")</script>&\x01]]>", 1}}, "<b>");
   EXPECT_EQ(svg.find("<script>alert"), std::string::npos);
   EXPECT_NE(svg.find("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;?]]&gt;"), std::string::npos);
   EXPECT_EQ(svg.find("<b>"), std::string::npos);
@@ -48,14 +52,14 @@ TEST(FlameGraph, NamesAreText) {
 TEST(FlameGraph, WhatIsTooNarrowIsLeftOut) {
   std::map<std::string, std::uint64_t> folded = {{"main;wide", 100'000'000}};
   for (int i = 0; i < 50'000; ++i) folded["main;narrow" + std::to_string(i)] = 1;
-  EXPECT_LT(flame_graph_svg(folded, "hits").size(), 10'000u);
+  EXPECT_LT(svg_of(folded, "hits").size(), 10'000u);
 }
 
 TEST(FlameGraph, OfNothingAndOfDepth) {
-  EXPECT_EQ(boxes(flame_graph_svg({}, "hits")).size(), 0u);
+  EXPECT_EQ(boxes(svg_of({}, "hits")).size(), 0u);
   std::string deep = "f";
   for (int i = 0; i < 5'000; ++i) deep += ";f";
-  EXPECT_EQ(boxes(flame_graph_svg({{deep, 1}}, "hits")).size(), 513u);
+  EXPECT_EQ(boxes(svg_of({{deep, 1}}, "hits")).size(), 513u);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ void FoldedWriter::append_line(const std::string& path, std::uint64_t weight) {
 Result<void> FoldedWriter::finish() {
   const FoldedPaths::Folded folded = paths_.folded();
   if (form_ == Form::Graph)
-    file_.buffer() += flame_graph_svg(folded.weights, folded.counts);
+    file_.buffer() += flame_graph_svg(CallTree::of(folded.weights, folded.counts));
   else
     for (const auto& [path, weight] : folded.weights) append_line(path, weight);
   return file_.flush();
