@@ -16,6 +16,7 @@
 
 #include "gui/app/events_panel.h"
 #include "gui/app/filter_bar.h"
+#include "gui/app/flame_panel.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/measure_panel.h"
 #include "gui/app/probes_panel.h"
@@ -57,6 +58,7 @@ MainWindow::MainWindow()
   connect(rows_, &EventRows::keptChanged, this, [this] {
     timeline_->setKept(rows_->kept());
     measure_->setKept(rows_->kept());
+    flame_->setKept(rows_->kept());
     showState();
   });
   connect(timeline_, &TimelineView::rowSelected, table_, &EventTable::showRow);
@@ -137,16 +139,19 @@ void MainWindow::makeDocks() {
   probes_ = new ProbesPanel(*service_, *compiler_, *tree_);
   events_ = new EventsPanel({*service_, *compiler_, *tree_, *document_, probes_->undoStack()});
   measure_ = new MeasurePanel(*document_, *timeline_);
+  flame_ = new FlamePanel(*document_, *timeline_);
   problems_ = new ProblemsPanel;
   files_ = new FilesPanel;
   QDockWidget* probes = addDock(tr("Probes"), QStringLiteral("probes"), probes_, Qt::LeftDockWidgetArea);
   QDockWidget* events = addDock(tr("Events"), QStringLiteral("events"), events_, Qt::LeftDockWidgetArea);
   QDockWidget* measure = addDock(tr("Measure"), QStringLiteral("measure"), measure_, Qt::BottomDockWidgetArea);
+  QDockWidget* flame = addDock(tr("Flame graph"), QStringLiteral("flame"), flame_, Qt::BottomDockWidgetArea);
   problems_dock_ = addDock(tr("Problems"), QStringLiteral("problems"), problems_, Qt::BottomDockWidgetArea);
   QDockWidget* files = addDock(tr("Files written"), QStringLiteral("files"), files_, Qt::BottomDockWidgetArea);
   directory_ = new TreePanel(*service_, probes_->undoStack());
   QDockWidget* directory = addDock(tr("Directory"), QStringLiteral("directory"), directory_, Qt::BottomDockWidgetArea);
-  tabifyDockWidget(measure, problems_dock_);
+  tabifyDockWidget(measure, flame);
+  tabifyDockWidget(flame, problems_dock_);
   tabifyDockWidget(problems_dock_, files);
   tabifyDockWidget(files, directory);
   measure->raise();
@@ -166,7 +171,7 @@ void MainWindow::settle() {
   while (document_->state() == TraceDocument::State::Loading) spin();
   QApplication::processEvents();
   while (!probes_->editor().isChecked()) spin();
-  while (rows_->isBusy() || measure_->isBusy() || search_->search().isBusy()) spin();
+  while (rows_->isBusy() || measure_->isBusy() || flame_->isBusy() || search_->search().isBusy()) spin();
   QApplication::processEvents();
   timeline_->settle();
   QApplication::processEvents();

@@ -28,6 +28,7 @@ class EventTree;
 class EventsPanel;
 class FilesPanel;
 class FilterBar;
+class FlamePanel;
 class MeasurePanel;
 class ProbesPanel;
 class ProblemsPanel;
@@ -53,6 +54,7 @@ class MainWindow : public QMainWindow {
   EventTable& table() { return *table_; }
   FilterBar& filterBar() { return *filter_; }
   MeasurePanel& measure() { return *measure_; }
+  FlamePanel& flame() { return *flame_; }
   ProbesPanel& probes() { return *probes_; }
   EventsPanel& events() { return *events_; }
   EventTree& eventTree() { return *tree_; }
@@ -158,6 +160,7 @@ class MainWindow : public QMainWindow {
   EventTable* table_ = nullptr;
   FilterBar* filter_ = nullptr;
   MeasurePanel* measure_ = nullptr;
+  FlamePanel* flame_ = nullptr;
   ProbesPanel* probes_ = nullptr;
   EventsPanel* events_ = nullptr;
   ProblemsPanel* problems_ = nullptr;

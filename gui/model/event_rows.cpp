@@ -15,6 +15,11 @@ namespace kevt::gui {
 
 namespace {
 
+// A row is one line high: frames of a stack stand beside each other, the innermost first.
+QString oneLine(QString text) {
+  return text.replace(QLatin1String("\n => "), QStringLiteral(" \u2190 ")).replace(QLatin1Char('\n'), QLatin1Char(' '));
+}
+
 constexpr std::size_t kMaxFieldColumns = 64;
 constexpr int kDetailsAtOnce = 64;
 constexpr std::size_t kMostDetails = 4096;
@@ -176,7 +181,7 @@ QVariant EventRows::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
     case Qt::ToolTipRole: {
       if (role == Qt::ToolTipRole) return document_.line(view_.typed(row));
-      if (column == Details) return detailsAt(index.row());
+      if (column == Details) return oneLine(detailsAt(index.row()));
       if (column < FixedColumns) return fixedData(row, column);
       const record::Field* field = fieldOf(row, column);
       return field ? fieldText(view_.format(row), *field, view_.bytes(row), *document_.metadata()) : QVariant();

@@ -1,0 +1,221 @@
+// A worker folds the records of the range; what is shown of them (turned, compared, searched) is made here. Nothing is
+// folded while nobody sees it.
+#include "gui/app/flame_panel.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMessageBox>
+#include <QScrollArea>
+#include <QTimer>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "gui/model/trace_document.h"
+#include "gui/view/flame_view.h"
+#include "gui/view/timeline_view.h"
+#include "tracefs-compat/record/formats/flame_graph.h"
+#include "tracefs-compat/record/output_file.h"
+
+namespace kevt::gui {
+
+namespace {
+
+constexpr int kMostWeights = 200;  // fields to choose from
+
+bool is_number(const record::Field& field) {
+  return field.role == record::PlaceRole::None && field.kind == record::FieldKind::Number && field.items() == 1;
+}
+
+}  // namespace
+
+FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget* parent)
+    : QWidget(parent),
+      document_(document),
+      timeline_(timeline),
+      weight_(new QComboBox(this)),
+      bottom_up_(new QCheckBox(tr("Bottom-up"), this)),
+      compare_(new QToolButton(this)),
+      search_(new QLineEdit(this)),
+      head_(new QLabel(this)),
+      graph_(new FlameView(this)),
+      delay_(new QTimer(this)),
+      jobs_(this, 1) {
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(4, 4, 4, 4);
+  auto* bar = new QHBoxLayout;
+  auto* save = new QToolButton(this);
+  save->setText(tr("Save…"));
+  save->setToolTip(tr("as SVG, folded lines, JSON, or the call tree as text"));
+  compare_->setText(tr("Compare"));
+  compare_->setCheckable(true);
+  compare_->setToolTip(
+      tr("keep this graph: what is selected next is shown beside it, heavier in red, lighter in blue"));
+  weight_->setAccessibleName(tr("Weight"));
+  weight_->setToolTip(tr("what a box is as wide as"));
+  weight_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  bottom_up_->setToolTip(tr("callees with their callers inside"));
+  search_->setPlaceholderText(tr("find a function"));
+  search_->setClearButtonEnabled(true);
+  search_->setAccessibleName(tr("Find in the flame graph"));
+  head_->setTextFormat(Qt::PlainText);
+  for (QWidget* widget : std::initializer_list<QWidget*>{weight_, bottom_up_, compare_, save}) bar->addWidget(widget);
+  bar->addWidget(search_, 1);
+  bar->addWidget(head_, 1);
+  layout->addLayout(bar);
+  auto* scroll = new QScrollArea(this);
+  scroll->setWidgetResizable(true);
+  scroll->setWidget(graph_);
+  layout->addWidget(scroll, 1);
+  fillWeights();
+  delay_->setSingleShot(true);
+  delay_->setInterval(120);
+  connect(delay_, &QTimer::timeout, this, &FlamePanel::start);
+  connect(&timeline_, &TimelineView::rangeChanged, delay_, qOverload<>(&QTimer::start));
+  connect(&document_, &TraceDocument::stateChanged, delay_, qOverload<>(&QTimer::start));
+  connect(&document_, &TraceDocument::reset, this, [this] {
+    known_events_ = 0;
+    compare_->setChecked(false);
+  });
+  connect(weight_, &QComboBox::activated, delay_, [this] { delay_->start(); });
+  connect(bottom_up_, &QCheckBox::toggled, this, &FlamePanel::showTree);
+  connect(compare_, &QToolButton::toggled, this, [this](bool on) {
+    before_ = on ? std::optional(now_.paths) : std::nullopt;
+    showTree();
+  });
+  connect(search_, &QLineEdit::textChanged, this, [this](const QString& text) {
+    graph_->setSearch(text);
+    head_->setText(head());
+  });
+  connect(save, &QToolButton::clicked, this, &FlamePanel::askSave);
+  connect(graph_, &FlameView::currentChanged, this, [this] { head_->setText(head()); });
+}
+
+FlamePanel::~FlamePanel() {
+  if (busy_) *busy_ = true;
+}
+
+bool FlamePanel::isBusy() const { return isVisible() && (busy_ != nullptr || delay_->isActive()); }
+
+void FlamePanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  if (is_stale_) delay_->start();
+}
+
+void FlamePanel::setKept(std::shared_ptr<const KeptRows> kept) {
+  if (kept_ == kept) return;
+  kept_ = std::move(kept);
+  delay_->start();
+}
+
+// Names of fields in the order of their events; the choice stays.
+void FlamePanel::fillWeights() {
+  const auto& events = document_.view().names().events;
+  if (weight_->count() > 0 && events.size() == known_events_) return;
+  known_events_ = events.size();
+  const QString chosen = weight_->currentData().toString();
+  weight_->clear();
+  weight_->addItem(tr("what is there"), QString());
+  weight_->addItem(tr("hits"), QStringLiteral("hits"));
+  weight_->addItem(tr("time in calls"), QStringLiteral("time"));
+  for (const auto& event : events)
+    for (const record::Field& field : event->fields)
+      if (is_number(field) && weight_->count() < kMostWeights) {
+        const QString name = QString::fromStdString(event->name + "." + field.name);
+        weight_->addItem(name, name);
+      }
+  weight_->setCurrentIndex(std::max(0, weight_->findData(chosen)));
+}
+
+record::FoldRequest FlamePanel::request() const {
+  using By = record::FoldRequest::By;
+  const QString chosen = weight_->currentData().toString();
+  if (chosen.isEmpty()) return {};
+  if (chosen == QLatin1String("hits")) return {.by = By::Stacks};
+  if (chosen == QLatin1String("time")) return {.by = By::Time};
+  return {.by = By::Value, .value = record::parse_value_name(chosen.toStdString())};
+}
+
+void FlamePanel::start() {
+  is_stale_ = true;
+  if (!isVisible() || document_.state() == TraceDocument::State::Loading) return;
+  is_stale_ = false;
+  if (busy_) *busy_ = true;
+  fillWeights();
+  const record::StoreView view = document_.view();
+  busy_ = jobs_.start(
+      [view, range = timeline_.range(), kept = kept_, metadata = document_.metadata(),
+       request = request()](const std::atomic<bool>& cancelled) {
+        record::FoldedPaths paths(*metadata, request);
+        if (view.empty()) return Folded{paths.folded(), true};
+        const record::Row first = range ? view.lower_bound(range->first) : 0;
+        const record::Row last = range ? view.lower_bound(range->second + 1) : view.rows();
+        const std::size_t begin = kept ? kept->all().lower_bound(first) : first;
+        const std::size_t end = kept ? kept->all().lower_bound(last) : last;
+        for (std::size_t i = begin; i < end && (i % 1024 != 0 || !cancelled); ++i)
+          paths.add(view.typed(kept ? kept->all()[i] : static_cast<record::Row>(i)));
+        return Folded{paths.folded(), !range};
+      },
+      [this](Folded folded) {
+        busy_.reset();
+        now_ = std::move(folded);
+        showTree();
+      });
+}
+
+void FlamePanel::showTree() {
+  record::PathWeights now = now_.paths.weights;
+  std::optional<record::PathWeights> before;
+  if (before_) before = before_->weights;
+  if (bottom_up_->isChecked()) {
+    now = record::reversed_paths(now);
+    if (before) before = record::reversed_paths(*before);
+  }
+  graph_->setTree(std::make_shared<const record::CallTree>(
+      record::CallTree::of(now, now_.paths.counts, before ? &*before : nullptr)));
+  head_->setText(head());
+}
+
+QString FlamePanel::head() const {
+  if (graph_->current()) return graph_->textOf(*graph_->current());
+  const record::CallTree* tree = graph_->tree();
+  if (!tree) return {};
+  QString text = tr("%1: %2 %3")
+                     .arg(now_.is_whole ? tr("whole trace") : tr("range"))
+                     .arg(tree->nodes().front().weight)
+                     .arg(QString::fromStdString(std::string(tree->counts())));
+  if (tree->compares()) text += tr(", %1 before").arg(tree->nodes().front().before);
+  if (!search_->text().isEmpty()) text += tr("; found %1 %").arg(100 * graph_->foundPart(), 0, 'f', 1);
+  return text;
+}
+
+Result<void> FlamePanel::save(const QString& path) const {
+  const record::CallTree* tree = graph_->tree();
+  if (!tree) return std::unexpected(Error("there is no flame graph yet"));
+  std::string text;
+  if (path.endsWith(QLatin1String(".svg"))) {
+    text = record::flame_graph_svg(*tree);
+  } else if (path.endsWith(QLatin1String(".json"))) {
+    text = tree->json();
+  } else if (path.endsWith(QLatin1String(".folded"))) {
+    for (const auto& [frames, weight] : now_.paths.weights) text += frames + " " + std::to_string(weight) + "\n";
+  } else {
+    text = tree->text(0, Controls::Raw);
+  }
+  auto file = KEVT_TRY(record::OutputFile::create(path.toStdString()));
+  file.append(text);
+  return file.flush();
+}
+
+void FlamePanel::askSave() {
+  const QString path = QFileDialog::getSaveFileName(
+      this, tr("Save the flame graph"), {}, tr("SVG (*.svg);;Folded lines (*.folded);;JSON (*.json);;Text (*.txt)"));
+  if (path.isEmpty()) return;
+  if (const auto done = save(path); !done)
+    QMessageBox::warning(this, tr("kevtrace"), QString::fromStdString(done.error().message()));
+}
+
+}  // namespace kevt::gui

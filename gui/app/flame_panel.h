@@ -1,0 +1,76 @@
+// FlamePanel: the flame graph of the selected range, or of the whole trace, of what the filter leaves; by hits, time or
+// a field; beside another one that was kept.
+#pragma once
+
+#include <QWidget>
+#include <optional>
+
+#include "common/error.h"
+#include "gui/model/job.h"
+#include "gui/model/kept_rows.h"
+#include "tracefs-compat/record/analysis/folded_paths.h"
+
+class QCheckBox;
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QTimer;
+class QToolButton;
+
+namespace kevt::gui {
+
+class FlameView;
+class TimelineView;
+class TraceDocument;
+
+class FlamePanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget* parent = nullptr);
+  ~FlamePanel() override;
+  FlameView& graph() { return *graph_; }
+  QComboBox& weight() { return *weight_; }
+  QCheckBox& bottomUp() { return *bottom_up_; }
+  QLineEdit& search() { return *search_; }
+  QToolButton& compare() { return *compare_; }
+  QString head() const;
+  bool isBusy() const;
+  // What the filter leaves is shown; nullptr: everything is.
+  void setKept(std::shared_ptr<const KeptRows> kept);
+  // As the file's ending says: .svg, .folded, .json, else the tree as text.
+  Result<void> save(const QString& path) const;
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  struct Folded {
+    record::FoldedPaths::Folded paths;
+    bool is_whole = true;
+  };
+  void start();
+  void showTree();
+  void fillWeights();
+  void askSave();
+  record::FoldRequest request() const;
+
+  TraceDocument& document_;
+  TimelineView& timeline_;
+  QComboBox* weight_;
+  QCheckBox* bottom_up_;
+  QToolButton* compare_;
+  QLineEdit* search_;
+  QLabel* head_;
+  FlameView* graph_;
+  QTimer* delay_;
+  std::shared_ptr<const KeptRows> kept_;
+  Folded now_;
+  std::optional<record::FoldedPaths::Folded> before_;  // what it is compared with
+  std::size_t known_events_ = 0;                       // whose fields are among the weights
+  bool is_stale_ = true;
+  Cancelled busy_;
+  JobQueue jobs_;
+};
+
+}  // namespace kevt::gui

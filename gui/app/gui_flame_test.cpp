@@ -1,0 +1,160 @@
+// The flame graph of a real program's stacks, by mouse and keyboard.
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDockWidget>
+#include <QFile>
+#include <QLineEdit>
+#include <QSignalSpy>
+#include <QTest>
+#include <QToolButton>
+
+#include "gui/app/filter_bar.h"
+#include "gui/app/flame_panel.h"
+#include "gui/app/main_window.h"
+#include "gui/app/screenshot.h"
+#include "gui/app/window_testing.h"
+#include "gui/model/event_rows.h"
+#include "gui/model/trace_document.h"
+#include "gui/view/event_table.h"
+#include "gui/view/flame_view.h"
+#include "gui/view/timeline_view.h"
+
+namespace kevt::gui {
+
+class GuiFlame : public WindowTest {
+ protected:
+  // Opens of three functions of a script: inner() is called by one of them, and opens twice as often.
+  bool recordStacks(const QString& path) {
+    QProcess kevtrace;
+    kevtrace.setProcessChannelMode(QProcess::MergedChannels);
+    kevtrace.start(TargetProcess::findKevtrace(),
+                   {"run", "--stack", "-o", path, "-f", "dat", "-e", "p:opening libc:open64 flags=%si:u32", "--",
+                    "/usr/bin/python3", "-S", "-c", "for i in range(200): open('/etc/passwd').close()"});
+    if (!kevtrace.waitForFinished(kPatienceMs)) return false;
+    said_ = QString::fromUtf8(kevtrace.readAll());
+    return kevtrace.exitCode() == 0 && QFile::exists(path);
+  }
+
+  static void show(MainWindow& window) {
+    window.resize(1400, 900);
+    window.show();
+    window.findChild<QDockWidget*>(QStringLiteral("flame"))->raise();
+  }
+
+  static std::optional<std::size_t> named(const FlameView& graph, std::string_view name) {
+    for (std::size_t i = 0; i < graph.tree()->nodes().size(); ++i)
+      if (graph.tree()->nodes()[i].name.starts_with(name)) return i;
+    return std::nullopt;
+  }
+};
+
+TEST_F(GuiFlame, ZoomsSearchesComparesAndIsSaved) {
+  const QString dat = folder_.filePath("stacks.dat");
+  ASSERT_TRUE(recordStacks(dat)) << qPrintable(said_);
+  MainWindow window;
+  show(window);
+  window.openTrace(dat);
+  window.settle();
+  FlamePanel& panel = window.flame();
+  FlameView& graph = panel.graph();
+  ASSERT_NE(graph.tree(), nullptr);
+  const auto& nodes = graph.tree()->nodes();
+  const std::uint64_t stacks = window.document().view().rows() / 2;  // each record has one
+  EXPECT_EQ(nodes.front().weight, stacks);
+  EXPECT_EQ(graph.tree()->counts(), "stacks");
+  EXPECT_TRUE(panel.head().startsWith("whole trace: ")) << qPrintable(panel.head());
+
+  // A click zooms, Escape takes it back; the arrows walk.
+  const auto main = named(graph, "Py_BytesMain");
+  ASSERT_TRUE(main);
+  ASSERT_FALSE(graph.boxOf(*main).isEmpty());
+  QTest::mouseClick(&graph, Qt::LeftButton, {}, graph.boxOf(*main).center().toPoint());
+  EXPECT_EQ(graph.zoomed(), *main);
+  EXPECT_NEAR(graph.boxOf(*main).width(), graph.width(), 1);
+  EXPECT_FALSE(graph.boxOf(0).isEmpty());
+  QTest::keyClick(&graph, Qt::Key_Down);
+  ASSERT_TRUE(graph.current());
+  EXPECT_EQ(nodes[*graph.current()].depth, nodes[*main].depth + 1);
+  EXPECT_TRUE(panel.head().contains(QString::fromStdString(nodes[*graph.current()].name)));
+  QTest::keyClick(&graph, Qt::Key_Up);
+  EXPECT_EQ(graph.current(), main);
+  QTest::keyClick(&graph, Qt::Key_Escape);
+  EXPECT_EQ(graph.zoomed(), 0u);
+
+  // What is found, of the whole.
+  panel.search().setText("py_bytesmain");
+  EXPECT_NEAR(graph.foundPart(), static_cast<double>(nodes[*main].weight) / static_cast<double>(stacks), 1e-9);
+  panel.search().setText("no such function");
+  EXPECT_EQ(graph.foundPart(), 0);
+  panel.search().clear();
+  const QString png = folder_.filePath("flame.png");
+  ASSERT_TRUE(saveScreenshot(window, png));
+  if (const QByteArray shot = qgetenv("KEVTRACE_GUI_TEST_SHOT"); !shot.isEmpty()) QFile::copy(png, shot + ".flame.png");
+
+  // A stack is one line of the table.
+  const EventRows& rows = window.table().rows();
+  for (int row = 0; row < 20; ++row) EXPECT_FALSE(rows.index(row, EventRows::Details).data().toString().contains('\n'));
+  EXPECT_TRUE(rows.index(1, EventRows::Details).data().toString().contains(QStringLiteral(" \u2190 ")));
+
+  // Turned: the outermost frames are those that were innermost.
+  panel.bottomUp().setChecked(true);
+  const auto open = named(graph, "open");
+  ASSERT_TRUE(open);
+  EXPECT_EQ(graph.tree()->nodes()[*open].depth, 1u);
+  panel.bottomUp().setChecked(false);
+
+  // By a field: what the flags of all opens sum up to.
+  const int flags = panel.weight().findData("opening.flags");
+  ASSERT_GE(flags, 0);
+  panel.weight().setCurrentIndex(flags);
+  Q_EMIT panel.weight().activated(flags);
+  window.settle();
+  std::uint64_t sum = 0;
+  for (record::Row row = 0; row < window.document().view().rows(); ++row)
+    if (const record::Field* field = window.document().view().format(row).find("flags"))
+      sum += record::value_of(*field, window.document().view().bytes(row)).number;
+  EXPECT_EQ(graph.tree()->nodes().front().weight, sum);
+  EXPECT_GT(sum, 0u);
+  panel.weight().setCurrentIndex(0);
+  Q_EMIT panel.weight().activated(0);
+  window.settle();
+
+  // The first half, beside the whole.
+  panel.compare().setChecked(true);
+  const record::StoreView& view = window.document().view();
+  window.timeline().setRange(std::pair(view.first_ns(), view.time_ns(view.rows() / 2)));
+  window.settle();
+  ASSERT_TRUE(graph.tree()->compares());
+  EXPECT_EQ(graph.tree()->nodes().front().before, stacks);
+  EXPECT_LT(graph.tree()->nodes().front().weight, stacks);
+  EXPECT_TRUE(panel.head().startsWith("range: ")) << qPrintable(panel.head());
+  EXPECT_TRUE(graph.textOf(0).contains(QString("before %1").arg(stacks)));
+  const QString svg = folder_.filePath("flame.svg");
+  ASSERT_TRUE(panel.save(svg));
+  QFile file(svg);
+  ASSERT_TRUE(file.open(QIODevice::ReadOnly));
+  EXPECT_TRUE(file.readAll().contains(QByteArray("before " + QByteArray::number(static_cast<qulonglong>(stacks)))));
+  EXPECT_FALSE(panel.save(folder_.filePath("no/such/folder.svg")));
+}
+
+TEST_F(GuiFlame, WithoutStacksItIsTheTimeOfCallsAndWhatTheFilterLeaves) {
+  const QString dat = folder_.filePath("calls.dat");
+  ASSERT_TRUE(record(dat)) << qPrintable(said_);
+  MainWindow window;
+  show(window);
+  window.openTrace(dat);
+  window.settle();
+  FlameView& graph = window.flame().graph();
+  ASSERT_NE(graph.tree(), nullptr);
+  EXPECT_EQ(graph.tree()->counts(), "ns");
+  EXPECT_GT(graph.tree()->nodes().front().weight, 0u);
+  window.filterBar().setText("opening: ");
+  window.settle();
+  EXPECT_EQ(graph.tree()->counts(), "records");  // no call has an end now
+  window.filterBar().setText("opening: flags == 12345");
+  window.settle();
+  EXPECT_EQ(graph.tree()->nodes().front().weight, 0u);
+  EXPECT_TRUE(saveScreenshot(window, folder_.filePath("empty.png")));
+}
+
+}  // namespace kevt::gui
