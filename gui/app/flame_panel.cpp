@@ -24,7 +24,8 @@ namespace kevt::gui {
 
 namespace {
 
-constexpr int kMostWeights = 200;  // fields to choose from
+constexpr int kMostWeights = 200;             // fields to choose from
+constexpr record::Row kMostFolded = 500'000;  // the last ones: they are folded again every second
 
 bool is_number(const record::Field& field) {
   return field.role == record::PlaceRole::None && field.kind == record::FieldKind::Number && field.items() == 1;
@@ -43,6 +44,7 @@ FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget*
       head_(new QLabel(this)),
       graph_(new FlameView(this)),
       delay_(new QTimer(this)),
+      live_(new QTimer(this)),
       jobs_(this, 1) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(4, 4, 4, 4);
@@ -76,6 +78,13 @@ FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget*
   connect(delay_, &QTimer::timeout, this, &FlamePanel::start);
   connect(&timeline_, &TimelineView::rangeChanged, delay_, qOverload<>(&QTimer::start));
   connect(&document_, &TraceDocument::stateChanged, delay_, qOverload<>(&QTimer::start));
+  connect(&timeline_, &TimelineView::windowChanged, this, [this] {
+    if (document_.state() == TraceDocument::State::Live && !timeline_.range() && !live_->isActive() && isVisible())
+      live_->start();
+  });
+  live_->setSingleShot(true);
+  live_->setInterval(1000);
+  connect(live_, &QTimer::timeout, this, &FlamePanel::start);
   connect(&document_, &TraceDocument::reset, this, [this] {
     known_events_ = 0;
     compare_->setChecked(false);
@@ -107,8 +116,10 @@ void FlamePanel::showEvent(QShowEvent* event) {
 
 void FlamePanel::setKept(std::shared_ptr<const KeptRows> kept) {
   if (kept_ == kept) return;
+  const bool grows = kept_ && kept && kept->isContinued(*kept_);
   kept_ = std::move(kept);
-  delay_->start();
+  // Of a live trace more comes all the time; it is folded again every second.
+  if (!grows || document_.state() != TraceDocument::State::Live) delay_->start();
 }
 
 // Names of fields in the order of their events; the choice stays.
@@ -146,18 +157,27 @@ void FlamePanel::start() {
   if (busy_) *busy_ = true;
   fillWeights();
   const record::StoreView view = document_.view();
+  auto range = timeline_.range();
+  // A live trace goes on: what is in sight is folded, not all there ever was.
+  const bool is_in_sight = document_.state() == TraceDocument::State::Live && !range && !view.empty();
+  if (is_in_sight) {
+    range = timeline_.inSight();
+    const record::Row last = view.lower_bound(range->second + 1);
+    if (last > kMostFolded && view.lower_bound(range->first) < last - kMostFolded)
+      range->first = view.time_ns(last - kMostFolded);
+  }
   busy_ = jobs_.start(
-      [view, range = timeline_.range(), kept = kept_, metadata = document_.metadata(),
+      [view, range, is_in_sight, kept = kept_, metadata = document_.metadata(),
        request = request()](const std::atomic<bool>& cancelled) {
         record::FoldedPaths paths(*metadata, request);
-        if (view.empty()) return Folded{paths.folded(), true};
+        if (view.empty()) return Folded{paths.folded(), Extent::Whole};
         const record::Row first = range ? view.lower_bound(range->first) : 0;
         const record::Row last = range ? view.lower_bound(range->second + 1) : view.rows();
         const std::size_t begin = kept ? kept->all().lower_bound(first) : first;
         const std::size_t end = kept ? kept->all().lower_bound(last) : last;
         for (std::size_t i = begin; i < end && (i % 1024 != 0 || !cancelled); ++i)
           paths.add(view.typed(kept ? kept->all()[i] : static_cast<record::Row>(i)));
-        return Folded{paths.folded(), !range};
+        return Folded{paths.folded(), is_in_sight ? Extent::InSight : range ? Extent::Range : Extent::Whole};
       },
       [this](Folded folded) {
         busy_.reset();
@@ -183,8 +203,11 @@ QString FlamePanel::head() const {
   if (graph_->current()) return graph_->textOf(*graph_->current());
   const record::CallTree* tree = graph_->tree();
   if (!tree) return {};
+  const QString extent = now_.extent == Extent::Whole   ? tr("whole trace")
+                         : now_.extent == Extent::Range ? tr("range")
+                                                        : tr("in sight");
   QString text = tr("%1: %2 %3")
-                     .arg(now_.is_whole ? tr("whole trace") : tr("range"))
+                     .arg(extent)
                      .arg(tree->nodes().front().weight)
                      .arg(QString::fromStdString(std::string(tree->counts())));
   if (tree->compares()) text += tr(", %1 before").arg(tree->nodes().front().before);

@@ -45,9 +45,10 @@ class FlamePanel : public QWidget {
   void showEvent(QShowEvent* event) override;
 
  private:
+  enum class Extent : std::uint8_t { Whole, Range, InSight };
   struct Folded {
     record::FoldedPaths::Folded paths;
-    bool is_whole = true;
+    Extent extent = Extent::Whole;
   };
   void start();
   void showTree();
@@ -64,6 +65,7 @@ class FlamePanel : public QWidget {
   QLabel* head_;
   FlameView* graph_;
   QTimer* delay_;
+  QTimer* live_;  // until a live trace is folded again
   std::shared_ptr<const KeptRows> kept_;
   Folded now_;
   std::optional<record::FoldedPaths::Folded> before_;  // what it is compared with
