@@ -20,7 +20,7 @@ class Error {
  public:
   // `text` says what was tried and what was seen; lower case, no final dot.
   explicit Error(std::string text, int errno_value = 0);
-  // Its words alone.
+  // The text of strerror(value) alone.
   static Error of_errno(int value);
   // Appends strerror(errno) and keeps errno.
   static Error from_errno(std::string what);

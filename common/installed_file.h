@@ -6,8 +6,8 @@
 
 namespace kevt {
 
-// The path of `name` beside the program, in ../lib/kevtrace or in ../lib; else the last place where it was looked for,
-// empty where the program's own folder is not known.
+// The path of `name` in ../lib or ../lib/kevtrace of the program's folder, or beside the program. The error is the last
+// place that was tried; empty where the program's own folder is not known.
 std::expected<std::string, std::string> installed_file(const std::string& name);
 
 }  // namespace kevt

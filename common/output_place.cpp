@@ -40,7 +40,7 @@ UniqueFd create_new(const UniqueFd& folder, const std::string& name) {
   return UniqueFd(openat(folder.get(), name.c_str(), kFlags, kForUserAlone));
 }
 
-// Whether somebody else may have put it there.
+// Whether somebody else may have put `thing` into the folder.
 bool may_be_planted(const struct stat& thing, const struct stat& folder) {
   if (!(folder.st_mode & (S_IWGRP | S_IWOTH)) || S_ISCHR(thing.st_mode) || S_ISBLK(thing.st_mode)) return false;
   if (S_ISREG(thing.st_mode) && thing.st_nlink > 1) return true;  // a second name of a file of ours
@@ -58,7 +58,7 @@ Error planted(const std::string& path, const struct stat& thing) {
 class Opening {
  public:
   explicit Opening(std::string path) : path_(std::move(path)) {}
-  // Where `path` leads from `folder`, an entry at a time.
+  // Enters the folder of `path`, which is relative to the folder `from`, and notes the name in it.
   Result<void> enter(int from, const std::string& path) {
     auto [folder, name] = split_path(path);
     place_.folder = open_folder(from, folder);
@@ -108,7 +108,7 @@ Result<bool> Opening::find() {
   }
 }
 
-// True: it is what was looked for; false: another name is.
+// Follows one link. True: place_.file is what it leads to; false: place_ names the next thing to look at.
 Result<bool> Opening::follow() {
   struct statfs system = {};
   if (fstatfs(place_.file.get(), &system) != 0) return fail();
@@ -126,7 +126,7 @@ Result<bool> Opening::follow() {
   return false;
 }
 
-// A log may be writable and not readable. Who held both ends of a FIFO would never see that its reader has left.
+// A log may be writable and not readable. A process that holds both ends of a FIFO never sees that the reader has left.
 Result<void> Opening::open_again() {
   const bool is_file = S_ISREG(there_.st_mode);
   const std::string path = "/proc/self/fd/" + std::to_string(place_.file.get());

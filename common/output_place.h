@@ -20,11 +20,11 @@ struct OutputPlace {
   std::string name;  // in the folder
 };
 
-// Where PATH leads. `file` is what is there, as a mere path (O_PATH); none: nothing is.
+// Where PATH leads. `file` is an O_PATH descriptor of what is there; none: nothing is there.
 Result<OutputPlace> find_output(const std::string& path);
-// Opens PATH, which is empty then where it is a file.
+// Opens PATH for writing; a regular file is emptied.
 Result<OutputPlace> open_output(const std::string& path);
-// The same of a name in a folder that is open.
+// The same for a name in a folder that is open.
 Result<OutputPlace> open_output_in(const UniqueFd& folder, const std::string& name);
 // Makes a folder for the user alone, or opens the one that is there.
 Result<UniqueFd> open_output_folder(const std::string& path);

@@ -18,10 +18,10 @@ std::string status(pid_t tid, const std::string& name);
 std::uint64_t status_number(pid_t tid, const std::string& name);
 std::uint64_t status_signals(pid_t tid, const std::string& name);
 
-// When a process began, in clock ticks since boot: with its number, who it is. 0: it has ended, also where
-// nobody has waited for it yet.
+// When a process began, in clock ticks since boot: together with its pid this identifies a process. 0: it has ended,
+// even if it has not been waited for yet.
 std::uint64_t start_time(pid_t pid);
-// Now, on that clock.
+// The time now, in the same clock ticks.
 std::uint64_t clock_ticks();
 // The inode of its PID namespace; 0: unknown.
 std::uint64_t pid_namespace(pid_t pid);

@@ -3,8 +3,8 @@
 
 namespace kevt {
 
-// What opens a file next would otherwise get the number of standard output, and what is printed would be written there.
-// Each of the three that is closed is opened such that reading 0 and writing 1 and 2 go on failing with EBADF; a
+// Otherwise the next file that is opened would get the number of standard output, and what is printed would be written
+// to it. Each of the three that is closed is opened such that reading 0 and writing 1 and 2 go on failing with EBADF; a
 // program that is started by exec has it closed again. Called first in main(), before anything is opened.
 void reserve_standard_descriptors();
 

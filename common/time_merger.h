@@ -1,7 +1,7 @@
 // TimeMerger: items of several sources in one order of time.
 //
-// Sources are drained one after the other, so what the first one hands out ends earlier than what the last one does. An
-// item may be passed on only when no source can still come with an older one:
+// Sources are drained one after the other, so the items of the first source end earlier than those of the last. An item
+// may be passed on only when no source can still come with an older one:
 //
 //   now = 100   drain A: … 98        drain B: … 99, 104      until = 100 → 98, 99; 104 waits
 //
@@ -38,7 +38,7 @@ class TimeMerger {
     return take(until, ~std::size_t{0}, std::forward<Give>(give));
   }
 
-  // Whether an item that waits is meant by `is_meant(item)`.
+  // Whether `is_meant(item)` is true of an item that waits.
   template <class IsMeant>
   bool any_waits(IsMeant&& is_meant) const {
     return std::ranges::any_of(waiting_, [&](const Timed& one) { return is_meant(one.item); });

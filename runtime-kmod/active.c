@@ -8,8 +8,9 @@
  * private stack in use: programs of type KPROBE have one stack for each CPU, because this count keeps them apart.  So
  * our runs take part in it.
  *
- * It is not exported.  kallsyms_lookup_name() tells it and is not exported either, but a kprobe tells where that is.
- * The call is a static call: a direct one, which needs no landing pad behind the probe's address.
+ * The counter is not exported. kallsyms_lookup_name() tells its address and is not exported either, but a kprobe tells
+ * where that function is.  The call is a static call: a direct one, which needs no landing pad behind the probe's
+ * address.
  */
 #include <linux/cache.h>
 #include <linux/kallsyms.h>

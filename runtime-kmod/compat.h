@@ -16,7 +16,7 @@ static inline bool kevt_prog_sleeps(const struct bpf_prog *prog)
 #endif
 }
 
-/* Whether it changes registers, which a kprobe may not let happen. */
+/* Whether the program may change registers, which a kprobe must not allow. */
 static inline bool kevt_prog_writes_registers(const struct bpf_prog *prog)
 {
 #if defined(KEVT_HAS_WRITE_CTX)

@@ -6,8 +6,8 @@
  * ids.  A request is carried out for all of its items or for none; `failed` says which one was in the way.  While a
  * file is open the module stays; closing it (also by a client's death) removes all it added.
  *
- * Who opens it must be allowed what the requests amount to, whatever the device's mode says.  Who is handed an open one
- * acts for who opened it: that is a delegation.
+ * Whoever opens the device must be allowed what its requests amount to, whatever the device's mode says.  A process
+ * that is handed an open file acts for the one that opened it: that is a delegation.
  */
 #include <linux/capability.h>
 #include <linux/fs.h>
@@ -23,7 +23,7 @@
 #include "probe.h"
 
 struct client {
-	struct mutex lock; /* of all below, and of the probes' states */
+	struct mutex lock; /* guards all below, and the probes' states */
 	struct xarray probes;
 	u32 count;
 };
@@ -133,7 +133,7 @@ out:
 
 /* ---- by id ----------------------------------------------------------------------------------- */
 
-/* The probes of a request's ids; each may be named once where `once`. */
+/* The probes of a request's ids; an id may be named more than once. */
 static struct kevt_probe **find_probes(struct client *client, struct kevt_kmod_request *request, u32 **ids)
 {
 	struct kevt_probe **probes;
@@ -313,7 +313,9 @@ static struct miscdevice kevt_device = {
 	.fops = &kevt_operations,
 };
 
-/* Not __init: kallsyms would go on naming that text, freed, while ftrace has users, whoever gets the memory next. */
+/*
+ * Not __init: while ftrace has users, kallsyms would go on naming that text once it is freed, whoever gets the memory.
+ */
 static int kevt_init(void)
 {
 	int error = kevt_active_init();

@@ -22,7 +22,7 @@
 
 enum { HASH_BITS = 12 };
 
-/* Of the filter, of `armed`, of changes to the table.  Readers of the table have preemption off. */
+/* Guards the filter, `armed`, and changes to the table.  Readers of the table have preemption off. */
 static DEFINE_MUTEX(entries_lock);
 static struct hlist_head table[1 << HASH_BITS];
 
@@ -154,8 +154,8 @@ void kevt_entries_add(struct kevt_probe *probe)
 }
 
 /*
- * A place that could not leave the filter, without memory for a new one, costs a look into the table at each call and
- * does no harm: nobody is found there.
+ * A place that could not leave the filter, for want of memory for a new filter, costs a look into the table at each
+ * call.  It does no harm: no probe is found there.
  */
 void kevt_entries_remove(struct kevt_probe **probes, u32 count)
 {
@@ -178,7 +178,7 @@ void kevt_entries_remove(struct kevt_probe **probes, u32 count)
 
 /* ---- modules that go ------------------------------------------------------------------------- */
 
-/* Kprobes have been told before (see the priority): what lies in the module, or in its init text, is gone for them. */
+/* The kprobes' own notifier has run before (see the priority): probes in the module, or in its init text, are gone. */
 static int on_module(struct notifier_block *block, unsigned long state, void *module)
 {
 	struct kevt_probe *probe;

@@ -14,11 +14,11 @@ static inline bool kevt_is_entry(const struct kevt_probe *probe)
 	return kprobe_ftrace((struct kprobe *)&probe->rp.kp);
 }
 
-/* A registered probe, not armed. */
+/* Adds a registered probe, not armed. */
 void kevt_entries_add(struct kevt_probe *probe);
-/* Those of `probes` that are entries, all or none; `changed` is set for those that were not so before. */
+/* Switches those of `probes` that are entries, all or none; sets `changed` for those whose state changes. */
 int kevt_entries_switch(struct kevt_probe **probes, u32 count, bool on, u32 *failed);
-/* When this returns, no handler knows them any more, and none runs for them. */
+/* When this returns, no handler finds these probes any more, and none runs for them. */
 void kevt_entries_remove(struct kevt_probe **probes, u32 count);
 
 #endif

@@ -29,13 +29,13 @@ static unsigned int max_memory_mib = 256;
 module_param(max_memory_mib, uint, 0644);
 MODULE_PARM_DESC(max_memory_mib, "MiB for probes and instances of return probes of all clients (256)");
 
-static DEFINE_MUTEX(limits_lock); /* of all below */
+static DEFINE_MUTEX(limits_lock); /* guards all below */
 static u32 probes;
 static u64 bytes;
 static u32 programs;
 static DEFINE_XARRAY(uses); /* of each program, by its id */
 
-/* As register_kretprobe() counts when nobody says how many. */
+/* As register_kretprobe() counts where maxactive is 0. */
 static u32 instances_of(const struct kevt_probe *probe)
 {
 	if (!probe->is_return)

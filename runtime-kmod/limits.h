@@ -9,7 +9,7 @@ struct kevt_probe;
 
 /* -ENOSPC: it would be more than the module's parameters allow, and nothing is taken. */
 int kevt_limits_take(struct kevt_probe *probe);
-/* Of a probe that was taken; else nothing. */
+/* Gives back what kevt_limits_take() took for the probe, if it took anything. */
 void kevt_limits_give_back(struct kevt_probe *probe);
 
 #endif

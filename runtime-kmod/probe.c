@@ -28,7 +28,10 @@ static int on_entry(struct kprobe *kp, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(on_entry);
 
-/* Called when the call has got an instance: what is kept there is this call's, whatever is missed. */
+/*
+ * Called when the call has got an instance: the arguments that are kept there are this call's, whatever hits are
+ * missed.
+ */
 static int keep_arguments(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
 	struct kretprobe *rp = get_kretprobe(instance);
@@ -62,14 +65,14 @@ static int on_return(struct kretprobe_instance *instance, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(on_return);
 
-/* Programs that expect more than a kprobe's registers and a run context. */
+/* Whether a program expects no more than a kprobe's registers and a run context. */
 static bool may_run(const struct bpf_prog *prog)
 {
 	return !kevt_prog_sleeps(prog) && !prog->kprobe_override && !kevt_prog_writes_registers(prog) &&
 	       prog->expected_attach_type == 0;
 }
 
-/* How many arguments are to be kept; negative: no such list. */
+/* How many arguments are to be kept; negative: the list is not valid. */
 static int kept_count(const struct kevt_kmod_probe *wanted)
 {
 	int count = 0, i;
@@ -237,7 +240,7 @@ void kevt_probe_status(struct kevt_probe *probe, struct kevt_kmod_status *status
 		status->state |= KEVT_KMOD_OPTIMIZED;
 }
 
-/* One synchronization for each kind, however many there are. */
+/* One synchronization for each kind of probe, however many probes there are. */
 static void unregister(struct kevt_probe **probes, unsigned int count)
 {
 	struct kretprobe **returns = kvmalloc_array(count, sizeof(*returns), GFP_KERNEL);

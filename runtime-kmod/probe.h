@@ -31,9 +31,12 @@ struct kevt_probe {
 
 /* A probe that is not registered yet, or ERR_PTR: ENOSPC beyond a limit.  Takes its own reference to the program. */
 struct kevt_probe *kevt_probe_make(const struct kevt_kmod_probe *wanted);
-/* Disabled. */
+/* Registers the probe, disabled. */
 int kevt_probe_register(struct kevt_probe *probe);
-/* All of them, or none: an error, and which one was in the way (`count`: none). Those that are so already stay so. */
+/*
+ * Switches all of them, or none: then an error, and `failed` is the one in the way (`count`: none).  Probes that are so
+ * already stay so.
+ */
 int kevt_probes_switch(struct kevt_probe **probes, u32 count, bool on, u32 *failed);
 void kevt_probe_status(struct kevt_probe *probe, struct kevt_kmod_status *status);
 /* Unregisters those that are registered, waiting once for all, and frees them. */

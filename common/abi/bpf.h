@@ -47,14 +47,14 @@ typedef struct kevt_bpf_scratch {
   uint64_t at;       /* record bytes so far */
   uint64_t in_use;   /* by a hit that can be preempted */
   uint64_t position; /* in a text that a pattern is looked for in */
-  uint64_t always_0; /* what the verifier does not know */
+  uint64_t always_0; /* 0, which the verifier does not know */
   uint64_t spare[4];
 } kevt_bpf_scratch;
 
 /*
- * What the entry of a call keeps for the program of its return: the bytes in front of the arguments, one word each.
- * Key of the map of kept arguments, whose value is `doubt` and the words. From kevtrace.ko the program's cookie is the
- * address of the same in the return instance's own data, where the first word is the probe's cookie.
+ * Identifies a call whose entry keeps arguments for the program at its return: the key of the map of kept arguments,
+ * whose value is a kevt_bpf_kept with one word for each argument. kevtrace.ko needs no map: it keeps the probe's cookie
+ * and the arguments in the return instance's own data, whose address is the program's cookie.
  */
 typedef struct kevt_bpf_call {
   uint64_t slot;   /* where its return address lies */
@@ -63,7 +63,7 @@ typedef struct kevt_bpf_call {
 } kevt_bpf_call;
 
 typedef struct kevt_bpf_kept {
-  uint64_t doubt; /* not 0: whose words these are is not certain */
+  uint64_t doubt; /* not 0: it is not certain which call the words are of */
   uint64_t words[];
 } kevt_bpf_kept;
 

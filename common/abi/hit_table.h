@@ -4,18 +4,19 @@
  *
  *   key words | count | sums      rounded up to a power of two of bytes
  *
- * It is written in this order: the words of a new key, sums, the count.  A slot whose count's
- * word is 0 is free; behind that its key stays as it is and its numbers only grow, so that a reader needs no lock: it
- * takes the difference to what it took before.
+ * A hit writes a slot in this order: the words of a new key, the sums, the count.  A slot whose count word is 0 is
+ * free.  Once it is not 0, the key stays and the numbers only grow, so a reader needs no lock: it takes the difference
+ * to what it read before.
  *
- * A thread's table has one writer, and so has a CPU's where hits on it do not interrupt each other.  Hits of user
- * threads do, in the kernel: they share their CPU's table with those that come between.  There numbers are added to
- * atomically, and whoever makes a slot takes it first: its count's word goes from 0 to CLAIMED, and when the key is
- * written to THERE; a slot holds its key only then.  Two slots may come to have the same key: their numbers add up.
+ * A thread's table has one writer, and so has a CPU's table where hits on the CPU do not interrupt each other.  In the
+ * kernel, hits of user threads do: they share their CPU's table with the hits that come between.  There numbers are
+ * added to atomically, and a hit that makes a slot claims it first: the count word goes from 0 to CLAIMED and, when the
+ * key is written, to THERE. Only then does the slot hold its key.  Two slots may come to have the same key: their
+ * numbers add up.
  *
- * A key goes to the first free slot of KEVT_HIT_PROBES that its hash names, in their order, and is found there.  In a
- * process some are in the table's first pages, the near part, which is all that a thread touches with few keys; then
- * some in all of it.
+ * A key's hash names KEVT_HIT_PROBES slots in order.  The key goes to the first of them that is free, and is found
+ * there.  In a process the first few lie in the table's first pages, the near part, which is all that a thread with few
+ * keys touches; the rest lie anywhere in the table.
  */
 #ifndef KEVT_ABI_HIT_TABLE_H
 #define KEVT_ABI_HIT_TABLE_H
@@ -34,7 +35,7 @@ enum {
   KEVT_HIT_TEXT_WORDS = 2,  /* of a key that is a text: with its NUL, and zeros behind it */
 };
 
-/* Bits of the count's word where writers share a table; what else is in it is the count. */
+/* Bits of the count word where writers share a table; its other bits are the count. */
 #define KEVT_HIT_CLAIMED (1ull << 62)
 #define KEVT_HIT_THERE (1ull << 63)
 #define KEVT_HIT_COUNT(word) ((word) & (KEVT_HIT_CLAIMED - 1))

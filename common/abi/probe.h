@@ -73,8 +73,8 @@ static inline uint32_t kevt_map_slot(uint64_t key, uint32_t tries) {
 
 /*
  * In a shard: `hits` == recorded + aggregated + filtered + lost once no hit is under way; a missed attempt is counted
- * in `missed` alone, so that a signal never sees half of it.  Attempts are hits + missed: in sums over shards `hits` is
- * those.
+ * in `missed` alone, so that a signal never sees half of it.  Attempts are hits + missed; in sums over shards `hits`
+ * holds the attempts.
  */
 typedef struct kevt_counts {
   uint64_t hits, recorded, filtered, lost, missed;
@@ -85,8 +85,8 @@ typedef struct kevt_counts {
 
 /*
  * Where the counters of a row and a shard lie: the sum of a distance that the row decides (kevt_event.row_offset) and
- * one that the shard decides (kevt_thread.counts).  Pages of one row lie side by side, shard after shard, and are there
- * once somebody counts in them.
+ * one that the shard decides (kevt_thread.counts).  Pages of one row lie side by side, shard after shard, and exist
+ * once a hit counts in them.
  */
 #define KEVT_TILE_BYTES ((uint64_t)KEVT_TILE_ROWS * KEVT_TILE_SHARDS * sizeof(kevt_counts))
 #define KEVT_SHARD_OFFSET(shard)                            \
@@ -99,7 +99,8 @@ typedef struct kevt_counts {
 /*
  * In a ring: `word` is 0 until the record is committed, then
  *   bits 0-12 bytes of payload   13 discarded   14-25 number of the ring   26-63 position in the ring's stream / 8
- * It takes KEVT_RECORD_ROOM bytes: a short string is stored as 16 bytes, so a few may be written behind it.
+ * A record takes KEVT_RECORD_ROOM bytes: a short string is stored as 16 bytes, so a few may be written behind the
+ * payload.
  */
 typedef struct kevt_record {
   uint64_t word;
@@ -134,15 +135,18 @@ typedef struct kevt_map_entry {
   uint64_t value;
 } kevt_map_entry;
 #define KEVT_MAP_REMOVED 1ull
-/* In a `value`: what is there is called by the signal handler, on its stack (see "Hits in the handler"). */
+/* In a `value`: the signal handler calls the code there, on its own stack (see "Hits in the handler"). */
 #define KEVT_MAP_CALLED (1ull << 63)
 /* In a `value`: the key is the site of an int3, not a load that may fault. */
 #define KEVT_MAP_SITE (1ull << 61)
-/* In a `value`: the key is a copy of the program's instruction there, a fault of which is the program's own. */
+/*
+ * In a `value`: the key is a copy of the program's instruction at the value; a fault of the copy is the program's own.
+ */
 #define KEVT_MAP_COPY_OF (1ull << 62)
 /*
- * In the `value` of a site: how many windows and hit tables a process must have (kevt_private.mapped) for its detour. A
- * child that was forked earlier goes on in the one that stands at KEVT_MAP_OLDER for the most that it has.
+ * In the `value` of a site: how many windows and hit tables a process must have (kevt_private.mapped) for its detour.
+ * A child that was forked earlier may have fewer: it goes on in an older detour, the one at KEVT_MAP_OLDER with the
+ * highest needs that the child meets.
  */
 #define KEVT_MAP_NEEDS_SHIFT 48
 #define KEVT_MAP_NEEDS_MAX 255u
@@ -155,11 +159,16 @@ typedef struct kevt_return_instance {
   uint64_t shown;          /* the program's own return address, for records (differs when detours nest) */
   uint64_t event;          /* kevt_event* */
 } kevt_return_instance;
-/* In `return_address`: made by the agent, which must take it back, too. Without it that is also what is shown. */
+/*
+ * In `return_address`: the agent made the instance and must take it back, too.  Without this bit `return_address`
+ * itself is what is shown.
+ */
 #define KEVT_INSTANCE_SPECIAL (1ull << 63)
-/* In `slot`, a multiple of 8 otherwise: being filled in, the rest may be another's. A `slot` of 0 says so, too. */
+/*
+ * In `slot`, else a multiple of 8: being filled in, other fields may be an older call's.  A `slot` of 0 says the same.
+ */
 #define KEVT_INSTANCE_FILLING 1ull
-#define KEVT_INSTANCE_COUNTED 2ull /* beside it: counted among the event's active ones, and `event` holds */
+#define KEVT_INSTANCE_COUNTED 2ull /* with FILLING: counted as active for its event, and `event` is valid */
 
 /*
  * What %gs points to in a thread that has hit, in memory that fork wipes.  A thread inherits %gs from the one that made
@@ -172,8 +181,8 @@ typedef struct kevt_self {
   uint64_t owner;          /* who has the struct: pid << 32 | tid; 0: nobody.  Changes by cmpxchg alone. */
   uint64_t pad;
 } kevt_self;
-#define KEVT_OWNER_EXPECTED 1ull       /* in `owner`: kept for the thread whose pointer it has, which has not hit yet */
-#define KEVT_OWNER_CLAIMS (1ull << 63) /* beside the owner: it has not written its thread pointer yet */
+#define KEVT_OWNER_EXPECTED 1ull       /* in `owner`: reserved for the thread with this thread pointer until it hits */
+#define KEVT_OWNER_CLAIMS (1ull << 63) /* with an owner: the owner has not written its thread pointer yet */
 
 typedef struct kevt_thread {
   uint64_t thread_pointer; /* 0: never used */
@@ -184,9 +193,9 @@ typedef struct kevt_thread {
   uint64_t open_word; /* what the newest record's commit stores, noted just before its reservation; 0: none */
   uint64_t head[2];   /* the bytes of a short string that the agent has measured */
   uint8_t comm[KEVT_COMM_BYTES];
-  uint32_t shard;                    /* also of its hit tables */
-  uint32_t place;                    /* in the thread table, its slot */
-  uint64_t sent[3][KEVT_SENT_WORDS]; /* with each that is pending, SIGTRAP, SIGBUS, SIGSEGV: the head of its siginfo */
+  uint32_t shard;                    /* its number, for hit tables, too */
+  uint32_t place;                    /* its slot in the thread table */
+  uint64_t sent[3][KEVT_SENT_WORDS]; /* head of the siginfo of each pending SIGTRAP, SIGBUS, SIGSEGV */
   uint64_t pending;                  /* SIGTRAP, SIGSEGV, SIGBUS, sent by somebody while "blocked"; bit signo - 1 */
   uint64_t blocked;                  /* of these, what the program thinks it blocked */
   uint32_t pid;
@@ -207,10 +216,10 @@ typedef struct kevt_shard_owner {
 } kevt_shard_owner;
 
 /*
- * The extractor: an event's generated code.  It keeps every register and the flags are its caller's to keep.  Its frame
- * is what its caller's stack pointer points to: words of kevt_registers, of which those are filled in that the event
- * reads and that are not handed over in place.  KEVT_FRAME_BYTES above the frame lies the program's own stack: for a
- * return event the slot of the return address, which the extractor fills in again.
+ * The extractor: an event's generated code.  It keeps every register; its caller saves the flags.  Its frame is what
+ * the caller's stack pointer points to: words of kevt_registers.  Only the words are filled in that the event reads
+ * from the frame rather than from the register itself.  KEVT_FRAME_BYTES above the frame lies the program's own stack:
+ * for a return event the slot of the return address, which the extractor fills in again.
  */
 #define KEVT_FRAME_BYTES 320
 /* In the frame of a return event: the arguments kept at the entry, in what was the red zone while the function ran. */
@@ -226,7 +235,7 @@ typedef struct kevt_shard_owner {
 #define KEVT_CALLED_SP 16
 #define KEVT_CALLED_FLAGS 24
 
-/* Of the agent's answer to a system call that the program is about to make: it is made where it stands. */
+/* The agent's answer to a system call that the program is about to make: the call is made where it stands. */
 #define KEVT_NOT_ANSWERED (-65536)
 
 /* Services of the agent. All keep every register but rax and r11 (LLVM's preserve_most). */
@@ -246,7 +255,7 @@ typedef struct kevt_services {
   uint64_t time;        /* uint64 (): rdtsc for a thread that may not (PR_SET_TSC) */
 } kevt_services;
 
-/* Of a signal whose handler the agent runs (kevt_on_masked): the program's own. */
+/* The program's own handler of a signal for which the agent runs it (kevt_on_masked). */
 typedef struct kevt_handler {
   uint64_t handler, restorer;
 } kevt_handler;
@@ -274,8 +283,8 @@ typedef struct kevt_private {
   uint64_t filtered;        /* 1: a seccomp filter may end the process for a system call of the agent's */
   uint64_t pid;             /* as the last thread that was enrolled has seen it; 0: none yet */
   uint64_t strict;          /* thread pointer of one in seccomp's strict mode, which forbids rdtsc; 0: none */
-  uint64_t has_own_numbers; /* 1: it, or who forked it, is the first of a PID namespace: see KEVT_USER_ELSEWHERE */
-  uint64_t mapped;          /* windows and hit tables that are there, in the order of their mapping: the controller's */
+  uint64_t has_own_numbers; /* 1: this process or an ancestor is the first of a PID namespace: KEVT_USER_ELSEWHERE */
+  uint64_t mapped;          /* how many windows and hit tables are mapped, oldest first; written by the controller */
   uint64_t unanswered;      /* 1: an ask was not answered in time */
   int64_t patience_ns;      /* since then: how long it still waits for answers, all together */
   kevt_disposition dispositions[32]; /* the program's own for SIGTRAP (5), SIGBUS (7), SIGSEGV (11), by number */
@@ -283,7 +292,7 @@ typedef struct kevt_private {
   kevt_handler handlers[65];         /* the program's own, of SIGILL, SIGFPE and signals whose sa_mask has such bits */
   uint32_t active[KEVT_MAX_ROWS];    /* return instances in use, of events with a maxactive */
   kevt_injections injections[KEVT_MAX_ROWS];
-  kevt_raised raised[KEVT_MAX_RAISED];   /* the controller's */
+  kevt_raised raised[KEVT_MAX_RAISED];   /* written by the controller */
   uint32_t places[1 << KEVT_PLACE_BITS]; /* thread table: thread pointer, hashed -> number of its struct + 1; 0: never
                                             used */
   kevt_thread threads[];                 /* kevt_tables.max_threads of them */
@@ -291,8 +300,8 @@ typedef struct kevt_private {
 
 /*
  * A thread that is about to exec asks to be followed and waits: FREE -> CLAIMED, `tid`, ASKED (the thread), READY (the
- * controller, which holds on to it across the exec).  A successful exec frees it (the controller), a failed one is
- * FAILED (the thread) until the controller has let go, and FREE then.  `state` is a futex word.
+ * controller, which holds on to it across the exec).  After a successful exec the controller sets FREE; after a failed
+ * one the thread sets FAILED, and the controller lets go of the thread and sets FREE. `state` is a futex word.
  */
 enum { KEVT_EXEC_ASKS = 16 };
 enum { KEVT_EXEC_FREE, KEVT_EXEC_CLAIMED, KEVT_EXEC_ASKED, KEVT_EXEC_READY, KEVT_EXEC_FAILED };
@@ -303,8 +312,8 @@ typedef struct kevt_exec_ask {
 
 /*
  * What every process of the session may write.  It is hostile to the others: a forked child may have fewer rights than
- * its parent.  Nothing here is an address or leads to one unchecked: who reads it bounds every index, and waits for a
- * bounded time.  The same holds for what lies beside it: notes of owners, shared words, counters and rings.
+ * its parent.  Nothing here is an address or leads to one unchecked: a reader bounds every index and every wait.  The
+ * same holds for what lies beside it: notes of owners, shared words, counters and rings.
  */
 typedef struct kevt_session {
   uint64_t next_shard;                   /* atomic; shard 0 is everybody's: locked increments */
@@ -314,10 +323,10 @@ typedef struct kevt_session {
   uint64_t shard_users[KEVT_MAX_SHARDS]; /* pid << 32 | tid of the only writer; one that is dead leaves its shard */
   kevt_exec_ask execs[KEVT_EXEC_ASKS];
 } kevt_session;
-/* In a shard's user: its numbers mean another thread, or none, to others. */
+/* In a shard's user: pid and tid are of a PID namespace of their own; elsewhere they name another thread, or none. */
 #define KEVT_USER_ELSEWHERE (1ull << 63)
 
-/* A place in the target's text that differs from its own bytes, noted before it does: what anybody can undo. */
+/* A place in the target's text that differs from its own bytes, noted before it does, so that anybody can undo it. */
 typedef struct kevt_patch {
   uint64_t site; /* 0: none */
   uint8_t own[8];
@@ -361,9 +370,9 @@ typedef struct kevt_tables {
   uint64_t marks_threads;                /* 1: threads have 0 at %fs:0 (Go's); the agent puts its own address there */
   uint64_t windows[KEVT_MAX_WINDOWS][2]; /* code arena windows [begin, end) */
   uint64_t r_debug;                      /* the dynamic linker's, in the target; 0: not known */
-  uint64_t library_answers; /* of library_reports, those that were dealt with; a futex word (its lower half) */
-  uint64_t answerer;        /* pid of who answers library reports; 0: nobody; KEVT_NOT_SEEN */
-  uint64_t follower;        /* of who follows through exec, likewise */
+  uint64_t library_answers;              /* how many library_reports were answered; a futex word (its lower half) */
+  uint64_t answerer;                     /* pid of who answers library reports; 0: nobody; KEVT_NOT_SEEN */
+  uint64_t follower;                     /* of who follows through exec, likewise */
   kevt_services services;
   /* For whoever cleans up behind a controller that has died. */
   uint64_t controller; /* its pid, when it began (clock ticks since boot), the inode of its PID namespace */
@@ -390,7 +399,7 @@ typedef struct kevt_event {
   uint32_t maxactive;     /* 0: only the depth per thread limits */
   uint32_t sink_count;
   uint64_t inject_below;   /* an injecting event's hit injects when its number, 64 random bits, is at most this */
-  uint64_t inject_times;   /* and so many times at most */
+  uint64_t inject_times;   /* it injects so many times at most */
   uint64_t inject_seed;    /* of these numbers */
   uint32_t argument_count; /* return events: arguments that the entry keeps, and which: their numbers, from 1 */
   uint16_t argument_numbers[KEVT_ENTRY_ARGUMENTS + 1];

@@ -27,7 +27,9 @@ static inline __attribute__((always_inline)) const kevt_tables* kevt_state(void)
   return (const kevt_tables*)kevt_tables_address;
 }
 
-/* Calls a hit's code (common/abi/probe.h, "Hits in the handler") with the registers of a ucontext; where to go on. */
+/*
+ * Calls a hit's code (common/abi/probe.h, "Hits in the handler") with a ucontext's registers; returns where to go on.
+ */
 KEVT_INTERNAL uint64_t kevt_call_hit(const uint64_t* gregs, uint64_t code);
 
 /* Raw system call; the result is negative errno on failure. */
@@ -40,8 +42,8 @@ static inline __attribute__((always_inline)) int64_t kevt_syscall(int64_t nr, ui
 }
 
 /*
- * A system call of our own, which the program has not asked for: under a seccomp filter it could end the process, and
- * is not made.
+ * Makes a system call of our own, which the program has not asked for.  Under a seccomp filter it could end the
+ * process, so it is not made there.
  */
 #define KEVT_NOT_CALLED (-38) /* ENOSYS */
 static inline __attribute__((always_inline)) int64_t kevt_own_syscall(int64_t nr, uint64_t a, uint64_t b, uint64_t c,
@@ -90,25 +92,30 @@ none:
 
 /* First hit of a thread, or of a new thread at an old one's address; 0: no struct or no counter shard left. */
 KEVT_RARE kevt_thread* kevt_enrol(uint64_t thread_pointer);
-/* Of places.c.  The struct of a thread pointer, whoever has it; 0: none. */
+/* In places.c.  The struct that has this thread pointer, whichever thread owns it; 0: none. */
 KEVT_RARE kevt_thread* kevt_thread_at(uint64_t thread_pointer);
-/* The same for `user` (pid << 32 | tid), who has it from now on: the one of before, also from before a fork, or one of
-   a dead thread, emptied, or a fresh one; 0: there are too many. */
+/*
+ * The struct for this thread pointer, which `user` (pid << 32 | tid) owns from now on: the one it had, also before a
+ * fork, or one of a dead thread, emptied, or a fresh one; 0: there are too many threads.
+ */
 KEVT_RARE kevt_thread* kevt_claim(uint64_t thread_pointer, uint64_t user);
-/* What a dead thread has left is not the next one's. */
+/* Clears what a dead thread has left in its struct, for the next owner. */
 KEVT_RARE void kevt_forget_thread(kevt_thread* thread);
 KEVT_RARE kevt_self* kevt_self_of(const kevt_tables* tables, const kevt_thread* thread);
 /* A shard for `user` alone; 0: none is left. */
 KEVT_RARE uint64_t kevt_take_shard(uint64_t user);
-/* 1: `user` has the shard of the dead `before`. */
+/* 1: the shard of the dead thread `before` is now `user`'s. */
 KEVT_RARE int kevt_keep_shard(uint64_t shard, uint64_t before, uint64_t user);
 /* The thread that runs will never again be found: its hits are missed. */
 KEVT_RARE void kevt_forget_self(void);
-/* Before anything asks who runs: a thread without a thread pointer of its own gets one. */
+/* Gives a thread a thread pointer if it has none of its own; called before anything asks which thread runs. */
 KEVT_RARE void kevt_mark_thread(void);
 /* Counts an attempt that was missed in every sink of the event. */
 KEVT_RARE void kevt_count_missed(kevt_thread* thread, const kevt_event* event);
-/* A hit under way whose stack frame is gone (a signal handler jumped out of it): settled, 1. Else 0. */
+/*
+ * 1: the stack frame of the hit under way is gone (a signal handler jumped out of it); the hit is settled as lost.
+ * Else 0.
+ */
 KEVT_RARE int kevt_guard_is_stale(kevt_thread* thread, uint64_t stack);
 /* Whether `frame` can be that of an interrupted hit under the code that runs at `stack`, perhaps a signal handler. */
 KEVT_RARE int kevt_may_be_below(uint64_t frame, uint64_t stack);
@@ -119,17 +126,19 @@ static inline __attribute__((always_inline)) kevt_thread* kevt_known_thread(void
 
 /* The hitting thread; 0 when there are too many. */
 KEVT_RARE kevt_thread* kevt_find_thread(const kevt_tables* tables);
-/* Answered when `*word` is no longer `value`; a report: when the count of answers, whose lower half is the word, has
-   come so far. */
+/*
+ * A question is answered when `*word` is no longer `value`; a report, when `*answers`, whose lower half is the word,
+ * has reached `report`.
+ */
 typedef struct kevt_question {
   const uint32_t* word;
   uint32_t value;
   const uint64_t* answers;
   uint64_t report; /* 0: it is none */
 } kevt_question;
-/* Waits for the controller (process `asked`). 1: it has answered; 0: nobody does. */
+/* Waits for the controller (process `asked`).  1: it has answered; 0: it is gone, or waiting took too long. */
 KEVT_RARE int kevt_await_answer(const kevt_question* question, uint64_t asked);
-/* execve, of which the controller may want to know first. */
+/* Makes the call execve; asks the controller first, if it follows programs. */
 KEVT_RARE int64_t kevt_execve(uint64_t path, uint64_t arguments, uint64_t environment);
 KEVT_RARE int kevt_in_code(const kevt_tables* tables, uint64_t address);
 

@@ -17,7 +17,7 @@ typedef struct time {
   int64_t seconds, nanoseconds;
 } time;
 
-/* 0: nobody may be asked, as under a seccomp filter. */
+/* 0: the clock may not be asked, as under a seccomp filter. */
 static int64_t now_ns(void) {
   time now = {0, 0};
   if (kevt_own_syscall(NR_CLOCK_GETTIME, CLOCK_MONOTONIC_, (uint64_t)&now, 0, 0) < 0) return 0;
@@ -31,7 +31,10 @@ static int sleep_on(const uint32_t* word, uint32_t value, int64_t left_ns, uint6
   return asked == KEVT_NOT_SEEN || kevt_own_syscall(NR_KILL, asked, 0, 0, 0) != ESRCH_;
 }
 
-/* What changes without being the answer may be somebody's who wants us to wait for ever. */
+/*
+ * An ask is answered by any change of its word, since another process may change it to keep us waiting.  A report is
+ * answered by the count.
+ */
 static int is_answered(const kevt_question* question) {
   if (question->report) return __atomic_load_n(question->answers, __ATOMIC_ACQUIRE) >= question->report;
   return __atomic_load_n(question->word, __ATOMIC_ACQUIRE) != question->value;

@@ -1,6 +1,6 @@
 /*
- * The program's system calls that say or ask something about the signals the agent owns, %gs, or who may ask: each
- * hooked `syscall` instruction (runtime/inproc/signal_hooks.cpp) comes here first.  What is answered here looks as it
+ * The program's system calls that set or ask something about the signals the agent owns, %gs, or seccomp: each hooked
+ * `syscall` instruction (runtime/inproc/process/signal_hooks.cpp) comes here first.  What is answered here looks as it
  * would without the agent; everything else is KEVT_NOT_ANSWERED, and made where it stands.
  */
 #include "runtime-user/agent/signals.h"
@@ -70,7 +70,7 @@ static int has_own_dispositions(int makes_default) {
   return kevt_own_syscall(NR_KCMP, (uint64_t)pid, thread->pid, KCMP_SIGHAND_, 0) != 0;
 }
 
-/* The kernel calls us; the program's handler is noted before. */
+/* Puts the agent's handler in place of the program's, which is noted first. */
 static void stand_in(kevt_handler* own, kevt_disposition* wanted) {
   own->handler = wanted->handler;
   own->restorer = wanted->restorer;
@@ -111,8 +111,8 @@ static int64_t virtual_sigaction(uint64_t signal, uint64_t act, uint64_t old, ui
 }
 
 /*
- * While the signals are taken or given back: what the program sets is the kernel's.  Nothing is noted, so that it does
- * not matter whether a child sets it that runs in our memory.
+ * While the signals are taken or given back, what the program sets goes to the kernel.  Nothing is noted, so that it
+ * does not matter whether a child sets it that runs in our memory.
  */
 static int64_t plain_sigaction(uint64_t signal, uint64_t act, uint64_t old, uint64_t size) {
   const kevt_private* priv = (const kevt_private*)kevt_state()->priv;
@@ -131,7 +131,7 @@ static int64_t plain_sigaction(uint64_t signal, uint64_t act, uint64_t old, uint
 
 static int64_t virtual_sigprocmask(uint64_t how, uint64_t set, uint64_t old, uint64_t size) {
   uint64_t wanted = 0, previous = 0;
-  kevt_thread* thread = kevt_find_thread(kevt_state()); /* 0: what it blocks of the three is known to nobody */
+  kevt_thread* thread = kevt_find_thread(kevt_state()); /* 0: nobody knows which of the three it blocks */
   if (size != 8) return kevt_syscall(NR_RT_SIGPROCMASK, how, set, old, size);
   if (set) {
     KEVT_LOAD8(wanted, set, bad);
@@ -192,7 +192,7 @@ bad:
   return -EFAULT_;
 }
 
-/* A %gs base of the agent's is one that the program has not set: 0. */
+/* Where %gs points into the agent's memory, the program has not set it, and is told 0. */
 static int64_t virtual_gs(uint64_t to) {
   const kevt_tables* tables = kevt_state();
   const uint64_t none = 0, end = tables->selves + tables->max_threads * sizeof(kevt_self);
@@ -212,8 +212,8 @@ bad:
 }
 
 /*
- * A filter is about to come.  The thread that sets it is enrolled while it can still be asked who it is.  Questions and
- * tries without a filter (libseccomp makes them) change nothing.
+ * Notes a seccomp filter that is about to come.  The thread that sets it is enrolled now, while it can still ask who it
+ * is.  Calls that only ask, or try without a filter (libseccomp makes them), change nothing.
  */
 static void note_filter(uint64_t nr, uint64_t a, uint64_t b, uint64_t c) {
   const int by_prctl = nr == NR_PRCTL && a == PR_SET_SECCOMP_;

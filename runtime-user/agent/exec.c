@@ -28,7 +28,7 @@ static void set_and_wait(kevt_exec_ask* ask, uint32_t state, uint64_t controller
 int64_t kevt_execve(uint64_t path, uint64_t arguments, uint64_t environment) {
   const kevt_tables* tables = kevt_state();
   const uint64_t controller = __atomic_load_n(&tables->follower, __ATOMIC_ACQUIRE);
-  /* Shells try one folder of PATH after the other: no question where there is nothing. */
+  /* Shells try one folder of PATH after the other: the controller is not asked where there is no program. */
   kevt_exec_ask* ask = 0;
   if (controller && kevt_own_syscall(NR_ACCESS, path, X_OK_, 0, 0) == 0) ask = claim((kevt_session*)tables->session);
   if (!ask) return kevt_syscall(NR_EXECVE, path, arguments, environment, 0);

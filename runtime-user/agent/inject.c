@@ -2,7 +2,7 @@
  * Injection: an accepted hit may make its function return a given value without running (detour.cpp).  Whether it does
  * is chance, and limited in number; the n-th hit that a process accepts gets the n-th number of a sequence that the
  * seed alone decides, whatever threads there are: a run can be repeated.  A forked child goes on where its parent was,
- * by itself: what another process could write must not decide what runs here.
+ * with counts of its own: what another process could write must not decide what runs here.
  */
 #include "runtime-user/agent/agent.h"
 
@@ -14,7 +14,7 @@ static uint64_t random_number(uint64_t seed, uint64_t n) {
   return z ^ z >> 31;
 }
 
-/* Counts one more unless there were `limit`. */
+/* Counts one more, unless the count has reached `limit`; 1: it has counted. */
 static int take_one(uint64_t* count, uint64_t limit) {
   uint64_t now = __atomic_load_n(count, __ATOMIC_RELAXED);
   do {

@@ -36,7 +36,7 @@ kevt_thread* kevt_thread_at(uint64_t tp) {
   return 0;
 }
 
-/* Noted in the struct before it stands in the table, so that a slot in use never looks like one that is not. */
+/* The slot is noted in the struct before the struct stands in the table, so that a slot in use never looks free. */
 static int enter_table(kevt_thread* thread, uint64_t tp) {
   kevt_private* priv = private_memory();
   const uint32_t number = (uint32_t)(thread - priv->threads) + 1;
@@ -58,7 +58,7 @@ static int is_dead(uint64_t user) {
   return kevt_own_syscall(NR_TGKILL, user >> 32, (uint32_t)user, 0, 0) == ESRCH_;
 }
 
-/* 1: the struct, which `from` had, is `to`'s. */
+/* 1: the struct has passed from `from` to `to`. */
 static int change_owner(kevt_self* self, uint64_t from, uint64_t to) {
   return __atomic_compare_exchange_n(&self->owner, &from, to | KEVT_OWNER_CLAIMS, 0, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED);
@@ -105,8 +105,8 @@ static kevt_thread* take_struct(const kevt_tables* tables, uint64_t user) {
 }
 
 /*
- * The struct that has this thread pointer.  One of a dead thread that another thread is just making its own is taken
- * out of the way: that thread writes its own thread pointer there when it gets to it.
+ * The struct that has this thread pointer.  A dead thread's struct that another thread is just claiming is taken out of
+ * the way: the claiming thread writes its own thread pointer there later.
  */
 static kevt_thread* claim_known(const kevt_tables* tables, uint64_t tp, uint64_t user) {
   for (;;) {
@@ -136,8 +136,8 @@ static void give_struct_back(const kevt_tables* tables, kevt_thread* thread) {
 }
 
 /*
- * One that did not have this thread pointer; 0: none.  A signal handler that hits in the middle of this makes another
- * one the thread's: what a look-up finds then is what both go on with.
+ * A struct that did not have this thread pointer; 0: none is left.  A signal handler that hits in the middle of this
+ * claims another struct for the same thread: both then go on with the one that a look-up finds.
  */
 static kevt_thread* claim_new(const kevt_tables* tables, uint64_t tp, uint64_t user) {
   kevt_thread* thread = take_struct(tables, user);
@@ -176,7 +176,7 @@ int kevt_keep_shard(uint64_t shard, uint64_t before, uint64_t user) {
                                      shard_user(user), 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* One of the shards that were used before, if its user is dead: its counts stay, the sums go on. 0: none. */
+/* A shard that was used before, if its user is dead; 0: none.  Its counts stay, so that the sums go on. */
 static uint64_t take_shard_over(kevt_session* session, uint64_t used, uint64_t user) {
   if (used < 2) return 0;
   const uint64_t shard = 1 + place_of_look(&session->next_swept, used - 1);

@@ -81,8 +81,9 @@ static int is_superseded(const kevt_tables* tables, const kevt_thread* thread, u
 }
 
 /*
- * Whether the instance may still be filled in by the hit below the signal handler that we are in: it must stay where it
- * is then.  A handler that jumped out of such a hit leaves one behind that is not, told as for a guard (thread.c).
+ * Whether the hit that our signal handler has interrupted may still fill the instance in, which must stay where it is
+ * then.  A handler that jumped out of such a hit leaves an instance that nobody fills in: told as for a guard
+ * (thread.c).
  */
 static int may_be_filled(const kevt_return_instance* instance, uint64_t entered) {
   if (!instance->slot) return 1; /* not even that: a handler's instance was there when it was taken */
@@ -102,7 +103,7 @@ KEVT_RARE_STATIC void reclaim(const kevt_tables* tables, kevt_thread* thread, ui
     uint64_t held, slot = thread->instances[i].slot;
     if (slot & KEVT_INSTANCE_FILLING) goto dead;
     KEVT_LOAD8(held, slot, dead);
-    /* The newest calls may be kept and not made yet, below this signal handler, whose own slots lie elsewhere. */
+    /* Below this signal handler the newest calls may not be made yet: their slots hold the program's addresses. */
     entering = entering && slot != entered && held == return_address_of(&thread->instances[i]);
     if (entering) continue;
     if (kevt_in_code(tables, held) && !(slot <= highest && is_superseded(tables, thread, i))) {
@@ -128,8 +129,8 @@ KEVT_RARE_STATIC int has_room(const kevt_tables* tables, kevt_thread* thread, ke
 }
 
 /*
- * Marked, then counted: a signal handler that hits from then on takes the next one.  A handler in between takes this
- * one and leaves 0 in its slot.  As in the detour, the slot comes last.
+ * The instance is marked, then counted: a signal handler that hits from then on takes the next one.  A handler in
+ * between takes this one and leaves 0 in its slot.  As in the detour, the slot comes last.
  */
 static void fill(kevt_thread* thread, uint64_t index, const kevt_event* event, uint64_t* slot, uint64_t shown) {
   kevt_return_instance* instance = &thread->instances[index];
@@ -183,7 +184,7 @@ KEVT_SERVICE uint64_t kevt_service_leave(kevt_event* event, uint64_t* slot) {
   }
   if (kevt_in_code(kevt_state(), *slot))
     __builtin_trap(); /* no instance: the return address is lost, going on would run wild */
-  /* Filled in by kevt_restore_returns, just now. */
+  /* kevt_restore_returns has just put the return address back. */
   for (uint32_t i = 0; i < event->argument_count; i++) arguments_of(slot)[i] = 0;
   return *slot;
 }

@@ -3,8 +3,8 @@
  * the loop behind it.  As there, the place is noted before it is taken, so that a hit that is jumped
  * out of leaves a reservation that can be found (thread.c).
  *
- * A ring is one CPU's, so another writer is rarely in the way twice.  Who always is writes nonsense into the head: this
- * hit is lost then.
+ * A ring is one CPU's, so another writer is rarely in the way twice.  A writer that always is writes nonsense into the
+ * head: this hit is lost then.
  */
 #include "runtime-user/agent/agent.h"
 

@@ -81,8 +81,8 @@ static uint64_t blocked_in_handler(const kevt_private* priv, int signal) {
 }
 
 /*
- * Whose handler runs first of those that are ready; 0: none is.  The kernel makes a frame for the lowest one, on it one
- * for the lowest that this handler's mask lets through, and so on: the last one runs first.
+ * The pending signal whose handler runs first; 0: none is ready.  The kernel makes a frame for the lowest one, on it
+ * one for the lowest that this handler's mask lets through, and so on: the last one runs first.
  */
 static int first_to_run(const kevt_private* priv, const kevt_thread* thread) {
   uint64_t blocked = thread->blocked, done = 0, ready;
@@ -95,7 +95,7 @@ static int first_to_run(const kevt_private* priv, const kevt_thread* thread) {
   return signal;
 }
 
-/* A handler that runs meanwhile delivers what is left: it is looked at anew each time. */
+/* A handler that runs meanwhile delivers the rest, so what is pending is looked at anew each time. */
 void kevt_deliver_pending(kevt_thread* thread) {
   for (;;) {
     const int signal = first_to_run(kevt_own_private(), thread);
@@ -111,7 +111,7 @@ void kevt_deliver_pending(kevt_thread* thread) {
   }
 }
 
-/* The first one that is sent is kept, as the kernel does. */
+/* Of the signals that are sent while one is pending only the first is kept, as the kernel does. */
 static void keep_pending(kevt_thread* thread, int signal, const siginfo_head* info) {
   if (thread->pending & BIT(signal)) return;
   for (uint64_t i = 0; i < KEVT_SENT_WORDS; i++) sent_with(thread, signal)[i] = ((const uint64_t*)info)[i];
@@ -122,8 +122,8 @@ static void keep_pending(kevt_thread* thread, int signal, const siginfo_head* in
 typedef struct delivery {
   uint64_t handler;
   uint64_t blocks; /* of the three */
-  uint64_t copy;   /* 0, or where the instruction is executed that has raised the signal */
-  uint64_t place; /* its own: a handler of any other signal may keep its place, and come back there (Go's preemption) */
+  uint64_t copy;   /* 0, or the displaced copy that has raised the signal */
+  uint64_t place;  /* its own place: handlers of other signals may keep that, and come back there (Go's preemption) */
 } delivery;
 
 /* The program's instruction of which `at` is a copy; 0: none. */
@@ -133,7 +133,7 @@ static uint64_t place_of_copy(uint64_t at) {
   return found && to & KEVT_MAP_COPY_OF ? to & ~FLAG_BITS : 0;
 }
 
-/* Where to go on after a handler that leaves `ip`: what a jump has displaced goes on in its copy. */
+/* Where to go on after a handler that leaves `ip`: an instruction that a jump has displaced runs in its copy. */
 static uint64_t resumed(const delivery* how, uint64_t ip) {
   enum { REACH = 256 }; /* more than a detour displaces (x86::max_relocated_size) */
   if (!how->copy) return ip;
@@ -145,8 +145,8 @@ static uint64_t resumed(const delivery* how, uint64_t ip) {
 }
 
 /*
- * In the handler's context, and to who asks, stands what the kernel would have blocked, and the place of the program's
- * instruction; what the handler leaves in the context is what it goes back to.
+ * The handler's context, and the program's calls, show what the kernel would have blocked and the place of the
+ * program's own instruction.  The thread goes back to what the handler leaves in the context.
  */
 static void run_handler(const delivery* how, int signal, siginfo_head* info, context* uc) {
   kevt_thread* thread = 0;
@@ -171,7 +171,7 @@ static void run_handler(const delivery* how, int signal, siginfo_head* info, con
 }
 
 /*
- * A trap is reported behind its instruction: int3 and icebp are run again.  What comes from the flags or the debug
+ * A trap is reported behind its instruction, so int3 and icebp are run again: 1.  A trap from the flags or the debug
  * registers would come later, behind another instruction: 0.
  */
 static int run_trap_again(const siginfo_head* info, context* uc) {
@@ -185,7 +185,7 @@ unreadable:
   return 0;
 }
 
-/* The kernel's own end of the process, with the original cause: a fault happens again at the same instruction. */
+/* Ends the process as the kernel would, with the original cause: a fault happens again at the same instruction. */
 static void end_process(int signal, siginfo_head* info, context* uc) {
   kevt_disposition none = {0, SA_RESTORER_, kevt_state()->code_begin, 0};
   if (kevt_syscall(NR_RT_SIGACTION, (uint64_t)signal, (uint64_t)&none, 0, 8) < 0)
@@ -196,8 +196,8 @@ static void end_process(int signal, siginfo_head* info, context* uc) {
 }
 
 /*
- * The agent's handlers run on the alternate stack, if there is one, whatever the program has asked for: what is taken
- * there though the program's handler has no SA_ONSTACK.
+ * Whether the signal was taken to the alternate stack from another stack.  The agent's handlers run on the alternate
+ * stack, if there is one, also where the program's handler has no SA_ONSTACK.
  */
 static int is_taken_to_other_stack(const context* uc) {
   const uint64_t base = uc->stack[0], bytes = uc->stack[2];
@@ -226,7 +226,7 @@ static void copy_words(uint64_t to, const void* from, uint64_t bytes) {
   for (uint64_t i = 0; i < bytes; i += 4) *(uint32_t*)(to + i) = ((const uint32_t*)from)[i / 4];
 }
 
-/* A stack has room down to `to`; it grows as far as it may. */
+/* Whether the stack has room down to `to`; it is made to grow as far as it may. */
 static int has_room(uint64_t from, uint64_t to) {
   for (uint64_t at = (from - 8) & ~7ull;; at -= PAGE) {
     uint64_t word;

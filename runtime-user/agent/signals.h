@@ -1,6 +1,6 @@
 /*
- * Of signals.c (signals as they come) and calls.c (the program's calls about signals): the three signals that the agent
- * owns, and what both know of them.
+ * What signals.c (signals as they come) and calls.c (the program's calls about signals) share about the three signals
+ * that the agent owns.
  */
 #ifndef KEVT_AGENT_SIGNALS_H
 #define KEVT_AGENT_SIGNALS_H
@@ -10,7 +10,9 @@
 enum { SIGILL_ = 4, SIGTRAP_ = 5, SIGBUS_ = 7, SIGFPE_ = 8, SIGSEGV_ = 11 };
 #define BIT(signal) (1ull << ((signal)-1))
 #define OURS (BIT(SIGTRAP_) | BIT(SIGBUS_) | BIT(SIGSEGV_))
-/* Of others that an instruction raises: their handlers run under kevt_on_masked, for the place that they are shown. */
+/*
+ * Other signals that an instruction raises: their handlers run under kevt_on_masked, which shows them the right place.
+ */
 #define IS_OF_INSTRUCTION(signal) ((signal) == SIGILL_ || (signal) == SIGFPE_)
 
 enum { SIGINFO_BYTES = 128 };
@@ -25,16 +27,16 @@ struct context;
 static inline const kevt_private* kevt_own_private(void) { return (const kevt_private*)kevt_state()->priv; }
 static inline int owns_signals(void) { return kevt_own_private()->signals_owned != 0; }
 
-/* Where the thread keeps what was sent with one of the three. */
+/* Where the thread keeps the siginfo of one of the three signals while it is pending. */
 static inline uint64_t* sent_with(kevt_thread* thread, int signal) {
   return thread->sent[signal == SIGTRAP_ ? 0 : signal == SIGBUS_ ? 1 : 2];
 }
 
-/* The handler of the three. */
+/* The agent's handler of the three signals. */
 KEVT_INTERNAL void kevt_on_signal(int signal, siginfo_head* info, struct context* uc);
 /* Stands in for the handlers of other signals (signals.c). */
 KEVT_INTERNAL void kevt_on_masked(int signal, siginfo_head* info, struct context* uc);
-/* Sends the thread what waits for it and is no longer blocked, as it was sent. */
+/* Sends the thread its pending signals that are no longer blocked, each with the siginfo that it came with. */
 KEVT_INTERNAL void kevt_deliver_pending(kevt_thread* thread);
 
 #endif

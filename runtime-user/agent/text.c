@@ -12,7 +12,7 @@
 /* Nonzero when a byte of x is zero; its lowest set bit is in the first such byte. */
 #define ZERO_BYTES(x) (((x)-LOW_BITS) & ~(x)&HIGH_BITS)
 
-/* With its NUL. At most `most` bytes are read; that many are all of it where they hold no NUL. */
+/* The length with the NUL. At most `most` bytes belong to the text; where they hold no NUL, all of them do. */
 static uint32_t text_length(uint64_t address, uint32_t most) {
   if (!most) return 1;
   uint64_t at = address & ~7ull, word, zero, length = (uint64_t)most + 1;
@@ -45,7 +45,7 @@ KEVT_SERVICE uint32_t kevt_service_text_copy(uint8_t* to, uint64_t address, uint
     *to++ = (uint8_t)byte;
     address++, left--;
   }
-  *to = 0; /* it may have grown since it was measured, or have none */
+  *to = 0; /* the string may have grown since it was measured, or have no NUL */
   return length;
 unreadable:
   return 0;

@@ -58,7 +58,9 @@ none:
   return;
 }
 
-/* Under a seccomp filter nobody is asked: the control block has the tid, and a forked child's first thread is its pid.
+/*
+ * Under a seccomp filter the kernel is not asked: the control block has the tid, and the tid of a forked child's first
+ * thread is its pid.
  */
 static int identify_quietly(kevt_private* priv, int is_known_process, uint32_t check, uint32_t* pid, uint32_t* tid) {
   if (!kevt_state()->check_offset || !check) return 0;
@@ -123,7 +125,7 @@ void kevt_forget_self(void) {
 
 static uint64_t user_of(uint32_t pid, uint32_t tid) { return (uint64_t)pid << 32 | tid; }
 
-/* 0: there is none for it; a forked child keeps its return instances even so. */
+/* 0: no shard is left; a forked child keeps its return instances even so. */
 static int give_shard(const kevt_tables* tables, kevt_thread* thread, uint32_t pid, uint32_t tid) {
   const uint64_t user = user_of(pid, tid);
   if (thread->pid == pid && thread->shard && kevt_keep_shard(thread->shard, user_of(thread->pid, thread->tid), user))
@@ -185,7 +187,7 @@ KEVT_SERVICE kevt_thread* kevt_service_thread(kevt_event* event) {
   return thread;
 }
 
-/* Where a filter is against asking, this record has no time, and the thread's next hits are missed. */
+/* Where a seccomp filter forbids the call, this record has no time, and the thread's next hits are missed. */
 KEVT_SERVICE uint64_t kevt_service_time(void) {
   uint32_t low, high;
   if (kevt_own_syscall(NR_PRCTL, PR_SET_TSC, PR_TSC_ENABLE, 0, 0) < 0) {
@@ -203,7 +205,7 @@ struct stack_info {
   uint64_t size;
 };
 
-/* Another thread has noted the same place of the same ring. */
+/* Whether another thread has noted the same place of the same ring. */
 static int is_open_elsewhere(const kevt_tables* tables, const kevt_thread* thread) {
   kevt_private* priv = (kevt_private*)tables->priv;
   uint64_t used = __atomic_load_n(&priv->used_threads, __ATOMIC_ACQUIRE);
@@ -218,9 +220,9 @@ static int is_open_elsewhere(const kevt_tables* tables, const kevt_thread* threa
 }
 
 /*
- * The reader steps over what a hit had reserved and will not commit.  Noted is not reserved, and what was committed
- * stays noted: the place must lie between the ring's tail and head, nobody else may have noted it, and its word must
- * still be 0.
+ * Marks what a hit has reserved and will not commit, so that the reader steps over it.  A noted place may not be
+ * reserved yet, and stays noted when it is committed: the place must lie between the ring's tail and head, nobody else
+ * may have noted it, and its word must still be 0.
  */
 static void discard_open(const kevt_tables* tables, kevt_thread* thread) {
   kevt_ring* ring = (kevt_ring*)(tables->rings + KEVT_RECORD_RING(thread->open_word) * tables->ring_stride);
@@ -243,7 +245,7 @@ static void settle_as_lost(const kevt_tables* tables, const kevt_thread* thread)
   }
 }
 
-/* The detour's return address is still under the frame of the hit: it may go on. */
+/* Whether the detour's return address is still under the frame of the hit, so that the hit may go on. */
 static int frame_is_there(const kevt_tables* tables, uint64_t guard) {
   uint64_t held, at = guard - 8;
   KEVT_LOAD8(held, at, gone);

@@ -1,6 +1,6 @@
-// Numbers in a table only grow, so the difference to the last time is what has come: exact without a lock, whatever its
-// writers do meanwhile. A sum is written before its count; what is seen of it too early belongs to a count that is seen
-// the next time.
+// Numbers in a table only grow, so the difference between two readings is exactly what was counted in between, without
+// a lock. A hit adds to the sums before the count: a part of a sum that is told too early belongs to a count that the
+// next reading tells.
 #include "runtime-user/runtime/hit_table_reader.h"
 
 #include <atomic>

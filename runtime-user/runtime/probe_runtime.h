@@ -45,12 +45,12 @@ enum class ArmState : std::uint8_t {
   Off,
   Jump,
   Breakpoint,
-  Gone,      // its library was unloaded under it; known since the last change or the end
-  Deferred,  // its library is not loaded yet: it is armed when that comes
+  Gone,      // its library was unloaded; noticed when probes change, or at the end
+  Deferred,  // its library is not loaded yet; it is armed once the library is loaded
 };
 struct ArmStatus {
   ArmState state = ArmState::Off;
-  std::string reason;  // Breakpoint: why not by a jump; Gone, Deferred: the library
+  std::string reason;  // Breakpoint: why not a jump; Jump: how, if the kernel says; Gone, Deferred: the library
 };
 
 // One record as the event's `format` describes it. `bytes` lives until the callback returns.
@@ -64,11 +64,11 @@ struct Record {
 };
 using RecordSink = std::function<void(const Record&)>;
 
-// What a key of a histogram that hits count (model::HitTable) has grown by.
+// By how much one key of a histogram has grown that hits count themselves (model::HitTable).
 struct HitCount {
   std::uint64_t trigger = 0;
-  std::span<const std::uint64_t> key;  // both live until the callback returns; empty: hits that are in no table
-  std::uint64_t hits = 0;              // and lost, since the ring was full too
+  std::span<const std::uint64_t> key;  // valid until the callback returns, like `sums`; empty: hits that are lost
+  std::uint64_t hits = 0;              // of this key; where it is empty, of hits without room in table and ring
   std::span<const std::uint64_t> sums;
 };
 using HitCountSink = std::function<void(const HitCount&)>;
@@ -78,9 +78,9 @@ struct Capabilities {
   bool sees_misses = true;  // false: profile prints `missed ?`
   std::vector<std::string> clocks;
   model::CodeKind code = model::CodeKind::Native;  // what install() takes
-  std::size_t hit_histograms = 0;                  // of one event, that its hits count: CompiledEvent::hit_tables
-  bool names_threads = false;                      // thread_name() knows who has hit
-  bool takes_stacks = false;                       // code that asks for them brings Record::stack
+  std::size_t hit_histograms = 0;                  // of one event, that hits can count: CompiledEvent::hit_tables
+  bool names_threads = false;                      // thread_name() knows the threads that have hit
+  bool takes_stacks = false;                       // Record::stack is there where the code asks for it
 };
 
 class ProbeRuntime {
@@ -89,7 +89,7 @@ class ProbeRuntime {
 
   virtual Capabilities capabilities() const = 0;
 
-  // For each event of a batch why install() would refuse it; empty where nothing is known against it.
+  // For each event of a batch, why install() would refuse the event; an empty text: no reason is known.
   virtual Result<std::vector<std::string>> refusals(const model::CompiledBatch& batch) {
     return std::vector<std::string>(batch.events.size());
   }
@@ -97,14 +97,14 @@ class ProbeRuntime {
   // All or nothing.
   virtual Result<std::vector<ProbeHandle>> install(const model::CompiledBatch& batch,
                                                    std::span<const std::uint32_t> ids) = 0;
-  // One batch each: all of them, or an error and none.
+  // Each call is one batch: all of its probes are changed, or none and there is an error.
   virtual Result<void> arm(std::span<const ProbeHandle> probes) = 0;
   virtual Result<void> disarm(std::span<const ProbeHandle> probes) = 0;
   virtual Result<void> remove(std::span<const ProbeHandle> probes) = 0;
-  // They are disarmed and are never armed again: what they hold may go, all but their counts.
+  // These probes are disarmed and will never be armed again: the runtime may free what they hold, except their counts.
   virtual void retire(std::span<const ProbeHandle>) {}
-  // Arms some and disarms others, or changes nothing. A runtime that can does both at once, so that no hit falls in
-  // between or is seen twice; here hits in between are not seen.
+  // Arms some probes and disarms others, or changes nothing. A runtime that can do both at once does, so that no hit
+  // falls in between or is seen twice; this default disarms first, and does not see hits in between.
   virtual Result<void> replace(std::span<const ProbeHandle> armed, std::span<const ProbeHandle> disarmed) {
     KEVT_TRY(disarm(disarmed));
     auto done = arm(armed);
@@ -113,14 +113,14 @@ class ProbeRuntime {
   }
 
   // Whether probes are armed by jumps where they can be, or by breakpoints alone (kprobes' optimization knob).
-  // EOPNOTSUPP: it has no choice.
+  // EOPNOTSUPP: this runtime has no choice.
   virtual Result<void> use_jumps(bool wanted) {
     if (wanted) return {};
     return std::unexpected(Error("this runtime does not choose how probes are armed", EOPNOTSUPP));
   }
 
-  // Words that hits read and change at any time, those of SharedCell slots by index: 0 at first. Empty: this runtime
-  // has none.
+  // The words that SharedCell slots name by index, all 0 at first. Hits read and change them at any time. Empty: this
+  // runtime has none.
   virtual std::span<std::uint64_t> shared_cells() { return {}; }
 
   virtual EventCounts counts(ProbeHandle probe) const = 0;
@@ -128,12 +128,12 @@ class ProbeRuntime {
 
   // Hands out what has been committed, merged by time. Never blocks. Returns the number of records.
   virtual std::size_t drain(const RecordSink& sink) = 0;
-  // The same, the records of each CPU in their order and one CPU after the other, where that costs less.
+  // The same without merging, where that costs less: one CPU after the other, the records of each in their order.
   virtual std::size_t drain_by_cpu(const RecordSink& sink) { return drain(sink); }
-  // How many tables it has for histograms of events that are yet to be installed (CompiledEvent::hit_tables).
+  // How many hit tables are left for events that are yet to be installed (CompiledEvent::hit_tables).
   virtual std::size_t free_hit_tables() const { return 0; }
-  // What hits of this probe have counted in its hit tables since the last call, each exactly once; and how many found
-  // room neither there nor in the ring. Never blocks.
+  // Tells what hits of this probe have counted in its hit tables since the last call, each hit exactly once; and how
+  // many hits found room neither in a table nor in the ring. Never blocks.
   virtual void take_hit_counts(ProbeHandle, const HitCountSink&) {}
   // The name of a thread that has hit, until the next call; empty: it is not known.
   virtual std::string_view thread_name(std::int32_t) { return {}; }

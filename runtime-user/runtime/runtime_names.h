@@ -22,7 +22,7 @@ inline constexpr std::array kRuntimes = {
 #undef KEVT_RUNTIME
 };
 
-// False of `auto`, and of what is no runtime.
+// False for `auto`, and for a name of no runtime.
 inline bool traces_whole_machine(std::string_view name) {
   return std::ranges::any_of(
       kRuntimes, [&](const RuntimeRow& row) { return row.name == name && row.scope == Scope::WholeMachine; });

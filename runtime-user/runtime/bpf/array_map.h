@@ -1,4 +1,4 @@
-// ArrayMap: a BPF array whose values are in our memory too.
+// ArrayMap: a BPF array map that is also mapped into our memory.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class ArrayMap {
   std::size_t stride_ = 0;
 };
 
-// The words of a failed BPF call: what is missing where the caller may not.
+// The error of a failed BPF call; says what is missing where the caller lacks the right.
 Error bpf_error(const std::string& what, int errno_value);
 
 }  // namespace kevt::bpf

@@ -15,7 +15,7 @@ using runtime::ProbeHandle;
 
 namespace {
 
-// Each one with a filter doubles the ways that the verifier follows behind it.
+// Each histogram with a filter doubles the paths that the verifier follows behind it.
 constexpr std::size_t kHitHistograms = 4;
 
 std::string why_refused(const model::Definition& definition, int errno_value) {
@@ -61,9 +61,9 @@ Result<std::vector<ProbeHandle>> BpfRuntime::install(const model::CompiledBatch&
   return handles;
 }
 
-// At the entry first: in the kernel's list of probes at a place the newest is the first, so that the return probe has
-// taken the call when its arguments are kept (entry_program.cpp). What was kept while it was armed before is not asked
-// for again, as the cookie is another.
+// The entry program is attached first: in the kernel's list of probes at a place the newest is the first, so the return
+// probe has taken the call when its arguments are kept (entry_program.cpp). Arguments that were kept while the probe
+// was armed before are not found again, since the cookie is another.
 Result<BpfRuntime::Links> BpfRuntime::attach_both(ProbeHandle probe) {
   constexpr unsigned kTimesShift = 32;
   const KernelEvents::Installed& installed = events_->at(probe);
@@ -99,8 +99,8 @@ Result<ProbeLink> BpfRuntime::attach(const KernelEvents::Installed& installed, P
       Error("`" + definition.command + "`: " + why_refused(definition, reason), reason).while_doing("arming it"));
 }
 
-// At one place the kernel runs the uprobe that came last first. Those that are armed together run in their own order,
-// so they come in the other one; kprobes run in the other one.
+// At one place the kernel runs the uprobe that was attached last first. Uprobes that are armed together shall run in
+// their order in the batch, so they are attached in reverse. Other probes keep their order here.
 std::vector<ProbeHandle> BpfRuntime::arming_order(std::span<const ProbeHandle> probes) const {
   const auto in_file = [&](ProbeHandle probe) {
     return std::holds_alternative<model::FilePlace>(events_->at(probe).event.definition.place);

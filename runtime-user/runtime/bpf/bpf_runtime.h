@@ -14,8 +14,8 @@ namespace kevt::bpf {
 
 class BpfRuntime final : public runtime::ProbeRuntime {
  public:
-  // Fails where the kernel refuses BPF to us; the error says what is missing.
-  // `entries`: None where return probes of the kernel are run by somebody who keeps their arguments.
+  // Fails where the kernel refuses BPF to us; the error says what is missing. `entries`: None where whoever runs the
+  // kernel's return probes keeps their arguments.
   static Result<std::unique_ptr<BpfRuntime>> create(const KernelSession& session,
                                                     EntryPrograms entries = EntryPrograms::Ours);
 
@@ -29,7 +29,7 @@ class BpfRuntime final : public runtime::ProbeRuntime {
     for (const runtime::ProbeHandle probe : probes) events_->retire(probe);
   }
   std::span<std::uint64_t> shared_cells() override { return events_->shared_cells(); }
-  // Misses are the kernel's own where it tells them; else they are not known, and not in `attempts`.
+  // Misses are those that the kernel counts, where it tells them; else they are unknown, and not in `attempts`.
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
   runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;
   std::size_t drain(const runtime::RecordSink& sink) override { return events_->drain(sink); }
@@ -37,22 +37,22 @@ class BpfRuntime final : public runtime::ProbeRuntime {
   void take_hit_counts(runtime::ProbeHandle probe, const runtime::HitCountSink& sink) override {
     events_->take_hit_counts(probe, sink);
   }
-  // Nothing hits any more: the next drain hands out everything.
+  // No probe hits any more: the next drain hands out everything.
   void settle() { events_->settle(); }
-  void read_also(TracepointReader* reader) { events_->read_also(reader); }  // as of KernelEvents
-  // Its programs and their counters, for who runs some of them otherwise.
+  void read_also(TracepointReader* reader) { events_->read_also(reader); }  // see KernelEvents
+  // The programs and their counters, for a runtime that runs some of the programs itself.
   const KernelEvents& events() const { return *events_; }
 
  private:
   struct Links {
-    std::optional<ProbeLink> entry;  // of the program that keeps a return probe's arguments; goes last
+    std::optional<ProbeLink> entry;  // of the program that keeps a return probe's arguments; closed last
     std::optional<ProbeLink> link;
   };
   struct Armed {
     Links links;
     std::uint32_t times = 0;
     std::uint64_t missed = 0;    // of links that are gone
-    std::uint64_t accesses = 0;  // the same, of a watch
+    std::uint64_t accesses = 0;  // the same for a watch's accesses
   };
   BpfRuntime(std::unique_ptr<KernelEvents> events, const KernelSession& session)
       : events_(std::move(events)), event_id_(session.event_id) {}
@@ -64,7 +64,7 @@ class BpfRuntime final : public runtime::ProbeRuntime {
   std::unique_ptr<KernelEvents> events_;
   std::function<std::optional<std::uint32_t>(const model::EventPlace&)> event_id_;
   std::vector<Armed> armed_;
-  // Whether the kernel tells misses of some probe that was armed, and of some it does not.
+  // told_: the kernel tells the misses of some probe that was armed; untold_: it does not tell those of some probe.
   bool told_ = false;
   bool untold_ = false;
 };

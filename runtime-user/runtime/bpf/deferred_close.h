@@ -18,23 +18,23 @@ class DeferredClose {
  public:
   static constexpr std::chrono::milliseconds kPatience{5000};
 
-  // An event is closed when it has lain here for `patience`, by a thread of ours.
+  // A thread of this object closes an event that has been parked for `patience`.
   explicit DeferredClose(std::chrono::milliseconds patience = kPatience);
-  // Closes what is left.
+  // Closes the events that are still parked.
   ~DeferredClose();
   DeferredClose(const DeferredClose&) = delete;
 
-  // Its group is off, or it is disarmed.
+  // Parks an event whose group is off, or that is disarmed.
   void park(std::uint32_t id, OpenEvent event);
-  // Takes it back; nullopt where it was closed, or never here.
+  // Takes a parked event back; nullopt: it was closed, or never parked.
   std::optional<OpenEvent> take(std::uint32_t id);
-  // Those of this group stay off when it is switched on.
+  // Parked events of this group stay off when the group is switched on.
   void disarm(const EventGroup& group);
-  // All of them stay off, whatever becomes of their groups.
+  // All parked events stay off, whatever becomes of their groups.
   void disarm();
-  // Events that are here, without one that is being closed.
+  // How many events are parked, without one that is being closed.
   std::size_t size() const;
-  // Adds the descriptors of all that are here, but for those of leaders.
+  // Appends the descriptors of all parked events, without their leaders'.
   void add_descriptors(std::vector<int>& out) const;
 
  private:
@@ -47,7 +47,7 @@ class DeferredClose {
   void close_old_ones();
 
   const std::chrono::milliseconds patience_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<Waiting> waiting_;  // the oldest first
   bool ends_ = false;

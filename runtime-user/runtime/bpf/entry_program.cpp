@@ -10,7 +10,7 @@
 //                  map[slot, cookie, thread] = {doubt, arguments}
 //   the return's   map[sp - 8, cookie, thread], taken out
 //
-// Two calls that have not returned never share a slot, but for those jumps. Compare docs/adr/0022.
+// Two calls that have not returned never share a slot, except by such a jump. Compare docs/adr/0022.
 #include "runtime-user/runtime/bpf/entry_program.h"
 
 #include <bpf/bpf.h>

@@ -13,7 +13,7 @@ namespace kevt::bpf {
 // Room for the arguments of calls that are under way.
 struct KeptMap {
   UniqueFd fd;
-  // Where `events` share it. Those of the longest ago are dropped when it is full.
+  // A map that `events` events share. When it is full, the calls used least recently are dropped.
   static Result<KeptMap> create(std::size_t arguments, std::uint32_t events, unsigned cpus);
 };
 
@@ -21,7 +21,7 @@ struct EntryRequest {
   std::string event;                         // for errors
   std::span<const std::uint16_t> arguments;  // their numbers, from 1; in this order in the map's values
   int kept = -1;
-  std::uint64_t return_trampoline = 0;  // what stands in a return address's place while a return probe waits
+  std::uint64_t return_trampoline = 0;  // what replaces a return address while a return probe waits
 };
 // For kprobes: a program's return probes have no `$argN` (sema refuses it).
 Result<UniqueFd> load_entry_program(const EntryRequest& request);

@@ -10,11 +10,12 @@
 
 namespace kevt::bpf {
 
-// The leaders of a group, one on each CPU. Its other events are opened under a leader and are on while that is on and
-// they have not been switched off themselves. A leader that is closed lets its events go on alone: it is closed last.
+// The leaders of a group, one on each CPU. The other events are opened under a leader; such an event is on while its
+// leader is on and the event itself is not disarmed. Events whose leader is closed go on alone, so leaders are closed
+// last.
 class EventGroup {
  public:
-  // Off. `leaders`: events that record nothing.
+  // The group begins off. `leaders`: events that record nothing.
   explicit EventGroup(std::vector<UniqueFd> leaders) : leaders_(std::move(leaders)) {}
 
   int leader(std::size_t ring) const { return leaders_[ring].get(); }
@@ -27,7 +28,7 @@ class EventGroup {
   bool is_on_ = false;
 };
 
-// An event on all CPUs. Its group is shared since the last event of it, whoever closes that, closes the leaders.
+// One event, open on all CPUs. Events share their group: whoever closes the last event closes the leaders.
 struct OpenEvent {
   std::shared_ptr<EventGroup> group;
   std::vector<UniqueFd> fds;  // closed before the group
@@ -35,8 +36,8 @@ struct OpenEvent {
   bool is_armed = true;  // on as soon as its group is
 
   bool is_open() const { return !fds.empty(); }
-  // Cheap while the group is off. Switching on one that is alone off in a group that is on is not: the kernel
-  // schedules every event of the CPU anew.
+  // Cheap while the group is off. Switching on one event of a group that is on is dear: the kernel schedules every
+  // event of the CPU anew.
   Result<void> arm();
   void disarm();
 };

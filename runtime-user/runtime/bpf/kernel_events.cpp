@@ -35,7 +35,8 @@ std::uint64_t read_word(const std::uint64_t& word) {
   return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_relaxed);
 }
 
-// Distances: within the file, to which the program adds its own address; from the first word.
+// What a slot holds: a shared cell's distance from the first word; an address in the probed file as a distance from the
+// probe, to which the program adds its own address; else the address.
 std::uint64_t slot_word(const model::CompiledEvent& event, const model::SlotSource& slot) {
   if (slot.kind == model::SlotKind::SharedCell) return 8 * static_cast<std::uint64_t>(slot.addend);
   if (slot.kind != model::SlotKind::FileAddress) return slot.address;
@@ -57,7 +58,7 @@ Result<std::unique_ptr<KernelEvents>> KernelEvents::create(const KernelSession& 
   return std::unique_ptr<KernelEvents>(new KernelEvents(std::move(rings), std::move(words), session, entries));
 }
 
-// Programs that may come between others build their records in a scratch of their own.
+// A program that may interrupt others builds its records in a scratch of its own.
 Result<int> KernelEvents::scratch_of(Group& group, const model::BpfCode& code) {
   const std::uint32_t bytes_per_cpu = code.scratch_bytes;
   const bool is_own = !model::has_cookie(code.context);
@@ -71,7 +72,7 @@ Result<int> KernelEvents::scratch_of(Group& group, const model::BpfCode& code) {
   return scratches_.back().map.fd();
 }
 
-// -1: none.
+// The map of the group's hit tables; -1: the event has none.
 Result<int> KernelEvents::hit_tables_of(Group& group, const model::CompiledEvent& one) {
   const std::size_t count = one.hit_tables.size();
   if (count == 0) return -1;
@@ -87,7 +88,8 @@ std::size_t KernelEvents::free_hit_tables() const {
   return most - std::min(most, hit_tables_);
 }
 
-// The map of kept arguments, for the return's program, which stays as long as that; and the entry's, where it is ours.
+// Makes the map of kept arguments, which lives as long as the return's program, and loads the entry program, where that
+// is ours.
 Result<UniqueFd> KernelEvents::keep_arguments(Group& group, const model::BpfCode& code,
                                               const model::CompiledEvent& one) {
   if (one.entry_arguments.empty()) return UniqueFd();

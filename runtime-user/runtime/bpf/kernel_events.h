@@ -29,15 +29,15 @@ namespace kevt::bpf {
 struct KernelSession {
   std::uint32_t ring_bytes = 4 << 20;  // of each CPU; a power of two
   unsigned possible_cpus = 1;
-  // Where a probe of a place really stands, for its records; empty: there.
+  // The address at which a probe of a given address really stands, for its records; empty: the same address.
   std::function<std::uint64_t(std::uint64_t)> probed_address;
-  // What stands in a return address's place while a return probe waits for it; 0: not known.
+  // What replaces a return address while a return probe waits for the return; 0: not known.
   std::uint64_t return_trampoline = 0;
   // The id of a static event, for eprobes; empty, or nullopt: there is no such event.
   std::function<std::optional<std::uint32_t>(const model::EventPlace&)> event_id;
 };
 
-// Who keeps the arguments of the entry for return probes: programs of ours there, or whoever runs our programs.
+// Who keeps the entry's arguments for return probes: entry programs of ours, or whoever runs our programs.
 enum class EntryPrograms : std::uint8_t { Ours, None };
 
 class KernelEvents {
@@ -47,10 +47,11 @@ class KernelEvents {
   Result<std::vector<runtime::ProbeHandle>> install(const model::CompiledBatch& batch,
                                                     std::span<const std::uint32_t> ids);
   void remove(runtime::ProbeHandle probe);
-  // As of ProbeRuntime: its program and hit tables go, where it shares them with no other event.
+  // See ProbeRuntime: frees the program and the hit tables of an event that has hit tables; it shares them with no
+  // other.
   void retire(runtime::ProbeHandle probe);
 
-  // An installed event; our mistake to ask for another.
+  // An installed event; to ask for any other handle is our bug.
   struct Installed {
     model::CompiledEvent event;  // without code
     int program = -1;
@@ -60,19 +61,20 @@ class KernelEvents {
   const Installed& at(runtime::ProbeHandle probe) const;
   std::size_t size() const { return events_.size(); }
 
-  // What the program counted; `missed` is what found its scratch in use.
+  // What the program counted; `missed`: hits that found the scratch in use, or no kept arguments.
   runtime::EventCounts counts(runtime::ProbeHandle probe) const;
-  // Of all programs; see ProbeRuntime::shared_cells().
+  // The words of all programs; see ProbeRuntime::shared_cells().
   std::span<std::uint64_t> shared_cells() {
     return {reinterpret_cast<std::uint64_t*>(words_.value(0)), KEVT_BPF_WORDS};
   }
-  // As ProbeRuntime has them. Tables of one event have a map of their own, which goes with it.
+  // See ProbeRuntime. The hit tables of one event are a map of their own, which is freed with the event.
   std::size_t free_hit_tables() const;
   void take_hit_counts(runtime::ProbeHandle probe, const runtime::HitCountSink& sink);
-  // In order of time, up to when this was called; all of it once settled.
+  // Hands out records in order of time, up to the time of the call; all of them once settled.
   std::size_t drain(const runtime::RecordSink& sink);
   void settle() { settled_ = true; }
-  // Records of static events come with ours, in one order of time. The reader is kept by the caller; nullptr: none.
+  // From now on drain() hands out the reader's records of static events with ours, in one order of time. The caller
+  // owns the reader; nullptr: none.
   void read_also(TracepointReader* reader) { also_ = reader; }
 
  private:
@@ -81,14 +83,14 @@ class KernelEvents {
     std::vector<runtime::HitTableReader> readers;
     std::uint64_t lost_told = 0;  // of hits that would have counted in them
   };
-  // Equal programs are one; each of its events has a block in its map.
+  // The events whose programs are equal: they share one program, and each has a block in its map.
   struct Group {
     model::BpfCode code;  // without instructions
     UniqueFd program;
-    UniqueFd entry_program;  // where arguments are kept by one
+    UniqueFd entry_program;  // set where a program of ours keeps entry arguments
     std::optional<ArrayMap> events;
-    std::optional<ArrayMap> scratch;  // of its own
-    std::optional<HitTables> hits;    // of the only event
+    std::optional<ArrayMap> scratch;  // set where the group has its own
+    std::optional<HitTables> hits;    // set where the only event has hit tables
     std::uint32_t users = 0;
   };
   struct Event {
@@ -125,9 +127,9 @@ class KernelEvents {
   const std::uint64_t return_trampoline_;
   const EntryPrograms entries_;
   const std::uint64_t table_bytes_;  // of a hit table on all CPUs
-  std::size_t hit_tables_ = 0;       // that there are
-  // Of programs that do not nest, by bytes of a CPU. Those that can be preempted have others: what is hit meanwhile is
-  // not kept from theirs.
+  std::size_t hit_tables_ = 0;       // in use
+  // Scratch maps of programs that do not nest, by bytes per CPU. Programs that can be preempted use other maps, so that
+  // a program that runs meanwhile finds its own scratch free.
   struct Scratch {
     std::uint32_t bytes_per_cpu = 0;
     bool is_preempted = false;

@@ -5,8 +5,8 @@
 //   perf_event_open({type: breakpoint, address, length}) for each CPU ─► the same
 //   bpf_raw_tracepoint_open(name, program)     without perf: the program is run by the tracepoint itself
 //
-// A perf event is disabled until the program is there. Closing both waits for the kernel to have no hit of it under
-// way.
+// A perf event is disabled until the program is there. Closing event and link waits until the kernel has no hit of the
+// probe under way.
 #include "runtime-user/runtime/bpf/probe_link.h"
 
 #include <bpf/bpf.h>
@@ -79,7 +79,7 @@ Result<ProbeLink> ProbeLink::open(Program program, perf_event_attr& attributes, 
   return link(program, attributes, unit);
 }
 
-// The event is that of one CPU; the program runs on all, but for a watch.
+// The event is opened on one CPU; the program runs on all CPUs, except a watch's.
 Result<ProbeLink> ProbeLink::link(Program program, perf_event_attr& attributes, const char* what, int cpu) {
   attributes.size = sizeof attributes;
   attributes.disabled = 1;

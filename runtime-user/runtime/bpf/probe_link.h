@@ -27,11 +27,11 @@ class ProbeLink {
   // At a static event, by its id.
   static Result<ProbeLink> tracepoint(Program program, std::uint32_t id);
 
-  // At a tracepoint by its name: the program has its arguments. EINVAL: it reads more of them than there are.
+  // At a tracepoint by its name: the program gets its arguments. EINVAL: the program reads more of them than there are.
   static Result<ProbeLink> raw_tracepoint(Program program, const std::string& name);
 
-  // At accesses to kernel memory, on every CPU that is online. EINVAL: no CPU can watch that; ENOSPC: its debug
-  // registers are taken.
+  // At accesses to kernel memory, on every CPU that is online. EINVAL: no CPU can watch that; ENOSPC: all debug
+  // registers of a CPU are in use.
   static Result<ProbeLink> watch(Program program, const model::WatchPlace& place, std::uint64_t address);
 
   // Accesses that were seen since it was attached, whether the program ran or not; nullopt: not a watch.
@@ -47,8 +47,8 @@ class ProbeLink {
   UniqueFd link_;
   std::vector<ProbeLink> others_;  // of a watch: those of the other CPUs
   bool is_watch_ = false;
-  int program_ = -1;           // without perf: who tells the misses; kept by others
-  std::uint64_t skipped_ = 0;  // before it was attached
+  int program_ = -1;           // without perf: the program, which counts the misses; the caller owns it
+  std::uint64_t skipped_ = 0;  // misses before it was attached
 };
 
 }  // namespace kevt::bpf

@@ -1,4 +1,4 @@
-// A program is loaded without a log first: making one takes time, and it is for us alone.
+// A program is loaded without a log first: a log takes time, and only we read it.
 #include "runtime-user/runtime/bpf/program.h"
 
 #include <bpf/bpf.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kLogBytes = 1 << 24;
 
-// Of those whose one value is addressed.
+// The descriptor of a map whose only value is addressed.
 int value_map(model::BpfMap map, const ProgramMaps& maps) {
   if (map == model::BpfMap::Words) return maps.words;
   if (map == model::BpfMap::HitTables) return maps.hits;
@@ -75,7 +75,7 @@ ProgramKind kind_of(model::BpfContext context) {
   return {.type = type_of(context), .flags = model::may_sleep(context) ? std::uint32_t{BPF_F_SLEEPABLE} : 0u};
 }
 
-// The last line that says something else than how much was looked at.
+// The last line of the log that does not merely say how much was looked at.
 std::string verdict(std::string_view log) {
   std::string_view last;
   while (!log.empty()) {

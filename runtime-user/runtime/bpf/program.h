@@ -14,7 +14,7 @@
 
 namespace kevt::bpf {
 
-// What its references become.
+// The descriptors that replace a program's references to maps.
 struct ProgramMaps {
   int events = -1;
   int rings = -1;
@@ -24,17 +24,17 @@ struct ProgramMaps {
   int hits = -1;
 };
 
-// A refusal by the verifier is our mistake: its log is kept in a file that the error names.
+// A refusal by the verifier is our bug: its log is kept in a file that the error names.
 Result<UniqueFd> load_program(const std::string& event, const model::BpfCode& code, const ProgramMaps& maps);
-// The same for instructions that are complete.
+// The same for instructions that have no references left.
 struct ProgramKind {
   bpf_prog_type type = BPF_PROG_TYPE_UNSPEC;
   std::uint32_t flags = 0;  // BPF_F_…
 };
 Result<UniqueFd> load_instructions(const std::string& event, std::span<const bpf_insn> instructions, ProgramKind kind);
 
-// How often the kernel did not run it since it was loaded, as it was running on that CPU already; nullopt: not told. Of
-// programs that perf runs it counts nothing.
+// How often the kernel has skipped a program since it was loaded because the program was running on that CPU already;
+// nullopt: the kernel does not tell. It does not count skipped runs of programs that perf runs.
 std::optional<std::uint64_t> skipped_runs(int program);
 
 }  // namespace kevt::bpf

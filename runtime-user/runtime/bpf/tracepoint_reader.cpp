@@ -66,8 +66,8 @@ std::uint64_t lost_of(std::span<const UniqueFd> fds) {
   return sum;
 }
 
-// In the forked child of a process with threads: system calls alone. Ends when nobody holds the other end of `ended`;
-// the kernel closes the rest then.
+// Runs in the forked child of a process with threads, so it makes system calls alone. Ends when nobody holds the other
+// end of `ended`; the kernel closes the rest then.
 [[noreturn]] void close_in_child(const std::vector<int>& kept, int ended) {
   ::setsid();
   unsigned next = 0;
@@ -121,7 +121,7 @@ Result<void> TracepointReader::open_ring(unsigned cpu, std::uint32_t bytes) {
   return {};
 }
 
-// Leaders write where their ring is, and what is opened under them does, too.
+// A leader writes to its CPU's ring, and so do the events that are opened under it.
 Result<std::shared_ptr<EventGroup>> TracepointReader::open_group() const {
   std::vector<UniqueFd> leaders;
   for (const Ring& ring : rings_) {
@@ -153,7 +153,7 @@ Result<OpenEvent> TracepointReader::open_event(std::uint32_t id, std::shared_ptr
   return event;
 }
 
-// In new groups, which are off.
+// Opens events in new groups, which are off.
 Result<std::vector<TracepointReader::Woken>> TracepointReader::open_all(std::span<const std::uint32_t> ids) {
   std::vector<Woken> opened;
   std::shared_ptr<EventGroup> group;
@@ -180,7 +180,7 @@ Result<std::vector<TracepointReader::Woken>> TracepointReader::open_all(std::spa
   return opened;
 }
 
-// Their groups are off. Those of a group that are not among them stay off.
+// Switches on events whose groups are off. Other events of these groups stay off.
 Result<void> TracepointReader::wake_together(std::vector<Woken>& all) {
   std::set<EventGroup*> groups;
   for (const Woken& one : all) groups.insert(one.event.group.get());
@@ -204,7 +204,7 @@ void TracepointReader::park_all(std::vector<Woken>& all) {
   all.clear();
 }
 
-// A group that is off as a whole is so in one step, and can be woken in one.
+// A group of which no event stays on is switched off in one step, and can be woken in one.
 void TracepointReader::park_all(std::span<const std::uint32_t> ids) {
   std::map<EventGroup*, std::ptrdiff_t> stay_on;
   for (const auto& [id, event] : events_)
@@ -223,7 +223,8 @@ void TracepointReader::park_all(std::span<const std::uint32_t> ids) {
 }
 
 // What is parked is taken back before anything is opened: opening waits for closes that are under way, and would wait
-// for those that fall due meanwhile. One whose group is on is not: opening another is cheaper (OpenEvent::arm).
+// for those that fall due meanwhile. An event whose group is on is not taken back: opening another is cheaper
+// (OpenEvent::arm).
 Result<void> TracepointReader::change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off) {
   std::vector<Woken> woken;
   std::vector<std::uint32_t> to_open;
@@ -258,8 +259,8 @@ std::size_t TracepointReader::switch_off() {
   return parked_->size();
 }
 
-// The other process has copies of the descriptors, so that closing ours is not the last time. It lets go of everything
-// else at once, and of these when this process, the only one that can write to the pipe, has ended.
+// The other process has copies of the descriptors, so that ours are not the last ones to be closed. It closes
+// everything else at once, and the copies when this process, the only one that can write to the pipe, has ended.
 pid_t TracepointReader::close_behind() {
   parked_->disarm();  // leaders go first
   std::vector<int> kept;
@@ -275,8 +276,8 @@ pid_t TracepointReader::close_behind() {
   return std::max(closer, 0);
 }
 
-// perf cannot change what a sample holds: others are opened, which go on where these end. No hit is seen twice, and
-// what is hit in between is not seen.
+// perf cannot change what a sample holds: new events are opened, which take over from the old ones. No hit is seen
+// twice, and what is hit in between is not seen.
 Result<void> TracepointReader::set_stacks(std::span<const std::uint32_t> ids, bool wanted) {
   std::vector<std::uint32_t> changed, open;
   for (const std::uint32_t id : ids) {
@@ -350,7 +351,7 @@ const std::string& TracepointReader::comm_of(std::int32_t tid) {
 
 // ---- records --------------------------------------------------------------------------------
 
-// header, time, cpu, period, number of addresses and they, size of the raw bytes and they.
+// A sample: header, time, cpu, period, number of addresses, the addresses, size of the raw bytes, the raw bytes.
 void TracepointReader::take_sample(std::span<const std::uint8_t> record, const std::function<void(const Hit&)>& take) {
   constexpr std::size_t kChain = 32;
   const std::size_t addresses = std::min<std::uint64_t>(word_at<std::uint64_t>(record, kChain), record.size() / 8);

@@ -24,25 +24,26 @@ namespace kevt::bpf {
 
 class TracepointReader {
  public:
-  // `bytes` of each CPU's ring: a power of two, pages.
+  // `bytes` of each CPU's ring: a power of two, and a multiple of a page.
   static Result<TracepointReader> create(unsigned cpus, std::uint32_t bytes);
   TracepointReader(TracepointReader&&) noexcept = default;
   TracepointReader& operator=(TracepointReader&&) = delete;
   ~TracepointReader();
 
-  // All of it, or an error and nothing is changed. What is off stays open for a while (deferred_close.h).
+  // Switches events on and off: all of them, or an error and nothing is changed. An event that is off stays open for a
+  // while (deferred_close.h).
   Result<void> change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off);
-  // Switches all of them off: what was hit until then can still be drained. Returns how many are open yet, which the
-  // destructor closes.
+  // Switches all events off; records of earlier hits can still be drained. Returns how many events are still open; the
+  // destructor closes them.
   std::size_t switch_off();
-  // Leaves closing to a process that ends when the kernel is done with it; call it last, when all is off. Its id;
-  // 0: this process has to.
+  // Leaves the closing to a new process, which ends when the kernel has closed all events. Call it last, when all
+  // events are off. Returns its pid; 0: there is none, this process closes them.
   pid_t close_behind();
-  // From now on its hits come with the kernel's stack, or without.
+  // From now on hits of these events come with the kernel's stack, or without it.
   Result<void> set_stacks(std::span<const std::uint32_t> ids, bool wanted);
-  // Called while rings are read, before the records of that drain are handed out.
+  // `call` is called while the rings are read, before KernelEvents hands out the records of that drain.
   void on_fork(std::function<void(std::int32_t parent, std::int32_t child)> call) { on_fork_ = std::move(call); }
-  // Over all the time an event was on. Recorded or lost; there are no misses.
+  // Over all the time an event was on. Its hits are recorded or lost; none is missed.
   runtime::EventCounts counts(std::uint32_t id) const;
 
   struct Hit {
@@ -58,7 +59,7 @@ class TracepointReader {
  private:
   struct Ring {
     unsigned cpu = 0;
-    UniqueFd fd;  // of an event that only tells of names of threads
+    UniqueFd fd;  // of an event that only tells forks and names of threads
     std::uint8_t* page = nullptr;
     std::uint32_t bytes = 0;
   };
@@ -66,7 +67,7 @@ class TracepointReader {
     OpenEvent open;  // not open: off, and perhaps parked
     bool with_stacks = false;
     std::uint64_t read = 0;
-    std::uint64_t lost = 0;  // of times it was on before
+    std::uint64_t lost = 0;  // when it was on earlier
   };
   struct Woken {  // about to be on
     std::uint32_t id = 0;

@@ -43,25 +43,25 @@ class FakeRuntime final : public ProbeRuntime {
   void take_hit_counts(ProbeHandle probe, const HitCountSink& sink) override;
   std::string_view thread_name(std::int32_t) override { return "fake"; }
 
-  // All probes of this event that are armed are hit. Returns how many. Filters are not looked at: what `is_kept` says
-  // of the event's listing decides, all where it is empty.
+  // Hits all armed probes of this event; returns how many. Filters are not looked at: `is_kept` decides which hits are
+  // recorded; all are where it is empty.
   std::size_t hit(std::uint32_t id, const FakeHit& hit);
   std::function<bool(const FakeHit&)> is_kept;
-  // Hits of this event's armed probe that count in its hit tables: by this key in the first of them. An empty key: that
-  // are lost.
+  // Counts hits of this event's armed probe in the first of its hit tables, by this key. An empty key: the hits are
+  // lost.
   void count(std::uint32_t id, std::vector<std::uint64_t> key, std::uint64_t hits, std::vector<std::uint64_t> sums);
   // Hit tables of the event's armed probe.
   std::size_t hit_tables(std::uint32_t id) const;
-  std::size_t hit_histograms = 0;  // before it is traced: how many of an event it counts at the hit
+  std::size_t hit_histograms = 0;  // set before tracing: how many of one event hits can count
   bool names_threads = true;
   std::size_t retired = 0;
   std::size_t tables_left = 64;
-  // The next arm, disarm or install is refused with this.
+  // The next arm, disarm, remove or install is refused with this.
   std::optional<Error> next_refusal;
   std::optional<Error> next_arm_refusal;  // the next arm only
   // Called before probes of these events are armed, or disarmed.
   std::function<void(std::span<const std::uint32_t> ids, bool armed)> before_change;
-  std::vector<std::uint64_t> words;  // before it is traced: how many it has
+  std::vector<std::uint64_t> words;  // the shared cells; set before tracing
 
   std::size_t installed() const { return probes_.size(); }
   std::size_t armed() const;

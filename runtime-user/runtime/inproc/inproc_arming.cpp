@@ -14,8 +14,9 @@ namespace kevt::inproc {
 
 using runtime::ProbeHandle;
 
-// What the site must hold now, given which of its events are armed; nullopt: it holds it already. The address map keeps
-// the newest detour of a site that is disarmed: children that were forked before have its int3 in text of their own.
+// The patch that the site needs for those of its events that are armed; nullopt: it is unpatched and stays so. The
+// address map keeps the newest detour of a site that is disarmed: children that were forked before have the int3 in
+// text of their own.
 Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
   DetourSpec spec;
   std::vector<std::uint32_t> key;
@@ -44,8 +45,8 @@ std::uint32_t InprocRuntime::needs_of(const Installed& event) const {
   return needs;
 }
 
-// From now on an int3 at the point leads to this detour. Children that have its int3 and lack what the detour needs go
-// on in the newest that they can.
+// From now on an int3 at the point leads to this detour. Children that have the int3, but lack what the detour needs,
+// go on in the newest detour whose needs they meet.
 Result<void> InprocRuntime::lead_to(ProbePoint& point, const ProbePoint::Made& made) {
   const std::uint32_t before = KEVT_MAP_NEEDS(point.way.value);
   const bool is_left_by_some = point.had_breakpoint && point.way.value && before < made.needs;
@@ -85,7 +86,7 @@ void InprocRuntime::note_gone(std::span<const RemoteAddr> sites) {
   }
 }
 
-// Before anything is put inside what their jumps displace.
+// Turns jumps into breakpoints before another probe is put inside the instructions that a jump displaces.
 Result<void> InprocRuntime::narrow_crowded() {
   std::vector<TextPatch> patches;
   for (ProbePoint* point : points_.to_narrow()) {
@@ -111,13 +112,13 @@ Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
     if (patch) patches.push_back(std::move(*patch));
   }
   note_gone(take_out_gone(tracee_, patches));
-  // We may die between two patches: no return address is ours before who walks the stack is guarded.
+  // We may die between two patches, so guards come first: no return address may be ours while an unwinder is unguarded.
   std::ranges::stable_partition(patches, [this](const TextPatch& patch) { return is_guard_site(patch.site); });
   return apply_patches(tracee_, signals_, patches);
 }
 
-// With the target held, each time that events are armed or disarmed; before anything is noted of the text, so that
-// where one cannot be raised nothing is armed.
+// Called with the target held, each time events are armed or disarmed. It comes before the text is changed: where a
+// semaphore cannot be raised, nothing is armed.
 Result<void> InprocRuntime::set_semaphores() {
   std::map<RemoteAddr, std::uint32_t> wanted;
   for (const Installed& event : installed_)
@@ -158,7 +159,7 @@ Result<void> InprocRuntime::disarm(std::span<const ProbeHandle> probes) {
   return rearm(probes);
 }
 
-// One stop changes all sites. What is disarmed keeps its gate until then.
+// One stop changes all sites. Events that are disarmed keep their gates open until then.
 Result<void> InprocRuntime::replace(std::span<const ProbeHandle> armed, std::span<const ProbeHandle> disarmed) {
   const auto set = [&](std::span<const ProbeHandle> probes, bool on) {
     for (ProbeHandle probe : probes) installed_[probe].armed = on;

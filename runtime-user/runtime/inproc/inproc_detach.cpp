@@ -1,4 +1,4 @@
-// How a runtime leaves its target and the children that the target has forked: detach, or that there is nothing left to
+// How a runtime leaves its target and the target's forked children, and how it sees that there is nothing left to
 // leave. detach.h does the work in one process.
 #include <fmt/format.h>
 
@@ -35,7 +35,7 @@ void InprocRuntime::shut_gates() {
   }
 }
 
-// Libraries that were unloaded under their probes.
+// Notes the probes whose libraries were unloaded.
 void InprocRuntime::note_all_gone() {
   std::vector<TextPatch> patches;
   for (auto& [site, point] : points_.all())
@@ -70,7 +70,7 @@ Result<DetachResult> InprocRuntime::leave() {
   return left;
 }
 
-// What is patched in the child is seen in its text: it was forked at some moment between two changes.
+// The child was forked at some moment between two changes, so only its own text tells what is patched.
 Result<DetachResult> InprocRuntime::leave_child(pid_t pid) {
   auto child = Tracee::attach(pid);
   if (!child) return DetachResult::Unseen;  // it ended meanwhile, or somebody else traces it

@@ -83,7 +83,7 @@ std::size_t InprocRuntime::drain_by_cpu(const runtime::RecordSink& sink) {
     if (it == by_id_.end()) return;
     const std::uint32_t tid = common_u32(raw.bytes, 4);
     if (tid != last_tid || last_comm.empty()) {
-      // Its note was written after ours were read, before this record.
+      // The thread's note was written before this record, but after names_ was read last.
       if (!names_.knows(tid) && readings++ < kMostReadings) names_.read();
       last_tid = tid;
       last_comm = names_.name_of(tid);

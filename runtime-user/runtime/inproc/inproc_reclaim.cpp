@@ -6,7 +6,7 @@
 //   other processes            CodeSharers: children that were forked while the code was there have jumps to it
 //
 // What nobody can reach is given back: bytes of the arena, keys of the address map, counter rows, hit tables, and the
-// handle of an event that was removed. The others wait on; the more of them wait, the later it is looked again.
+// handle of an event that was removed. The others wait on; the more of them wait, the later comes the next look.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -57,7 +57,7 @@ void InprocRuntime::add_dead(ProbeHandle probe) {
   if (!std::exchange(installed_[probe].is_dead, true)) dead_.push_back(probe);
 }
 
-// What has no hits yet.
+// Frees the hit tables and counter rows of an event that no hit uses.
 void InprocRuntime::give_back(Installed& made) {
   for (const Installed::Table& table : made.tables) hit_tables_.give_back(table.index);
   made.tables.clear();
@@ -79,7 +79,7 @@ InprocRuntime::CodeUse InprocRuntime::code_use() const {
           .shards = memory_.used_shards()};
 }
 
-// It is not needed for the batch to be right: where it fails there is less room.
+// The batch does not depend on it: where reclaiming fails, there is less room.
 void InprocRuntime::reclaim_when_due(const model::CompiledBatch& batch) {
   const bool is_short = memory_.free_rows() < rows_of(batch) || hit_tables_.free() < hit_tables_of(batch);
   if (dead_.empty() || (dead_.size() < reclaim_at_ && !is_short)) return;
@@ -118,7 +118,8 @@ runtime::EventCounts InprocRuntime::final_counts(ProbeHandle probe) const {
   return last;
 }
 
-// Detours of sets that have a dead event in them are never armed again. The dead events of those that must stay.
+// A detour for a set with a dead event is never armed again. Frees those that nobody can reach; returns the dead events
+// of the detours that must stay.
 std::set<ProbeHandle> InprocRuntime::reclaim_detours(const CodeReferences& references, const CodeSharers& sharers) {
   const std::set<ProbeHandle> dead(dead_.begin(), dead_.end());
   std::set<RemoteAddr> sites;
@@ -154,7 +155,8 @@ std::set<ProbeHandle> InprocRuntime::reclaim_detours(const CodeReferences& refer
   return kept;
 }
 
-// A change that has failed may have left another jump there than was noted. What is not mapped any more leads nowhere.
+// Whether the site holds what was noted: a change that failed may have left another jump there. True where the site is
+// not mapped any more: it leads nowhere.
 bool InprocRuntime::has_noted_text(const ProbePoint& point) const {
   std::vector<std::uint8_t> noted = point.live, now(noted.size());
   std::ranges::copy(point.patch, noted.begin());
@@ -169,7 +171,7 @@ bool InprocRuntime::may_be_run(const Installed& event, const CodeReferences& ref
          sharers.may_run(event.image->since, had_breakpoint);
 }
 
-// What its process counts by itself of the event's row.
+// Zeroes what the target counts in its private memory for the event's row.
 Result<void> InprocRuntime::forget_in_target(const Installed& event) {
   const RemoteAddr priv = placement_.agent().priv;
   constexpr std::uint32_t kNoneActive = 0;

@@ -59,8 +59,8 @@ std::string why_not_there(const model::CompiledEvent& event, const ProbePoint& p
 
 }  // namespace
 
-// After exec the process is another program: nothing of ours is there, and nothing of it may be touched. Until our
-// memory has been mapped and looked at it has been held all the time.
+// After exec the process is another program: nothing of ours is there, and it must not be touched. Until our memory has
+// been mapped, the process is held without a break and cannot exec.
 Result<InprocRuntime::Hold> InprocRuntime::hold() {
   if (left_) return std::unexpected(Error("the process is not traced any more"));
   const bool was_stopped = tracee_.is_stopped();
@@ -158,7 +158,7 @@ Result<void> InprocRuntime::prepare() {
   return {};
 }
 
-// One that comes later is seen by the agent (kevt_answer_call).
+// Notes a seccomp filter that is there already. The agent sees one that comes later (kevt_answer_call).
 Result<void> InprocRuntime::note_filter() {
   const auto& threads = tracee_.threads();
   if (std::ranges::any_of(threads, [this](pid_t tid) { return tracee_.is_strict(tid); }))

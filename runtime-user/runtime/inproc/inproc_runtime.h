@@ -37,52 +37,53 @@ namespace kevt::inproc {
 
 class InprocRuntime final : public runtime::ProbeRuntime {
  public:
-  // Starts `argv` and holds it when its libraries are loaded, ready for install() and arm().
+  // Starts `argv` and holds the process once its libraries are loaded, ready for install() and arm().
   static Result<std::unique_ptr<InprocRuntime>> launch(const std::vector<std::string>& argv,
                                                        const SessionOptions& options);
-  // Seizes a running process, likewise.
+  // Seizes a running process and holds it, ready for install() and arm().
   static Result<std::unique_ptr<InprocRuntime>> attach(pid_t pid, const SessionOptions& options);
-  // Makes a program traced that has been followed through exec: held when its libraries are loaded, as by launch().
+  // Takes over a program that was followed through exec, and holds it once its libraries are loaded, as launch() does.
   static Result<std::unique_ptr<InprocRuntime>> adopt(Tracee program, const SessionOptions& options);
   ~InprocRuntime() override;
 
   pid_t pid() const { return tracee_.pid(); }
-  // For indirect functions: runs their resolvers in the target; what each of them chose.
+  // For indirect functions: runs their resolvers in the target; returns the address that each resolver chose.
   Result<std::vector<RemoteAddr>> resolve_indirect(std::span<const RemoteAddr> resolvers);
 
   // Lets the target run. Arming and disarming stop it for a moment by themselves.
   void go() { tracee_.release(); }
-  // For measuring, while the target is held: runs to an address; executes one instruction and says where it is.
+  // For measuring, while the target is held: runs the target to an address; executes one instruction and returns the
+  // address of the next.
   Result<void> run_to(RemoteAddr at) { return tracee_.run_to(at); }
   Result<RemoteAddr> step();
   // Whether an address lies in the detours, extractors or the agent.
   bool is_ours(RemoteAddr at) const;
-  // wait(2) status once it has ended.
+  // The wait(2) status once the target has ended.
   std::optional<int> poll_exit() { return tracee_.poll_exit(); }
-  // Whether a return probe is armed. Its target asks about libraries, and is armed anew when one has come: they may
-  // bring code that walks stacks.
+  // Whether a return probe is armed. Then the target must be watched for libraries, and its probes armed anew when one
+  // was loaded: a library may bring code that walks stacks.
   bool has_returns() const;
-  // Makes the target ask before code of a library that it loads later runs: while one asks, is_asked_for_libraries() is
-  // true and it waits for answer_for_libraries(). False: it has no dynamic linker that reports.
+  // From now on a thread that has loaded a library waits before any code of the library runs: is_asked_for_libraries()
+  // tells, and answer_for_libraries() lets the thread go on. False: the target has no dynamic linker that reports.
   Result<bool> watch_libraries();
   bool is_asked_for_libraries() { return watch_.is_asked(); }
   void answer_for_libraries() { watch_.answer(); }
-  // Programs that the target, or what it has forked, has become (SessionOptions::follows_exec): held right after exec,
-  // until adopt() or the end of their Tracee. The first of them may be the target's own successor.
+  // Programs that the target or its forked children have become by exec (SessionOptions::follows_exec). Each is held
+  // right after exec, until adopt() or the end of its Tracee. The first may be what the target itself has become.
   std::vector<Tracee> followed() { return follower_.look(); }
   std::size_t let_pass() const { return follower_.let_pass(); }
-  // The target has become another program, which is another runtime's.
+  // The target has become another program, which another runtime traces: this runtime leaves it alone.
   void give_up();
   // Disarms everything, gives text, signals and return addresses back and unmaps what is ours; the target runs on as if
   // never traced. Counters and what is in the rings can still be read.
   Result<DetachResult> detach();
-  // The same for the children that the target has forked and that go on without exec. Also when the target has ended.
+  // The same for forked children of the target that go on without exec; also after the target has ended.
   Result<DetachResult> leave_children();
-  // Whether it has replaced itself by exec, which ended the probes. Does not stop it.
+  // Whether the target has replaced itself by exec, which ends its probes. Does not stop the target.
   bool was_replaced();
-  // Whether anything may still hit or become a program to be followed: the target, or children of it that go on.
+  // Whether the target, or a child of it, may still hit a probe or become a program to be followed.
   bool may_be_hit(const SharedSessions& sessions);
-  // After the target has ended or was left: counts what was under way as lost, steps over unfinished records.
+  // After the target has ended or was detached: counts hits that never finished as lost, skips unfinished records.
   void settle();
 
   runtime::Capabilities capabilities() const override;
@@ -107,12 +108,12 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   void take_hit_counts(runtime::ProbeHandle probe, const runtime::HitCountSink& sink) override;
   std::string_view thread_name(std::int32_t tid) override;
 
-  // What code takes at the moment. `waiting`: events that were removed or retired and whose code may still be run.
+  // What installed code takes up now. `waiting`: events that were removed or retired but whose code may still be run.
   struct CodeUse {
     std::uint64_t bytes = 0;
     std::uint32_t rows = 0;
     std::size_t handles = 0, waiting = 0;
-    std::uint64_t shards = 0;  // of counters, that were ever given out
+    std::uint64_t shards = 0;  // of counters, ever given out
   };
   CodeUse code_use() const;
 
@@ -123,7 +124,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
     model::ProbeKind point = model::ProbeKind::Entry;
     DetourEvent code;
     RemoteAddr semaphore;                     // of the marker; 0: none
-    std::shared_ptr<const PlacedCode> image;  // what the code is part of; nullptr: gone, or a guard's
+    std::shared_ptr<const PlacedCode> image;  // holds the event's code; nullptr: given back, or a guard
     SessionMemory::EventBlock block;
     std::uint32_t sinks = 1;
     std::uint32_t id = 0;
@@ -132,12 +133,12 @@ class InprocRuntime final : public runtime::ProbeRuntime {
       model::HitTable shape;
     };
     std::vector<Table> tables;
-    std::uint64_t lost_told = 0;  // of hits that would have counted in them
+    std::uint64_t lost_told = 0;  // lost hits that take_hit_counts() has told
     bool is_guard = false;  // in front of an unwinder or the linker's report: runs the agent's code, records nothing
     bool armed = false;
     bool is_dead = false;  // in dead_, or its code is gone
     bool is_removed = false;
-    std::optional<runtime::EventCounts> last_counts;  // its code and its counters are gone
+    std::optional<runtime::EventCounts> last_counts;  // set when its code and its counters were given back
   };
   struct Pending {
     std::uint32_t cpu = 0;
@@ -181,7 +182,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> forget_in_target(const Installed& event);
   void forget_handle(runtime::ProbeHandle probe);
   Result<SessionMemory::EventBlock> add_event(RemoteAddr at, std::size_t slots, std::uint32_t sinks);
-  // `function`: of the agent, from its start.
+  // `function`: the agent's function to call, as an offset in its image.
   Result<RemoteAddr> place_guard(const ProbedObject& object, std::uint32_t function);
   Result<Installed> install_guard(RemoteAddr place, std::uint32_t function);
   Result<std::vector<runtime::ProbeHandle>> install_guards();
@@ -218,7 +219,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   std::vector<Installed> installed_;
   std::vector<runtime::ProbeHandle> dead_;          // removed or retired; their code is still there
   std::vector<runtime::ProbeHandle> free_handles_;  // of installed_
-  std::size_t reclaim_at_ = kFewestReclaimed;       // so many dead
+  std::size_t reclaim_at_ = kFewestReclaimed;       // when so many are dead
   std::unordered_map<std::uint64_t, std::vector<runtime::ProbeHandle>> at_site_;  // in the order of installation
   std::vector<runtime::ProbeHandle> guards_;      // of unwinders, since the first return probe was armed
   std::optional<runtime::ProbeHandle> reporter_;  // the guard in front of the linker's report

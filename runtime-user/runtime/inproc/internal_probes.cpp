@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kGuardCode = 64;  // bytes before a guard's event block
 }
 
-// A jump to the agent's function: it may lie further away than a call from a detour reaches.
+// A guard's code is a jump to the agent's function, which may lie further away than a call from a detour reaches.
 Result<RemoteAddr> InprocRuntime::place_guard(const ProbedObject& object, std::uint32_t function) {
   auto at = KEVT_TRY(placement_.allocate(object.loaded.start(), object.loaded.end(), kGuardCode + sizeof(kevt_event)));
   std::vector<std::uint8_t> code = {0xff, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};  // jmp *0(%rip), its operand
@@ -33,7 +33,7 @@ Result<InprocRuntime::Installed> InprocRuntime::install_guard(RemoteAddr place, 
   return Installed{.place = place, .code = {.extractor = code}, .block = block, .is_guard = true};
 }
 
-// In front of those that have none yet.
+// Installs guards in front of the unwinders that have none yet.
 Result<std::vector<ProbeHandle>> InprocRuntime::install_guards() {
   std::vector<ProbeHandle> made;
   auto unwinders = KEVT_TRY(find_unwinders(points_));
@@ -51,8 +51,8 @@ bool InprocRuntime::has_returns() const {
                              [](const Installed& one) { return one.armed && one.point == model::ProbeKind::Return; });
 }
 
-// From the first return probe to the end of tracing whoever walks the stack is made to find the program's own return
-// addresses: a call may last longer than the probe it began under. A library that comes later may bring another one.
+// From the first return probe to the end of tracing, unwinders must find the program's own return addresses: a call may
+// last longer than the probe it began under. A library that is loaded later may bring another unwinder.
 Result<void> InprocRuntime::guard_unwinders(std::vector<ProbeHandle>& changed) {
   if (guards_.empty() && !has_returns()) return {};
   auto made = KEVT_TRY(install_guards());

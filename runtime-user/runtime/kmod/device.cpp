@@ -1,5 +1,5 @@
-// The module takes so many items at a time; larger batches go in parts, and a part that is refused takes those before
-// it back.
+// The module takes so many items at a time; larger batches go in parts. When a part is refused, what the parts before
+// it did is undone, except removals.
 #include "runtime-user/runtime/kmod/device.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Device: the requests of common/abi/kmod.h. What was added goes when it is closed.
+// Device: the requests of common/abi/kmod.h. Probes that were added are removed when the device is closed.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ class Device {
  public:
   static Result<Device> open(const std::string& path = "/dev/kevtrace");
 
-  // Each batch is done as a whole or not at all; it may be of any size. The error carries the kernel's errno, and
-  // `refused` the index of the item that was in the way.
+  // Each batch is done as a whole or not at all, whatever its size; only a removal may stop half way. The error carries
+  // the kernel's errno, and `refused` the index of the item that was in the way.
   Result<void> add(std::span<kevt_kmod_probe> probes, std::size_t& refused);  // fills in the ids
   Result<void> remove(std::span<const std::uint32_t> ids);
   Result<void> enable(std::span<const std::uint32_t> ids, std::size_t& refused);
@@ -26,7 +26,7 @@ class Device {
 
  private:
   explicit Device(UniqueFd fd) : fd_(std::move(fd)) {}
-  // In parts that the module takes. Returns how many items were done.
+  // Sends the items in parts of a size that the module takes.
   struct Done {
     std::size_t items = 0;
     int error = 0;

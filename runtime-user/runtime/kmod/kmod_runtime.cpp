@@ -31,8 +31,7 @@ std::string why_refused(const model::Definition& definition, int reason) {
 
 }  // namespace
 
-// Where others are run by BPF their return probes need somebody at the entry. Equal programs are one, whoever runs
-// them.
+// Return probes that the bpf runtime runs need an entry program. Equal programs are loaded once, whoever runs them.
 Result<std::unique_ptr<KmodRuntime>> KmodRuntime::create(const bpf::KernelSession& session, OtherEvents others) {
   auto device = KEVT_TRY(Device::open());
   auto programs = KEVT_TRY(bpf::BpfRuntime::create(
@@ -40,7 +39,7 @@ Result<std::unique_ptr<KmodRuntime>> KmodRuntime::create(const bpf::KernelSessio
   return std::unique_ptr<KmodRuntime>(new KmodRuntime(std::move(device), std::move(programs), others));
 }
 
-// Misses of ours are always told.
+// The module always tells the misses of the probes that it runs.
 runtime::Capabilities KmodRuntime::capabilities() const {
   return {.name = others_ == OtherEvents::ByBpf ? "auto" : "kmod",
           .sees_misses = !has_others_ || bpf_->capabilities().sees_misses,
@@ -147,7 +146,7 @@ Result<void> KmodRuntime::remove(std::span<const ProbeHandle> probes) {
   return bpf_->remove(probes);
 }
 
-// Where the module does not let go of one, it stays as it was.
+// A probe that the module does not remove stays as it was.
 void KmodRuntime::retire(std::span<const ProbeHandle> probes) {
   const Parts parts = split(probes);
   bpf_->retire(parts.others);

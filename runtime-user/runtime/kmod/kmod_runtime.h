@@ -20,7 +20,7 @@ enum class OtherEvents : std::uint8_t { Refused, ByBpf };
 
 class KmodRuntime final : public runtime::ProbeRuntime {
  public:
-  // Fails where the module is not loaded or not for us, or the kernel refuses BPF; the error says which.
+  // Fails where the module is not loaded, we may not open it, or the kernel refuses BPF; the error says which.
   static Result<std::unique_ptr<KmodRuntime>> create(const bpf::KernelSession& session, OtherEvents others);
 
   runtime::Capabilities capabilities() const override;
@@ -57,7 +57,7 @@ class KmodRuntime final : public runtime::ProbeRuntime {
   Error refused(Error error, runtime::ProbeHandle probe) const;
 
   std::unique_ptr<bpf::BpfRuntime> bpf_;  // loads all programs, and arms those that are not ours
-  Device device_;                         // closed first: nothing runs a program that is gone
+  Device device_;                         // closed first: no probe runs a program that is gone
   OtherEvents others_;
   bool has_others_ = false;
   std::vector<std::uint32_t> ids_;  // by handle, of ours; kRetired: the module has it no more

@@ -4,7 +4,7 @@
 //   image 0, one place     a → copy 1   b → copy 2   c → copy 3
 //   image 1, two places    d, e → copy 1
 //
-// An image is copied again for each object that is probed: a jump in one does not reach what is near the other.
+// An image is copied again for each object that is probed: a jump in one object does not reach what is near another.
 #include "runtime-user/runtime/inproc/code/batch_code.h"
 
 namespace kevt::inproc {

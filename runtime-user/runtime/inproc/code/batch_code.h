@@ -20,9 +20,10 @@ class BatchCode {
   BatchCode(const model::CompiledBatch& batch, Placement& placement, CodeArena& arena)
       : batch_(batch), placement_(placement), arena_(arena) {}
 
-  // The copy of the event's image near `object`, which it probes. No other event has its place in that copy.
+  // The copy of the event's image near `object`, the file that the event probes. No other event uses this event's block
+  // in that copy.
   Result<std::shared_ptr<const PlacedCode>> image_for(const model::CompiledEvent& event, const ProbedObject& object);
-  // The batch is not to be: nothing of it has run.
+  // Frees all code of a batch that failed; none of it has run.
   void give_back();
 
  private:
@@ -35,7 +36,7 @@ class BatchCode {
   const model::CompiledBatch& batch_;
   Placement& placement_;
   CodeArena& arena_;
-  std::map<std::pair<std::uint32_t, const ProbedObject*>, Copy> copies_;  // the latest
+  std::map<std::pair<std::uint32_t, const ProbedObject*>, Copy> copies_;  // the copy made last
   std::vector<std::shared_ptr<const PlacedCode>> placed_;
 };
 

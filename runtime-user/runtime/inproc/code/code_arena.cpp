@@ -1,6 +1,6 @@
-// In each window first fit among what was given back, else behind all that was ever given out. When something may be
-// given back is InprocRuntime::reclaim()'s affair: a thread may still be inside a detour, or a return address on some
-// stack may point into it, long after its probe was removed.
+// Room is taken from the first piece that fits among those given back to a window, else from behind all that was ever
+// given out. InprocRuntime::reclaim() decides when a piece may be given back: a thread may still be inside a detour, or
+// a return address on some stack may point into it, long after its probe was removed.
 #include "runtime-user/runtime/inproc/code/code_arena.h"
 
 #include <sys/mman.h>

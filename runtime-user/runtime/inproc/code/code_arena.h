@@ -28,12 +28,12 @@ class CodeArena {
 
   const SharedFile& file() const { return file_; }
 
-  // Announces that bytes [index * kWindowBytes, …) of the memfd are mapped at `base`.
+  // Bytes [index * kWindowBytes, …) of the file, which the target has mapped at `base`.
   struct Window {
     std::uint32_t index = 0;
     RemoteAddr base;
     std::uint64_t used = 0;                         // bytes from its start that were ever given out
-    std::map<std::uint64_t, std::uint64_t> free{};  // of these, what was given back: offset and bytes, no neighbours
+    std::map<std::uint64_t, std::uint64_t> free{};  // of these, what was given back: offset, bytes; merged
   };
   Result<std::uint32_t> next_window() const;
   Window* add_window(std::uint32_t index, RemoteAddr base);
@@ -45,13 +45,13 @@ class CodeArena {
 
   // Room for `size` bytes, aligned for an image (model::kImageAlignment).
   Result<RemoteAddr> allocate(Window& window, std::uint64_t size);
-  // What allocate() gave for `size` bytes. No thread of any process runs there or comes back to it; whoever does so
-  // all the same is ended by an int3.
+  // Frees what allocate() gave for `size` bytes. No thread of any process may run there or return there; one that does
+  // all the same meets an int3.
   void give_back(RemoteAddr at, std::uint64_t size);
-  // Bytes that are given out.
+  // Bytes in use.
   std::uint64_t used_bytes() const;
   void write(RemoteAddr at, std::span<const std::uint8_t> bytes);
-  // Where the controller sees [at, at + size), which lies in a window.
+  // Where the controller has [at, at + size) mapped, which must lie in one window.
   std::uint8_t* local(RemoteAddr at, std::uint64_t size) const;
 
  private:

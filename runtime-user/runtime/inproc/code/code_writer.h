@@ -86,7 +86,7 @@ class CodeWriter {
     word32(static_cast<std::int32_t>(tail));
   }
   void word64(std::uint64_t value) { raw(&value, 8); }
-  // One whose operand is memory at `target`(%rip); `immediate`, where there is one, is a byte behind it.
+  // An instruction whose operand is memory at `target`(%rip); `immediate`, where there is one, is a byte behind it.
   void relative(std::initializer_list<std::uint8_t> opcode, RemoteAddr target,
                 std::initializer_list<std::uint8_t> immediate = {}) {
     bytes(opcode);

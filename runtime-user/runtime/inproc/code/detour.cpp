@@ -67,7 +67,8 @@ void save(CodeWriter& w, std::uint32_t reads, std::int32_t old_sp, RemoteAddr ip
   save_constants(w, reads);
 }
 
-// Of a detour that is called: the program's stack pointer and flags lie above the return address, and only rax is ours.
+// For a detour that is called: the program's stack pointer and flags lie above the return address, and only rax is
+// free.
 void save_when_called(CodeWriter& w, std::uint32_t reads, RemoteAddr ip) {
   constexpr std::uint32_t kThroughAx = bit(kFlags) | bit(kSp) | bit(kIp);
   if (reads & kThroughAx) reads |= bit(kAx);
@@ -104,7 +105,7 @@ struct Extractors {
   std::uint32_t reads = 0;
 };
 
-// Of the entry events that do not change what the program does.
+// The extractors of the entry events that do not inject.
 Extractors extractors_of(const DetourSpec& spec) {
   Extractors extractors;
   for (const DetourEvent& event : spec.entries) {
@@ -196,7 +197,7 @@ Result<Detour> build_detour(const DetourSpec& spec, RemoteAddr at) {
   return detour;
 }
 
-// A syscall instruction overwrites %rcx and %r11, and so may this.
+// A syscall instruction overwrites %rcx and %r11, and so may the hook.
 Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<const std::uint8_t> displaced,
                                                      RemoteAddr syscall, RemoteAddr answer, RemoteAddr at) {
   constexpr unsigned kSyscallBytes = 2;

@@ -28,11 +28,11 @@ enum class FlagsAtSite : std::uint8_t { Kept, Dead };
 struct DetourSpec {
   RemoteAddr site;
   FlagsAtSite flags = FlagsAtSite::Kept;
-  bool is_called = false;                   // by the agent's signal handler; entry events that do not inject alone
+  bool is_called = false;                   // by the agent's signal handler; only for entry events that do not inject
   std::span<const std::uint8_t> displaced;  // whole instructions that stand at `site`
   std::vector<DetourEvent> entries;         // run in this order
   std::vector<DetourEvent> returns;         // the first one is the outermost
-  std::uint32_t needs = 0;                  // of what is mapped, for its events: KEVT_MAP_NEEDS
+  std::uint32_t needs = 0;                  // windows and hit tables that its events need: KEVT_MAP_NEEDS
 };
 
 struct Detour {

@@ -1,5 +1,5 @@
-// What a hit of an event will cost, told from its code: instructions that are ours, the probed function's own not
-// counted, and the time they take on this machine.
+// What a hit of an event will cost, predicted from its code: the instructions that are ours, without the probed
+// function's own, and the time they take on this machine.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ x86::PathLengths hit_instructions(const model::CompiledEvent& event, std::span<c
 
 // Measured in this process, in nanoseconds; about 20 ms.
 struct MachineCosts {
-  double instruction = 0;  // one of a mix as in extractors
-  double record = 0;       // what a recorded hit has beside them: the time stamp and the locked reservation
+  double instruction = 0;  // one instruction of a mix as extractors have it
+  double record = 0;       // what a recorded hit costs beside: the time stamp and the locked reservation
   double breakpoint = 0;   // int3, the signal's delivery and its return
 };
 MachineCosts measure_machine();

@@ -24,7 +24,7 @@ const TextPatch* patch_around(std::span<const TextPatch* const> sorted, std::uin
   return ip > patch->site.value && ip < patch->site.value + covered ? patch : nullptr;
 }
 
-// Where a thread that stands at `ip` has to go on; 0: there.
+// Where a thread that stands at `ip` has to go on; 0: at `ip`.
 std::uint64_t moved_ip(std::span<const TextPatch* const> sorted, std::uint64_t ip) {
   const TextPatch* patch = patch_around(sorted, ip);
   if (!patch) return 0;
@@ -66,7 +66,7 @@ bool is_on_page(const TextPatch& patch, std::uint64_t page) {
   return page_down(patch.site.value) == page && page_down(patch.site.value + patch.bytes.size() - 1) == page;
 }
 
-// Patches that follow each other on one page are written with what lies between them, which is as it was: nobody runs.
+// Successive patches on one page are written together with the bytes between them, which cannot change: no thread runs.
 Result<void> write_texts(const Tracee& tracee, std::span<const TextPatch> patches) {
   constexpr std::size_t kWorthReading = 3;
   std::vector<std::uint8_t> text(kPage);
@@ -110,7 +110,8 @@ std::vector<RemoteAddr> take_out_gone(const Tracee& tracee, std::vector<TextPatc
 
 Result<void> apply_patches(Tracee& tracee, SignalHandover& signals, std::span<const TextPatch> patches) {
   if (patches.empty()) return {};
-  // Where no call can be made: what was seen before stands, and every thread's way out of the stop serializes.
+  // Where no system call can be made, the handlers seen before are used, and every thread's way out of the stop
+  // serializes.
   const bool calls = !tracee.refuses_calls();
   if (calls) KEVT_TRY(signals.look());
   std::vector<const TextPatch*> sorted;

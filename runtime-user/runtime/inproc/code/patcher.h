@@ -11,20 +11,20 @@
 
 namespace kevt::inproc {
 
-// One place to change. Threads that stand behind its first byte, inside `bytes` or what else it stands for, are moved
-// to the same instruction in the detour (`moved`, base address `detour`); so are those that will come back there from a
-// signal handler.
+// One place to change. A thread that stands behind the first byte, inside `bytes` or `covered`, is moved to the copy of
+// its instruction in the detour (`moved`, base address `detour`); so is a thread that will return there from a signal
+// handler.
 struct TextPatch {
   RemoteAddr site;
   std::vector<std::uint8_t> bytes;
   RemoteAddr detour;
   std::vector<x86::MovedOffset> moved;  // relocated offsets count from `detour`
-  std::uint64_t covered = 0;            // bytes from `site` that the detour does in its place; 0: `bytes`
+  std::uint64_t covered = 0;            // bytes from `site` whose instructions the detour runs; 0: as many as `bytes`
   std::vector<std::uint8_t> expected;   // what stands there now; empty: not known
 };
 
-// Takes out the patches whose place holds something else than `expected`, or nothing: its library has been unloaded,
-// and what may be there now is not ours to write on. Returns their sites.
+// Removes the patches whose site is unmapped or holds something else than `expected`: its library was unloaded, and
+// what is there now is not ours to change. Returns their sites.
 std::vector<RemoteAddr> take_out_gone(const Tracee& tracee, std::vector<TextPatch>& patches);
 
 // Writes all patches of one batch. The target must be stopped; every CPU sees the new text before

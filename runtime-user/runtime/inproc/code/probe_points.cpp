@@ -17,7 +17,7 @@ constexpr std::uint8_t kBreakpoint = 0xcc;
 constexpr std::uint64_t kMaxExtent = 32;        // of what one point displaces: 4 bytes and an instruction
 constexpr std::uint32_t kCrowded = UINT32_MAX;  // in the key of a detour; no event has it
 
-// Whether a call from there, or an access to what lies beside it, has a 32-bit distance.
+// Whether a call from one address to the other, or an access to what lies beside it, has a 32-bit distance.
 bool reaches(RemoteAddr from, RemoteAddr to) {
   constexpr std::int64_t kReach = (std::int64_t{1} << 31) - (1 << 20);
   const std::int64_t distance = to - from;
@@ -100,7 +100,7 @@ Result<ProbePoint*> ProbePoints::at(RemoteAddr site, StoppedText& text) {
   return added;
 }
 
-// The target's own text, where our patches stand, too.
+// The target's own text, also at places where our patches stand.
 Result<std::vector<std::uint8_t>> ProbePoints::unpatched(RemoteAddr at, std::size_t size, StoppedText& text) const {
   std::vector<std::uint8_t> bytes(size);
   KEVT_TRY(text.read(at, bytes));
@@ -175,7 +175,7 @@ Result<ProbePoint::Made> ProbePoints::write_detour(const ProbePoint& point, cons
 
 namespace {
 
-// As long as a jump where one fits: the one may take the other's place.
+// The bytes are as long as a jump where one fits, so that breakpoint and jump may replace each other.
 std::vector<std::uint8_t> breakpoint_bytes(const ProbePoint& point) {
   std::vector<std::uint8_t> bytes = point.live;
   bytes.front() = kBreakpoint;

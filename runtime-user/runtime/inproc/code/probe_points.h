@@ -32,18 +32,18 @@ struct ProbePoint {
   ProbedObject* object = nullptr;
   x86::SitePlan plan;
   std::vector<std::uint8_t> live;             // the target's own bytes that the patch may cover
-  std::vector<std::uint8_t> patch;            // ours that stands there now; empty: none
+  std::vector<std::uint8_t> patch;            // our bytes that stand there now; empty: none
   bool gone = false;                          // its library was unloaded under a probe
-  bool had_breakpoint = false;                // some time
+  bool had_breakpoint = false;                // was armed by an int3 at some time
   RemoteAddr way;                             // what the address map says of the site
-  std::map<std::uint32_t, RemoteAddr> older;  // and of it for children that were forked earlier: KEVT_MAP_OLDER
+  std::map<std::uint32_t, RemoteAddr> older;  // the same for children forked earlier, by needs: KEVT_MAP_OLDER
   bool crowded = false;  // another point lies inside what a jump would displace: int3, one instruction
   // Detours already made for a set of events (in order): arming the same set again costs no code.
   struct Made {
     PlacedCode code;
     std::vector<x86::MovedOffset> moved;  // relocated offsets count from where the code is
-    bool is_called = false;               // by the signal handler, instead of being gone on to
-    std::uint32_t needs = 0;              // of what is mapped: KEVT_MAP_NEEDS
+    bool is_called = false;               // the signal handler calls it, instead of going on in it
+    std::uint32_t needs = 0;              // windows and hit tables that it needs: KEVT_MAP_NEEDS
 
     // Where an int3 at the site leads, for the address map.
     RemoteAddr way() const {
@@ -59,7 +59,7 @@ class ProbePoints {
   ProbePoints(Tracee& tracee, Placement& placement, CodeArena& arena, ProbedFiles& files)
       : tracee_(tracee), placement_(placement), arena_(arena), files_(files) {}
 
-  // Which file covers an address now. Maps are read again when none of the known ones does.
+  // The file that covers an address now. Maps are read again when no known file does.
   Result<ProbedObject*> object_at(RemoteAddr address);
   Result<std::vector<ProbedObject*>> objects();
 
@@ -68,7 +68,7 @@ class ProbePoints {
     StoppedText text(tracee_);
     return at(site, text);
   }
-  Result<ProbePoint*> at(RemoteAddr site, StoppedText& text);  // of many
+  Result<ProbePoint*> at(RemoteAddr site, StoppedText& text);  // for many sites in one stop
 
   // The detour of `point` for these events, made now or earlier. `key` names the set.
   Result<ProbePoint::Made*> detour_for(ProbePoint& point, std::vector<std::uint32_t> key, DetourSpec spec);
@@ -76,7 +76,8 @@ class ProbePoints {
   std::map<RemoteAddr, ProbePoint>& all() { return points_; }
   const std::map<RemoteAddr, ProbePoint>& all() const { return points_; }
 
-  // What makes the point armed so, or not armed. Both note what will stand there.
+  // The patches that arm the point with this detour, or disarm it. Both functions note in the point what will stand
+  // there.
   TextPatch arm_patch(ProbePoint& point, const ProbePoint::Made& made) const;
   static TextPatch disarm_patch(ProbePoint& point);
   // Points that are patched over more than their first byte and have become crowded since.
@@ -84,7 +85,7 @@ class ProbePoints {
   // Whether points are armed by a jump where one fits; int3 everywhere otherwise. For points armed from now on.
   void use_jumps(bool wanted) { uses_jumps_ = wanted; }
   bool uses_jumps() const { return uses_jumps_; }
-  // The patch that was wanted found something else at the point.
+  // A patch found other bytes at the point than it expected: the point's library was unloaded.
   void mark_gone(RemoteAddr site);
 
  private:

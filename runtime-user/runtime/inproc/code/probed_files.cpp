@@ -1,7 +1,7 @@
 // A program that becomes others by exec loads the same libraries again: libc's symbols and the jumps in its text are
 // looked for once, not a second time for each of a hundred compilers that a `make` starts.
 //
-// A file that was written to since is another one; one that is written to while it is read is kept by nobody
+// A file that was written to since counts as another file; a file that is written to while it is read is not kept
 // (ElfImage::problem()).
 #include "runtime-user/runtime/inproc/code/probed_files.h"
 
@@ -13,7 +13,7 @@ namespace kevt::inproc {
 
 namespace {
 
-constexpr std::size_t kMostFiles = 64;  // those that processes still use stay beside them
+constexpr std::size_t kMostFiles = 64;  // files that processes still use live on beside these
 
 std::int64_t in_ns(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 

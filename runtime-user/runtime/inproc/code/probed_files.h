@@ -14,7 +14,7 @@
 
 namespace kevt::inproc {
 
-// One file, wherever processes have mapped it: its addresses are the image's.
+// One file, wherever processes have mapped it: addresses in it are ImageAddr.
 struct ProbedFile {
   explicit ProbedFile(target::ElfImage file) : image(std::move(file)), planner(image) {}
   ProbedFile(const ProbedFile&) = delete;

@@ -1,5 +1,6 @@
-// The common case by itself: on, no maxactive, a thread that %gs says, room, and not a second probe on the same slot
-// (those show another return address). The agent does the rest (kevt_service_enter).
+// The code handles the common case by itself: the event is on and has no maxactive, %gs names the thread, there is
+// room, and no other probe has the same slot (such probes show another return address). The agent does the rest
+// (kevt_service_enter).
 //
 //   cmpl $0, event.enters_slowly(%rip); jne slow
 //   movq %fs:0, %rax; cmpq %gs:0, %rax; jne slow; movq %gs:8, %rax        thread; may fault to slow

@@ -11,7 +11,7 @@ namespace kevt::inproc {
 
 enum class Returns : std::uint8_t {
   Restored,  // no frame returns to us any more
-  Unclear,   // some call was left, or its stack is copied away: it may come back
+  Unclear,   // some call was left by a jump, or its stack is copied away: it may still return to us
 };
 
 // Writes the program's own return addresses back, for every call that is under way. Such a call returns unprobed:

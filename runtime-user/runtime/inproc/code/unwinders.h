@@ -8,7 +8,7 @@
 
 namespace kevt::inproc {
 
-// Entries of the unwinders in what is loaded now, where a probe point may stand; each once.
+// Entry addresses of the unwinders in all files that are loaded now, where a probe point may stand; each once.
 Result<std::vector<RemoteAddr>> find_unwinders(ProbePoints& points);
 
 }  // namespace kevt::inproc

@@ -1,6 +1,7 @@
-// HitTables: the hit tables of a session (common/abi/hit_table.h), and what was counted in them. A file of their own,
-// which is there once an event needs one: for each table a part for every counter shard, of which pages exist where
-// something was counted. It is memory of hostile processes: whatever stands there is taken for keys and numbers.
+// HitTables: the hit tables of a session (common/abi/hit_table.h), and what was counted in them. They lie in a file of
+// their own, which is made when an event first needs a table. Each table has a part for every counter shard; a page of
+// it exists once something was counted there. Hostile processes write this memory: its words are taken as keys and
+// numbers only.
 #pragma once
 
 #include <cstdint>
@@ -15,32 +16,32 @@ namespace kevt::inproc {
 
 class HitTables {
  public:
-  // `memory` must outlive it.
+  // `memory` must outlive the tables.
   explicit HitTables(const SessionMemory& memory) : memory_(memory) {}
   HitTables(const HitTables&) = delete;
   ~HitTables();
 
-  // How many can still be taken.
+  // How many tables can still be taken.
   std::size_t free() const { return is_closed_ ? 0 : free_.size() + (KEVT_HIT_TABLES - tables_.size()); }
-  // The number of one that nothing was counted in. ENOSPC: there is none; ENOMEM: no address space here.
+  // The number of an empty table. ENOSPC: none is left; ENOMEM: this process has no address space for one.
   Result<std::uint32_t> take();
-  // Nobody counts in it any more; what it holds is forgotten.
+  // Frees a table in which no hit counts any more; what it holds is forgotten.
   void give_back(std::uint32_t table);
   // From now on none can be taken: the target has no room for them.
   void close() { is_closed_ = true; }
   bool is_closed() const { return is_closed_; }
 
-  // What is to be mapped into a target for it: so much of the file, from there on.
+  // What a target must map for a table: bytes() of the file, from file_offset() on.
   const SharedFile& file() const { return file_; }
   std::uint64_t bytes() const { return memory_.max_shards() * KEVT_HIT_TABLE_BYTES; }
   std::uint64_t file_offset(std::uint32_t table) const { return table * bytes(); }
-  // Where it is mapped there; none before note_mapped().
+  // The table's address in the target; 0 before note_mapped().
   RemoteAddr target(std::uint32_t table) const { return tables_[table].target; }
   void note_mapped(std::uint32_t table, RemoteAddr target) { tables_[table].target = target; }
 
-  // What the keys of a table have grown by, in all threads, since the last call.
+  // Tells `sink` what the keys of a table have grown by, in all threads, since the last call.
   void read(std::uint32_t table, const model::HitTable& shape, const runtime::HitCountSink& sink);
-  // The memory of a table; and which of its pages there are, as offsets in it.
+  // A table's memory in this process; and the offsets in it of the pages that exist.
   std::uint64_t* local(std::uint32_t table) const { return tables_[table].local; }
   std::vector<std::uint64_t> pages(std::uint32_t table) const;
 

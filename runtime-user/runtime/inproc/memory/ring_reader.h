@@ -22,13 +22,13 @@ class RingReader {
  public:
   using Use = std::function<void(const RawRecord&)>;
 
-  // `memory` must outlive the reader, and have no other.
+  // `memory` must outlive the reader, and have no other reader.
   explicit RingReader(SessionMemory& memory) : memory_(memory), tails_(memory.ring_count()) {}
 
   // Hands out what is committed, oldest first per CPU, and gives the room back. Returns the number of records.
   std::size_t drain(const Use& use);
   // Once no thread of the target is left: steps over reservations that were never committed. Returns how many were
-  // skipped. What forked children go on writing meanwhile stays.
+  // skipped. Records that forked children write meanwhile stay.
   std::size_t drain_abandoned(const Use& use);
   // Whether a ring holds anything, committed or only reserved: after a drain, a hit is under way.
   bool has_records() const;

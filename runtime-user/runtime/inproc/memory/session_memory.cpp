@@ -5,9 +5,9 @@
 //   mark | ring 0: head and data | the data once more          tables (one page) | session
 //   mark | ring 1: …
 //
-// Counters are many and mostly not there: rows times shards, of which pages exist where somebody counts
-// (KEVT_ROW_OFFSET in probe.h). Whoever reads them asks the file which pages there are (SEEK_DATA) instead of making
-// them by looking.
+// Counters are many, rows times shards, but most of their pages do not exist: a page is made when a hit first counts in
+// it (KEVT_ROW_OFFSET in probe.h). A reader asks the file which pages exist (SEEK_DATA) instead of making them by
+// looking.
 #include "runtime-user/runtime/inproc/memory/session_memory.h"
 
 #include <sys/auxv.h>
@@ -231,7 +231,7 @@ std::span<const kevt_patch> SessionMemory::patches() const {
   return {at<const kevt_patch>(patches_at_), patch_at_.size()};
 }
 
-// The sinks of an event lie side by side: in one tile.
+// The rows of an event's sinks lie side by side, in one tile.
 std::optional<std::uint32_t> SessionMemory::take_rows(std::uint32_t sinks) {
   const auto are_free = [&](std::uint32_t first) {
     for (std::uint32_t row = first; row < first + sinks; ++row)
@@ -282,7 +282,7 @@ void set_gates(kevt_event& event, std::uint32_t gates) {
   __atomic_store_n(&event.gates, gates, __ATOMIC_RELEASE);
 }
 
-// What was removed is passed over by who looks for a key behind it, and used again.
+// An entry that was removed is passed over by look-ups for a key behind it, and is used again.
 Result<void> SessionMemory::map_address(RemoteAddr key, RemoteAddr value) {
   auto* map = at<kevt_map_entry>(map_at_);
   kevt_map_entry* place = nullptr;
@@ -308,7 +308,7 @@ void SessionMemory::unmap_address(RemoteAddr key) {
   }
 }
 
-// Which pages of counters there are for a group of rows. In the file the session begins at 0.
+// The pages of counters that exist for a group of rows. The session begins at offset 0 of its file.
 std::vector<std::uint64_t> SessionMemory::tiles_of(std::uint64_t group) const {
   const std::uint64_t end = group + (used_shards() + KEVT_TILE_SHARDS - 1) / KEVT_TILE_SHARDS * KEVT_TILE_BYTES;
   std::vector<std::uint64_t> tiles = session_.pages_between(group - session_at_, end - session_at_);

@@ -25,7 +25,7 @@
 
 namespace kevt::inproc {
 
-// Of memory that others write.
+// Reads memory that other processes write.
 template <class T>
 T load_acquire(const T& word) {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
@@ -36,9 +36,9 @@ class ProbedFiles;
 struct SessionOptions {
   std::uint64_t ring_bytes = 4u << 20;           // per CPU; a power of two, at least 64 KiB
   std::uint32_t rows = 1024;                     // counter rows: events times instances
-  std::uint64_t max_threads = KEVT_MAX_THREADS;  // that live at a time, and about as many dead ones, in one process
-  bool follows_exec = false;  // programs that the target, or what it forks, becomes by exec are held, too
-  std::shared_ptr<ProbedFiles> files = nullptr;  // what other sessions have read; nullptr: a session reads for itself
+  std::uint64_t max_threads = KEVT_MAX_THREADS;  // of one process: live ones, and about as many dead ones
+  bool follows_exec = false;  // programs that the target or its children become by exec are held, too
+  std::shared_ptr<ProbedFiles> files = nullptr;  // what other sessions have read; nullptr: reads its own
 };
 
 // Map `length` bytes of a file from `file_offset` at `at` bytes from the mapping's base.
@@ -64,7 +64,7 @@ class SessionMemory {
   std::uint64_t span() const { return span_; }  // bytes of address space the plan needs
   const std::vector<MapPiece>& plan() const { return plan_; }
 
-  // Memory of a target's own: kevt_private, and what fork wipes, for so many threads.
+  // Bytes of a target's own memory for so many threads: kevt_private, and what fork wipes.
   static std::uint64_t private_bytes(std::uint64_t max_threads);
   static std::uint64_t wiped_bytes(std::uint64_t max_threads);
   // Fills in the tables: for a target that is about to map the plan at `base`; its own memory; the agent's code.
@@ -73,15 +73,15 @@ class SessionMemory {
   void set_agent(RemoteAddr code, std::uint64_t bytes, const kevt_services& services);
   void note_window(std::uint32_t index, RemoteAddr at, std::uint64_t bytes);
   void note_mapped(std::span<const kevt_mapping> anonymous);
-  // Before the target's text differs from `own` at `site`, for whoever has to undo it. `order`: KEVT_PATCH_…
+  // Notes the text's own bytes before the text at `site` is changed, for whoever has to undo it. `order`: KEVT_PATCH_…
   Result<void> note_patch(RemoteAddr site, std::span<const std::uint8_t> own, std::uint8_t order);
-  // What stands there now is not ours.
+  // What stands at `site` now is not ours: there is nothing to undo.
   void forget_patch(RemoteAddr site);
   std::span<const kevt_patch> patches() const;
   RemoteAddr target() const { return target_; }  // of kevt_tables
-  // Ours to write, and only ours.
+  // Only the controller writes it.
   kevt_tables& tables() const { return *reinterpret_cast<kevt_tables*>(local_); }
-  // Anybody's to write.
+  // Every process of the session may write it.
   kevt_session& session() const { return *reinterpret_cast<kevt_session*>(local_ + session_at_); }
 
   // A kevt_event: where it is here and in the target.
@@ -92,26 +92,26 @@ class SessionMemory {
   };
   // Fills a block in the code arena, all gates shut, and gives it counters. `sinks`: KEVT_TILE_ROWS at most.
   Result<EventBlock> add_event(kevt_event* local, RemoteAddr target, std::uint32_t sinks);
-  // Its counters are another event's: no hit of it is under way in any process.
+  // Zeroes the event's counters and frees them for another event. No hit of the event may be under way in any process.
   void forget_event(std::uint32_t row, std::uint32_t sinks);
-  // How many rows there are yet for events of one sink.
+  // How many rows are left, for events of one sink.
   std::uint32_t free_rows() const { return options_.rows - rows_used_ + static_cast<std::uint32_t>(free_rows_.size()); }
 
-  // int3 sites and fault fix-ups.
+  // Notes an int3 site or a fault fix-up in the address map.
   Result<void> map_address(RemoteAddr key, RemoteAddr value);
-  // Nobody will ask for it.
+  // Removes a key that no process will look up any more.
   void unmap_address(RemoteAddr key);
 
-  // KEVT_SHARED_WORDS of them, here; and where one is in the target.
+  // The KEVT_SHARED_WORDS shared words, in this process; and the address of one in the target.
   std::span<std::uint64_t> words() const;
   RemoteAddr word(std::uint64_t index) const { return target_ + words_at_ + 8 * index; }
 
-  // Sum of one counter row over all shards. Costs what shards are there, and makes none.
+  // Sum of one counter row over all shards. Reads the pages that exist, and makes none.
   kevt_counts counts(std::uint32_t row) const;
   // Counter shards of the session, and how many of them have been given out.
   std::uint64_t max_shards() const { return max_shards_; }
   std::uint64_t used_shards() const { return std::min(load_acquire(session().next_shard), max_shards_); }
-  // Nobody makes new shards any more: from now on it is looked once which there are.
+  // No process makes new pages of counters any more: from now on the file is asked once which ones exist.
   void settle() { settled_ = true; }
   // Where the missed counter of a row lies in the target, for a thread whose kevt_thread.counts says `shard`; 0 where
   // that is no shard.
@@ -156,10 +156,11 @@ class SessionMemory {
   std::unordered_map<std::uint64_t, std::uint32_t> patch_at_;  // site -> its note
 };
 
-// Bit i: instance i records. The extractor's `enter` goes to the agent while all are shut.
+// Bit i: instance i records. While all gates are shut, a return event's entry half goes to the agent (enters_slowly).
 void set_gates(kevt_event& event, std::uint32_t gates);
 
-// Our pid, for the agent in process `target` to ask whether we are still there; KEVT_NOT_SEEN: it could not.
+// Our pid, by which the agent in process `target` asks whether we still live; KEVT_NOT_SEEN: it is in another PID
+// namespace.
 std::uint64_t answerer_of(pid_t target);
 
 // CPUs that may ever come online (/sys/devices/system/cpu/possible).

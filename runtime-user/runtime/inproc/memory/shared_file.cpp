@@ -1,5 +1,5 @@
-// A memfd with seals. Without them whoever gets a descriptor of ours, by a descriptor table that he shares with a
-// target or through /proc/OUR-PID/fd, truncates the file, and our next access ends us by SIGBUS.
+// A memfd with seals. Without the seals, whoever gets a descriptor of the file, from a target's shared descriptor table
+// or through /proc/OUR-PID/fd, could truncate the file, and our next access would end us by SIGBUS.
 #include "runtime-user/runtime/inproc/memory/shared_file.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@ namespace kevt::inproc {
 
 namespace {
 
-// Since Linux 6.3; where vm.memfd_noexec is set, code needs the one and data is content with the other.
+// Since Linux 6.3; where vm.memfd_noexec is set, code needs kExec, and data takes kNoExecSeal.
 constexpr unsigned kNoExecSeal = 0x8, kExec = 0x10;
 
 int make(const std::string& name, Contents contents) {

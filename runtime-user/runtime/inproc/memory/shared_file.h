@@ -15,23 +15,24 @@ enum class Contents : std::uint8_t { Data, Code };
 class SharedFile {
  public:
   SharedFile() = default;  // none
-  // `bytes` long for ever: it can neither be cut off under who has it mapped, nor grow. `name` shows in /proc/PID/maps.
+  // The file stays `bytes` long for ever: nobody can truncate it under those who have it mapped, or make it grow.
+  // `name` shows in /proc/PID/maps.
   static Result<SharedFile> create(const std::string& name, std::uint64_t bytes, Contents contents);
 
-  // From now on nobody can write to it who has no writable mapping yet, whatever descriptor of it he gets hold of, and
-  // mappings made from now on stay read-only (memfd_create(2), F_SEAL_FUTURE_WRITE).
+  // From now on the file can be written only through mappings that are writable already: every new mapping stays
+  // read-only, whatever descriptor it is made from (memfd_create(2), F_SEAL_FUTURE_WRITE).
   Result<void> seal_against_writing() const;
-  // Nobody adds a seal any more, which would stop us from mapping it.
+  // From now on nobody can add a seal, such as one that would stop us from mapping the file.
   Result<void> seal() const;
 
-  // Where its pages lie that there are, between two places that are multiples of a page. Makes none.
+  // Offsets of the pages that exist in [begin, end), both multiples of a page. Makes none.
   std::vector<std::uint64_t> pages_between(std::uint64_t begin, std::uint64_t end) const;
 
-  // Its bytes from there on are 0 again and take no memory.
+  // Sets `bytes` bytes from `offset` on to 0 and frees their memory.
   void clear(std::uint64_t offset, std::uint64_t bytes) const;
 
   int fd() const { return fd_.get(); }
-  // Tell its mappings from others.
+  // These two tell the file's mappings from others.
   std::uint64_t inode() const { return inode_; }
   std::uint64_t device() const { return device_; }
 

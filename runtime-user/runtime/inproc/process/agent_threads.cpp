@@ -29,8 +29,8 @@ RemoteAddr thread_at(const PlacedAgent& agent, std::uint64_t index) {
   return agent.priv + (offsetof(kevt_private, threads) + sizeof(kevt_thread) * index);
 }
 
-// As the agent does (runtime-user/agent/places.c), of a process that stands still. Where there is no room its thread is
-// one that is not known.
+// As the agent does (runtime-user/agent/places.c), but in a stopped process. Where the table has no room, the thread
+// stays unknown.
 Result<void> enter_table(const Tracee& tracee, const PlacedAgent& agent, RemoteAddr thread, std::uint32_t number,
                          std::uint64_t pointer) {
   std::uint32_t place = KEVT_PLACE_OF(pointer);

@@ -14,7 +14,7 @@
 
 namespace kevt::inproc {
 
-// One used kevt_thread: where it is, and a copy of what is not large.
+// One kevt_thread in use: its address in the target, and a copy of its small fields.
 struct ThreadNote {
   RemoteAddr at;
   std::uint64_t thread_pointer = 0;
@@ -28,19 +28,20 @@ struct ThreadNote {
   std::uint64_t depth = 0;
 };
 
-// Gives the held threads of a Go program their thread pointer, as the agent does for those to come (kevt_mark_thread).
+// Writes the thread pointers of the held threads of a Go program, as the agent does for later threads
+// (kevt_mark_thread).
 Result<void> mark_threads(Tracee& tracee);
 
 Result<std::vector<ThreadNote>> read_thread_notes(const Tracee& tracee, const PlacedAgent& agent);
 
-// What finds a stopped thread; nullopt: it has none.
+// The thread pointer of a stopped thread, by which its note is found; nullopt: the thread has none.
 std::optional<std::uint64_t> thread_pointer_of(const Tracee& tracee, pid_t tid);
 
-// The note of one stopped thread; nullptr: none, or that of a dead thread whose address it has.
+// The note of one stopped thread; nullptr: there is none, or the note at its thread pointer is a dead thread's.
 const ThreadNote* note_of(const Tracee& tracee, pid_t tid, std::uint32_t check_offset,
                           const std::vector<ThreadNote>& notes);
 
-// Notes what a thread that has not hit yet blocks of the agent's signals.
+// Notes which of the agent's signals are blocked by a thread that has not hit yet.
 Result<void> note_blocked(Tracee& tracee, const PlacedAgent& agent, pid_t tid, std::uint64_t blocked);
 
 }  // namespace kevt::inproc

@@ -9,14 +9,15 @@
 
 namespace kevt::inproc {
 
-// What can be seen before touching it: no such process, a thread, ourselves, a zombie, a kernel thread, 32 bits.
+// What can be seen without touching the process: no such process, a thread's id, ourselves, a zombie, a kernel thread,
+// a 32-bit program.
 Result<void> check_attachable(pid_t pid);
 
-// Whether its program is one of 32 bits. `who`, with a verb: "process 12 (old) is".
+// Whether a process runs a 32-bit program, and the error for one. `who` has the verb: "process 12 (old) is".
 bool is_32_bit(pid_t pid);
 Error no_32_bit(const std::string& who);
 
-// After ptrace refused with `errno_value`: another tracer, the user, Yama.
+// Why ptrace failed with `errno_value`: another tracer, another user, Yama.
 Error attach_refusal(pid_t pid, int errno_value);
 
 }  // namespace kevt::inproc

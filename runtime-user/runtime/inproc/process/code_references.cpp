@@ -64,7 +64,7 @@ Result<void> CodeReferences::look_at_thread(pid_t tid, const SignalHandover& sig
 
 Result<void> CodeReferences::look_at_note(const ThreadNote& note) {
   if (note.guard) add_memory(note.guard - kAroundAGuard, note.guard + kAroundAGuard);
-  // The one above the newest may be half filled in: its thread is in a hit.
+  // The instance above the newest may be half filled in by a hit under way.
   const std::uint64_t used = std::min<std::uint64_t>(note.depth + 1, KEVT_RETURN_DEPTH);
   std::vector<kevt_return_instance> instances(used);
   const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(instances.data()), used * sizeof instances[0]);

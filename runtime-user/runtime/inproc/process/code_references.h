@@ -1,6 +1,5 @@
-// CodeReferences: what of our code the threads of a process that stands still run or may come back to. As a
-// conservative garbage collector does, every word on a stack that looks like an address in the code arena is taken for
-// one.
+// CodeReferences: which code of ours the threads of a stopped process run, or may return to. As in a conservative
+// garbage collector, every word on a stack that looks like an address in the code arena is taken for one.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ class CodeReferences {
   bool has_any_in(const PlacedCode& code) const;
   // Whether a thread has run the breakpoint at `site` and the agent's handler has not looked it up yet.
   bool has_trapped_at(RemoteAddr site) const { return instructions_.contains(site.value + 1); }
-  // Whether a call is under way that this return event has taken the return address of (its kevt_event).
+  // Whether a call is under way whose return address a return event has taken; `event`: its kevt_event.
   bool has_call_of(RemoteAddr event) const { return calls_.contains(event.value); }
 
  private:

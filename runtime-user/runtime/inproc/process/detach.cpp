@@ -28,7 +28,7 @@ namespace kevt::inproc {
 
 namespace {
 
-// What of ours stands there now: nothing, a breakpoint, or a jump into our code.
+// The patch that undoes what of ours stands there now, a breakpoint or a jump into our code; nullopt: nothing does.
 std::optional<TextPatch> undoing(StoppedText& text, const RemoteMapper& mapper, const kevt_patch& noted) {
   constexpr std::uint8_t kBreakpoint = 0xcc, kJump = 0xe9;
   const std::span<const std::uint8_t> own(noted.own, std::min<std::size_t>(noted.length, sizeof noted.own));
@@ -47,7 +47,7 @@ std::optional<TextPatch> undoing(StoppedText& text, const RemoteMapper& mapper, 
 
 }  // namespace
 
-// Code of the arena, or what a thread goes back by that worked for a tracer.
+// Whether an address lies in the code arena, or in the way back of a thread that worked for a dead tracer.
 bool Detacher::is_ours(RemoteAddr at) const {
   return mapper_.is_code(at) || std::ranges::any_of(left_work_, [at](RemoteAddr place) {
            return at >= place && at < place + WorkCode::kRoom;
@@ -62,8 +62,9 @@ bool Detacher::is_in_hit(pid_t tid) const {
   return proc::status_signals(tid, "SigPnd") & kOwned;
 }
 
-// In a function that a dead tracer has called there, an indirect function's resolver, which may stand in anybody's
-// code. Its mask is that of such a call, and what it returns to lies above it on its stack.
+// Whether the thread is in a function that a dead tracer has called, an indirect function's resolver, which may lie in
+// any file's code. The thread has the signal mask of such a call, and the address that the function returns to lies on
+// its stack.
 bool Detacher::is_called(pid_t tid) const {
   constexpr std::size_t kLooked = 64 * 1024;
   if (left_work_.empty()) return false;
@@ -79,8 +80,8 @@ bool Detacher::is_called(pid_t tid) const {
   });
 }
 
-// Also a thread counts that a signal handler took out of a hit, or out of its way back from work for a tracer, or that
-// runs a handler the agent called.
+// A thread also counts if a signal handler has interrupted its hit, or its way back from work for a tracer, or if it
+// runs a handler that the agent called.
 Result<bool> Detacher::is_anyone_inside() {
   if (std::ranges::any_of(tracee_.threads(), [this](pid_t tid) { return is_in_hit(tid) || is_called(tid); }))
     return true;
@@ -96,9 +97,9 @@ Result<bool> Detacher::is_anyone_inside() {
   return false;
 }
 
-// The process runs ever longer between two looks. A look may take longer than a Go program lets a goroutine run: it
-// sends itself signals then, and where it runs for a moment only, on a machine that is busy, it never gets out of their
-// handlers.
+// The process runs ever longer between two looks. A look may take longer than a Go program lets a goroutine run. The
+// program then sends itself signals; if it could run only for a moment each time, it would never get out of their
+// handlers on a busy machine.
 Result<bool> Detacher::wait_until_quiet() {
   constexpr std::int64_t kFirstNs = 1'000'000, kLongestNs = 64'000'000, kInAllNs = 20'000'000'000;
   std::int64_t waited = 0;
@@ -152,7 +153,7 @@ Result<DetachResult> Detacher::take_away(std::span<const kevt_patch> noted, std:
   return returns == Returns::Restored ? DetachResult::Nothing : DetachResult::Code;
 }
 
-// The handlers are asked for by way of a page of our own.
+// Asking for the handlers needs a scratch page of ours, which is taken away at the end.
 Result<void> Detacher::let_work_end(Tracee& tracee) {
   if (tracee.refuses_calls()) return {};
   RemoteMapper mapper(tracee);

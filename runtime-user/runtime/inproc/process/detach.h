@@ -1,5 +1,5 @@
-// Detacher: taking everything of ours out of one process, which stands still: the traced one, or a child that it
-// forked and that carries copies of our patches and maps.
+// Detacher: takes everything of ours out of one stopped process: the traced one, or a child that it forked, which
+// carries copies of our patches and mappings.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@ namespace kevt::inproc {
 enum class DetachResult : std::uint8_t {
   Nothing,
   Code,      // our pages: a call that began under a return probe may still come back to them
-  Agent,     // and the signals: a thread stays inside a hit
+  Agent,     // our pages and the signals: a thread stays inside a hit
   Filtered,  // the same: its seccomp filter lets us make no system call there
   Unseen,    // it has become another program, or is gone
 };
 
 class Detacher {
  public:
-  // Told of each call whose return address was given back: the thread's note and its kevt_event.
+  // Called for each call whose return address was given back: the thread's note, and the return event's kevt_event.
   using Missed = std::function<void(const ThreadNote&, RemoteAddr event)>;
 
   Detacher(RemoteMapper& mapper, SignalHandover& signals)
@@ -33,8 +33,8 @@ class Detacher {
   // `noted`: every place in the text that may differ from its own bytes. The process is released.
   Result<DetachResult> leave(std::span<const kevt_patch> noted, std::uint32_t check_offset, const Missed& missed);
 
-  // Until the threads that worked for a tracer that died are back at their own work, for about a second at most. A call
-  // that one of them was to make may be made only now: what is mapped is not known before.
+  // Lets the process run until the threads that worked for a dead tracer are back at their own work; its pauses add up
+  // to 20 s at most. A thread may make the dead tracer's system call only now, so what is mapped is not known before.
   static Result<void> let_work_end(Tracee& tracee);
 
  private:

@@ -6,8 +6,8 @@
 //
 // The memory belongs to hostile processes, each of which may write asks in the name of others. A thread is believed to
 // have asked where it sleeps on the futex of that ask, which nobody but itself can make it do, in a process that has
-// the session's memory mapped. Another one is never touched: its ask is answered, so that whoever waits there goes on.
-// An ask that nobody who is awaited has is free again after a while: also one whose thread died before it asked.
+// the session's memory mapped. Any other thread is never touched: its ask is answered, so that whoever waits there goes
+// on. An ask of no awaited thread is freed after a while, also if its thread died before it asked.
 #include "runtime-user/runtime/inproc/process/exec_follower.h"
 
 #include <linux/futex.h>
@@ -44,7 +44,7 @@ struct Report {
   int stop = 0;  // signal | event << 8
 };
 
-// What a traced thread has to report, if anything. One that nobody can wait for counts as ended.
+// What a traced thread has to report, if anything. A thread that we cannot wait for counts as ended.
 std::optional<Report> report_of(pid_t tid, int kinds) {
   siginfo_t info = {};
   int failed = 0;
@@ -64,7 +64,7 @@ void go_on(pid_t tid, int stop) {
     ptrace(PTRACE_CONT, tid, 0, event ? 0 : signal);
 }
 
-// The end of being held, if it has stopped for whatever reason.
+// Detaches a thread, if it has stopped for whatever reason.
 void detach(pid_t tid, const Report& report) {
   if (!report.ended) ptrace(PTRACE_DETACH, tid, 0, report.stop >> 8 ? 0 : report.stop & 0xff);
 }
@@ -82,7 +82,7 @@ void ExecFollower::set(std::uint32_t ask, std::uint32_t state) const {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// By what the kernel says that it does: `/proc/TID/syscall`, "202 0x6f00…f04 0x0 0x2 …", or "running".
+// Told by what the kernel says the thread is doing: `/proc/TID/syscall`, "202 0x6f00…f04 0x0 0x2 …", or "running".
 ExecFollower::Asker ExecFollower::asker_of(std::uint32_t ask, pid_t tid) const {
   if (tid <= 1 || !proc::process_of(tid)) return Asker::Forged;
   std::ifstream file("/proc/" + std::to_string(tid) + "/syscall");
@@ -97,7 +97,7 @@ ExecFollower::Asker ExecFollower::asker_of(std::uint32_t ask, pid_t tid) const {
   return sleeps_there && expected == KEVT_EXEC_ASKED ? Asker::Real : Asker::Unclear;
 }
 
-// One that is not to be followed goes on by itself.
+// An asker that is not followed gets its answer, too, and goes on untraced.
 void ExecFollower::take_up(std::uint32_t ask, pid_t tid, Clock::duration age) {
   const Asker asker = asker_of(ask, tid);
   if (asker == Asker::Unclear && age < kUntilAsleep) return;
@@ -110,7 +110,7 @@ void ExecFollower::take_up(std::uint32_t ask, pid_t tid, Clock::duration age) {
   set(ask, KEVT_EXEC_READY);
 }
 
-// Who is awaited there, if anybody: it has failed, or its ask has been overwritten.
+// Lets go of the thread that is awaited for this ask, if any: its exec failed, or its ask was overwritten.
 void ExecFollower::let_go_of(std::uint32_t ask) {
   const auto awaited = std::ranges::find(awaited_, ask, &Awaited::ask);
   if (awaited == awaited_.end()) return;
@@ -119,10 +119,10 @@ void ExecFollower::let_go_of(std::uint32_t ask) {
   ptrace(PTRACE_INTERRUPT, awaited->tid, 0, 0);
 }
 
-// The end of the session's own process is somebody else's to wait for.
+// Somebody else waits for the end of the session's own process.
 int ExecFollower::kinds_for(pid_t tid) const { return tid == own_ ? WSTOPPED : WSTOPPED | WEXITED; }
 
-// A thread that becomes a program is its process from then on, also where another one was its first.
+// A thread that becomes a program has its process's pid from then on, also if it was not the first thread.
 ExecFollower::Step ExecFollower::advance(const Awaited& awaited) const {
   if (awaited.tid != awaited.process) {
     const auto first = report_of(awaited.process, WSTOPPED);

@@ -1,5 +1,5 @@
-// ExecFollower: threads of a session that are about to exec are held on to, and handed out as the programs they have
-// become, before those have run an instruction.
+// ExecFollower: attaches to threads of a session that are about to exec, and hands out the programs that they become,
+// each held before its first instruction.
 #pragma once
 
 #include <sys/types.h>
@@ -19,18 +19,19 @@ class ExecFollower {
   ExecFollower(SessionMemory& memory, pid_t own) : memory_(memory), own_(own) {}
   ~ExecFollower() { end(); }
 
-  // From now on threads ask. Only what execve() of the C library starts is seen.
+  // From now on threads ask before they exec. Only programs that the C library's execve() starts are seen.
   void begin();
-  // Takes up what is asked now. Never waits for a thread; programs are held until their Tracee is destroyed.
+  // Answers the threads that ask now; returns programs that threads have become. Never waits for a thread. A program is
+  // held until its Tracee is destroyed.
   std::vector<Tracee> look();
-  // While the session's own process is being stopped: takes up what others ask, for the next look(). A thread of it may
-  // be in vfork(), and does not stop before its child has its answer.
+  // Called while the session's own process is being stopped: answers the other processes; their programs come with the
+  // next look(). A thread of the own process may be in vfork(), and does not stop before its child has its answer.
   void answer_others() { answer(Whose::Others); }
-  // Whether a thread that asked is between its ask and the program that it becomes.
+  // Whether a thread has asked whose exec has no outcome yet, or a program waits for look().
   bool is_awaiting() const { return !awaited_.empty() || !became_.empty(); }
   // Programs that could not be held (no descriptor was left) and run untraced.
   std::size_t let_pass() const { return let_pass_; }
-  // Nobody asks any more, everybody goes on.
+  // From now on no thread asks, and every thread that waits goes on.
   void end();
 
  private:
@@ -38,13 +39,13 @@ class ExecFollower {
   static constexpr std::uint32_t kNoAsk = KEVT_EXEC_ASKS;
   struct Awaited {
     pid_t tid = 0;           // who asked
-    pid_t process = 0;       // whose thread it is, and which it is the first thread of after exec
-    std::uint32_t ask = 0;   // or kNoAsk, when it is somebody else's by now
-    bool is_let_go = false;  // as soon as it stops
+    pid_t process = 0;       // the thread's process, whose first thread it is after exec
+    std::uint32_t ask = 0;   // kNoAsk: the ask is another thread's by now
+    bool is_let_go = false;  // is detached as soon as it stops
   };
   enum class Step : std::uint8_t { Waits, Done, Became };
   enum class Asker : std::uint8_t { Real, Forged, Unclear };
-  // An ask as it was found, and since when it has been so.
+  // An ask as it was last seen, and since when it has been unchanged.
   struct Found {
     kevt_exec_ask ask = {};
     Clock::time_point since;

@@ -1,5 +1,5 @@
-// /proc/OUR-PID/fd/N is another process's file, or nobody's, in another PID namespace, and a process of another user
-// may not open it. A socket needs no name:
+// In another PID namespace /proc/OUR-PID/fd/N is another process's file, or none; and a process of another user may not
+// open it. A socket needs no name:
 //
 //   target:  socketpair(AF_UNIX)  → a, b
 //   we:      pidfd_getfd(a), sendmsg(SCM_RIGHTS, our file)
@@ -67,8 +67,8 @@ Result<UniqueFd> fd_of(pid_t pid, int theirs) {
   return ours;
 }
 
-// What the scratch page says of the pair of sockets that is open in the target. socketpair(2) writes the numbers; what
-// stands behind them is added then.
+// What the scratch page says of the pair of sockets that is open in the target. socketpair(2) writes the descriptors;
+// the sockets' inodes are added then.
 struct PairNote {
   std::array<int, 2> fds;
   std::array<std::uint64_t, 2> inodes;  // 0: not known yet
@@ -90,14 +90,14 @@ std::uint64_t inode_of(int fd) {
   return fd >= 0 && fstat(fd, &file) == 0 ? file.st_ino : 0;
 }
 
-// What is written to one comes out of the other.
+// Whether what is written to the first socket comes out of the second.
 bool are_connected(int first, int second) {
   std::uint64_t said = __rdtsc(), heard = 0;
   return send(first, &said, sizeof said, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof said &&
          recv(second, &heard, sizeof heard, MSG_DONTWAIT) == sizeof heard && heard == said;
 }
 
-// Those of the noted pair that are still open. A number may be the program's own by now.
+// The sockets of the noted pair that are still open. A descriptor's number may be the program's own by now.
 std::vector<int> left_sockets(pid_t pid, const PairNote& note) {
   std::vector<int> left;
   const std::array<UniqueFd, 2> ours = {fd_of(pid, note.fds[0]).value_or(UniqueFd()),
@@ -129,7 +129,7 @@ Result<std::int64_t> receive(RemoteMapper& mapper, RemoteAddr page, int socket) 
   return fd;
 }
 
-// Also where somebody who shares the table has been first.
+// No error where somebody who shares the descriptors has closed it first.
 Result<void> close_in_target(RemoteMapper& mapper, std::int64_t fd) {
   auto closed = mapper.call("close", SYS_close, {static_cast<std::uint64_t>(fd), 0, 0, 0, 0, 0});
   if (!closed && closed.error().errno_value() != EBADF) return std::unexpected(std::move(closed.error()));

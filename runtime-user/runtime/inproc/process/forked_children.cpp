@@ -36,7 +36,7 @@ bool is_of_session(const target::Mapping& mapping) {
   return mapping.shared && mapping.path.starts_with("/memfd:kevtrace");
 }
 
-// Of every process but this one.
+// Calls `visit` for every process but this one.
 void for_each_process(const std::function<void(pid_t)>& visit) {
   DIR* all = opendir("/proc");
   if (!all) return;
@@ -74,7 +74,7 @@ std::vector<pid_t> processes_sharing(const SharedFile& session, std::uint64_t no
   return found;
 }
 
-// Whoever cannot be looked at may be one.
+// A process whose maps cannot be read may be one.
 CodeSharers CodeSharers::look(const SharedFile& session, std::uint64_t not_before, pid_t target) {
   CodeSharers found;
   for_each_process([&](pid_t pid) {

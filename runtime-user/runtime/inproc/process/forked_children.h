@@ -12,22 +12,23 @@
 
 namespace kevt::inproc {
 
-// Whether it has `session`, the file that its session's processes write, mapped.
+// Whether a process has `session` mapped, the file that all processes of a session write.
 bool shares_session(pid_t pid, const SharedFile& session);
-// Whether it is between vfork and exec.
+// Whether a process is between vfork and exec.
 bool runs_in_its_parents_memory(pid_t pid);
-// Every process but this one that has, of those that began at `not_before` (proc::start_time) or later: their maps are
-// read, which takes longest of processes that are large and have been there for long.
+// Every process but this one that has `session` mapped, except those between vfork and exec. Only processes that began
+// at `not_before` (proc::start_time) or later are looked at: reading the maps of old, large ones takes longest.
 std::vector<pid_t> processes_sharing(const SharedFile& session, std::uint64_t not_before);
 
 // The other processes that may run code of a session.
 class CodeSharers {
  public:
-  // Of those that began at `not_before` (proc::start_time) or later. `target` is no other.
+  // Looks at processes that began at `not_before` (proc::start_time) or later; `target` itself does not count.
   static CodeSharers look(const SharedFile& session, std::uint64_t not_before, pid_t target);
-  // Can one of them run code that has been there since `since`? Not what has come after its fork: a child's text is its
-  // own. But a breakpoint that it was forked with leads to the newest code of its place. A child that was forked after
-  // the code was disarmed counts, too: another child may have forked it.
+  // Whether one of these processes can run code that was placed at `since`. A child cannot run code that was placed
+  // after its fork, since its text is a copy; but a breakpoint in that copy leads to the newest code of its site. A
+  // child that was forked after the code was disarmed counts, too: an older child, with the patch in its text, may have
+  // forked it.
   bool may_run(std::uint64_t since, bool has_been_a_breakpoint) const {
     return is_in_its_memory_ || (youngest_ && (has_been_a_breakpoint || since <= *youngest_));
   }
@@ -41,7 +42,8 @@ class CodeSharers {
 class SharedSessions {
  public:
   static SharedSessions look();
-  // Whether a process that began at `not_before` or later shares it, or might: its maps could not be read.
+  // Whether a process has `session` mapped, or one that began at `not_before` or later might: its maps could not be
+  // read.
   bool may_be_shared(const SharedFile& session, std::uint64_t not_before) const {
     return inodes_.contains(session.inode()) || youngest_unread_ >= not_before;
   }

@@ -14,13 +14,15 @@ namespace kevt::inproc {
 // Processes that hold a session of `tracer`, a process of this PID namespace that is dead.
 std::vector<pid_t> processes_left_by(pid_t tracer);
 
-// One that died while it prepared a process: what it had noted is unmapped, where it is there and nobody else's.
+// Cleans up after a tracer that died while it prepared a process: unmaps the piece that it had noted, if the piece is
+// there and is not the program's.
 Result<void> clean_up(const PreparationNote& preparation);
 
-// Gives a process its text, signals and return addresses back and unmaps what is there of a session. Nobody may trace
-// it.
+// Gives a process its text, signals and return addresses back and unmaps every session in it. The process must have no
+// tracer.
 Result<DetachResult> clean_up(pid_t pid);
-// Before it is attached: the same for sessions whose tracer is dead; an error (EBUSY) where one is alive.
+// Called before a process is attached: does the same if all sessions' tracers are dead. EBUSY: one is alive, or in
+// another PID namespace, where nobody can tell.
 Result<void> make_free(pid_t pid);
 
 }  // namespace kevt::inproc

@@ -1,5 +1,5 @@
-// The other side of runtime-user/agent/libraries.c: reports are counted by whoever has one, answers, a futex, by us
-// alone.
+// The other side of runtime-user/agent/libraries.c: any thread counts its report; we alone count answers, on a futex
+// word.
 #include "runtime-user/runtime/inproc/process/library_watch.h"
 
 #include <linux/futex.h>

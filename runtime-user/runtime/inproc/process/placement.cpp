@@ -27,7 +27,7 @@ int rights_of(const MapPiece& piece) { return piece.is_writable() ? PROT_READ | 
 
 }  // namespace
 
-// Ring by ring in one piece each, so that a hit never pays for a page.
+// Rings are mapped with their pages, so that a hit never pays for one.
 Result<void> Placement::map_session_files(RemoteAddr base) {
   for (const MapPiece::From from : {MapPiece::From::Tables, MapPiece::From::Session}) {
     auto fd = KEVT_TRY(send_fd(mapper_, memory_.file(from).fd()));
@@ -103,7 +103,8 @@ Result<void> Placement::map_session() {
   return {};
 }
 
-// Where the first thread runs, if that is in a file; the vDSO lies next to the stack, which must be able to grow.
+// Where the agent goes: near the first thread's place, if that is in a file. The vDSO lies next to the stack, which
+// must be able to grow.
 Result<RemoteAddr> Placement::agent_neighbour() {
   auto registers = KEVT_TRY(tracee().registers(tracee().threads().front()));
   auto maps = KEVT_TRY(target::read_maps(tracee().pid()));
@@ -114,8 +115,8 @@ Result<RemoteAddr> Placement::agent_neighbour() {
   return objects.back().start();
 }
 
-// By what hits find their thread. 0 (the block's own address): a new thread at an old thread's address goes unnoticed
-// until it is enrolled again.
+// Notes how hits find their thread. A check_offset of 0 names the control block's own address: a new thread at an old
+// thread's address then goes unnoticed until it is enrolled again.
 Result<void> Placement::note_threads() {
   kevt_tables& tables = memory_.tables();
   tables.marks_threads = is_go_alone(tracee().pid());
@@ -142,7 +143,7 @@ Result<void> Placement::place_agent() {
   return {};
 }
 
-// Into a piece that was noted before; its rights are the file's, so that the piece itself is charged to nobody.
+// Maps the file into a piece that was noted before. The piece itself allows no access, so no memory is charged for it.
 Result<RemoteAddr> Placement::map_hit_table(const HitTables& tables, std::uint32_t table) {
   constexpr int kRights = PROT_READ | PROT_WRITE;
   const std::uint64_t bytes = tables.bytes(), offset = tables.file_offset(table);

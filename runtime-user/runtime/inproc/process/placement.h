@@ -30,16 +30,19 @@ class Placement {
 
   // All need the target stopped.
   Result<void> place_agent();
-  // Where the table is then. Children that were forked before have no code that counts in it.
+  // Maps a hit table; returns its address in the target. Children that were forked before have no code that counts in
+  // it.
   Result<RemoteAddr> map_hit_table(const HitTables& tables, std::uint32_t table);
-  // Room for `bytes` in a window that reaches every byte of [begin, end), mapped when there is none yet.
+  // Room for `bytes` in a window from which a rel32 reaches every byte of [begin, end); maps a window where none has
+  // room.
   Result<PlacedCode> allocate(RemoteAddr begin, RemoteAddr end, std::uint64_t bytes);
-  // How many windows and hit tables were there once what `at` lies in was mapped: a process needs as many to go there.
+  // How many windows and hit tables were mapped when the one that holds `at` was, itself included: so many a process
+  // must have to use it. 0: none holds `at`.
   std::uint32_t mapped_with(RemoteAddr at) const;
-  // Nothing runs there any more, in any process.
+  // Frees code that no process runs or may return to.
   void give_back(const PlacedCode& code);
 
-  // A load at `fault`, in this code, that faults goes on at `fixup`.
+  // A load at `fault`, in this code, continues at `fixup` when it faults.
   Result<void> note_fault(PlacedCode& code, RemoteAddr fault, RemoteAddr fixup);
 
   const PlacedAgent& agent() const { return mapper_.agent(); }

@@ -33,7 +33,8 @@ void note_failed_departure() {
   if (preparation) preparation->has_failed_to_leave = true;
 }
 
-// Its own files are those that show at the addresses its tables name; a window that came after the fork is not there.
+// The session's files are those mapped at the addresses that its tables name; a window that came after the fork is not
+// there.
 Result<RemoteMapper> RemoteMapper::of_session(Tracee& tracee, const kevt_tables& tables) {
   auto maps = KEVT_TRY(target::read_maps(tracee.pid()));
   RemoteMapper mapper(tracee);
@@ -67,7 +68,8 @@ Result<std::int64_t> RemoteMapper::call(const char* what, std::int64_t number,
   return *result;
 }
 
-// At a place that is known, and noted, before anything is there: who cleans up behind us unmaps what we have come to.
+// The place is chosen and noted before anything is mapped there, so that whoever cleans up after us finds all that is
+// mapped.
 Result<RemoteAddr> RemoteMapper::map_anonymous(std::uint64_t bytes, int protection) {
   auto maps = KEVT_TRY(target::read_maps(tracee_.pid()));
   constexpr std::uint64_t kAnywhere = ~0ull;
@@ -109,7 +111,7 @@ Result<void> RemoteMapper::map_window(const SharedFile& file, RemoteAddr at, std
   return {};
 }
 
-// A mapping that was asked for, of which we have not heard: it is there where the place shows that file.
+// Settles a mapping that we asked for and got no answer to: it was made if the place shows the file.
 Result<void> RemoteMapper::settle_unclear() {
   if (!unclear_.bytes) return {};
   auto maps = KEVT_TRY(target::read_maps(tracee_.pid()));
@@ -121,7 +123,7 @@ Result<void> RemoteMapper::settle_unclear() {
 }
 
 // Newest first: what was mapped into a larger piece goes with it, and the tables, by which somebody else could go on,
-// are the last. What has been asked for is not asked for again: the place may be the program's own by then.
+// are the last. No piece is unmapped twice: its place may be the program's own by then.
 Result<void> RemoteMapper::take_away() {
   KEVT_TRY(settle_unclear());
   for (std::vector<kevt_mapping>* mapped : {&files_, &anonymous_})

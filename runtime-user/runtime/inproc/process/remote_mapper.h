@@ -28,22 +28,22 @@ struct PlacedAgent {
 class RemoteMapper {
  public:
   explicit RemoteMapper(Tracee& tracee) : tracee_(tracee) {}
-  // Of a process that has a session of which it tells by its tables alone: a forked child, or one whose tracer is dead.
+  // For a process whose session is known from its tables alone: a forked child, or one whose tracer is dead.
   static Result<RemoteMapper> of_session(Tracee& tracee, const kevt_tables& tables);
 
   Tracee& tracee() const { return tracee_; }
   const PlacedAgent& agent() const { return agent_; }
   void set_agent(const PlacedAgent& agent) { agent_ = agent; }
 
-  // A system call of the target; its failure is an error that says `what`.
+  // Makes a system call in the target. A failed call is an error that names `what` and carries errno.
   Result<std::int64_t> call(const char* what, std::int64_t number, std::array<std::uint64_t, 6> arguments) const;
   Result<RemoteAddr> map_anonymous(std::uint64_t bytes, int protection);
-  // A page for what system calls read and write, kept until take_away(). Its first bytes hold the descriptors of a pair
-  // of sockets while there is one (fd_passing.h); what lies at kScratchAt is anybody's.
+  // A page for what system calls read and write, kept until take_away(). Its first kScratchAt bytes note a pair of
+  // sockets while one is open (fd_passing.h); any caller may use the bytes from kScratchAt on.
   static constexpr std::uint64_t kScratchAt = 64;
   Result<RemoteAddr> scratch_page();
   void set_scratch_page(RemoteAddr page) { scratch_ = page; }
-  // A piece of the code arena at a free place, read and executable; what is there then is compared with `file`.
+  // Maps a piece of the code arena at a free place, readable and executable, and checks that the place shows `file`.
   Result<void> map_window(const SharedFile& file, RemoteAddr at, std::uint64_t bytes, std::uint64_t offset);
   // The inode of the file that is being sent, from before its socket is there until its descriptor is closed again.
   void note_sending(std::optional<std::uint64_t> inode) { sending_ = inode; }
@@ -53,9 +53,9 @@ class RemoteMapper {
 
   // Whether an address lies in a window of the code arena.
   bool is_code(RemoteAddr at) const;
-  // It has been mapped by somebody else.
+  // Adds a piece that another tracer has mapped; take_away() unmaps it, too.
   void note_anonymous(const kevt_mapping& mapped) { anonymous_.push_back(mapped); }
-  // `note` is told of every anonymous piece before it is mapped.
+  // `note` gets the list of anonymous pieces before the newest of them is mapped.
   using Note = std::function<void(const std::vector<kevt_mapping>&)>;
   void note_in(Note note) { note_ = std::move(note); }
 
@@ -78,9 +78,9 @@ class RemoteMapper {
 struct PreparationNote {
   pid_t pid = 0;
   std::uint64_t at = 0, bytes = 0;
-  bool has_failed_to_leave = false;  // some process: nobody has taken out what is there
+  bool has_failed_to_leave = false;  // our memory is still in some process
 };
-// Where every preparation of this process is noted, from now on; memory that outlives it.
+// From now on every preparation that this process makes is noted in `note`, in memory that outlives this process.
 void note_preparations_in(PreparationNote* note);
 void note_preparation(pid_t pid, RemoteAddr at, std::uint64_t bytes);
 void note_failed_departure();
@@ -91,7 +91,7 @@ bool is_there(const std::vector<target::Mapping>& maps, const kevt_mapping& piec
 // Whether [at, at + bytes) shows the file from `offset` on, shared, with these rights, and nothing else.
 bool shows_file(const std::vector<target::Mapping>& maps, const SharedFile& file, RemoteAddr at, std::uint64_t bytes,
                 std::uint64_t offset, int protection);
-// What is mapped is not what was asked for.
+// The error for a mapping that does not show what was asked for.
 Error exchanged_file();
 
 }  // namespace kevt::inproc

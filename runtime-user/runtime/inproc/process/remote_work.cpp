@@ -28,7 +28,7 @@ namespace {
 constexpr std::uint64_t kAllSignals = ~0ull;
 
 constexpr std::uint64_t kRoomBelow =
-    1024;  // what a function has of the thread's stack for itself, its red zone and more
+    1024;  // bytes that stay untouched below the thread's stack pointer: its red zone and more
 
 // The signal that a thread has stopped for, as it was sent; where that cannot be asked, as if kill() had sent it.
 siginfo_t signal_of(pid_t tid, int signal) {
@@ -101,7 +101,7 @@ void Tracee::end_work() {
     (void)put_on_way_back(work->registers);  // it goes by itself
 }
 
-// The next stop of one thread. While it works for us, the others may be killed: they are collected, since the
+// The next stop of one thread. While that thread works for us, others may be killed: they are collected, since the
 // leader's end is not reported before theirs.
 Result<int> Tracee::wait_for(pid_t tid) {
   int status = 0;
@@ -125,8 +125,8 @@ Result<int> Tracee::wait_for(pid_t tid) {
   return std::unexpected(gone());
 }
 
-// Continues one thread until it enters or leaves a system call (`wanted`), one of `calls` where they are given. What
-// stops the whole process is delivered at once, what else was sent waits until the thread is let go.
+// Continues one thread until it enters or leaves a system call (`wanted`). A signal that stops the whole process is
+// delivered at once; other signals that were sent wait until the thread is let go.
 Result<void> Tracee::resume_until_call(pid_t tid, int wanted) {
   int deliver = 0;
   for (;;) {
@@ -164,8 +164,8 @@ Result<std::int64_t> Tracee::syscall(std::int64_t number, std::array<std::uint64
   return static_cast<std::int64_t>(after.rax);
 }
 
-// What came while the thread could not block it waits in the kernel again, as it was sent: sent by the thread itself,
-// which alone may say so (rt_tgsigqueueinfo(2)).
+// Signals that came while the thread could not block them are sent again, so that they wait in the kernel as they were
+// sent. The thread itself sends them: it alone may use another sender's siginfo (rt_tgsigqueueinfo(2)).
 Result<void> Tracee::send_again() {
   for (const siginfo_t& info : std::exchange(deferred_signals_, {})) {
     const std::uint64_t at = ((work_->registers.rsp - kRoomBelow) & ~0xfull) - sizeof info;
@@ -180,7 +180,8 @@ Result<void> Tracee::send_again() {
   return {};
 }
 
-// It returns to its way back and is stopped behind the first step of that, which has given it its own signal mask.
+// The function returns to the way back. The thread is stopped behind the first system call there, which has restored
+// its own signal mask.
 Result<void> Tracee::call(RemoteAddr function, std::span<std::uint64_t> words) {
   KEVT_TRY(begin_work());
   const pid_t tid = threads_.front();

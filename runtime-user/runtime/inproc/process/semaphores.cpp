@@ -2,7 +2,7 @@
 // moment. A tracer that dies between two writes leaves a counter too high, never too low: a program that prepares
 // arguments for nobody is slow, one that counts 65,535 tracers for ever is broken.
 //
-// A note says of which byte of which file the counter is. Where that is not mapped there any more, its library has been
+// A note says which byte of which file the counter is. Where that byte is not mapped there any more, its library was
 // unloaded, and what is there now is left alone.
 #include "runtime-user/runtime/inproc/process/semaphores.h"
 
@@ -50,7 +50,7 @@ bool is_still_there(const std::vector<target::Mapping>& maps, const kevt_raised&
   return now && now->inode == note.inode && now->offset == note.offset;
 }
 
-// First the note where it falls, first the counter where it rises.
+// A counter that rises is written before its note, a counter that falls after it.
 Result<void> change_to(const Tracee& tracee, RemoteAddr note_at, kevt_raised& note, std::uint32_t count) {
   const std::int64_t change = std::int64_t{count} - static_cast<std::int64_t>(note.count);
   if (change > 0) KEVT_TRY(change_by(tracee, RemoteAddr{note.at}, change));

@@ -4,10 +4,10 @@
 //   ucontext     flags, link, stack (40 bytes), 23 general registers, fpregs, 8 reserved words, mask
 //   siginfo
 //
-// A word that equals a restorer is a frame when the rest looks like one: the user's code segment, and a
-// pointer to floating-point state a little higher on the same stack. A frame says what the thread's alternate stack is
-// (sigaltstack): one that lies on it is the thread's only where the search has begun on that stack, and what it
-// interrupted may lie elsewhere, where the search goes on. Go has all its stacks in one mapping.
+// A word that equals a restorer is a frame when the rest looks like one: the user's code segment, and a pointer to
+// floating-point state a little higher on the same stack. A frame says what the thread's alternate stack is
+// (sigaltstack). A frame on that stack is the thread's only if the search began on that stack; the code that it
+// interrupted may use another stack, where the search goes on. Go has all its stacks in one mapping.
 #include "runtime-user/runtime/inproc/process/signal_frames.h"
 
 #include <algorithm>

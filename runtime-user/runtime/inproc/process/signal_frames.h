@@ -18,10 +18,10 @@ namespace kevt::inproc {
 struct SignalFrame {
   std::uint64_t restorer = 0;  // where the handler returns to: the code that calls rt_sigreturn
   RemoteAddr ip;               // where the interrupted code goes on
-  RemoteAddr sp;               // and its stack pointer
-  std::uint64_t mask = 0;      // and the signals it blocks
-  RemoteAddr ip_at;            // where these two stand
-  RemoteAddr mask_at;
+  RemoteAddr sp;               // the interrupted code's stack pointer
+  std::uint64_t mask = 0;      // the signals it blocks: bit signo - 1
+  RemoteAddr ip_at;            // where `ip` stands in the frame
+  RemoteAddr mask_at;          // where `mask` stands in the frame
 };
 
 // The frames on one thread's stacks, innermost first. `restorers`: those of the program's handlers and ours, as given

@@ -36,7 +36,7 @@ constexpr std::uint64_t kRestorerFlag = 0x04000000;
 
 constexpr std::uint64_t bit(int signal) { return 1ull << (signal - 1); }
 constexpr std::uint64_t kThree = bit(SIGTRAP) | bit(SIGBUS) | bit(SIGSEGV);
-// Whose handlers run under the agent's in any case, for the place that they are shown (kevt_on_masked).
+// Signals whose handlers always run under the agent's, which shows them the right place (kevt_on_masked).
 constexpr std::uint64_t kOfInstructions = bit(SIGILL) | bit(SIGFPE);
 
 template <class T>
@@ -136,7 +136,7 @@ Result<void> SignalHandover::take_three() {
   return tracee_.write(mapper_.agent().priv + offsetof(kevt_private, signals_owned), bytes_of(one));
 }
 
-// Noted before it is taken away: we may die in between.
+// What a thread blocks is noted before it is taken away: we may die in between.
 Result<void> SignalHandover::take_masks_of_threads() {
   for (pid_t tid : tracee_.threads()) {
     auto mask = KEVT_TRY(tracee_.signal_mask(tid));
@@ -163,7 +163,7 @@ Result<void> SignalHandover::take() {
 
 // ---- giving back ----------------------------------------------------------------------------
 
-// Of a signal that the agent does not have, nothing was noted.
+// A signal whose handler is not the agent's was not taken, and nothing was noted for it.
 Result<void> SignalHandover::give_three_back() {
   const std::uint64_t agents = mapper_.agent().base.value + agent_table().on_signal;
   for (int signal : kOwned) {
@@ -176,7 +176,8 @@ Result<void> SignalHandover::give_three_back() {
   return {};
 }
 
-// Where the kernel's masks are the program's already, a note is meant for a handler of the agent's alone.
+// Where the kernel's masks are the program's already (not `owned`), only signals with the agent's handler have a note
+// that counts.
 Result<void> SignalHandover::give_masks_of_handlers_back(bool owned) {
   for (int signal = 1; signal <= kSignals; ++signal) {
     std::uint64_t bits = 0;
@@ -208,8 +209,8 @@ Result<void> SignalHandover::give_mask_back(pid_t tid, std::uint64_t blocked) {
   return {};
 }
 
-// By the target itself, which alone may send what another process has sent, as it was sent (rt_tgsigqueueinfo(2)). The
-// thread blocks the signal by now: it waits, once, however often it is sent.
+// The target itself sends the signals, since it alone may use another sender's siginfo (rt_tgsigqueueinfo(2)). The
+// thread blocks the signal by now: the signal waits, once, however often it is sent.
 Result<void> SignalHandover::send_pending(const ThreadNote& note) {
   auto page = KEVT_TRY(mapper_.scratch_page());
   const RemoteAddr at = page + RemoteMapper::kScratchAt;

@@ -19,12 +19,13 @@ class SignalHandover {
   // All need the target stopped. The agent takes the three signals: no thread blocks them any more, no handler's mask
   // has them; what the program had is noted where the agent looks it up.
   Result<void> take();
-  // Some or all may have been taken before: in a forked child, or by a tracer that is dead.
+  // For a process in which some or all signals may have been taken before: a forked child, or a dead tracer's target.
   void adopt() { taken_ = true; }
-  // Handlers and masks are the program's again, and what was sent to threads that block it waits in the kernel.
+  // Gives handlers and masks back to the program. Signals that the agent kept for threads that block them wait in the
+  // kernel then.
   Result<void> give_back(std::uint32_t check_offset);
 
-  // Frames of handlers that have not returned yet; found with the handlers that are installed now.
+  // The frames of a thread's handlers that have not returned yet, told by the handlers and maps that look() has found.
   Result<std::vector<SignalFrame>> frames_of(pid_t tid) const;
   // Asks anew which handlers are installed and what is mapped; before frames_of(), once per stop.
   Result<void> look();

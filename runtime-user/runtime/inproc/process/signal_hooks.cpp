@@ -65,8 +65,8 @@ bool is_boundary(const target::ElfImage& image, const target::ImageRange& range,
   return known ? *known : is_reached_from_last_known(image, range, at);
 }
 
-// syscall(3) has the number from its caller. The last instructions before its `syscall` that make room for a jump; its
-// start stays free for probes.
+// syscall(3) has the number from its caller. Finds the last instructions before its `syscall` that make room for a
+// jump; the function's start stays free for probes.
 std::optional<SignalCallSite> find_generic_call(std::span<const std::uint8_t> code, ImageAddr start) {
   constexpr unsigned kMost = 40;
   std::vector<unsigned> starts;

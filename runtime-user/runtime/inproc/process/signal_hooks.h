@@ -18,13 +18,14 @@ struct SignalCallSite {
   ImageAddr syscall;  // of the 2-byte instruction
 };
 
-// Whose calls are hooked: execve's, too, where programs are followed (runtime-user/agent/exec.c).
+// Which calls are hooked: execve, too, where programs are followed (runtime-user/agent/exec.c).
 enum class HookedCalls : std::uint8_t { Signals, SignalsAndExec };
 
 // Every such inline call in an image, libc's internal ones and syscall(3)'s too.
 std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, HookedCalls which);
 
-// What to write at the sites of one mapped object, noted in `memory`, and the hooks' code in the arena.
+// Writes the hooks of one mapped object into the arena and notes their sites in `memory`; returns the patches of the
+// sites.
 Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, std::uint64_t bias, HookedCalls which,
                                                  Placement& placement, CodeArena& arena, SessionMemory& memory);
 

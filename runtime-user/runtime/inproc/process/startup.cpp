@@ -31,7 +31,7 @@ std::map<std::uint64_t, std::uint64_t> auxiliary_vector(pid_t pid) {
   return values;
 }
 
-// While its dynamic linker maps libraries, or before its C library has begun.
+// Whether the dynamic linker still maps libraries, or the C library has not begun.
 bool is_not_set_up(const Tracee& tracee) {
   if (tracee.threads().size() != 1) return false;
   const auto registers = tracee.registers(tracee.threads().front());
@@ -51,7 +51,7 @@ Result<bool> is_consistent(const Tracee& tracee, RemoteAddr r_debug) {
   return map != 0 && state == 0;
 }
 
-// As it is mapped: the program's own root or mount namespace may have another one under the name.
+// Opens the linker as it is mapped: the program's root or mount namespace may have another file under that name.
 Result<target::ElfImage> open_linker(pid_t pid, RemoteAddr base) {
   const auto maps = target::read_maps(pid);
   if (!maps) return std::unexpected(maps.error());

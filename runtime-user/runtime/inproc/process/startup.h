@@ -12,8 +12,8 @@ namespace kevt::inproc {
 Result<void> run_until_loaded(Tracee& tracee);
 Result<void> run_until_thread_is_set_up(Tracee& tracee);
 
-// As Tracee::attach(), of a process that may just have been started: where its first thread has no thread pointer yet,
-// it is let go and asked again, for some seconds.
+// As Tracee::attach(), for a process that may just have been started: while its first thread has no thread pointer yet,
+// the process is let go and attached again, for 5 s at most.
 Result<Tracee> attach_when_set_up(pid_t pid);
 
 // Where the first thread's control block (at %fs) holds its tid: a word that differs between threads, in glibc and

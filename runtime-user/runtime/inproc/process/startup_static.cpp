@@ -6,7 +6,8 @@
 //
 // so the program is stopped at its system calls until that one has returned, and then stepped until the tid is stored.
 // The Go runtime's first call is arch_prctl(ARCH_SET_FS), and the first thread is as it will be once that has returned.
-// Whatever is not a C library's first steps ends it: such a program cannot be traced, and must not run further.
+// A call that is none of a C library's first steps is an error: such a program cannot be traced, and must not run
+// further.
 #include <sys/syscall.h>
 
 #include <algorithm>

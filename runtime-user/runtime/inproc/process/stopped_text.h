@@ -1,5 +1,5 @@
-// StoppedText: memory of a process that stands still, each part of it read once, with what lies around it. Good until
-// somebody writes there or the process goes on.
+// StoppedText: reads memory of a stopped process in blocks, each block once. Valid until that memory is written or the
+// process goes on.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class StoppedText {
 
  private:
   const Tracee& tracee_;
-  std::unordered_map<std::uint64_t, std::vector<std::uint8_t>> blocks_;  // by where each begins; as far as it was there
+  std::unordered_map<std::uint64_t, std::vector<std::uint8_t>> blocks_;  // by address; shorter where memory ends
 };
 
 }  // namespace kevt::inproc

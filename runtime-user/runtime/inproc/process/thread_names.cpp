@@ -1,6 +1,6 @@
-// Notes stand in a ring that every process of the session writes. A note's `lap` is written last and says which one it
-// is; of one that is not written yet, because its thread was preempted or has died, nothing is taken until it is.
-// Asking the system for a name takes long: only so often at a time, whatever is noted.
+// Notes stand in a ring that every process of the session writes. A note's `lap` is written last and says which note it
+// is. A note that is not written yet, because its thread was preempted or has died, is left for later. Asking the
+// system for a name takes long, so one read() asks kMostAsked times at most.
 #include "runtime-user/runtime/inproc/process/thread_names.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::size_t kMostNames = 1u << 18;     // more than that a program mak
 
 }  // namespace
 
-// False: it is not written yet, or it is not its turn to be asked about.
+// False: the note is not written yet, or this read() may not ask for another name.
 bool ThreadNames::take(std::uint64_t note) {
   const kevt_shard_owner& shared = memory_.notes()[note % KEVT_OWNER_NOTES];
   const std::uint64_t lap = __atomic_load_n(&shared.lap, __ATOMIC_ACQUIRE);
@@ -29,7 +29,7 @@ bool ThreadNames::take(std::uint64_t note) {
   if (owner.tid > kHighestTid) return true;
   if (names_.size() >= kMostNames) names_.clear();
   std::string name(owner.comm, strnlen(owner.comm, KEVT_COMM_BYTES));
-  if (name.empty()) {  // it could not ask for its name
+  if (name.empty()) {  // the thread could not ask for its name
     if (asked_++ >= kMostAsked) return false;
     const auto tid = static_cast<pid_t>(owner.tid);
     if (proc::shares_pid_namespace(target_) && proc::process_of(tid)) name = proc::comm(tid);

@@ -1,4 +1,4 @@
-// ThreadNames: what the agent has noted of threads that hit, also of those that are gone.
+// ThreadNames: names of the threads that hit, as the agent has noted them; also of threads that have ended.
 #pragma once
 
 #include <sys/types.h>
@@ -18,10 +18,10 @@ class ThreadNames {
   // `memory` must outlive this; `target`: the session's process.
   ThreadNames(const SessionMemory& memory, pid_t target) : memory_(memory), target_(target) {}
 
-  // Takes up what was noted since the last time. A thread's note is written before its first record.
+  // Reads the notes that were written since the last call. A thread's note is written before its first record.
   void read();
   bool knows(std::uint32_t tid) const { return names_.contains(tid); }
-  // "<...>" where it is not known. Until the next read().
+  // A thread's name, valid until the next read(); "<...>": not known.
   std::string_view name_of(std::uint32_t tid) const;
 
  private:
@@ -29,9 +29,9 @@ class ThreadNames {
 
   const SessionMemory& memory_;
   pid_t target_;
-  std::uint64_t next_ = 0;                // note
-  unsigned asked_ = 0;                    // names of the system, in this read()
-  std::vector<std::uint64_t> unwritten_;  // begun, of which there was nothing to take yet
+  std::uint64_t next_ = 0;                // the next note to read
+  unsigned asked_ = 0;                    // names that the system was asked for, in this read()
+  std::vector<std::uint64_t> unwritten_;  // notes that were begun, but not written yet
   std::unordered_map<std::uint32_t, std::string> names_;
 };
 

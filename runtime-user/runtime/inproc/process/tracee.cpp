@@ -60,7 +60,8 @@ bool is_dead(pid_t pid, pid_t tid) {
   return name_end == std::string::npos || line[name_end + 2] == 'Z' || line[name_end + 2] == 'X';
 }
 
-// Waits until it is held; a tracer that has ended before, or could not, leaves nobody who writes to `go`.
+// In the forked child: waits until it is held, then becomes `argv`. If the tracer ended or failed before, nobody writes
+// to `go`, and the child ends.
 [[noreturn]] void become(const std::vector<std::string>& argv, int go, int failed) {
   char byte;
   ssize_t got = 0;
@@ -189,7 +190,7 @@ bool Tracee::has_own_filter(pid_t tid) const {
          proc::status_number(tid, "Seccomp_filters") > proc::status_number(getpid(), "Seccomp_filters");
 }
 
-// The last of its numbers, one for each namespace.
+// NSpid has one number for each PID namespace, the innermost last.
 std::uint64_t Tracee::pid_in_its_namespace() const {
   const std::string numbers = proc::status(pid_, "NSpid");
   return std::strtoull(numbers.c_str() + numbers.find_last_of(" \t") + 1, nullptr, 10);
@@ -229,7 +230,7 @@ void Tracee::restart_interrupted_call(pid_t tid) const {
   (void)set_kernel_registers(tid, *r);
 }
 
-// What one that was asked has to say: true when it is held, or has ended. Other stops are not what was asked for.
+// Looks at a thread that was asked to stop: true when it is held, or has ended. From any other stop it is continued.
 bool Tracee::has_come(pid_t tid) {
   for (;;) {
     int status = 0;
@@ -256,7 +257,7 @@ void Tracee::collect_ended() {
   });
 }
 
-// All in turn: the end of the process reaches them in any order.
+// All threads are looked at in turn: the end of the process reaches them in any order.
 Result<void> Tracee::await_stops(std::vector<pid_t> asked) {
   constexpr unsigned kQuickTries = 100, kAllTries = 20'000;  // 10 s
   for (unsigned tries = 0; tries < kAllTries; ++tries) {
@@ -271,7 +272,8 @@ Result<void> Tracee::await_stops(std::vector<pid_t> asked) {
                                " does not stop: it sleeps uninterruptibly, or waits for a vfork child to exec"));
 }
 
-// Threads that were asked to stop in vain: they go on as soon as they do, and are collected when they have ended.
+// Threads that were asked to stop and did not in time: they are detached as soon as they stop, and collected when they
+// have ended.
 void Tracee::let_late_ones_go() {
   std::erase_if(asked_, [&](pid_t tid) {
     int status = 0;
@@ -324,8 +326,8 @@ void Tracee::release() {
   threads_.clear();
 }
 
-// Its end only. wait() tells whoever asks also what a traced process stops for, and tells it once: that is for others
-// to see (exec_follower.cpp).
+// Asks for the end only. wait() would also tell what a traced process stops for, and would tell it once: that is for
+// others to see (exec_follower.cpp).
 std::optional<int> Tracee::ended_child() const {
   siginfo_t info = {};
   const int kinds = WEXITED | WNOHANG | WNOWAIT | __WALL;
@@ -405,8 +407,8 @@ Result<void> Tracee::set_registers(pid_t tid, const user_regs_struct& registers)
   return write_way_back(*work_);
 }
 
-// A thread in sigsuspend() or ppoll() has two masks: this is the one that it goes back to, and that
-// setting leaves it with; the call, started again, installs the other one itself.
+// A thread in sigsuspend() or ppoll() has two masks: this is the one that the thread goes back to, and the one that
+// set_signal_mask() changes. The call, started again, installs the other one itself.
 Result<std::uint64_t> Tracee::signal_mask(pid_t tid) const {
   if (is_working(tid)) return work_->mask;
   return kernel_mask(tid);

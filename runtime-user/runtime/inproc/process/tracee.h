@@ -41,26 +41,26 @@ class Tracee {
   // Stops every thread; fails when the process is gone. No-op while stopped. A thread that was in a blocking system
   // call starts it again when it is let go, and the program sees nothing of it.
   Result<void> stop();
-  // Called again and again while threads are awaited in stop(): for what they may be waiting for themselves.
+  // `work` is called again and again while stop() waits for threads, to serve what those threads may be waiting for.
   void set_while_stopping(std::function<void()> work) { while_stopping_ = std::move(work); }
   // Lets every thread go on, untraced.
   void release();
   bool is_stopped() const { return !threads_.empty(); }
-  // wait(2) status once the process has ended; 0 where it is not our child and nobody told us. Never blocks.
+  // wait(2) status once the process has ended; 0 where it is not our child and its status is unknown. Never blocks.
   std::optional<int> poll_exit();
-  // From now on it counts as ended: it is another Tracee's.
+  // From now on the process counts as ended here: another Tracee has it.
   void give_up() { exit_status_ = 0; }
 
   Result<void> read(RemoteAddr at, std::span<std::uint8_t> out) const;
-  // As far as there is memory: how many bytes.
+  // Reads up to where readable memory ends; returns how many bytes.
   std::size_t read_some(RemoteAddr at, std::span<std::uint8_t> out) const;
   Result<void> write(RemoteAddr at, std::span<const std::uint8_t> bytes) const;
 
   // The following need a stopped process.
   Result<std::int64_t> syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments);
-  // Calls function(words, count) on a copy of `words` in the target, and reads that back.
+  // Calls function(words, count) on a copy of `words` in the target, and reads the copy back into `words`.
   Result<void> call(RemoteAddr function, std::span<std::uint64_t> words);
-  // The signal mask that the thread has meanwhile: all that can be blocked but SIGTRAP, SIGBUS, SIGSEGV.
+  // The thread's signal mask during call(): all signals that can be blocked, except SIGTRAP, SIGBUS and SIGSEGV.
   static constexpr std::uint64_t kMaskOfCalls = ~(1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) |
                                                   1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1));
   // Executes one instruction of the thread that works for us.
@@ -76,17 +76,17 @@ class Tracee {
   // The signals a thread blocks: bit signo - 1.
   Result<std::uint64_t> signal_mask(pid_t tid) const;
   Result<void> set_signal_mask(pid_t tid, std::uint64_t mask);
-  // A thread has a seccomp filter that we have not.
+  // Whether a thread has a seccomp filter that we do not have.
   bool has_own_filter(pid_t tid) const;
   std::uint64_t pid_in_its_namespace() const;
   bool is_strict(pid_t tid) const;  // SECCOMP_MODE_STRICT
-  // The process has such a filter that stays in force while we hold it: no system call can be made for it.
+  // Whether such a filter stays in force while we hold the process: then we can make no system call in it.
   bool refuses_calls() const { return refuses_calls_; }
   // Signals the process ignored when we came; a step resets an ignored SIGTRAP.
   std::uint64_t ignored_at_start() const { return ignored_at_start_; }
-  // Where its code is; 0: nobody has worked yet.
+  // Where the code is that a thread runs while it works for us; 0: none has worked yet.
   RemoteAddr work_place() const { return work_place_; }
-  // The thread that works for us stands where it was, with its own signal mask.
+  // Puts the thread that works for us back where it was, with its own signal mask.
   void end_work();
 
  private:
@@ -109,14 +109,15 @@ class Tracee {
   Result<void> begin_work();
   Result<void> write_way_back(const Work& work);
   Result<void> put_on_way_back(user_regs_struct registers);
-  // What the kernel has of a thread, also of the one that works for us.
+  // The registers and the mask that the kernel has of a thread, also of the one that works for us.
   Result<user_regs_struct> kernel_registers(pid_t tid) const;
   Result<void> set_kernel_registers(pid_t tid, const user_regs_struct& registers) const;
   Result<std::uint64_t> kernel_mask(pid_t tid) const;
   Result<void> set_kernel_mask(pid_t tid, std::uint64_t mask) const;
   Result<void> resume_until_call(pid_t tid, int wanted);
   Result<void> send_again();
-  // Continues one thread by `request` until it stops with SIGTRAP; other signals go through.
+  // Continues one thread by `request` until it stops with SIGTRAP. Other faults are delivered; signals that were sent
+  // wait until the thread is let go.
   Result<void> resume_until_trap(pid_t tid, int request);
   Result<int> wait_for(pid_t tid);
   bool note_end(pid_t tid, int status);
@@ -131,7 +132,7 @@ class Tracee {
   std::vector<pid_t> asked_;  // seized and interrupted, not stopped yet
   std::uint64_t ignored_at_start_ = 0;
   RemoteAddr work_place_;                    // in the target
-  std::vector<siginfo_t> deferred_signals_;  // that the thread which works for us has not got yet
+  std::vector<siginfo_t> deferred_signals_;  // not delivered yet to the thread that works for us
   std::optional<Work> work_;
   std::function<void()> while_stopping_;
 };

@@ -94,7 +94,7 @@ bool is_left_over(std::span<const std::uint8_t> place) {
   return std::ranges::equal(place.first(sizeof kBegin), kBegin);
 }
 
-// The mapping's last page from its end: places that a tracer has left, and the first free one behind them.
+// What the mapping's last page holds, from its end: places that tracers have left, and the first free one.
 struct Places {
   std::vector<RemoteAddr> left_over;
   std::optional<RemoteAddr> free;

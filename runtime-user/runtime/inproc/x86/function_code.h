@@ -37,8 +37,8 @@ class FunctionCode {
   std::optional<ImageAddr> undecodable() const { return undecodable_; }
   // The instruction that covers `address`.
   const PlacedInstruction* covering(ImageAddr address) const;
-  // An indirect jump inside the function whose targets no table or pointer of the image tells.
-  // Tail calls through pointers are no such jumps.
+  // The first indirect jump in the function whose targets are in no table and no pointer of the image. Tail calls
+  // through pointers are no such jumps.
   std::optional<ImageAddr> unresolved_jump() const { return unresolved_jump_; }
 
  private:

@@ -36,7 +36,7 @@ constexpr std::ptrdiff_t kNeighbours = 16;  // ranges before the function that a
 using Verdict = std::optional<std::string>;  // a reason against, or nothing
 
 constexpr const char* kGoroutineStacks = "the stacks of goroutines are small: a hit runs on the signal stack";
-// A new thread runs there on the thread pointer of the one that made it, or on none (runtime/sys_linux_amd64.s).
+// Functions in which a new thread still has the thread pointer of its maker, or none (runtime/sys_linux_amd64.s).
 constexpr std::string_view kBeforeThreads[] = {"runtime.clone",       "runtime.clone.abi0", "runtime.settls",
                                                "runtime.settls.abi0", "runtime.rt0_go",     "runtime.rt0_go.abi0"};
 
